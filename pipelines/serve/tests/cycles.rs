@@ -72,10 +72,11 @@ fn cycle(fleet: &Fleet, uri: &str, number: usize) {
 fn run(folder: &Path, cycles: usize, uri: &str, growth_kb: u64) {
     let kind = uri.split(':').next().unwrap();
     let text = format!(
-        "[server]\nstate = \"{}\"\n[pipeline.detect]\n\
+        "[server]\nstate = \"{}\"\nfiles = \"{}\"\n[pipeline.detect]\n\
          line = \"fusedpreproc ! trtinfer model={} ! gpunms ! tracker\"\n\
          [[source]]\nname = \"stays\"\nuri = \"test://red?width=64&height=48&rate=5\"\n",
         folder.join("state").display(),
+        folder.display(),
         model("detector-batch")
     );
     let config = Config::read(&text, Path::new("serve.toml")).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Scalar, SourceConfig, fill};
+use super::{Scalar, SourceConfig, keys};
 
 /// A launch line, and the defaults of its `{key}`s.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -17,17 +17,30 @@ pub struct Pipeline {
     pub set: BTreeMap<String, Scalar>,
 }
 
+/// A launch line and the values of its `{key}`s. They are never pasted together: the values are set on what GStreamer has made of
+/// the line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FilledLine {
+    /// The line, as the pipeline has it.
+    pub line: String,
+    /// The values of its keys. `{source}`, `{kind}` and `{stream}` have none: they are inferpublish's own.
+    pub values: BTreeMap<String, String>,
+}
+
+/// Keys that inferpublish fills in for each message.
+const OF_INFERPUBLISH: [&str; 3] = ["source", "kind", "stream"];
+
 impl Pipeline {
     /// A value for which the line has no key.
     pub(super) fn unused<'a>(&self, set: &'a BTreeMap<String, Scalar>) -> Option<&'a str> {
         set.keys().map(String::as_str).find(|key| !self.line.contains(&format!("{{{key}}}")))
     }
 
-    /// The line for a source. `{name}` is the source's name; `{source}`, `{kind}` and `{stream}` are inferpublish's own.
+    /// The line for a source, with the values of its keys. `{name}` is the source's name.
     ///
     /// # Errors
     /// A sentence: a key has no value, or a value no key.
-    pub fn line_for(&self, source: &SourceConfig) -> Result<String, String> {
+    pub fn line_for(&self, source: &SourceConfig) -> Result<FilledLine, String> {
         if let Some(key) = self.unused(&source.set) {
             return Err(format!(
                 "the line of pipeline '{}' has no {{{key}}} that set could fill in",
@@ -36,16 +49,20 @@ impl Pipeline {
         }
         let value = |key: &str| match key {
             "name" => Some(source.name.clone()),
-            "source" | "kind" | "stream" => Some(format!("{{{key}}}")),
             _ => source.set.get(key).or_else(|| self.set.get(key)).map(Scalar::to_string),
         };
-        fill(&self.line, value).map_err(|key| {
-            format!(
-                "nothing says what {{{key}}} in the line of pipeline '{}' is: give {key} a value in its set, or in that of the \
-                 source",
-                source.pipeline
-            )
-        })
+        let mut values = BTreeMap::new();
+        for key in keys(&self.line).into_iter().filter(|key| !OF_INFERPUBLISH.contains(key)) {
+            let value = value(key).ok_or_else(|| {
+                format!(
+                    "nothing says what {{{key}}} in the line of pipeline '{}' is: give {key} a value in its set, or in that of \
+                     the source",
+                    source.pipeline
+                )
+            })?;
+            values.insert(key.to_owned(), value);
+        }
+        Ok(FilledLine { line: self.line.clone(), values })
     }
 }
 
@@ -63,11 +80,10 @@ mod tests {
         let mut source =
             SourceConfig { name: "door".into(), pipeline: "p".into(), ..SourceConfig::default() };
         source.set.insert("classes".into(), text("person,car"));
-        let line = pipeline.line_for(&source).unwrap();
-        assert_eq!(
-            line,
-            "trtinfer model=m.onnx ! gpunms classes=\"person,car\" ! inferpublish topic=a/{source} location=door"
-        );
+        let filled = pipeline.line_for(&source).unwrap();
+        assert_eq!(filled.line, pipeline.line);
+        let values = [("classes", "person,car"), ("model", "m.onnx"), ("name", "door")];
+        assert_eq!(filled.values, values.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
         source.set.insert("clases".into(), text("x"));
         assert!(pipeline.line_for(&source).unwrap_err().contains("no {clases}"));
         let open = Pipeline { line: "trtinfer model={model}".into(), ..Pipeline::default() };

@@ -31,6 +31,12 @@ pub struct Server {
     pub encoder: String,
     /// Folder for what is kept.
     pub state: Option<PathBuf>,
+    /// Folder of the files that clients of the API may name as sources.
+    pub files: Option<PathBuf>,
+    /// Folder of the models that they may choose, besides those that the configuration names.
+    pub models: Option<PathBuf>,
+    /// How many streams there may be when a client adds one.
+    pub most_streams: usize,
     /// Seconds until the streams must have ended after SIGTERM.
     pub stop_timeout: f64,
     /// With so many pipelines that do not stop, of all streams, the process ends.
@@ -48,6 +54,9 @@ impl Default for Server {
             rtsp: None,
             encoder: "x264enc tune=zerolatency speed-preset=veryfast key-int-max=60".into(),
             state: None,
+            files: None,
+            models: None,
+            most_streams: 200,
             stop_timeout: 10.0,
             most_left_behind: 8,
         }
@@ -102,6 +111,13 @@ impl Server {
                 let sentence = format!(
                     "{key} '{file}' cannot be read: {e}. Set {key} to a file that the service's user may read"
                 );
+                return Err((key, sentence));
+            }
+        }
+        for (key, folder) in [("files", &self.files), ("models", &self.models)] {
+            if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
+                let sentence =
+                    format!("there is no folder '{}': make it, or leave {key} out", folder.display());
                 return Err((key, sentence));
             }
         }

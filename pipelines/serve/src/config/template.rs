@@ -1,46 +1,54 @@
-//! The `{key}`s of a launch line.
+//! The `{key}`s of a launch line, and of the values in it.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 
-/// Fills in the `{key}`s of `line`; whatever a value contains, it stays one value of a property.
+/// The keys of a text, in their order.
 ///
-/// A brace that is not around a name of small letters, digits and `-` is left alone: GStreamer writes lists so, as in
+/// A brace that is not around a name of small letters, digits and `-` begins none: GStreamer writes lists so, as in
 /// `format={NV12,I420}`.
+pub fn keys(text: &str) -> Vec<&str> {
+    parts(text)
+        .into_iter()
+        .filter_map(|part| if let Part::Key(key) = part { Some(key) } else { None })
+        .collect()
+}
+
+/// A text with the values of its keys. Keys without a value stay as they are.
 ///
-/// # Errors
-/// The first key without a value.
-pub fn fill<'a>(line: &str, value: impl Fn(&str) -> Option<String> + 'a) -> Result<String, String> {
-    let mut filled = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(open) = rest.find('{') {
-        let (before, behind) = rest.split_at(open);
-        filled.push_str(before);
-        let key = behind[1..].split('}').next().filter(|key| is_key(key) && behind[1..].len() > key.len());
-        let Some(key) = key else {
-            filled.push('{');
-            rest = &behind[1..];
-            continue;
-        };
-        let value = value(key).ok_or_else(|| key.to_owned())?;
-        // Where a property's whole value is meant, it is quoted, so that it may have spaces; inside of caps and texts it is not.
-        rest = &behind[key.len() + 2..];
-        let whole = before.ends_with('=') && rest.chars().next().is_none_or(char::is_whitespace);
-        if whole && !plain(&value) {
-            let _ = write!(filled, "\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""));
-        } else {
-            filled.push_str(&value);
+/// This is for single values only: a whole line that was filled so could get other elements and properties from a value.
+pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
+    let filled = parts(text).into_iter().map(|part| match part {
+        Part::Text(text) => text.to_owned(),
+        Part::Key(key) => values.get(key).cloned().unwrap_or_else(|| format!("{{{key}}}")),
+    });
+    filled.collect()
+}
+
+enum Part<'a> {
+    Text(&'a str),
+    Key(&'a str),
+}
+
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once('{') {
+        match after.split_once('}').filter(|(key, _)| is_key(key)) {
+            Some((key, after)) => {
+                parts.extend([Part::Text(before), Part::Key(key)]);
+                rest = after;
+            }
+            None => {
+                parts.push(Part::Text(&rest[..=before.len()]));
+                rest = after;
+            }
         }
     }
-    filled.push_str(rest);
-    Ok(filled)
+    parts.push(Part::Text(rest));
+    parts
 }
 
 fn is_key(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
-fn plain(value: &str) -> bool {
-    !value.is_empty() && value.chars().all(|c| c.is_alphanumeric() || "-_./:".contains(c))
 }
 
 #[cfg(test)]
@@ -49,15 +57,20 @@ mod tests {
 
     #[test]
     fn keys_are_filled_in_and_lists_are_left_alone() {
-        let value = |key: &str| match key {
-            "model" => Some("a b\".onnx".to_owned()),
-            "width" => Some("640".to_owned()),
-            _ => None,
-        };
-        let line = "trtinfer model={model} ! video/x-raw,width={width},format={NV12, I420} ! x";
-        let filled = "trtinfer model=\"a b\\\".onnx\" ! video/x-raw,width=640,format={NV12, I420} ! x";
-        assert_eq!(fill(line, value).unwrap(), filled);
-        assert_eq!(fill("a b={classes}", value).unwrap_err(), "classes");
-        assert_eq!(fill("a b={open", value).unwrap(), "a b={open");
+        let values = [("model", "a {width} b\".onnx"), ("width", "640")];
+        let values = values.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        for (text, found, filled) in [
+            ("{model}", vec!["model"], "a {width} b\".onnx"),
+            (
+                "video/x-raw,width={width},format={NV12, I420}",
+                vec!["width"],
+                "video/x-raw,width=640,format={NV12, I420}",
+            ),
+            ("{{width}}/{source}", vec!["width", "source"], "{640}/{source}"),
+            ("a b={open", vec![], "a b={open"),
+        ] {
+            assert_eq!(keys(text), found, "{text}");
+            assert_eq!(fill(text, &values), filled, "{text}");
+        }
     }
 }

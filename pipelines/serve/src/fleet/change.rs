@@ -116,7 +116,7 @@ fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
         (spec.config.zones_file, spec.config.zone_units) = (None, None);
         (spec.config.restart, spec.config.loops) = (None, false);
         spec.restart = crate::config::Restart::default();
-        spec.line.clear();
+        spec.line = crate::config::FilledLine::default();
         spec
     };
     !taken_away && bare(old) == bare(new)

@@ -11,7 +11,7 @@ use super::{Fleet, Refusal};
 use crate::config::ChangedModel;
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Stream, StreamSpec};
+use crate::stream::{Stream, StreamSpec, check_model};
 use crate::unpoisoned::lock;
 
 /// A model that is not in use after so long is not waited for any more: TensorRT may build for minutes.
@@ -50,6 +50,7 @@ impl Fleet {
         if !self.config().pipelines.contains_key(name) {
             return Err(Refusal::NotFound(format!("there is no pipeline '{name}'")));
         }
+        check_model(&self.config(), model).map_err(Refusal::Invalid)?;
         if !Path::new(model).is_file() {
             return Err(Refusal::Invalid(format!("there is no model '{model}'")));
         }

@@ -180,6 +180,12 @@ impl Fleet {
             return Err(Refusal::Exists(format!("there is a stream '{}' already", source.name)));
         }
         let config = self.config();
+        if lock(&self.0.streams).len() >= config.server.most_streams {
+            return Err(Refusal::Conflict(format!(
+                "there are {} streams, and a client may add no more: remove one, or set most-streams in [server]",
+                config.server.most_streams
+            )));
+        }
         let spec = StreamSpec::new(&config, source, &lock(&self.0.kept).models);
         let spec = spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))?;
         let stream = self.begin(spec.clone()).map_err(Refusal::Busy)?;

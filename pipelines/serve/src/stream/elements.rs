@@ -41,6 +41,9 @@ pub(super) fn refusal(element: &gst::Element, state: gst::State) -> Option<Strin
     refused.then(|| sentence.unwrap_or_else(|| format!("{} does not start", element.name())))
 }
 
+/// How the sentence of [`missing`] begins.
+pub(super) const MISSING: &str = "GStreamer has no element";
+
 /// A sentence about elements that GStreamer does not have, with the one that may be meant.
 pub(super) fn missing(names: &[String]) -> String {
     let known = gst::Registry::get().features(gst::ElementFactory::static_type());
@@ -48,8 +51,5 @@ pub(super) fn missing(names: &[String]) -> String {
         matches!(names, [only] if strsim::osa_distance(only, known) <= usize::from(only.len() > 4) + 1)
     });
     let near = near.map_or_else(String::new, |near| format!(" ('{near}' exists)"));
-    format!(
-        "GStreamer has no element {}: correct the name{near}, or install the package of its plugin",
-        names.join(", ")
-    )
+    format!("{MISSING} {}: correct the name{near}, or install the package of its plugin", names.join(", "))
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use gst::prelude::*;
 
+use super::template::Template;
 use super::{StreamSpec, elements, naming, properties};
-use crate::config::{Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
+use crate::config::{FilledLine, Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
 
 /// Properties that elements of one instance need not have in common.
 const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky", "max-in-flight"];
@@ -15,10 +16,15 @@ const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky"
 pub(super) struct Defaults(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Defaults {
-    pub fn of(line: &str) -> Result<Self, String> {
+    pub fn of(line: &FilledLine) -> Result<Self, String> {
         let bin = parse(line)?;
         let networks = elements::all(&bin).into_iter().filter(|element| elements::is(element, "trtinfer"));
         Ok(Self(networks.map(|element| (element.name().to_string(), texts(&element))).collect()))
+    }
+
+    /// Whether one of them has this model.
+    pub fn has_model(&self, model: &str) -> bool {
+        self.0.values().any(|properties| properties.get("model").is_some_and(|own| own == model))
     }
 
     /// The element of this name, or the only one, and its model.
@@ -87,6 +93,11 @@ impl Line {
     /// The trtinfers.
     pub fn networks(&self) -> Vec<gst::Element> {
         elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "trtinfer")).collect()
+    }
+
+    /// The elements that are called so, or are of this factory.
+    pub(super) fn found(&self, name: &str) -> Result<Vec<gst::Element>, String> {
+        found(&self.bin, name)
     }
 
     /// Whether each model is a file.
@@ -180,17 +191,43 @@ pub struct Difference {
 ///
 /// # Errors
 /// A sentence.
-pub fn check_line(line: &str) -> Result<(), String> {
+pub fn check_line(line: &FilledLine) -> Result<(), String> {
     parse(line).map(drop)
 }
 
-/// Parses a line; its open pads become those of the bin.
-fn parse(line: &str) -> Result<gst::Bin, String> {
-    let line = naming::named(line, |word| gst::ElementFactory::find(word).is_some());
+/// Parses a line and sets the values of its keys; its open pads become those of the bin.
+pub(super) fn parse(line: &FilledLine) -> Result<gst::Bin, String> {
+    let template = template(&line.line);
+    let parsed = parse_line(&template.line);
+    let missing = parsed.as_ref().err().is_some_and(|sentence| sentence.starts_with(elements::MISSING));
+    if let Some(word) = template.misplaced.filter(|_| !missing) {
+        return Err(format!(
+            "'{word}' stands where no key can: a key is a value of a property, or a part of one. Write PROPERTY={{key}}, without spaces"
+        ));
+    }
+    let bin = parsed?;
+    for slot in &template.slots {
+        for element in elements::all(&bin).into_iter().filter(|element| element.name() == slot.element) {
+            let text = element
+                .find_property(&slot.property)
+                .is_some_and(|spec| spec.value_type() == gst::glib::Type::STRING);
+            let value = Scalar::Text(slot.value(&line.values, text)?);
+            properties::set(&element, &slot.property, &value)?;
+        }
+    }
+    Ok(bin)
+}
+
+/// A line as it is in the configuration, taken apart.
+pub(super) fn template(line: &str) -> Template {
+    Template::of(&naming::named(line, |word| gst::ElementFactory::find(word).is_some()))
+}
+
+fn parse_line(line: &str) -> Result<gst::Bin, String> {
     let mut context = gst::ParseContext::new();
     let flags = gst::ParseFlags::FATAL_ERRORS | gst::ParseFlags::PLACE_IN_BIN;
     let parsed =
-        gst::parse::bin_from_description_with_name_full(&line, true, "line", Some(&mut context), flags);
+        gst::parse::bin_from_description_with_name_full(line, true, "line", Some(&mut context), flags);
     let missing = context.missing_elements();
     if !missing.is_empty() {
         return Err(elements::missing(&missing));

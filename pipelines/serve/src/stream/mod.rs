@@ -8,9 +8,13 @@ mod backoff;
 mod decoder;
 mod elements;
 mod failure;
+mod file;
 mod handle;
+#[cfg(test)]
+mod hostile;
 mod line;
 mod naming;
+mod permission;
 mod pipeline;
 mod properties;
 mod publish;
@@ -20,11 +24,13 @@ mod source;
 mod spec;
 mod status;
 pub mod supervisor;
+mod template;
 mod thread;
 
 pub use failure::{Reason, is_gpu_fault};
 pub use handle::Stream;
 pub use line::{Line, check_line};
+pub use permission::check_model;
 pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;

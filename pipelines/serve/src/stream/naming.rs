@@ -30,7 +30,7 @@ pub(super) fn named(line: &str, is_element: impl Fn(&str) -> bool) -> String {
 }
 
 /// The words of a line: separated by white space that is not in quotes.
-fn words(line: &str) -> Vec<&str> {
+pub(super) fn words(line: &str) -> Vec<&str> {
     let (mut words, mut begin, mut quote, mut escaped) = (Vec::new(), None, None, false);
     for (at, c) in line.char_indices() {
         if quote.is_none() && !escaped && c.is_whitespace() {

@@ -2,6 +2,7 @@
 
 use gst::prelude::*;
 
+use super::file::SourceFile;
 use super::{Line, StreamSpec, elements, source};
 use crate::config::Source;
 
@@ -31,7 +32,7 @@ impl Built {
     ///
     /// # Errors
     /// A sentence; the configuration is wrong, or a plugin is missing.
-    pub fn new(spec: &StreamSpec) -> Result<Self, String> {
+    pub(super) fn new(spec: &StreamSpec, file: Option<SourceFile>) -> Result<Self, String> {
         let pipeline = gst::Pipeline::with_name(spec.name());
         let line = Line::new(spec).map_err(|(_, sentence)| sentence)?;
         let convert = elements::make("videoconvert", "convert")?;
@@ -54,7 +55,7 @@ impl Built {
                 spec.config.pipeline, e.message
             )
         })?;
-        let source::Added { encoded, decoder } = source::add(spec, &pipeline, &convert)?;
+        let source::Added { encoded, decoder } = source::add(spec, file, &pipeline, &convert)?;
         Ok(Self { pipeline, line, encoded, decoder, frames, sink })
     }
 }

@@ -30,19 +30,43 @@ pub(super) fn checked(element: &gst::Element, name: &str, value: &Scalar) -> Res
     if !spec.flags().contains(glib::ParamFlags::WRITABLE) {
         return Err(format!("the property '{name}' of {factory} can only be read"));
     }
+    if spec.flags().contains(glib::ParamFlags::CONSTRUCT_ONLY) {
+        return Err(format!("the property '{name}' of {factory} cannot be set once {factory} has been made"));
+    }
     let text = value.to_string();
-    let read = if spec.value_type() == glib::Type::STRING {
-        Ok(text.to_value())
+    let read = if text.contains('\0') || spec.value_type().is_a(glib::Type::OBJECT) {
+        None
+    } else if spec.value_type() == glib::Type::STRING {
+        Some(text.to_value())
     } else {
-        glib::Value::deserialize_with_pspec(&text, &spec)
+        glib::Value::deserialize_with_pspec(&text, &spec).ok()
     };
     let range = Range::of(&spec);
-    let fits = |value: &glib::Value| range.as_ref().is_none_or(|range| range.contains(&text, value));
-    read.ok().filter(fits).ok_or_else(|| {
+    let fits = |value: &glib::Value| {
+        range.as_ref().is_none_or(|range| range.contains(&text, value)) && is_taken(&spec, value)
+    };
+    read.filter(fits).ok_or_else(|| {
+        let text = text.replace('\0', "\\0");
         let expected = expected(&spec, range.as_ref())
             .unwrap_or_else(|| format!("gst-inspect-1.0 {factory} shows those that are"));
         format!("'{text}' is no value of {factory}'s property '{name}': {expected}")
     })
+}
+
+/// Whether GObject takes a value as it is. About any other one it would only complain on the standard error and take another one,
+/// and its Rust binding panics.
+fn is_taken(spec: &glib::ParamSpec, value: &glib::Value) -> bool {
+    use glib::translate::{ToGlibPtr, ToGlibPtrMut};
+    if !value.type_().is_a(spec.value_type()) {
+        return false;
+    }
+    let mut taken = value.clone();
+    // SAFETY: both are valid during the call, and the value is of the property's type.
+    unsafe {
+        let changed =
+            glib::gobject_ffi::g_param_value_validate(spec.to_glib_none().0, taken.to_glib_none_mut().0);
+        changed == glib::ffi::GFALSE
+    }
 }
 
 /// The numbers that a property takes.
@@ -98,6 +122,10 @@ fn expected(spec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
     }
     if spec.downcast_ref::<glib::ParamSpecBoolean>().is_some() {
         return Some("expected true or false".into());
+    }
+    if let Some(spec) = spec.downcast_ref::<glib::ParamSpecFlags>() {
+        let nicks: Vec<&str> = spec.flags_class().values().iter().map(glib::FlagsValue::nick).collect();
+        return Some(format!("expected some of {}, with + between them", nicks.join(", ")));
     }
     let spec = spec.downcast_ref::<glib::ParamSpecEnum>()?;
     let nicks: Vec<&str> = spec.enum_class().values().iter().map(glib::EnumValue::nick).collect();

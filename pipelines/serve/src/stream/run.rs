@@ -104,10 +104,13 @@ fn run(
     orders: &Receiver<Order>,
     report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
 ) {
-    let built = match Built::new(spec) {
+    let not_there = |text| Failure { reason: Reason::Connection, permanent: false, text };
+    let wrong = |text| Failure { reason: Reason::Error, permanent: true, text };
+    let built = spec.file().map_err(not_there).and_then(|file| Built::new(spec, file).map_err(wrong));
+    let built = match built {
         Ok(built) => built,
-        Err(text) => {
-            report(Report::Failed(Failure { reason: Reason::Error, permanent: true, text }));
+        Err(failure) => {
+            report(Report::Failed(failure));
             while !matches!(orders.recv(), Ok(Order::Stop) | Err(_)) {}
             return;
         }

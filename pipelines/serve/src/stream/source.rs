@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use gst::prelude::*;
 
+use super::file::SourceFile;
 use super::{StreamSpec, arrival, elements, properties};
 use crate::config::{Scalar, Source, TestSource};
 use crate::unpoisoned::lock;
@@ -21,6 +22,7 @@ pub(super) struct Added {
 /// Puts the source into the pipeline; its frames go to `target`.
 pub(super) fn add(
     spec: &StreamSpec,
+    file: Option<SourceFile>,
     pipeline: &gst::Pipeline,
     target: &gst::Element,
 ) -> Result<Added, String> {
@@ -35,7 +37,7 @@ pub(super) fn add(
             link_first_video(&decoder, target);
             Ok(Added { encoded: None, decoder: Some(decoder) })
         }
-        Source::Rtsp | Source::File | Source::Http => encoded_source(spec, pipeline, target),
+        Source::Rtsp | Source::File | Source::Http => encoded_source(spec, file, pipeline, target),
     }
 }
 
@@ -74,17 +76,24 @@ fn test_source(
 /// urisourcebin ! parsebin ! tee ! decodebin: the tee has the camera's own encoding.
 fn encoded_source(
     spec: &StreamSpec,
+    file: Option<SourceFile>,
     pipeline: &gst::Pipeline,
     target: &gst::Element,
 ) -> Result<Added, String> {
     let source = elements::make("urisourcebin", "source")?;
     source.set_property("uri", &spec.config.uri);
     let keys = spec.config.source.clone();
+    // A client's file is the one that was looked at, which the closure holds; another one may have got its name since. The
+    // configuration's keeps its name, whose ending may say what it is.
+    let file = file.filter(|_| spec.files.is_some());
     source.connect("source-setup", false, move |values| {
         let element = values.get(1)?.get::<gst::Element>().ok()?;
         // They were checked with an element of the same URI.
         if let Err(sentence) = set_all(&element, &keys) {
             gst::element_error!(element, gst::ResourceError::Settings, ("{sentence}"));
+        }
+        if let Some(file) = file.as_ref().filter(|_| elements::is(&element, "filesrc")) {
+            element.set_property("location", file.location());
         }
         if elements::is(&element, "rtspsrc") {
             only_video(&element);

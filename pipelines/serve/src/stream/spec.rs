@@ -1,12 +1,12 @@
 //! All that is to be run for one stream.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::line::{Defaults, Line};
 use super::publish::publisher;
-use super::{elements, properties};
-use crate::config::{ChangedModel, Config, Restart, Scalar, Source, SourceConfig};
+use super::{elements, file, permission, properties};
+use crate::config::{ChangedModel, Config, FilledLine, Restart, Scalar, Source, SourceConfig};
 
 /// A stream, as it is to be run: two that are equal run equally.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,14 +15,16 @@ pub struct StreamSpec {
     pub config: SourceConfig,
     /// What its URI is.
     pub source: Source,
-    /// The launch line, filled in.
-    pub line: String,
+    /// The launch line, and the values of its keys.
+    pub line: FilledLine,
     /// When it is started again.
     pub restart: Restart,
     /// The inferpublishes behind the line.
     pub publish: Vec<BTreeMap<String, Scalar>>,
     /// What trtinfers of the pipeline are like without a source.
     pub(super) defaults: Defaults,
+    /// The folder below which the source's file must be, where a client has named it.
+    pub(super) files: Option<PathBuf>,
     /// Models that took the place of those of the line, by element.
     pub models: BTreeMap<String, ChangedModel>,
 }
@@ -69,9 +71,10 @@ impl StreamSpec {
             publish,
             defaults,
             models: models.collect(),
+            files: file::folder_for(config, &source),
             config: source,
         };
-        spec.check().map_err(|(key, sentence)| at(key)(sentence))?;
+        spec.check(config).map_err(|(key, sentence)| at(key)(sentence))?;
         Ok(spec)
     }
 
@@ -91,19 +94,13 @@ impl StreamSpec {
     }
 
     /// Checks what needs GStreamer.
-    fn check(&self) -> Result<(), (&'static str, String)> {
+    fn check(&self, config: &Config) -> Result<(), (&'static str, String)> {
         let line = Line::new(self)?;
+        permission::check(config, &self.config, &self.source, &self.line, &line)?;
         let key = if self.config.set.is_empty() { "line" } else { "set" };
         line.check_models().map_err(|sentence| (key, sentence))?;
         line.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
-        if let Source::File = self.source {
-            let path = gst::glib::filename_from_uri(&self.config.uri);
-            let path =
-                path.map_err(|e| ("uri", format!("'{}' is no URI of a file: {e}", self.config.uri)))?.0;
-            if !Path::new(&path).exists() {
-                return Err(("uri", format!("there is no file '{}'", path.display())));
-            }
-        }
+        self.file().map_err(|sentence| ("uri", sentence))?;
         let source = match &self.source {
             Source::Test(_) => elements::make("videotestsrc", "check"),
             Source::V4l2 { .. } => elements::make("v4l2src", "check"),
@@ -117,6 +114,7 @@ impl StreamSpec {
             }
         };
         let source = source.map_err(|sentence| ("uri", sentence))?;
+        permission::check_source(config, &self.config, &source).map_err(|sentence| ("source", sentence))?;
         for (name, value) in &self.config.source {
             properties::checked(&source, name, value).map_err(|sentence| ("source", sentence))?;
         }

@@ -213,7 +213,7 @@ impl Thread {
 
     /// Makes what the stream gives besides messages; restarts keep it, while the same is wanted.
     fn make_outputs(&mut self) {
-        let wanted = output::Wanted::of(&self.spec.config, &self.spec.line);
+        let wanted = output::Wanted::of(&self.spec.config, &self.spec.line.line);
         if self.wanted.as_ref() == Some(&wanted) {
             return;
         }

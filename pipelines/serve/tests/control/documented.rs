@@ -81,7 +81,11 @@ fn actual(path: &str) -> String {
 fn what_is_documented_is_answered_as_it_is_documented() {
     let folder = cudainfer_tests::scratch("documented");
     std::fs::write(folder.join("token"), TOKEN).unwrap();
-    let token = format!("token-file = '{0}/token'\nstate = '{0}'", folder.display());
+    let token = format!(
+        "token-file = '{0}/token'\nstate = '{0}'\nfiles = '{0}'\nmodels = '{1}'",
+        folder.display(),
+        std::env::temp_dir().display()
+    );
     let service = Service::start(&configuration_of(PIPELINE, &token));
     service.plays("door");
     let document: Value = serde_json::from_str(OPENAPI).unwrap();

@@ -37,7 +37,7 @@ fn folder(server: &str) -> PathBuf {
     ))
     .succeeds();
     let text = format!(
-        "[server]\nlisten = '127.0.0.1:0'\nstate = 'state'\n{server}\n\
+        "[server]\nlisten = '127.0.0.1:0'\nstate = 'state'\nmodels = 'models'\n{server}\n\
          [pipeline.detect-track]\n\
          line = 'fusedpreproc ! trtinfer model={{model}} ! gpunms ! tracker ! zonecount zones=all=polygon:0,0,9,0,9,9'\n\
          set = {{ model = 'models/old.onnx' }}\n\

@@ -17,8 +17,9 @@ fn detecting(pipeline: &str, old: &str, own: &str) -> Fleet {
         )
     };
     let lines = format!(
-        "[pipeline.{pipeline}]\nline = \"fusedpreproc ! trtinfer model={{model}} ! gpunms ! tracker ! zonecount\"\n\
-         set = {{ model = \"{old}\" }}\n"
+        "[server]\nmodels = \"{}\"\n[pipeline.{pipeline}]\nline = \"fusedpreproc ! trtinfer model={{model}} ! gpunms ! tracker ! zonecount\"\n\
+         set = {{ model = \"{old}\" }}\n",
+        std::env::temp_dir().display()
     );
     let zones = "zones = [{ name = \"all\", kind = \"polygon\", points = [[0, 0], [60, 0], [60, 40]] }]";
     let own = format!("{zones}\nset = {{ model = \"{own}\" }}");

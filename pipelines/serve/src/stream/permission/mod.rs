@@ -1,0 +1,216 @@
+//! Who may set what: the configuration everything, clients of the API what table.rs grants. docs/serve-permissions.md describes it.
+//!
+//! What differs from the source in the configuration is a client's, also when it is read from the folder `state` at the next start.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use gst::prelude::*;
+
+pub(crate) use table::Grant;
+use table::grant;
+
+use super::{Line, line};
+use crate::config::{Config, FilledLine, Scalar, Server, Source, SourceConfig, TestSource, fill};
+
+/// The most pixels of a client's test picture, and the most of them a second.
+const TEST_PICTURE: (i64, i32) = (3840 * 2160, 120);
+
+/// Refuses what a client may not have set in a source.
+///
+/// # Errors
+/// The key, and a sentence.
+pub(super) fn check(
+    config: &Config,
+    source: &SourceConfig,
+    kind: &Source,
+    filled: &FilledLine,
+    parsed: &Line,
+) -> Result<(), (&'static str, String)> {
+    let none = SourceConfig::default();
+    let operator = config.sources.iter().find(|own| own.name == source.name).unwrap_or(&none);
+    // Whoever adds a key to a source decides here whether it is a client's.
+    let SourceConfig {
+        name: _,
+        uri,
+        pipeline,
+        set,
+        overrides,
+        zones: _,
+        zones_file,
+        zone_units: _,
+        source: _,
+        live: _,
+        loops: _,
+        rtsp: _,
+        hls: _,
+        record: _,
+        snapshots: _,
+        restart: _,
+    } = source;
+    let at = |key| move |sentence| (key, sentence);
+    if *uri != operator.uri {
+        check_uri(kind, &config.server).map_err(at("uri"))?;
+    }
+    if zones_file.is_some() && *zones_file != operator.zones_file {
+        return Err((
+            "zones-file",
+            "a client may not name files: send the zones themselves, as zones".into(),
+        ));
+    }
+    let same_line = *pipeline == operator.pipeline;
+    let changed = |key: &String, value: &Scalar| !(same_line && operator.set.get(key) == Some(value));
+    let changed: Vec<&String> =
+        set.iter().filter(|(key, value)| changed(key, value)).map(|(key, _)| key).collect();
+    for slot in line::template(&filled.line).slots {
+        let Some(key) = changed.iter().find(|key| slot.has(key)) else { continue };
+        for element in parsed.found(&slot.element).map_err(at("set"))? {
+            let value = fill(&slot.text, &filled.values);
+            may_set(config, &element, &slot.property, &value)
+                .map_err(|sentence| ("set", format!("{sentence} ({{{key}}} is a part of it)")))?;
+        }
+    }
+    for (key, value) in overrides.iter().filter(|(key, value)| operator.overrides.get(*key) != Some(*value)) {
+        let (name, property) = key.split_once('.').unwrap_or((key, ""));
+        for element in parsed.found(name).map_err(at("override"))? {
+            may_set(config, &element, property, &value.to_string()).map_err(at("override"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses properties of a source's element that a client may not have set.
+///
+/// # Errors
+/// A sentence.
+pub(super) fn check_source(
+    config: &Config,
+    source: &SourceConfig,
+    element: &gst::Element,
+) -> Result<(), String> {
+    let operator = config.sources.iter().find(|own| own.name == source.name);
+    let own: Option<&BTreeMap<String, Scalar>> = operator.map(|operator| &operator.source);
+    let elsewhere = operator.is_none_or(|operator| operator.uri != source.uri);
+    let factory = factory(element);
+    for (property, value) in &source.source {
+        let same = own.is_some_and(|own| own.get(property) == Some(value));
+        match grant(&factory, property) {
+            _ if same && !elsewhere => (),
+            Some(Grant::Login) if same => {
+                return Err(format!(
+                    "the configuration's {property} is not for another uri: set source.{property} together with uri, or to null"
+                ));
+            }
+            Some(Grant::Any | Grant::Login) => (),
+            Some(Grant::Model) | None => return Err(refusal(&factory, property)),
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a model that clients may not choose. Those are free that the configuration names for a trtinfer, and files below
+/// `[server] models`.
+///
+/// # Errors
+/// A sentence.
+pub fn check_model(config: &Config, model: &str) -> Result<(), String> {
+    if is_below(config.server.models.as_deref(), Path::new(model)) || is_named(config, model) {
+        return Ok(());
+    }
+    Err(format!(
+        "'{model}' is no model that a client may choose: the configuration must name it, or it must be a file below the folder \
+         models of [server]"
+    ))
+}
+
+/// Whether a file is a regular one below a folder, with all links resolved.
+fn is_below(folder: Option<&Path>, file: &Path) -> bool {
+    let (Some(Ok(folder)), Ok(file)) = (folder.map(Path::canonicalize), file.canonicalize()) else {
+        return false;
+    };
+    file.starts_with(folder) && file.is_file()
+}
+
+fn is_named(config: &Config, model: &str) -> bool {
+    let bare = |name: &String| SourceConfig {
+        name: "default".into(),
+        pipeline: name.clone(),
+        ..SourceConfig::default()
+    };
+    let sources: Vec<SourceConfig> =
+        config.pipelines.keys().map(bare).chain(config.sources.iter().cloned()).collect();
+    let mut lines: Vec<FilledLine> = Vec::new();
+    for source in &sources {
+        let named = |(key, value): (&String, &Scalar)| key.ends_with(".model") && value.to_string() == model;
+        if source.overrides.iter().any(named) {
+            return true;
+        }
+        let Some(Ok(line)) = config.pipelines.get(&source.pipeline).map(|pipeline| pipeline.line_for(source))
+        else {
+            continue;
+        };
+        if !lines.contains(&line) {
+            if line::Defaults::of(&line).is_ok_and(|defaults| defaults.has_model(model)) {
+                return true;
+            }
+            lines.push(line);
+        }
+    }
+    false
+}
+
+fn check_uri(kind: &Source, server: &Server) -> Result<(), String> {
+    match kind {
+        Source::Rtsp | Source::Http => Ok(()),
+        // Where the file is, is looked at when it is opened.
+        Source::File if server.files.is_some() => Ok(()),
+        Source::File => {
+            Err("a client may not name files: the operator must set files in [server] to the folder with those for clients".into())
+        }
+        Source::V4l2 { device } => {
+            let name = device.strip_prefix("/dev/").unwrap_or_default();
+            let video = name.strip_prefix("video").is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()));
+            let known = name.strip_prefix("v4l/by-id/").or(name.strip_prefix("v4l/by-path/"));
+            if video || known.is_some_and(|name| !name.is_empty() && !name.contains('/') && !name.starts_with('.')) {
+                return Ok(());
+            }
+            Err("a client may name /dev/video0 and the like, and what is in /dev/v4l/by-id and by-path: the configuration may name \
+                 other devices"
+                .into())
+        }
+        Source::Test(TestSource { width, height, rate, .. }) => {
+            let (pixels, most_rate) = TEST_PICTURE;
+            if i64::from(*width) * i64::from(*height) <= pixels && *rate <= most_rate {
+                return Ok(());
+            }
+            Err(format!(
+                "a client's test picture has {pixels} pixels and {most_rate} frames a second at most, not {width}x{height} and {rate}: \
+                 the configuration may set more"
+            ))
+        }
+    }
+}
+
+fn may_set(config: &Config, element: &gst::Element, property: &str, value: &str) -> Result<(), String> {
+    let factory = factory(element);
+    match grant(&factory, property) {
+        Some(Grant::Any) => Ok(()),
+        Some(Grant::Model) => check_model(config, value),
+        Some(Grant::Login) | None => Err(refusal(&factory, property)),
+    }
+}
+
+fn factory(element: &gst::Element) -> String {
+    element.factory().map(|factory| factory.name().to_string()).unwrap_or_default()
+}
+
+fn refusal(factory: &str, property: &str) -> String {
+    format!(
+        "a client may not set the property '{property}' of {factory}: the operator can, in the configuration. \
+         docs/serve-permissions.md lists those that clients may set"
+    )
+}
