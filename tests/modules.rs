@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::root;
 
-const CRATES: [&str; 6] =
-    ["brokers", "kernels", "pipelines/serve", "plugins", "tests", "tests/interleavings"];
+const CRATES: [&str; 7] =
+    ["brokers", "files", "kernels", "pipelines/serve", "plugins", "tests", "tests/interleavings"];
 
 /// All `.rs` files below `folder`.
 fn files(folder: &Path, found: &mut BTreeSet<PathBuf>) {

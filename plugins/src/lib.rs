@@ -28,7 +28,6 @@ pub mod cudaupload;
 pub mod decoding;
 mod device;
 pub mod embed;
-mod files;
 pub mod fusedpreproc;
 pub mod gpunms;
 mod histogram;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use cudainfer_files as files;
 use cudainfer_kernels::device::{Choice, Context, Counters, Resolved};
 use cudainfer_kernels::tensor::TensorDesc;
 
@@ -13,7 +14,6 @@ use super::device_bytes::Before;
 use super::start::Part;
 use super::variant::ActiveVariant;
 use super::{Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, watched};
-use crate::files;
 use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;

@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use cudainfer_files as files;
 use cudainfer_kernels::draw::fonts::{FontChoice, Fonts};
 use cudainfer_kernels::draw::{Primitive, Rgb, TextPicture, built_in_letters_show, default_scale};
 
 use super::settings::Settings;
-use crate::files;
 
 /// Bytes that a font's file may have. Large collections have some 100 MB.
 const LARGEST_FILE: u64 = 512 << 20;

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use cudainfer_files as files;
 use cudainfer_kernels::zones::{Kind, Zone};
 use serde::Deserialize;
 
 use super::syntax::{dwell, occupancy};
 use super::{Anchor, Units};
-use crate::files;
 use crate::nick::read as nick;
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::files;
+use cudainfer_files as files;
 
 /// Bytes that are read at a time; whole blocks of the checksum.
 const CHUNK: usize = 1 << 18;

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
+use cudainfer_files as files;
 use cudainfer_kernels::device::Device;
 
 use super::entry::Entry;
 use super::key::Key;
 use super::log::CAT;
 use super::{Cache, folder, publish, unwritable};
-use crate::files;
 use crate::inference::{Config, Provider};
 
 /// The file in the entry.

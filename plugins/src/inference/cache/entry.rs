@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use cudainfer_files as files;
 use tempfile::TempDir;
 
 use super::key::{Key, MODELS};
 use super::{checksum, folder};
-use crate::files;
 
 /// Says what the entry is for.
 const KEY: &str = "key.txt";

@@ -7,9 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cudainfer_files as files;
 use tempfile::{NamedTempFile, TempDir};
-
-use crate::files;
 
 /// The file that marks a folder as a cache; backup programs leave such folders out.
 pub(super) const TAG: &str = "CACHEDIR.TAG";

@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use cudainfer_files as files;
 use cudainfer_kernels::device::Device;
 
 use super::checksum;
 use super::folder;
 use super::log::CAT;
-use crate::files;
 use crate::inference::{Config, Precision, Provider};
 use crate::model::onnx::external_files;
 use crate::nick::nick;

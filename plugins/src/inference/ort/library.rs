@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+use cudainfer_files as files;
 use libloading::os::unix::Library;
 use ort::environment::Environment;
 
 use super::messages::{CAT, EnvironmentLogger};
 use super::{exit, search, unwinder};
-use crate::files;
 use crate::inference::InferenceError;
 use crate::loader;
 

@@ -26,13 +26,13 @@ mod yaml;
 
 use std::path::Path;
 
+use cudainfer_files as files;
 use serde_json::Value;
 
 pub use claim::Claim;
 pub use source::Declared;
 
 use super::onnx;
-use crate::files;
 
 /// What the model's file and the files beside it say, the most trustworthy first, and notes about what could not be read.
 pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use cudainfer_files as files;
+
 use super::claim::Claim;
 use super::source::Declared;
-use crate::files;
 use crate::model::TensorIds;
 use crate::model::origin::Source;
 use crate::model::sidecar::Input;

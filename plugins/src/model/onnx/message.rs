@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
+use cudainfer_files as files;
+
 use super::LONGEST_ENTRY;
-use crate::files;
 
 /// Reads a file as one message.
 ///

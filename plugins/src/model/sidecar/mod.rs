@@ -14,10 +14,10 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cudainfer_files as files;
 use serde::{Deserialize, Serialize};
 
 use super::{ModelError, Skeleton, TensorIds, sidecar_path, toml_error};
-use crate::files;
 
 pub use classify::{Classify, Embed};
 pub use constants::{ConstantValue, SizeOf};

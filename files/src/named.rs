@@ -9,13 +9,13 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 /// Bytes that a text may have: labels, a sidecar, zones. The largest vocabularies of labels have some hundred kB.
-pub(crate) const LARGEST_TEXT: u64 = 1_000_000;
+pub const LARGEST_TEXT: u64 = 1_000_000;
 
 /// Opens a regular file to read it; never waits for anybody who would write it.
 ///
 /// # Errors
 /// It cannot be opened, or is something else, which the error names.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::empty())
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As those of [`open`].
-pub(crate) fn open_unlinked(path: &Path) -> io::Result<File> {
+pub fn open_unlinked(path: &Path) -> io::Result<File> {
     if std::fs::symlink_metadata(path)?.is_symlink() {
         return Err(irregular("a link"));
     }
@@ -40,7 +40,7 @@ fn open_with(path: &Path, more: OFlags) -> io::Result<File> {
     Ok(file)
 }
 
-fn check(metadata: &std::fs::Metadata) -> io::Result<()> {
+pub(crate) fn check(metadata: &std::fs::Metadata) -> io::Result<()> {
     let ty = metadata.file_type();
     if ty.is_file() {
         return Ok(());
@@ -53,7 +53,7 @@ fn check(metadata: &std::fs::Metadata) -> io::Result<()> {
     }))
 }
 
-fn irregular(what: &str) -> io::Error {
+pub(crate) fn irregular(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, and only regular files are read"))
 }
 
@@ -61,7 +61,7 @@ fn irregular(what: &str) -> io::Error {
 ///
 /// # Errors
 /// Those of [`open`]; it is larger, or not UTF-8.
-pub(crate) fn text(path: &Path) -> io::Result<String> {
+pub fn text(path: &Path) -> io::Result<String> {
     read(open(path)?)
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// Those of [`text`] and [`open_unlinked`].
-pub(crate) fn text_unlinked(path: &Path) -> io::Result<String> {
+pub fn text_unlinked(path: &Path) -> io::Result<String> {
     read(open_unlinked(path)?)
 }
 
