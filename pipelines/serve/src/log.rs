@@ -24,7 +24,7 @@ pub fn info(text: impl Display) {
 
 fn line(priority: u8, text: &dyn Display) {
     // Line ends inside would begin lines without a priority.
-    let text = text.to_string().replace('\n', " ");
+    let text = crate::config::redacted(&text.to_string()).replace('\n', " ");
     let line =
         if *PRIORITIES { format!("<{priority}>{text}\n") } else { format!("cudainfer-serve: {text}\n") };
     // One write, so that lines of several threads do not mix. Nobody can be told that it failed.

@@ -58,7 +58,7 @@ fn cycle(fleet: &Fleet, uri: &str, number: usize) {
     let name = format!("test{}", number % 3);
     let source = SourceConfig {
         name: name.clone(),
-        uri: uri.to_owned(),
+        uri: uri.into(),
         // Frames of a file that have been read are not waited for when it is removed.
         live: Some(!uri.starts_with("file:")),
         ..SourceConfig::default()

@@ -132,8 +132,9 @@ impl Config {
         if source.pipeline.is_empty() && self.pipelines.len() == 1 {
             source.pipeline = self.pipelines.keys().next().cloned().unwrap_or_default();
         }
-        let named =
-            |(key, sentence): (&'static str, String)| (key, format!("source '{}': {sentence}", source.name));
+        let named = |(key, sentence): (&'static str, String)| {
+            (key, format!("source '{:.128}': {sentence}", source.name))
+        };
         source.check().map_err(named)?;
         self.restart_of(source).check().map_err(|(_, sentence)| named(("restart", sentence)))?;
         self.check_outputs(source).map_err(named)?;

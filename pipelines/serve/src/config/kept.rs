@@ -160,7 +160,7 @@ mod tests {
         kept.save(&folder.path().join("new")).unwrap();
         let mut kept = Kept::load(&folder.path().join("new")).unwrap();
         let (now, said) = kept.apply(&file);
-        let now: Vec<_> = now.iter().map(|source| (source.name.as_str(), source.uri.as_str())).collect();
+        let now: Vec<_> = now.iter().map(|source| (source.name.as_str(), source.uri.whole())).collect();
         assert_eq!(now, [("a", "test://changed"), ("c", "test://c"), ("x", "test://x")]);
         assert!(said.is_empty(), "{said:?}");
         let other = [source("a", "test://2"), source("b", "test://2"), source("x", "test://2")];

@@ -1,6 +1,7 @@
 //! The configuration: TOML to structs that are checked. docs/serve.md describes the keys.
 
 mod file;
+mod hidden;
 mod kept;
 mod keys;
 mod nearest;
@@ -16,6 +17,7 @@ mod uri;
 mod zone;
 
 pub use file::{Config, Publish, Wrong};
+pub use hidden::{Uri, hide, redacted};
 pub use kept::{ChangedModel, Kept, Patched};
 pub use keys::read_json;
 pub use nearest::nearest;

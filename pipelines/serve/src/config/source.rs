@@ -5,16 +5,17 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Record, RestartOfSource, Snapshots, Zone, ZoneUnits};
+use super::{Record, RestartOfSource, Snapshots, Uri, Zone, ZoneUnits};
 
-/// The keys of a source, in the file and in JSON.
+/// The keys of a source, in the file and in JSON. It is serialized with its passwords: for the state and for changes, never for answers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SourceConfig {
     /// Unique name: letters, digits, `-`, `_` and `.`.
     pub name: String,
     /// Where the frames come from.
-    pub uri: String,
+    #[serde(serialize_with = "Uri::serialize_whole")]
+    pub uri: Uri,
     /// Which `[pipeline.NAME]`; may be left out where there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pipeline: String,
@@ -89,9 +90,25 @@ impl std::fmt::Display for Scalar {
     }
 }
 
+/// The most bytes of a name: of a stream, a pipeline, a key, a zone. A file's name has 255, with a time and an ending.
+pub(super) const LONGEST_NAME: usize = 128;
+
 impl SourceConfig {
     /// What is wrong with it that can be told without GStreamer: the key, and a sentence.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        let sets = [&self.set, &self.overrides, &self.source];
+        let zones = self.zones.iter().flat_map(|zone| [&zone.name].into_iter().chain(&zone.anchor));
+        let lists = [
+            ("name", vec![&self.name, &self.pipeline]),
+            ("set", sets.iter().flat_map(|set| set.keys()).collect()),
+            ("zones", zones.collect()),
+        ];
+        for (key, names) in lists {
+            if let Some(long) = names.into_iter().find(|name| name.len() > LONGEST_NAME) {
+                let sentence = format!("a name has {} bytes: use {LONGEST_NAME} at most", long.len());
+                return Err((key, sentence));
+            }
+        }
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if self.name.is_empty() || !self.name.chars().all(plain) || self.name.starts_with('.') {
             return Err((
@@ -122,5 +139,38 @@ impl SourceConfig {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_too_long_are_refused_without_being_repeated() {
+        let good =
+            SourceConfig { name: "a".repeat(128), uri: "test://ball".into(), ..SourceConfig::default() };
+        assert_eq!(good.check(), Ok(()));
+        let long = "a".repeat(60_000);
+        let zone = |name: &str| {
+            serde_json::from_value(
+                serde_json::json!({"name": name, "kind": "line", "points": [[0, 0], [1, 1]]}),
+            )
+            .unwrap()
+        };
+        let value = Scalar::Bool(true);
+        for (key, wrong) in [
+            ("name", SourceConfig { name: long.clone(), ..good.clone() }),
+            ("name", SourceConfig { pipeline: long.clone(), ..good.clone() }),
+            ("set", SourceConfig { set: [(long.clone(), value.clone())].into(), ..good.clone() }),
+            ("set", SourceConfig { overrides: [(format!("a.{long}"), value)].into(), ..good.clone() }),
+            ("zones", SourceConfig { zones: vec![zone(&long)], ..good }),
+        ] {
+            let (at, sentence) = wrong.check().unwrap_err();
+            assert!(
+                at == key && sentence.contains("use 128 at most") && sentence.len() < 200,
+                "{at} {sentence}"
+            );
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Where frames come from, by the URI of a source.
 
+use super::Uri;
+
 /// A source that is understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
@@ -38,13 +40,16 @@ impl Source {
     ///
     /// # Errors
     /// A sentence.
-    pub fn parse(uri: &str) -> Result<Self, String> {
-        let Some((scheme, rest)) = uri.split_once(':') else {
+    pub fn parse(uri: &Uri) -> Result<Self, String> {
+        let Some((scheme, rest)) = uri.whole().split_once(':') else {
             return Err(format!(
                 "'{uri}' is no URI: write rtsp://, file:///, http://, v4l2:///dev/video0 or test://ball"
             ));
         };
         match scheme {
+            _ if uri.whole().contains('\0') => {
+                Err(format!("'{}' is no URI: it has a NUL in it", uri.to_string().replace('\0', "\\0")))
+            }
             "rtsp" | "rtspt" | "rtspu" | "rtsph" | "rtsps" | "rtspst" | "rtspsu" | "rtspsh" => Ok(Self::Rtsp),
             "file" if rest.starts_with("///") => Ok(Self::File),
             "file" => Err(format!("'{uri}' is no URI of a file: write file:/// and the absolute path")),
@@ -55,7 +60,7 @@ impl Source {
             },
             "test" => TestSource::parse(rest.trim_start_matches('/')).map(Self::Test),
             _ => Err(format!(
-                "'{scheme}:' is not known as a source: use rtsp, rtsps, file, http, https, v4l2 or test"
+                "'{uri}' is not known as a source: use rtsp, rtsps, file, http, https, v4l2 or test"
             )),
         }
     }
@@ -96,22 +101,22 @@ mod tests {
 
     #[test]
     fn uris_are_understood_or_refused_with_what_to_write() {
-        assert_eq!(Source::parse("rtsp://camera/1").unwrap(), Source::Rtsp);
+        assert_eq!(Source::parse(&"rtsp://camera/1".into()).unwrap(), Source::Rtsp);
         assert_eq!(
-            Source::parse("v4l2:///dev/video0").unwrap(),
+            Source::parse(&"v4l2:///dev/video0".into()).unwrap(),
             Source::V4l2 { device: "/dev/video0".into() }
         );
         let test = TestSource { pattern: "snow".into(), width: 320, height: 480, rate: 15, frames: Some(3) };
-        assert_eq!(Source::parse("test://snow?width=320&frames=3").unwrap(), Source::Test(test));
+        assert_eq!(Source::parse(&"test://snow?width=320&frames=3".into()).unwrap(), Source::Test(test));
         for (uri, part) in [
             ("street.mp4", "is no URI"),
             ("file://street.mp4", "absolute path"),
             ("v4l2://video0", "v4l2:///dev/video0"),
             ("test://ball?wdth=3", "not 'wdth'"),
             ("test://ball?width=0", "width=0"),
-            ("rtmp://x", "'rtmp:' is not known"),
+            ("rtmp://x", "'rtmp://x' is not known"),
         ] {
-            assert!(Source::parse(uri).unwrap_err().contains(part), "{uri}");
+            assert!(Source::parse(&uri.into()).unwrap_err().contains(part), "{uri}");
         }
     }
 }

@@ -71,8 +71,15 @@ fn local(headers: &HeaderMap) -> Result<(), Refused> {
     })
 }
 
-/// A browser says from which site's page a request comes. Only this service's own page may ask.
+/// A browser says from which site's page a request comes. Only this service's own page may ask, also for what a page can embed, for
+/// which it names no origin; a link that leads here is followed.
 fn same_site(headers: &HeaderMap) -> Result<(), Refused> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let elsewhere = matches!(header("sec-fetch-site"), "cross-site" | "same-site");
+    if elsewhere && header("sec-fetch-mode") != "navigate" {
+        let sentence = "a page of another site may not ask: only the page of this service may";
+        return Err(Refused::new(StatusCode::FORBIDDEN, sentence));
+    }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
     let host = headers.get(HOST).and_then(|v| v.to_str().ok()).unwrap_or_default();
@@ -139,6 +146,16 @@ mod tests {
     #[test]
     fn pages_of_other_sites_are_refused() {
         let access = access(None);
+        for (site, mode, expected) in [
+            ("cross-site", "no-cors", 403),
+            ("same-site", "cors", 403),
+            ("cross-site", "navigate", 200),
+            ("same-origin", "cors", 200),
+            ("none", "navigate", 200),
+        ] {
+            let list = [("host", "localhost:8080"), ("sec-fetch-site", site), ("sec-fetch-mode", mode)];
+            assert_eq!(status(&access, &list, true), expected, "{site} {mode}");
+        }
         assert_eq!(
             status(&access, &[("host", "localhost:8080"), ("origin", "http://localhost:8080")], false),
             200

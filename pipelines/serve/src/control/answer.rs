@@ -7,6 +7,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::config::redacted;
+
 /// A request that was not done.
 #[derive(Debug)]
 pub struct Refused {
@@ -19,7 +21,8 @@ pub struct Refused {
 impl Refused {
     /// With a status and a sentence.
     pub fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
-        Self { status, sentence: sentence.into() }
+        // A sentence may name what somebody has sent or configured.
+        Self { status, sentence: redacted(&sentence.into()) }
     }
 }
 

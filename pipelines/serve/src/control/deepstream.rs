@@ -44,7 +44,7 @@ pub async fn add(
     expected(&change, &["camera_add", "camera_streaming"])?;
     let source = SourceConfig {
         name: camera_id,
-        uri: camera_url,
+        uri: camera_url.into(),
         pipeline: wanted.pipeline.unwrap_or_default(),
         ..SourceConfig::default()
     };

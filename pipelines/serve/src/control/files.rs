@@ -1,5 +1,6 @@
 //! Recordings and HLS: `/v1/streams/{name}/record`, `…/recordings`, `…/recordings/{file}`, `…/hls/{file}`.
 
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use rustix::fs::{FileType, Mode, OFlags};
 use serde_json::{Value, json};
 use tower_http::services::ServeFile;
 
@@ -58,15 +60,24 @@ async fn send(
     let plain = FilePath::new(file).file_name().is_some_and(|plain| plain == file) && !file.starts_with('.');
     let config = control.fleet.config();
     let state = config.server.state.as_deref().filter(|_| plain).ok_or_else(absent)?;
-    let path = folder(Folders::of(state, name)).join(file);
-    if !path.is_file() {
-        return Err(absent());
-    }
-    let kind = kind(&path);
-    let sent = ServeFile::new(path).try_call(request).await;
+    let opened = open(&folder(Folders::of(state, name)), file).map_err(|_| absent())?;
+    let kind = kind(FilePath::new(file));
+    // What was opened is what is sent, whatever has got its name since.
+    let sent = ServeFile::new(format!("/proc/self/fd/{}", opened.as_raw_fd())).try_call(request).await;
     let mut sent = sent.map(IntoResponse::into_response).map_err(|_| absent())?;
     sent.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     Ok(sent)
+}
+
+/// Opens a file of a folder; no link, which might lead anywhere, and nothing that hangs.
+fn open(folder: &FilePath, file: &str) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, OFlags::PATH | OFlags::DIRECTORY | flags, Mode::empty())?;
+    let file = rustix::fs::openat(folder, file, OFlags::RDONLY | OFlags::NONBLOCK | flags, Mode::empty())?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(file),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    }
 }
 
 fn kind(path: &FilePath) -> &'static str {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, patch, post, put};
@@ -123,13 +123,14 @@ fn checked(
     handler.layer(middleware::from_fn(check))
 }
 
-/// Headers of every answer: nothing is kept by caches, and nothing is taken for what it is not.
+/// Headers of every answer: nothing is kept by caches, nothing is taken for what it is not, and no other site's page shows it.
 async fn headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (header::CONTENT_SECURITY_POLICY, page::POLICY),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

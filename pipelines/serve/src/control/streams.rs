@@ -57,7 +57,10 @@ pub fn known(control: &Control, name: &str) -> Result<StreamStatus, Refused> {
 
 /// Says that there is no such stream.
 pub fn absent(name: &str) -> Refused {
-    Refused::new(StatusCode::NOT_FOUND, format!("there is no stream '{name}': GET /v1/streams lists them"))
+    Refused::new(
+        StatusCode::NOT_FOUND,
+        format!("there is no stream '{name:.128}': GET /v1/streams lists them"),
+    )
 }
 
 pub async fn list(State(control): Shared) -> Result<Json<Value>, Refused> {

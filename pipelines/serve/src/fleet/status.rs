@@ -6,9 +6,10 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::Fleet;
+use crate::config::redacted;
 use crate::output::Keeping;
 use crate::stream::supervisor::State;
-use crate::stream::{Reason, StreamStatus, redacted};
+use crate::stream::{Reason, StreamStatus};
 use crate::unpoisoned::lock;
 
 /// All streams, as `/status` shows them.

@@ -30,7 +30,7 @@ impl StreamSpec {
         if self.source != Source::File {
             return Ok(None);
         }
-        let path = gst::glib::filename_from_uri(&self.config.uri)
+        let path = gst::glib::filename_from_uri(self.config.uri.whole())
             .map_err(|e| format!("'{}' is no URI of a file: {e}", self.config.uri))?
             .0;
         look(&path, self.files.as_deref()).map(Some)

@@ -35,6 +35,5 @@ pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;
 pub use spec::StreamSpec;
-pub(crate) use status::redacted;
 pub use status::{Snapshot, StreamStatus};
 pub use thread::News;

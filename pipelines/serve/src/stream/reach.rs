@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use axum::http::uri::Authority;
 
-use super::status::redacted;
 use crate::config::{Source, SourceConfig};
 
 /// How long an address may take, with asking for its name.
@@ -50,23 +49,32 @@ fn missing_device(source: &SourceConfig) -> Option<String> {
 
 /// Where a source's data come from, if that can be tried; an error where the URI does not say.
 fn address(source: &SourceConfig) -> Option<Result<Address, String>> {
+    let uri = source.uri.whole();
     let port = match Source::parse(&source.uri).ok()? {
-        Source::Rtsp if source.uri.starts_with("rtsps") => 322,
+        Source::Rtsp if uri.starts_with("rtsps") => 322,
         Source::Rtsp => 554,
-        Source::Http if source.uri.starts_with("https") => 443,
+        Source::Http if uri.starts_with("https") => 443,
         Source::Http => 80,
         Source::File | Source::V4l2 { .. } | Source::Test(_) => return None,
     };
     if source.source.contains_key("proxy") {
         return None;
     }
-    let (_, rest) = source.uri.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next().and_then(|text| text.parse::<Authority>().ok());
+    let (_, rest) = uri.split_once("://")?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // What stands there for a host is the begin of a password, where that has one of these characters in it.
+    let cut = path.contains('@') && authority.contains(':') && !authority.contains('@');
+    let authority = authority.parse::<Authority>().ok().filter(|_| !cut);
     let address = authority.map(|authority| {
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         (host.to_owned(), authority.port_u16().unwrap_or(port))
     });
-    Some(address.ok_or_else(|| format!("'{}' names no host", redacted(&source.uri))))
+    Some(address.ok_or_else(|| {
+        format!(
+            "'{}' names no host; in a user or password write / as %2F, ? as %3F, # as %23, a space as %20",
+            source.uri
+        )
+    }))
 }
 
 /// What came of a connection to each address; those that take too long are missing.
@@ -117,6 +125,7 @@ mod tests {
             ("https://camera/a.m3u8?x=1:2", Some("camera 443")),
             ("http://10.0.0.7:81/", Some("10.0.0.7 81")),
             ("rtsp:///1", None),
+            ("rtsp://user:12/34@camera/1", None),
             ("file:///a.mp4", None),
             ("test://ball", None),
         ] {

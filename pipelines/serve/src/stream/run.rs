@@ -47,6 +47,19 @@ pub(super) enum Report {
     Down,
 }
 
+impl Report {
+    fn without_secrets(self, spec: &StreamSpec) -> Self {
+        match self {
+            Self::Failed(failure) => {
+                Self::Failed(Failure { text: spec.without_secrets(&failure.text), ..failure })
+            }
+            Self::DecodeError(text) => Self::DecodeError(spec.without_secrets(&text)),
+            Self::Warning(text) => Self::Warning(spec.without_secrets(&text)),
+            other => other,
+        }
+    }
+}
+
 /// A run.
 #[derive(Debug)]
 pub(super) struct Run {
@@ -66,6 +79,11 @@ impl Run {
         shared: Arc<Shared>,
         report: impl Fn(Report) + Clone + Send + Sync + 'static,
     ) -> Self {
+        // With the URI that this run has, which the stream may have no longer when it is reported.
+        let report = {
+            let spec = Arc::clone(&spec);
+            move |what: Report| report(what.without_secrets(&spec))
+        };
         let (orders, receiver) = channel();
         let frames = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&frames);

@@ -81,7 +81,7 @@ fn encoded_source(
     target: &gst::Element,
 ) -> Result<Added, String> {
     let source = elements::make("urisourcebin", "source")?;
-    source.set_property("uri", &spec.config.uri);
+    source.set_property("uri", spec.config.uri.whole());
     let keys = spec.config.source.clone();
     // A client's file is the one that was looked at, which the closure holds; another one may have got its name since. The
     // configuration's keeps its name, whose ending may say what it is.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::line::{Defaults, Line};
 use super::publish::publisher;
 use super::{elements, file, permission, properties};
-use crate::config::{ChangedModel, Config, FilledLine, Restart, Scalar, Source, SourceConfig};
+use crate::config::{ChangedModel, Config, FilledLine, Restart, Scalar, Source, SourceConfig, hide};
 
 /// A stream, as it is to be run: two that are equal run equally.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,14 +104,10 @@ impl StreamSpec {
         let source = match &self.source {
             Source::Test(_) => elements::make("videotestsrc", "check"),
             Source::V4l2 { .. } => elements::make("v4l2src", "check"),
-            _ => {
-                gst::Element::make_from_uri(gst::URIType::Src, &self.config.uri, Some("check")).map_err(|e| {
-                    format!(
-                        "GStreamer has no element for '{}': {e}",
-                        super::status::redacted(&self.config.uri)
-                    )
-                })
-            }
+            _ => gst::Element::make_from_uri(gst::URIType::Src, self.config.uri.whole(), Some("check"))
+                .map_err(|e| {
+                    self.without_secrets(&format!("GStreamer has no element for '{}': {e}", self.config.uri))
+                }),
         };
         let source = source.map_err(|sentence| ("uri", sentence))?;
         permission::check_source(config, &self.config, &source).map_err(|sentence| ("source", sentence))?;
@@ -123,6 +119,12 @@ impl StreamSpec {
             properties::checked(&source, "pattern", &pattern).map_err(|sentence| ("uri", sentence))?;
         }
         Ok(())
+    }
+
+    /// A text of GStreamer's without what logs in at the source.
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        let logins = self.config.source.iter().filter(|(property, _)| permission::is_login(property));
+        self.config.uri.hide_in(&hide(text, logins.map(|(_, value)| value.to_string()).collect()))
     }
 
     /// The elements of `[[publish]]`.

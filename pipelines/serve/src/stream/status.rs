@@ -18,7 +18,7 @@ use crate::unpoisoned::lock;
 pub struct StreamStatus {
     /// Its name.
     pub name: String,
-    /// Where its frames come from, without user and password.
+    /// Where its frames come from, without user, password and query.
     pub uri: String,
     /// Its pipeline.
     pub pipeline: String,
@@ -152,7 +152,7 @@ impl Shared {
         let retry = snapshot.start_at.map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64());
         StreamStatus {
             name: spec.name().to_owned(),
-            uri: redacted(&spec.config.uri),
+            uri: spec.config.uri.to_string(),
             pipeline: spec.config.pipeline.clone(),
             state: snapshot.state,
             since: since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
@@ -173,27 +173,5 @@ impl Shared {
     /// What it gives besides messages.
     pub fn outputs(&self) -> Option<Arc<Outputs>> {
         lock(&self.outputs).clone()
-    }
-}
-
-/// A URI, or a text with one, without user and password.
-pub(crate) fn redacted(uri: &str) -> String {
-    let Some((scheme, rest)) = uri.split_once("://") else { return uri.to_owned() };
-    let end = rest.find(['/', ' ', '?']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-        None => uri.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_are_not_told() {
-        assert_eq!(redacted("rtsp://user:pa@ss@host:554/a@b"), "rtsp://host:554/a@b");
-        assert_eq!(redacted("file:///a@b"), "file:///a@b");
-        assert_eq!(redacted("rtsp://host"), "rtsp://host");
     }
 }

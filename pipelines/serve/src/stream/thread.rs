@@ -10,6 +10,7 @@ use super::run::{Order, Report, Run};
 use super::status::{Shared, Snapshot};
 use super::supervisor::{Action, Input, State, Supervisor};
 use super::{Reason, StreamSpec};
+use crate::config::redacted;
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -245,12 +246,12 @@ impl Thread {
             attempt: supervisor.attempt(),
             reason: supervisor.reason(),
             start_at: supervisor.start_at().map(|at| self.began + at),
-            last_error: supervisor.error().map(super::status::redacted),
+            last_error: supervisor.error().map(redacted),
             left_behind: supervisor.left_behind(),
             decode_errors: supervisor.decode_errors(),
         };
         *lock(&self.shared.snapshot) = snapshot;
-        let error = supervisor.error().map(super::status::redacted).unwrap_or_default();
+        let error = supervisor.error().map(redacted).unwrap_or_default();
         match supervisor.state() {
             state if before.0 == state => {
                 // A start that failed at once.

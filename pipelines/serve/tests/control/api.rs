@@ -48,6 +48,7 @@ fn every_answer_forbids_caches_and_foreign_content() {
         assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
         assert_eq!(headers["cache-control"], "no-store");
         assert_eq!(headers["x-content-type-options"], "nosniff");
+        assert_eq!(headers["cross-origin-resource-policy"], "same-origin");
     }
 }
 
@@ -98,4 +99,110 @@ fn a_client_that_is_still_sending_gets_its_answer() {
         client.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
     }
+}
+
+#[test]
+fn what_a_client_may_not_set_is_refused_and_changes_nothing() {
+    let folder = cudainfer_tests::scratch("refused");
+    let service = Service::start(&configuration(""));
+    service.plays("door");
+    let url = format!("{}/v1/streams", service.url);
+    let target = folder.join("written");
+    for patch in [
+        json!({"override": {"trtinfer.onnxruntime": "/tmp/evil.so"}}),
+        json!({"override": {"trtinfer.labels": "/etc/passwd"}}),
+        json!({"override": {"trtinfer.model": "/etc/passwd"}}),
+        json!({"set": {"model": "/etc/passwd"}}),
+        json!({"set": {"model": format!("x ! filesink location={}", target.display())}}),
+        json!({"zones-file": "/etc/passwd", "zones": null}),
+        json!({"uri": "file:///etc/passwd"}),
+        json!({"uri": "test://ball?width=16384&height=16384"}),
+        json!({"source": {"num-buffers": 1}}),
+    ] {
+        let answer = send("PATCH", &format!("{url}/door"), &patch);
+        assert_eq!(answer.status, 400, "{patch}: {answer:?}");
+        assert!(
+            answer.error().contains("client") && !answer.error().contains("root:"),
+            "{patch}: {}",
+            answer.error()
+        );
+    }
+    let model =
+        send("PUT", &format!("{}/v1/pipelines/count/model", service.url), &json!({"model": "/etc/passwd"}));
+    assert!(model.status == 400 && model.error().contains("no model that a client may choose"), "{model:?}");
+    let long =
+        send("POST", &url, &json!({"name": "a".repeat(60_000), "uri": "test://ball", "pipeline": "plain"}));
+    assert!(long.status == 400 && long.body.len() < 400, "{long:?}");
+    assert!(!target.exists());
+    assert!(
+        get(&format!("{url}/door")).json()["restarts"].as_object().unwrap().is_empty(),
+        "nothing was started again"
+    );
+}
+
+#[test]
+fn no_answer_has_a_password_in_it() {
+    let passwords = [
+        "pl4inSecret",
+        "with/slashSecret",
+        "with?markSecret",
+        "with spaceSecret",
+        "with#hashSecret",
+        "with@atSecret",
+    ];
+    let source = |(number, password): (usize, &&str)| {
+        format!(
+            "[[source]]\nname = 'camera{number}'\npipeline = 'plain'\nuri = 'rtsp://admin:{password}@127.0.0.1:1/{number}'\n"
+        )
+    };
+    let query = "[[source]]\nname = 'query'\npipeline = 'plain'\nuri = 'http://127.0.0.1:1/a.m3u8?user=a&password=querySecret'\n\
+                 [[source]]\nname = 'login'\npipeline = 'plain'\nuri = 'rtsp://127.0.0.1:1/a'\n\
+                 source = { user-id = 'idSecret', user-pw = 'pwSecret' }\n";
+    let sources: String = passwords.iter().enumerate().map(source).collect();
+    let service = Service::start(&(configuration("") + &sources + query));
+    let streams =
+        || get(&format!("{}/v1/streams", service.url)).json()["streams"].as_array().unwrap().clone();
+    until("all have failed to connect", || {
+        streams().iter().all(|stream| stream["name"] == "door" || stream["last-error"].is_string())
+    });
+    let mut answers: Vec<String> =
+        ["/status", "/v1/streams", "/v1/pipelines", "/metrics", "/v1/streams/camera1", "/v1/streams/query"]
+            .iter()
+            .map(|path| String::from_utf8(get(&format!("{}{path}", service.url)).body).unwrap())
+            .collect();
+    for password in passwords {
+        let wrong =
+            json!({"name": "new", "uri": format!("rtmp://admin:{password}@camera/1"), "pipeline": "plain"});
+        let answer = send("POST", &format!("{}/v1/streams", service.url), &wrong);
+        assert_eq!(answer.status, 400);
+        answers.push(answer.error());
+    }
+    for answer in &answers {
+        assert!(!answer.contains("Secret"), "{answer}");
+    }
+}
+
+#[test]
+fn links_among_recordings_are_neither_listed_nor_served() {
+    let state = cudainfer_tests::scratch("links");
+    let secret = state.join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    for folder in ["kept/recordings/door", "hls/door"] {
+        std::fs::create_dir_all(state.join(folder)).unwrap();
+        std::os::unix::fs::symlink(&secret, state.join(folder).join("link.mp4")).unwrap();
+        std::fs::write(state.join(folder).join("real.mp4"), "real").unwrap();
+    }
+    let service = Service::start(&configuration(&format!("state = '{}'", state.display())));
+    let url = format!("{}/v1/streams/door", service.url);
+    for folder in ["recordings", "hls"] {
+        let real = get(&format!("{url}/{folder}/real.mp4"));
+        assert_eq!(
+            (real.status, real.kind.as_str(), real.body.as_slice()),
+            (200, "video/mp4", &b"real"[..]),
+            "{folder}"
+        );
+        assert_eq!(get(&format!("{url}/{folder}/link.mp4")).status, 404, "{folder}");
+    }
+    let listed = get(&format!("{url}/recordings")).json();
+    assert_eq!(listed["recordings"].as_array().map(Vec::len), Some(1), "{listed}");
 }

@@ -328,7 +328,9 @@ pub fn list(folder: &Path) -> Vec<Recording> {
         .flatten()
         .filter_map(|entry| {
             let file = entry.file_name().into_string().ok().filter(|name| name.ends_with(".mp4"))?;
-            Some(Recording { file, size: entry.metadata().ok()?.len() })
+            // Without following links, which are not served.
+            let about = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            Some(Recording { file, size: about.len() })
         })
         .collect();
     found.sort_by(|one, other| other.file.cmp(&one.file));

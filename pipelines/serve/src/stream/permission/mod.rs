@@ -13,6 +13,7 @@ use gst::prelude::*;
 
 pub(crate) use table::Grant;
 use table::grant;
+pub(super) use table::is_login;
 
 use super::{Line, line};
 use crate::config::{Config, FilledLine, Scalar, Server, Source, SourceConfig, TestSource, fill};

@@ -116,6 +116,11 @@ pub(crate) fn grant(factory: &str, property: &str) -> Option<Grant> {
     login.map(|_| Grant::Login).or_else(|| row.map(|(_, grant, _)| *grant))
 }
 
+/// Whether a property logs in somewhere, so that nobody is to see its value.
+pub(crate) fn is_login(property: &str) -> bool {
+    ["-id", "-pw", "password", "cookies", "headers"].iter().any(|ending| property.ends_with(ending))
+}
+
 /// All properties that clients may set, by factory.
 #[cfg(test)]
 pub(super) fn all() -> Vec<(&'static str, &'static str)> {
