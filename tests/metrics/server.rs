@@ -35,7 +35,7 @@ fn garbage_and_connections_that_say_nothing_leave_the_server_as_it_was() {
     let silent: Vec<_> = (0..50)
         .map(|n| {
             let mut connection = TcpStream::connect(server()).unwrap();
-            connection.write_all(&b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Long: "[..n % 40]).unwrap();
+            connection.write_all(&b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Long: "[..n % 40]).unwrap();
             connection
         })
         .collect();
@@ -78,7 +78,7 @@ fn who_does_not_read_an_answer_does_not_hold_up_others() {
     let mut deaf: Vec<_> = (0..4).map(|_| deaf()).collect();
     for connection in &mut deaf {
         // More answers than the sockets' buffers hold.
-        let _ = connection.write_all(&b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(200));
+        let _ = connection.write_all(&b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(200));
     }
     let server = server();
     // The first ones may come before answers are stuck.
@@ -114,7 +114,7 @@ fn many_ask_at_once_while_frames_flow() {
 fn a_connection_is_kept_for_the_next_question() {
     let mut connection = TcpStream::connect(server()).unwrap();
     for _ in 0..3 {
-        connection.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        connection.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let mut answer = Vec::new();
         let mut byte = [0];
         while !answer.ends_with(b"}\n") {
