@@ -2,6 +2,7 @@
 
 mod change;
 mod gpu;
+mod held;
 mod model;
 mod refusal;
 mod reload;

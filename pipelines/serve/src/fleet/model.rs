@@ -55,8 +55,10 @@ impl Fleet {
             return Err(Refusal::Invalid(format!("there is no model '{model}'")));
         }
         let streams: Vec<Arc<Stream>> = lock(&self.0.streams).values().cloned().collect();
-        let sharers: Vec<_> =
-            streams.into_iter().filter(|stream| stream.spec().config.pipeline == name).collect();
+        let sharers: Vec<_> = streams
+            .into_iter()
+            .filter(|stream| stream.spec().config.pipeline == name && stream.spec().held.is_none())
+            .collect();
         let example = sharers.first().map(|stream| stream.spec());
         let example =
             example.ok_or_else(|| Refusal::Conflict(format!("pipeline '{name}' has no stream yet")))?;

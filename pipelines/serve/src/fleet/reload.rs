@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::change::{Applied, apply};
-use super::streams::specs;
+use super::held::{keep_allowed_models, specs_or_held};
 use super::{Fleet, Refusal};
 use crate::config::{Config, Wrong};
 use crate::log;
@@ -33,7 +33,8 @@ impl Fleet {
         Self::check(&config)?;
         let mut kept = lock(&self.0.kept).clone();
         let (sources, said) = kept.apply(&config.sources);
-        let found = specs(&config, &sources, &kept.models)?;
+        keep_allowed_models(&config, &mut kept);
+        let found = specs_or_held(&config, sources, &kept.models, &lock(&self.0.stuck));
         said.iter().for_each(log::warning);
         for (section, same) in
             [("server", config.server == old.server), ("retention", config.retention == old.retention)]

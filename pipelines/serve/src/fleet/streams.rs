@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::gpu::{Faults, Verdict};
+use super::held::{keep_allowed_models, specs_or_held};
 use super::{FleetStatus, Refusal};
-use crate::config::{ChangedModel, Config, Kept, SourceConfig, Wrong};
+use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck, Wrong};
 use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, check_line, check_publish};
 use crate::unpoisoned::lock;
 use crate::{log, output};
@@ -30,6 +31,8 @@ pub struct Fleet(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub config: Mutex<Arc<Config>>,
     pub kept: Mutex<Kept>,
+    /// Sources that have ended earlier processes.
+    pub stuck: Mutex<Stuck>,
     pub streams: Mutex<BTreeMap<String, Arc<Stream>>>,
     /// Held while the set of streams changes; never while something is waited for.
     pub changing: Mutex<()>,
@@ -44,7 +47,7 @@ pub(super) struct Inner {
     pub refused: Mutex<Option<String>>,
     faults: Mutex<Faults>,
     /// The pipelines that were left behind, also those of streams that are gone.
-    left_behind: Mutex<Vec<Weak<()>>>,
+    left_behind: Mutex<Vec<(SourceConfig, Weak<()>)>>,
     exit: Mutex<Sender<Exit>>,
     draining: AtomicBool,
 }
@@ -73,19 +76,18 @@ impl Fleet {
         Self::check(&config)?;
         let (sources, said) = kept.apply(&config.sources);
         said.iter().for_each(log::warning);
-        let mut found = Vec::new();
-        for source in sources {
-            match StreamSpec::new(&config, source.clone(), &kept.models) {
-                Ok(spec) => found.push(spec),
-                Err((_, sentence)) => {
-                    log::error(format_args!("{sentence}. It was set by the API, and is left out"))
-                }
-            }
-        }
+        keep_allowed_models(&config, &mut kept);
+        let stuck = config.server.state.as_deref().map_or_else(|| Ok(Stuck::default()), Stuck::load);
+        let stuck = stuck.unwrap_or_else(|sentence| {
+            log::warning(sentence);
+            Stuck::default()
+        });
+        let found = specs_or_held(&config, sources, &kept.models, &stuck);
         let (outputs, retention) = output::shared(&config).map_err(wrong)?;
         let fleet = Self(Arc::new(Inner {
             config: Mutex::new(Arc::new(config)),
             kept: Mutex::new(kept),
+            stuck: Mutex::new(stuck),
             streams: Mutex::default(),
             changing: Mutex::default(),
             model: Mutex::default(),
@@ -144,7 +146,7 @@ impl Fleet {
 
     /// How many pipelines were left behind and have not stopped yet.
     pub fn left_behind(&self) -> usize {
-        lock(&self.0.left_behind).iter().filter(|alive| alive.strong_count() > 0).count()
+        lock(&self.0.left_behind).iter().filter(|(_, alive)| alive.strong_count() > 0).count()
     }
 
     /// The pipeline of a stream, while it has one.
@@ -206,6 +208,7 @@ impl Fleet {
             let config = self.config();
             lock(&self.0.kept).remove(name, config.sources.iter().find(|source| source.name == name));
             self.save();
+            self.0.forget_stuck(name);
             stream
         };
         stream.stop(Some(self.drain_time()));
@@ -218,8 +221,17 @@ impl Fleet {
     /// # Errors
     /// There is none of this name.
     pub fn restart(&self, name: &str) -> Result<StreamStatus, Refusal> {
+        let _changing = lock(&self.0.changing);
         let stream = self.find(name).ok_or_else(|| unknown(name))?;
-        stream.restart(Reason::Request);
+        self.0.forget_stuck(name);
+        let spec = stream.spec();
+        if spec.held.is_some() {
+            // What was wrong may be right since.
+            let spec = StreamSpec::new(&self.config(), spec.config.clone(), &lock(&self.0.kept).models);
+            stream.change(spec.map_err(|(_, sentence)| Refusal::Conflict(sentence))?, true);
+        } else {
+            stream.restart(Reason::Request);
+        }
         Ok(stream.status())
     }
 
@@ -329,8 +341,11 @@ pub(super) fn unknown(name: &str) -> Refusal {
 fn hear(fleet: &Weak<Inner>, news: News) {
     let Some(fleet) = fleet.upgrade() else { return };
     match news {
-        News::Steady { started } => lock(&fleet.faults).steady(started),
-        News::LeftBehind { alive } => leave_behind(&fleet, alive),
+        News::Steady { name, started } => {
+            lock(&fleet.faults).steady(started);
+            fleet.forget_stuck(&name);
+        }
+        News::LeftBehind { source, alive } => leave_behind(&fleet, *source, alive),
         News::GpuFault { name, started, instances } => {
             let verdict = lock(&fleet.faults).fault(started, Instant::now());
             match verdict {
@@ -346,15 +361,17 @@ fn hear(fleet: &Weak<Inner>, news: News) {
 }
 
 /// Counts a pipeline that does not stop. It keeps its memory, its threads and its connection: a limit ends the process.
-fn leave_behind(fleet: &Inner, alive: Weak<()>) {
+fn leave_behind(fleet: &Inner, source: SourceConfig, alive: Weak<()>) {
     let most = lock(&fleet.config).server.most_left_behind;
-    let count = {
+    let sources: Vec<SourceConfig> = {
         let mut left = lock(&fleet.left_behind);
-        left.retain(|alive| alive.strong_count() > 0);
-        left.push(alive);
-        left.len()
+        left.retain(|(_, alive)| alive.strong_count() > 0);
+        left.push((source, alive));
+        left.iter().map(|(source, _)| source.clone()).collect()
     };
+    let count = sources.len();
     if count >= most {
+        fleet.note_stuck(&sources);
         log::error(format_args!(
             "pipelines that do not stop: {count}. most-left-behind allows no more: the process ends, to be started anew"
         ));

@@ -9,7 +9,7 @@ use gst::prelude::*;
 use super::failure::Failure;
 use super::status::Shared;
 use super::{Built, Reason, StreamSpec, decoder};
-use crate::config::Source;
+use crate::config::{Source, SourceConfig};
 use crate::output::Outputs;
 use crate::unpoisoned::lock;
 
@@ -67,6 +67,8 @@ pub(super) struct Run {
     pub number: u64,
     /// Its frames so far.
     pub frames: Arc<AtomicU64>,
+    /// The source that it was started with.
+    pub source: SourceConfig,
     orders: Sender<Order>,
     alive: Weak<()>,
 }
@@ -88,7 +90,7 @@ impl Run {
         let frames = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&frames);
         let failed = report.clone();
-        let name = format!("run:{}", spec.name());
+        let (name, source) = (format!("run:{}", spec.name()), spec.config.clone());
         let until_its_end = Arc::new(());
         let alive = Arc::downgrade(&until_its_end);
         let run = move || {
@@ -101,7 +103,7 @@ impl Run {
             failed(Report::Failed(Failure { reason: Reason::Error, permanent: false, text }));
             failed(Report::Down);
         }
-        Self { number, frames, orders, alive }
+        Self { number, frames, source, orders, alive }
     }
 
     /// What somebody holds until the pipeline has stopped.

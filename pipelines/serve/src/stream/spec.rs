@@ -13,6 +13,8 @@ use crate::config::{ChangedModel, Config, FilledLine, Restart, Scalar, Source, S
 pub struct StreamSpec {
     /// The source's keys.
     pub config: SourceConfig,
+    /// Why it is not to be started, but listed as failed.
+    pub held: Option<String>,
     /// What its URI is.
     pub source: Source,
     /// The launch line, and the values of its keys.
@@ -65,6 +67,7 @@ impl StreamSpec {
             .iter()
             .filter_map(|(key, model)| Some((key.strip_prefix(&prefix)?.to_owned(), model.clone())));
         let spec = Self {
+            held: None,
             source: kind,
             line,
             restart: config.restart_of(&source),
@@ -76,6 +79,21 @@ impl StreamSpec {
         };
         spec.check(config).map_err(|(key, sentence)| at(key)(sentence))?;
         Ok(spec)
+    }
+
+    /// A stream that is listed as failed and not started. `why` is a sentence for whoever looks at it.
+    pub fn held(config: &Config, source: SourceConfig, why: String) -> Self {
+        Self {
+            held: Some(why),
+            source: Source::Rtsp,
+            line: FilledLine::default(),
+            restart: config.restart_of(&source),
+            publish: Vec::new(),
+            defaults: Defaults::default(),
+            models: BTreeMap::new(),
+            files: None,
+            config: source,
+        }
     }
 
     /// The stream's name.

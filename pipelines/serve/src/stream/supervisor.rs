@@ -147,6 +147,7 @@ impl Supervisor {
             }
             Input::Failed(reason, text) => self.fail(now, reason, text, chance),
             Input::Wrong(text) => self.give_up(now, text),
+            Input::Hold(text) => self.hold(now, text),
             Input::DecodeError => self.count_decode_error(now, chance),
             Input::End(may_end) => self.end(now, may_end, chance),
             Input::Down => self.down(now),
@@ -248,6 +249,16 @@ impl Supervisor {
         if !self.finishing {
             self.enter(now, State::Failed);
         }
+        self.pull_down(now)
+    }
+
+    fn hold(&mut self, now: Duration, text: String) -> Vec<Action> {
+        self.error = Some(text);
+        if self.finishing {
+            return vec![];
+        }
+        self.start_at = None;
+        self.enter(now, State::Failed);
         self.pull_down(now)
     }
 

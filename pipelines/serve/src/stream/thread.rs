@@ -10,7 +10,7 @@ use super::run::{Order, Report, Run};
 use super::status::{Shared, Snapshot};
 use super::supervisor::{Action, Input, State, Supervisor};
 use super::{Reason, StreamSpec};
-use crate::config::redacted;
+use crate::config::{SourceConfig, redacted};
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -37,11 +37,15 @@ pub enum News {
     },
     /// Frames have come for as long as makes a start a success.
     Steady {
+        /// The stream.
+        name: String,
         /// When the pipeline was started.
         started: Instant,
     },
     /// A pipeline that does not stop is not waited for any more.
     LeftBehind {
+        /// The source of that pipeline.
+        source: Box<SourceConfig>,
         /// What somebody holds until it has stopped.
         alive: Weak<()>,
     },
@@ -102,7 +106,8 @@ impl Thread {
 
     /// Decides until the stream is over.
     pub(super) fn work(mut self, events: &Receiver<Event>) {
-        let mut goes_on = self.take(Input::Begin);
+        let first = self.spec.held.clone().map_or(Input::Begin, Input::Hold);
+        let mut goes_on = self.take(first);
         while goes_on {
             let now = self.began.elapsed();
             let wait = self.supervisor.deadline().map_or(BEAT, |at| at.saturating_sub(now).min(BEAT));
@@ -112,7 +117,10 @@ impl Thread {
                 Ok(Event::Spec(spec, restart)) => {
                     self.supervisor.configure(spec.restart.clone(), spec.config.loops);
                     self.spec = Arc::from(spec);
-                    !restart || self.take(Input::Restart(Reason::Change))
+                    match self.spec.held.clone() {
+                        Some(why) => self.take(Input::Hold(why)),
+                        None => !restart || self.take(Input::Restart(Reason::Change)),
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => true,
                 Err(RecvTimeoutError::Disconnected) => false,
@@ -193,7 +201,10 @@ impl Thread {
                     ));
                     *lock(&self.shared.built) = None;
                     if let Some(run) = self.run.take() {
-                        (self.tell)(News::LeftBehind { alive: run.alive() });
+                        (self.tell)(News::LeftBehind {
+                            source: Box::new(run.source.clone()),
+                            alive: run.alive(),
+                        });
                     }
                 }
                 Action::Finish => goes_on = false,
@@ -201,7 +212,7 @@ impl Thread {
         }
         if !self.steady && self.supervisor.is_steady(now) {
             self.steady = true;
-            (self.tell)(News::Steady { started: self.started });
+            (self.tell)(News::Steady { name: self.spec.name().to_owned(), started: self.started });
         }
         goes_on
     }

@@ -32,8 +32,9 @@ fn too_many_pipelines_that_do_not_stop_end_the_process_and_those_that_stop_late_
             "[[source]]\nname = \"{name}\"\nuri = \"test://ball?width=64&height=48&rate=20\"\npipeline = \"plain\"\n"
         )
     };
-    let (fleet, exit) =
-        fleet_and_exit(&("[server]\nmost-left-behind = 2\n".to_owned() + &source("a") + &source("b")));
+    let state = cudainfer_tests::scratch("stuck");
+    let server = format!("[server]\nmost-left-behind = 2\nstate = \"{}\"\n", state.display());
+    let (fleet, exit) = fleet_and_exit(&(server + &source("a") + &source("b")));
     let held = |name: &str| {
         frames_come(&fleet, name, 5);
         let release = hold(&fleet, name);
@@ -55,6 +56,11 @@ fn too_many_pipelines_that_do_not_stop_end_the_process_and_those_that_stop_late_
     assert_eq!(fleet.status().left_behind, 1);
     let third = held("b");
     assert_eq!(exit.recv_timeout(LIMIT), Ok(Exit::LeftBehind));
+    let noted = std::fs::read_to_string(state.join("stuck.json")).unwrap();
+    assert!(
+        noted.contains("\"a\": {") && noted.contains("\"b\": {"),
+        "the next process knows which: {noted}"
+    );
     drop((second, third));
     assert_eq!(fleet.drain(), [""; 0]);
 }

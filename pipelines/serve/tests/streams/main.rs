@@ -7,6 +7,7 @@ mod change;
 mod device;
 mod fleet;
 mod hanging;
+mod held;
 mod http;
 mod recorded;
 mod video;

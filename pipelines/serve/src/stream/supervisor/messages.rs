@@ -17,6 +17,8 @@ pub enum Input {
     Failed(Reason, String),
     /// The same, and starting again cannot help.
     Wrong(String),
+    /// It is not to be started by itself, for this reason.
+    Hold(String),
     /// A decoder could not read something and goes on.
     DecodeError,
     /// The stream has ended; true where the source may have an end.

@@ -171,3 +171,18 @@ fn a_stop_while_the_pipeline_is_being_stopped_waits_for_that() {
     assert_eq!(stream.handle(at(3), Input::Stop(Some(at(3))), HALF), []);
     assert_eq!(stream.handle(at(4), Input::Down, HALF), [Action::Finish]);
 }
+
+#[test]
+fn what_is_held_is_not_started_but_by_request() {
+    let mut stream = Supervisor::new(Restart::default(), false);
+    assert_eq!(stream.handle(at(0), Input::Hold("not allowed".into()), HALF), []);
+    assert_eq!((stream.state(), stream.error()), (State::Failed, Some("not allowed")));
+    assert_eq!(stream.handle(at(100), Input::Tick(0), HALF), []);
+    assert_eq!(stream.handle(at(101), Input::Restart(Reason::Change), HALF), []);
+    assert_eq!(stream.handle(at(101), Input::Tick(0), HALF), [Action::Start]);
+    // What plays and is changed so ends.
+    assert_eq!(stream.handle(at(102), Input::Hold("not allowed".into()), HALF), [Action::Stop]);
+    assert_eq!(stream.handle(at(103), Input::Down, HALF), []);
+    assert_eq!(stream.handle(at(200), Input::Tick(0), HALF), []);
+    assert_eq!(stream.handle(at(201), Input::Stop(None), HALF), [Action::Finish]);
+}

@@ -1,0 +1,109 @@
+//! Sources whose pipelines did not stop and have ended the process, as they are noted for the next one: STATE/stuck.json.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cudainfer_files::{Folder, Readers};
+use serde::{Deserialize, Serialize};
+
+use super::SourceConfig;
+
+const FILE: &str = "stuck.json";
+
+/// Bytes that the file may have.
+const MOST: u64 = 16 * 1024 * 1024;
+
+/// A source that has ended the process so often, without having given frames for long in between, is not started by itself any more:
+/// the first time, what it reads may have hung for a while, as a network folder does.
+const ENDS: u32 = 2;
+
+/// The sources, by name.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Stuck(BTreeMap<String, Entry>);
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+struct Entry {
+    /// As it was then: a changed one may be better.
+    source: SourceConfig,
+    /// How often it has ended the process.
+    ends: u32,
+}
+
+impl Stuck {
+    /// Reads what is noted; nothing where there is no file.
+    ///
+    /// # Errors
+    /// A sentence. What cannot be read is no reason not to start.
+    pub fn load(state: &Path) -> Result<Self, String> {
+        let read = || {
+            if !state.join(FILE).try_exists()? {
+                return Ok(Self::default());
+            }
+            let text = Folder::open(state, Readers::Owner)?.text(FILE, MOST)?;
+            Ok::<_, std::io::Error>(serde_json::from_str(&text)?)
+        };
+        read().map_err(|e| format!("'{}' cannot be read, and is left aside: {e}", state.join(FILE).display()))
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn save(&self, state: &Path) -> Result<(), String> {
+        let write = || Folder::open(state, Readers::Owner)?.write(FILE, &serde_json::to_vec_pretty(self)?);
+        write().map_err(|e| format!("'{}' cannot be written: {e}", state.join(FILE).display()))
+    }
+
+    /// Notes that the process ends because of a source.
+    pub fn note(&mut self, source: &SourceConfig) {
+        let before =
+            self.0.get(&source.name).filter(|entry| entry.source == *source).map_or(0, |entry| entry.ends);
+        let entry = Entry { source: source.clone(), ends: before.saturating_add(1) };
+        self.0.insert(source.name.clone(), entry);
+    }
+
+    /// Forgets a source: it gives frames, is gone, or is to be tried. Returns whether it was noted.
+    pub fn forget(&mut self, name: &str) -> bool {
+        self.0.remove(name).is_some()
+    }
+
+    /// Why a source is not to be started, if that is so.
+    pub fn refusal(&self, source: &SourceConfig) -> Option<String> {
+        let entry = self.0.get(&source.name).filter(|entry| entry.source == *source && entry.ends >= ENDS)?;
+        Some(format!(
+            "its pipelines did not stop and have ended the service {} times (exit code 71), so it is not started by itself: change it, or \
+             restart it to try it once more",
+            entry.ends
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_ends_the_process_again_is_held_until_it_changes_or_is_forgotten() {
+        let state = tempfile::tempdir().unwrap();
+        let source = SourceConfig {
+            name: "a".into(),
+            uri: "rtsp://u:secret@camera/1".into(),
+            ..SourceConfig::default()
+        };
+        for times in 0..2 {
+            let mut stuck = Stuck::load(state.path()).unwrap();
+            assert_eq!(stuck.refusal(&source), None, "{times}");
+            stuck.note(&source);
+            stuck.save(state.path()).unwrap();
+        }
+        let mut stuck = Stuck::load(state.path()).unwrap();
+        assert!(stuck.refusal(&source).unwrap().contains("2 times"));
+        let other = SourceConfig { uri: "rtsp://camera/2".into(), ..source.clone() };
+        assert_eq!(stuck.refusal(&other), None);
+        assert!(stuck.forget("a") && !stuck.forget("a"));
+        assert_eq!(stuck.refusal(&source), None);
+        std::fs::write(state.path().join(FILE), "{").unwrap();
+        assert!(Stuck::load(state.path()).unwrap_err().contains("left aside"));
+    }
+}

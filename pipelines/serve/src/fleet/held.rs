@@ -1,0 +1,78 @@
+//! What is listed and not started: changes that were kept and are not allowed or not possible, sources that have ended the process.
+
+use std::collections::BTreeMap;
+
+use super::streams::Inner;
+use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck};
+use crate::log;
+use crate::stream::{StreamSpec, check_model};
+use crate::unpoisoned::lock;
+
+impl Inner {
+    /// Notes, for the next process, which sources end this one.
+    pub fn note_stuck(&self, sources: &[SourceConfig]) {
+        let mut stuck = lock(&self.stuck);
+        // A source may have several pipelines that do not stop; the last one has its present keys.
+        let last: BTreeMap<&str, &SourceConfig> =
+            sources.iter().map(|source| (source.name.as_str(), source)).collect();
+        last.values().for_each(|source| stuck.note(source));
+        self.save_stuck(&stuck);
+    }
+
+    pub fn forget_stuck(&self, name: &str) {
+        let mut stuck = lock(&self.stuck);
+        if stuck.forget(name) {
+            self.save_stuck(&stuck);
+        }
+    }
+
+    fn save_stuck(&self, stuck: &Stuck) {
+        let state = lock(&self.config).server.state.clone();
+        if let Some(Err(sentence)) = state.map(|state| stuck.save(&state)) {
+            log::error(sentence);
+        }
+    }
+}
+
+/// Forgets models that were put by the API, where they are none that a client may choose (any more): the line's are used.
+pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
+    kept.models.retain(|key, changed| {
+        let allowed = check_model(config, &changed.now);
+        if let Err(sentence) = &allowed {
+            log::error(format_args!(
+                "{key}: {sentence}. It was set by the API: '{}' is used instead",
+                changed.line
+            ));
+        }
+        allowed.is_ok()
+    });
+}
+
+/// What runs for some sources; what cannot run, or has ended the process again and again, is listed and not started. The sources of the file have been
+/// checked by themselves: what is wrong was set by the API.
+pub(super) fn specs_or_held(
+    config: &Config,
+    sources: Vec<SourceConfig>,
+    models: &BTreeMap<String, ChangedModel>,
+    stuck: &Stuck,
+) -> Vec<StreamSpec> {
+    let spec = |source: SourceConfig| {
+        let held = |why: String| StreamSpec::held(config, source.clone(), why);
+        match StreamSpec::new(config, source.clone(), models) {
+            Err((_, sentence)) => {
+                let why =
+                    format!("{sentence}. It was set by the API, is not started, and is listed as failed");
+                log::error(&why);
+                held(why)
+            }
+            Ok(spec) => match stuck.refusal(&spec.config) {
+                Some(why) => {
+                    log::error(format_args!("source '{}': {why}", source.name));
+                    held(why)
+                }
+                None => spec,
+            },
+        }
+    };
+    sources.into_iter().map(spec).collect()
+}

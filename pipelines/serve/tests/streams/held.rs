@@ -1,0 +1,79 @@
+//! What is in the folder `state` and is not to be started: changes that clients may not make, sources that have ended the service.
+
+use cudainfer_serve::config::{SourceConfig, Stuck};
+use cudainfer_serve::fleet::Refusal;
+use cudainfer_serve::stream::supervisor::State;
+use cudainfer_tests::{scratch, until};
+use serde_json::json;
+
+use crate::fleet::{ends_undisturbed, fleet, frames_come, of};
+
+const URI: &str = "test://ball?width=64&height=48&rate=20";
+
+fn server(state: &std::path::Path) -> String {
+    format!("[server]\nstate = \"{}\"\n", state.display())
+}
+
+#[test]
+fn a_kept_change_that_clients_may_not_make_is_listed_as_failed_until_it_is_mended() {
+    let state = scratch("kept");
+    let kept = json!({
+        "added": {
+            "evil": {"name": "evil", "uri": URI, "pipeline": "plain", "override": {"identity.sync": true}},
+            "file": {"name": "file", "uri": "file:///etc/passwd", "pipeline": "plain"},
+            "good": {"name": "good", "uri": URI, "pipeline": "plain"},
+        },
+        "patched": {}, "removed": {}, "models": {"plain/trtinfer": {"line": "own.onnx", "now": "/etc/passwd"}},
+    });
+    std::fs::write(state.join("streams.json"), kept.to_string()).unwrap();
+    let fleet = fleet(&server(&state));
+    frames_come(&fleet, "good", 3);
+    for (name, part) in [
+        ("evil", "a client may not set the property 'sync' of identity"),
+        ("file", "a client may not name files"),
+    ] {
+        until("it has failed", || of(&fleet, name).state == State::Failed);
+        let error = of(&fleet, name).last_error.unwrap();
+        assert!(error.contains(part) && error.contains("set by the API"), "{error}");
+        let refused = fleet.restart(name);
+        assert!(
+            matches!(&refused, Err(Refusal::Conflict(sentence)) if sentence.contains(part)),
+            "{refused:?}"
+        );
+    }
+    let again = std::fs::read_to_string(state.join("streams.json")).unwrap();
+    assert!(again.contains("evil"), "it is not dropped: {again}");
+    assert!(!again.contains("plain/trtinfer"), "the line's model is used: {again}");
+    fleet.change("evil", &json!({"override": null})).unwrap();
+    frames_come(&fleet, "evil", 3);
+    fleet.remove("file").unwrap();
+    ends_undisturbed(&fleet);
+}
+
+#[test]
+fn a_source_that_has_ended_the_service_twice_is_not_started_but_by_request() {
+    let state = scratch("stuck");
+    let source = |name: &str| SourceConfig {
+        name: name.into(),
+        uri: URI.into(),
+        pipeline: "plain".into(),
+        ..SourceConfig::default()
+    };
+    let mut stuck = Stuck::default();
+    for name in ["once", "twice", "twice"] {
+        stuck.note(&source(name));
+    }
+    stuck.save(&state).unwrap();
+    let sources = ["once", "twice"]
+        .map(|name| format!("[[source]]\nname = \"{name}\"\nuri = \"{URI}\"\npipeline = \"plain\"\n"));
+    let fleet = fleet(&(server(&state) + &sources.concat()));
+    frames_come(&fleet, "once", 3);
+    let held = of(&fleet, "twice");
+    assert_eq!((held.state, held.frames), (State::Failed, 0));
+    assert!(held.last_error.unwrap().contains("ended the service 2 times"));
+    fleet.restart("twice").unwrap();
+    frames_come(&fleet, "twice", 3);
+    // The restart forgets it, as `steady` seconds of frames do.
+    until("all is forgotten", || Stuck::load(&state).unwrap() == Stuck::default());
+    ends_undisturbed(&fleet);
+}
