@@ -18,6 +18,7 @@
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::memory::caps::CUDA_MEMORY;
+use crate::strings;
 
 /// The caps feature of frames that carry tensors.
 pub const FEATURE: &str = "meta:CudaInferTensor";
@@ -86,7 +87,7 @@ pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&
 
 /// The model that made the tensors of these caps: its name, and the number of its loading, as [`MODEL`] has them.
 pub fn loaded_model(caps: &gst::CapsRef) -> Option<String> {
-    caps.structure(0).and_then(|s| s.get(MODEL).ok())
+    caps.structure(0).and_then(|s| strings::field(s, MODEL))
 }
 
 /// The model's name without the number of its loading.
@@ -179,7 +180,7 @@ fn map(caps: &gst::Caps, f: impl Fn(gst::Structure, &mut gst::CapsFeatures) -> g
 
 /// Why frames of the caps `offered` cannot go to elements downstream, which accept only `accepted`, and what to do.
 pub fn misfit(offered: &gst::CapsRef, accepted: &gst::CapsRef) -> String {
-    let format = offered.structure(0).and_then(|s| s.get::<String>("format").ok());
+    let format = offered.structure(0).and_then(|s| strings::field(s, "format"));
     let mut other: gst::Caps = offered.to_owned();
     for structure in other.make_mut().iter_mut() {
         structure.remove_field("format");
@@ -207,9 +208,11 @@ fn formats(caps: &gst::CapsRef) -> Vec<String> {
     let mut all = Vec::new();
     for structure in caps.iter() {
         let Ok(value) = structure.value("format") else { continue };
-        let several = value.get::<gst::List>().map(|list| list.iter().filter_map(|v| v.get().ok()).collect());
-        let found: Vec<String> = several.or_else(|_| value.get().map(|one| vec![one])).unwrap_or_default();
-        all.extend(found);
+        let several = value.get::<gst::List>().ok();
+        match &several {
+            Some(list) => all.extend(list.iter().filter_map(|one| strings::text(one))),
+            None => all.extend(strings::text(value)),
+        }
     }
     all.sort();
     all.dedup();
@@ -244,7 +247,7 @@ impl ModelOutputs {
             let array = s.get::<gst::ArrayRef>(OUTPUTS).ok()?;
             let size = |field| usize::try_from(s.get::<i32>(field).ok()?).ok();
             Some(Self {
-                outputs: array.iter().map(|v| v.get::<&str>().ok()?.parse().ok()).collect::<Option<_>>()?,
+                outputs: array.iter().map(|v| strings::text(v)?.parse().ok()).collect::<Option<_>>()?,
                 input: [size("tensor-width")?, size("tensor-height")?],
             })
         };

@@ -145,7 +145,7 @@ impl Snapshot {
             array.iter().map(|value| value.get().ok()).collect()
         }
         let (bounds, counts) = (list(structure, "bounds")?, list(structure, "counts")?);
-        let sum = structure.get("sum").ok()?;
+        let sum = structure.get::<f64>("sum").ok()?;
         Some(Self { bounds, counts, sum }).filter(|all| all.counts.len() == all.bounds.len() + 1)
     }
 }

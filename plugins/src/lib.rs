@@ -31,6 +31,7 @@ pub mod embed;
 pub mod fusedpreproc;
 pub mod gpunms;
 mod histogram;
+mod ignored;
 pub mod inference;
 pub mod inferoverlay;
 pub mod inferpublish;

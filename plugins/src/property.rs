@@ -299,7 +299,7 @@ impl Field for String {
     }
 
     fn read(value: &glib::Value) -> Option<Self> {
-        value.get::<Option<String>>().ok().flatten()
+        strings::text(value)
     }
 }
 

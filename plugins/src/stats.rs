@@ -10,7 +10,7 @@ use cudainfer_kernels::device::Counters;
 use gst::glib;
 use gst::glib::prelude::*;
 
-use crate::meta::analytics::ignored;
+use crate::ignored;
 use crate::nvtx;
 use crate::time::nanoseconds;
 use crate::tracer::spans;
@@ -25,7 +25,7 @@ pub fn param_spec(more: &str) -> glib::ParamSpec {
              the GPU), allocations (of device and pinned memory), fallbacks (times a slower path was taken), \
              peer-copies (from or to another GPU or CUDA context), gpu-ns (GPU \
              time of gpu-samples of the frames), host-ns (wall-clock time in the element's threads), ignored-metadata (entries of \
-             analytics metadata, and tensors of other elements, that were not read); device-bytes (GPU \
+             analytics metadata, and tensors of other elements, that were not read, and frames with text that is not UTF-8); device-bytes (GPU \
              memory held now){more}"
         ))
         .read_only()

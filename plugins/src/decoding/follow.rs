@@ -4,7 +4,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::imp::DecodingElement;
-use crate::meta::analytics::ignored;
+use crate::ignored;
 use crate::meta::tensor::TensorSet;
 use crate::notice;
 use crate::sync::lock;

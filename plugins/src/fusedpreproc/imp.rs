@@ -20,7 +20,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::accepts;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats, video};
+use crate::{caps, meta, notice, stats, strings, video};
 
 static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
     gst::DebugCategory::new("fusedpreproc", gst::DebugColorFlags::empty(), Some("frame to input tensor"))
@@ -54,7 +54,7 @@ impl FusedPreproc {
             let cut = settings.cut(s, &params, frame)?;
             (params, cut)
         };
-        let name = s.get::<&str>("tensor-name").unwrap_or("input");
+        let name = strings::field(s, "tensor-name").unwrap_or_else(|| "input".into());
         gst::info!(CAT, imp = self, "{} becomes '{name}': {params:?}, {cut:?}", info.format());
         self.tell_tiles(&cut, frame);
         let stream = if in_cuda(incaps) {
@@ -65,7 +65,7 @@ impl FusedPreproc {
             self.gpu.check_host()?;
             None
         };
-        Maker::new(info, params, cut, name, stream)
+        Maker::new(info, params, cut, &name, stream)
     }
 
     /// Says so where tiles were asked for, and one holds the whole frame.
@@ -211,9 +211,9 @@ impl BaseTransformImpl for FusedPreproc {
     fn fixate_caps(&self, direction: gst::PadDirection, from: &gst::Caps, mut other: gst::Caps) -> gst::Caps {
         if direction == gst::PadDirection::Sink {
             other.truncate();
-            let size = from
-                .structure(0)
-                .map_or((0, 0), |s| (s.get("width").unwrap_or(0), s.get("height").unwrap_or(0)));
+            let size = from.structure(0).map_or((0, 0), |s| {
+                (s.get::<i32>("width").unwrap_or(0), s.get::<i32>("height").unwrap_or(0))
+            });
             if let Some(s) = other.make_mut().structure_mut(0) {
                 lock(&self.settings).fixate(s, size);
             }

@@ -12,6 +12,7 @@ use super::regions::Rules;
 use crate::caps;
 use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize, RoiCrop};
 use crate::nick::{from_nick, nick, nicks};
+use crate::strings;
 
 /// The properties; what is not set is left to the model.
 #[derive(Clone, Debug, Default)]
@@ -186,7 +187,7 @@ impl Settings {
     /// Which objects' regions are cut out, and how much around them.
     fn rules(&self, s: &gst::StructureRef) -> Rules {
         let size = s.get::<i32>("tensor-roi-size").ok().and_then(|size| u32::try_from(size).ok());
-        let padding = self.roi_padding.or_else(|| s.get("tensor-roi-padding").ok());
+        let padding = self.roi_padding.or_else(|| s.get::<f64>("tensor-roi-padding").ok());
         let classes = self.classes.split(',').map(str::trim).filter(|label| !label.is_empty());
         Rules {
             classes: classes.map(str::to_owned).collect(),
@@ -202,7 +203,7 @@ impl Settings {
     /// How regions are cut: the property where it is set, else the caps' field, else as the interpolation needs it.
     fn crop(&self, s: &gst::StructureRef, interpolation: preproc::Interpolation) -> RoiCrop {
         use preproc::Interpolation as I;
-        let wish = || from_nick::<RoiCrop>(s.get::<&str>("tensor-roi-crop").ok()?);
+        let wish = || from_nick::<RoiCrop>(&strings::field(s, "tensor-roi-crop")?);
         let by_interpolation = || match interpolation {
             I::PilBilinear | I::PilBicubic => RoiCrop::Pixels,
             I::Bilinear | I::Nearest | I::Area => RoiCrop::Box,
@@ -217,12 +218,12 @@ impl Settings {
     pub fn params(&self, s: &gst::StructureRef) -> Params {
         let defaults = Params::default();
         let size = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok()).unwrap_or(0);
-        let wish = |field| s.get::<&str>(field).ok();
+        let wish = |field| strings::field(s, field);
         let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
         let ty = wish("tensor-type").and_then(|t| t.parse().ok()).unwrap_or(defaults.ty);
         let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32);
         let channels =
-            self.order.kernel().or_else(|| from_nick::<ChannelOrder>(wish("tensor-order")?)?.kernel());
+            self.order.kernel().or_else(|| from_nick::<ChannelOrder>(&wish("tensor-order")?)?.kernel());
         let channels = match (size("tensor-channels"), channels) {
             (1, _) => preproc::ChannelOrder::Gray,
             (_, Some(order)) => order,
@@ -233,7 +234,7 @@ impl Settings {
         let resize = self
             .resize
             .kernel()
-            .or_else(|| from_nick::<Resize>(wish("tensor-resize")?)?.kernel())
+            .or_else(|| from_nick::<Resize>(&wish("tensor-resize")?)?.kernel())
             .unwrap_or(defaults.resize);
         // The sidecar's belongs to its resize, which a property may have overridden.
         let cropped = resize == preproc::Resize::CenterCrop;
@@ -246,11 +247,11 @@ impl Settings {
             interpolation: self
                 .interpolation
                 .kernel()
-                .or_else(|| from_nick::<Interpolation>(wish("tensor-interpolation")?)?.kernel())
+                .or_else(|| from_nick::<Interpolation>(&wish("tensor-interpolation")?)?.kernel())
                 .unwrap_or(defaults.interpolation),
             channels,
             layout: wish("tensor-layout")
-                .and_then(|l| from_nick::<Layout>(l)?.kernel())
+                .and_then(|l| from_nick::<Layout>(&l)?.kernel())
                 .unwrap_or(defaults.layout),
             ty,
             // Integer tensors usually hold the pixel values themselves.
@@ -262,7 +263,7 @@ impl Settings {
                 .map_or(defaults.quant_scale, |v| v as f32),
             zero_point: self
                 .zero_point
-                .or_else(|| s.get("tensor-zero-point").ok())
+                .or_else(|| s.get::<i32>("tensor-zero-point").ok())
                 .unwrap_or(if ty == TensorType::Int8 { -128 } else { defaults.zero_point }),
             padding: padding.unwrap_or(defaults.padding),
         }

@@ -19,6 +19,7 @@ use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::tensor::TensorType;
 
 use super::list;
+use crate::strings;
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferMapMeta";
@@ -84,14 +85,14 @@ impl Map {
         let side = |name: &str| usize::try_from(s.get::<i32>(name).ok()?).ok();
         let edge = |name: &str| double(name).map(|v| v as f32);
         Some(Self {
-            name: s.get("name").ok()?,
-            ty: s.get::<&str>("type").ok()?.parse().ok()?,
+            name: strings::field(s, "name")?,
+            ty: strings::field(s, "type")?.parse().ok()?,
             width: side("width")?,
             height: side("height")?,
-            data: s.get("data").ok()?,
+            data: s.get::<gst::Buffer>("data").ok()?,
             rect: Rect { x: edge("x")?, y: edge("y")?, w: edge("w")?, h: edge("h")? },
             min_mean_max: double("min").zip(double("mean")).zip(double("max")).map(|((a, b), c)| [a, b, c]),
-            non_finite: s.get("non-finite").ok()?,
+            non_finite: s.get::<u64>("non-finite").ok()?,
             score: double("score"),
             range: double("range-min").zip(double("range-max")).map(|(min, max)| [min, max]),
         })

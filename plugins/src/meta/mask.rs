@@ -17,6 +17,7 @@ use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::geometry::Rect;
 
 use super::list;
+use crate::strings;
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferMaskMeta";
@@ -113,23 +114,21 @@ impl Mask {
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         let number = |name: &str| s.get::<f64>(name).ok().map(|v| v as f32);
         let side = |name: &str| usize::try_from(s.get::<i32>(name).ok()?).ok();
-        let names = || -> Option<Vec<String>> {
-            s.get::<gst::ArrayRef>("labels").ok()?.iter().map(|v| v.get().ok()).collect()
-        };
-        let kind = match s.get::<&str>("kind").ok()? {
+        let names = || strings::list(s, "labels");
+        let kind = match &*strings::field(s, "kind")? {
             "classes" => Kind::Classes {
                 labels: names()?,
                 background: u8::try_from(s.get::<i32>("background").ok()?).ok(),
             },
             "alpha" => Kind::Alpha { label: names()?.pop()? },
-            "instance" => Kind::Instance { object: s.get("object").ok()? },
+            "instance" => Kind::Instance { object: s.get::<i32>("object").ok()? },
             _ => return None,
         };
         Some(Self {
             kind,
             width: side("width")?,
             height: side("height")?,
-            data: s.get("data").ok()?,
+            data: s.get::<gst::Buffer>("data").ok()?,
             rect: Rect { x: number("x")?, y: number("y")?, w: number("w")?, h: number("h")? },
         })
     }
@@ -144,7 +143,7 @@ pub fn put(buffer: &mut gst::BufferRef, masks: &[Mask]) {
 
 /// Removes the masks behind the first `kept`, but for those of kind `alpha`.
 pub(super) fn remove_after(kept: usize, buffer: &mut gst::BufferRef) {
-    let is_alpha = |mask: &gst::StructureRef| mask.get::<&str>("kind") == Ok("alpha");
+    let is_alpha = |mask: &gst::StructureRef| strings::field(mask, "kind").as_deref() == Some("alpha");
     list::retain(buffer, NAME, MASKS, |place, mask| place < kept || is_alpha(mask));
 }
 

@@ -13,6 +13,9 @@ pub mod region;
 pub mod tensor;
 pub mod zone;
 
+#[cfg(test)]
+mod tests;
+
 use gst_base::subclass::base_transform::{InputBuffer, PrepareOutputBufferSuccess};
 
 /// The buffer that an in-place element hands on: the one that came, or where others hold it too, one that shares its

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use cudainfer_kernels::geometry::Rect;
 use gst::glib::Quark;
 
+use crate::strings;
+
 /// A detector's result for an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectionParam {
@@ -174,7 +176,8 @@ impl TrackingParam {
     pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         let (id, age) = (s.get_by_quark(NAMES.id).ok()?, s.get_by_quark(NAMES.age).ok()?);
         let velocity = NAMES.velocity.map(|name| s.get_by_quark(name).unwrap_or_default());
-        let (state, rect) = (s.get_by_quark(NAMES.state).ok()?, rect_of(s, &NAMES)?);
+        let state = strings::text(s.value_by_quark(NAMES.state).ok()?)?;
+        let rect = rect_of(s, &NAMES)?;
         let [first, last] = NAMES.seen.map(|name| s.get_by_quark(name).ok());
         let (hits, seen) = (s.get_by_quark(NAMES.hits).unwrap_or_default(), first.zip(last).map(Into::into));
         Some(Self { id, age, hits, state, rect, velocity, seen })
@@ -183,7 +186,7 @@ impl TrackingParam {
 
 /// An array of values that are all of one type.
 fn array<T: for<'a> glib::value::FromValue<'a>>(s: &gst::StructureRef, name: &str) -> Option<Vec<T>> {
-    s.get::<gst::ArrayRef>(name).ok()?.as_slice().iter().map(|v| v.get().ok()).collect()
+    s.get::<gst::ArrayRef>(name).ok()?.as_slice().iter().map(|v| v.get::<T>().ok()).collect()
 }
 
 fn doubles(values: &[f64]) -> gst::Array {
@@ -230,7 +233,7 @@ impl KeypointsParam {
             .chunks_exact(2)
             .map(|pair| Some([u32::try_from(pair[0]).ok()?, u32::try_from(pair[1]).ok()?]));
         Some(Self {
-            names: array(s, "names")?,
+            names: strings::list(s, "names")?,
             x: array(s, "x")?,
             y: array(s, "y")?,
             score: array(s, "score")?,
@@ -253,9 +256,9 @@ impl ClassificationParam {
     pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         Some(Self {
             // Others may leave them out.
-            model: s.get("model").unwrap_or_default(),
-            output: s.get("output").unwrap_or_default(),
-            labels: array(s, "labels")?,
+            model: strings::field(s, "model").unwrap_or_default(),
+            output: strings::field(s, "output").unwrap_or_default(),
+            labels: strings::list(s, "labels")?,
             label_ids: array(s, "label-ids")?,
             confidence: array(s, "confidence")?,
         })
@@ -298,10 +301,10 @@ impl EmbeddingParam {
 
     pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         Some(Self {
-            model: s.get("model").unwrap_or_default(),
-            output: s.get("output").unwrap_or_default(),
-            normalized: s.get("normalized").unwrap_or(false),
-            data: s.get("data").ok()?,
+            model: strings::field(s, "model").unwrap_or_default(),
+            output: strings::field(s, "output").unwrap_or_default(),
+            normalized: s.get::<bool>("normalized").unwrap_or(false),
+            data: s.get::<gst::Buffer>("data").ok()?,
         })
     }
 }

@@ -32,6 +32,7 @@ use cudainfer_kernels::zones::{Counts, Direction, EventKind, Kind, Totals};
 use gst::prelude::*;
 
 use super::list;
+use crate::strings;
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferZoneMeta";
@@ -143,7 +144,7 @@ pub fn set_counts(s: &mut gst::StructureRef, kind: Kind, counts: &Counts) {
 fn counts_of(s: &gst::StructureRef) -> Counts {
     let number = |name| s.get::<u64>(name).unwrap_or(0);
     Counts {
-        occupancy: s.get("occupancy").unwrap_or(0),
+        occupancy: s.get::<u32>("occupancy").unwrap_or(0),
         entered: number("entered"),
         left: number("left"),
         crossed_in: number("in"),
@@ -188,13 +189,13 @@ impl Zone {
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         let axis = |name| -> Option<Vec<f64>> {
-            s.get::<gst::ArrayRef>(name).ok()?.iter().map(|v| v.get().ok()).collect()
+            s.get::<gst::ArrayRef>(name).ok()?.iter().map(|v| v.get::<f64>().ok()).collect()
         };
-        let class = |s: &gst::StructureRef| Some((s.get("label").ok()?, counts_of(s)));
+        let class = |s: &gst::StructureRef| Some((strings::field(s, "label")?, counts_of(s)));
         let classes = s.get::<gst::ArrayRef>("classes");
         Some(Self {
-            name: s.get("name").ok()?,
-            kind: match s.get::<&str>("kind").ok()? {
+            name: strings::field(s, "name")?,
+            kind: match &*strings::field(s, "kind")? {
                 "polygon" => Kind::Polygon,
                 "line" => Kind::Line,
                 _ => return None,
@@ -202,8 +203,8 @@ impl Zone {
             points: axis("x")?.into_iter().zip(axis("y")?).map(|(x, y)| [x, y]).collect(),
             counts: counts_of(s),
             classes: classes.map_or_else(|_| Vec::new(), |all| structures(&all).filter_map(class).collect()),
-            longest_dwell: s.get("longest-dwell").ok(),
-            mean_dwell: s.get("mean-dwell").ok(),
+            longest_dwell: s.get::<u64>("longest-dwell").ok(),
+            mean_dwell: s.get::<u64>("mean-dwell").ok(),
         })
     }
 }
@@ -228,9 +229,9 @@ impl ZoneEvent {
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
-        let is = |field, word| s.get::<&str>(field).is_ok_and(|found| found == word);
-        let dwell = s.get("dwell").ok();
-        let what = match s.get::<&str>("event").ok()? {
+        let is = |field, word| strings::field(s, field).is_some_and(|found| found == word);
+        let dwell = s.get::<u64>("dwell").ok();
+        let what = match &*strings::field(s, "event")? {
             "enter" => EventKind::Enter { appeared: is("cause", "appeared") },
             "leave" => EventKind::Leave { vanished: is("cause", "vanished"), dwell },
             "cross" => EventKind::Cross(if is("direction", "in") { Direction::In } else { Direction::Out }),
@@ -239,13 +240,13 @@ impl ZoneEvent {
             _ => return None,
         };
         Some(Self {
-            zone: s.get("zone").ok()?,
+            zone: strings::field(s, "zone")?,
             kind: if is("kind", "line") { Kind::Line } else { Kind::Polygon },
             what,
-            object: s.get("object").ok().filter(|id| *id >= 0),
-            track: s.get("track").ok(),
-            label: s.get("label").unwrap_or_default(),
-            occupancy: s.get("occupancy").unwrap_or(0),
+            object: s.get::<i32>("object").ok().filter(|id| *id >= 0),
+            track: s.get::<u64>("track").ok(),
+            label: strings::field(s, "label").unwrap_or_default(),
+            occupancy: s.get::<u32>("occupancy").unwrap_or(0),
         })
     }
 }
@@ -264,11 +265,10 @@ impl ZonesParam {
     }
 
     pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
-        let names = s.get::<gst::ArrayRef>("names").ok()?;
-        let names: Option<Vec<String>> = names.iter().map(|v| v.get().ok()).collect();
+        let names = strings::list(s, "names")?;
         let dwell = s.get::<gst::ArrayRef>("dwell").ok()?;
         let dwell = dwell.iter().map(|v| v.get::<u64>().ok().filter(|dwell| *dwell != u64::MAX));
-        Some(Self { names: names?, dwell: dwell.collect() })
+        Some(Self { names, dwell: dwell.collect() })
     }
 }
 

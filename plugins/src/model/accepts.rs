@@ -7,6 +7,7 @@
 use gst::prelude::*;
 
 use super::ModelInfo;
+use crate::strings;
 
 /// The name of the query's structure; an element that cannot work with the caps sets the field `refusal`.
 const QUERY: &str = "cudainfer-accepts";
@@ -19,7 +20,7 @@ pub(crate) fn ask(src: &gst::Pad, caps: &gst::Caps, info: &ModelInfo) -> Result<
     let structure = gst::Structure::builder(QUERY).field("caps", caps).field("info", info).build();
     let mut query = gst::query::Custom::new(structure);
     let answered = src.peer_query(&mut query);
-    let refusal = query.structure().and_then(|s| s.get::<String>("refusal").ok());
+    let refusal = query.structure().and_then(|s| strings::field(s, "refusal"));
     refusal.filter(|_| answered).map_or(Ok(()), Err)
 }
 
@@ -27,7 +28,7 @@ pub(crate) fn ask(src: &gst::Pad, caps: &gst::Caps, info: &ModelInfo) -> Result<
 pub(crate) fn asked(query: &gst::QueryRef) -> Option<(gst::Caps, ModelInfo)> {
     let gst::QueryView::Custom(custom) = query.view() else { return None };
     let structure = custom.structure().filter(|s| s.name() == QUERY)?;
-    Some((structure.get("caps").ok()?, structure.get("info").ok()?))
+    Some((structure.get::<gst::Caps>("caps").ok()?, structure.get::<ModelInfo>("info").ok()?))
 }
 
 /// Answers a query that was [`asked`], for the query function to return: refused with this reason, or left unanswered.

@@ -13,6 +13,7 @@ use super::onnx::{self, Ending};
 use super::origin::{Group, Origin, Origins, Source};
 use super::{ModelError, Sidecar, Skeleton, declared, sidecar, sidecar_path};
 use crate::caps::loaded_model;
+use crate::strings;
 
 /// The model's sidecar, completed by what the model says itself; shared.
 #[derive(Clone, Debug, Default, glib::Boxed)]
@@ -74,7 +75,7 @@ impl ModelInfo {
     pub fn ask_taker(sink: &gst::Pad) -> Option<String> {
         let mut query = gst::query::Custom::new(gst::Structure::new_empty(QUERY));
         let answered = sink.peer_query(&mut query);
-        query.structure().filter(|_| answered)?.get(TAKER).ok()
+        strings::field(query.structure().filter(|_| answered)?, TAKER)
     }
 
     /// Names `element` in the query, on its way to the model, as the one that removes the tensors; the one nearest to the
@@ -95,8 +96,8 @@ impl ModelInfo {
         // Nobody says that all have answered.
         let _ = sink.peer_query(&mut query);
         let lists = query.structure().and_then(|s| s.get::<gst::List>(LABELS).ok()).unwrap_or_default();
-        let words = |list: &gst::List| list.iter().filter_map(|label| label.get().ok()).collect();
-        lists.iter().filter_map(|list| Some(words(&list.get().ok()?))).collect()
+        let words = |list: &gst::List| list.iter().filter_map(|label| strings::text(label)).collect();
+        lists.iter().filter_map(|list| Some(words(&list.get::<gst::List>().ok()?))).collect()
     }
 
     /// All classes that the model or one of its classifiers has a name for.
@@ -108,7 +109,7 @@ impl ModelInfo {
     fn asked(sink: &gst::Pad, question: gst::Structure) -> Self {
         let mut query = gst::query::Custom::new(question);
         let answered = sink.peer_query(&mut query);
-        let info = query.structure().and_then(|s| s.get("info").ok());
+        let info = query.structure().and_then(|s| s.get::<Self>("info").ok());
         info.filter(|_| answered).unwrap_or_default()
     }
 
@@ -127,9 +128,9 @@ impl ModelInfo {
             return false;
         }
         // A model without a skeleton leaves the question to those before it.
-        let needs_skeleton = s.get(SKELETON).unwrap_or(false);
+        let needs_skeleton = s.get::<bool>(SKELETON).unwrap_or(false);
         let suits = |info: &Self| !needs_skeleton || !info.skeleton.points.is_empty();
-        let Some(info) = find(s.get("model").ok()).filter(suits) else { return false };
+        let Some(info) = find(strings::field(s, "model").as_deref()).filter(suits) else { return false };
         s.set("info", info);
         true
     }

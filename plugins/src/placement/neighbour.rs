@@ -12,7 +12,7 @@ pub(crate) fn neighbour(element: &gst::Element) -> Option<u32> {
     pads.into_iter().find_map(|pad| {
         let mut query = gst::query::Custom::new(gst::Structure::new_empty(QUERY));
         let answered = pad.peer_query(&mut query);
-        query.structure().filter(|_| answered)?.get("gpu").ok()
+        query.structure().filter(|_| answered)?.get::<u32>("gpu").ok()
     })
 }
 

@@ -10,7 +10,7 @@ const CONTEXT: &str = "cudainfer.gpu";
 /// The GPU of the pipeline that `element` is in.
 pub(crate) fn remembered(element: &gst::Element) -> Option<u32> {
     let root = refused::root(element.upcast_ref()).downcast::<gst::Element>().ok()?;
-    root.context(CONTEXT)?.structure().get("gpu").ok()
+    root.context(CONTEXT)?.structure().get::<u32>("gpu").ok()
 }
 
 /// From now on it is this one.

@@ -12,6 +12,7 @@ use crate::caps;
 use crate::memory::caps::CUDA_MEMORY;
 use crate::model::enums::tensor::Resize;
 use crate::nick::from_nick;
+use crate::strings;
 
 /// The format of the frames that replace the frame.
 pub(super) fn format(output: Output) -> Option<VideoFormat> {
@@ -94,13 +95,14 @@ fn without_picture(structure: &gst::StructureRef, resized: bool) -> gst::Structu
 pub(super) fn region(plan: &Plan, incoming: &gst::CapsRef) -> Result<Region, String> {
     let frame = caps::frame_size(incoming);
     let structure = incoming.structure(0);
-    let word = structure.and_then(|s| s.get::<String>(caps::RESIZE).ok());
+    let word = structure.and_then(|s| strings::field(s, caps::RESIZE));
     let resize = word.and_then(|word| from_nick::<Resize>(&word)).and_then(Resize::kernel);
     let size = [plan.shape.width, plan.shape.height];
     let to_frame = match resize {
         Some(resize) => {
             let usual = Params::default();
-            let crop_ratio = structure.and_then(|s| s.get(caps::CROP_RATIO).ok()).unwrap_or(usual.crop_ratio);
+            let crop_ratio =
+                structure.and_then(|s| s.get::<f64>(caps::CROP_RATIO).ok()).unwrap_or(usual.crop_ratio);
             let [width, height] = plan.input;
             let source = FrameFormat {
                 pixels: PixelFormat::Rgb,
@@ -127,8 +129,7 @@ pub(super) fn fixate(region: &Region, incoming: &gst::CapsRef, other: &mut gst::
     let input = incoming.structure(0);
     let aspect = input.and_then(|s| s.get::<gst::Fraction>("pixel-aspect-ratio").ok());
     let aspect = aspect.unwrap_or_else(|| gst::Fraction::new(1, 1));
-    let stretched =
-        input.and_then(|s| s.get::<String>(caps::RESIZE).ok()).is_none_or(|word| word == "stretch");
+    let stretched = input.and_then(|s| strings::field(s, caps::RESIZE)).is_none_or(|word| word == "stretch");
     let [frame_width, frame_height] = caps::frame_size(incoming).map(side);
     let aspect = if stretched {
         // Of 32 bits each: GStreamer's multiplication says where they are not enough.

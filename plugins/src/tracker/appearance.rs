@@ -14,6 +14,7 @@ use crate::caps;
 use crate::embed::rows::Embedding;
 use crate::meta::object::{EmbeddingParam, Object};
 use crate::meta::tensor::TensorSet;
+use crate::strings;
 
 /// Makes the embeddings of one frame after the other.
 #[derive(Default)]
@@ -165,7 +166,7 @@ impl Embedder {
 fn outputs(caps: &gst::CapsRef) -> Vec<TensorDesc> {
     let listed = caps.structure(0).and_then(|s| s.get::<gst::ArrayRef>(caps::OUTPUTS).ok());
     let listed = listed.iter().flat_map(|array| array.iter());
-    listed.filter_map(|v| v.get::<String>().ok()?.parse().ok()).collect()
+    listed.filter_map(|v| strings::text(v)?.parse().ok()).collect()
 }
 
 /// The output that holds embeddings.

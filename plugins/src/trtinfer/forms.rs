@@ -12,6 +12,7 @@ use crate::inference::{Engine, RunShape};
 use crate::meta::gst_tensor::{self, Functions, Labelled};
 use crate::meta::tensor::TensorSet;
 use crate::model::TensorIds;
+use crate::strings;
 
 /// The property `tensors`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
@@ -151,7 +152,7 @@ fn misplaced(incoming: &gst::CapsRef) -> Option<(bool, String)> {
     let side = |name| s.get::<i32>(name).unwrap_or(0);
     let [width, height] = ["tensor-width", "tensor-height"].map(side);
     let [frame_width, frame_height] = ["width", "height"].map(side);
-    let resize = s.get::<&str>(caps::RESIZE).unwrap_or("stretch");
+    let resize = strings::field(s, caps::RESIZE).unwrap_or_else(|| "stretch".into());
     let whole = i64::from(width) * i64::from(frame_height) == i64::from(height) * i64::from(frame_width);
     let cropped = s.get::<f64>(caps::CROP_RATIO).is_ok_and(|ratio| ratio < 1.0);
     if resize != "stretch" && (!whole || cropped) {

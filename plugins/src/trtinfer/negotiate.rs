@@ -18,7 +18,7 @@ use crate::inference::{InferenceError, RunShape};
 use crate::meta::gst_tensor;
 use crate::model::ModelInfo;
 use crate::sync::lock;
-use crate::{caps, notice, placement};
+use crate::{caps, notice, placement, strings};
 
 /// Models whose frames may be under way behind this element.
 const INFOS: usize = 16;
@@ -155,7 +155,7 @@ impl TrtInfer {
                 fields.set(size, value);
             }
         }
-        if let Some(roi) = incoming.structure(0).and_then(|s| s.get::<String>(caps::ROI).ok()) {
+        if let Some(roi) = incoming.structure(0).and_then(|s| strings::field(s, caps::ROI)) {
             fields.set(caps::ROI, roi);
         }
         for name in [caps::RESIZE, caps::CROP_RATIO] {

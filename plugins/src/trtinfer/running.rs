@@ -21,7 +21,7 @@ use super::request::{Request, ReturnGuard};
 use crate::inference::RunShape;
 use crate::sync::lock;
 use crate::tracer::calls;
-use crate::{nvtx, refused};
+use crate::{nvtx, refused, strings};
 
 /// Elements downstream among which an end that is not linked is looked for.
 const MOST_ELEMENTS: usize = 100;
@@ -185,7 +185,7 @@ impl TrtInfer {
             end = pad.clone();
         }
         let format = self.src.current_caps();
-        let format = format.and_then(|caps| caps.structure(0)?.get::<String>("format").ok());
+        let format = format.and_then(|caps| strings::field(caps.structure(0)?, "format"));
         let element = end.parent_element().map_or_else(String::new, |element| element.name().to_string());
         format!(
             "the source pad of '{element}' is not linked. Link it to a sink, fakesink for example. If the application tried to, \

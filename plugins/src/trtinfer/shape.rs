@@ -8,6 +8,7 @@ use crate::caps;
 use crate::inference::{Constant, Engine, FrameTensors, RunShape};
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
 use crate::nick::nick;
+use crate::strings;
 
 /// What frames with these caps bring and what comes of them; the outputs' sizes may still be open.
 ///
@@ -23,7 +24,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
     }
     let s = caps.structure(0).ok_or("the caps are empty")?;
     let int = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok());
-    let text = |field| s.get::<&str>(field).unwrap_or("?");
+    let text = |field| strings::field(s, field).unwrap_or_else(|| "?".into());
     let (width, height) = (int("tensor-width").unwrap_or(0), int("tensor-height").unwrap_or(0));
     let given = text("tensor-type").parse().ok().filter(|ty| wanted.takes(*ty));
     let fits = wanted.width.is_none_or(|w| w == width)
@@ -37,7 +38,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
              another model",
             wish(wanted),
             dimensions(
-                text("tensor-layout"),
+                &text("tensor-layout"),
                 [int("tensor-channels"), Some(height), Some(width)].map(|size| size.filter(|size| *size > 0))
             ),
             text("tensor-type"),

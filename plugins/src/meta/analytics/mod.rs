@@ -13,7 +13,6 @@
 //! | segmentation, since 1.26 | each mask but those of kind `alpha`. One of classes has a classification entry with the classes' names | relate to, both ways |
 //! | keypoints and their group, since 1.30 | `keypoints`, in whole pixels; the skeleton's edges are relations among them | the object contains the group, the group is part of the object |
 
-pub(crate) mod ignored;
 mod library;
 mod masks;
 mod read;
@@ -27,6 +26,7 @@ use self::read::Reading;
 use self::relations::{Entries as _, RelationMeta};
 use super::mask;
 use super::region::{Object, Region};
+use crate::ignored;
 use crate::property::Words;
 
 /// The property `metadata`: as what results are written.

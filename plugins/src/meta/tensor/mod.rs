@@ -26,6 +26,7 @@ use cudainfer_kernels::device::{Context, CudaStream, DeviceTensor};
 use cudainfer_kernels::tensor::{TensorDesc, TensorError, TensorType, TensorView};
 
 use crate::memory::tensor::{DeviceMemory, device_memory};
+use crate::strings;
 
 /// The meta's name.
 pub const NAME: &str = "GstCudaInferTensorMeta";
@@ -94,14 +95,14 @@ impl Tensor {
         let dims = structure.get::<gst::ArrayRef>("dims").ok()?;
         Some(Self {
             desc: TensorDesc {
-                name: structure.get("name").ok()?,
-                ty: structure.get::<&str>("type").ok()?.parse().ok()?,
+                name: strings::field(structure, "name")?,
+                ty: strings::field(structure, "type")?.parse().ok()?,
                 dims: dims
                     .iter()
                     .map(|d| d.get::<i32>().ok().and_then(|d| usize::try_from(d).ok()))
                     .collect(),
             },
-            data: structure.get("data").ok()?,
+            data: structure.get::<gst::Buffer>("data").ok()?,
         })
     }
 }

@@ -88,12 +88,12 @@ impl TensorSet {
                 .collect::<Option<_>>()?,
             input: [size("input-width")?, size("input-height")?],
             to_frame: Affine {
-                scale: [s.get("scale-x").ok()?, s.get("scale-y").ok()?],
+                scale: [s.get::<f64>("scale-x").ok()?, s.get::<f64>("scale-y").ok()?],
                 skew: [skew("skew-x"), skew("skew-y")],
-                offset: [s.get("offset-x").ok()?, s.get("offset-y").ok()?],
+                offset: [s.get::<f64>("offset-x").ok()?, s.get::<f64>("offset-y").ok()?],
             },
-            batch: s.get("batch").ok().zip(row),
-            object: s.get("object").ok(),
+            batch: s.get::<Batch>("batch").ok().zip(row),
+            object: s.get::<i32>("object").ok(),
             region: region(s),
         })
     }
@@ -147,7 +147,7 @@ impl TensorSet {
 fn region(s: &gst::StructureRef) -> Option<Region> {
     let [x, y, w, h] = REGION_FIELDS.map(|field| s.get::<f64>(field).ok().map(|value| value as f32));
     let rect = Rect { x: x?, y: y?, w: w?, h: h? };
-    Some(Region { rect, isolated: s.get(REGION_ISOLATED).ok()? })
+    Some(Region { rect, isolated: s.get::<bool>(REGION_ISOLATED).ok()? })
 }
 
 #[cfg(test)]
