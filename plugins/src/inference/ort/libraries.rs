@@ -8,6 +8,7 @@ use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use cudainfer_files as files;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use crate::inference::log::CAT;
@@ -31,13 +32,55 @@ pub(super) fn open_missing(message: &str) -> Result<bool, String> {
     if opened.contains_key(name) { Ok(false) } else { open(name, &places(), opened).map(|()| true) }
 }
 
+/// A folder that may have libraries.
+#[derive(Debug)]
+enum Folder {
+    /// The user or the administrator has named it.
+    Named(PathBuf),
+    /// It was found: what another user could have put there is not opened.
+    Searched(PathBuf),
+}
+
+impl Folder {
+    /// The library of this name, if the folder has it.
+    ///
+    /// # Errors
+    /// Another user could have put it there.
+    fn library(&self, name: &str) -> Option<Result<PathBuf, String>> {
+        let (Self::Named(folder) | Self::Searched(folder)) = self;
+        let path = folder.join(name);
+        if !path.exists() {
+            return None;
+        }
+        match self {
+            Self::Named(_) => Some(Ok(path)),
+            Self::Searched(_) => Some(files::trusted(&path).map(|_| path).map_err(|e| e.to_string())),
+        }
+    }
+}
+
 /// Opens a library, and before it those that it needs in turn.
 fn open(
     name: &str,
-    places: &[PathBuf],
+    places: &[Folder],
     opened: &mut HashMap<String, ManuallyDrop<Library>>,
 ) -> Result<(), String> {
-    let Some(path) = places.iter().map(|place| place.join(name)).find(|path| path.exists()) else {
+    let mut refused = None;
+    let usable = places.iter().filter_map(|place| place.library(name)).find_map(|found| match found {
+        Ok(path) => Some(path),
+        Err(why) => {
+            gst::warning!(CAT, "{name} is not opened, because another user could have put it there: {why}");
+            refused.get_or_insert(why);
+            None
+        }
+    });
+    let Some(path) = usable else {
+        if let Some(why) = refused {
+            return Err(format!(
+                "{name} is missing: the one that was found could be another user's ({why}). Change that, or put its folder on \
+                 LD_LIBRARY_PATH"
+            ));
+        }
         let package = package(name)
             .map_or_else(String::new, |package| format!("pip install {package} in the .venv, or "));
         return Err(format!(
@@ -72,18 +115,22 @@ fn missing(message: &str) -> Option<&str> {
 }
 
 /// Where NVIDIA's libraries lie that are not on the loader's path.
-fn places() -> Vec<PathBuf> {
+fn places() -> Vec<Folder> {
     let mut places = Vec::new();
     let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     for home in homes.chain(["/usr/local/cuda".into()]) {
-        places.push(home.join("lib64"));
-        places.push(home.join("targets/x86_64-linux/lib"));
+        places.push(Folder::Named(home.join("lib64")));
+        places.push(Folder::Named(home.join("targets/x86_64-linux/lib")));
     }
     for packages in search::site_packages(library::path()) {
+        // One that is not trusted, and is in use all the same, was named by the user, and so was what came with it.
+        let named = library::path()
+            .is_some_and(|library| library.starts_with(&packages) && files::trusted(library).is_err());
+        let folder = if named { Folder::Named } else { Folder::Searched };
         for package in std::fs::read_dir(packages.join("nvidia")).into_iter().flatten().flatten() {
-            places.push(package.path().join("lib"));
+            places.push(folder(package.path().join("lib")));
         }
-        places.push(packages.join("tensorrt_libs"));
+        places.push(folder(packages.join("tensorrt_libs")));
     }
     places
 }
@@ -108,6 +155,8 @@ fn package(library: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -132,9 +181,10 @@ mod tests {
 
     #[test]
     fn what_is_in_one_of_the_places_is_opened_and_what_cannot_be_is_named() {
-        let folder = std::env::temp_dir().join(format!("cudainfer-libraries-{}", std::process::id()));
-        let places = [folder.join("empty"), folder.clone()];
-        std::fs::create_dir_all(&places[0]).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("libraries");
+        let places = [Folder::Named(root.path().to_owned()), Folder::Searched(folder.clone())];
+        std::fs::create_dir(&folder).unwrap();
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let library = maps
             .lines()
@@ -145,7 +195,6 @@ mod tests {
         let mut opened = HashMap::new();
         let found = open("libcudart.so.12", &places, &mut opened);
         let broken = open("libcublas.so.12", &places, &mut opened);
-        std::fs::remove_dir_all(folder).unwrap();
         assert_eq!(found, Ok(()));
         let broken = broken.unwrap_err();
         assert!(
@@ -153,5 +202,13 @@ mod tests {
             "{broken}"
         );
         assert_eq!(opened.keys().collect::<Vec<_>>(), ["libcudart.so.12"]);
+        // Anybody could have put it there, unless the user says where it is.
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let exposed = open("libcudart.so.12", &places, &mut HashMap::new()).unwrap_err();
+        assert!(
+            exposed.contains("everybody can write in") && exposed.contains("LD_LIBRARY_PATH"),
+            "{exposed}"
+        );
+        assert_eq!(open("libcudart.so.12", &[Folder::Named(folder)], &mut HashMap::new()), Ok(()));
     }
 }

@@ -110,7 +110,25 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
     }
     let mut refused = Vec::new();
     for path in search::candidates() {
-        match check(path) {
+        let checked = match search::check(&path) {
+            Ok(()) => check(path),
+            // A name that is not there, or no longer, is the loader's to report.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => check(path),
+            Err(e) => {
+                gst::warning!(
+                    CAT,
+                    "'{}' is not opened, because another user could have put it there: {e}",
+                    path.display()
+                );
+                Err((
+                    path,
+                    format!(
+                        "{e}. Change that, or name the library with the property onnxruntime or ORT_DYLIB_PATH"
+                    ),
+                ))
+            }
+        };
+        match checked {
             Ok(found) => return Ok(found),
             Err((path, why)) => {
                 gst::debug!(CAT, "not '{}': {why}", path.display());

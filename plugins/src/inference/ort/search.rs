@@ -1,8 +1,9 @@
 //! Where ONNX Runtime's library is searched for, and what comes in the packages beside it.
 
-use std::iter;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{io, iter};
+
+use cudainfer_files as files;
 
 /// What `cudainfer-setup-onnxruntime` of the Debian package makes: a link to the folder of the version in use, which is laid
 /// out as Python's site-packages.
@@ -74,28 +75,33 @@ fn virtual_environments() -> Vec<PathBuf> {
     found
 }
 
-/// The library of the package `onnxruntime` in a folder of Python packages.
-fn libraries_of(packages: &Path) -> Vec<PathBuf> {
-    let mut found = libraries_in(&packages.join("onnxruntime/capi"));
-    found.retain(|path| is_ours(path));
-    found
+/// Whether a library that was searched for may be opened: nobody but the user and root can have put it there, nor what ONNX Runtime
+/// itself opens beside it. A bare name is the loader's to find.
+///
+/// # Errors
+/// What another user could have put there.
+pub(super) fn check(library: &Path) -> io::Result<()> {
+    let Some(folder) = library.parent().filter(|_| library.is_absolute()) else { return Ok(()) };
+    files::trusted(library)?;
+    beside(folder, "libonnxruntime").iter().try_for_each(|path| files::trusted(path).map(drop))
 }
 
-/// Whether a file is the user's own or the administrator's: in /tmp, say, a folder above may be anybody's.
-fn is_ours(path: &Path) -> bool {
-    let owner = std::fs::metadata(path).map(|m| m.uid());
-    owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
+/// The library of the package `onnxruntime` in a folder of Python packages.
+fn libraries_of(packages: &Path) -> Vec<PathBuf> {
+    libraries_in(&packages.join("onnxruntime/capi"))
 }
 
 /// `libonnxruntime.so*` of a folder; the providers' libraries have longer names.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    beside(folder, "libonnxruntime.so")
+}
+
+/// The files of a folder whose names begin like that, in order.
+fn beside(folder: &Path, begin: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| {
-            p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("libonnxruntime.so"))
-        })
+        .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(begin)))
+        .map(|entry| entry.path())
         .collect();
     found.sort();
     found
@@ -148,5 +154,33 @@ mod tests {
         }
         assert_eq!(libraries_of(packages.path()), [capi.join("libonnxruntime.so.1.31.1")]);
         assert!(libraries_of(&packages.path().join("elsewhere")).is_empty());
+    }
+
+    #[test]
+    fn a_library_that_another_user_could_have_put_there_is_not_opened() {
+        use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+        let packages = tempfile::tempdir().unwrap();
+        let capi = packages.path().join("onnxruntime/capi");
+        std::fs::create_dir_all(&capi).unwrap();
+        let library = capi.join("libonnxruntime.so.1.31.1");
+        std::fs::write(&library, "").unwrap();
+        assert!(check(&library).is_ok() && check(Path::new("libonnxruntime.so.1")).is_ok());
+        let open = |mode| {
+            let folder = packages.path();
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        open(0o777);
+        let said = check(&library).unwrap_err().to_string();
+        assert!(said.contains(&format!("everybody can write in '{}'", packages.path().display())), "{said}");
+        open(0o755);
+        if rustix::process::geteuid().is_root() {
+            // Also what is loaded later, and a link that leads to what is root's today.
+            let provider = capi.join("libonnxruntime_providers_cuda.so");
+            symlink("/usr/lib/os-release", &provider).unwrap();
+            lchown(&provider, Some(65_534), None).unwrap();
+            std::fs::set_permissions(&capi, std::fs::Permissions::from_mode(0o1777)).unwrap();
+            let said = check(&library).unwrap_err().to_string();
+            assert!(said.contains(&format!("'{}' belongs to user 65534", provider.display())), "{said}");
+        }
     }
 }
