@@ -24,11 +24,19 @@ impl Backlog {
         }
     }
 
-    /// Damaged places that have been found.
-    pub fn damaged(&self) -> u64 {
+    /// Messages that damage of the spool has taken, as far as can be told.
+    pub fn lost(&self) -> u64 {
         match self {
             Self::Memory(_) => 0,
-            Self::Disk(spool) => spool.damaged(),
+            Self::Disk(spool) => spool.lost(),
+        }
+    }
+
+    /// What the user should know of what was found at the start, a sentence each.
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Self::Memory(_) => &[],
+            Self::Disk(spool) => spool.warnings(),
         }
     }
 

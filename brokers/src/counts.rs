@@ -17,7 +17,7 @@ pub struct Counts {
     pub reconnects: Count,
     /// Messages that wait for the broker in the spool, or in memory where there is none.
     pub waiting: Count,
-    /// Damaged places in the spool, such as a record cut off in the middle; each has lost one message or more.
+    /// Messages that were lost because the spool was damaged, as far as can be told.
     pub damaged: Count,
 }
 

@@ -114,13 +114,9 @@ impl Delivery {
             None => Backlog::Memory(std::collections::VecDeque::new()),
         };
         counts.waiting.set(backlog.waiting());
-        counts.damaged.set(backlog.damaged());
-        if backlog.damaged() > 0 {
-            report(Report::Warning(format!(
-                "the spool has {} damaged places, as a process that is killed while it writes leaves them: the messages there \
-                 are lost, all others are sent",
-                backlog.damaged()
-            )));
+        counts.damaged.set(backlog.lost());
+        for warning in backlog.warnings() {
+            report(Report::Warning(warning.clone()));
         }
         let state = State { backlog: Some(backlog), done: 0, ending: false, lost: false, denied: None };
         let shared = Arc::new(Shared {
@@ -332,6 +328,18 @@ impl Worker {
                 return None;
             }
         };
+        let (waiting, lost) =
+            state.backlog.as_ref().map_or((0, 0), |backlog| (backlog.waiting(), backlog.lost()));
+        drop(state);
+        self.shared.counts.waiting.set(waiting);
+        let before = self.shared.counts.damaged.get();
+        if lost > before {
+            self.shared.counts.damaged.set(lost);
+            (self.report)(Report::Warning(format!(
+                "the spool was damaged while it was in use: messages are lost, {} since the last WARNING of this",
+                lost - before
+            )));
+        }
         (!messages.is_empty()).then_some(messages)
     }
 
@@ -362,7 +370,6 @@ impl Worker {
         // If its place cannot be written, messages come again at the next start, which is allowed.
         let _ = backlog.acknowledge(count);
         self.shared.counts.waiting.set(backlog.waiting());
-        self.shared.counts.damaged.set(backlog.damaged());
         self.shared.changed.notify_all();
     }
 

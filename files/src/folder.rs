@@ -166,6 +166,14 @@ impl Folder {
         Ok(rustix::fs::unlinkat(&self.opened, name, AtFlags::empty())?)
     }
 
+    /// Gives a file another name, in place of what may have it.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.opened, single(from)?, &self.opened, single(to)?)?)
+    }
+
     /// The names in the folder that are UTF-8, in no order. Whose they are, opening them tells.
     ///
     /// # Errors

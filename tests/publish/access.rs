@@ -164,7 +164,7 @@ fn what_is_wrong_with_the_options_is_said_before_anything_is_tried() {
             &["'/nowhere/login'"],
         ),
         (Options { credentials: Some(none.clone()), ..options("unix:/x") }, &["no login"]),
-        (locked.clone(), &["in use by another process"]),
+        (locked.clone(), &["in use by another part of this process"]),
         (
             Options { spool: Some(("/dev/null/x".into(), 1 << 20)), ..options("mqtt://h/x") },
             &["cannot be used"],

@@ -32,7 +32,7 @@ fn a_spool_belongs_to_one_element() {
     let spool = scratch("spool");
     let publish = format!("inferpublish location=redis://localhost:1/x spool={}", spool.display());
     run(&format!("{SOURCE} ! {publish} ! {publish} ! fakesink"))
-        .fails_with(&["in use by another process or element"]);
+        .fails_with(&["in use by another part of this process"]);
 }
 
 #[test]

@@ -1,20 +1,27 @@
 //! Messages that wait on the disk until the broker has acknowledged them.
 //!
-//! A folder with segments, files of records that are only appended to and are removed when all of their messages are
+//! A folder with segments, files of numbered records that are only appended to and are removed when all of their messages are
 //! acknowledged; the file `acknowledged`, which says up to where they are; and the file `lock`, which one process holds. What a
-//! process has appended stays when it is killed, because the system has it; the last seconds before a power cut may be lost. A
-//! place in `acknowledged` that is too old sends messages twice, none too few.
+//! process has appended stays when it is killed, because the system has it; the last seconds before a power cut may be lost.
+//!
+//! Damage costs the messages whose bytes it touches, and no others: records are found again behind it (`record`), and the numbers
+//! tell how many are lost (`scan`). A place in `acknowledged` that is too old sends messages twice, none too few; one that cannot be
+//! right is not followed, and all that is kept is sent again. Whatever else lies in the folder is left alone.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
+use cudainfer_files::{Access, Folder, Lock, LockError, Readers};
+
+mod place;
 mod record;
+mod scan;
 
-use record::Next;
+use place::Place;
 
 use crate::Message;
 
@@ -22,57 +29,78 @@ use crate::Message;
 const SEGMENT: u64 = 8 << 20;
 /// Segments that a full spool has at least.
 const SEGMENTS: u64 = 4;
-const EXTENSION: &str = "spool";
+/// Bytes of a segment that are read; what is longer, this program has not written.
+const LONGEST_SEGMENT: u64 = 1 << 30;
+const EXTENSION: &str = ".spool";
+/// Files with greater numbers are none of a spool, which will never have so many.
+const LAST_NUMBER: u64 = u64::MAX / 2;
+const ACKNOWLEDGED: &str = "acknowledged";
 /// How long a spool that another has is waited for. One that is just being given back may be held a little longer by a process that
 /// the other has begun to start: it has all open files until it runs its program.
 const LOCKED: Duration = Duration::from_secs(1);
-/// After so long it is tried again.
-const AGAIN: Duration = Duration::from_millis(10);
 
 /// Why a spool cannot be used; each a sentence or two.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum SpoolError {
-    #[error("the spool '{folder}' cannot be used: {reason}. Set spool to a folder that can be written")]
+    #[error(
+        "the spool '{folder}' cannot be used: {reason}. Set spool to a folder of this user's that can be written"
+    )]
     Folder { folder: String, reason: io::Error },
-    #[error("the spool '{0}' is in use by another process or element. Give each element a folder of its own")]
-    Locked(String),
-}
-
-/// A place in the spool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
-    segment: u64,
-    offset: u64,
+    #[error("the spool '{folder}' is in use by {by}. Give each element a folder of its own")]
+    Locked { folder: String, by: String },
 }
 
 #[derive(Debug)]
 struct Segment {
     number: u64,
-    /// Bytes of whole records.
+    /// Bytes up to the end of the last record.
     length: u64,
+    /// Messages that have not been read ahead.
+    unread: u64,
+}
+
+/// A message that has been read and is not acknowledged.
+#[derive(Debug)]
+struct Ahead {
+    message: Message,
+    place: Place,
 }
 
 /// The messages of one element, in order.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    folder: PathBuf,
+    folder: Folder,
     /// Held as long as this lives.
-    _lock: File,
+    _lock: Lock,
     acknowledged: File,
     most_bytes: u64,
     /// Never empty while there is a message.
     segments: VecDeque<Segment>,
     /// The last segment, if it was begun by this process.
     writer: Option<File>,
-    /// Reads behind the last of `ahead`.
-    reader: Option<BufReader<File>>,
-    read: Place,
-    /// Messages that have been read and are not acknowledged, each with the place behind it.
-    ahead: VecDeque<(Message, Place)>,
+    last_number: u64,
+    last_sequence: u64,
+    /// Up to where all was acknowledged when this was opened.
+    sent_before: Place,
+    reader: Reader,
+    ahead: VecDeque<Ahead>,
     /// Messages that are not acknowledged.
     waiting: u64,
-    damaged: u64,
+    lost: u64,
+    warnings: Vec<String>,
+}
+
+/// Reads the segments in order.
+#[derive(Debug, Default)]
+struct Reader {
+    /// The number of the segment that is read.
+    segment: u64,
+    /// Where it is in the segment.
+    offset: u64,
+    /// What comes there, behind the first `used` bytes.
+    bytes: Vec<u8>,
+    used: usize,
 }
 
 impl Spool {
@@ -81,45 +109,68 @@ impl Spool {
     /// # Errors
     /// The folder cannot be written, or another element has it.
     pub fn open(folder: &Path, most_bytes: u64) -> Result<Self, SpoolError> {
-        let failed = |reason| SpoolError::Folder { folder: folder.display().to_string(), reason };
-        let file = |name: &str| {
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(folder.join(name))
-                .map_err(failed)
-        };
-        std::fs::create_dir_all(folder).map_err(failed)?;
-        let lock = file("lock")?;
-        let until = Instant::now() + LOCKED;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(AGAIN),
-                Err(TryLockError::WouldBlock) => {
-                    return Err(SpoolError::Locked(folder.display().to_string()));
-                }
-                Err(TryLockError::Error(e)) => return Err(failed(e)),
-            }
+        let name = folder.display().to_string();
+        let failed = |reason| SpoolError::Folder { folder: name.clone(), reason };
+        let folder = Folder::open(folder, Readers::Owner).map_err(failed)?;
+        let lock = folder.lock(LOCKED).map_err(|e| match e {
+            LockError::Held(by) => SpoolError::Locked { folder: name.clone(), by },
+            LockError::Io(e) => failed(named("lock", &e)),
+        })?;
+        Self::read(folder, lock, most_bytes).map_err(failed)
+    }
+
+    fn read(folder: Folder, lock: Lock, most_bytes: u64) -> io::Result<Self> {
+        let acknowledged = folder.file(ACKNOWLEDGED, Access::Write).map_err(|e| named(ACKNOWLEDGED, &e))?;
+        let told = place::read(&acknowledged)?;
+        let damaged = told == place::Read::Damaged;
+        let place = if let place::Read::Place(place) = told { Some(place) } else { None };
+        let found = scan::scan(&folder, place)?;
+        if damaged {
+            acknowledged.set_len(0)?;
         }
-        let acknowledged = file("acknowledged")?;
-        let mut spool = Self {
-            folder: folder.to_owned(),
+        if Some(found.place) != place {
+            place::write(&acknowledged, found.place)?;
+        }
+        let mut warnings = Vec::new();
+        if found.lost > 0 {
+            warnings.push(format!(
+                "the spool is damaged, as a process that is killed while it writes or a failing disk leaves it: all messages are sent but \
+                 for those that are lost, of which there are {}",
+                found.lost
+            ));
+        }
+        if (found.doubted || damaged) && found.waiting > 0 {
+            warnings.push(format!(
+                "what the spool has of acknowledgements cannot be right, so all {} messages that it has are sent, those that have \
+                 arrived already once more",
+                found.waiting
+            ));
+        }
+        if !found.left_alone.is_empty() {
+            let files = found.left_alone.join("; ");
+            warnings.push(format!(
+                "in the spool are files that it has not written, which are left alone: {files}"
+            ));
+        }
+        Ok(Self {
+            folder,
             _lock: lock,
-            read: read_place(&acknowledged),
             acknowledged,
             most_bytes,
-            segments: VecDeque::new(),
+            reader: Reader {
+                segment: found.segments.front().map_or(0, |first| first.number),
+                ..Reader::default()
+            },
+            segments: found.segments,
             writer: None,
-            reader: None,
+            last_number: found.last_number,
+            last_sequence: found.last_sequence,
+            sent_before: found.place,
             ahead: VecDeque::new(),
-            waiting: 0,
-            damaged: 0,
-        };
-        spool.scan().map_err(failed)?;
-        Ok(spool)
+            waiting: found.waiting,
+            lost: found.lost,
+            warnings,
+        })
     }
 
     /// Messages that are not acknowledged.
@@ -127,9 +178,14 @@ impl Spool {
         self.waiting
     }
 
-    /// Damaged places that have been found.
-    pub fn damaged(&self) -> u64 {
-        self.damaged
+    /// Messages that damage has taken, as far as can be told.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// What the user should know of what was found when this was opened, a sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Appends as many of the messages, from the first, as there is room for, and returns how many.
@@ -139,9 +195,9 @@ impl Spool {
     pub fn append(&mut self, messages: &[Message]) -> io::Result<usize> {
         self.begin_segment()?;
         let (used, mut bytes, mut count) = (self.bytes(), Vec::new(), 0);
-        for message in messages {
+        for (sequence, message) in (self.last_sequence.saturating_add(1)..).zip(messages) {
             let before = bytes.len();
-            record::encode(message, &mut bytes)?;
+            record::encode(message, sequence, &mut bytes)?;
             if used.saturating_add(size(bytes.len())) > self.most_bytes {
                 bytes.truncate(before);
                 break;
@@ -155,8 +211,10 @@ impl Spool {
             return Err(e);
         }
         segment.length += size(bytes.len());
-        self.waiting += size(count);
-        Ok(count)
+        segment.unread += count;
+        self.last_sequence += count;
+        self.waiting += count;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// The first messages that are not acknowledged, at most `most` and about `most_bytes`, but one if there is one.
@@ -166,12 +224,12 @@ impl Spool {
     pub fn first(&mut self, most: usize, most_bytes: usize) -> io::Result<Vec<Message>> {
         while self.ahead.len() < most && self.read_one()? {}
         let mut bytes = 0;
-        let fits = self.ahead.iter().take(most).take_while(|(message, _)| {
+        let fits = self.ahead.iter().take(most).take_while(|Ahead { message, .. }| {
             let first = bytes == 0;
             bytes += message.payload.len();
             first || bytes <= most_bytes
         });
-        Ok(fits.map(|(message, _)| message.clone()).collect())
+        Ok(fits.map(|ahead| ahead.message.clone()).collect())
     }
 
     /// The first `count` messages that [`Self::first`] returns have arrived.
@@ -179,15 +237,18 @@ impl Spool {
     /// # Errors
     /// Those of writing; the messages may come again at the next start.
     pub fn acknowledge(&mut self, count: usize) -> io::Result<()> {
-        let Some(place) = self.ahead.drain(..count.min(self.ahead.len())).next_back().map(|(_, place)| place)
+        let Some(place) =
+            self.ahead.drain(..count.min(self.ahead.len())).next_back().map(|ahead| ahead.place)
         else {
             return Ok(());
         };
         self.waiting = self.waiting.saturating_sub(size(count));
-        let written = write_place(&self.acknowledged, place);
+        let written = place::write(&self.acknowledged, place);
         while let Some(first) = self.segments.front() {
-            let passed = place.segment > first.number
-                || (place.segment == first.number && place.offset >= first.length);
+            let passed = match self.segments.iter().position(|segment| segment.number == place.segment) {
+                Some(0) => place.offset >= first.length,
+                position => position.is_some(),
+            };
             if !passed || (self.segments.len() == 1 && first.length < self.segment_size() / 2) {
                 break;
             }
@@ -195,11 +256,10 @@ impl Spool {
             if self.segments.len() == 1 {
                 self.writer = None;
             }
-            if self.read.segment == number {
-                self.reader = None;
-                self.read = Place { segment: number + 1, offset: 0 };
+            match self.folder.remove(&name(number)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => (),
             }
-            std::fs::remove_file(self.path(number))?;
             self.segments.pop_front();
         }
         written
@@ -213,20 +273,20 @@ impl Spool {
         SEGMENT.min(self.most_bytes / SEGMENTS)
     }
 
-    fn path(&self, segment: u64) -> PathBuf {
-        self.folder.join(format!("{segment:020}.{EXTENSION}"))
-    }
-
     /// Sees to it that the last segment can be appended to.
     fn begin_segment(&mut self) -> io::Result<()> {
         let full = self.segments.back().is_none_or(|last| last.length >= self.segment_size());
         if self.writer.is_some() && !full {
             return Ok(());
         }
-        let number =
-            self.segments.back().map_or(self.read.segment, |last| last.number).max(self.read.segment) + 1;
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(self.path(number))?;
-        self.segments.push_back(Segment { number, length: 0 });
+        let number = self.last_number + 1;
+        if number >= LAST_NUMBER {
+            return Err(io::Error::other("no number is left for another segment"));
+        }
+        // What has been put there meanwhile is not ours; the next try takes another number.
+        self.last_number = number;
+        let file = self.folder.file(&name(number), Access::New)?;
+        self.segments.push_back(Segment { number, length: 0, unread: 0 });
         self.writer = Some(file);
         Ok(())
     }
@@ -234,119 +294,83 @@ impl Spool {
     /// Reads one message ahead. Returns whether there was one.
     fn read_one(&mut self) -> io::Result<bool> {
         loop {
-            let Some(segment) = self.segments.iter().find(|segment| segment.number >= self.read.segment)
-            else {
-                return Ok(false);
-            };
-            let (number, length) = (segment.number, segment.length);
-            if number > self.read.segment {
-                self.read = Place { segment: number, offset: 0 };
-                self.reader = None;
+            let at = self.segments.iter().position(|segment| segment.number == self.reader.segment);
+            // The one that was read is gone: all that is there comes after it.
+            let Some(segment) = self.segments.get_mut(at.unwrap_or(0)) else { return Ok(false) };
+            if at.is_none() {
+                self.reader = Reader { segment: segment.number, ..Reader::default() };
             }
-            if self.read.offset >= length {
-                if self.segments.back().is_none_or(|last| last.number == number) {
-                    return Ok(false);
-                }
-                self.read = Place { segment: number + 1, offset: 0 };
-                self.reader = None;
-                continue;
+            if self.reader.used == self.reader.bytes.len() && self.reader.offset < segment.length {
+                self.reader.used = 0;
+                self.reader.bytes = read_behind(&self.folder, segment, self.reader.offset)?;
             }
-            if self.reader.is_none() {
-                let mut file = File::open(self.path(number))?;
-                file.seek(SeekFrom::Start(self.read.offset))?;
-                self.reader = Some(BufReader::new(file));
-            }
-            let Some(reader) = &mut self.reader else { return Ok(false) };
-            match record::decode(reader) {
-                Ok(Next::Record(message, bytes)) => {
-                    self.read.offset += bytes;
-                    self.ahead.push_back((message, self.read));
-                    return Ok(true);
-                }
-                Err(e) => {
-                    self.reader = None;
-                    return Err(e);
-                }
-                // It was whole when the spool was opened, so the disk has lost it since.
-                Ok(Next::End | Next::Damaged) => {
-                    self.damaged += 1;
-                    self.read.offset = length;
-                    self.reader = None;
-                }
-            }
-        }
-    }
-
-    /// Finds the segments, counts their messages, and cuts off what is no whole record.
-    fn scan(&mut self) -> io::Result<()> {
-        let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            let stem = path.file_stem().and_then(|stem| stem.to_str());
-            if path.extension().is_some_and(|extension| extension == EXTENSION) {
-                numbers.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
-            }
-        }
-        numbers.sort_unstable();
-        for number in numbers {
-            let path = self.path(number);
-            let file = OpenOptions::new().read(true).write(true).open(&path)?;
-            let mut length = 0;
-            let mut reader = BufReader::new(&file);
-            let whole = loop {
-                match record::decode(&mut reader)? {
-                    Next::Record(_, bytes) => {
-                        length += bytes;
-                        let behind = Place { segment: number, offset: length };
-                        let passed = self.read.segment > number
-                            || (self.read.segment == number && self.read.offset >= behind.offset);
-                        self.waiting += u64::from(!passed);
+            if let Some(found) = self.reader.bytes.get(self.reader.used..).and_then(record::first) {
+                let taken = found.skipped + found.size;
+                self.reader.used += taken;
+                self.reader.offset += size(taken);
+                let place = Place {
+                    segment: segment.number,
+                    offset: self.reader.offset,
+                    sequence: found.sequence.unwrap_or(self.sent_before.sequence),
+                };
+                let sent = match found.sequence {
+                    Some(sequence) => sequence <= self.sent_before.sequence,
+                    None => {
+                        (place.segment, place.offset) <= (self.sent_before.segment, self.sent_before.offset)
                     }
-                    Next::End => break true,
-                    Next::Damaged => break false,
+                };
+                if sent {
+                    continue;
                 }
-            };
-            if !whole {
-                self.damaged += 1;
-                file.set_len(length)?;
+                segment.unread = segment.unread.saturating_sub(1);
+                self.ahead.push_back(Ahead { message: found.message, place });
+                return Ok(true);
             }
-            let passed =
-                self.read.segment > number || (self.read.segment == number && self.read.offset >= length);
-            if passed || length == 0 {
-                std::fs::remove_file(&path)?;
-            } else {
-                self.segments.push_back(Segment { number, length });
-            }
+            // They were whole when the spool was opened or they were written: the disk has lost them since.
+            let lost = std::mem::take(&mut segment.unread);
+            self.lost += lost;
+            self.waiting = self.waiting.saturating_sub(lost);
+            self.reader = Reader { segment: segment.number, offset: segment.length, ..Reader::default() };
+            let Some(next) = self.segments.get(at.unwrap_or(0) + 1) else { return Ok(false) };
+            self.reader = Reader { segment: next.number, ..Reader::default() };
         }
-        Ok(())
     }
+}
+
+/// What a segment has behind `offset`: less where the disk has lost it since it was written.
+fn read_behind(folder: &Folder, segment: &Segment, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match folder.file(&name(segment.number), Access::Read) {
+        Ok(mut file) => {
+            file.seek(SeekFrom::Start(offset))?;
+            file.take(segment.length.saturating_sub(offset)).read_to_end(&mut bytes)?;
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => (),
+        Err(e) => return Err(e),
+    }
+    Ok(bytes)
+}
+
+/// What a segment's file is called.
+fn name(number: u64) -> String {
+    format!("{number:020}{EXTENSION}")
+}
+
+/// The number of a segment's file; none, if it is called otherwise.
+fn number(called: &str) -> Option<u64> {
+    called
+        .strip_suffix(EXTENSION)?
+        .parse()
+        .ok()
+        .filter(|number| *number < LAST_NUMBER && name(*number) == called)
+}
+
+fn named(file: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("its file '{file}': {error}"))
 }
 
 fn size(of: usize) -> u64 {
     u64::try_from(of).unwrap_or(u64::MAX)
-}
-
-/// `segment: u64, offset: u64, crc: u32` of both; anything else means the beginning.
-fn read_place(file: &File) -> Place {
-    let mut bytes = [0; 20];
-    if file.read_exact_at(&mut bytes, 0).is_err() {
-        return Place::default();
-    }
-    let [place, crc] = [&bytes[..16], &bytes[16..]];
-    if crc32fast::hash(place).to_le_bytes() != crc {
-        return Place::default();
-    }
-    let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or_default();
-    Place { segment: number(&place[..8]), offset: number(&place[8..]) }
-}
-
-fn write_place(file: &File, place: Place) -> io::Result<()> {
-    let mut bytes = Vec::with_capacity(20);
-    bytes.extend(place.segment.to_le_bytes());
-    bytes.extend(place.offset.to_le_bytes());
-    let crc = crc32fast::hash(&bytes);
-    bytes.write_all(&crc.to_le_bytes())?;
-    file.write_all_at(&bytes, 0)
 }
 
 #[cfg(test)]

@@ -322,6 +322,6 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
          file: torn (lines that had been cut off, behind which records were appended), rotated (files that were full or too \
          old); of a broker: spooled (messages written to the spool), sent (those sent again included), acknowledged, refused \
          (messages that the broker never takes, which are dropped), reconnects, waiting (messages not acknowledged yet, in the \
-         spool or on their way), damaged (damaged places in the spool)",
+         spool or on their way), damaged (messages lost because the spool was damaged)",
     )])
 });
