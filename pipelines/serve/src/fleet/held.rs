@@ -48,8 +48,8 @@ pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
     });
 }
 
-/// What runs for some sources; what cannot run, or has ended the process again and again, is listed and not started. The sources of the file have been
-/// checked by themselves: what is wrong was set by the API.
+/// What runs for some sources. What cannot run, or has ended the process again and again, is listed and not started; its thread logs
+/// why. The sources of the file have been checked by themselves: what is wrong was set by the API.
 pub(super) fn specs_or_held(
     config: &Config,
     sources: Vec<SourceConfig>,
@@ -59,19 +59,8 @@ pub(super) fn specs_or_held(
     let spec = |source: SourceConfig| {
         let held = |why: String| StreamSpec::held(config, source.clone(), why);
         match StreamSpec::new(config, source.clone(), models) {
-            Err((_, sentence)) => {
-                let why =
-                    format!("{sentence}. It was set by the API, is not started, and is listed as failed");
-                log::error(&why);
-                held(why)
-            }
-            Ok(spec) => match stuck.refusal(&spec.config) {
-                Some(why) => {
-                    log::error(format_args!("source '{}': {why}", source.name));
-                    held(why)
-                }
-                None => spec,
-            },
+            Err((_, sentence)) => held(format!("{sentence}. It was set by the API, and is not started")),
+            Ok(spec) => stuck.refusal(&spec.config).map_or(spec, held),
         }
     };
     sources.into_iter().map(spec).collect()

@@ -48,7 +48,7 @@ impl Fleet {
         let (name, element) =
             pipeline.split_once('/').map_or((pipeline, None), |(name, element)| (name, Some(element)));
         if !self.config().pipelines.contains_key(name) {
-            return Err(Refusal::NotFound(format!("there is no pipeline '{name}'")));
+            return Err(Refusal::NotFound(format!("there is no pipeline '{name:.128}'")));
         }
         check_model(&self.config(), model).map_err(Refusal::Invalid)?;
         if !Path::new(model).is_file() {

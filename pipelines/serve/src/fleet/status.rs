@@ -62,7 +62,7 @@ impl FleetStatus {
             version: env!("CARGO_PKG_VERSION").into(),
             uptime: fleet.0.began.elapsed().as_secs_f64(),
             configuration: fleet.config().path.display().to_string(),
-            configuration_error: lock(&fleet.0.refused).clone(),
+            configuration_error: lock(&fleet.0.refused).as_deref().map(redacted),
             keeps: fleet.keeps(),
             keeping: fleet.0.retention.as_ref().map(|retention| retention.room().keeping()),
             left_behind: fleet.left_behind(),

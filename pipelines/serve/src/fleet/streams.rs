@@ -334,7 +334,7 @@ fn check_publishers(config: &Config) -> Result<(), Wrong> {
 }
 
 pub(super) fn unknown(name: &str) -> Refusal {
-    Refusal::NotFound(format!("there is no stream '{name}'"))
+    Refusal::NotFound(format!("there is no stream '{name:.128}'"))
 }
 
 /// What a stream's thread tells; nothing here waits for another stream.

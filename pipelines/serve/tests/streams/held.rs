@@ -77,3 +77,32 @@ fn a_source_that_has_ended_the_service_twice_is_not_started_but_by_request() {
     until("all is forgotten", || Stuck::load(&state).unwrap() == Stuck::default());
     ends_undisturbed(&fleet);
 }
+
+#[test]
+fn a_file_that_has_become_a_fifo_is_not_opened() {
+    let folder = scratch("fifo");
+    let (file, server) = (folder.join("a.ts"), format!("[server]\nfiles = \"{}\"\n", folder.display()));
+    cudainfer_tests::run(&format!(
+        "videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=64,height=48,framerate=20/1 \
+         ! x264enc speed-preset=ultrafast threads=1 ! mpegtsmux ! filesink location={}",
+        file.display()
+    ))
+    .succeeds();
+    let fleet = fleet(&server);
+    let source = SourceConfig {
+        name: "file".into(),
+        uri: format!("file://{}", file.display()).into(),
+        pipeline: "plain".into(),
+        ..SourceConfig::default()
+    };
+    fleet.add(source).unwrap();
+    crate::fleet::ends(&fleet, "file");
+    std::fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+    fleet.restart("file").unwrap();
+    let refused =
+        || of(&fleet, "file").last_error.is_some_and(|text| text.contains("is no regular file below"));
+    until("it is refused", refused);
+    assert_eq!((of(&fleet, "file").state, fleet.left_behind()), (State::Waiting, 0));
+    ends_undisturbed(&fleet);
+}

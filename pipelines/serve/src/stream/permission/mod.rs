@@ -211,7 +211,6 @@ fn factory(element: &gst::Element) -> String {
 
 fn refusal(factory: &str, property: &str) -> String {
     format!(
-        "a client may not set the property '{property}' of {factory}: the operator can, in the configuration. \
-         docs/serve-permissions.md lists those that clients may set"
+        "a client may not set the property '{property}' of {factory}: only the configuration may (docs/serve-permissions.md)"
     )
 }
