@@ -1,6 +1,6 @@
 //! The type of a model's weights, and the files that they are in.
 
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::message::{Message, Value, read_file};
@@ -83,7 +83,7 @@ fn location(entry: &mut Message<'_>) -> io::Result<Option<String>> {
     while let Some((field, value)) = entry.next()? {
         let Value::Message(end) = value else { continue };
         let mut bytes = Vec::new();
-        let length = end.saturating_sub(entry.file.stream_position()?);
+        let length = end.saturating_sub(entry.file.position());
         if length > LONGEST_ENTRY {
             return Err(io::ErrorKind::InvalidData.into());
         }
