@@ -184,6 +184,31 @@ fn regions_outside_the_frame_are_left_out_and_counted() {
 }
 
 #[test]
+fn objects_beyond_max_regions_are_left_out_with_one_warning_and_counted() {
+    let line = Line::new(&format!(
+        "appsrc name=in format=time caps=video/x-raw,format=RGB,width={WIDTH},height={HEIGHT},framerate=100/1 \
+         ! fusedpreproc name=pre roi=objects device=cpu max-regions=2 width=16 height=16 ! fakesink name=out async=false"
+    ));
+    line.play();
+    for n in 0..2 {
+        let mut buffer = frame(n);
+        for id in 0..5 {
+            object(id, "a", [1, 1], 0.0).put(buffer.get_mut().unwrap(), &Rect::default());
+        }
+        push(&line.element("in"), buffer);
+    }
+    end(&line.element("in"));
+    let warnings = line.wait().succeeds().warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("3 objects of a frame were left out, because max-regions is 2"),
+        "{warnings:?}"
+    );
+    let stats = line.element("pre").property::<gst::Structure>("stats");
+    assert_eq!(["tensors", "skipped"].map(|field| stats.get::<u64>(field).unwrap()), [4, 6]);
+}
+
+#[test]
 fn regions_are_padded_sized_and_turned_as_asked_for() {
     let map = |properties: &str, object: Object| {
         let sets =

@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
@@ -35,6 +36,8 @@ pub struct FusedPreproc {
     tensors: Counter,
     /// Objects that no region was made of.
     skipped: Counter,
+    /// Whether it was reported since READY to PAUSED that objects are left out.
+    limit_reported: AtomicBool,
     gpu: Gpu,
     counters: Arc<Counters>,
 }
@@ -181,6 +184,7 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         [&self.tensors, &self.skipped].into_iter().for_each(Counter::reset);
+        self.limit_reported.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -292,7 +296,10 @@ impl BaseTransformImpl for FusedPreproc {
             gst::FlowError::Error
         })?;
         self.tensors.add_size(sets.len());
-        self.skipped.add_size(skipped);
+        self.skipped.add_size(skipped.count);
+        if let Some(limit) = skipped.limit.filter(|_| !self.limit_reported.swap(true, Ordering::Relaxed)) {
+            notice::limited(&*self.obj(), "skipped", &limit);
+        }
         TensorSet::put(&sets, buffer);
         Ok(gst::FlowSuccess::Ok)
     }

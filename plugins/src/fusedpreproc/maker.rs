@@ -16,11 +16,12 @@ use gst::prelude::*;
 
 use super::crop::{Crop, Cutout};
 use super::fixed::FixedRegion;
-use super::regions::{Chooser, Rules, Turns};
+use super::regions::{Choice, Chooser, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{Elsewhere, MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Region, Tensor, TensorSet};
+use crate::notice::Limit;
 use crate::video;
 
 /// What of a frame becomes tensors.
@@ -61,6 +62,15 @@ struct Chosen {
     cutout: Cutout,
     object: Option<i32>,
     region: Option<Region>,
+}
+
+/// Objects of a frame that have no tensor.
+#[derive(Default)]
+pub(super) struct Skipped {
+    /// How many.
+    pub count: usize,
+    /// Where there is no room for all.
+    pub limit: Option<Limit>,
 }
 
 /// Where in a frame the tensors are made from.
@@ -142,7 +152,7 @@ impl Maker {
         };
         let source = match cut {
             Cut::Frame => TensorSource::Frame(to_frame),
-            Cut::Objects(rules, crop) => TensorSource::Objects(Chooser::new(rules, crop)),
+            Cut::Objects(rules, crop) => TensorSource::Objects(Chooser::new(rules, crop, bytes)),
             Cut::Fixed(regions, _) => TensorSource::Fixed(regions),
         };
         let pools = Pools { bytes, allocator, pools: HashMap::new() };
@@ -159,13 +169,13 @@ impl Maker {
         })
     }
 
-    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns how many objects have no region. `turns` are
-    /// those of its stream.
+    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns which objects have none. `turns` are those of its
+    /// stream.
     pub fn make(
         &mut self,
         buffer: &mut gst::BufferRef,
         turns: &mut Turns,
-    ) -> Result<(Vec<TensorSet>, usize), String> {
+    ) -> Result<(Vec<TensorSet>, Skipped), String> {
         let whole = matches!(self.source, TensorSource::Frame(_));
         let (chosen, skipped) = self.choose(buffer, turns);
         if chosen.is_empty() {
@@ -183,14 +193,18 @@ impl Maker {
         Ok((sets.collect::<Result<_, String>>()?, skipped))
     }
 
-    /// What the tensors of a frame are made from, and how many objects have no region.
-    fn choose(&self, buffer: &gst::BufferRef, turns: &mut Turns) -> (Vec<Chosen>, usize) {
+    /// What the tensors of a frame are made from, and which objects have none.
+    fn choose(&self, buffer: &gst::BufferRef, turns: &mut Turns) -> (Vec<Chosen>, Skipped) {
         match &self.source {
-            TensorSource::Frame(to_frame) => {
-                (vec![Chosen { cutout: Cutout::Map(*to_frame), object: None, region: None }], 0)
-            }
+            TensorSource::Frame(to_frame) => (
+                vec![Chosen { cutout: Cutout::Map(*to_frame), object: None, region: None }],
+                Skipped::default(),
+            ),
             TensorSource::Objects(chooser) => {
-                let (regions, skipped) = chooser.choose(&objects(buffer), turns);
+                let Choice { regions, outside, cut, most, is_set } = chooser.choose(&objects(buffer), turns);
+                let limit =
+                    Limit { name: "max-regions", value: most, what: "objects", cut: Some(cut), is_set };
+                let skipped = Skipped { count: outside + cut, limit: (cut > 0).then_some(limit) };
                 let chosen = |(object, cutout)| Chosen { cutout, object: Some(object), region: None };
                 (regions.into_iter().map(chosen).collect(), skipped)
             }
@@ -200,7 +214,7 @@ impl Maker {
                     object: None,
                     region: Some(region),
                 };
-                (regions.iter().map(chosen).collect(), 0)
+                (regions.iter().map(chosen).collect(), Skipped::default())
             }
         }
     }

@@ -37,6 +37,7 @@ pub(super) struct Settings {
     pub roi_crop: RoiCrop,
     pub classes: String,
     pub min_size: u32,
+    pub max_regions: u32,
     pub interval: u32,
     pub tile_size: u32,
     pub overlap: Option<f64>,
@@ -193,6 +194,7 @@ impl Settings {
             classes: classes.map(str::to_owned).collect(),
             min_size: self.min_size as f32,
             interval: self.interval.into(),
+            most: usize::try_from(self.max_regions).ok().filter(|most| *most > 0),
             extent: Extent {
                 padding: padding.unwrap_or(ROI_PADDING) as f32,
                 size: self.roi_size.or(size).unwrap_or(ROI_SIZE),

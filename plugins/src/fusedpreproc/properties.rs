@@ -198,11 +198,19 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "With roi=objects: number of frames to skip between two that process the same object. Tracked objects are always \
              processed in the frame in which they appear",
         ),
+        property!(
+            Settings,
+            max_regions,
+            0..=1024,
+            "Maximum regions",
+            "With roi=objects: maximum number of objects of a frame that are processed; 0 allows as many as 512 MiB of tensors \
+             hold, and at most 1024. A WARNING says that others are left out; with interval, tracked ones are processed in the next frames",
+        ),
     ])
     .with([
         device::param_spec(),
         stats::param_spec(
-            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, or beyond the first 1024)",
+            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, or there are more than max-regions)",
         ),
     ])
 });

@@ -11,6 +11,16 @@ use crate::streams::PerStream;
 /// Regions of a frame at most. Objects beyond are left out, and counted.
 pub(super) const MOST: usize = 1024;
 
+/// Bytes of a frame's tensors at most, unless the user has set how many there may be. Whoever writes the metadata decides how many
+/// objects there are, and so how much memory their tensors would take.
+const MOST_BYTES: usize = 512 << 20;
+
+/// How many of a frame's objects are looked at, at most: as the user has `set` it, or as many tensors of so many bytes as there is
+/// memory for.
+fn most(set: Option<usize>, bytes: usize) -> usize {
+    set.unwrap_or_else(|| MOST_BYTES / bytes.max(1)).clamp(1, MOST)
+}
+
 /// Which objects, and how much around them.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
@@ -20,6 +30,8 @@ pub(super) struct Rules {
     pub min_size: f32,
     /// Frames that an object is not looked at between two that it is.
     pub interval: u64,
+    /// How many objects of a frame, if the user has set it.
+    pub most: Option<usize>,
     pub extent: Extent,
 }
 
@@ -41,16 +53,19 @@ impl PerStream for Turns {
 impl Turns {
     /// Whether an object's turn has come: one with an identity when it is seen first and then as often as the rules say, others
     /// in the same frames.
-    fn is_due(&mut self, object: &Object, interval: u64) -> bool {
+    fn is_due(&self, object: &Object, interval: u64) -> bool {
         let now = self.count;
         let Some(track) = object.tracking.as_ref().filter(|_| interval > 0) else {
             return now.is_multiple_of(interval.saturating_add(1));
         };
-        let due = self.looked_at.get(&track.id).is_none_or(|at| now - at > interval);
-        if due {
-            self.looked_at.insert(track.id, now);
+        self.looked_at.get(&track.id).is_none_or(|at| now - at > interval)
+    }
+
+    /// Notes that an object is looked at.
+    fn look(&mut self, object: &Object, interval: u64) {
+        if let Some(track) = object.tracking.as_ref().filter(|_| interval > 0) {
+            self.looked_at.insert(track.id, self.count);
         }
-        due
     }
 }
 
@@ -59,34 +74,55 @@ impl Turns {
 pub(super) struct Chooser {
     rules: Rules,
     crop: Crop,
+    most: usize,
+}
+
+/// What is made of a frame's objects.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// The objects to look at, by `id`, and what is cut out for them.
+    pub regions: Vec<(i32, Cutout)>,
+    /// Those that should be looked at, but have no region in the frame.
+    pub outside: usize,
+    /// Those for which there is no room.
+    pub cut: usize,
+    /// For how many there is room.
+    pub most: usize,
+    /// Whether the user has set that.
+    pub is_set: bool,
 }
 
 impl Chooser {
-    pub fn new(rules: Rules, crop: Crop) -> Self {
-        Self { rules, crop }
+    /// For tensors of so many bytes.
+    pub fn new(rules: Rules, crop: Crop, bytes: usize) -> Self {
+        Self { most: most(rules.most, bytes), rules, crop }
     }
 
-    /// The objects of the next frame to look at, by `id`, and what is cut out for them. Also how many others there are that
-    /// should be looked at, but have no region in the frame, or no room.
-    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> (Vec<(i32, Cutout)>, usize) {
-        let Rules { classes, min_size, interval, extent } = &self.rules;
-        let (mut regions, mut skipped) = (Vec::new(), 0);
+    /// The objects of the next frame to look at. Those for which there is no room stay due.
+    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> Choice {
+        let Rules { classes, min_size, interval, most: set, extent } = &self.rules;
+        let mut choice = Choice { most: self.most, is_set: set.is_some(), ..Choice::default() };
         for object in objects {
             let Some(rect) = outline(object) else { continue };
             let wanted = classes.is_empty() || classes.contains(&object.label);
             if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, *interval) {
                 continue;
             }
-            match self.crop.cut(rect, object.angle, *extent).filter(|_| regions.len() < MOST) {
-                Some(region) => regions.push((object.id, region)),
-                None => skipped += 1,
+            if choice.regions.len() == self.most {
+                choice.cut += 1;
+                continue;
+            }
+            turns.look(object, *interval);
+            match self.crop.cut(rect, object.angle, *extent) {
+                Some(region) => choice.regions.push((object.id, region)),
+                None => choice.outside += 1,
             }
         }
         // Those that are gone would be looked at again at once anyway.
         let now = turns.count;
         turns.looked_at.retain(|_, at| now - *at <= *interval);
         turns.count += 1;
-        (regions, skipped)
+        choice
     }
 }
 
@@ -97,4 +133,52 @@ fn outline(object: &Object) -> Option<Rect> {
         .as_ref()
         .map(|d| d.rect)
         .or_else(|| object.keypoints.as_ref().and_then(KeypointsParam::outline))
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::preproc::Resize;
+
+    use super::*;
+    use crate::meta::object::{DetectionParam, TrackingParam};
+    use crate::model::enums::tensor::RoiCrop;
+
+    #[test]
+    fn tensors_of_a_frame_take_bounded_memory_however_many_objects_there_are() {
+        // float32 of 640x640, 224x224 and 32x32 pixels.
+        let bytes = [640, 224, 32].map(|side: usize| 3 * 4 * side * side);
+        assert_eq!(bytes.map(|bytes| most(None, bytes)), [109, 891, MOST]);
+        assert!(bytes.iter().all(|bytes| most(None, *bytes) * bytes <= MOST_BYTES));
+        assert_eq!([most(None, usize::MAX), most(Some(300), bytes[0]), most(Some(9999), 1)], [1, 300, MOST]);
+    }
+
+    #[test]
+    fn objects_without_room_are_counted_and_their_turn_comes_in_the_next_frame() {
+        let crop = Crop {
+            resize: Resize::Stretch,
+            ratio: 1.0,
+            kind: RoiCrop::Box,
+            tensor: [8, 8],
+            frame: [100, 100],
+        };
+        let rules = Rules { classes: vec![], min_size: 0.0, interval: 5, most: Some(2), extent: Extent::BOX };
+        let chooser = Chooser::new(rules, crop, 1);
+        let rect = Rect { x: 1.0, y: 1.0, w: 9.0, h: 9.0 };
+        let object = |id: i32| Object {
+            id,
+            detection: Some(DetectionParam { rect, confidence: 1.0, label_id: 0 }),
+            tracking: Some(TrackingParam { id: id.unsigned_abs().into(), ..TrackingParam::default() }),
+            ..Object::default()
+        };
+        let objects: Vec<_> = (0..5).map(object).collect();
+        let mut turns = Turns::default();
+        let mut ids = || {
+            let choice = chooser.choose(&objects, &mut turns);
+            (choice.regions.iter().map(|(id, _)| *id).collect::<Vec<_>>(), choice.cut)
+        };
+        assert_eq!(
+            [ids(), ids(), ids(), ids()],
+            [(vec![0, 1], 3), (vec![2, 3], 1), (vec![4], 0), (vec![], 0)]
+        );
+    }
 }
