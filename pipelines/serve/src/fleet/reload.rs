@@ -31,11 +31,6 @@ impl Fleet {
         let config = Config::load(&old.path)?;
         // All of it is checked before any of it is done.
         Self::check(&config)?;
-        let mut kept = lock(&self.0.kept).clone();
-        let (sources, said) = kept.apply(&config.sources);
-        keep_allowed_models(&config, &mut kept);
-        let found = specs_or_held(&config, sources, &kept.models, &lock(&self.0.stuck));
-        said.iter().for_each(log::warning);
         for (section, same) in
             [("server", config.server == old.server), ("retention", config.retention == old.retention)]
         {
@@ -47,6 +42,11 @@ impl Fleet {
         }
         // What is in force stays in force.
         let config = Config { server: old.server.clone(), retention: old.retention.clone(), ..config };
+        let mut kept = lock(&self.0.kept).clone();
+        let (sources, said) = kept.apply(&config.sources);
+        keep_allowed_models(&config, &mut kept);
+        let found = specs_or_held(&config, sources, &kept.models, &lock(&self.0.stuck));
+        said.iter().for_each(log::warning);
         *lock(&self.0.kept) = kept;
         *lock(&self.0.config) = std::sync::Arc::new(config);
         self.run(found);

@@ -46,6 +46,10 @@ fn look(path: &Path, folder: Option<&Path>) -> Result<SourceFile, String> {
             format!("'{shown}' is no regular file below '{}', the folder files of [server]", folder.display())
         }
     };
+    // What GStreamer says about it must be text.
+    if folder.is_some() && path.to_str().is_none() {
+        return Err(refused(String::new()));
+    }
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let file = SourceFile(Arc::new(file.map_err(|e| {
         refused(match e {
@@ -107,6 +111,9 @@ mod tests {
             assert!(of_client(odd).is_err());
             assert!(of_operator(odd).unwrap_err().contains("no regular file"), "{odd}");
         }
+        let bytes: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff.mp4");
+        std::fs::write(folder.join(bytes), "x").unwrap();
+        assert!(look(&folder.join(bytes), Some(&folder)).is_err() && look(&folder.join(bytes), None).is_ok());
         // What has taken its name since is not what is read.
         let seen = look(&video, Some(&folder)).unwrap();
         std::fs::remove_file(&video).unwrap();

@@ -148,6 +148,7 @@ fn cameras_that_do_not_answer_are_a_warning_each() {
         source("off", &format!("rtsp://admin:secret@{closed}/1")) + zones,
         source("page", &format!("http://{closed}/live.m3u8")) + zones,
         source("named", "rtsp://camera.invalid/1") + zones,
+        source("cut", "rtsp://admin:12/secret@camera.invalid/1") + zones,
         source("usb", "v4l2:///dev/video-none") + zones,
     ]
     .concat();
@@ -155,7 +156,7 @@ fn cameras_that_do_not_answer_are_a_warning_each() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(
-        String::from_utf8_lossy(&output.stdout).contains("right (sources: 6, pipelines: 1)"),
+        String::from_utf8_lossy(&output.stdout).contains("right (sources: 7, pipelines: 1)"),
         "{output:?}"
     );
     let lines: Vec<_> = said.lines().collect();
@@ -163,11 +164,12 @@ fn cameras_that_do_not_answer_are_a_warning_each() {
         ["source 'off'", &format!("{closed} cannot be reached: Connection refused")],
         ["source 'page'", &format!("{closed} cannot be reached: Connection refused")],
         ["source 'named'", "camera.invalid:554 cannot be reached"],
+        ["source 'cut'", "'rtsp://camera.invalid/1' names no host; in a user or password write / as %2F"],
         ["source 'usb'", "no device /dev/video-none"],
     ]) {
         assert!(parts.iter().all(|part| line.contains(part)), "{line}");
     }
-    assert_eq!(lines.len(), 4, "{said}");
+    assert_eq!(lines.len(), 5, "{said}");
     assert!(!said.contains("secret"), "{said}");
 }
 
