@@ -309,6 +309,7 @@ override = { "identity.sync" = true }
         for (from, to, line, part) in [
             ("stop-timeout", "stop-timout", 3, "'stop-timeout' is probably meant"),
             ("stall = 4", "stall = -4", 5, "stall = -4"),
+            ("stall = 4", "first = 1e-9", 5, "set 0.1 or more"),
             ("stall = 4", "stall = ", 5, ""),
             ("stall = 4", "stall = \"4\"", 5, "expected a number"),
             ("[restart]", "[retention]\nmax-age = -1\n[restart]", 5, "max-age = -1"),

@@ -173,6 +173,9 @@ impl Default for Restart {
     }
 }
 
+/// The least wait in seconds before a stream is started again: clients may set it, too, and a start takes a core for a moment.
+const LEAST_WAIT: f64 = 0.1;
+
 impl Restart {
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         for (key, seconds) in
@@ -180,9 +183,18 @@ impl Restart {
         {
             duration(key, seconds)?;
         }
-        if self.stall == 0.0 || self.first == 0.0 {
-            let key = if self.stall == 0.0 { "stall" } else { "first" };
-            return Err((key, format!("{key} = 0 would start streams again and again: set a time above 0")));
+        if self.stall == 0.0 {
+            return Err((
+                "stall",
+                "stall = 0 would start streams again and again: set a time above 0".into(),
+            ));
+        }
+        if self.first < LEAST_WAIT {
+            let sentence = format!(
+                "first = {} would start a stream that fails without end: set {LEAST_WAIT} or more",
+                self.first
+            );
+            return Err(("first", sentence));
         }
         if self.longest < self.first {
             return Err((
