@@ -236,6 +236,49 @@ fn a_failed_line_can_be_started_again() {
     line.wait().succeeds();
 }
 
+/// A line of a source called `in` and a model that takes pictures of 24x16.
+fn small(model_name: &str, pattern: &str) -> Line {
+    Line::new(&format!(
+        "videotestsrc name=in num-buffers=2 pattern={pattern} ! video/x-raw,format=RGB,width=24,height=16 ! fusedpreproc \
+         ! trtinfer name=infer provider=cpu model={} ! fakesink",
+        model(model_name)
+    ))
+}
+
+fn reaches(line: &Line, state: gst::State) {
+    let pipeline = line.pipeline.clone();
+    within(move || pipeline.set_state(state).unwrap());
+}
+
+#[test]
+fn a_model_whose_first_run_has_no_end_can_be_stopped() {
+    let line = small("endless", "black");
+    let _ = line.pipeline.set_state(gst::State::Playing);
+    let bus = line.pipeline.bus().unwrap();
+    until("it warms up", || {
+        let message = bus.pop_filtered(&[gst::MessageType::Progress]);
+        message.is_some_and(|message| format!("{message:?}").contains("warming up"))
+    });
+    reaches(&line, gst::State::Null);
+    assert!(bus.pop_filtered(&[gst::MessageType::Error]).is_none(), "to stop is no error");
+}
+
+#[test]
+fn a_frame_whose_run_has_no_end_can_be_stopped_and_others_run_after_it() {
+    let line = small("endless-on-bright", "white");
+    let _ = line.pipeline.set_state(gst::State::Playing);
+    until("a frame runs", || {
+        let stats = line.element("infer").property::<gst::Structure>("stats");
+        let queued = stats.get::<gst::Structure>("queue-time").unwrap();
+        let counts = queued.get::<gst::Array>("counts").unwrap();
+        counts.iter().any(|count| count.get::<u64>().unwrap() > 0)
+    });
+    reaches(&line, gst::State::Ready);
+    line.element("in").set_property_from_str("pattern", "black");
+    line.play();
+    line.wait().succeeds();
+}
+
 #[test]
 fn a_line_can_go_back_to_ready_and_play_again() {
     let line = Line::new(&format!("videotestsrc num-buffers=20 ! {}", whole("detector", "")));

@@ -49,7 +49,8 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>, variant: Option<&str
         [input.width, input.height].map(|size| size.expect("the model leaves the size of its input open"));
     let tensors = FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new()).unwrap();
     // In the variant that is the fastest, as trtinfer runs it, if none is named.
-    let (shape, _) = engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| ()).unwrap();
+    let (shape, _) =
+        engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| (), &Default::default()).unwrap();
     if let Some(variant) = variant {
         engine.run_as(variant).unwrap().expect("device memory for two sessions");
     }

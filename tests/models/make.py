@@ -1223,6 +1223,31 @@ def failing() -> None:
     graph.node("ReduceMean", [value], "mean", axes=[2, 3], keepdims=0)
     graph.output("mean", F32, [1, 3])
     graph.save("slow")
+    # Its runs have no end.
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go_in"], ["go_out"]), helper.make_node("Identity", ["value_in"], ["value_out"])],
+        "body",
+        [
+            helper.make_tensor_value_info("iteration", I64, []),
+            helper.make_tensor_value_info("go_in", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("value_in", F32, [1, 3, 16, 24]),
+        ],
+        [
+            helper.make_tensor_value_info("go_out", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("value_out", F32, [1, 3, 16, 24]),
+        ],
+    )
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Loop", ["", graph.constant("go", np.array(True)), "images"], "copy", body=body)
+    graph.output("copy", F32, [1, 3, 16, 24])
+    graph.save("endless")
+    # Its runs on bright pictures have no end: those on black ones are counted down from 0.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("ReduceMax", ["images"], "most", keepdims=0)
+    graph.node("Greater", ["most", graph.constant("half", np.float32(0.5))], "go")
+    graph.node("Loop", ["", "go", "images"], "copy", body=body)
+    graph.output("copy", F32, [1, 3, 16, 24])
+    graph.save("endless-on-bright")
     (FOLDER / "not-onnx.onnx").write_text("This is a text about models.\n" * 50)
     whole = (FOLDER / "many-candidates.onnx").read_bytes()
     (FOLDER / "truncated.onnx").write_bytes(whole[: len(whole) // 2])

@@ -50,6 +50,9 @@ pub enum InferenceError {
     /// A run that failed otherwise.
     #[error("the model could not be run: {0}")]
     Run(String),
+    /// A run that another thread has ended.
+    #[error("the run of the model was ended")]
+    Interrupted,
     /// No thread to run in.
     #[error(
         "no worker thread could be started ({0}). Raise the process's limits of memory and threads (ulimit -v, ulimit -u), or \

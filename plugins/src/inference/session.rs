@@ -68,7 +68,7 @@ pub trait Session: Debug + Send {
         Duration::ZERO
     }
 
-    /// What ends its runs from another thread, if they take so long that it is worth it.
+    /// What ends the run that is under way, or the next one, from another thread: with [`InferenceError::Interrupted`].
     fn interrupt(&self) -> Option<Interrupt> {
         None
     }

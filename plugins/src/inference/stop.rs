@@ -14,7 +14,7 @@ pub struct Stop {
     interrupt: Mutex<Option<Interrupt>>,
 }
 
-/// Ends a session's run, and those that follow, with an error.
+/// Ends a session's run, or the next one, with an error.
 pub type Interrupt = Box<dyn Fn() + Send + Sync>;
 
 impl fmt::Debug for Stop {
@@ -27,17 +27,34 @@ impl Stop {
     /// The work is to end.
     pub fn set(&self) {
         self.set.store(true, Ordering::SeqCst);
+        self.interrupt();
+    }
+
+    /// Whether the work is to end.
+    pub fn is_set(&self) -> bool {
+        self.set.load(Ordering::SeqCst)
+    }
+
+    /// Does work that `interrupt` ends; `None`, if it is not to be done any more.
+    pub fn during<T>(&self, interrupt: Option<Interrupt>, work: impl FnOnce() -> T) -> Option<T> {
+        if self.is_set() {
+            return None;
+        }
+        self.interrupts(interrupt);
+        let done = work();
+        self.interrupts(None);
+        Some(done)
+    }
+
+    /// Ends what is under way, if anything is.
+    pub fn interrupt(&self) {
         if let Some(interrupt) = &*lock(&self.interrupt) {
             interrupt();
         }
     }
 
-    pub(super) fn is_set(&self) -> bool {
-        self.set.load(Ordering::SeqCst)
-    }
-
     /// How what runs from now on is ended, if it can be.
-    pub(super) fn interrupts(&self, interrupt: Option<Interrupt>) {
+    fn interrupts(&self, interrupt: Option<Interrupt>) {
         let mut current = lock(&self.interrupt);
         *current = interrupt;
         // It may have been set before.

@@ -248,7 +248,7 @@ fn shape(engine: &Engine, side: usize) -> RunShape {
 }
 
 fn warm_up(engine: &Engine, side: usize) -> Arc<RunShape> {
-    engine.warm_up(shape(engine, side), &|_| ()).unwrap().0
+    engine.warm_up(shape(engine, side), &|_| (), &Stop::default()).unwrap().0
 }
 
 /// The variant that serves, by what a run of it notes.

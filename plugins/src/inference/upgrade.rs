@@ -59,7 +59,6 @@ impl Engine {
             return Ok(None);
         }
         let done = self.times.time(Part::Upgrade, || self.replace_session(variant, stop));
-        stop.interrupts(None);
         match done {
             // It was interrupted, which is why it failed.
             Err(_) if stop.is_set() => Ok(None),
@@ -77,7 +76,6 @@ impl Engine {
         let taken = self.context.as_ref().and_then(|context| Before::of(context, &counters));
         let mut session = self.backend.open_variant(&self.config, &counters, variant)?;
         session.reserve(self.batch);
-        stop.interrupts(session.interrupt());
         let next = Arc::new(Mutex::new(session));
         let (mut warm, mut took) = (Vec::new(), Duration::ZERO);
         let before = loop {

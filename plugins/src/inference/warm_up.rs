@@ -24,15 +24,16 @@ impl Engine {
     /// a run of a whole batch takes.
     ///
     /// # Errors
-    /// The model does not run, or its outputs are not told apart by frame.
+    /// The model does not run, its outputs are not told apart by frame, or it is to stop: [`InferenceError::Interrupted`].
     pub fn warm_up(
         &self,
         shape: RunShape,
         progress: &(dyn Fn(Progress) + Sync),
+        stop: &Stop,
     ) -> Result<(Arc<RunShape>, Duration), InferenceError> {
         let counters = Arc::clone(&lock(&self.counters));
         let before = self.context.as_ref().and_then(|context| Before::of(context, &counters));
-        let shape = self.times.time(Part::WarmUp, || self.complete(shape))?;
+        let shape = self.times.time(Part::WarmUp, || self.complete(shape, stop))?;
         self.times.time(Part::Search, || self.settle_variant(&shape, progress))?;
         // From now on another variant has to be warm for it, too.
         {
@@ -47,7 +48,10 @@ impl Engine {
                 for session in &self.sessions {
                     let before = free_memory(&**lock(session));
                     let recorded = lock(session).recording();
-                    took = run_all_sizes(session, &shape, self.batch, &Stop::default())?;
+                    took = run_all_sizes(session, &shape, self.batch, stop)?;
+                    if stop.is_set() {
+                        return Err(InferenceError::Interrupted);
+                    }
                     self.variant.needs(memory_for(&self.config, before, free_memory(&**lock(session))));
                     self.times.add(Part::Graphs, lock(session).recording().saturating_sub(recorded));
                 }
@@ -66,16 +70,21 @@ impl Engine {
     }
 
     /// The shape with the outputs' dimensions that the model leaves open, as runs on zeros and on noise have made them.
-    fn complete(&self, mut shape: RunShape) -> Result<Arc<RunShape>, InferenceError> {
+    fn complete(&self, mut shape: RunShape, stop: &Stop) -> Result<Arc<RunShape>, InferenceError> {
         if !shape.is_known() {
             let first = self.first_session()?;
             let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
             let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given, darkness(0, 1))?);
             let [black, noisy] = [&zeros, &noise].map(|image| {
-                let made = lock(first).run_on_host(&shape, &[image])?;
+                let mut session = lock(first);
+                let made = stop.during(session.interrupt(), || session.run_on_host(&shape, &[image]));
+                let made = made.unwrap_or(Err(InferenceError::Interrupted))?;
                 row(&made, 0, shape.rows(1))
             });
             let black = black?;
+            if stop.is_set() {
+                return Err(InferenceError::Interrupted);
+            }
             // A model that only this picture is too much for is left to the frames.
             shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
         }
@@ -113,7 +122,8 @@ pub(super) fn run_all_sizes(
                 session.finish()?;
                 let started = Instant::now();
                 let rows = session.rows(shape, frames);
-                let outputs = session.run(shape, &images[..frames]);
+                let outputs = stop.during(session.interrupt(), || session.run(shape, &images[..frames]));
+                let Some(outputs) = outputs else { return Ok(took) };
                 let finished = session.finish();
                 took = started.elapsed();
                 // It is nobody's frame.

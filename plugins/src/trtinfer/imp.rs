@@ -19,7 +19,7 @@ use super::pusher::Pusher;
 use super::running::{Negotiated, Running};
 use super::settings::{self, InvalidSettings, Settings};
 use crate::decoding::reading;
-use crate::inference::{Progress, Provider};
+use crate::inference::{Progress, Provider, Stop};
 use crate::model::ModelInfo;
 use crate::nick::nick;
 use crate::sync::lock;
@@ -38,6 +38,8 @@ pub struct TrtInfer {
     pub(super) loader: Mutex<Loader>,
     /// From PAUSED on.
     pub(super) running: Mutex<Option<Running>>,
+    /// Ends the warming up of a model when the element stops, from PAUSED on.
+    pub(super) warming: Mutex<Arc<Stop>>,
     pub(super) negotiated: Mutex<Option<Negotiated>>,
     /// What is known of the latest models, by their names in the caps: elements downstream may ask for one when another is in use.
     pub(super) infos: Mutex<VecDeque<(String, ModelInfo)>>,
@@ -259,6 +261,7 @@ impl ObjectSubclass for TrtInfer {
             next: Mutex::default(),
             loader: Mutex::default(),
             running: Mutex::default(),
+            warming: Mutex::default(),
             negotiated: Mutex::default(),
             infos: Mutex::default(),
             latency: Mutex::default(),
@@ -359,6 +362,10 @@ impl ElementImpl for TrtInfer {
         }
         if transition == gst::StateChange::PausedToPlaying {
             self.tally.delays.pause(false, Instant::now());
+        }
+        if transition == gst::StateChange::PausedToReady {
+            // The pads wait for the thread that warms up.
+            lock(&self.warming).set();
         }
         let result = self.parent_change_state(transition);
         if transition == gst::StateChange::PlayingToPaused {

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use cudainfer_kernels::device::{Choice, Counters};
 
-use super::batcher::{Batcher, Rules};
+use super::batcher::{Batcher, Client, Rules};
 use super::log::CAT;
 use super::request::Request;
 use super::setup::Setup;
@@ -33,6 +33,8 @@ pub(super) struct Instance {
     /// They end with the instance: the workers, and what makes a faster variant of the session ready.
     threads: Mutex<Vec<JoinHandle<()>>>,
     stop: Arc<Stop>,
+    /// One a worker: it ends its run.
+    runs: Vec<Arc<Stop>>,
     seat: Seat,
 }
 
@@ -68,7 +70,9 @@ impl Instance {
         let batcher = Arc::new(Batcher::new(rules));
         let cores = if engine.provider == Provider::Cpu { setup.config.intra_threads } else { 0 };
         static OPENED: AtomicU64 = AtomicU64::new(0);
+        let runs = engine.sessions.iter().map(|_| Arc::default()).collect();
         let instance = Arc::new(Self {
+            runs,
             number: OPENED.fetch_add(1, Ordering::Relaxed) + 1,
             setup,
             engine,
@@ -80,10 +84,11 @@ impl Instance {
             stop: Arc::default(),
             seat,
         });
-        for (index, session) in instance.engine.sessions.iter().enumerate() {
-            let (batcher, session) = (Arc::clone(&instance.batcher), Arc::clone(session));
+        for (index, (session, runs)) in instance.engine.sessions.iter().zip(&instance.runs).enumerate() {
+            let (batcher, session, runs) =
+                (Arc::clone(&instance.batcher), Arc::clone(session), Arc::clone(runs));
             let work = move || {
-                let work = || worker::work(&batcher, &session, cores);
+                let work = || worker::work(&batcher, &session, &runs, cores);
                 // Its frames come back with an error, and those behind them are still to be worked on.
                 while std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
                     gst::error!(CAT, "a worker panicked; this is a bug of cudainfer");
@@ -99,6 +104,14 @@ impl Instance {
         Ok(instance)
     }
 
+    /// An element leaves, whose frames are not wanted any more. After the last one, runs under way are ended: they may take for ever.
+    pub fn leave(&self, client: Client) {
+        self.batcher.leave(client);
+        if self.batcher.clients() == 0 {
+            self.runs.iter().for_each(|run| run.interrupt());
+        }
+    }
+
     /// The number of the GPU that it runs on; none on the CPU.
     pub fn gpu(&self) -> Option<u32> {
         self.seat.gpu().filter(|_| self.engine.provider != Provider::Cpu)
@@ -111,7 +124,7 @@ impl Instance {
     }
 
     /// The shape, complete and warmed up: the one that is known already if there is an equal one, so that frames of all elements
-    /// come together in batches. `upgraded` hears from another thread what comes of a faster variant of the session: whether it
+    /// come together in batches. `stop` ends warming up. `upgraded` hears from another thread what comes of a faster variant of the session: whether it
     /// serves from now on, or why not.
     ///
     /// # Errors
@@ -120,10 +133,11 @@ impl Instance {
         &self,
         wanted: RunShape,
         progress: &(dyn Fn(Progress) + Sync),
+        stop: &Stop,
         upgraded: impl Fn(Result<bool, InferenceError>) + Send + 'static,
     ) -> Result<Arc<RunShape>, InferenceError> {
         let shape = self.shapes.get(&wanted, || {
-            let (shape, run) = self.engine.warm_up(wanted.clone(), progress)?;
+            let (shape, run) = self.engine.warm_up(wanted.clone(), progress, stop)?;
             gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
             self.run_ns.store(nanoseconds(run), Ordering::Relaxed);
             Ok::<_, InferenceError>(shape)

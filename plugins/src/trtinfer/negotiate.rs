@@ -35,6 +35,9 @@ impl TrtInfer {
             let wanted = shape::shape(incoming, &running.instance.engine)?;
             self.warm(&running.instance, wanted).map_err(|e| e.to_string())
         })();
+        if prepared.is_err() && lock(&self.warming).is_set() {
+            return false;
+        }
         match prepared {
             Ok(shape) => {
                 let (caps, forms) = match self.outgoing(&running.instance, &shape, incoming) {
@@ -66,13 +69,14 @@ impl TrtInfer {
         instance: &Instance,
         wanted: RunShape,
     ) -> Result<Arc<RunShape>, InferenceError> {
+        let stop = Arc::clone(&lock(&self.warming));
         let element = self.obj().downgrade();
         let upgraded = move |done| {
             if let Some(element) = element.upgrade() {
                 element.imp().upgraded(done);
             }
         };
-        let shape = instance.shape(wanted, &|progress| self.post_progress(progress), upgraded)?;
+        let shape = instance.shape(wanted, &|progress| self.post_progress(progress), &stop, upgraded)?;
         if let Some(found) = instance.engine.take_found() {
             gst::element_imp_info!(self, gst::LibraryError::Settings, ("{}: {found}", self.obj().name()));
             self.obj().notify("active-variant");

@@ -71,6 +71,7 @@ impl TrtInfer {
         })?;
         *lock(&self.pusher) = Some(pusher);
         let client = instance.batcher.join(self.in_flight(&instance));
+        *lock(&self.warming) = Arc::default();
         *lock(&self.running) = Some(Running { owner, instance, client });
         self.accept_changes();
         Ok(())
@@ -96,7 +97,7 @@ impl TrtInfer {
             pusher.join();
         }
         if let Some(running) = &running {
-            running.instance.batcher.leave(running.client);
+            running.instance.leave(running.client);
         }
         *lock(&self.negotiated) = None;
         *lock(&self.latency) = Latency::default();

@@ -13,7 +13,7 @@ use super::cores;
 use super::instance::Instance;
 use super::log::CAT;
 use super::request::Request;
-use crate::inference::{InferenceError, Outlook, SharedSession, row};
+use crate::inference::{InferenceError, Outlook, SharedSession, Stop, row};
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::nvtx;
@@ -25,8 +25,8 @@ use crate::tracer::spans;
 /// Batches that must have run before larger ones are tried again, times how often that was in vain.
 const PATIENCE: u64 = 256;
 
-/// Runs batches until the queue is stopped. `cores` are those that a run keeps busy.
-pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, cores: usize) {
+/// Runs batches until the queue is stopped; `runs` ends one that is not wanted any more. `cores` are those that a run keeps busy.
+pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Stop, cores: usize) {
     let mut patience = Patience::default();
     loop {
         // While the GPU has enough to do, frames gather.
@@ -48,7 +48,7 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, cores: usi
         }
         let instance = Arc::clone(&first.instance);
         let (frames, mut rows) = prepare(batch);
-        let mut runner = OnSession { instance: &instance, session, cores, frames };
+        let mut runner = OnSession { instance: &instance, session, runs, cores, frames };
         while !rows.is_empty() {
             let rest = rows.split_off(queue.size().min(rows.len()));
             let whole = run(&mut runner, std::mem::replace(&mut rows, rest));
@@ -185,6 +185,7 @@ fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
 struct OnSession<'a> {
     instance: &'a Instance,
     session: &'a SharedSession,
+    runs: &'a Stop,
     cores: usize,
     /// Those that have not gone back.
     frames: Vec<Option<PendingFrame>>,
@@ -242,10 +243,20 @@ impl Runner<Image> for OnSession<'_> {
         let _working = spans::working_of(&first.request.owner.element);
         let started = Instant::now();
         // A panic must not take the frames with it: their lanes would wait for them for ever.
-        let outputs = panic::catch_unwind(AssertUnwindSafe(|| infer(self.session, &first.request, batch)))
-            .unwrap_or_else(|_| {
-                Err(InferenceError::Run("it panicked. This is a bug of cudainfer: please report it".into()))
-            });
+        let outputs = panic::catch_unwind(AssertUnwindSafe(|| {
+            let wanted =
+                || self.frames(batch).any(|frame| frame.request.owner.lane.wants(frame.request.ticket));
+            loop {
+                match infer(self.session, self.runs, &wanted, &first.request, batch) {
+                    // Another run was meant.
+                    Err(InferenceError::Interrupted) if wanted() => {}
+                    done => break done,
+                }
+            }
+        }))
+        .unwrap_or_else(|_| {
+            Err(InferenceError::Run("it panicked. This is a bug of cudainfer: please report it".into()))
+        });
         let took = started.elapsed();
         drop(busy);
         let count = batch.len() as u64;
@@ -303,6 +314,8 @@ impl Runner<Image> for OnSession<'_> {
 /// The outputs of the batch, and each image's part of them.
 fn infer(
     session: &SharedSession,
+    runs: &Stop,
+    wanted: &dyn Fn() -> bool,
     first: &Request,
     batch: &[Image],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
@@ -310,7 +323,13 @@ fn infer(
     let (outputs, rows) = {
         let mut session = lock(session);
         let rows = session.rows(&first.shape, images.len());
-        let outputs = session.run(&first.shape, &images);
+        let interrupt = session.interrupt();
+        let run = || {
+            // Those who have given the frames up before this could not end the run.
+            if wanted() { session.run(&first.shape, &images) } else { Err(InferenceError::Interrupted) }
+        };
+        let outputs = runs.during(interrupt, run);
+        let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));
         // While nobody else uses the session: what it does for others is not this frame's.
         if let Some(stream) = session.stream() {
             stream.counters().move_to(&first.owner.counters);

@@ -7,6 +7,7 @@ mod contexts;
 mod load;
 mod readers;
 mod results;
+mod stopping;
 mod two_gpus;
 mod variants;
 

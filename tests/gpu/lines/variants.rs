@@ -1,7 +1,7 @@
 //! The ways to run a model.
 
 use cudainfer_kernels::tensor::{TensorType, TensorView};
-use gstcudainfer::inference::{Config, Engine, EngineSearch, FrameTensors, Provider, RunShape};
+use gstcudainfer::inference::{Config, Engine, EngineSearch, FrameTensors, Provider, RunShape, Stop};
 use gstcudainfer::memory::tensor::{TensorAllocator, part};
 use gstcudainfer::meta::tensor::Tensor;
 
@@ -102,7 +102,8 @@ fn engine(
     let config = Config { provider, device, search, cache, graphs, batch, ..Config::new(model) };
     let engine = Engine::open(&config, &Arc::default(), &|_| ()).unwrap();
     let tensors = FrameTensors::of(&engine.input, &engine.outputs, given, size, Vec::new()).unwrap();
-    let (shape, _) = engine.warm_up(RunShape::new(tensors, engine.batch).unwrap(), &|_| ()).unwrap();
+    let (shape, _) =
+        engine.warm_up(RunShape::new(tensors, engine.batch).unwrap(), &|_| (), &Stop::default()).unwrap();
     (engine, shape)
 }
 

@@ -14,6 +14,7 @@ mod image;
 mod libraries;
 mod library;
 mod messages;
+mod options;
 mod profile;
 mod provider;
 mod search;

@@ -10,13 +10,14 @@ use cudainfer_kernels::device::{CudaStream, Device};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 use ort::environment::Environment;
+use ort::session::SessionInputValue;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
-use ort::session::{RunOptions, SessionInputValue};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
 use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
 use super::image::ImageOrder;
+use super::options::Options;
 use super::source::Source;
 use super::variant::Variant;
 use super::{exit, messages};
@@ -40,6 +41,7 @@ pub(super) struct OrtSession {
     outputs: Vec<TensorDesc>,
     /// How the image comes.
     image: ImageOrder,
+    options: Arc<Options>,
     /// Whether the outputs' sizes have turned out to depend on the picture.
     varies: bool,
     /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
@@ -68,7 +70,7 @@ impl OrtSession {
             let [intra, inter] = [config.intra_threads, config.inter_threads];
             let prepare = |_: Option<&Path>| builder(environment, intra, inter);
             let session = load_with(cache, &source, provider, None, prepare, refused)?;
-            return Ok(Self::of(session, None, variant.image));
+            return Self::of(session, None, variant.image);
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
@@ -77,7 +79,7 @@ impl OrtSession {
                 match provider.session(|| builder(environment, 1, 1), &source, &gpu, variant, graphs, cache) {
                     Ok(session) => {
                         gpu.allow_graphs(graphs);
-                        return Ok(Self::of(session, Some(gpu), variant.image));
+                        return Self::of(session, Some(gpu), variant.image);
                     }
                     Err(reason) => refused = reason,
                 }
@@ -90,24 +92,33 @@ impl OrtSession {
         Err(InferenceError::Provider { provider: nick(provider), reason: refused })
     }
 
-    fn of(session: ort::session::Session, gpu: Option<Gpu>, image: ImageOrder) -> Self {
+    fn of(
+        session: ort::session::Session,
+        gpu: Option<Gpu>,
+        image: ImageOrder,
+    ) -> Result<Self, InferenceError> {
         exit::register();
+        let options = match &gpu {
+            Some(gpu) => Arc::clone(gpu.options()),
+            None => Arc::new(Options::new(false)?),
+        };
         let (mut inputs, outputs) = (
             describe(session.inputs().iter().map(|i| (i.name(), i.dtype()))),
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
         );
         inputs.iter_mut().for_each(|input| image.describe(input));
         let stream = gpu.as_ref().map(|gpu| Arc::clone(gpu.stream()));
-        Self {
+        Ok(Self {
             gpu,
             session: ManuallyDrop::new(session),
             inputs,
             outputs,
             image,
+            options,
             varies: false,
             gathered: Vec::new(),
             _stream: stream,
-        }
+        })
     }
 }
 
@@ -165,7 +176,7 @@ impl Session for OrtSession {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
-        match &mut self.gpu {
+        let made = match &mut self.gpu {
             Some(gpu) if shape.is_known() && !self.varies => {
                 let made = gpu.run(&mut self.session, shape, images);
                 made.or_else(|failure| self.run_other_size(shape, images, failure))
@@ -173,10 +184,11 @@ impl Session for OrtSession {
             Some(gpu) => {
                 // Sizes that depend on the picture are known only behind the run.
                 gpu.stream().counters().fallbacks.add(1);
-                self.run_on_host(shape, images)
+                self.run_through_host(shape, images)
             }
-            None => self.run_on_host(shape, images),
-        }
+            None => self.run_through_host(shape, images),
+        };
+        self.options.settle(made)
     }
 
     fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
@@ -188,7 +200,8 @@ impl Session for OrtSession {
     }
 
     fn interrupt(&self) -> Option<Interrupt> {
-        self.gpu.as_ref().map(Gpu::interrupt)
+        let options = Arc::clone(&self.options);
+        Some(Box::new(move || options.interrupt()))
     }
 
     fn finish(&mut self) -> Result<(), InferenceError> {
@@ -201,6 +214,18 @@ impl Session for OrtSession {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
+        let made = self.run_through_host(shape, images);
+        self.options.settle(made)
+    }
+}
+
+impl OrtSession {
+    /// A run on tensors of the host, whose outputs are there.
+    fn run_through_host(
+        &mut self,
+        shape: &RunShape,
+        images: &[&gst::BufferRef],
+    ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let rows = shape.rows(images.len());
         let maps = images
             .iter()
@@ -218,12 +243,7 @@ impl Session for OrtSession {
             .iter()
             .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
             .collect::<Result<Vec<(Cow<'_, str>, SessionInputValue<'_>)>, InferenceError>>()?;
-        let mut options = RunOptions::new().map_err(failed)?;
-        if self.gpu.is_some() {
-            // A session that may be recorded as a CUDA graph would do so by itself.
-            options.set("gpu_graph_id", "-1").map_err(failed)?;
-        }
-        let mut outputs = self.session.run_with_options(values, &options).map_err(failed)?;
+        let mut outputs = self.session.run_with_options(values, &self.options.waited).map_err(failed)?;
         let mut tensors = Vec::with_capacity(self.outputs.len());
         for desc in &self.outputs {
             let Some(value) = outputs.remove(&desc.name) else { continue };
@@ -237,9 +257,7 @@ impl Session for OrtSession {
         }
         Ok(tensors)
     }
-}
 
-impl OrtSession {
     /// What a run is that has failed on the GPU because the outputs' sizes depend on the picture after all: one through the
     /// host, as all that follow.
     fn run_other_size(
@@ -252,7 +270,7 @@ impl OrtSession {
         if failure.is_memory() || !open {
             return Err(failure);
         }
-        let Ok(made) = self.run_on_host(shape, images) else { return Err(failure) };
+        let Ok(made) = self.run_through_host(shape, images) else { return Err(failure) };
         let rows = shape.rows(images.len());
         let other = |(made, desc): (&tensor::Tensor, &TensorDesc)| {
             !made.desc.dims.iter().copied().eq(batch_dims(desc, rows).into_iter().map(Some))

@@ -10,7 +10,6 @@
 //! padded. Without recording, every run has the largest batch's rows.
 
 mod arrange;
-mod options;
 mod shape_runs;
 mod staging;
 
@@ -23,15 +22,14 @@ use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, Event, Gr
 use cudainfer_kernels::tensor::TensorDesc;
 
 use self::arrange::Arrange;
-use self::options::Options;
 use self::shape_runs::{BoundRun, ShapeRuns};
 use self::staging::{Staging, near};
 use super::failure::failed;
 use super::image::ImageOrder;
+use super::options::Options;
 use crate::inference::log::CAT;
 use crate::inference::pace::Pace;
 use crate::inference::shape::{batch_dims, bytes};
-use crate::inference::stop::Interrupt;
 use crate::inference::{InferenceError, Outlook, RunShape};
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
@@ -88,7 +86,7 @@ impl Gpu {
             scratch: None,
             image,
             arrange: Arrange::new(&stream, image).map_err(|e| e.to_string())?,
-            options: Arc::new(Options::new().map_err(|e| e.to_string())?),
+            options: Arc::new(Options::new(true).map_err(|e| e.to_string())?),
             recording: Duration::ZERO,
             running: VecDeque::new(),
             reached: Vec::new(),
@@ -107,16 +105,9 @@ impl Gpu {
         self.recording
     }
 
-    /// Ends its runs from another thread.
-    pub(super) fn interrupt(&self) -> Interrupt {
-        let options = Arc::clone(&self.options);
-        Box::new(move || {
-            for options in [&options.enqueued, &options.waited] {
-                if let Err(e) = options.terminate() {
-                    gst::debug!(CAT, "a run is not interrupted: {e}");
-                }
-            }
-        })
+    /// How ONNX Runtime runs here.
+    pub(super) fn options(&self) -> &Arc<Options> {
+        &self.options
     }
 
     /// Says whether runs may be recorded as CUDA graphs.
@@ -248,6 +239,8 @@ impl Gpu {
             self.recording += started.elapsed();
             match recorded {
                 Ok(graph) => run.graph = Some(graph),
+                // It is recorded another time.
+                Err(e) if self.options.is_interrupted() => return Err(e),
                 Err(e) => {
                     gst::info!(CAT, "runs are not recorded as CUDA graphs: {e}");
                     self.graphs = false;

@@ -1,0 +1,76 @@
+//! ONNX Runtime's options of a run, by which another thread can end it.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use ort::session::RunOptions;
+
+use super::failure::failed;
+use crate::inference::InferenceError;
+use crate::inference::log::CAT;
+use crate::sync::lock;
+
+/// How ONNX Runtime is to run: never recording by itself, whose launches would wait for the device.
+pub(super) struct Options {
+    /// Without waiting at the end, for runs that are going to be recorded.
+    pub enqueued: RunOptions,
+    /// Waiting at the end, for all others: ONNX Runtime gives back the pinned memory of a run only there. It would grow from run to
+    /// run, and the last callbacks would find their session gone.
+    pub waited: RunOptions,
+    /// Whether the run that is under way was interrupted, or the next one will be.
+    interrupted: Mutex<bool>,
+}
+
+impl Options {
+    /// For sessions on a GPU, whose runs may be recorded, or on the CPU.
+    pub fn new(on_gpu: bool) -> Result<Self, InferenceError> {
+        let of = |waits: bool| {
+            let mut options = RunOptions::new().map_err(failed)?;
+            if !waits {
+                options.disable_device_sync().map_err(failed)?;
+            }
+            if on_gpu {
+                options.set("gpu_graph_id", "-1").map_err(failed)?;
+            }
+            Ok::<_, InferenceError>(options)
+        };
+        Ok(Self { enqueued: of(!on_gpu)?, waited: of(true)?, interrupted: Mutex::default() })
+    }
+
+    /// Ends the run that is under way, or the next one, in another thread.
+    pub fn interrupt(&self) {
+        let mut interrupted = lock(&self.interrupted);
+        *interrupted = true;
+        for options in [&self.enqueued, &self.waited] {
+            if let Err(e) = options.terminate() {
+                gst::warning!(CAT, "a run is not interrupted: {e}");
+            }
+        }
+    }
+
+    /// Whether a run was interrupted that has not been [settled](Self::settle).
+    pub fn is_interrupted(&self) -> bool {
+        *lock(&self.interrupted)
+    }
+
+    /// After a run: what has come of it. Those that follow are not interrupted any more.
+    ///
+    /// # Errors
+    /// [`InferenceError::Interrupted`] for a failed run that was interrupted.
+    pub fn settle<T>(&self, made: Result<T, InferenceError>) -> Result<T, InferenceError> {
+        let mut interrupted = lock(&self.interrupted);
+        if !std::mem::take(&mut *interrupted) {
+            return made;
+        }
+        for options in [&self.enqueued, &self.waited] {
+            options.unterminate().map_err(failed)?;
+        }
+        made.map_err(|_| InferenceError::Interrupted)
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").finish_non_exhaustive()
+    }
+}

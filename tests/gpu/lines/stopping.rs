@@ -1,0 +1,23 @@
+//! Models whose runs have no end.
+
+use cudainfer_tests::within;
+
+use super::*;
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_model_whose_runs_have_no_end_can_be_stopped() {
+    let line = Line::new(&format!(
+        "videotestsrc ! video/x-raw,format=RGB,width=24,height=16 ! cudainferupload ! fusedpreproc \
+         ! trtinfer provider=cuda model={} ! fakesink",
+        model("endless")
+    ));
+    let _ = line.pipeline.set_state(gst::State::Playing);
+    let bus = line.pipeline.bus().unwrap();
+    until("it warms up", || {
+        let message = bus.pop_filtered(&[gst::MessageType::Progress]);
+        message.is_some_and(|message| format!("{message:?}").contains("warming up"))
+    });
+    let pipeline = line.pipeline.clone();
+    within(move || pipeline.set_state(gst::State::Null).unwrap());
+}
