@@ -279,7 +279,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             queue_size,
             1..=1_000_000,
             "Queue size",
-            "Maximum number of records that wait to be written",
+            "Maximum number of records that wait to be written. Of long ones fewer wait, which take 64 MiB together",
         ),
         property!(Settings, leaky, (), "Leaky", "Which record to drop when queue-size is reached"),
         property!(

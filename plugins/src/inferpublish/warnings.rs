@@ -106,7 +106,7 @@ impl InferPublish {
             self,
             gst::ResourceError::Write,
             (
-                "{}: a record was dropped, because {queue_size} are waiting for '{}' (leaky={}). The property stats counts \
+                "{}: a record was dropped, because {queue_size}, or 64 MiB of them, are waiting for '{}' (leaky={}). The property stats counts \
                  them as dropped. Set leaky=no to lose none, or a larger queue-size",
                 self.obj().name(),
                 location,

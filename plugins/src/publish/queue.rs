@@ -1,6 +1,7 @@
 //! The queue of messages, a record each, and the thread that writes them to their destination. Frames wait only if the queue is full.
 
-use std::collections::VecDeque;
+mod waiting;
+
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::ThreadId;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use cudainfer_kernels::device::Counter;
 use gst::glib;
 
+use self::waiting::Waiting;
 use super::Message;
 use super::sink::Sink;
 use crate::sync::lock;
@@ -101,7 +103,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct State {
-    waiting: VecDeque<Message>,
+    waiting: Waiting,
     /// Records that the thread has taken out and that have not been accepted.
     taken: usize,
     /// When the destination last had nothing to accept, or accepted something.
@@ -124,7 +126,7 @@ impl State {
 }
 
 impl Queue {
-    /// Opens `sink` and starts its thread. `size` records may wait; `on_failure` is called in the thread, without locks, when
+    /// Opens `sink` and starts its thread. `size` records may wait, as far as they take no more than 64 MiB; `on_failure` is called in the thread, without locks, when
     /// the sink has failed for good.
     ///
     /// # Errors
@@ -138,7 +140,7 @@ impl Queue {
     ) -> io::Result<Self> {
         let open = sink.open()?;
         let state = State {
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             taken: 0,
             moved: Instant::now(),
             flushing: false,
@@ -179,7 +181,7 @@ impl Queue {
                 tally.failed.add(1);
                 return Err(gst::FlowError::Error);
             }
-            if state.waiting.len() < self.size {
+            if state.waiting.has_room(&message, self.size) {
                 break;
             }
             match self.leaky {
@@ -190,7 +192,7 @@ impl Queue {
                     return Ok(true);
                 }
                 Leaky::Downstream => {
-                    state.waiting.pop_front();
+                    state.waiting.drop_oldest();
                     tally.dropped.add(1);
                     dropped = true;
                 }
@@ -199,7 +201,7 @@ impl Queue {
         if state.left() == 0 {
             state.moved = Instant::now();
         }
-        state.waiting.push_back(message);
+        state.waiting.push(message);
         self.shared.changed.notify_all();
         Ok(dropped)
     }
@@ -314,8 +316,7 @@ impl Shared {
         if state.abandoned {
             return false;
         }
-        let count = state.waiting.len().min(BATCH);
-        batch.extend(state.waiting.drain(..count));
+        let count = state.waiting.take(BATCH, batch);
         state.taken = count;
         self.changed.notify_all();
         count > 0
@@ -324,9 +325,8 @@ impl Shared {
     /// Takes out what has come meanwhile, as far as it is written at once.
     fn add(&self, batch: &mut Vec<Message>) {
         let mut state = lock(&self.state);
-        let count = state.waiting.len().min(BATCH.saturating_sub(batch.len()));
+        let count = state.waiting.take(BATCH.saturating_sub(batch.len()), batch);
         if count > 0 {
-            batch.extend(state.waiting.drain(..count));
             state.taken += count;
             self.changed.notify_all();
         }
