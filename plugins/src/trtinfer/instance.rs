@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, Weak};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use cudainfer_kernels::device::{Choice, Counters};
 
@@ -136,12 +137,13 @@ impl Instance {
         stop: &Stop,
         upgraded: impl Fn(Result<bool, InferenceError>) + Send + 'static,
     ) -> Result<Arc<RunShape>, InferenceError> {
-        let shape = self.shapes.get(&wanted, || {
+        let shape = self.shapes.get(&wanted, stop, || {
             let (shape, run) = self.engine.warm_up(wanted.clone(), progress, stop)?;
             gst::debug!(CAT, "a run of {} frames takes {run:?}", self.engine.batch);
             self.run_ns.store(nanoseconds(run), Ordering::Relaxed);
             Ok::<_, InferenceError>(shape)
         })?;
+        let shape = shape.ok_or(InferenceError::Interrupted)?;
         if self.engine.has_upgrade() {
             // What is warm serves without it.
             if let Err(e) = self.upgrade(upgraded) {
@@ -181,6 +183,9 @@ impl Instance {
     }
 }
 
+/// How often an element that waits for a shape looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// The shapes that are in use. Each is warmed up once, while the others are used.
 #[derive(Debug, Default)]
 struct Shapes {
@@ -197,26 +202,31 @@ struct ShapesInner {
 
 impl Shapes {
     /// The shape that is equal to the one wanted: one that is warm, or that somebody else is warming up, or what comes of
-    /// `warm_up`.
+    /// `warm_up`; `None` where it is to stop while somebody else warms up.
     ///
     /// # Errors
     /// Those of `warm_up`.
     fn get<E>(
         &self,
         wanted: &RunShape,
+        stop: &Stop,
         warm_up: impl FnOnce() -> Result<Arc<RunShape>, E>,
-    ) -> Result<Arc<RunShape>, E> {
+    ) -> Result<Option<Arc<RunShape>>, E> {
         let mut inner = lock(&self.inner);
         loop {
             inner.warm.retain(|shape| shape.strong_count() > 0);
             if let Some(known) = inner.warm.iter().filter_map(Weak::upgrade).find(|shape| shape.fits(wanted))
             {
-                return Ok(known);
+                return Ok(Some(known));
             }
             if !inner.warming.iter().any(|shape| shape.fits(wanted)) {
                 break;
             }
-            inner = self.changed.wait(inner).unwrap_or_else(|e| e.into_inner());
+            if stop.is_set() {
+                return Ok(None);
+            }
+            // Whoever sets it does not know of this.
+            inner = self.changed.wait_timeout(inner, LOOK).unwrap_or_else(|e| e.into_inner()).0;
         }
         inner.warming.push(wanted.clone());
         drop(inner);
@@ -225,7 +235,7 @@ impl Shapes {
         let shape = warm_up()?;
         lock(&self.inner).warm.push(Arc::downgrade(&shape));
         drop(guard);
-        Ok(shape)
+        Ok(Some(shape))
     }
 }
 
@@ -352,7 +362,7 @@ mod tests {
     }
 
     fn warm(shapes: &Shapes, size: usize) -> Arc<RunShape> {
-        shapes.get::<()>(&shape(size), || Ok(Arc::new(shape(size)))).unwrap()
+        shapes.get::<()>(&shape(size), &Stop::default(), || Ok(Arc::new(shape(size)))).unwrap().unwrap()
     }
 
     #[test]
@@ -365,7 +375,7 @@ mod tests {
         std::thread::scope(|scope| {
             let (shapes, count) = (&shapes, &count);
             let first = scope.spawn(move || {
-                shapes.get::<()>(&shape(8), || {
+                shapes.get::<()>(&shape(8), &Stop::default(), || {
                     begun.send(()).unwrap();
                     wait.recv().unwrap();
                     count.fetch_add(1, Ordering::SeqCst);
@@ -377,14 +387,18 @@ mod tests {
             warm(shapes, 16);
             assert!(Arc::ptr_eq(&warm(shapes, 4), &known));
             let second = scope.spawn(move || {
-                shapes.get::<()>(&shape(8), || {
+                shapes.get::<()>(&shape(8), &Stop::default(), || {
                     count.fetch_add(1, Ordering::SeqCst);
                     Ok(Arc::new(shape(8)))
                 })
             });
+            // Who stops does not wait.
+            let stop = Stop::default();
+            stop.set();
+            assert!(shapes.get::<()>(&shape(8), &stop, || Err(())).unwrap().is_none());
             go_on.send(()).unwrap();
             let (first, second) = (first.join().unwrap().unwrap(), second.join().unwrap().unwrap());
-            assert!(Arc::ptr_eq(&first, &second));
+            assert!(Arc::ptr_eq(&first.unwrap(), &second.unwrap()));
         });
         assert_eq!(count.into_inner(), 1);
     }
@@ -392,8 +406,10 @@ mod tests {
     #[test]
     fn a_shape_that_failed_or_panicked_is_tried_again() {
         let shapes = Shapes::default();
-        assert_eq!(shapes.get(&shape(4), || Err("on purpose")).unwrap_err(), "on purpose");
-        let panicking = std::panic::AssertUnwindSafe(|| shapes.get::<()>(&shape(4), || panic!("on purpose")));
+        assert_eq!(shapes.get(&shape(4), &Stop::default(), || Err("on purpose")).unwrap_err(), "on purpose");
+        let panicking = std::panic::AssertUnwindSafe(|| {
+            shapes.get::<()>(&shape(4), &Stop::default(), || panic!("on purpose"))
+        });
         assert!(std::panic::catch_unwind(panicking).is_err());
         warm(&shapes, 4);
     }
