@@ -41,27 +41,35 @@ pub fn running_on_cpu(element: &gst::Element, reason: &str) {
 /// copied.
 pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) {
     let name = element.name();
+    // Each kind has its own mark, looked up after the kind is known: a guard of a match would go on to the next kind.
     match elsewhere {
-        Elsewhere::SameGpu if first_in_pipeline(element, "cudainfer.foreign-context") => gst::element_info!(
-            element,
-            gst::ResourceError::Settings,
-            ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works. They are read where they are, but the GPU changes between the contexts. To have one, {HAND_OVER}")
-        ),
-        Elsewhere::Copied(gpu) if gpu != own && first_in_pipeline(element, "cudainfer.other-gpu") => {
-            gst::element_warning!(
-                element,
-                gst::ResourceError::Settings,
-                ("{name}: the frames are on GPU {gpu}, but this element works on GPU {own}, so each is copied there. Give all elements of the stream the same device, and use a decoder of that GPU, as nvh264device1dec for cuda:1")
-            );
+        Elsewhere::SameGpu => {
+            if first_in_pipeline(element, "cudainfer.foreign-context") {
+                gst::element_info!(
+                    element,
+                    gst::ResourceError::Settings,
+                    ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works. They are read where they are, but the GPU changes between the contexts. To have one, {HAND_OVER}")
+                );
+            }
         }
-        Elsewhere::Copied(_) if first_in_pipeline(element, "cudainfer.foreign-context") => {
-            gst::element_warning!(
-                element,
-                gst::ResourceError::Settings,
-                ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works, so each is copied. To have one context, {HAND_OVER}")
-            );
+        Elsewhere::Copied(gpu) if gpu != own => {
+            if first_in_pipeline(element, "cudainfer.other-gpu") {
+                gst::element_warning!(
+                    element,
+                    gst::ResourceError::Settings,
+                    ("{name}: the frames are on GPU {gpu}, but this element works on GPU {own}, so each is copied there. Give all elements of the stream the same device, and use a decoder of that GPU, as nvh264device1dec for cuda:1")
+                );
+            }
         }
-        Elsewhere::SameGpu | Elsewhere::Copied(_) => (),
+        Elsewhere::Copied(_) => {
+            if first_in_pipeline(element, "cudainfer.foreign-context") {
+                gst::element_warning!(
+                    element,
+                    gst::ResourceError::Settings,
+                    ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works, so each is copied. To have one context, {HAND_OVER}")
+                );
+            }
+        }
     }
 }
 
@@ -153,5 +161,48 @@ pub fn limited(element: &impl glib::object::IsA<gst::Element>, count: &str, limi
         gst::element_info!(element, gst::StreamError::Decode, ("{text}"));
     } else {
         gst::element_warning!(element, gst::StreamError::Decode, ("{text}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The messages that frames of these places cause in one pipeline, on an element that works on GPU 1.
+    fn messages(places: &[Elsewhere]) -> Vec<String> {
+        gst::init().unwrap();
+        let pipeline = gst::Pipeline::new();
+        let element = gst::ElementFactory::make("identity").name("reader").build().unwrap();
+        pipeline.add(&element).unwrap();
+        let bus = pipeline.bus().unwrap();
+        pipeline.set_state(gst::State::Ready).unwrap();
+        for place in places {
+            frames_elsewhere(&element, *place, 1);
+        }
+        let kinds = [gst::MessageType::Warning, gst::MessageType::Info];
+        let texts = std::iter::from_fn(|| bus.pop_filtered(&kinds)).map(|message| match message.view() {
+            gst::MessageView::Warning(warning) => format!("warning: {}", warning.error()),
+            gst::MessageView::Info(info) => format!("info: {}", info.error()),
+            other => panic!("{other:?}"),
+        });
+        let texts = texts.collect();
+        pipeline.set_state(gst::State::Null).unwrap();
+        texts
+    }
+
+    #[test]
+    fn frames_that_lie_elsewhere_are_reported_once_and_by_what_is_true_of_them() {
+        for (place, expected) in [
+            (
+                Elsewhere::Copied(0),
+                "warning: reader: the frames are on GPU 0, but this element works on GPU 1",
+            ),
+            (Elsewhere::Copied(1), "so each is copied. To have one context"),
+            (Elsewhere::SameGpu, "info: reader: the frames are in another CUDA context"),
+        ] {
+            let texts = messages(&[place; 3]);
+            let [text] = texts.as_slice() else { panic!("one message, not {texts:?}") };
+            assert!(text.contains(expected), "{text}");
+        }
     }
 }

@@ -117,17 +117,21 @@ fn a_context_query_is_answered_in_null_and_always_with_the_same_context() {
 #[ignore = "needs a CUDA device"]
 fn the_context_is_announced_on_the_bus() {
     init();
-    let pipeline = gst::Pipeline::new();
-    let element = gst::ElementFactory::make("cudainferupload").build().unwrap();
-    pipeline.add(&element).unwrap();
-    pipeline.set_state(gst::State::Ready).unwrap();
-    let bus = pipeline.bus().unwrap();
-    let message = bus.pop_filtered(&[gst::MessageType::HaveContext]).unwrap();
-    let gst::MessageView::HaveContext(have) = message.view() else { panic!() };
-    let context = have.context();
-    assert_eq!(context.context_type(), "gst.cuda.context");
-    assert!(context.structure().get::<gst::Object>("gst.cuda.context").is_ok());
-    pipeline.set_state(gst::State::Null).unwrap();
+    // Among several GPUs, auto is decided at READY->PAUSED: a model of the stream chooses first.
+    for (device, state) in [("cuda", gst::State::Ready), ("auto", gst::State::Paused)] {
+        let pipeline = gst::Pipeline::new();
+        let element =
+            gst::ElementFactory::make("cudainferupload").property("device", device).build().unwrap();
+        pipeline.add(&element).unwrap();
+        pipeline.set_state(state).unwrap();
+        let bus = pipeline.bus().unwrap();
+        let message = bus.pop_filtered(&[gst::MessageType::HaveContext]).unwrap();
+        let gst::MessageView::HaveContext(have) = message.view() else { panic!() };
+        let context = have.context();
+        assert_eq!(context.context_type(), "gst.cuda.context", "{device}");
+        assert!(context.structure().get::<gst::Object>("gst.cuda.context").is_ok());
+        pipeline.set_state(gst::State::Null).unwrap();
+    }
 }
 
 #[test]
