@@ -8,6 +8,7 @@ mod cache;
 mod classes;
 mod contexts;
 mod coverage;
+mod cropping;
 mod declared;
 mod exit;
 mod faces;

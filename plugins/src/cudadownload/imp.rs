@@ -8,6 +8,7 @@ use gst_video::VideoInfo;
 use super::{copy::Downloader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
+use crate::memory::cropping::{self, Use};
 use crate::memory::{ChosenDevice, caps, order};
 use crate::notice;
 use crate::stats;
@@ -181,6 +182,7 @@ impl BaseTransformImpl for CudaDownload {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Metadata);
         // In passthrough, downstream has answered; otherwise any strides will do, and frames are waited for here.
         if decide_query.is_some() {
             order::propose(query, None);

@@ -8,6 +8,7 @@ use gst_video::VideoInfo;
 use super::{copy::Uploader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
+use crate::memory::cropping::{self, Use};
 use crate::memory::{ChosenDevice, caps, order};
 use crate::sync::lock;
 use crate::{notice, stats};
@@ -194,6 +195,7 @@ impl BaseTransformImpl for CudaUpload {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Metadata);
         // In passthrough, downstream has answered; otherwise any strides will do.
         if decide_query.is_some() {
             query.add_allocation_meta::<gst_video::VideoMeta>(None);

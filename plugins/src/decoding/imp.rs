@@ -13,6 +13,7 @@ use super::doubts::{self, Doubts};
 use super::foreign::PlainFrames;
 use super::{Counts, Decode, Incoming, Reading, Remark, Side, reading};
 use crate::caps::{self, ModelOutputs};
+use crate::memory::cropping::{self, Use};
 use crate::memory::order;
 use crate::meta::analytics::Forms;
 use crate::meta::gst_tensor;
@@ -292,6 +293,7 @@ impl BaseTransformImpl for DecodingElement {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Metadata);
         // Where the results are there, so is everything that they were made of.
         let reads_on = self.methods().is_ok_and(|methods| (methods.reads_on)(&self.obj()));
         order::propose(query, reads_on.then_some(self.obj().upcast_ref()));
@@ -303,6 +305,7 @@ impl BaseTransformImpl for DecodingElement {
         is_discont: bool,
         frame: gst::Buffer,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        cropping::refuse(&*self.obj(), &frame)?;
         self.follow_frame(&frame)?;
         self.parent_submit_input_buffer(is_discont, frame)
     }

@@ -16,6 +16,7 @@ use super::properties::PROPERTIES;
 use super::regions::Turns;
 use crate::device::Gpu;
 use crate::memory::caps::in_cuda;
+use crate::memory::cropping::{self, Use};
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
 use crate::model::accepts;
@@ -269,6 +270,7 @@ impl BaseTransformImpl for FusedPreproc {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Pixels);
         order::propose(query, Some(self.obj().upcast_ref()));
         Ok(())
     }
@@ -281,6 +283,7 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        cropping::refuse(&*self.obj(), buffer)?;
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut guard = lock(&self.maker);
         let maker = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;

@@ -24,6 +24,7 @@ use super::settings::Settings;
 use super::zones;
 use crate::device::Gpu;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
+use crate::memory::cropping::{self, Use};
 use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
 use crate::meta::object::{Object, objects};
@@ -354,6 +355,7 @@ impl BaseTransformImpl for InferOverlay {
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
         self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Pixels);
         order::propose(query, None);
         Ok(())
     }
@@ -384,6 +386,7 @@ impl BaseTransformImpl for InferOverlay {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        cropping::refuse(&*self.obj(), buffer)?;
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut warnings = Vec::new();
         let drawn = {

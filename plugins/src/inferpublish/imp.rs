@@ -11,6 +11,7 @@ use gst_base::subclass::prelude::*;
 
 use super::destination;
 use super::settings::{self, Settings};
+use crate::memory::cropping::{self, Use};
 use crate::model::ModelInfo;
 use crate::publish::sink::FileCounts;
 use crate::publish::{Composer, Details, Drained, End, Messages, Plan, Queue, Tally};
@@ -329,7 +330,18 @@ impl BaseTransformImpl for InferPublish {
         self.parent_sink_event(event)
     }
 
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Metadata);
+        Ok(())
+    }
+
     fn transform_ip_passthrough(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        cropping::refuse(&*self.obj(), buffer)?;
         self.compare_classes(buffer);
         let (messages, objects) = {
             let _frame = stats::frame(&*self.obj(), &self.counters);

@@ -69,6 +69,11 @@ pub enum MemoryError {
     )]
     ShortPlane { plane: usize, offset: usize, rows: usize, stride: usize, wanted: usize, bytes: usize },
     #[error(
+        "the frame carries crop metadata, by which it shows only {width}x{height} pixels at {x},{y} of what its memory holds, and \
+         this element does not crop. Have the element that attached it crop the pixels, or put videocrop in its place"
+    )]
+    Cropped { x: u32, y: u32, width: u32, height: u32 },
+    #[error(
         "planes {} and {} of the frame share memory, so the frame cannot be written to. Put videoconvert before this \
          element, or another element that copies frames", planes[0], planes[1]
     )]

@@ -5,7 +5,7 @@
 
 use gst_video::VideoInfo;
 
-use super::MemoryError;
+use super::{MemoryError, cropping};
 
 /// The planes of a frame.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +40,11 @@ impl FrameLayout {
     /// none.
     ///
     /// # Errors
-    /// [`MemoryError::OtherFrame`] where the meta is not of a frame of these caps, [`MemoryError::BadStride`],
-    /// [`MemoryError::ShortFrame`] and [`MemoryError::ShortPlane`] where the planes are not within the buffer.
+    /// [`MemoryError::Cropped`], [`MemoryError::OtherFrame`] where the meta is not of a frame of these caps,
+    /// [`MemoryError::BadStride`], [`MemoryError::ShortFrame`] and [`MemoryError::ShortPlane`] where the planes are not within the
+    /// buffer.
     pub(super) fn of(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<Self, MemoryError> {
+        cropping::check(buffer, [info.width(), info.height()])?;
         // The one that GStreamer maps by.
         let meta = buffer.iter_meta::<gst_video::VideoMeta>().min_by_key(|meta| meta.id());
         let Some(meta) = meta else {

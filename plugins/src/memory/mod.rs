@@ -12,6 +12,7 @@
 //! | `host_pool` | system memory for tensors and masks, whose allocation can fail without ending the process |
 //! | [`order`] | how work of several elements on a frame is kept in order without the host |
 //! | [`PinnedAllocator`] | system memory that the device copies to and from by itself |
+//! | [`cropping`] | what keeps frames out that show only a part of their picture |
 //! | [`HeldBuffers`] | buffers that work in flight still reads |
 //!
 //! libgstcuda is never linked: this plugin loads and registers its elements on machines without it. It has the same
@@ -22,6 +23,7 @@ mod callback;
 pub mod caps;
 mod chosen_device;
 mod context;
+pub mod cropping;
 mod error;
 mod foreign;
 mod frame;

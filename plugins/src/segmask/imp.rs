@@ -22,6 +22,7 @@ use crate::decoding::{
 use crate::device::Gpu;
 use crate::inferoverlay::Artist;
 use crate::memory::caps::in_cuda;
+use crate::memory::cropping::{self, Use};
 use crate::memory::order;
 use crate::meta::analytics::{Contents, Forms};
 use crate::meta::mask::Kind;
@@ -153,8 +154,13 @@ impl BaseTransformImpl for SegMask {
         decide_query: Option<&gst::query::Allocation>,
         query: &mut gst::query::Allocation,
     ) -> Result<(), gst::LoggableError> {
-        if lock(&self.settings).output != Output::Gray {
-            return self.parent_propose_allocation(decide_query, query);
+        let output = lock(&self.settings).output;
+        if output != Output::Gray {
+            self.parent_propose_allocation(decide_query, query)?;
+            if output == Output::Alpha {
+                cropping::withhold(query, Use::Pixels);
+            }
+            return Ok(());
         }
         // What is behind gets other frames.
         order::propose(query, None);

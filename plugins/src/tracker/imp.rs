@@ -19,6 +19,7 @@ use super::settings::Settings;
 use super::stream_tracker::StreamTracker;
 use crate::device::{self, Gpu};
 use crate::embed::rows;
+use crate::memory::cropping::{self, Use};
 use crate::meta::analytics::Contents;
 use crate::model::{ModelInfo, accepts};
 use crate::streams::{self, Streams};
@@ -249,6 +250,16 @@ impl BaseTransformImpl for Tracker {
         BaseTransformImplExt::parent_query(self, direction, query)
     }
 
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Pixels);
+        Ok(())
+    }
+
     fn prepare_output_buffer(
         &self,
         input: InputBuffer,
@@ -257,6 +268,7 @@ impl BaseTransformImpl for Tracker {
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        cropping::refuse(&*self.obj(), buffer)?;
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let segment = self.obj().segment();
         let segment = segment.downcast_ref::<gst::ClockTime>();

@@ -15,6 +15,7 @@ use super::log::CAT;
 use super::running::Negotiated;
 use super::shape;
 use crate::inference::{InferenceError, RunShape};
+use crate::memory::cropping::{self, Use};
 use crate::meta::gst_tensor;
 use crate::model::ModelInfo;
 use crate::sync::lock;
@@ -278,6 +279,7 @@ impl TrtInfer {
     /// Asks the element that allocates the frames for as many as are in flight in this element.
     fn reserve(&self, query: &mut gst::QueryRef) -> bool {
         let gst::QueryViewMut::Allocation(allocation) = query.view_mut() else { return true };
+        cropping::withhold(allocation, Use::Metadata);
         let held = self.running().map_or(0, |running| running.limit());
         let held = u32::try_from(held).unwrap_or(u32::MAX);
         let pools: Vec<_> = allocation.allocation_pools().collect();

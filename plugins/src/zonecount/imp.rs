@@ -18,6 +18,7 @@ use super::properties::{self, PROPERTIES};
 use super::settings::Settings;
 use super::sight::{identity, is_seen, sighting};
 use super::stream_counter::{StreamCounter, replace};
+use crate::memory::cropping::{self, Use};
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
 use crate::model::ModelInfo;
@@ -384,7 +385,18 @@ impl BaseTransformImpl for ZoneCount {
         Ok(meta::share(input))
     }
 
+    fn propose_allocation(
+        &self,
+        decide_query: Option<&gst::query::Allocation>,
+        query: &mut gst::query::Allocation,
+    ) -> Result<(), gst::LoggableError> {
+        self.parent_propose_allocation(decide_query, query)?;
+        cropping::withhold(query, Use::Metadata);
+        Ok(())
+    }
+
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        cropping::refuse(&*self.obj(), buffer)?;
         let mut pending = PendingMessages::default();
         {
             let _frame = stats::frame(&*self.obj(), &self.counters);
