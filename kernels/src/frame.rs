@@ -66,19 +66,26 @@ impl PixelFormat {
     }
 }
 
-/// The matrix between Y'CbCr and R'G'B' (ITU-R recommendations of these numbers).
+/// The matrix between Y'CbCr and R'G'B' (ITU-R recommendations of these numbers, SMPTE 240M, and FCC Title 47, 73.682).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Matrix {
+    Fcc,
     Bt601,
+    Smpte240m,
     Bt709,
     Bt2020,
 }
 
 impl Matrix {
+    /// Every matrix.
+    pub const ALL: [Self; 5] = [Self::Fcc, Self::Bt601, Self::Smpte240m, Self::Bt709, Self::Bt2020];
+
     /// Luma weights of red and blue, `(Kr, Kb)`.
     pub fn weights(self) -> (f64, f64) {
         match self {
+            Self::Fcc => (0.30, 0.11),
+            Self::Smpte240m => (0.212, 0.087),
             Self::Bt601 => (0.299, 0.114),
             Self::Bt709 => (0.2126, 0.0722),
             Self::Bt2020 => (0.2627, 0.0593),

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn known_colours_have_the_samples_of_the_recommendations() {
-        use Matrix::{Bt601, Bt709, Bt2020};
+        use Matrix::{Bt601, Bt709, Bt2020, Fcc, Smpte240m};
         use Range::{Full, Limited};
         // 100% colour bars as every vectorscope shows them, and the ends of the scale.
         for (rgb, matrix, range, want) in [
@@ -80,6 +80,8 @@ mod tests {
             (Rgb(255, 0, 0), Bt709, Limited, [63, 102, 240]),
             (Rgb(0, 255, 0), Bt709, Limited, [173, 42, 26]),
             (Rgb(0, 0, 255), Bt709, Limited, [32, 240, 118]),
+            (Rgb(0, 255, 0), Smpte240m, Limited, [170, 42, 28]),
+            (Rgb(0, 255, 0), Fcc, Limited, [145, 54, 34]),
             (Rgb(255, 0, 0), Bt601, Full, [76, 85, 255]),
             (Rgb(0, 0, 255), Bt601, Full, [29, 255, 107]),
         ] {

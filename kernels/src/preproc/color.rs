@@ -3,10 +3,11 @@
 use multiversion::multiversion;
 
 use super::ChannelOrder;
-use crate::frame::{FrameFormat, PixelFormat, Range};
+use crate::frame::{FrameFormat, Matrix, PixelFormat, Range};
 
 /// A conversion of one row, in place. Coefficients are derived from Kr and Kb alone (ITU-R BT.601, BT.709, BT.2020;
-/// quantisation as in ITU-T H.273, 8.3).
+/// quantisation as in ITU-T H.273, 8.3). Gray of RGB has the weights of BT.601, as OpenCV, Pillow, torchvision and
+/// TensorFlow have them, whose networks see such pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Color {
     /// Red, green and blue already.
@@ -33,8 +34,10 @@ pub(super) enum Color {
 impl Color {
     /// What turns `source` into the channels that the tensor needs.
     pub fn new(source: &FrameFormat, channels: ChannelOrder) -> Self {
-        let (kr, kb) = source.matrix.weights();
-        let kg = 1.0 - kr - kb;
+        let weights = |matrix: Matrix| {
+            let (kr, kb) = matrix.weights();
+            (kr, 1.0 - kr - kb, kb)
+        };
         let gray = channels == ChannelOrder::Gray;
         match source.pixels {
             PixelFormat::Rgb
@@ -44,7 +47,8 @@ impl Color {
             | PixelFormat::Rgbx
             | PixelFormat::Bgrx => {
                 if gray {
-                    Self::RgbToLuma([kr as f32, kg as f32, kb as f32])
+                    let (red, green, blue) = weights(Matrix::Bt601);
+                    Self::RgbToLuma([red, green, blue].map(|weight| weight as f32))
                 } else {
                     Self::Rgb
                 }
@@ -65,6 +69,7 @@ impl Color {
                 if gray || source.pixels == PixelFormat::Gray8 {
                     return Self::Luma(luma as f32, (-zero * luma) as f32);
                 }
+                let (kr, kg, kb) = weights(source.matrix);
                 let (red, blue) = (2.0 * (1.0 - kr) * chroma, 2.0 * (1.0 - kb) * chroma);
                 let green = [-blue * kb / kg, -red * kr / kg];
                 let bias = |factors: f64| (-zero * luma - 128.0 * factors) as f32;

@@ -10,7 +10,7 @@
 //!    (x / 2, y / 2), as OpenCV's `cvtColor` does. Ten-bit samples count as quarters of the 8-bit scale, so limited
 //!    luma 64..940 is 16..235; in full range 1023 is 255. Grey frames have their range expanded. RGB formats are taken
 //!    as they are; alpha is ignored. [`ChannelOrder::Gray`] is the expanded and clamped luma itself, or
-//!    Kr R + Kg G + Kb B of an RGB frame.
+//!    0.299 R + 0.587 G + 0.114 B of an RGB frame, whatever its matrix.
 //! 2. **Placement.** Round is to the nearest integer, half to even; sizes are width and height in turn.
 //!    - Stretch: resized = tensor.
 //!    - Letterbox: r = min(tensor / frame), resized = max(1, round(frame r)); the left and top bars are

@@ -11,7 +11,7 @@ use super::{Random, stream, upload};
 const VARIANTS: [Variant; 3] = [Variant::Global, Variant::Shared, Variant::Chunked];
 
 fn format(pixels: PixelFormat, width: usize, height: usize, number: usize) -> FrameFormat {
-    let matrix = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020][number % 3];
+    let matrix = Matrix::ALL[number % Matrix::ALL.len()];
     let range = [Range::Limited, Range::Full][number % 2];
     FrameFormat { pixels, width, height, matrix, range }
 }

@@ -208,7 +208,12 @@ fn lines_and_discs_on_whole_and_half_pixels_and_far_away_are_the_same_too() {
 fn matrices_ranges_and_more_commands_than_a_block_has_threads_are_the_same_too() {
     let (stream, mut random) = (stream(), Random::new(2));
     let mut canvas = CudaCanvas::new(&stream).unwrap();
-    for (matrix, range) in [(Matrix::Bt601, Range::Full), (Matrix::Bt2020, Range::Limited)] {
+    for (matrix, range) in [
+        (Matrix::Bt601, Range::Full),
+        (Matrix::Bt2020, Range::Limited),
+        (Matrix::Fcc, Range::Limited),
+        (Matrix::Smpte240m, Range::Full),
+    ] {
         for pixels in [PixelFormat::Nv12, PixelFormat::I420, PixelFormat::Bgr] {
             let format = FrameFormat { matrix, range, ..format(pixels, 707, 311) };
             let scene = Scene::new(&mut random, (707, 311));

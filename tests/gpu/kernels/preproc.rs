@@ -29,7 +29,6 @@ const TYPES: [TensorType; 5] =
     [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
 const LAYOUTS: [Layout; 2] = [Layout::Nchw, Layout::Nhwc];
 const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
-const MATRICES: [Matrix; 3] = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020];
 
 /// What no tensor is full of.
 const POISON: u8 = 0xcd;
@@ -52,7 +51,7 @@ const SHAPES: [((usize, usize), (usize, usize)); 13] = [
 ];
 
 fn format(pixels: PixelFormat, (width, height): (usize, usize), seed: u64) -> FrameFormat {
-    let matrix = MATRICES[seed as usize % 3];
+    let matrix = Matrix::ALL[seed as usize % Matrix::ALL.len()];
     let range = if seed.is_multiple_of(2) { Range::Limited } else { Range::Full };
     FrameFormat { pixels, width, height, matrix, range }
 }

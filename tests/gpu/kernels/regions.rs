@@ -22,7 +22,7 @@ const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, Channel
 const POISON: u8 = 0xcd;
 
 fn format(pixels: PixelFormat, (width, height): (usize, usize), seed: u64) -> FrameFormat {
-    let matrix = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020][seed as usize % 3];
+    let matrix = Matrix::ALL[seed as usize % Matrix::ALL.len()];
     let range = if seed.is_multiple_of(2) { Range::Limited } else { Range::Full };
     FrameFormat { pixels, width, height, matrix, range }
 }

@@ -107,6 +107,8 @@ impl Picture {
 /// Y'CbCr by the recommendations' own form: E'y from the weights, quantised as 219 E' + 16 and 224 E' + 128.
 fn unrounded(Rgb(r, g, b): Rgb, format: &FrameFormat) -> [f64; 3] {
     let (kr, kb) = match format.matrix {
+        Matrix::Fcc => (0.30, 0.11),
+        Matrix::Smpte240m => (0.212, 0.087),
         Matrix::Bt601 => (0.299, 0.114),
         Matrix::Bt709 => (0.2126, 0.0722),
         Matrix::Bt2020 => (0.2627, 0.0593),
@@ -167,7 +169,7 @@ fn boxes_set_their_border_in_every_format_and_nothing_else() {
 
 #[test]
 fn colours_follow_the_matrix_and_range() {
-    for matrix in [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020] {
+    for matrix in Matrix::ALL {
         for range in [Range::Limited, Range::Full] {
             let mut compared = 0;
             for i in 0..343_u32 {

@@ -14,7 +14,7 @@ fn colour(source: FrameFormat, planes: &[&[u8]]) -> [i32; 3] {
 
 #[test]
 fn limited_black_and_white_are_0_and_255_in_every_matrix() {
-    for matrix in [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020] {
+    for matrix in Matrix::ALL {
         let source = FrameFormat { matrix, ..format(PixelFormat::I420, (4, 4)) };
         assert_eq!(colour(source, &[&[235], &[128], &[128]]), [255; 3]);
         assert_eq!(colour(source, &[&[16], &[128], &[128]]), [0; 3]);
@@ -31,6 +31,8 @@ fn the_codes_of_the_primaries_become_the_primaries() {
         (Matrix::Bt601, [[81, 90, 240], [145, 54, 34], [41, 240, 110]]),
         (Matrix::Bt709, [[63, 102, 240], [173, 42, 26], [32, 240, 118]]),
         (Matrix::Bt2020, [[74, 97, 240], [164, 47, 25], [29, 240, 119]]),
+        (Matrix::Fcc, [[82, 90, 240], [145, 54, 34], [40, 240, 110]]),
+        (Matrix::Smpte240m, [[62, 102, 240], [170, 42, 28], [35, 240, 116]]),
     ];
     for (matrix, primaries) in codes {
         for (c, [y, cb, cr]) in primaries.into_iter().enumerate() {
@@ -61,4 +63,18 @@ fn alpha_is_ignored_and_grey_frames_fill_three_channels() {
         assert_eq!(colour(format(PixelFormat::Bgra, (4, 4)), &[&[30, 20, 10, alpha]]), [10, 20, 30]);
     }
     assert_eq!(colour(format(PixelFormat::Gray8, (4, 4)), &[&[235]]), [255; 3]);
+}
+
+#[test]
+fn gray_of_rgb_frames_is_what_the_libraries_make_of_them_whatever_the_matrix() {
+    // cv2.cvtColor, PIL's convert("L"), torchvision's rgb_to_grayscale, TensorFlow's rgb_to_grayscale: rounded.
+    for ((r, g, b), luma) in [((255, 0, 0), 76), ((0, 255, 0), 150), ((0, 0, 255), 29), ((10, 200, 30), 124)]
+    {
+        for matrix in Matrix::ALL {
+            let source = FrameFormat { matrix, ..format(PixelFormat::Rgb, (4, 4)) };
+            let gray = Params { channels: ChannelOrder::Gray, ..plain((2, 2)) };
+            let tensor = floats(&run(&Owned::flat(source, &[&[r, g, b]]), &gray));
+            assert!(tensor.iter().all(|v| v.round() as i32 == luma), "{matrix:?}: {tensor:?}, not {luma}");
+        }
+    }
 }

@@ -96,13 +96,16 @@ impl Owned {
     }
 
     fn weigh(&self, rgb: [f64; 3], gray: bool) -> [f64; 3] {
-        let (kr, kb) = kr_kb(self.format.matrix);
+        // As OpenCV's cvtColor has it, of every frame.
+        let (kr, kb) = (0.299, 0.114);
         if gray { [kr * rgb[0] + (1.0 - kr - kb) * rgb[1] + kb * rgb[2]; 3] } else { rgb }
     }
 }
 
 fn kr_kb(matrix: Matrix) -> (f64, f64) {
     match matrix {
+        Matrix::Fcc => (0.30, 0.11),
+        Matrix::Smpte240m => (0.212, 0.087),
         Matrix::Bt601 => (0.299, 0.114),
         Matrix::Bt709 => (0.2126, 0.0722),
         Matrix::Bt2020 => (0.2627, 0.0593),
