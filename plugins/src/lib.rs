@@ -23,6 +23,7 @@ use gst::prelude::{PluginApiExt, StaticType};
 pub mod caps;
 mod class_name;
 pub mod classify;
+mod colorimetry;
 pub mod cudadownload;
 pub mod cudaupload;
 pub mod decoding;

@@ -1,9 +1,10 @@
 //! Converts GStreamer's video frames to the kernels' plain structs.
 
 use cudainfer_kernels::device::DeviceFrame;
-use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, Matrix, PixelFormat, Range};
-use gst_video::{VideoColorMatrix, VideoColorRange, VideoFormat, VideoInfo};
+use cudainfer_kernels::frame::{Frame, FrameError, FrameFormat, FrameMut, PixelFormat};
+use gst_video::{VideoFormat, VideoInfo};
 
+use crate::colorimetry::Colorimetry;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY};
 use crate::memory::{MappedCudaFrame, MappedHostFrame, MappedHostFrameMut};
 
@@ -58,27 +59,16 @@ pub const DRAWABLE: [VideoFormat; 8] = [
     VideoFormat::Bgrx,
 ];
 
-/// The stream's format as the kernels describe it; `None` for pixel formats that they do not read.
-/// A stream without colorimetry is taken as GStreamer does: BT.601 for SD, BT.709 above, limited range.
-pub fn frame_format(info: &VideoInfo) -> Option<FrameFormat> {
-    let (width, height) = (usize::try_from(info.width()).ok()?, usize::try_from(info.height()).ok()?);
-    let colorimetry = info.colorimetry();
+/// The format of the frames of `caps`, which `info` was made of, as the kernels describe it; `None` for pixel formats that they do
+/// not read. Colours are as [`Colorimetry`] says.
+pub fn frame_format(caps: &gst::CapsRef, info: &VideoInfo) -> Option<FrameFormat> {
+    let Colorimetry { matrix, range, .. } = Colorimetry::of(caps, info);
     Some(FrameFormat {
         pixels: pixel_format(info.format())?,
-        width,
-        height,
-        matrix: match colorimetry.matrix() {
-            VideoColorMatrix::Bt709 => Matrix::Bt709,
-            VideoColorMatrix::Bt2020 => Matrix::Bt2020,
-            VideoColorMatrix::Bt601 => Matrix::Bt601,
-            _ if height > 576 => Matrix::Bt709,
-            _ => Matrix::Bt601,
-        },
-        range: match colorimetry.range() {
-            VideoColorRange::Range0_255 => Range::Full,
-            _ if info.is_gray() && colorimetry.range() == VideoColorRange::Unknown => Range::Full,
-            _ => Range::Limited,
-        },
+        width: usize::try_from(info.width()).ok()?,
+        height: usize::try_from(info.height()).ok()?,
+        matrix,
+        range,
     })
 }
 

@@ -22,7 +22,7 @@ fn info(format: &str, width: u32, height: u32) -> VideoInfo {
 /// The frame with these boxes hidden, by the operation itself.
 fn hidden(frame: &gst::BufferRef, info: &VideoInfo, mode: BlurMode, cells: u32, boxes: &[Rect]) -> Vec<u8> {
     let mut bytes = frame.map_readable().unwrap().to_vec();
-    let format = video::frame_format(info).unwrap();
+    let format = video::frame_format(&info.to_caps().unwrap(), info).unwrap();
     let (mut rest, mut at, mut planes) = (&mut bytes[..], 0, Vec::new());
     for plane in 0..format.pixels.planes() {
         let (start, stride) = (info.offset()[plane], usize::try_from(info.stride()[plane]).unwrap());

@@ -7,7 +7,9 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
+use gst_video::VideoInterlaceMode;
 
+use super::doubts::{self, Reported};
 use super::enums::Roi;
 use super::fixed;
 use super::maker::{Cut, Maker};
@@ -33,6 +35,8 @@ pub struct FusedPreproc {
     settings: Mutex<Settings>,
     maker: Mutex<Option<Maker>>,
     turns: Mutex<Streams<Turns>>,
+    /// What has been reported of each stream.
+    reported: Mutex<Streams<Reported>>,
     /// Tensors that were made.
     tensors: Counter,
     /// Objects that no region was made of.
@@ -48,6 +52,11 @@ impl FusedPreproc {
         let info = gst_video::VideoInfo::from_caps(incaps).map_err(|e| {
             format!("{incaps} are not video caps ({e}). Put videoconvert before this element")
         })?;
+        if info.interlace_mode() == VideoInterlaceMode::Fields {
+            return Err("the frames are interlaced, and each field is a picture of its own (interlace-mode=fields). Put deinterlace \
+                        before this element"
+                .into());
+        }
         let s = outcaps.structure(0).ok_or("there are no caps behind this element")?;
         let frame = caps::frame_size(incaps);
         let (params, cut) = {
@@ -69,7 +78,7 @@ impl FusedPreproc {
             self.gpu.check_host()?;
             None
         };
-        Maker::new(info, params, cut, &name, stream)
+        Maker::new(incaps, info, params, cut, &name, stream)
     }
 
     /// Says so where tiles were asked for, and one holds the whole frame.
@@ -87,6 +96,18 @@ impl FusedPreproc {
                     self.obj().name()
                 )
             );
+        }
+    }
+
+    /// Reports what of it has not been reported of the stream. Of regions of objects nothing is: whoever found the objects has
+    /// seen the same frames.
+    fn report(&self, doubts: Vec<String>) {
+        if doubts.is_empty() || lock(&self.settings).roi == Roi::Objects {
+            return;
+        }
+        let new = lock(&self.reported).current_mut().only_new(doubts);
+        for doubt in new {
+            gst::element_imp_warning!(self, gst::StreamError::Format, ("{}: {doubt}", self.obj().name()));
         }
     }
 
@@ -192,6 +213,7 @@ impl BaseTransformImpl for FusedPreproc {
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.maker) = None;
         *lock(&self.turns) = Streams::default();
+        *lock(&self.reported) = Streams::default();
         Ok(())
     }
 
@@ -232,7 +254,9 @@ impl BaseTransformImpl for FusedPreproc {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
         })?;
+        let doubts = doubts::of_caps(incaps, maker.info(), outcaps);
         *lock(&self.maker) = Some(maker);
+        self.report(doubts);
         if !in_cuda(incaps) && self.gpu.session().is_some() {
             self.counters.fallbacks.add(1);
             notice::frames_on_host(&*self.obj());
@@ -243,6 +267,11 @@ impl BaseTransformImpl for FusedPreproc {
     fn sink_event(&self, event: gst::Event) -> bool {
         if streams::concerns(&event) {
             lock(&self.turns).see(&event);
+            lock(&self.reported).see(&event);
+        }
+        if let gst::EventView::Tag(event) = event.view() {
+            let sink = self.obj().static_pad("sink");
+            self.report(sink.and_then(|sink| doubts::of_tags(&sink, event.tag())).into_iter().collect());
         }
         let caps = match event.view() {
             gst::EventView::Caps(event) => Some(event.caps_owned()),
@@ -289,8 +318,10 @@ impl BaseTransformImpl for FusedPreproc {
         let maker = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let made = maker.make(buffer, lock(&self.turns).current_mut());
         let elsewhere = maker.elsewhere;
+        let doubt = doubts::of_frame(buffer, maker.info());
         // Messages run handlers, which may call us back: no lock is held here.
         drop(guard);
+        self.report(doubt.into_iter().collect());
         if let Some((elsewhere, own)) = elsewhere {
             notice::frames_elsewhere(self.obj().upcast_ref(), elsewhere, own);
         }

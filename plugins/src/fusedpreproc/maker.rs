@@ -94,18 +94,19 @@ enum Kind<F, R, P> {
 }
 
 impl Maker {
-    /// For frames in the memory of `stream`'s device, or on the host; `cut` says what of them becomes tensors.
+    /// For frames of these caps, which the info was made of, in the memory of `stream`'s device, or on the host; `cut` says what of them becomes tensors.
     ///
     /// # Errors
     /// A sentence that says what cannot be made.
     pub fn new(
+        caps: &gst::CapsRef,
         info: gst_video::VideoInfo,
         params: Params,
         cut: Cut,
         name: &str,
         stream: Option<Arc<CudaStream>>,
     ) -> Result<Self, String> {
-        let format = video::frame_format(&info)
+        let format = video::frame_format(caps, &info)
             .ok_or_else(|| format!("frames of format {} are not read", info.format()))?;
         let input = [params.width, params.height];
         let ty = params.ty;
@@ -167,6 +168,11 @@ impl Maker {
             pools,
             elsewhere: None,
         })
+    }
+
+    /// What the frames are.
+    pub fn info(&self) -> &gst_video::VideoInfo {
+        &self.info
     }
 
     /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns which objects have none. `turns` are those of its

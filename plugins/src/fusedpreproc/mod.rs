@@ -32,6 +32,7 @@
 use gst::prelude::*;
 
 mod crop;
+mod doubts;
 mod enums;
 mod fixed;
 mod imp;

@@ -66,7 +66,7 @@ pub struct InferOverlay {
 impl InferOverlay {
     fn prepare(&self, caps: &gst::Caps) -> Result<State, String> {
         let info = gst_video::VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is not video: {e}"))?;
-        let format = video::frame_format(&info).ok_or_else(|| {
+        let format = video::frame_format(caps, &info).ok_or_else(|| {
             format!("cannot draw on frames of format {}. Put videoconvert before this element", info.format())
         })?;
         let artist = if in_cuda(caps) {

@@ -33,7 +33,7 @@ impl Target {
         Ok(match (output, work) {
             (Output::Alpha, _) => {
                 let info = info()?;
-                let format = video::frame_format(&info).ok_or_else(|| {
+                let format = video::frame_format(caps, &info).ok_or_else(|| {
                     format!(
                         "frames of format {} have no alpha channel. Put videoconvert before fusedpreproc",
                         info.format()

@@ -27,7 +27,7 @@ impl Pixels {
         stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<Self, String> {
         let info = VideoInfo::from_caps(caps).map_err(|e| e.to_string())?;
-        let format = video::frame_format(&info).ok_or_else(|| {
+        let format = video::frame_format(caps, &info).ok_or_else(|| {
             format!(
                 "{property} cannot read frames of format {}: put videoconvert before this element",
                 info.format()
