@@ -287,7 +287,10 @@ impl Worker {
                 }
                 continue;
             };
-            let Some(mut messages) = self.next() else { continue };
+            let Some(mut messages) = self.next() else {
+                connection.idle();
+                continue;
+            };
             let allowed = |message: &Message| self.access.destination.check_topic(&message.topic);
             messages.truncate(messages.iter().take_while(|message| allowed(message).is_ok()).count().max(1));
             if let Some(Err(e)) = messages.first().map(allowed) {

@@ -6,6 +6,7 @@ mod brokers;
 mod feeding;
 #[path = "../free_port.rs"]
 mod free_port;
+mod hostile;
 mod kafka;
 mod outages;
 mod relay;

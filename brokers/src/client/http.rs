@@ -6,6 +6,9 @@ use ureq::Agent;
 use super::{Access, Client, Failure, Sent, TIMEOUT, explain};
 use crate::{Message, https};
 
+/// Bytes of an answer's body, which nobody reads.
+const LONGEST_BODY: u64 = 1 << 16;
+
 pub(super) struct Http {
     agent: Agent,
     access: Access,
@@ -45,7 +48,7 @@ impl Http {
         match request.send(&body) {
             Ok(mut response) => {
                 // Read to its end, the connection can be used again.
-                let _ = response.body_mut().read_to_vec();
+                let _ = response.body_mut().with_config().limit(LONGEST_BODY).read_to_vec();
                 Ok(response.status().as_u16())
             }
             // Its own error hides what is behind it.

@@ -20,6 +20,9 @@ use crate::uri::Sasl;
 /// How long the library tries again by itself: while a cluster chooses another leader.
 const RETRIES: Duration = Duration::from_secs(3);
 
+/// Bytes of an answer: that with the cluster's topics may be long.
+const LONGEST_ANSWER: usize = 8 << 20;
+
 pub(super) struct Kafka {
     cluster: Cluster,
     partitions: HashMap<String, PartitionClient>,
@@ -34,6 +37,7 @@ impl Kafka {
         let retries = BackoffConfig { deadline: Some(RETRIES), ..BackoffConfig::default() };
         let mut builder = ClientBuilder::new(vec![destination.address()])
             .client_id(access.name.as_str())
+            .max_message_size(LONGEST_ANSWER)
             .backoff_config(retries);
         if let Some(tls) = &access.tls {
             builder = builder.tls_config(tls.config.clone());

@@ -20,9 +20,11 @@ mod mqtt;
 mod nats;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(any(feature = "mqtt", feature = "nats", feature = "kafka"))]
+#[cfg(any(feature = "mqtt", feature = "kafka"))]
 mod runtime;
 mod unix;
+#[cfg(any(feature = "nats", feature = "redis"))]
+mod wire;
 
 /// How long a broker may take to connect, or to acknowledge what was sent to it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,6 +64,9 @@ pub(crate) trait Client: Send {
     /// Sends messages in their order and waits, for [`TIMEOUT`] at most, until they are acknowledged. After a failure other than
     /// [`Failure::Unsendable`] the connection is closed.
     fn send(&mut self, messages: &[Message]) -> Sent;
+
+    /// Does what keeps the connection alive. Called now and then while there is nothing to send; returns soon.
+    fn idle(&mut self) {}
 }
 
 /// What a client needs to connect.

@@ -15,7 +15,9 @@ use crate::Message;
 /// Messages on their way at once: more than are sent together.
 const IN_FLIGHT: u16 = 256;
 /// The most that the protocol allows.
-const PACKET: usize = 268_435_455;
+const LONGEST_SENT: usize = 268_435_455;
+/// A broker has only acknowledgements for us, of some bytes.
+const LONGEST_RECEIVED: usize = 1 << 16;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 pub(super) struct Mqtt {
@@ -86,7 +88,7 @@ fn options(access: &Access) -> MqttOptions {
     let destination = &access.destination;
     let mut options = MqttOptions::new(access.name.as_str(), destination.host.as_str(), destination.port);
     options.set_keep_alive(KEEP_ALIVE).set_clean_session(true).set_inflight(IN_FLIGHT);
-    options.set_max_packet_size(PACKET, PACKET);
+    options.set_max_packet_size(LONGEST_RECEIVED, LONGEST_SENT);
     if let Some(tls) = &access.tls {
         options.set_transport(Transport::tls_with_config(TlsConfiguration::Rustls(tls.config.clone())));
     }

@@ -1,54 +1,56 @@
 //! A Redis stream: each message is an entry with the fields `id` and `record`.
+//!
+//! The library's own connection would hold whatever a server sends; only its commands and its parser are used.
 
-use redis::{
-    ClientTlsConfig, Connection, ConnectionAddr, ErrorKind, IntoConnectionInfo, RedisConnectionInfo,
-    RedisError, RedisResult, ServerErrorKind, TlsCertificates,
-};
+use std::io::Write;
 
-use super::{Access, Client, Failure, Sent, TIMEOUT, explain};
+use redis::{ErrorKind, Parser, RedisError, ServerErrorKind, Value};
+
+use super::wire::{self, Wire};
+use super::{Access, Client, Failure, Sent, TIMEOUT, explain, timed_out};
 use crate::Message;
 
 pub(super) struct Redis {
-    connection: Connection,
+    wire: Wire,
+    /// Has what came behind the last answer.
+    parser: Parser,
     access: Access,
 }
 
 impl Redis {
     pub fn connect(access: &Access) -> Result<Self, Failure> {
-        let connection = client(access).and_then(|client| {
-            let connection = client.get_connection_with_timeout(TIMEOUT)?;
-            connection.set_read_timeout(Some(TIMEOUT))?;
-            connection.set_write_timeout(Some(TIMEOUT))?;
-            Ok(connection)
+        let wire = Wire::connect(access).and_then(|mut wire| {
+            wire.encrypt(access)?;
+            Ok(wire)
         });
-        Ok(Self { connection: connection.map_err(|e| failure(&e))?, access: access.clone() })
+        let wire = wire.map_err(|e| wire::failure(&e))?;
+        let mut redis = Self { wire, parser: Parser::new(), access: access.clone() };
+        if let Some(login) = &access.credentials {
+            let auth = redis::cmd("AUTH").arg(&login.user).arg(&login.password).get_packed_command();
+            redis.wire.write_all(&auth).map_err(|e| wire::failure(&e))?;
+            redis.answer().map_err(|e| match e.code() {
+                Some("WRONGPASS" | "NOAUTH" | "ERR") => Failure::Denied("it refuses the login".to_owned()),
+                _ => failure(&e),
+            })?;
+        }
+        Ok(redis)
     }
-}
 
-fn client(access: &Access) -> Result<redis::Client, RedisError> {
-    let (host, port) = (access.destination.host.clone(), access.destination.port);
-    let addr = match access.tls {
-        Some(_) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
-        None => ConnectionAddr::Tcp(host, port),
-    };
-    let mut settings = RedisConnectionInfo::default();
-    if let Some(login) = &access.credentials {
-        settings = settings.set_username(&login.user).set_password(&login.password);
+    /// The answer to the next command.
+    fn answer(&mut self) -> Result<Value, RedisError> {
+        loop {
+            match self.parser.parse_value(&mut self.wire)?.extract_error()? {
+                Value::Push { .. } => (),
+                value => return Ok(value),
+            }
+        }
     }
-    let info = addr.into_connection_info()?.set_redis_settings(settings);
-    let Some(tls) = &access.tls else { return redis::Client::open(info) };
-    let client_tls = tls
-        .client
-        .as_ref()
-        .map(|(cert, key)| ClientTlsConfig { client_cert: cert.to_vec(), client_key: key.to_vec() });
-    let root_cert = tls.ca.as_ref().map(|ca| ca.to_vec());
-    redis::Client::build_with_tls(info, TlsCertificates { client_tls, root_cert })
 }
 
 impl Client for Redis {
     fn send(&mut self, messages: &[Message]) -> Sent {
+        self.wire.begin(TIMEOUT);
         let mut commands = redis::pipe();
-        commands.ignore_errors();
         for message in messages {
             let command = commands.cmd("XADD").arg(self.access.topic(message));
             if let Some(most) = self.access.destination.maxlen {
@@ -56,16 +58,20 @@ impl Client for Redis {
             }
             command.arg("*").arg("id").arg(&message.id).arg("record").arg(&message.payload);
         }
-        let answers = match commands.query::<Vec<RedisResult<String>>>(&mut self.connection) {
-            Ok(answers) => answers,
-            Err(e) => return Sent::up_to(0, failure(&e)),
-        };
-        let acknowledged = answers.iter().take_while(|answer| answer.is_ok()).count();
-        match answers.into_iter().find_map(Result::err) {
-            Some(e) => Sent::up_to(acknowledged, failure(&e)),
-            None if acknowledged == messages.len() => Sent::all(messages),
-            None => Sent::up_to(acknowledged, Failure::Lost("it did not answer each command".to_owned())),
+        if let Err(e) = self.wire.write_all(&commands.get_packed_pipeline()) {
+            return Sent::up_to(0, wire::failure(&e));
         }
+        for acknowledged in 0..messages.len() {
+            match self.answer() {
+                Ok(Value::BulkString(_) | Value::SimpleString(_)) => (),
+                Ok(_) => {
+                    let why = "it answers with something else than an entry's ID".to_owned();
+                    return Sent::up_to(acknowledged, Failure::Lost(why));
+                }
+                Err(e) => return Sent::up_to(acknowledged, failure(&e)),
+            }
+        }
+        Sent::all(messages)
     }
 }
 
@@ -77,6 +83,7 @@ fn failure(error: &RedisError) -> Failure {
         _ if ["NOAUTH", "WRONGPASS", "WRONGTYPE", "NOPERM"].contains(&code) => {
             Failure::Denied(error.to_string())
         }
+        _ if error.is_timeout() => timed_out(),
         _ => explain(error),
     }
 }
