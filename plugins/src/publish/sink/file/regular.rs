@@ -2,9 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+use rustix::fs::OFlags;
 
 use super::layout::Layout;
 use super::options::{FileCounts, FileOptions};
@@ -49,8 +51,7 @@ impl RegularFile {
     /// It cannot be opened or read, or there is no room for its first bytes.
     pub fn open(location: &Path, options: &FileOptions) -> io::Result<Self> {
         let FileOptions { append, limits, layout, .. } = *options;
-        let file =
-            OpenOptions::new().read(append).write(true).create(true).truncate(!append).open(location)?;
+        let file = open(location, append)?;
         let mut size = if append { file.metadata()?.len() } else { 0 };
         let mut torn = false;
         if let Some(last) = size.checked_sub(1) {
@@ -164,10 +165,25 @@ impl RegularFile {
             counts.rotated.add(1);
             self.renamed = true;
         }
-        self.file = OpenOptions::new().write(true).create(true).truncate(true).open(&self.location)?;
+        self.file = open(&self.location, false)?;
         (self.size, self.empty, self.renamed, self.begun) = (0, true, false, Instant::now());
         self.begin()
     }
+}
+
+/// Opens or makes a regular file, and empties it unless records are appended. The user's own links are followed.
+fn open(location: &Path, append: bool) -> io::Result<File> {
+    // A FIFO may lie there by now, whose reader is not waited for.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let file = options.read(append).write(true).create(true).custom_flags(flags).open(location)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file any more"));
+    }
+    if !append {
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 fn length(bytes: &[u8]) -> u64 {

@@ -222,3 +222,15 @@ fn what_cannot_be_written_is_an_error() {
     drop(reader);
     assert_eq!(set.sink.write(&records(&["one"])).unwrap_err().kind(), ErrorKind::BrokenPipe);
 }
+
+#[test]
+fn a_fifo_that_takes_a_files_place_before_it_is_opened_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    // After it was seen to be a regular file, and before it is opened.
+    mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+    assert!(RegularFile::open(&path, &FileOptions::default()).is_err());
+    let _reader = reader(&path);
+    let error = RegularFile::open(&path, &FileOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}
