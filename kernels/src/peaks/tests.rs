@@ -241,7 +241,7 @@ fn cells_that_are_not_finite_count_and_hide_nothing() {
                 map[2] = vec![vec![bad; 17]; 17];
                 let (peaks, outcome) = run(&map, layout, [17, 17], Params { mode, ..Params::default() });
                 assert_eq!(peaks, [Peak { channel: 1, x: 8.5, y: 8.5, score: 0.8 }], "{bad} {mode:?}");
-                assert_eq!(outcome, Outcome { non_finite: 2 + 17 * 17, truncated: 0 });
+                assert_eq!(outcome, Outcome { non_finite: 2 + 17 * 17, truncated: 0, limited: false });
             }
         }
     }

@@ -269,7 +269,7 @@ fn values_that_are_not_finite_count_as_nothing_and_are_counted() {
     scene.fields[5 * FIELD + 4] = f32::NAN;
     scene.fields[FIELD * FIELD + 5 * FIELD + 6] = f32::INFINITY;
     let (poses, outcome) = scene.run(&params);
-    assert_eq!(outcome, Outcome { non_finite: 2, truncated: 0 });
+    assert_eq!(outcome, Outcome { non_finite: 2, truncated: 0, limited: false });
     assert!((poses[0].score - 0.8).abs() < 1e-6, "{poses:?}");
     // Interpolated, a cell is met by samples on both sides of it.
     let params = PafParams { convention: PafConvention::OpenPose, ..params };
