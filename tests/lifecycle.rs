@@ -252,7 +252,7 @@ fn reaches(line: &Line, state: gst::State) {
 
 #[test]
 fn a_model_whose_first_run_has_no_end_can_be_stopped() {
-    let line = small("endless", "black");
+    let line = small("run-without-end", "black");
     let _ = line.pipeline.set_state(gst::State::Playing);
     let bus = line.pipeline.bus().unwrap();
     until("it warms up", || {
@@ -265,7 +265,7 @@ fn a_model_whose_first_run_has_no_end_can_be_stopped() {
 
 #[test]
 fn a_frame_whose_run_has_no_end_can_be_stopped_and_others_run_after_it() {
-    let line = small("endless-on-bright", "white");
+    let line = small("run-without-end-on-bright", "white");
     let _ = line.pipeline.set_state(gst::State::Playing);
     until("a frame runs", || {
         let stats = line.element("infer").property::<gst::Structure>("stats");

@@ -75,7 +75,9 @@ class Graph:
         helper.set_model_props(model, metadata or {})
         model.producer_name = producer
         onnx.checker.check_model(model)
-        onnx.save(model, FOLDER / f"{name}.onnx")
+        path = FOLDER / f"{name}.onnx"
+        assert not path.exists(), f"there are two models of the name {name}"
+        onnx.save(model, path)
         if sidecar:
             (FOLDER / f"{name}.toml").write_text(sidecar)
 
@@ -1240,14 +1242,14 @@ def failing() -> None:
     graph = Graph(F32, [1, 3, 16, 24])
     graph.node("Loop", ["", graph.constant("go", np.array(True)), "images"], "copy", body=body)
     graph.output("copy", F32, [1, 3, 16, 24])
-    graph.save("endless")
+    graph.save("run-without-end")
     # Its runs on bright pictures have no end: those on black ones are counted down from 0.
     graph = Graph(F32, [1, 3, 16, 24])
     graph.node("ReduceMax", ["images"], "most", keepdims=0)
     graph.node("Greater", ["most", graph.constant("half", np.float32(0.5))], "go")
     graph.node("Loop", ["", "go", "images"], "copy", body=body)
     graph.output("copy", F32, [1, 3, 16, 24])
-    graph.save("endless-on-bright")
+    graph.save("run-without-end-on-bright")
     (FOLDER / "not-onnx.onnx").write_text("This is a text about models.\n" * 50)
     whole = (FOLDER / "many-candidates.onnx").read_bytes()
     (FOLDER / "truncated.onnx").write_bytes(whole[: len(whole) // 2])

@@ -10,7 +10,7 @@ fn a_model_whose_runs_have_no_end_can_be_stopped() {
     let line = Line::new(&format!(
         "videotestsrc ! video/x-raw,format=RGB,width=24,height=16 ! cudainferupload ! fusedpreproc \
          ! trtinfer provider=cuda model={} ! fakesink",
-        model("endless")
+        model("run-without-end")
     ));
     let _ = line.pipeline.set_state(gst::State::Playing);
     let bus = line.pipeline.bus().unwrap();
