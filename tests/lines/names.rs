@@ -39,6 +39,13 @@ const OTHER_KEYS: &[&str] = &[
     "flow",
     // Of a .modelinfo file's section.
     "version",
+    // Fields of video caps.
+    "colorimetry",
+    "interlace-mode",
+    "pixel-aspect-ratio",
+    // Of GStreamer's own elements.
+    "caps",
+    "video-direction",
 ];
 
 /// Words that come before the name of a property.
