@@ -239,6 +239,63 @@ fn a_shared_model_is_changed_for_all_who_share_it() {
 }
 
 #[test]
+fn who_starts_with_a_model_that_was_replaced_gets_the_one_in_use() {
+    let _together = together();
+    let common = "instance=replaced batch-size=1";
+    let first = Stream::new("detector-batch", common);
+    first.begin();
+    first.set_model("detector-retrained");
+    let mut next = 0;
+    until("rot", || {
+        first.push(next);
+        next += 1;
+        first.frames().last().is_some_and(|frame| frame.label == "rot")
+    });
+    // As a supervisor starts it that has not heard of the change.
+    let late = Stream::new("detector-batch", common);
+    late.begin();
+    late.push(0);
+    late.end();
+    assert_eq!((late.frames()[0].label.as_str(), late.model()), ("rot", model("detector-retrained")));
+    assert_eq!(late.said(), [""; 0]);
+    // One that nobody has replaced is a mistake, as before, and so is any other difference.
+    for (name, properties, what) in [
+        ("detector-larger", common, "model="),
+        ("detector-batch", "instance=replaced batch-size=2", "batch-size=1"),
+    ] {
+        let wrong = Stream::new(name, properties);
+        assert!(wrong.line.pipeline.set_state(gst::State::Playing).is_err());
+        let said = wrong.said();
+        assert!(said[0].contains("is in use with") && said[0].contains(what), "{said:?}");
+    }
+    first.end();
+}
+
+#[test]
+fn a_model_that_is_set_between_ready_and_paused_is_changed_for_all_who_share_it() {
+    let _together = together();
+    let common = "instance=early batch-size=1";
+    let [first, second] = [(); 2].map(|()| Stream::new("detector-batch", common));
+    first.begin();
+    first.push(0);
+    second.line.reach(gst::State::Ready);
+    second.set_model("detector-retrained");
+    second.begin();
+    let mut next = 1;
+    until("rot", || {
+        [&first, &second].iter().for_each(|stream| stream.push(next));
+        next += 1;
+        [&first, &second]
+            .iter()
+            .all(|stream| stream.frames().last().is_some_and(|frame| frame.label == "rot"))
+    });
+    for stream in [&first, &second] {
+        assert_eq!(stream.said(), [""; 0]);
+        stream.end();
+    }
+}
+
+#[test]
 fn a_shared_model_is_refused_by_those_whom_it_does_not_suit_and_all_go_on() {
     let _together = together();
     let streams = [(); 2]

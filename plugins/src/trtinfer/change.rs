@@ -1,7 +1,6 @@
 //! Another model while frames flow: it is loaded beside the one in use, and takes over between two frames.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -13,8 +12,7 @@ use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::log::CAT;
 use super::running::{Negotiated, Running};
-use super::settings::Settings;
-use super::setup::Setup;
+use super::setup::{ModelSelection, Setup};
 use super::shape;
 use crate::caps;
 use crate::inference::RunShape;
@@ -53,23 +51,6 @@ pub(super) struct Loader {
     stops: u64,
     /// It is waited for before the element is in NULL.
     thread: Option<JoinHandle<()>>,
-}
-
-/// What names a model in the properties.
-#[derive(Clone, Debug, PartialEq)]
-struct ModelSelection {
-    model: Option<PathBuf>,
-    labels: Option<PathBuf>,
-}
-
-impl ModelSelection {
-    fn by_settings(settings: &Settings) -> Self {
-        Self { model: settings.model.clone(), labels: settings.labels.clone() }
-    }
-
-    fn by_setup(setup: &Setup) -> Self {
-        Self { model: Some(setup.config.model.clone()), labels: setup.config.labels.clone() }
-    }
 }
 
 /// Why an instance is not taken over.
@@ -344,15 +325,50 @@ impl TrtInfer {
         }
         let next = std::mem::take(&mut *next);
         if let Some(before) = before.as_ref().filter(|_| next.foreign) {
-            let (old, new) = (&before.setup.config, &taken.setup.config);
-            let mut settings = lock(&self.settings);
-            // Unless this element has been told to change as well.
-            if settings.model.as_ref() == Some(&old.model) && settings.labels == old.labels {
-                settings.model = Some(new.model.clone());
-                settings.labels.clone_from(&new.labels);
-            }
+            self.adopt_model(&ModelSelection::by_setup(&before.setup), taken);
         }
         (next, before)
+    }
+
+    /// Has the properties name the model that another element has put in the place of `before`.
+    fn adopt_model(&self, before: &ModelSelection, taken: &Instance) {
+        let mut settings = lock(&self.settings);
+        // Unless this element has been told to change as well.
+        if ModelSelection::by_settings(&settings) == *before {
+            let ModelSelection { model, labels } = ModelSelection::by_setup(&taken.setup);
+            (settings.model, settings.labels) = (model, labels);
+        }
+    }
+
+    /// As [`TrtInfer::adopt_model`], for an element that starts: the instance may have got another model meanwhile than it wanted.
+    pub(super) fn adopt_on_start(&self, wanted: &Setup, opened: &Instance) {
+        let wanted = ModelSelection::by_setup(wanted);
+        let opened_with = ModelSelection::by_setup(&opened.setup);
+        if wanted != opened_with {
+            self.adopt_model(&wanted, opened);
+            gst::info!(
+                CAT,
+                imp = self,
+                "the instance has another model by now: {}",
+                opened.setup.config.model.display()
+            );
+            self.obj().notify("model");
+        }
+    }
+
+    /// Whether only the model differs between a setup and that of the instance this element has, which others share: the model is
+    /// changed as while frames flow then, as soon as the element has started.
+    pub(super) fn only_model_differs(&self, setup: &Setup, in_use: &Instance) -> bool {
+        let shared = lock(&self.slot).as_ref().is_some_and(|slot| slot.is_shared());
+        shared && ModelSelection::by_setup(&in_use.setup).put_into(setup) == in_use.setup
+    }
+
+    /// Has the model loaded that was set while the element started.
+    pub(super) fn change_model_set_meanwhile(&self, in_use: &Instance) {
+        let named = ModelSelection::by_settings(&lock(&self.settings));
+        if named != ModelSelection::by_setup(&in_use.setup) {
+            self.change_model();
+        }
     }
 
     /// Says that the model in use stays instead of the one `refused`, and why.
@@ -384,7 +400,12 @@ impl TrtInfer {
     }
 
     /// As [`TrtInfer::keep_model`], for the instance that was to replace the one in use.
-    fn refuse_next(&self, next: &Instance, why: &str) {
+    fn refuse_next(&self, next: &Arc<Instance>, why: &str) {
         self.keep_model(&ModelSelection::by_setup(&next.setup), why);
+        let own = !lock(&self.next).foreign;
+        let (slot, in_use) = (lock(&self.slot).clone(), lock(&self.instance).clone());
+        if let (Some(slot), Some(in_use), true) = (slot, in_use, own) {
+            slot.take_back(next, &in_use);
+        }
     }
 }

@@ -11,7 +11,7 @@ use gst::subclass::prelude::*;
 use super::change::{Loader, Next};
 use super::forms;
 use super::gpu;
-use super::instance::{Instance, InstanceSlot};
+use super::instance::{Instance, InstanceSlot, NoInstance};
 use super::latency::Latency;
 use super::log::CAT;
 use super::owner::Tally;
@@ -67,18 +67,24 @@ impl TrtInfer {
         let slot = InstanceSlot::of(shared.as_deref());
         let same = |instance: &Arc<Instance>| {
             let before = lock(&self.slot).clone();
-            instance.setup == setup && before.is_some_and(|before| before.has_name(shared.as_deref()))
+            (instance.setup == setup || self.only_model_differs(&setup, instance))
+                && before.is_some_and(|before| before.has_name(shared.as_deref()))
         };
-        if lock(&self.instance).as_ref().is_some_and(same) {
+        let in_use = lock(&self.instance).clone();
+        if in_use.as_ref().is_some_and(same) {
             return Ok(());
         }
+        drop(in_use);
         // Let go of before the next one loads: both might not fit in memory.
         self.close();
         // Asked before the slot is locked: others who are asked may have the same.
         let near = gpu::near(self.obj().upcast_ref(), &setup.config, shared.is_some());
-        let instance = slot
-            .open(setup, near, &|progress| self.post_progress(progress))
-            .map_err(|why| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")))?;
+        let opened = slot.open(setup.clone(), near, &|progress| self.post_progress(progress));
+        let instance = opened.map_err(|none| match none {
+            NoInstance::InUse(why) => gst::error_msg!(gst::ResourceError::Busy, ("{name}: {why}")),
+            NoInstance::Unloadable(why) => gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")),
+        })?;
+        self.adopt_on_start(&setup, &instance);
         if let (Some(gpu), None) = (instance.gpu(), &shared) {
             placement::remember(self.obj().upcast_ref(), gpu);
         }

@@ -72,8 +72,9 @@ impl TrtInfer {
         *lock(&self.pusher) = Some(pusher);
         let client = instance.batcher.join(self.in_flight(&instance));
         *lock(&self.warming) = Arc::default();
-        *lock(&self.running) = Some(Running { owner, instance, client });
+        *lock(&self.running) = Some(Running { owner, instance: Arc::clone(&instance), client });
         self.accept_changes();
+        self.change_model_set_meanwhile(&instance);
         Ok(())
     }
 

@@ -176,6 +176,8 @@ mod tests {
             |message: gst::message::ErrorBuilder<'_>| failure("identity", &message.src(&element).build());
         let lost = post(gst::message::Error::builder(gst::ResourceError::NotFound, "no such camera"));
         assert_eq!((lost.reason, lost.permanent), (Reason::Connection, false), "a camera may come back");
+        let in_use = post(gst::message::Error::builder(gst::ResourceError::Busy, "the instance is in use"));
+        assert!(!in_use.permanent, "others may let go of it");
         let decode = post(gst::message::Error::builder(gst::StreamError::Decode, "broken"));
         assert_eq!(decode.reason, Reason::Decode);
         let other =
