@@ -80,6 +80,7 @@ fn a_second_detector_finds_its_objects_in_every_region() {
             assert_eq!(ids, [0, 1, 2, 3, 4, 5], "{batch}: two objects, and two in the region of each");
             assert!(found[..2].iter().all(|object| object.keypoints.is_none()));
             for (outer, inner) in found[..2].iter().zip(found[2..].chunks(2)) {
+                assert_eq!((outer.parent, [0, 1].map(|i| inner[i].parent)), (None, [Some(outer.id); 2]));
                 let outer = outer.detection.as_ref().unwrap().rect;
                 let inner = find(inner, "red");
                 let (sx, sy) = (outer.w / 64.0, outer.h / 64.0);

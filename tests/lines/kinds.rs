@@ -81,8 +81,8 @@ fn each_track_is_one_record_when_it_has_ended() {
     let text = std::fs::read_to_string(&path).unwrap();
     let records: Vec<_> = text.lines().map(steady).collect();
     assert_eq!(records.len(), 2, "{text}");
-    insta::assert_snapshot!(records[0], @r#"{"schema":"cudainfer.track/1","id":"","source":"gate","frame":5,"pts":500000000,"time":"","clock":"arrival","width":64,"height":64,"track":1,"label":"person","label_id":0,"end":"vanished","frames":4,"first":{"frame":2,"pts":200000000,"time":"","clock":"arrival"},"last":{"frame":5,"pts":500000000,"time":"","clock":"arrival"},"best":{"frame":2,"pts":200000000,"time":"","clock":"arrival","confidence":0.9,"box":{"x":15.0,"y":30.0,"w":10.0,"h":20.0}},"path":[{"frame":2,"pts":200000000,"x":20.0,"y":40.0},{"frame":3,"pts":300000000,"x":25.0,"y":40.0},{"frame":4,"pts":400000000,"x":30.0,"y":40.0},{"frame":5,"pts":500000000,"x":35.0,"y":40.0}]}"#);
-    insta::assert_snapshot!(records[1], @r#"{"schema":"cudainfer.track/1","id":"","source":"gate","frame":39,"pts":3900000000,"time":"","clock":"arrival","width":64,"height":64,"track":2,"label":"person","label_id":0,"end":"eos","frames":5,"first":{"frame":35,"pts":3500000000,"time":"","clock":"arrival"},"last":{"frame":39,"pts":3900000000,"time":"","clock":"arrival"},"best":{"frame":35,"pts":3500000000,"time":"","clock":"arrival","confidence":0.9,"box":{"x":15.0,"y":30.0,"w":10.0,"h":20.0}},"path":[{"frame":35,"pts":3500000000,"x":20.0,"y":40.0},{"frame":36,"pts":3600000000,"x":20.0,"y":40.0},{"frame":37,"pts":3700000000,"x":20.0,"y":40.0},{"frame":38,"pts":3800000000,"x":20.0,"y":40.0},{"frame":39,"pts":3900000000,"x":20.0,"y":40.0}]}"#);
+    insta::assert_snapshot!(records[0], @r#"{"schema":"cudainfer.track/2","id":"","source":"gate","frame":5,"pts":500000000,"stream_time":500000000,"time":"","clock":"arrival","width":64,"height":64,"track":1,"label":"person","label_id":0,"end":"vanished","frames":4,"first":{"frame":2,"pts":200000000,"stream_time":200000000,"time":"","clock":"arrival"},"last":{"frame":5,"pts":500000000,"stream_time":500000000,"time":"","clock":"arrival"},"best":{"frame":2,"pts":200000000,"stream_time":200000000,"time":"","clock":"arrival","confidence":0.9,"box":{"x":15.0,"y":30.0,"w":10.0,"h":20.0}},"path":[{"frame":2,"pts":200000000,"x":20.0,"y":40.0},{"frame":3,"pts":300000000,"x":25.0,"y":40.0},{"frame":4,"pts":400000000,"x":30.0,"y":40.0},{"frame":5,"pts":500000000,"x":35.0,"y":40.0}]}"#);
+    insta::assert_snapshot!(records[1], @r#"{"schema":"cudainfer.track/2","id":"","source":"gate","frame":39,"pts":3900000000,"stream_time":3900000000,"time":"","clock":"arrival","width":64,"height":64,"track":2,"label":"person","label_id":0,"end":"eos","frames":5,"first":{"frame":35,"pts":3500000000,"stream_time":3500000000,"time":"","clock":"arrival"},"last":{"frame":39,"pts":3900000000,"stream_time":3900000000,"time":"","clock":"arrival"},"best":{"frame":35,"pts":3500000000,"stream_time":3500000000,"time":"","clock":"arrival","confidence":0.9,"box":{"x":15.0,"y":30.0,"w":10.0,"h":20.0}},"path":[{"frame":35,"pts":3500000000,"x":20.0,"y":40.0},{"frame":36,"pts":3600000000,"x":20.0,"y":40.0},{"frame":37,"pts":3700000000,"x":20.0,"y":40.0},{"frame":38,"pts":3800000000,"x":20.0,"y":40.0},{"frame":39,"pts":3900000000,"x":20.0,"y":40.0}]}"#);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn one_frame_of_each_interval_is_written_and_events_are_not_thinned() {
     let frames = published(10, &line("frames"), &folder.join("frames"), walker);
     assert_eq!(numbers(&frames), [0, 3, 6, 9]);
     let both = published(10, &line("frames+events"), &folder.join("both"), walker);
-    assert_eq!(both.iter().filter(|record| record["schema"] == "cudainfer.event/1").count(), 3);
+    assert_eq!(both.iter().filter(|record| record["schema"] == "cudainfer.event/2").count(), 3);
     assert_eq!(both.len(), 4 + 3);
 }
 

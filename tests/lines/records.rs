@@ -40,7 +40,7 @@ fn every_kind_of_line_is_valid_by_the_schema() {
             kinds.insert(record["schema"].as_str().unwrap().to_owned());
         }
     }
-    assert_eq!(Vec::from_iter(kinds), ["cudainfer.event/1", "cudainfer.frame/4", "cudainfer.track/1"]);
+    assert_eq!(Vec::from_iter(kinds), ["cudainfer.event/2", "cudainfer.frame/5", "cudainfer.track/2"]);
     // The schema is no rubber stamp.
     let mut record = lines(&folder.join("0.jsonl")).remove(0);
     assert!(violations(&record).is_empty());
@@ -69,7 +69,7 @@ fn a_line_looks_like_this() {
     let text = std::fs::read_to_string(&path).unwrap();
     // Calculated by hand: the box is that of numbers.rs stretched to 640x333, the points lie in a letterbox of 128x67
     // with bars of 14.
-    insta::assert_snapshot!(steady(text.lines().last().unwrap()), @r#"{"schema":"cudainfer.frame/4","id":"","source":"gate","frame":1,"pts":40000000,"time":"","clock":"arrival","width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"hits":2,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"velocity":{"x":0.0,"y":0.0}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
+    insta::assert_snapshot!(steady(text.lines().last().unwrap()), @r#"{"schema":"cudainfer.frame/5","id":"","source":"gate","frame":1,"pts":40000000,"stream_time":40000000,"time":"","clock":"arrival","width":640,"height":333,"objects":[{"id":0,"label":"red","label_id":0,"confidence":1.0,"box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"track":{"id":1,"age":1,"hits":2,"state":"tracked","box":{"x":80.0,"y":20.81,"w":160.0,"h":124.88},"velocity":{"x":0.0,"y":0.0}}},{"id":1,"label":"keypoints","keypoints":[{"name":"nose","x":155.0,"y":168.99,"score":0.8912},{"name":"tail","x":410.0,"y":34.79,"score":0.8981}]}]}"#);
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl Decode for Objects {
                 return Ok(());
             }
             counts.add("objects", found.detections.len());
-            put(&found.detections, &found.attached, info, points, frame);
+            put(&found.detections, &found.attached, set.object, info, points, frame);
             if let ([_], true, Some(masks)) = (sets, *with_masks, decoder.masks()) {
                 let kept = masks::tensors(set, masks, &found.attached);
                 TensorSet::put(&[kept.ok_or("a frame came without its masks. Put the element that removes metadata from frames before fusedpreproc")?], frame);
@@ -101,7 +101,7 @@ impl Decode for Objects {
         if !pieces.is_empty() {
             let (detections, attached) = merger.finish(&pieces, counts);
             counts.add("objects", detections.len());
-            put(&detections, &attached, info, points, frame);
+            put(&detections, &attached, None, info, points, frame);
         }
         gst::log!(CAT, "{} objects in the frame at {}", objects(frame).len(), frame.pts().display());
         Ok(())
@@ -122,10 +122,11 @@ fn are_tiny(found: &[Detection], to_frame: &Affine) -> bool {
     !found.is_empty() && found.iter().all(|detection| detection.rect.w <= x && detection.rect.h <= y)
 }
 
-/// Puts what was found on the frame, as new objects.
+/// Puts what was found on the frame, as new objects; `parent` is the object in whose region it was found.
 fn put(
     detections: &[Detection],
     attached: &Attached,
+    parent: Option<i32>,
     info: &ModelInfo,
     points: &Points,
     frame: &mut gst::BufferRef,
@@ -139,6 +140,7 @@ fn put(
         let object = Object {
             id: i32::try_from(id).unwrap_or(i32::MAX),
             label: info.label(detection.class),
+            parent,
             detection: Some(DetectionParam {
                 rect: own.map_or(detection.rect, |one| one.rect),
                 confidence: detection.confidence,

@@ -6,6 +6,7 @@ use cudainfer_kernels::device::{Counter, Counters};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use gst_base::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
@@ -113,9 +114,12 @@ impl InferPublish {
     /// The messages that have had no turn and those about the frame that comes now, and how many objects it has.
     fn compose(&self, buffer: &gst::BufferRef) -> Result<(Messages, usize), gst::FlowError> {
         let details = lock(&self.settings).details();
+        let segment = self.obj().segment().downcast::<gst::ClockTime>().ok();
+        let stream_time =
+            segment.and_then(|segment| segment.to_stream_time(buffer.pts()?)).map(gst::ClockTime::nseconds);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let composed = state.composer.compose(buffer, SystemTime::now(), details);
+        let composed = state.composer.compose(buffer, stream_time, SystemTime::now(), details);
         let (messages, objects) = composed.map_err(|_| gst::FlowError::Error)?;
         self.records.add_size(messages.len());
         let mut all = std::mem::take(&mut state.unsent);

@@ -10,6 +10,7 @@
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's edges) |
 //! | `classification`, one for each classifier | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first; `model`, `output` (string: whose scores they are of) |
 //! | `embedding`, one for each model that makes embeddings | `data` (`GstBuffer`: float32, little-endian), `length` (uint: its numbers), `normalized` (boolean: the length of the vector is 1), `model`, `output` (string) |
+//! | `parent` | `id` (int: the `id` of the object in whose region this one was found; the meta's `parent_id` is the same) |
 //! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
 
 #![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
@@ -31,6 +32,8 @@ pub struct Object {
     pub id: i32,
     /// The class's name.
     pub label: String,
+    /// The `id` of the object in whose region it was found, by gpunms or peakfind behind fusedpreproc roi=objects.
+    pub parent: Option<i32>,
     /// Set by gpunms.
     pub detection: Option<DetectionParam>,
     /// By how much the detection's box is rotated about its centre, in radians, clockwise.
@@ -73,6 +76,13 @@ impl Object {
         let rect = upright.map_or(outline, |d| &d.rect);
         let mut meta = Label::named(&self.label).put_region(buffer, pixels(rect));
         meta.set_id(self.id);
+        if let Some(parent) = self.parent {
+            meta.set_parent_id(parent);
+            // A parent_id of 0 is both nobody's and the first object's.
+            let mut s = NAMES.parent.clone();
+            s.set_by_quark(NAMES.id, parent);
+            meta.add_param(s);
+        }
         let params = [
             self.detection.as_ref().map(|detection| {
                 let mut s = detection.to_structure();
@@ -115,6 +125,10 @@ impl Object {
                 self.angle = param.get_by_quark::<f64>(NAMES.angle).map_or(0.0, |angle| angle as f32);
             }
             fill(&mut self.detection, || DetectionParam::from_structure(param))
+        } else if name == NAMES.parent.name_quark() {
+            self.parent = self.parent.or(param.get_by_quark(NAMES.id).ok());
+            // That alone makes no object.
+            false
         } else if name == NAMES.tracking.name_quark() {
             fill(&mut self.tracking, || TrackingParam::from_structure(param))
         } else if name == NAMES.keypoints {

@@ -110,6 +110,7 @@ fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &Plan, info: &ModelInfo
                 let object = Object {
                     id: id(first + i),
                     label: info.point(peak.channel),
+                    parent: set.object,
                     detection: Some(detection),
                     ..Object::default()
                 };

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::classes::Classes;
 use crate::meta::object::Object;
 
 /// What has changed.
@@ -20,22 +21,19 @@ pub(crate) enum Change {
     Events,
 }
 
-/// What is compared of an object.
+/// What is compared of an object, besides its classes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Seen {
     track: Option<u64>,
     label: String,
-    classes: Vec<String>,
     zones: Vec<String>,
 }
 
 impl Seen {
     fn of(object: &Object) -> Self {
-        let best = |classes: &crate::meta::object::ClassificationParam| classes.labels.first().cloned();
         Self {
             track: object.tracking.as_ref().map(|tracking| tracking.id),
             label: object.label.clone(),
-            classes: object.classifications.iter().filter_map(best).collect(),
             zones: object.zones.as_ref().map(|zones| zones.names.clone()).unwrap_or_default(),
         }
     }
@@ -46,24 +44,29 @@ fn same<'a, T: PartialEq>(now: &'a [Seen], before: &'a [Seen], part: impl Fn(&'a
     now.iter().map(&part).eq(before.iter().map(&part))
 }
 
-/// The objects of a stream's last frame.
+/// The objects of a stream's last frame, and what they are taken for.
 #[derive(Debug, Default)]
-pub(crate) struct Changes(Option<Vec<Seen>>);
+pub(crate) struct Changes {
+    before: Option<Vec<Seen>>,
+    classes: Classes,
+}
 
 impl Changes {
     /// Takes in a frame. Returns what has changed since the one before; nothing, if nothing has.
     pub fn see<'a>(&mut self, objects: impl Iterator<Item = &'a Object>, events: bool) -> Vec<Change> {
-        let mut now: Vec<_> = objects.map(Seen::of).collect();
+        let objects: Vec<_> = objects.collect();
+        let is_other_class = self.classes.see(&objects);
+        let mut now: Vec<_> = objects.into_iter().map(Seen::of).collect();
         // Objects without an identity have no order that means anything.
         now.sort();
         let mut changes = Vec::new();
-        match &self.0 {
+        match &self.before {
             None => changes.push(Change::Start),
             Some(before) => {
                 if !same(&now, before, |seen| (seen.track, &seen.label)) {
                     changes.push(Change::Objects);
                 } else {
-                    if !same(&now, before, |seen| &seen.classes) {
+                    if is_other_class {
                         changes.push(Change::Classes);
                     }
                     if !same(&now, before, |seen| &seen.zones) {
@@ -75,7 +78,7 @@ impl Changes {
         if events {
             changes.push(Change::Events);
         }
-        self.0 = Some(now);
+        self.before = Some(now);
         changes
     }
 }
@@ -121,6 +124,36 @@ mod tests {
         let left = object(Some(1), "car", "red", "street");
         assert_eq!(see(&[left, two.clone()], false), [Change::Classes, Change::Zones]);
         assert_eq!(see(&[two], true), [Change::Objects, Change::Events]);
+    }
+
+    #[test]
+    fn frames_in_which_a_second_model_did_not_look_are_no_change() {
+        let looked_at = |track, class: &str| object(track, "car", class, "yard");
+        let passed = |track| Object { classifications: vec![], ..object(track, "car", "", "yard") };
+        for track in [Some(1), None] {
+            let mut changes = Changes::default();
+            let mut see = |object: Object| changes.see([&object].into_iter(), false);
+            assert_eq!(see(passed(track)), [Change::Start]);
+            assert_eq!(see(looked_at(track, "red")), [Change::Classes], "it is known now");
+            for class in ["red", "red", "blue"] {
+                let expected: &[Change] = if class == "red" { &[] } else { &[Change::Classes] };
+                assert_eq!(see(passed(track)), []);
+                assert_eq!(see(passed(track)), []);
+                assert_eq!(see(looked_at(track, class)), expected, "{track:?} {class}");
+            }
+        }
+        // Another model looks in other frames.
+        let mut changes = Changes::default();
+        let of = |model: &str, class: &str| {
+            let mut object = looked_at(Some(1), class);
+            object.classifications[0].model = model.into();
+            object
+        };
+        let mut see = |object: Object| changes.see([&object].into_iter(), false);
+        assert_eq!(see(of("colours", "red")), [Change::Start]);
+        assert_eq!(see(of("makes", "mini")), [Change::Classes]);
+        assert_eq!(see(of("colours", "red")), []);
+        assert_eq!(see(of("makes", "fiat")), [Change::Classes]);
     }
 
     #[test]

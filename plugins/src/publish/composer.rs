@@ -1,5 +1,6 @@
 //! What is said about frames: the messages of each, and those about tracks that end.
 
+use std::collections::{HashMap, HashSet};
 use std::time::SystemTime;
 
 use super::changes::Changes;
@@ -8,7 +9,7 @@ use super::format::Format;
 use super::kind::{Kind, Kinds};
 use super::moment::Moment;
 use super::plan::{Details, Messages, Plan};
-use super::record::{MapRecord, ObjectRecord, ZoneRecords};
+use super::record::{MapRecord, ObjectRecord, ParentRecord, ZoneRecords};
 use super::selection::Selection;
 use super::tracks::{End, Track, Tracks};
 use super::writer::{Frame, Names, Writer};
@@ -115,13 +116,14 @@ impl Composer {
         Ok(messages)
     }
 
-    /// The messages about a frame, and how many objects its records have.
+    /// The messages about a frame whose stream time, in ns, is this, and how many objects its records have.
     ///
     /// # Errors
     /// None that these types can make.
     pub fn compose(
         &mut self,
         buffer: &gst::BufferRef,
+        stream_time: Option<u64>,
         now: SystemTime,
         details: Details,
     ) -> serde_json::Result<(Messages, usize)> {
@@ -131,12 +133,14 @@ impl Composer {
         }
         let stream = self.streams.current_mut();
         let pts = buffer.pts().map(gst::ClockTime::nseconds);
-        let moment = Moment { frame: stream.frames, pts, wall: WallTime::of(buffer, now) };
+        let moment = Moment { frame: stream.frames, pts, stream_time, wall: WallTime::of(buffer, now) };
         let ended = if self.plan.has(Kinds::TRACKS) {
             stream.tracks.see(&all, moment, self.plan.patience)
         } else {
             Vec::new()
         };
+        // Also those that are not written.
+        let parents = parents(&all);
         all.retain(|object| self.plan.selection.has(object));
         let zones = zone::zones(buffer).map(|(zones, events)| (zones, self.wanted(events, &all)));
         self.zones = Some(self.zones == Some(true) || zones.is_some());
@@ -148,8 +152,8 @@ impl Composer {
         };
         let due = self.plan.has(Kinds::FRAMES) && self.is_due(pts);
         let mut messages = self.tracks_of_current(&ended, End::Vanished, details)?;
-        let records: Vec<_> =
-            all.into_iter().map(|object| ObjectRecord::of(object, details.embeddings)).collect();
+        let record = |object| ObjectRecord::of(object, details.embeddings, &parents);
+        let records: Vec<_> = all.into_iter().map(record).collect();
         let maps: Vec<_> = maps(buffer).into_iter().map(MapRecord::from).collect();
         let frame = Frame { moment, objects: &records, maps: &maps, zones: zones.map(ZoneRecords::from) };
         let Self { plan, writer, streams, .. } = self;
@@ -234,6 +238,13 @@ impl Composer {
         }
         events
     }
+}
+
+/// The objects in whose regions others were found, by their numbers.
+fn parents(objects: &[Object]) -> HashMap<i32, ParentRecord> {
+    let named: HashSet<_> = objects.iter().filter_map(|object| object.parent).collect();
+    let parents = objects.iter().filter(|object| named.contains(&object.id));
+    parents.map(|object| (object.id, ParentRecord::from(object))).collect()
 }
 
 #[cfg(test)]

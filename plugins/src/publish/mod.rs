@@ -4,6 +4,7 @@
 //! Another destination is another file in [`sink`]; nothing else has to change for it but the property that selects it.
 
 mod changes;
+mod classes;
 mod clock;
 mod composer;
 mod format;

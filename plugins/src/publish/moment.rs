@@ -9,6 +9,8 @@ pub(crate) struct Moment {
     pub frame: u64,
     /// Its presentation time in ns.
     pub pts: Option<u64>,
+    /// Its place in the medium, in ns: what players show as the position.
+    pub stream_time: Option<u64>,
     /// When it was taken.
     pub wall: WallTime,
 }
@@ -26,7 +28,7 @@ impl Moment {
 #[cfg(test)]
 impl Moment {
     pub fn for_test(frame: u64, pts: Option<u64>) -> Self {
-        Self { frame, pts, wall: WallTime { ns: 0, clock: super::clock::Clock::Arrival } }
+        Self { frame, pts, stream_time: pts, wall: WallTime { ns: 0, clock: super::clock::Clock::Arrival } }
     }
 
     pub fn at(mut self, ns: u64) -> Self {

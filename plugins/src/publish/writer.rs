@@ -33,7 +33,7 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn head(self, schema: &'static str, id: String, moment: &Moment) -> Head<'a> {
-        let Moment { frame, pts, wall } = *moment;
+        let Moment { frame, pts, stream_time, wall } = *moment;
         Head {
             schema,
             id,
@@ -41,6 +41,7 @@ impl<'a> Names<'a> {
             stream: self.stream.filter(|_| self.details.stream_ids),
             frame,
             pts,
+            stream_time,
             time: wall.microseconds(),
             clock: wall.clock,
             width: self.size.0,

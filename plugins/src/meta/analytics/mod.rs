@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | object detection | each object with a detection or points: label, box in whole pixels, confidence (without a detection, the points' mean score); since 1.26 with the angle of a rotated box | |
 //! | object tracking | each tracked object: identity, first and last seen, lost; an object that is lost has no detection entry | relate to, both ways |
+//! | | each object that was found in another one's region | part of that one, which contains it |
 //! | classification | each `classification` parameter: labels and confidences, the best first. What was found in the whole frame or in a fixed region is related to nothing | relate to, both ways |
 //! | segmentation, since 1.26 | each mask but those of kind `alpha`. One of classes has a classification entry with the classes' names | relate to, both ways |
 //! | keypoints and their group, since 1.30 | `keypoints`, in whole pixels; the skeleton's edges are relations among them | the object contains the group, the group is part of the object |

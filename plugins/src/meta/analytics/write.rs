@@ -81,9 +81,10 @@ pub(super) fn mirror(functions: &'static Functions, buffer: &mut gst::BufferRef,
     // A tracker and a classifier that follow find room.
     let room = regions.len().saturating_mul(3).saturating_add(masks.len()).saturating_add(8);
     let Some(mut writer) = Writer::new(functions, buffer, room) else { return };
-    let mut entries = HashMap::new();
+    let (mut entries, mut known_before) = (HashMap::new(), HashSet::new());
     for ((region, location), place) in regions.iter().zip(locations).zip(&places) {
         let known_entry = known.as_ref().zip(*place).and_then(|(known, place)| known.reading.entry(place));
+        known_before.extend(known_entry);
         let entry = known_entry.or_else(|| writer.detection(location?));
         add_params(&mut writer, &region.object, entry, *place, known.as_ref());
         if let Some(entry) = entry {
@@ -96,6 +97,12 @@ pub(super) fn mirror(functions: &'static Functions, buffer: &mut gst::BufferRef,
             if let Some(entry) = known.reading.entry(place) {
                 entries.insert(id, entry);
             }
+        }
+    }
+    for region in &regions {
+        let Some(parent) = region.object.parent.and_then(|id| entries.get(&id)) else { continue };
+        if let Some(own) = entries.get(&region.object.id).filter(|own| !known_before.contains(own)) {
+            writer.relate(*own, *parent, [IS_PART_OF, CONTAIN]);
         }
     }
     masks::add(&mut writer, masks, &entries);

@@ -31,7 +31,7 @@ fn frame(composer: &mut Composer, ms: impl Into<Option<u64>>, track: u64) -> Mes
     let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
     let tracking = TrackingParam { id: track, state: "tracked".into(), rect, ..TrackingParam::default() };
     Object { detection, tracking: Some(tracking), ..Object::default() }.put(buffer, &rect);
-    composer.compose(buffer, UNIX_EPOCH, Details::default()).unwrap().0
+    composer.compose(buffer, None, UNIX_EPOCH, Details::default()).unwrap().0
 }
 
 fn topics(messages: &Messages) -> Vec<&str> {

@@ -17,6 +17,8 @@ pub(crate) struct Head<'a> {
     pub frame: u64,
     /// Presentation time in ns.
     pub pts: Option<u64>,
+    /// The place in the medium in ns.
+    pub stream_time: Option<u64>,
     /// When it was taken, as RFC 3339 has it.
     pub time: String,
     pub clock: Clock,
@@ -26,11 +28,11 @@ pub(crate) struct Head<'a> {
 
 impl Head<'_> {
     /// The schema of frames.
-    pub const FRAME: &'static str = "cudainfer.frame/4";
+    pub const FRAME: &'static str = "cudainfer.frame/5";
     /// That of events.
-    pub const EVENT: &'static str = "cudainfer.event/1";
+    pub const EVENT: &'static str = "cudainfer.event/2";
     /// That of tracks.
-    pub const TRACK: &'static str = "cudainfer.track/1";
+    pub const TRACK: &'static str = "cudainfer.track/2";
 }
 
 #[cfg(test)]
@@ -45,6 +47,7 @@ impl<'a> Head<'a> {
             stream: None,
             frame,
             pts: None,
+            stream_time: None,
             time,
             clock,
             width: 8,

@@ -1,5 +1,7 @@
 //! The records, as docs/schema.md describes them. A change here is a new version of the schema.
 
+use std::collections::HashMap;
+
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
@@ -40,6 +42,9 @@ pub(crate) struct FrameRecord<'a> {
 pub(crate) struct ObjectRecord {
     pub id: i32,
     pub label: String,
+    /// The object in whose region it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +67,22 @@ pub(crate) struct ObjectRecord {
     pub embeddings: Vec<EmbeddingRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<StayRecord>>,
+}
+
+/// An object in whose region others were found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ParentRecord {
+    id: i32,
+    label: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    track: Option<u64>,
+}
+
+impl From<&Object> for ParentRecord {
+    fn from(object: &Object) -> Self {
+        let track = object.tracking.as_ref().map(|tracking| tracking.id);
+        Self { id: object.id, label: object.label.clone(), track }
+    }
 }
 
 /// A detector's box.
@@ -183,10 +204,11 @@ fn embedding(from: EmbeddingParam) -> Option<EmbeddingRecord> {
 }
 
 impl ObjectRecord {
-    /// Of an object, with its embeddings if they are to be written.
-    pub fn of(mut object: Object, embeddings: bool) -> Self {
+    /// Of an object, with its embeddings if they are to be written, among the frame's `parents`.
+    pub fn of(mut object: Object, embeddings: bool, parents: &HashMap<i32, ParentRecord>) -> Self {
         let vectors = std::mem::take(&mut object.embeddings);
-        let mut record = Self::from(object);
+        let parent = object.parent.and_then(|id| parents.get(&id).cloned());
+        let mut record = Self { parent, ..Self::from(object) };
         if embeddings {
             record.embeddings = vectors.into_iter().filter_map(embedding).collect();
         }
@@ -195,7 +217,7 @@ impl ObjectRecord {
 }
 
 impl From<Object> for ObjectRecord {
-    /// Without embeddings.
+    /// Without embeddings and parent.
     fn from(object: Object) -> Self {
         let several = object.classifications.len() > 1;
         let classifications = object.classifications.into_iter().map(|from| {
@@ -212,6 +234,7 @@ impl From<Object> for ObjectRecord {
         let (keypoints, edges) = object.keypoints.map(points).unzip();
         Self {
             id: object.id,
+            parent: None,
             label_id: detection.map(|d| d.label_id),
             confidence: detection.map(|d| score(d.confidence)),
             rect: detection.map(|d| DetectedRecord::new(&d.rect, object.angle)),
@@ -251,6 +274,18 @@ mod tests {
             let object = Object { detection, angle, ..Object::default() };
             assert_eq!(serde_json::to_value(ObjectRecord::from(object)).unwrap()["box"], wanted);
         }
+    }
+
+    #[test]
+    fn a_plate_names_the_car_that_it_was_found_in_with_its_track() {
+        let tracking = Some(crate::meta::object::TrackingParam { id: 17, ..Default::default() });
+        let car = Object { id: 3, label: "car".into(), tracking, ..Object::default() };
+        let plate =
+            |parent| Object { id: 5, label: "plate".into(), parent: Some(parent), ..Object::default() };
+        let parents = HashMap::from([(3, ParentRecord::from(&car))]);
+        let json = |parent| serde_json::to_value(ObjectRecord::of(plate(parent), false, &parents)).unwrap();
+        assert_eq!(json(3)["parent"], serde_json::json!({ "id": 3, "label": "car", "track": 17 }));
+        assert_eq!(json(4).get("parent"), None, "it is not on the frame");
     }
 
     #[test]
@@ -303,7 +338,9 @@ mod tests {
             ],
             ..Object::default()
         };
-        let json = |embeddings| serde_json::to_value(ObjectRecord::of(object.clone(), embeddings)).unwrap();
+        let json = |embeddings| {
+            serde_json::to_value(ObjectRecord::of(object.clone(), embeddings, &HashMap::new())).unwrap()
+        };
         let red = serde_json::json!([{ "label": "red", "label_id": 1, "confidence": 0.5 }]);
         let van = serde_json::json!([{ "label": "van", "label_id": 1, "confidence": 0.5 }]);
         let mut wanted = serde_json::json!({

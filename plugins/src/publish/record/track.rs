@@ -31,6 +31,7 @@ pub(crate) struct TrackEndRecord<'a> {
 struct MomentRecord {
     frame: u64,
     pts: Option<u64>,
+    stream_time: Option<u64>,
     time: String,
     clock: Clock,
 }
@@ -54,8 +55,8 @@ struct PlaceRecord {
 
 impl From<&Moment> for MomentRecord {
     fn from(moment: &Moment) -> Self {
-        let Moment { frame, pts, wall } = *moment;
-        Self { frame, pts, time: wall.microseconds(), clock: wall.clock }
+        let Moment { frame, pts, stream_time, wall } = *moment;
+        Self { frame, pts, stream_time, time: wall.microseconds(), clock: wall.clock }
     }
 }
 
