@@ -42,6 +42,8 @@ typedef struct
   guint age, hits;              /* frames since it was first seen; detections so far */
   gdouble velocity_x, velocity_y;       /* of its centre, pixels per second */
 
+  gint parent;                  /* id of the object in whose region a second model has found it; -1 if there is none */
+
   GstVideoRegionOfInterestMeta *region; /* its parameters have the rest; NULL if only analytics metadata describe the object */
   GstMeta *analytics;           /* if region is NULL: the frame's GstAnalyticsRelationMeta, and the number of the box in it */
   guint entry;
@@ -209,6 +211,9 @@ cudainfer_next_region (GstBuffer * buffer, gpointer * state, CudaInferObject * o
         "hits", G_TYPE_UINT, &found.hits, "velocity-x", G_TYPE_DOUBLE, &found.velocity_x,
         "velocity-y", G_TYPE_DOUBLE, &found.velocity_y, NULL);
     found.is_lost = found.is_tracked && g_str_equal (track, "lost");
+    s = cudainfer_parameter (&found, "parent", 0);
+    if (!s || !gst_structure_get_int (s, "id", &found.parent))
+      found.parent = -1;
     known = found.is_detected || found.is_tracked;
     for (i = 0; i < G_N_ELEMENTS (rest) && !known; i++)
       known = cudainfer_parameter (&found, rest[i], 0) != NULL;
@@ -312,6 +317,7 @@ cudainfer_box (const CudaInferAnalytics * of, GstMeta * meta, guint number, Cuda
           : of->location (&entry, &x, &y, &w, &h, &confidence)) || w < 0 || h < 0 || !isfinite (angle) || !isfinite (confidence))
     return FALSE;
   memset (object, 0, sizeof *object);
+  object->parent = -1;
   label = of->label (&entry);
   object->label = label ? g_quark_to_string (label) : "";
   object->x = x;

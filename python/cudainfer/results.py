@@ -94,6 +94,8 @@ class Object:
     label_id: int | None = None
     """Number of the label among the detector's."""
     track: Track | None = None
+    parent: int | None = None
+    """The id of the object in whose region a second model has found it."""
     keypoints: Keypoints | None = None
     classifications: list[Classification] = field(default_factory=list)
     embeddings: list[Embedding] = field(default_factory=list)
@@ -275,6 +277,10 @@ def _take(found: Object, s: gst.Structure) -> bool:
                 found.box, found.confidence, found.label_id, found.angle = box, confidence, label_id, s.get("angle", 0.0)
             case "tracking":
                 found.track = found.track or _track(s)
+            case "parent":
+                found.parent = s["id"]
+                # That alone makes no object.
+                return False
             case "keypoints":
                 found.keypoints = found.keypoints or _keypoints(s)
             case "classification":

@@ -55,6 +55,25 @@ fn every_kind_of_line_is_valid_by_the_schema() {
 }
 
 #[test]
+fn the_stream_time_is_the_position_in_a_file_whose_presentation_times_begin_later() {
+    let folder = scratch("stream-time");
+    let [film, path] = ["film.mp4", "out.jsonl"].map(|name| folder.join(name));
+    run(&format!(
+        "videotestsrc num-buffers=10 ! video/x-raw,width=64,height=48,framerate=25/1 ! x264enc b-adapt=false bframes=2 \
+         ! mp4mux ! filesink location={}",
+        film.display()
+    ))
+    .succeeds();
+    let decoded = format!("filesrc location={} ! qtdemux ! h264parse ! avdec_h264", film.display());
+    run(&format!("{decoded} ! inferpublish location={} ! fakesink", path.display())).succeeds();
+    let records = lines(&path);
+    let times = |name: &str| records.iter().map(|record| record[name].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(times("stream_time"), Vec::from_iter((0..10).map(|i| i * 40_000_000)));
+    // The muxer makes room for the frames that are decoded before they are shown.
+    assert_eq!(times("pts"), Vec::from_iter((2..12).map(|i| i * 40_000_000)));
+}
+
+#[test]
 fn a_line_looks_like_this() {
     let path = scratch("snapshot").join("out.jsonl");
     run(&format!(

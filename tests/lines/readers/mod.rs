@@ -142,6 +142,14 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
         ),
         (format!("{blue} ! trtinfer model={} ! gpunms", model("rotated")), "angle,box,confidence,label_id"),
         (
+            format!(
+                "{few} ! trtinfer model={} ! gpunms ! tracker ! fusedpreproc roi=objects ! trtinfer model={} ! gpunms",
+                model("detector"),
+                model("pose")
+            ),
+            "box,confidence,edges,keypoints,label_id,parent,track",
+        ),
+        (
             format!("{film} ! trtinfer model={} ! peakfind", cudainfer_tests::fetched("models/posenet.onnx")),
             "edges,keypoints",
         ),

@@ -20,9 +20,12 @@ def box(sides):
     return dict(zip("xywh", sides))
 
 
-def of_object(found):
+def of_object(found, parents):
     """As docs/schema.md has it."""
     record = {"id": found.id, "label": found.label}
+    if found.parent is not None:
+        parent = parents[found.parent]
+        record["parent"] = {"id": parent.id, "label": parent.label} | ({"track": parent.track.id} if parent.track else {})
     if found.confidence is not None:
         record |= {"label_id": found.label_id, "confidence": found.confidence, "box": box(found.box)}
         if found.angle:
@@ -101,7 +104,9 @@ def of_event(event):
 
 def on_frame(pad, info):
     buffer = info.get_buffer()
-    frame = {"objects": [of_object(found) for found in cudainfer.objects(buffer)]}
+    objects = cudainfer.objects(buffer)
+    parents = {found.id: found for found in objects}
+    frame = {"objects": [of_object(found, parents) for found in objects]}
     for name, read, form in (
         ("maps", cudainfer.maps, of_map),
         ("zones", cudainfer.zones, of_zone),
@@ -139,7 +144,7 @@ assert message.type == Gst.MessageType.EOS, message.parse_error()
 with open(FILE) as file:
     records = [json.loads(line) for line in file]
 assert len(frames) == len(records) >= 3
-HEAD = ("schema", "id", "source", "frame", "pts", "time", "clock", "width", "height")
+HEAD = ("schema", "id", "source", "frame", "pts", "stream_time", "time", "clock", "width", "height")
 for i, (frame, record) in enumerate(zip(frames, records)):
     body = {key: value for key, value in record.items() if key not in HEAD and value != []}
     for found in record["objects"]:

@@ -108,6 +108,7 @@ has_attributes (GstBuffer * buffer)
 
     g_assert_cmpint (object.id, ==, (gint) objects++);
     g_assert_true (object.is_detected && !object.is_tracked && object.confidence > 0.3 && object.w > 0 && object.h > 0);
+    g_assert_cmpint (object.parent, ==, -1);
     g_assert_true (cudainfer_class (&object, 0, 0, &found));
     g_assert_cmpstr (found.label, ==, "red");
     g_assert_cmpstr (found.output, ==, "colour");
@@ -150,10 +151,12 @@ leaves_others_alone (void)
   gst_video_region_of_interest_meta_add_param (region, gst_structure_new ("tracking", "id", G_TYPE_UINT64, (guint64) 5,
           "age", G_TYPE_UINT, 1, "hits", G_TYPE_UINT, 2, "state", G_TYPE_STRING, "lost", "velocity-x", G_TYPE_DOUBLE, 1.5,
           "velocity-y", G_TYPE_DOUBLE, -0.5, NULL));
+  gst_video_region_of_interest_meta_add_param (region, gst_structure_new ("parent", "id", G_TYPE_INT, 3, NULL));
   state = NULL;
   g_assert_true (cudainfer_next_object (buffer, &state, &object));
   g_assert_true (object.id == 7 && object.x == 1 && object.h == 4 && !object.is_detected && object.confidence == 0);
   g_assert_true (object.is_tracked && object.is_lost && object.track_id == 5 && object.velocity_y == -0.5);
+  g_assert_cmpint (object.parent, ==, 3);
   g_assert_false (cudainfer_keypoint (&object, 0, &point));
   g_assert_false (cudainfer_next_object (buffer, &state, &object));
   gst_buffer_unref (buffer);
