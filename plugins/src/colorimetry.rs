@@ -5,6 +5,8 @@ use std::str::FromStr;
 use cudainfer_kernels::frame::{Matrix, Range};
 use gst_video::{VideoColorMatrix, VideoColorRange, VideoColorimetry, VideoInfo, VideoTransferFunction};
 
+use crate::strings;
+
 /// Lines of a frame from which on a matrix that nobody states is BT.709's, as in GStreamer.
 const HD_LINES: u32 = 577;
 
@@ -23,8 +25,8 @@ impl Colorimetry {
     ///
     /// GStreamer's info has these also where the caps state a range without a matrix; here each field counts by itself.
     pub fn of(caps: &gst::CapsRef, info: &VideoInfo) -> Self {
-        let text = caps.structure(0).and_then(|s| s.get::<&str>("colorimetry").ok());
-        let stated = text.map(|text| (text, VideoColorimetry::from_str(text).ok()));
+        let text = caps.structure(0).and_then(|s| strings::field(s, "colorimetry"));
+        let stated = text.map(|text| (VideoColorimetry::from_str(&text).ok(), text));
         let (by_height, by_height_name) =
             if info.height() < HD_LINES { (Matrix::Bt601, "BT.601") } else { (Matrix::Bt709, "BT.709") };
         let mut assumed = Self {
@@ -32,7 +34,7 @@ impl Colorimetry {
             range: if info.is_yuv() { Range::Limited } else { Range::Full },
             doubts: vec![],
         };
-        let Some((text, stated)) = stated else { return assumed };
+        let Some((stated, text)) = stated else { return assumed };
         let mut doubt = |found: &str, assumption: String| {
             assumed
                 .doubts

@@ -252,7 +252,9 @@ fn models_that_are_right_are_not_suspected() {
         ("heat-maps-udp", "peakfind"),
     ] {
         for pattern in ["smpte", "black", "white"] {
-            let said = run(6, pattern, &model(name), element);
+            let mut said = run(6, pattern, &model(name), element);
+            // That a limit leaves boxes out is reported, but is no suspicion.
+            said.warnings.retain(|warning| !(name == "many-candidates" && warning.contains("left out")));
             assert_eq!(said.warnings, [""; 0], "{name} {pattern}");
         }
     }

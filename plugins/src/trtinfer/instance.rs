@@ -10,8 +10,9 @@ use cudainfer_kernels::device::{Choice, Counters};
 
 use super::batcher::{Batcher, Client, Rules};
 use super::log::CAT;
+use super::model_selection::ModelSelection;
 use super::request::Request;
-use super::setup::{ModelSelection, Setup};
+use super::setup::Setup;
 use super::worker;
 use crate::inference::{Config, Engine, InferenceError, Progress, Provider, RunShape, Stop};
 use crate::model::ModelError;

@@ -32,6 +32,7 @@ mod lane;
 mod latency;
 mod leaky;
 mod log;
+mod model_selection;
 mod negotiate;
 mod owner;
 mod profile;

@@ -1,9 +1,7 @@
 //! What an instance is opened with.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::settings::Settings;
 use crate::inference::Config;
 use crate::nick::nick;
 
@@ -58,32 +56,5 @@ impl Setup {
         };
         let pairs = fields(self).into_iter().zip(fields(other));
         pairs.map(|((name, a), (_, b))| (name, a, b)).find(|(_, a, b)| a != b)
-    }
-}
-
-/// What names a model in the properties.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ModelSelection {
-    pub model: Option<PathBuf>,
-    pub labels: Option<PathBuf>,
-}
-
-impl ModelSelection {
-    pub fn by_settings(settings: &Settings) -> Self {
-        Self { model: settings.model.clone(), labels: settings.labels.clone() }
-    }
-
-    pub fn by_setup(setup: &Setup) -> Self {
-        Self { model: Some(setup.config.model.clone()), labels: setup.config.labels.clone() }
-    }
-
-    /// A setup with this model instead of its own.
-    pub fn put_into(&self, setup: &Setup) -> Setup {
-        let mut setup = setup.clone();
-        if let Some(model) = &self.model {
-            setup.config.model.clone_from(model);
-        }
-        setup.config.labels.clone_from(&self.labels);
-        setup
     }
 }
