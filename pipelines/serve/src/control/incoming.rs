@@ -1,6 +1,8 @@
 //! The bodies of requests: read to their end before anything is answered. A client that is still sending when it gets its answer
 //! sees a broken connection instead of it.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use http_body_util::BodyExt;
@@ -13,11 +15,21 @@ const LARGEST: usize = 256 * 1024;
 /// The largest that is read to its end, only to say that it is too large.
 const MOST_READ: usize = 4 * 1024 * 1024;
 
+/// How long a body may take as a whole: one that comes a byte at a time would stay for ever.
+const WHOLE: Duration = Duration::from_secs(10);
+
 /// Reads a body.
 ///
 /// # Errors
-/// It is too large, or does not come whole.
-pub async fn read(mut body: Body) -> Result<Body, Refused> {
+/// It is too large, takes too long, or does not come whole.
+pub async fn read(body: Body) -> Result<Body, Refused> {
+    tokio::time::timeout(WHOLE, read_all(body)).await.unwrap_or_else(|_| {
+        let sentence = format!("the body took too long: expected all of it within {} s", WHOLE.as_secs());
+        Err(Refused::new(StatusCode::REQUEST_TIMEOUT, sentence))
+    })
+}
+
+async fn read_all(mut body: Body) -> Result<Body, Refused> {
     let mut bytes = Vec::new();
     let size = each(&mut body, |part| {
         if bytes.len() + part.len() <= LARGEST {
@@ -36,7 +48,7 @@ pub async fn read(mut body: Body) -> Result<Body, Refused> {
 /// Reads a body that nobody wants.
 pub async fn discard(mut body: Body) {
     // What goes wrong with it changes nothing.
-    let _ = each(&mut body, drop).await;
+    let _ = tokio::time::timeout(WHOLE, each(&mut body, drop)).await;
 }
 
 /// Calls `take` with each part, until the end or [`MOST_READ`]. Returns how many bytes have come.
@@ -51,4 +63,43 @@ async fn each(body: &mut Body, mut take: impl FnMut(Bytes)) -> Result<usize, axu
         take(part);
     }
     Ok(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use axum::body::HttpBody;
+    use http_body_util::Full;
+
+    use super::*;
+
+    /// A body of which a byte comes now and then, without an end.
+    struct Drip(tokio::time::Interval);
+
+    impl HttpBody for Drip {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+            self.0.poll_tick(cx).map(|_| Some(Ok(http_body::Frame::data(Bytes::from_static(b"x")))))
+        }
+    }
+
+    #[test]
+    fn a_body_that_drips_for_ever_is_given_up_and_a_whole_one_is_read() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.unwrap().block_on(async {
+            let drip = || Body::new(Drip(tokio::time::interval(Duration::from_secs(4))));
+            let refused = read(drip()).await.unwrap_err();
+            assert_eq!(refused.status, StatusCode::REQUEST_TIMEOUT);
+            discard(drip()).await;
+            let whole = read(Body::new(Full::new(Bytes::from_static(b"all")))).await.unwrap();
+            assert_eq!(whole.collect().await.unwrap().to_bytes(), "all");
+        });
+    }
 }

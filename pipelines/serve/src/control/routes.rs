@@ -10,15 +10,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, patch, post, put};
 use tokio::sync::Semaphore;
-use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::access::Access;
 use super::answer::{Refused, not_allowed, not_found};
 use super::{deepstream, files, health, incoming, metrics, page, pipelines, snapshot, streams, zones};
 use crate::fleet::Fleet;
-
-/// How long a pause within a body may be.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the answer to a request may take that does not say otherwise.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -92,11 +88,7 @@ pub fn router(control: Arc<Control>) -> Router {
         router = router.route(path, checked(&control, open, handler.fallback(not_allowed)));
     }
     let nothing = checked(&control, false, any(not_found)).with_state(Arc::clone(&control));
-    router
-        .fallback_service(nothing)
-        .layer(RequestBodyTimeoutLayer::new(BODY_TIMEOUT))
-        .layer(middleware::map_response(headers))
-        .with_state(control)
+    router.fallback_service(nothing).layer(middleware::map_response(headers)).with_state(control)
 }
 
 /// Has requests checked, and their bodies read, before a handler gets them.

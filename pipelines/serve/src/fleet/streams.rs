@@ -1,10 +1,13 @@
 //! The fleet: what streams there are.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
+
+use cudainfer_files::{Folder, Lock, LockError, Readers};
 
 use super::gpu::{Faults, Verdict};
 use super::held::{keep_allowed_models, specs_or_held};
@@ -31,6 +34,10 @@ pub struct Fleet(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub config: Mutex<Arc<Config>>,
     pub kept: Mutex<Kept>,
+    /// Whether what is kept could not be written the last time.
+    pub unsaved: AtomicBool,
+    /// Of the folder `state`: two services would overwrite each other's changes.
+    pub _state_lock: Option<Lock>,
     /// Sources that have ended earlier processes.
     pub stuck: Mutex<Stuck>,
     pub streams: Mutex<BTreeMap<String, Arc<Stream>>>,
@@ -70,6 +77,7 @@ impl Fleet {
     /// The first thing that is wrong; then nothing has been started.
     pub fn start(config: Config, exit: Sender<Exit>) -> Result<Self, Wrong> {
         let wrong = |sentence| Wrong { file: config.path.clone(), line: None, sentence };
+        let state_lock = config.server.state.as_deref().map(lock_state).transpose().map_err(wrong)?;
         let mut kept =
             config.server.state.as_deref().map_or_else(|| Ok(Kept::default()), Kept::load).map_err(wrong)?;
         // What is in the file must be right; what was added may have become wrong with it.
@@ -87,6 +95,8 @@ impl Fleet {
         let fleet = Self(Arc::new(Inner {
             config: Mutex::new(Arc::new(config)),
             kept: Mutex::new(kept),
+            unsaved: AtomicBool::new(false),
+            _state_lock: state_lock,
             stuck: Mutex::new(stuck),
             streams: Mutex::default(),
             changing: Mutex::default(),
@@ -129,9 +139,9 @@ impl Fleet {
         Arc::clone(&lock(&self.0.config))
     }
 
-    /// Whether changes are kept across restarts.
+    /// Whether changes are kept across restarts: there is a folder for them, and the last ones could be written there.
     pub fn keeps(&self) -> bool {
-        self.config().server.state.is_some()
+        self.config().server.state.is_some() && !self.0.unsaved.load(Ordering::SeqCst)
     }
 
     /// Whether every stream's thread goes around.
@@ -276,16 +286,40 @@ impl Fleet {
         Ok(stream)
     }
 
-    /// Writes what is kept. Returns whether it is.
-    pub(super) fn save(&self) -> bool {
+    /// Writes what is kept, all of it each time; [`Fleet::keeps`] says whether that has worked.
+    pub(super) fn save(&self) {
         let config = self.config();
-        let Some(state) = config.server.state.as_deref() else { return false };
+        let Some(state) = config.server.state.as_deref() else { return };
         let saved = lock(&self.0.kept).save(state);
         if let Err(sentence) = &saved {
-            log::error(format_args!("what the API changed is lost at the next start: {sentence}"));
+            log::error(format_args!(
+                "what the API changed is lost at the next start: {sentence}. The next change writes all of it again"
+            ));
         }
-        saved.is_ok()
+        self.0.unsaved.store(saved.is_err(), Ordering::SeqCst);
     }
+}
+
+/// How long a service that starts waits for the one before it, which may still be ending its streams.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// Takes the folder `state` for this service alone.
+///
+/// # Errors
+/// A sentence: another one has it, or the folder cannot be used.
+fn lock_state(state: &Path) -> Result<Lock, String> {
+    let folder = Folder::open(state, Readers::Umask).map_err(|e| unusable(state, &e))?;
+    folder.lock(LOCK_WAIT).map_err(|e| match e {
+        LockError::Held(holder) => format!(
+            "the folder '{}' is in use by {holder}. Each service needs a folder of its own: set state in [server]",
+            state.display()
+        ),
+        LockError::Io(e) => unusable(state, &e),
+    })
+}
+
+fn unusable(state: &Path, why: &std::io::Error) -> String {
+    format!("the folder '{}' (state in [server]) cannot be used: {why}", state.display())
 }
 
 /// What runs for some sources.

@@ -1,7 +1,10 @@
 //! What is in the folder `state` and is not to be started: changes that clients may not make, sources that have ended the service.
 
-use cudainfer_serve::config::{SourceConfig, Stuck};
-use cudainfer_serve::fleet::Refusal;
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use cudainfer_serve::config::{Config, SourceConfig, Stuck};
+use cudainfer_serve::fleet::{Fleet, Refusal};
 use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::{scratch, until};
 use serde_json::json;
@@ -105,4 +108,43 @@ fn a_file_that_has_become_a_fifo_is_not_opened() {
     until("it is refused", refused);
     assert_eq!((of(&fleet, "file").state, fleet.left_behind()), (State::Waiting, 0));
     ends_undisturbed(&fleet);
+}
+
+#[test]
+fn changes_that_could_not_be_written_are_not_said_to_be_kept() {
+    let state = scratch("unsaved");
+    let fleet = fleet(&server(&state));
+    assert!(fleet.keeps());
+    let source = |name: &str| SourceConfig {
+        name: name.into(),
+        uri: URI.into(),
+        pipeline: "plain".into(),
+        ..SourceConfig::default()
+    };
+    // No file takes a folder's place, as none is written on a full disk.
+    let file = state.join("streams.json");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    fleet.add(source("one")).unwrap();
+    assert!(!fleet.keeps() && !fleet.status().keeps);
+    std::fs::remove_dir(&file).unwrap();
+    fleet.add(source("two")).unwrap();
+    assert!(fleet.keeps());
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("one") && kept.contains("two"), "all of it is written again: {kept}");
+    ends_undisturbed(&fleet);
+}
+
+#[test]
+fn a_second_service_on_the_same_folder_is_refused_and_the_first_goes_on() {
+    let state = scratch("locked");
+    let first = fleet(&server(&state));
+    let config = Config::read(&server(&state), Path::new("second.toml")).unwrap();
+    let refused = Fleet::start(config, channel().0).unwrap_err().to_string();
+    assert!(
+        refused.contains("is in use by another part of this process")
+            && refused.contains("set state in [server]"),
+        "{refused}"
+    );
+    ends_undisturbed(&first);
 }
