@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::streams::Inner;
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck};
 use crate::log;
-use crate::stream::{StreamSpec, check_model};
+use crate::stream::{StreamSpec, check_model, is_missing_model};
 use crate::unpoisoned::lock;
 
 impl Inner {
@@ -34,9 +34,13 @@ impl Inner {
     }
 }
 
-/// Forgets models that were put by the API, where they are none that a client may choose (any more): the line's are used.
+/// Forgets models that were put by the API, where they are none that a client may choose (any more): the line's are used. One that is
+/// only missing is kept, and its streams are listed as failed.
 pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
     kept.models.retain(|key, changed| {
+        if is_missing_model(config, &changed.now) {
+            return true;
+        }
         let allowed = check_model(config, &changed.now);
         if let Err(sentence) = &allowed {
             log::error(format_args!(

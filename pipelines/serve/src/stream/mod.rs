@@ -30,7 +30,7 @@ mod thread;
 pub use failure::{Reason, is_gpu_fault};
 pub use handle::Stream;
 pub use line::{Line, check_line};
-pub use permission::check_model;
+pub use permission::{check_model, is_missing_model};
 pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;

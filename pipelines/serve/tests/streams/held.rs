@@ -7,6 +7,7 @@ use cudainfer_serve::config::{Config, SourceConfig, Stuck};
 use cudainfer_serve::fleet::{Fleet, Refusal};
 use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::{scratch, until};
+use gst::prelude::*;
 use serde_json::json;
 
 use crate::fleet::{ends_undisturbed, fleet, frames_come, of};
@@ -147,4 +148,40 @@ fn a_second_service_on_the_same_folder_is_refused_and_the_first_goes_on() {
         "{refused}"
     );
     ends_undisturbed(&first);
+}
+
+#[test]
+fn a_kept_model_that_is_missing_holds_its_streams_until_it_is_there_and_is_not_forgotten() {
+    let (state, models) = (scratch("missing"), scratch("models-of-a-network"));
+    let [line, late] = ["line.onnx", "late.onnx"].map(|name| models.join(name));
+    let detector = Path::new(&cudainfer_tests::model("detector")).to_owned();
+    let put = |to: &Path| {
+        std::fs::copy(detector.with_extension("toml"), to.with_extension("toml")).unwrap();
+        std::fs::copy(&detector, to).unwrap();
+    };
+    put(&line);
+    let text = format!(
+        "{}models = \"{}\"\n[pipeline.find]\nline = \"fusedpreproc ! trtinfer model={} ! gpunms\"\n\
+         [[source]]\nname = \"a\"\nuri = \"{URI}\"\npipeline = \"find\"\n",
+        server(&state),
+        models.display(),
+        line.display()
+    );
+    let kept = json!({
+        "added": {}, "patched": {}, "removed": {},
+        "models": {"find/trtinfer": {"line": line, "now": late}},
+    });
+    std::fs::write(state.join("streams.json"), kept.to_string()).unwrap();
+    let fleet = fleet(&text);
+    until("it has failed", || of(&fleet, "a").state == State::Failed);
+    let error = of(&fleet, "a").last_error.unwrap();
+    assert!(error.contains("late.onnx") && error.contains("set by the API"), "{error}");
+    let again = std::fs::read_to_string(state.join("streams.json")).unwrap();
+    assert!(again.contains("late.onnx"), "it is not forgotten: {again}");
+    put(&late);
+    fleet.restart("a").unwrap();
+    frames_come(&fleet, "a", 3);
+    let network = fleet.built("a").unwrap().line.element("trtinfer").unwrap();
+    assert_eq!(network.property::<Option<String>>("model"), Some(late.display().to_string()));
+    ends_undisturbed(&fleet);
 }

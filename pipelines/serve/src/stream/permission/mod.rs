@@ -128,6 +128,14 @@ pub fn check_model(config: &Config, model: &str) -> Result<(), String> {
     ))
 }
 
+/// Whether a model is a file that is not there, below `[server] models` by its name: it may come back, as those of a network folder do.
+pub fn is_missing_model(config: &Config, model: &str) -> bool {
+    let path = Path::new(model);
+    let leaves = path.components().any(|part| part == std::path::Component::ParentDir);
+    let below = config.server.models.as_deref().is_some_and(|folder| path.starts_with(folder));
+    below && !leaves && path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+}
+
 /// Whether a file is a regular one below a folder, with all links resolved.
 fn is_below(folder: Option<&Path>, file: &Path) -> bool {
     let (Some(Ok(folder)), Ok(file)) = (folder.map(Path::canonicalize), file.canonicalize()) else {
