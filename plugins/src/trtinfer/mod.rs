@@ -42,6 +42,7 @@ mod running;
 mod settings;
 mod setup;
 mod shape;
+mod slot;
 mod worker;
 
 glib::wrapper! {

@@ -9,11 +9,12 @@ use gst::subclass::prelude::*;
 
 use super::forms::{self, OutputForms};
 use super::imp::TrtInfer;
-use super::instance::{Instance, InstanceSlot};
+use super::instance::Instance;
 use super::lane::Lane;
 use super::log::CAT;
 use super::running::Negotiated;
 use super::shape;
+use super::slot::InstanceSlot;
 use crate::inference::{InferenceError, RunShape};
 use crate::memory::cropping::{self, Use};
 use crate::meta::gst_tensor;
