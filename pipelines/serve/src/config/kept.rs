@@ -1,12 +1,14 @@
 //! What the API has changed, as it is kept across restarts: STATE/streams.json.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
+use cudainfer_files::{Folder, Readers};
 use serde::{Deserialize, Serialize};
 
 use super::SourceConfig;
+
+const FILE: &str = "streams.json";
 
 /// The differences from the file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -46,7 +48,7 @@ impl Kept {
     /// # Errors
     /// A sentence.
     pub fn load(state: &Path) -> Result<Self, String> {
-        let path = state.join("streams.json");
+        let path = state.join(FILE);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -65,15 +67,11 @@ impl Kept {
     /// # Errors
     /// A sentence.
     pub fn save(&self, state: &Path) -> Result<(), String> {
-        let path = state.join("streams.json");
+        let path = state.join(FILE);
         let write = || {
-            std::fs::create_dir_all(state)?;
-            let mut file = tempfile::NamedTempFile::new_in(state)?;
-            serde_json::to_writer_pretty(&mut file, self)?;
-            file.write_all(b"\n")?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            Ok::<_, std::io::Error>(())
+            let mut text = serde_json::to_vec_pretty(self)?;
+            text.push(b'\n');
+            Folder::open(state, Readers::Owner)?.write(FILE, &text)
         };
         write().map_err(|e| format!("'{}' cannot be written: {e}", path.display()))
     }
