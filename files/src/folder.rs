@@ -25,7 +25,7 @@ const LOCK: &str = "lock";
 pub enum Readers {
     /// This user alone.
     Owner,
-    /// Whoever the process's umask lets.
+    /// Those whom the process's umask lets.
     Umask,
 }
 
@@ -186,7 +186,7 @@ impl Folder {
         Ok(names.into_iter().filter(|name| ![".", ".."].contains(&name.as_str())).collect())
     }
 
-    /// Removes what [`Self::write`] has left behind in processes that were killed, if it is older than `age`: any is, where the
+    /// Removes what [`Self::write`] has left in processes that were killed, if it is older than `age`: any is, where the
     /// folder is locked. Returns how many files.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 //! | one that was searched for and is about to be run: a library | [`trusted`]: where a path leads to, if nobody else could have put it there |
 //!
 //! Whom we trust is this process's user and root ([`trust`](trusted)), and in a [`Folder`] also its owner: what lies there is his
-//! on network and FAT file systems, whoever has written it.
+//! on network and FAT file systems, whichever user has written it.
 
 mod folder;
 mod lock;

@@ -14,7 +14,7 @@ pub struct Limit {
     pub name: &'static str,
     /// Its value.
     pub value: usize,
-    /// Of what there may be so many, in the plural.
+    /// What the limit is of, in the plural.
     pub what: &'static str,
     /// How many were left out; `None` where there are as many as may be, and more may have been left out.
     pub cut: Option<usize>,

@@ -12,7 +12,7 @@ use crate::Message;
 
 pub(super) struct Redis {
     wire: Wire,
-    /// Has what came behind the last answer.
+    /// Has what came after the last answer.
     parser: Parser,
     access: Access,
 }

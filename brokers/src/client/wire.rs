@@ -69,7 +69,7 @@ impl Wire {
         Ok(())
     }
 
-    /// What comes next is bounded anew: by [`MOST_BYTES`], and by `most`.
+    /// What comes next is bounded again: by [`MOST_BYTES`], and by `most`.
     pub fn begin(&mut self, most: Duration) {
         (self.until, self.left) = (Instant::now() + most, MOST_BYTES);
     }

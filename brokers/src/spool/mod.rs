@@ -4,7 +4,7 @@
 //! acknowledged; the file `acknowledged`, which says up to where they are; and the file `lock`, which one process holds. What a
 //! process has appended stays when it is killed, because the system has it; the last seconds before a power cut may be lost.
 //!
-//! Damage costs the messages whose bytes it touches, and no others: records are found again behind it (`record`), and the numbers
+//! Damage costs the messages whose bytes it touches, and no others: records are found again after it (`record`), and the numbers
 //! tell how many are lost (`scan`). A place in `acknowledged` that is too old sends messages twice, none too few; one that cannot be
 //! right is not followed, and all that is kept is sent again. Whatever else lies in the folder is left alone.
 
@@ -32,7 +32,7 @@ const SEGMENTS: u64 = 4;
 /// Bytes of a segment that are read; what is longer, this program has not written.
 const LONGEST_SEGMENT: u64 = 1 << 30;
 const EXTENSION: &str = ".spool";
-/// Files with greater numbers are none of a spool, which will never have so many.
+/// Files with greater numbers are none of a spool, which will never have as many.
 const LAST_NUMBER: u64 = u64::MAX / 2;
 const ACKNOWLEDGED: &str = "acknowledged";
 /// How long a spool that another has is waited for. One that is just being given back may be held a little longer by a process that
@@ -98,7 +98,7 @@ struct Reader {
     segment: u64,
     /// Where it is in the segment.
     offset: u64,
-    /// What comes there, behind the first `used` bytes.
+    /// What comes there, after the first `used` bytes.
     bytes: Vec<u8>,
     used: usize,
 }
@@ -337,7 +337,7 @@ impl Spool {
     }
 }
 
-/// What a segment has behind `offset`: less where the disk has lost it since it was written.
+/// What a segment has after `offset`: less where the disk has lost it since it was written.
 fn read_behind(folder: &Folder, segment: &Segment, offset: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match folder.file(&name(segment.number), Access::Read) {

@@ -1,11 +1,11 @@
 //! A message as bytes: its length, a checksum, its number, and the texts.
 //!
 //! `length: u32, crc: u32, sequence: u64, topic length: u16, topic, id length: u16, id, payload`; numbers are little-endian, `length` and
-//! `crc` (CRC-32 of IEEE 802.3) are of everything behind them. The highest bit of `length` is set: records of older versions lack it,
+//! `crc` (CRC-32 of IEEE 802.3) are of everything after them. The highest bit of `length` is set: records of older versions lack it,
 //! and have no sequence.
 //!
 //! Topics and ids are texts and a payload is JSON, so a message holds no zero bytes, and no record by chance: the next one is found
-//! again behind damaged bytes, whatever they are.
+//! again after damaged bytes, whatever they are.
 
 use std::io;
 
@@ -78,7 +78,7 @@ pub(super) fn lost(mut bytes: &[u8]) -> u64 {
     count
 }
 
-/// The parts of a record that begins here: its head, its body, and what comes behind.
+/// The parts of a record that begins here: its head, its body, and what comes after.
 fn split(bytes: &[u8]) -> Option<([u32; 2], &[u8], &[u8])> {
     let (head, behind) = bytes.split_first_chunk::<HEAD>()?;
     let [length, crc] =

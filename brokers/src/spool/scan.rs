@@ -9,7 +9,7 @@ use cudainfer_files::{Access, Folder};
 use super::place::Place;
 use super::{LONGEST_SEGMENT, Segment, number, record, size};
 
-/// What the name of a file is given behind it that has no message which can be read.
+/// What is added to the name of a file that has no message which can be read.
 const DAMAGED: &str = ".damaged";
 
 /// What was found.
@@ -42,7 +42,7 @@ struct Scanned {
     records: Vec<(Option<u64>, u64)>,
     /// Whether there are bytes before a record that are none.
     has_gaps: bool,
-    /// Messages that were lost behind the last record.
+    /// Messages that were lost after the last record.
     lost_at_end: u64,
 }
 
@@ -61,7 +61,7 @@ impl Scanned {
     }
 }
 
-/// Reads all segments. `place` is what the file of acknowledgements says, if anything. What is no record behind the last one of a
+/// Reads all segments. `place` is what the file of acknowledgements says, if anything. What is no record after the last one of a
 /// segment is cut off, and a segment without any is renamed.
 ///
 /// # Errors
@@ -127,7 +127,7 @@ pub(super) fn scan(folder: &Folder, place: Option<Place>) -> io::Result<Found> {
     Ok(found)
 }
 
-/// Whether messages can have been acknowledged up to this place, where so many have ever been numbered.
+/// Whether messages can have been acknowledged up to this place, where this many have ever been numbered.
 fn fits(place: Place, scanned: &[Scanned], numbered: u64) -> bool {
     if place.sequence > 0 {
         return scanned.is_empty() || place.sequence <= numbered;
@@ -140,7 +140,7 @@ fn fits(place: Place, scanned: &[Scanned], numbered: u64) -> bool {
     place == Place::default() || old.clone().all(|segment| segment.number > place.segment) || old.any(at)
 }
 
-/// How many messages were lost behind the last one that has a number; those before it are missed by their numbers.
+/// How many messages were lost after the last one that has a number; those before it are missed by their numbers.
 fn cut_off(scanned: &[Scanned]) -> u64 {
     let last = scanned.iter().rev().find(|segment| segment.sequences().next().is_some());
     let whole =

@@ -389,7 +389,7 @@ proptest! {
         prop_assert!(missing.iter().all(|id| touched.contains(id)), "{missing:?} of {touched:?}");
         prop_assert_eq!(spool.lost(), said);
         prop_assert_eq!(spool.waiting(), 0);
-        // What was numbered behind the last one that is there can only be guessed.
+        // What was numbered after the last one that is there can only be guessed.
         if came.contains(&(COUNT - 1)) && !doubted {
             prop_assert!((missing.len() as u64..=missing.len() as u64 + 1).contains(&said), "{} of {:?}", said, missing);
         }

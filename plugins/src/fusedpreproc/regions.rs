@@ -11,7 +11,7 @@ use crate::streams::PerStream;
 /// Regions of a frame at most. Objects beyond are left out, and counted.
 pub(super) const MOST: usize = 1024;
 
-/// Bytes of a frame's tensors at most, unless the user has set how many there may be. Whoever writes the metadata decides how many
+/// Bytes of a frame's tensors at most, unless the user has set how many there may be. The element that writes the metadata decides how many
 /// objects there are, and so how much memory their tensors would take.
 const MOST_BYTES: usize = 512 << 20;
 
@@ -93,7 +93,7 @@ pub(super) struct Choice {
 }
 
 impl Chooser {
-    /// For tensors of so many bytes.
+    /// For tensors of this many bytes.
     pub fn new(rules: Rules, crop: Crop, bytes: usize) -> Self {
         Self { most: most(rules.most, bytes), rules, crop }
     }

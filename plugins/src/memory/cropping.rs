@@ -1,6 +1,6 @@
 //! Crop metadata (`GstVideoCropMeta`): the caps tell the size of a part of the picture, and the frame's memory holds all of it.
 //!
-//! No element of ours reads such frames. They do not offer to in ALLOCATION queries, so that whoever crops does it to the pixels,
+//! No element of ours reads such frames. They do not offer to in ALLOCATION queries, so that an element that crops does it to the pixels,
 //! and a frame that carries crop metadata all the same is an error: its coordinates would be those of another picture.
 
 use gst::prelude::*;

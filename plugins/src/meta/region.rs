@@ -32,7 +32,7 @@ pub struct Object {
     pub id: i32,
     /// The class's name.
     pub label: String,
-    /// The `id` of the object in whose region it was found, by gpunms or peakfind behind fusedpreproc roi=objects.
+    /// The `id` of the object in whose region it was found, by gpunms or peakfind downstream of fusedpreproc roi=objects.
     pub parent: Option<i32>,
     /// Set by gpunms.
     pub detection: Option<DetectionParam>,

@@ -143,7 +143,7 @@ fn is_open(scheme: &str) -> bool {
     matches!(scheme, "file" | "test")
 }
 
-/// What may be seen of a URI behind its scheme, and how much of the text it is. A password may have everything in it, also what should
+/// What may be seen of a URI after its scheme, and how much of the text it is. A password may have everything in it, also what should
 /// be encoded: so an `@` anywhere hides all before it, and the rest too where it may be one within a query.
 fn shown(text: &str) -> (String, usize) {
     let end_from = |from: usize| {

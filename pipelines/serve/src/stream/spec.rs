@@ -81,7 +81,7 @@ impl StreamSpec {
         Ok(spec)
     }
 
-    /// A stream that is listed as failed and not started. `why` is a sentence for whoever looks at it.
+    /// A stream that is listed as failed and not started. `why` is a sentence for those who look at it.
     pub fn held(config: &Config, source: SourceConfig, why: String) -> Self {
         Self {
             held: Some(why),

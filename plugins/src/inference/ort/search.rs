@@ -76,7 +76,7 @@ fn virtual_environments() -> Vec<PathBuf> {
 }
 
 /// Whether a library that was searched for may be opened: nobody but the user and root can have put it there, nor what ONNX Runtime
-/// itself opens beside it. A bare name is the loader's to find.
+/// itself opens from the same folder. A bare name is the loader's to find.
 ///
 /// # Errors
 /// What another user could have put there.

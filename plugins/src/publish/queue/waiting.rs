@@ -28,7 +28,7 @@ impl Waiting {
         self.messages.is_empty()
     }
 
-    /// Whether the message fits in beside those that wait, of which there may be `size`. The first always does.
+    /// Whether the message fits in with those that wait, of which there may be `size`. The first always does.
     pub fn has_room(&self, message: &Message, size: usize) -> bool {
         let fits = self.bytes.saturating_add(bytes(message)) <= MOST_BYTES;
         self.is_empty() || (fits && self.len() < size)

@@ -34,7 +34,7 @@ pub(super) fn check(
 ) -> Result<(), (&'static str, String)> {
     let none = SourceConfig::default();
     let operator = config.sources.iter().find(|own| own.name == source.name).unwrap_or(&none);
-    // Whoever adds a key to a source decides here whether it is a client's.
+    // Who adds a key to a source decides here whether it is a client's.
     let SourceConfig {
         name: _,
         uri,
