@@ -646,7 +646,8 @@ def tests(results: Path) -> list[str]:
         return count(text, "passed") - text.count("... skipped: ")
 
     newer = {version: results / f"gpu-tests-{version}-h200.txt" for version in ("1.26.2", "1.28.8")}
-    runs = [("tests, GStreamer 1.22.0", plain.read_text())]
+    two = results / "gpu-tests-h100-x2.txt"
+    runs = [("tests, GStreamer 1.22.0", plain.read_text()), ("the same on two H100", two.read_text())]
     runs += [(f"those of lines and regions, GStreamer {version}", file.read_text()) for version, file in newer.items()]
     rows = [[name, passed(text), count(text, "failed")] for name, text in runs]
     for part in sanitizer.read_text().split("# compute-sanitizer --tool ")[1:]:
@@ -659,7 +660,7 @@ def tests(results: Path) -> list[str]:
         "",
         *TESTS,
         "",
-        source(plain, *newer.values(), sanitizer, script="scripts/test --gpu"),
+        source(plain, two, *newer.values(), sanitizer, script="scripts/test --gpu"),
     ]
 
 
