@@ -9,7 +9,7 @@ use super::{Fleet, Refusal};
 use crate::config::{SourceConfig, read_json};
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Line, Stream, StreamSpec, StreamStatus};
+use crate::stream::{Difference, Effect, Line, Stream, StreamSpec, StreamStatus};
 use crate::unpoisoned::lock;
 
 /// What a change has led to.
@@ -71,29 +71,20 @@ pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
     if *old == spec {
         return Applied::Nothing;
     }
-    let live = set_live(stream, &old, &spec);
+    let over = matches!(stream.status().state, State::Failed | State::Ended);
+    let differences = live_differences(&old, &spec).filter(|differences| differences.is_empty() || !over);
     log::info(format_args!(
         "stream '{}': changed, {}",
         spec.name(),
-        if live { "and goes on" } else { "and is started again" }
+        if differences.is_some() { "and goes on" } else { "and is started again" }
     ));
-    stream.change(spec, !live);
-    if live { Applied::Live } else { Applied::Restart }
-}
-
-/// Sets what differs while the stream plays, where all of it can be set then. Returns whether that is so.
-fn set_live(stream: &Stream, old: &StreamSpec, new: &StreamSpec) -> bool {
-    if !same_but_properties(old, new) {
-        return false;
-    }
-    let (Ok(before), Ok(after)) = (Line::new(old), Line::new(new)) else { return false };
-    let Some(mut differences) = before.differences(&after) else { return false };
-    if !differences.iter().all(|difference| difference.while_playing) {
-        return false;
-    }
-    // The next run begins with the new properties anyway; what is over begins again for them.
-    let over = matches!(stream.status().state, State::Failed | State::Ended);
-    let Some(built) = stream.built() else { return differences.is_empty() || !over };
+    let Some(mut differences) = differences else {
+        stream.change(spec, Effect::Restart);
+        return Applied::Restart;
+    };
+    let effect = if differences.is_empty() { Effect::Later } else { Effect::Live };
+    // First what is to run, then the pipeline that was built by then: one that is being built meanwhile has the change itself.
+    let Some(built) = stream.change(spec, effect) else { return Applied::Live };
     // What is taken away goes first: zones and zones-file exclude each other.
     differences.sort_by_key(|difference| !matches!(difference.value.get::<Option<String>>(), Ok(None)));
     for difference in differences {
@@ -101,7 +92,17 @@ fn set_live(stream: &Stream, old: &StreamSpec, new: &StreamSpec) -> bool {
             element.set_property_from_value(&difference.property, &difference.value);
         }
     }
-    true
+    Applied::Live
+}
+
+/// What differs, where all of it can be set while the stream plays.
+fn live_differences(old: &StreamSpec, new: &StreamSpec) -> Option<Vec<Difference>> {
+    if !same_but_properties(old, new) {
+        return None;
+    }
+    let (Ok(before), Ok(after)) = (Line::new(old), Line::new(new)) else { return None };
+    let differences = before.differences(&after)?;
+    differences.iter().all(|difference| difference.while_playing).then_some(differences)
 }
 
 /// Whether all that differs are properties of the line's elements, and limits of the supervisor.

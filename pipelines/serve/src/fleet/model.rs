@@ -11,7 +11,7 @@ use super::{Fleet, Refusal};
 use crate::config::ChangedModel;
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Stream, StreamSpec, check_model};
+use crate::stream::{Effect, Stream, StreamSpec, check_model};
 use crate::unpoisoned::lock;
 
 /// A model that is not in use after so long is not waited for any more: TensorRT may build for minutes.
@@ -89,7 +89,7 @@ impl Fleet {
         for stream in &sharers {
             // What runs has it; what is started from now on gets it.
             match StreamSpec::new(&config, stream.spec().config.clone(), &models) {
-                Ok(spec) => stream.change(spec, false),
+                Ok(spec) => drop(stream.change(spec, Effect::Later)),
                 Err((_, sentence)) => log::error(sentence),
             }
         }

@@ -13,7 +13,9 @@ use super::gpu::{Faults, Verdict};
 use super::held::{keep_allowed_models, specs_or_held};
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck, Wrong};
-use crate::stream::{Built, News, Reason, Stream, StreamSpec, StreamStatus, check_line, check_publish};
+use crate::stream::{
+    Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus, check_line, check_publish,
+};
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -238,7 +240,7 @@ impl Fleet {
         if spec.held.is_some() {
             // What was wrong may be right since.
             let spec = StreamSpec::new(&self.config(), spec.config.clone(), &lock(&self.0.kept).models);
-            stream.change(spec.map_err(|(_, sentence)| Refusal::Conflict(sentence))?, true);
+            stream.change(spec.map_err(|(_, sentence)| Refusal::Conflict(sentence))?, Effect::Restart);
         } else {
             stream.restart(Reason::Request);
         }

@@ -9,7 +9,7 @@ use gst::prelude::*;
 
 use super::status::Shared;
 use super::supervisor::Input;
-use super::thread::{BEAT, Event, News, Thread};
+use super::thread::{BEAT, Effect, Event, News, Thread};
 use super::{Built, Reason, StreamSpec, StreamStatus};
 use crate::unpoisoned::lock;
 use crate::{log, output};
@@ -17,7 +17,6 @@ use crate::{log, output};
 /// A stream. Dropping it stops it at once, without waiting.
 #[derive(Debug)]
 pub struct Stream {
-    spec: Mutex<Arc<StreamSpec>>,
     shared: Arc<Shared>,
     events: Sender<Event>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -34,29 +33,30 @@ impl Stream {
         tell: impl Fn(News) + Send + 'static,
     ) -> Result<Self, String> {
         let (events, receiver) = channel();
-        let (shared, spec) = (Arc::new(Shared::new()), Arc::new(spec));
+        let spec = Arc::new(spec);
+        let shared = Arc::new(Shared::new(Arc::clone(&spec)));
         let thread =
             Thread::new(Arc::clone(&spec), Arc::clone(&shared), events.clone(), outputs, Box::new(tell));
         let handle = std::thread::Builder::new()
             .name(format!("stream:{}", spec.name()))
             .spawn(move || thread.work(&receiver))
             .map_err(|e| format!("no thread can be started for stream '{}': {e}", spec.name()))?;
-        Ok(Self { spec: Mutex::new(spec), shared, events, thread: Mutex::new(Some(handle)) })
+        Ok(Self { shared, events, thread: Mutex::new(Some(handle)) })
     }
 
     /// What it runs.
     pub fn spec(&self) -> Arc<StreamSpec> {
-        Arc::clone(&lock(&self.spec))
+        self.shared.current.spec()
     }
 
     /// How it is.
     pub fn status(&self) -> StreamStatus {
-        self.shared.status(&self.spec())
+        self.shared.status()
     }
 
     /// Its pipeline, while there is one.
     pub fn built(&self) -> Option<Built> {
-        lock(&self.shared.built).clone()
+        self.shared.current.built()
     }
 
     /// The last frame at its end.
@@ -86,10 +86,12 @@ impl Stream {
         self.send(Event::Input(Input::Restart(reason)));
     }
 
-    /// Runs something else from now on: it is started again, unless what differs was set already.
-    pub fn change(&self, spec: StreamSpec, restart: bool) {
-        *lock(&self.spec) = Arc::new(spec.clone());
-        self.send(Event::Spec(Box::new(spec), restart));
+    /// Runs something else from now on. Returns the pipeline that was built before, on which what can change live must be set; one
+    /// that is being built meanwhile has it.
+    pub fn change(&self, spec: StreamSpec, effect: Effect) -> Option<Built> {
+        let built = self.shared.current.change(spec);
+        self.send(Event::Changed(effect));
+        built
     }
 
     /// Begins to stop it for good, by EOS within `drain`, or at once.

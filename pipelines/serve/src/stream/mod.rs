@@ -5,6 +5,7 @@
 
 mod arrival;
 mod backoff;
+mod current;
 mod decoder;
 mod elements;
 mod failure;
@@ -29,11 +30,11 @@ mod thread;
 
 pub use failure::{Reason, is_gpu_fault};
 pub use handle::Stream;
-pub use line::{Line, check_line};
+pub use line::{Difference, Line, check_line};
 pub use permission::{check_model, is_missing_model};
 pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;
 pub use spec::StreamSpec;
 pub use status::{Snapshot, StreamStatus};
-pub use thread::News;
+pub use thread::{Effect, News};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use gst::prelude::*;
 
+use super::current::Publication;
 use super::failure::Failure;
 use super::status::Shared;
 use super::{Built, Reason, StreamSpec, decoder};
@@ -76,16 +77,11 @@ pub(super) struct Run {
 impl Run {
     /// Begins. `report` is called from several threads and does not wait.
     pub fn start(
-        spec: Arc<StreamSpec>,
+        spec: &StreamSpec,
         number: u64,
         shared: Arc<Shared>,
         report: impl Fn(Report) + Clone + Send + Sync + 'static,
     ) -> Self {
-        // With the URI that this run has, which the stream may have no longer when it is reported.
-        let report = {
-            let spec = Arc::clone(&spec);
-            move |what: Report| report(what.without_secrets(&spec))
-        };
         let (orders, receiver) = channel();
         let frames = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&frames);
@@ -94,7 +90,7 @@ impl Run {
         let until_its_end = Arc::new(());
         let alive = Arc::downgrade(&until_its_end);
         let run = move || {
-            run(&spec, &shared, &counted, &receiver, &report);
+            run(number, &shared, &counted, &receiver, &report);
             drop(until_its_end);
             report(Report::Down);
         };
@@ -118,25 +114,17 @@ impl Run {
 }
 
 fn run(
-    spec: &StreamSpec,
+    number: u64,
     shared: &Arc<Shared>,
     frames: &Arc<AtomicU64>,
     orders: &Receiver<Order>,
     report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
 ) {
-    let not_there = |text| Failure { reason: Reason::Connection, permanent: false, text };
-    let wrong = |text| Failure { reason: Reason::Error, permanent: true, text };
-    let built = spec.file().map_err(not_there).and_then(|file| Built::new(spec, file).map_err(wrong));
-    let built = match built {
-        Ok(built) => built,
-        Err(failure) => {
-            report(Report::Failed(failure));
-            while !matches!(orders.recv(), Ok(Order::Stop) | Err(_)) {}
-            return;
-        }
+    let Some((spec, built)) = build(number, shared, frames, report) else {
+        while !matches!(orders.recv(), Ok(Order::Stop) | Err(_)) {}
+        return;
     };
-    watch(&built, spec, shared, frames, report);
-    *lock(&shared.built) = Some(built.clone());
+    let report = hiding(&spec, report);
     let pipeline = &built.pipeline;
     if pipeline.set_state(gst::State::Playing).is_err() {
         // Behind the element's own error, which says more.
@@ -164,13 +152,7 @@ fn run(
             Ok(Order::Stop) | Err(_) => break,
         }
     }
-    {
-        let mut current = lock(&shared.built);
-        // A run that was left behind is no longer the current one.
-        if current.as_ref().is_some_and(|current| current.pipeline == built.pipeline) {
-            *current = None;
-        }
-    }
+    shared.current.withdraw(number);
     // The sinks first, each by itself: what still sends the EOS event holds the pipeline's state, and the source's, until a frame that
     // waits in a sink is let go. Locked, as the pipeline would take them back to PAUSED on its own way down.
     for element in pipeline.iterate_sorted().into_iter().flatten() {
@@ -181,7 +163,51 @@ fn run(
     if let Some(outputs) = shared.outputs() {
         outputs.interrupt();
     }
-    if let Some(bus) = pipeline.bus() {
+    unwatch(&built);
+}
+
+/// Builds what the stream is to run by now, until it is the stream's pipeline. None where it cannot be, which is reported, or where the
+/// stream goes on without this run.
+fn build(
+    number: u64,
+    shared: &Arc<Shared>,
+    frames: &Arc<AtomicU64>,
+    report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
+) -> Option<(Arc<StreamSpec>, Built)> {
+    let not_there = |text| Failure { reason: Reason::Connection, permanent: false, text };
+    let wrong = |text| Failure { reason: Reason::Error, permanent: true, text };
+    loop {
+        let spec = shared.current.spec();
+        // It is stopped for that.
+        if spec.held.is_some() {
+            return None;
+        }
+        let report = hiding(&spec, report);
+        let built = spec.file().map_err(not_there).and_then(|file| Built::new(&spec, file).map_err(wrong));
+        let built = built.map_err(|failure| report(Report::Failed(failure))).ok()?;
+        watch(&built, &spec, shared, frames, &report);
+        match shared.current.publish(number, &spec, &built) {
+            Publication::Published => return Some((spec, built)),
+            Publication::Outdated => unwatch(&built),
+            Publication::LeftBehind => {
+                unwatch(&built);
+                return None;
+            }
+        }
+    }
+}
+
+/// Reports without the secrets of what is built: the stream may have others by the time.
+fn hiding<F: Fn(Report) + Clone + Send + Sync + 'static>(
+    spec: &Arc<StreamSpec>,
+    report: &F,
+) -> impl Fn(Report) + Clone + Send + Sync + 'static + use<F> {
+    let (spec, report) = (Arc::clone(spec), report.clone());
+    move |what: Report| report(what.without_secrets(&spec))
+}
+
+fn unwatch(built: &Built) {
+    if let Some(bus) = built.pipeline.bus() {
         bus.unset_sync_handler();
     }
 }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::current::Current;
 use super::supervisor::State;
-use super::{Built, Reason};
+use super::{Reason, StreamSpec};
 use crate::output::{OutputStatus, Outputs};
 use crate::unpoisoned::lock;
 
@@ -81,8 +82,8 @@ pub(super) struct Shared {
     pub frames: AtomicU64,
     /// The caps of its frames.
     pub caps: Mutex<Option<gst::Caps>>,
-    /// The pipeline that runs.
-    pub built: Mutex<Option<Built>>,
+    /// What is to run, and the pipeline that does.
+    pub current: Current,
     /// What the supervisor says.
     pub snapshot: Mutex<Snapshot>,
     /// Who wants to hear warnings.
@@ -95,7 +96,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub fn new() -> Self {
+    pub fn new(spec: Arc<StreamSpec>) -> Self {
         let now = Instant::now();
         let snapshot = Snapshot {
             state: State::Starting,
@@ -111,7 +112,7 @@ impl Shared {
         Self {
             frames: AtomicU64::new(0),
             caps: Mutex::default(),
-            built: Mutex::default(),
+            current: Current::new(spec),
             snapshot: Mutex::new(snapshot),
             warned: Mutex::default(),
             beat: Mutex::new(now),
@@ -146,7 +147,8 @@ impl Shared {
     }
 
     /// The whole of it.
-    pub fn status(&self, spec: &super::StreamSpec) -> StreamStatus {
+    pub fn status(&self) -> StreamStatus {
+        let spec = self.current.spec();
         let snapshot = lock(&self.snapshot).clone();
         let since = SystemTime::now().checked_sub(snapshot.since.elapsed()).unwrap_or(UNIX_EPOCH);
         let retry = snapshot.start_at.map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64());

@@ -55,7 +55,18 @@ pub enum News {
 pub(super) enum Event {
     Input(Input),
     Run(u64, Report),
-    Spec(Box<StreamSpec>, bool),
+    Changed(Effect),
+}
+
+/// How a change takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// By a start.
+    Restart,
+    /// Live; what is over begins again.
+    Live,
+    /// With the next start, or it concerns no pipeline.
+    Later,
 }
 
 /// What the thread knows.
@@ -114,14 +125,7 @@ impl Thread {
             goes_on = match events.recv_timeout(wait) {
                 Ok(Event::Input(input)) => self.take(input),
                 Ok(Event::Run(number, report)) => self.reported(number, report),
-                Ok(Event::Spec(spec, restart)) => {
-                    self.supervisor.configure(spec.restart.clone(), spec.config.loops);
-                    self.spec = Arc::from(spec);
-                    match self.spec.held.clone() {
-                        Some(why) => self.take(Input::Hold(why)),
-                        None => !restart || self.take(Input::Restart(Reason::Change)),
-                    }
-                }
+                Ok(Event::Changed(effect)) => self.changed(effect),
                 Err(RecvTimeoutError::Timeout) => true,
                 Err(RecvTimeoutError::Disconnected) => false,
             };
@@ -131,6 +135,18 @@ impl Thread {
         }
         // Completes the files.
         drop(lock(&self.shared.outputs).take());
+    }
+
+    fn changed(&mut self, effect: Effect) -> bool {
+        self.spec = self.shared.current.spec();
+        self.supervisor.configure(self.spec.restart.clone(), self.spec.config.loops);
+        if let Some(why) = self.spec.held.clone() {
+            return self.take(Input::Hold(why));
+        }
+        // Seen here: the stream may have ended since the change was looked at.
+        let over = matches!(self.supervisor.state(), State::Failed | State::Ended);
+        let restart = effect == Effect::Restart || (effect == Effect::Live && over);
+        !restart || self.take(Input::Restart(Reason::Change))
     }
 
     fn reported(&mut self, number: u64, report: Report) -> bool {
@@ -199,8 +215,8 @@ impl Thread {
                         "stream '{}': its pipeline does not stop, and is left behind",
                         self.spec.name()
                     ));
-                    *lock(&self.shared.built) = None;
                     if let Some(run) = self.run.take() {
+                        self.shared.current.withdraw(run.number);
                         (self.tell)(News::LeftBehind {
                             source: Box::new(run.source.clone()),
                             alive: run.alive(),
@@ -238,13 +254,16 @@ impl Thread {
 
     fn start(&mut self) {
         self.runs += 1;
+        self.shared.current.begin(self.runs);
+        // Whose event has not come yet, a change holds already.
+        self.spec = self.shared.current.spec();
         self.make_outputs();
         (self.started, self.steady) = (Instant::now(), false);
         let (events, number) = (Mutex::new(self.events.clone()), self.runs);
         let events = Arc::new(events);
         let report = move |report: Report| drop(lock(&events).send(Event::Run(number, report)));
         self.instances = super::Line::new(&self.spec).map(|line| line.instances).unwrap_or_default();
-        self.run = Some(Run::start(Arc::clone(&self.spec), number, Arc::clone(&self.shared), report));
+        self.run = Some(Run::start(&self.spec, number, Arc::clone(&self.shared), report));
     }
 
     /// Tells how the stream is now: one line for each change of its state.

@@ -10,4 +10,5 @@ mod hanging;
 mod held;
 mod http;
 mod recorded;
+mod starting;
 mod video;
