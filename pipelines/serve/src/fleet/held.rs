@@ -1,11 +1,12 @@
 //! What is listed and not started: changes that were kept and are not allowed or not possible, sources that have ended the process.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::streams::Inner;
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck};
 use crate::log;
-use crate::stream::{StreamSpec, check_model, is_missing_model};
+use crate::stream::{Held, StreamSpec, check_model, is_missing_model};
 use crate::unpoisoned::lock;
 
 impl Inner {
@@ -26,6 +27,14 @@ impl Inner {
         }
     }
 
+    /// What runs for a source now, of a stream that was held.
+    pub fn try_again(&self, source: &SourceConfig) -> StreamSpec {
+        // Nobody waits for a disk.
+        let config = Arc::clone(&lock(&self.config));
+        let (models, stuck) = (lock(&self.kept).models.clone(), lock(&self.stuck).clone());
+        spec_or_held(&config, source.clone(), &models, &stuck)
+    }
+
     fn save_stuck(&self, stuck: &Stuck) {
         let state = lock(&self.config).server.state.clone();
         if let Some(Err(sentence)) = state.map(|state| stuck.save(&state)) {
@@ -35,7 +44,7 @@ impl Inner {
 }
 
 /// Forgets models that were put by the API, where they are none that a client may choose (any more): the line's are used. One that is
-/// only missing is kept, and its streams are listed as failed.
+/// only missing is kept, and its streams wait for it.
 pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
     kept.models.retain(|key, changed| {
         if is_missing_model(config, &changed.now) {
@@ -60,12 +69,22 @@ pub(super) fn specs_or_held(
     models: &BTreeMap<String, ChangedModel>,
     stuck: &Stuck,
 ) -> Vec<StreamSpec> {
-    let spec = |source: SourceConfig| {
-        let held = |why: String| StreamSpec::held(config, source.clone(), why);
-        match StreamSpec::new(config, source.clone(), models) {
-            Err((_, sentence)) => held(format!("{sentence}. It was set by the API, and is not started")),
-            Ok(spec) => stuck.refusal(&spec.config).map_or(spec, held),
-        }
-    };
-    sources.into_iter().map(spec).collect()
+    sources.into_iter().map(|source| spec_or_held(config, source, models, stuck)).collect()
+}
+
+fn spec_or_held(
+    config: &Config,
+    source: SourceConfig,
+    models: &BTreeMap<String, ChangedModel>,
+    stuck: &Stuck,
+) -> StreamSpec {
+    let mut spec = StreamSpec::new_or_held(config, source, models);
+    if let Some(held) = &mut spec.held {
+        held.why += ". It was set by the API, and is not started";
+        return spec;
+    }
+    match stuck.refusal(&spec.config) {
+        Some(why) => StreamSpec::held(config, spec.config, Held { why, tried_again: false }),
+        None => spec,
+    }
 }

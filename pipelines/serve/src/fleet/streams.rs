@@ -283,7 +283,14 @@ impl Fleet {
     /// Starts a stream and lists it.
     pub(super) fn begin(&self, spec: StreamSpec) -> Result<Arc<Stream>, String> {
         let (fleet, name) = (Arc::downgrade(&self.0), spec.name().to_owned());
-        let stream = Arc::new(Stream::start(spec, self.0.outputs.clone(), move |news| hear(&fleet, news))?);
+        let again = Weak::clone(&fleet);
+        let stream = Stream::start(
+            spec,
+            self.0.outputs.clone(),
+            move |news| hear(&fleet, news),
+            move |source| again.upgrade().map(|fleet| fleet.try_again(source)),
+        )?;
+        let stream = Arc::new(stream);
         lock(&self.0.streams).insert(name, Arc::clone(&stream));
         Ok(stream)
     }

@@ -51,6 +51,16 @@ impl Current {
         inner.built.clone()
     }
 
+    /// Has something else run in place of `before`, unless that has changed already.
+    pub fn replace(&self, before: &Arc<StreamSpec>, spec: StreamSpec) -> bool {
+        let mut inner = lock(&self.0);
+        let same = Arc::ptr_eq(&inner.spec, before);
+        if same {
+            inner.spec = Arc::new(spec);
+        }
+        same
+    }
+
     /// A run begins; the pipeline of an earlier one is not the stream's any more.
     pub fn begin(&self, run: u64) {
         let mut inner = lock(&self.0);

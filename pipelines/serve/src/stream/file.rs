@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::StreamSpec;
+use super::{StreamSpec, permission};
 use crate::config::Source;
 
 /// A file that was looked at. It is held without having been opened for reading, which would hang with a FIFO and may set a device
@@ -34,6 +34,17 @@ impl StreamSpec {
             .map_err(|e| format!("'{}' is no URI of a file: {e}", self.config.uri))?
             .0;
         look(&path, self.files.as_deref()).map(Some)
+    }
+
+    /// Whether the source's file is not there, and could be read if it were.
+    pub(super) fn lacks_its_source(&self) -> bool {
+        let path =
+            (self.source == Source::File).then(|| gst::glib::filename_from_uri(self.config.uri.whole()));
+        let Some(Ok((path, _))) = path else { return false };
+        match &self.files {
+            Some(folder) => permission::is_missing_below(folder, &path),
+            None => path.metadata().is_err(),
+        }
     }
 }
 

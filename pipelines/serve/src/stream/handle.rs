@@ -11,6 +11,7 @@ use super::status::Shared;
 use super::supervisor::Input;
 use super::thread::{BEAT, Effect, Event, News, Thread};
 use super::{Built, Reason, StreamSpec, StreamStatus};
+use crate::config::SourceConfig;
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -23,7 +24,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts a stream. `tell` is called from its thread and does not wait.
+    /// Starts a stream. `tell` is called from its thread and does not wait; `try_again` makes what runs of a source that is held and tried
+    /// again.
     ///
     /// # Errors
     /// A sentence: there is no thread.
@@ -31,12 +33,14 @@ impl Stream {
         spec: StreamSpec,
         outputs: output::Shared,
         tell: impl Fn(News) + Send + 'static,
+        try_again: impl Fn(&SourceConfig) -> Option<StreamSpec> + Send + Sync + 'static,
     ) -> Result<Self, String> {
         let (events, receiver) = channel();
         let spec = Arc::new(spec);
         let shared = Arc::new(Shared::new(Arc::clone(&spec)));
+        let (tell, try_again) = (Box::new(tell), Arc::new(try_again));
         let thread =
-            Thread::new(Arc::clone(&spec), Arc::clone(&shared), events.clone(), outputs, Box::new(tell));
+            Thread::new(Arc::clone(&spec), Arc::clone(&shared), events.clone(), outputs, tell, try_again);
         let handle = std::thread::Builder::new()
             .name(format!("stream:{}", spec.name()))
             .spawn(move || thread.work(&receiver))

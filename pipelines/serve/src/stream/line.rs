@@ -95,6 +95,11 @@ impl Line {
         elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "trtinfer")).collect()
     }
 
+    /// Their models.
+    pub(super) fn models(&self) -> Vec<String> {
+        self.networks().iter().filter_map(|network| network.property("model")).collect()
+    }
+
     /// The elements that are called so, or are of this factory.
     pub(super) fn found(&self, name: &str) -> Result<Vec<gst::Element>, String> {
         found(&self.bin, name)

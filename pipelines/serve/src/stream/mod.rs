@@ -35,6 +35,6 @@ pub use permission::{check_model, is_missing_model};
 pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;
-pub use spec::StreamSpec;
+pub use spec::{Held, StreamSpec};
 pub use status::{Snapshot, StreamStatus};
 pub use thread::{Effect, News};

@@ -9,7 +9,7 @@ use gst::prelude::*;
 use super::current::Publication;
 use super::failure::Failure;
 use super::status::Shared;
-use super::{Built, Reason, StreamSpec, decoder};
+use super::{Built, Held, Reason, StreamSpec, decoder};
 use crate::config::{Source, SourceConfig};
 use crate::output::Outputs;
 use crate::unpoisoned::lock;
@@ -44,9 +44,14 @@ pub(super) enum Report {
     End(bool),
     /// The pipeline is to be told.
     Needs(Order),
+    /// What was held, and can be started now as this, or is not to be tried again.
+    Startable(Arc<StreamSpec>, Box<StreamSpec>),
     /// The pipeline has stopped.
     Down,
 }
+
+/// Makes what runs of a source that is held; none where the service ends.
+pub(super) type TryAgain = Arc<dyn Fn(&SourceConfig) -> Option<StreamSpec> + Send + Sync>;
 
 impl Report {
     fn without_secrets(self, spec: &StreamSpec) -> Self {
@@ -80,6 +85,7 @@ impl Run {
         spec: &StreamSpec,
         number: u64,
         shared: Arc<Shared>,
+        try_again: TryAgain,
         report: impl Fn(Report) + Clone + Send + Sync + 'static,
     ) -> Self {
         let (orders, receiver) = channel();
@@ -90,7 +96,7 @@ impl Run {
         let until_its_end = Arc::new(());
         let alive = Arc::downgrade(&until_its_end);
         let run = move || {
-            run(number, &shared, &counted, &receiver, &report);
+            run(number, &shared, &counted, &receiver, &try_again, &report);
             drop(until_its_end);
             report(Report::Down);
         };
@@ -118,9 +124,10 @@ fn run(
     shared: &Arc<Shared>,
     frames: &Arc<AtomicU64>,
     orders: &Receiver<Order>,
+    try_again: &TryAgain,
     report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
 ) {
-    let Some((spec, built)) = build(number, shared, frames, report) else {
+    let Some((spec, built)) = build(number, shared, frames, try_again, report) else {
         while !matches!(orders.recv(), Ok(Order::Stop) | Err(_)) {}
         return;
     };
@@ -172,17 +179,23 @@ fn build(
     number: u64,
     shared: &Arc<Shared>,
     frames: &Arc<AtomicU64>,
+    try_again: &TryAgain,
     report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
 ) -> Option<(Arc<StreamSpec>, Built)> {
     let not_there = |text| Failure { reason: Reason::Connection, permanent: false, text };
     let wrong = |text| Failure { reason: Reason::Error, permanent: true, text };
     loop {
         let spec = shared.current.spec();
-        // It is stopped for that.
+        let report = hiding(&spec, report);
         if spec.held.is_some() {
+            match try_again(&spec.config)? {
+                StreamSpec { held: Some(Held { why, tried_again: true }), .. } => {
+                    report(Report::Failed(Failure { reason: Reason::Error, permanent: false, text: why }));
+                }
+                found => report(Report::Startable(spec, Box::new(found))),
+            }
             return None;
         }
-        let report = hiding(&spec, report);
         let built = spec.file().map_err(not_there).and_then(|file| Built::new(&spec, file).map_err(wrong));
         let built = built.map_err(|failure| report(Report::Failed(failure))).ok()?;
         watch(&built, &spec, shared, frames, &report);

@@ -1,20 +1,29 @@
 //! All that is to be run for one stream.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::line::{Defaults, Line};
 use super::publish::publisher;
 use super::{elements, file, permission, properties};
 use crate::config::{ChangedModel, Config, FilledLine, Restart, Scalar, Source, SourceConfig, hide};
 
+/// Why a stream is listed and not started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// A sentence for those who look at it.
+    pub why: String,
+    /// Whether it is tried again by itself: a file is not there, and may come as those of a network folder do.
+    pub tried_again: bool,
+}
+
 /// A stream, as it is to be run: two that are equal run equally.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
     /// The source's keys.
     pub config: SourceConfig,
-    /// Why it is not to be started, but listed as failed.
-    pub held: Option<String>,
+    /// Why it is listed and not started.
+    pub held: Option<Held>,
     /// What its URI is.
     pub source: Source,
     /// The launch line, and the values of its keys.
@@ -37,6 +46,32 @@ impl StreamSpec {
     /// # Errors
     /// The key, and a sentence that begins with the source's name.
     pub fn new(
+        config: &Config,
+        source: SourceConfig,
+        models: &BTreeMap<String, ChangedModel>,
+    ) -> Result<Self, (&'static str, String)> {
+        let spec = Self::unchecked(config, source, models)?;
+        spec.checked(config)?;
+        Ok(spec)
+    }
+
+    /// The same, or a stream that is held where that is wrong.
+    pub fn new_or_held(
+        config: &Config,
+        source: SourceConfig,
+        models: &BTreeMap<String, ChangedModel>,
+    ) -> Self {
+        let held = |source, why, tried_again| Self::held(config, source, Held { why, tried_again });
+        match Self::unchecked(config, source.clone(), models) {
+            Err((_, why)) => held(source, why, false),
+            Ok(spec) => match spec.checked(config) {
+                Ok(()) => spec,
+                Err((_, why)) => held(source, why, spec.lacks_a_file()),
+            },
+        }
+    }
+
+    fn unchecked(
         config: &Config,
         mut source: SourceConfig,
         models: &BTreeMap<String, ChangedModel>,
@@ -66,7 +101,7 @@ impl StreamSpec {
         let models = models
             .iter()
             .filter_map(|(key, model)| Some((key.strip_prefix(&prefix)?.to_owned(), model.clone())));
-        let spec = Self {
+        Ok(Self {
             held: None,
             source: kind,
             line,
@@ -76,13 +111,15 @@ impl StreamSpec {
             models: models.collect(),
             files: file::folder_for(config, &source),
             config: source,
-        };
-        spec.check(config).map_err(|(key, sentence)| at(key)(sentence))?;
-        Ok(spec)
+        })
     }
 
-    /// A stream that is listed as failed and not started. `why` is a sentence for those who look at it.
-    pub fn held(config: &Config, source: SourceConfig, why: String) -> Self {
+    fn checked(&self, config: &Config) -> Result<(), (&'static str, String)> {
+        self.check(config).map_err(|(key, sentence)| (key, format!("source '{}': {sentence}", self.name())))
+    }
+
+    /// A stream that is listed and not started.
+    pub fn held(config: &Config, source: SourceConfig, why: Held) -> Self {
         Self {
             held: Some(why),
             source: Source::Rtsp,
@@ -117,6 +154,11 @@ impl StreamSpec {
         permission::check(config, &self.config, &self.source, &self.line, &line)?;
         let key = if self.config.set.is_empty() { "line" } else { "set" };
         line.check_models().map_err(|sentence| (key, sentence))?;
+        let models = line.models();
+        for changed in self.models.values().filter(|changed| models.contains(&changed.now)) {
+            // It may have been missing when that was looked at.
+            permission::check_model(config, &changed.now).map_err(|sentence| (key, sentence))?;
+        }
         line.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
         self.file().map_err(|sentence| ("uri", sentence))?;
         let source = match &self.source {
@@ -137,6 +179,15 @@ impl StreamSpec {
             properties::checked(&source, "pattern", &pattern).map_err(|sentence| ("uri", sentence))?;
         }
         Ok(())
+    }
+
+    /// Whether a file that it needs is not there.
+    fn lacks_a_file(&self) -> bool {
+        let is_absent = |path: &Path| path.metadata().is_err();
+        let models = Line::new(self).map(|line| line.models()).unwrap_or_default();
+        models.iter().any(|model| is_absent(Path::new(model)))
+            || self.config.zones_file.as_deref().is_some_and(is_absent)
+            || self.lacks_its_source()
     }
 
     /// A text of GStreamer's without what logs in at the source.

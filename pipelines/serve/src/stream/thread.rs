@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use super::run::{Order, Report, Run};
+use super::run::{Order, Report, Run, TryAgain};
 use super::status::{Shared, Snapshot};
 use super::supervisor::{Action, Input, State, Supervisor};
 use super::{Reason, StreamSpec};
@@ -76,6 +76,7 @@ pub(super) struct Thread {
     shared: Arc<Shared>,
     events: Sender<Event>,
     tell: Box<dyn Fn(News) + Send>,
+    try_again: TryAgain,
     outputs: output::Shared,
     /// What the outputs were made for.
     wanted: Option<output::Wanted>,
@@ -96,6 +97,7 @@ impl Thread {
         events: Sender<Event>,
         outputs: output::Shared,
         tell: Box<dyn Fn(News) + Send>,
+        try_again: TryAgain,
     ) -> Self {
         Self {
             supervisor: Supervisor::new(spec.restart.clone(), spec.config.loops),
@@ -103,6 +105,7 @@ impl Thread {
             shared,
             events,
             tell,
+            try_again,
             outputs,
             wanted: None,
             began: Instant::now(),
@@ -117,7 +120,7 @@ impl Thread {
 
     /// Decides until the stream is over.
     pub(super) fn work(mut self, events: &Receiver<Event>) {
-        let first = self.spec.held.clone().map_or(Input::Begin, Input::Hold);
+        let first = self.hold().unwrap_or(Input::Begin);
         let mut goes_on = self.take(first);
         while goes_on {
             let now = self.began.elapsed();
@@ -137,11 +140,17 @@ impl Thread {
         drop(lock(&self.shared.outputs).take());
     }
 
+    /// What is not to be started by itself.
+    fn hold(&self) -> Option<Input> {
+        let held = self.spec.held.as_ref().filter(|held| !held.tried_again)?;
+        Some(Input::Hold(held.why.clone()))
+    }
+
     fn changed(&mut self, effect: Effect) -> bool {
         self.spec = self.shared.current.spec();
         self.supervisor.configure(self.spec.restart.clone(), self.spec.config.loops);
-        if let Some(why) = self.spec.held.clone() {
-            return self.take(Input::Hold(why));
+        if let Some(hold) = self.hold() {
+            return self.take(hold);
         }
         // Seen here: the stream may have ended since the change was looked at.
         let over = matches!(self.supervisor.state(), State::Failed | State::Ended);
@@ -161,6 +170,10 @@ impl Thread {
                 true
             }
             Report::Busy => self.take(Input::Busy),
+            // A change that came meanwhile has what was missing as well, or starts the stream again.
+            Report::Startable(held, spec) => {
+                !self.shared.current.replace(&held, *spec) || self.changed(Effect::Restart)
+            }
             Report::End(may_end) => self.take(Input::End(may_end)),
             Report::Down => {
                 self.run = None;
@@ -257,13 +270,21 @@ impl Thread {
         self.shared.current.begin(self.runs);
         // Whose event has not come yet, a change holds already.
         self.spec = self.shared.current.spec();
-        self.make_outputs();
+        if self.spec.held.is_none() {
+            self.make_outputs();
+        }
         (self.started, self.steady) = (Instant::now(), false);
         let (events, number) = (Mutex::new(self.events.clone()), self.runs);
         let events = Arc::new(events);
         let report = move |report: Report| drop(lock(&events).send(Event::Run(number, report)));
         self.instances = super::Line::new(&self.spec).map(|line| line.instances).unwrap_or_default();
-        self.run = Some(Run::start(&self.spec, number, Arc::clone(&self.shared), report));
+        self.run = Some(Run::start(
+            &self.spec,
+            number,
+            Arc::clone(&self.shared),
+            Arc::clone(&self.try_again),
+            report,
+        ));
     }
 
     /// Tells how the stream is now: one line for each change of its state.

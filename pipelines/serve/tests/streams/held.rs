@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 
 use cudainfer_serve::config::{Config, SourceConfig, Stuck};
 use cudainfer_serve::fleet::{Fleet, Refusal};
+use cudainfer_serve::stream::Reason;
 use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::{scratch, until};
 use gst::prelude::*;
@@ -151,37 +152,81 @@ fn a_second_service_on_the_same_folder_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
-fn a_kept_model_that_is_missing_holds_its_streams_until_it_is_there_and_is_not_forgotten() {
-    let (state, models) = (scratch("missing"), scratch("models-of-a-network"));
-    let [line, late] = ["line.onnx", "late.onnx"].map(|name| models.join(name));
+fn streams_whose_files_are_missing_at_the_start_wait_for_them_and_play_when_they_are_there() {
+    let (state, folder) = (scratch("missing"), scratch("network-folder"));
+    let path = |name: &str| folder.join(name);
     let detector = Path::new(&cudainfer_tests::model("detector")).to_owned();
     let put = |to: &Path| {
         std::fs::copy(detector.with_extension("toml"), to.with_extension("toml")).unwrap();
         std::fs::copy(&detector, to).unwrap();
     };
-    put(&line);
+    put(&path("line.onnx"));
     let text = format!(
-        "{}models = \"{}\"\n[pipeline.find]\nline = \"fusedpreproc ! trtinfer model={} ! gpunms\"\n\
-         [[source]]\nname = \"a\"\nuri = \"{URI}\"\npipeline = \"find\"\n",
+        "{0}models = \"{1}\"\nfiles = \"{1}\"\n[pipeline.find]\nline = \"fusedpreproc ! trtinfer model={{model}} ! gpunms\"\n\
+         set = {{ model = \"{1}/line.onnx\" }}\n[[source]]\nname = \"shared\"\nuri = \"{URI}\"\npipeline = \"find\"\n",
         server(&state),
-        models.display(),
-        line.display()
+        folder.display(),
     );
+    let film = format!("file://{}", path("film.ts").display());
     let kept = json!({
-        "added": {}, "patched": {}, "removed": {},
-        "models": {"find/trtinfer": {"line": line, "now": late}},
+        "added": {
+            "own": {"name": "own", "uri": URI, "pipeline": "find", "set": {"model": path("own.onnx")}},
+            "film": {"name": "film", "uri": film, "pipeline": "plain"},
+        },
+        "models": {"find/trtinfer": {"line": path("line.onnx"), "now": path("late.onnx")}},
     });
     std::fs::write(state.join("streams.json"), kept.to_string()).unwrap();
     let fleet = fleet(&text);
+    let missing = [("shared", "late.onnx"), ("own", "own.onnx"), ("film", "film.ts")];
+    for (name, file) in missing {
+        until("it is tried again and again", || of(&fleet, name).restarts.get(&Reason::Error) >= Some(&2));
+        let status = of(&fleet, name);
+        assert!([State::Waiting, State::Starting].contains(&status.state), "{status:?}");
+        let error = status.last_error.unwrap();
+        assert!(error.contains(file) && error.contains("set by the API"), "{error}");
+    }
+    assert_eq!(fleet.status().states[&State::Failed], 0);
+    let again = std::fs::read_to_string(state.join("streams.json")).unwrap();
+    assert!(missing.iter().all(|(_, file)| again.contains(file)), "nothing is forgotten: {again}");
+
+    // Nobody asks for anything.
+    ["late.onnx", "own.onnx"].iter().for_each(|name| put(&path(name)));
+    cudainfer_tests::run(&format!(
+        "videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=64,height=48,framerate=20/1 \
+         ! x264enc speed-preset=ultrafast threads=1 ! mpegtsmux ! filesink location={}",
+        path("writing.ts").display()
+    ))
+    .succeeds();
+    std::fs::rename(path("writing.ts"), path("film.ts")).unwrap();
+    for (name, file) in missing {
+        until("its frames come", || of(&fleet, name).frames >= 3);
+        if name != "film" {
+            let network = fleet.built(name).unwrap().line.element("trtinfer").unwrap();
+            assert_eq!(network.property::<Option<String>>("model"), Some(path(file).display().to_string()));
+        }
+    }
+    ends_undisturbed(&fleet);
+}
+
+#[test]
+fn a_missing_model_that_comes_back_as_a_link_to_elsewhere_is_not_read() {
+    let (state, folder) = (scratch("comes-back"), scratch("comes-back-models"));
+    let late = folder.join("late.onnx");
+    let text = format!(
+        "{}models = \"{}\"\n[pipeline.linked]\nline = \"fusedpreproc ! trtinfer model={} ! gpunms\"\n\
+         [[source]]\nname = \"a\"\nuri = \"{URI}\"\npipeline = \"linked\"\n",
+        server(&state),
+        folder.display(),
+        cudainfer_tests::model("detector")
+    );
+    let line = cudainfer_tests::model("detector");
+    let kept = json!({"models": {"linked/trtinfer": {"line": line, "now": late}}});
+    std::fs::write(state.join("streams.json"), kept.to_string()).unwrap();
+    let fleet = fleet(&text);
+    until("it waits", || of(&fleet, "a").last_error.is_some_and(|text| text.contains("there is no model")));
+    std::os::unix::fs::symlink("/etc/passwd", &late).unwrap();
     until("it has failed", || of(&fleet, "a").state == State::Failed);
     let error = of(&fleet, "a").last_error.unwrap();
-    assert!(error.contains("late.onnx") && error.contains("set by the API"), "{error}");
-    let again = std::fs::read_to_string(state.join("streams.json")).unwrap();
-    assert!(again.contains("late.onnx"), "it is not forgotten: {again}");
-    put(&late);
-    fleet.restart("a").unwrap();
-    frames_come(&fleet, "a", 3);
-    let network = fleet.built("a").unwrap().line.element("trtinfer").unwrap();
-    assert_eq!(network.property::<Option<String>>("model"), Some(late.display().to_string()));
+    assert!(error.contains("no model that a client may choose"), "{error}");
     ends_undisturbed(&fleet);
 }

@@ -122,18 +122,28 @@ pub fn check_model(config: &Config, model: &str) -> Result<(), String> {
     if is_below(config.server.models.as_deref(), Path::new(model)) || is_named(config, model) {
         return Ok(());
     }
+    if is_missing_model(config, model) {
+        return Err(format!("there is no model '{model}'"));
+    }
     Err(format!(
         "'{model}' is no model that a client may choose: the configuration must name it, or it must be a file below the folder \
          models of [server]"
     ))
 }
 
-/// Whether a model is a file that is not there, below `[server] models` by its name: it may come back, as those of a network folder do.
+/// Whether a model is a file that is not there or cannot be looked at, below `[server] models` by its name: it may come back, as those of a
+/// network folder do.
 pub fn is_missing_model(config: &Config, model: &str) -> bool {
-    let path = Path::new(model);
+    config.server.models.as_deref().is_some_and(|folder| is_missing_below(folder, Path::new(model)))
+}
+
+/// Whether a path that is below a folder by its name leads to nothing.
+pub(super) fn is_missing_below(folder: &Path, path: &Path) -> bool {
+    let (Ok(folder), Ok(path)) = (std::path::absolute(folder), std::path::absolute(path)) else {
+        return false;
+    };
     let leaves = path.components().any(|part| part == std::path::Component::ParentDir);
-    let below = config.server.models.as_deref().is_some_and(|folder| path.starts_with(folder));
-    below && !leaves && path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+    path.starts_with(folder) && !leaves && path.metadata().is_err()
 }
 
 /// Whether a file is a regular one below a folder, with all links resolved.
