@@ -732,6 +732,21 @@ def lists() -> None:
     graph.save("lists-yolov7", labels + 'row-format = "batch-box-class-score"\n')
 
 
+def unsuppressed() -> None:
+    """Rows of final boxes that nobody has suppressed, x1, y1, x2, y2, confidence, class: each of two objects is found several
+    times. `rows-anchors` has a row for each anchor of 64x64, as DeepStream-Yolo exports; the number of `rows-repeated` tells nothing;
+    `rows-unique` has suppressed them."""
+    first = [[8 + i % 3, 8, 24 + i % 3, 24, 0.9 - 0.05 * i, 0] for i in range(6)]
+    second = [[40, 40 + i % 3, 56, 60 + i % 3, 0.8 - 0.05 * i, 1] for i in range(6)]
+    anchors = np.zeros((84, 6), np.float32)
+    anchors[::7] = first + second
+    unique = [[5 * i, 8, 5 * i + 12, 24, 0.9 - 0.05 * i, 0] for i in range(10)]
+    for name, rows in [("anchors", anchors), ("repeated", first + second), ("unique", unique)]:
+        graph = Graph(F32, ["batch", 3, 64, 64])
+        constant_outputs(graph, {"output": np.array(rows, np.float32)})
+        graph.save(f"rows-{name}", '[input]\nresize = "stretch"\n[output]\ndecoder = "end-to-end"\nlabels = ["a", "b"]\n')
+
+
 def queries() -> None:
     """The same two objects, as the queries of transformers write them: two of four queries find one each."""
     input_size = 64
@@ -1263,9 +1278,10 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.iterdir():
         old.unlink()
-    first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, coverage, lists, queries, declared)
+    first = (identities, several, detectors, batches, heads, extents, faces, priors, anchors, coverage, lists, queries)
+    declarations = (declared, unsuppressed)
     second = (heat_maps, groups, classifiers, attributes, text, class_maps, masks, maps, keypoints, region_head, others, failing)
-    makers = (*first, *second)
+    makers = (*first, *declarations, *second)
     for make in makers:
         make()
     STAMP.write_bytes(source)

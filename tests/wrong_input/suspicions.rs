@@ -124,6 +124,53 @@ fn boxes_in_pixels_that_are_read_as_fractions_are_warned_about_once() {
 }
 
 #[test]
+fn points_in_pixels_that_are_read_as_fractions_are_warned_about_once() {
+    let wrong = with_sidecar("regressed", "[input]\nresize = \"stretch\"\n");
+    for frames in [1, 120] {
+        run(frames, "red", &wrong, "peakfind name=points").once(&[
+            "points: nearly all points lie far outside of the model's input, up to pixel 3072",
+            "if they are pixels, set normalized = false in [peaks]",
+        ]);
+    }
+    run(30, "red", &model("regressed"), "peakfind").nothing();
+}
+
+#[test]
+fn rows_for_each_anchor_are_suppressed_and_warned_about_unless_nms_is_set() {
+    run(30, "red", &model("rows-anchors"), "gpunms name=find").once(&[
+        "find: the model gives a box for each of its anchors at 64x64, so it has suppressed nothing",
+        "Set nms=class-wise if that is right, nms=none if not",
+    ]);
+    for nms in ["class-wise", "none"] {
+        run(30, "red", &model("rows-anchors"), &format!("gpunms nms={nms}")).nothing();
+    }
+    for (model_name, nms, objects) in
+        [("rows-anchors", "auto", 2), ("rows-anchors", "none", 12), ("rows-repeated", "auto", 12)]
+    {
+        let line = Line::start(&format!(
+            "videotestsrc num-buffers=3 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc ! trtinfer model={} ! gpunms \
+             name=find nms={nms} ! fakesink",
+            model(model_name)
+        ));
+        line.wait().succeeds();
+        let stats = line.element("find").property::<gst::Structure>("stats");
+        assert_eq!(stats.get::<u64>("objects"), Ok(3 * objects), "{model_name} {nms}");
+    }
+}
+
+#[test]
+fn boxes_of_a_class_that_lie_on_each_other_are_warned_about_once() {
+    for frames in [1, 120] {
+        run(frames, "red", &model("rows-repeated"), "gpunms name=find").once(&[
+            "find: 10 of 12 boxes lie on a stronger one of their class",
+            "Set nms=class-wise, or nms = \"class-wise\" in [output]",
+        ]);
+    }
+    run(30, "red", &model("rows-repeated"), "gpunms nms=none").nothing();
+    run(30, "red", &model("rows-unique"), "gpunms").nothing();
+}
+
+#[test]
 fn scores_that_are_all_nan_are_warned_about_once() {
     run(120, "red", &model("detector-nan"), "gpunms")
         .once(&["all scores of a frame, 84, are NaN", "scale, mean and std in [input]"]);

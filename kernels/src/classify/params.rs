@@ -43,6 +43,7 @@ impl Params {
             threshold: None,
             final_scores: false,
             normalized: None,
+            unique: false,
             labels: None,
         }
     }

@@ -21,6 +21,7 @@ pub struct Decoder {
     plan: Plan,
     outputs: usize,
     proven: bool,
+    keeps_anchors: bool,
 }
 
 impl Decoder {
@@ -40,6 +41,11 @@ impl Decoder {
         self.proven
     }
 
+    /// Whether its final boxes are as many as there are anchors, so that nobody can have suppressed any.
+    pub fn keeps_anchors(&self) -> bool {
+        self.keeps_anchors
+    }
+
     /// Keypoints of each object; 0 where the model gives none.
     pub fn keypoints(&self) -> usize {
         self.plan.keypoints()
@@ -56,9 +62,13 @@ impl Decoder {
     }
 
     /// What suppresses overlapping boxes if that is not set ([`Params::nms`]): nothing if only peaks are candidates, or the model
-    /// has suppressed them itself or was trained to find nothing twice.
+    /// has suppressed them itself, by the number of its boxes, or was trained to find nothing twice.
     pub fn usual_nms(&self) -> Nms {
-        if self.plan.is_suppressed() { Nms::None } else { self.kind.usual_nms() }
+        match self.plan.is_suppressed() {
+            _ if self.keeps_anchors => Nms::ClassWise,
+            true => Nms::None,
+            false => self.kind.usual_nms(),
+        }
     }
 
     /// Whether each box has one label, and not a score for each class.
@@ -238,7 +248,9 @@ pub fn choose(
                 return Err(DetectError::Unfit { kind, offered: offered(), input, wanted });
             }
             let proven = fit.evidence > Evidence::Weak;
-            Decoder { kind, classes: fit.classes, plan: fit.plan, outputs: outputs.len(), proven }
+            let keeps_anchors = fit.plan.final_boxes().is_some_and(|output| offer.has_anchors(output));
+            let (classes, plan, outputs) = (fit.classes, fit.plan, outputs.len());
+            Decoder { kind, classes, plan, outputs, proven, keeps_anchors }
         }
         (Err(none), _) if none.is_empty() => return Err(no_fit(&offer, requested, offered())),
         (Err(_), Some(kind)) => {
@@ -289,7 +301,9 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
     if let Some(labels) = offer.hints.classes {
         let hints = Hints { classes: None, ..offer.hints.clone() };
         let unlabelled = fits(&Offer::new(offer.outputs, input, &hints), requested);
-        let found = unlabelled.iter().filter(|(_, fit)| fit.evidence > Evidence::Weak);
+        // What is asked for is taken with little evidence, too, but a yolox.
+        let is_asked = requested.is_some_and(|kind| kind != DecoderKind::Yolox);
+        let found = unlabelled.iter().filter(|(_, fit)| is_asked || fit.evidence > Evidence::Weak);
         let found: Vec<_> = found
             .filter_map(|(kind, fit)| {
                 let classes = fit.classes?;

@@ -13,6 +13,25 @@ pub struct Detection {
     pub class: u32,
 }
 
+/// The strongest detections that are compared with each other.
+const COMPARED: usize = 64;
+/// Two objects of a class that overlap more are hardly two.
+const SAME: f32 = 0.7;
+
+/// How many of the strongest detections are compared, and how many of these lie on a stronger one of their class. They are in the
+/// order of their confidence.
+pub fn repeated(found: &[Detection]) -> (usize, usize) {
+    let strongest = &found[..found.len().min(COMPARED)];
+    let lies_on =
+        |one: &Detection, other: &Detection| other.class == one.class && other.rect.iou(&one.rect) > SAME;
+    let repeated = strongest
+        .iter()
+        .enumerate()
+        .filter(|(i, one)| strongest[..*i].iter().any(|stronger| lies_on(one, stronger)))
+        .count();
+    (strongest.len(), repeated)
+}
+
 /// What became of a frame's anchors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {

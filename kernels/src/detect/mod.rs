@@ -61,7 +61,7 @@ pub use anchor_sizes::{AnchorFormula, AnchorSizes};
 pub use attached::{Attached, Masks};
 pub use choose::{Decoder, choose};
 pub use cuda::CudaDetector;
-pub use detection::{Detection, Outcome};
+pub use detection::{Detection, Outcome, repeated};
 pub use error::DetectError;
 pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, SizeUnit};
 pub use kind::{DecoderKind, UnknownDecoder};

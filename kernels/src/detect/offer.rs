@@ -60,6 +60,9 @@ impl<P> Fit<P> {
     }
 }
 
+/// Fewer rows may be as many as the anchors by chance.
+const FEWEST_ANCHORS: usize = 64;
+
 /// A model's outputs and what is known about them.
 #[derive(Debug)]
 pub(super) struct Offer<'a> {
@@ -114,6 +117,13 @@ impl<'a> Offer<'a> {
             None => self.hints.classes,
         };
         (self.hints.classes.is_none() || self.hints.classes == classes).then_some(classes)
+    }
+
+    /// Whether an output has a row for each anchor, one or three of a cell, at the strides or at usual ones.
+    pub fn has_anchors(&self, output: usize) -> bool {
+        let rows = self.planes.iter().find(|plane| plane.output == output).and_then(|plane| plane.rows);
+        rows.is_some_and(|rows| rows >= FEWEST_ANCHORS)
+            && [1, 3].map(|per_cell| self.evidence(rows, per_cell, false)).contains(&Evidence::Exact)
     }
 
     /// What `anchors` say for a model with `per_cell` of them, where `known_strides` are needed to decode or

@@ -6,7 +6,7 @@ use crate::tensor::TensorView;
 
 use super::candidates::{Collector, Gate};
 use super::decode::Scores;
-use super::{Activation, Decoder, DetectError, Params};
+use super::{Activation, Decoder, DetectError, Nms, Params};
 
 /// How far outside of 0..1 confidences may be, by the rounding of float16 and of quantised models.
 const SLACK: f32 = 0.01;
@@ -36,6 +36,7 @@ impl Decoder {
             threshold: lowest.is_finite().then_some(lowest),
             final_scores: self.has_labels(),
             normalized: self.is_normalized(),
+            unique: params.nms == Nms::None && self.usual_nms() == Nms::None,
             labels: (labels > 0).then_some(labels),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::detect::AxisOrder;
 use crate::peaks::{Activation, Grid};
+use crate::sanity::Expected;
 
 /// How the two outputs of SimCC are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +37,23 @@ pub struct CoordinateParams {
     pub order: AxisOrder,
     /// The least score of an instance, in activated units.
     pub min_score: f32,
+}
+
+impl CoordinateParams {
+    /// What the points should be; their scores may be of any height.
+    pub fn expected(&self) -> Expected {
+        Expected {
+            activation: self.activation.into(),
+            raw: true,
+            slack: None,
+            twice: None,
+            threshold: None,
+            final_scores: false,
+            normalized: Some(self.normalized),
+            unique: false,
+            labels: None,
+        }
+    }
 }
 
 impl Default for CoordinateParams {

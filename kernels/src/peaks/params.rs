@@ -158,6 +158,7 @@ impl Params {
             threshold: Some(self.threshold),
             final_scores: false,
             normalized: None,
+            unique: false,
             labels: None,
         }
     }

@@ -41,6 +41,8 @@ pub struct Expected {
     /// Whether boxes are in 0..1 of the input tensor, not in its pixels; `None` where there are none, or their unit is not
     /// written in the outputs.
     pub normalized: Option<bool>,
+    /// Whether no two boxes of a class should lie on each other, since the model has suppressed what overlaps.
+    pub unique: bool,
     /// Number of the classes that have names; `None` where there are no names, or the outputs cannot have another class.
     pub labels: Option<usize>,
 }

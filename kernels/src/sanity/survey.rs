@@ -5,6 +5,12 @@ const SUM_SLACK: f32 = 0.01;
 /// A box of which a corner is that many times the input's size away from the origin is far outside.
 const FAR: f32 = 4.0;
 
+/// Whether a point is far outside of a picture of this width and height.
+pub fn is_far([x, y]: [f32; 2], size: [usize; 2]) -> bool {
+    let [width, height] = size.map(|side| side as f32);
+    x.abs() > FAR * width || y.abs() > FAR * height
+}
+
 /// What the results of a frame show without its outputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Glance {
@@ -14,13 +20,27 @@ pub struct Glance {
     pub confidences: [f32; 2],
     /// Whether there are boxes, and none has two pixels of the input tensor.
     pub tiny: bool,
+    /// Whether there are points, and nearly all are far outside of the frame.
+    pub far: bool,
+    /// Boxes that were compared with each other, and those of them that lie on a stronger one of their class.
+    pub compared: usize,
+    /// See `compared`.
+    pub repeated: usize,
     /// The greatest class.
     pub class: Option<u32>,
 }
 
 impl Default for Glance {
     fn default() -> Self {
-        Self { found: 0, confidences: [f32::INFINITY, f32::NEG_INFINITY], tiny: false, class: None }
+        Self {
+            found: 0,
+            confidences: [f32::INFINITY, f32::NEG_INFINITY],
+            tiny: false,
+            far: false,
+            compared: 0,
+            repeated: 0,
+            class: None,
+        }
     }
 }
 
@@ -47,12 +67,16 @@ pub struct Survey {
     pub rows: usize,
     /// Those of them that are probabilities which add up to 1.
     pub probability_rows: usize,
-    /// Boxes that have a size.
-    pub boxes: usize,
-    /// Those of them with a corner far outside of the input tensor.
-    pub far_boxes: usize,
-    /// The coordinate of a corner that is farthest from 0, in pixels of the input tensor.
+    /// Boxes that have a size, or points.
+    pub places: usize,
+    /// Those of them that are far outside of the input tensor, a box by one of its corners.
+    pub far_places: usize,
+    /// The coordinate of a corner or point that is farthest from 0, in pixels of the input tensor.
     pub farthest: f32,
+    /// Boxes of the results that were compared with each other.
+    pub compared: usize,
+    /// Those of them that lie on a stronger one of their class.
+    pub repeated: usize,
     /// The greatest class of a result.
     pub class: Option<u32>,
 }
@@ -66,9 +90,11 @@ impl Default for Survey {
             highest: f32::NEG_INFINITY,
             rows: 0,
             probability_rows: 0,
-            boxes: 0,
-            far_boxes: 0,
+            places: 0,
+            far_places: 0,
             farthest: 0.0,
+            compared: 0,
+            repeated: 0,
             class: None,
         }
     }
@@ -117,11 +143,22 @@ impl Survey {
         if !(x2 > x1 && y2 > y1) {
             return;
         }
-        let [width, height] = input.map(|side| side as f32);
-        let (x, y) = (x1.abs().max(x2.abs()), y1.abs().max(y2.abs()));
-        self.boxes += 1;
-        self.far_boxes += usize::from(x > FAR * width || y > FAR * height);
-        self.farthest = self.farthest.max(x).max(y);
+        self.point([x1.abs().max(x2.abs()), y1.abs().max(y2.abs())], input);
+    }
+
+    /// Adds a point, in pixels of an input tensor of this width and height.
+    pub fn point(&mut self, point: [f32; 2], input: [usize; 2]) {
+        self.places += 1;
+        self.far_places += usize::from(is_far(point, input));
+        self.farthest = point.iter().fold(self.farthest, |farthest, x| farthest.max(x.abs()));
+    }
+
+    /// Adds what the frame's results show without its outputs.
+    pub fn results(&mut self, glance: &Glance) {
+        // An anchor may be of several classes.
+        self.class = self.class.max(glance.class);
+        self.compared += glance.compared;
+        self.repeated += glance.repeated;
     }
 
     /// Adds those of another frame.
@@ -132,9 +169,11 @@ impl Survey {
         self.highest = self.highest.max(other.highest);
         self.rows += other.rows;
         self.probability_rows += other.probability_rows;
-        self.boxes += other.boxes;
-        self.far_boxes += other.far_boxes;
+        self.places += other.places;
+        self.far_places += other.far_places;
         self.farthest = self.farthest.max(other.farthest);
+        self.compared += other.compared;
+        self.repeated += other.repeated;
         self.class = self.class.max(other.class);
     }
 }

@@ -11,6 +11,7 @@ const PLAIN: Expected = Expected {
     threshold: Some(0.25),
     final_scores: false,
     normalized: Some(false),
+    unique: false,
     labels: None,
 };
 
@@ -218,4 +219,29 @@ fn nothing_is_downloaded_of_a_model_that_finds_something_and_little_of_others() 
     assert!(watch.wants(&high, &PLAIN, true));
     assert_eq!(watch.judge(&between(-8.0, 6.5), &PLAIN).len(), 1);
     assert!(!watch.wants(&high, &PLAIN, true));
+}
+
+#[test]
+fn boxes_that_nobody_has_suppressed_are_suspected_once_and_neighbours_in_a_crowd_are_not() {
+    let unique = Expected { unique: true, ..PLAIN };
+    let seen = |repeated, compared| Survey { repeated, compared, ..between(0.0, 0.9) };
+    let frames_of =
+        |repeated, compared, expected: &Expected| said(300, &seen(repeated, compared), expected, compared);
+    assert_eq!(frames_of(20, 24, &unique), [Suspicion::Repeated { repeated: 20, boxes: 24 }]);
+    assert_eq!(frames_of(20, 24, &PLAIN), [], "gpunms has not suppressed them because it was told so");
+    assert_eq!(frames_of(30, 100, &unique), []);
+    assert_eq!(frames_of(0, 0, &unique), []);
+    // On a GPU, the results alone show it.
+    let glance = Glance { compared: 24, repeated: 20, ..found(24) };
+    assert!(!Watch::default().wants(&glance, &PLAIN, true) && Watch::default().wants(&glance, &unique, true));
+}
+
+#[test]
+fn points_far_outside_are_suspected_like_boxes() {
+    let mut survey = Survey::default();
+    (0..5u8).for_each(|i| survey.point([40.0 * f32::from(i) + 640.0, 9.0], [64, 64]));
+    let points = Expected { normalized: Some(true), threshold: None, slack: None, ..PLAIN };
+    assert_eq!(said(300, &survey, &points, 5), [Suspicion::Far { farthest: 800.0 }]);
+    let far = Glance { far: true, ..found(5) };
+    assert!(Watch::default().wants(&far, &points, true) && !Watch::default().wants(&found(5), &points, true));
 }

@@ -12,6 +12,8 @@ const STEP: usize = 25;
 const MOST_DOWNLOADS: usize = 4;
 /// Fewer scores may all lie in a range, or be the same, by chance.
 const FEWEST_SCORES: usize = 16;
+/// Fewer boxes may lie on each other by chance.
+const FEWEST_BOXES: usize = 8;
 /// Corners of boxes in 0..1 may be a little outside of it.
 const LARGEST_FRACTION: f32 = 2.0;
 /// Rounding of float16, where a confidence is compared with the end of a range.
@@ -47,10 +49,17 @@ pub enum Suspicion {
         /// The coordinate that is farthest from 0.
         farthest: f32,
     },
-    /// Nearly all boxes are far outside of the input tensor.
+    /// Nearly all boxes or points are far outside of the input tensor.
     Far {
         /// The coordinate that is farthest from 0, in pixels of the input tensor.
         farthest: f32,
+    },
+    /// At least half of a frame's boxes lie on a stronger one of their class, though the model should have suppressed them.
+    Repeated {
+        /// How many.
+        repeated: usize,
+        /// Boxes that were compared with each other.
+        boxes: usize,
     },
     /// A result is of a class that has no name.
     Class {
@@ -70,7 +79,7 @@ pub enum Suspicion {
 
 impl Suspicion {
     /// Its bit in [`Watch::said`].
-    fn bit(&self) -> u8 {
+    fn bit(&self) -> u16 {
         match self {
             Self::NonFinite { .. } => 1,
             Self::Outside { .. } => 1 << 1,
@@ -80,6 +89,7 @@ impl Suspicion {
             Self::Far { .. } => 1 << 5,
             Self::Class { .. } => 1 << 6,
             Self::NothingFound { .. } => 1 << 7,
+            Self::Repeated { .. } => 1 << 8,
         }
     }
 }
@@ -91,7 +101,7 @@ pub struct Watch {
     surveyed: usize,
     total: Survey,
     found: bool,
-    said: u8,
+    said: u16,
 }
 
 impl Watch {
@@ -123,10 +133,13 @@ impl Watch {
         let non_finite = (survey.finite == 0 && scores > 0).then_some(Suspicion::NonFinite { scores });
         let total = &self.total;
         let scored = self.scores(expected);
-        let boxes = if total.boxes > 0 { boxes(total, expected) } else { None };
+        let places = if total.places > 0 { places(total, expected) } else { None };
+        let Survey { repeated, compared: boxes, .. } = *survey;
+        let repeated =
+            are_repeated(repeated, boxes, expected).then_some(Suspicion::Repeated { repeated, boxes });
         let class = unnamed(total.class, expected).map(|(class, labels)| Suspicion::Class { class, labels });
         let mut new = Vec::new();
-        for suspicion in [non_finite, scored, boxes, class].into_iter().flatten() {
+        for suspicion in [non_finite, scored, places, repeated, class].into_iter().flatten() {
             self.say(suspicion, &mut new);
         }
         if self.is_over() && self.said == 0 && !self.found {
@@ -178,15 +191,15 @@ impl Watch {
     }
 }
 
-/// What is suspected of boxes.
-fn boxes(total: &Survey, expected: &Expected) -> Option<Suspicion> {
+/// What is suspected of boxes and points.
+fn places(total: &Survey, expected: &Expected) -> Option<Suspicion> {
     let normalized = expected.normalized?;
     let farthest = total.farthest;
     if !normalized && farthest <= LARGEST_FRACTION {
         return Some(Suspicion::Fractions { farthest });
     }
     // A few anchors may be anywhere.
-    (total.far_boxes * 10 >= total.boxes * 9).then_some(Suspicion::Far { farthest })
+    (total.far_places * 10 >= total.places * 9).then_some(Suspicion::Far { farthest })
 }
 
 /// Whether the results make it worth the time to look at the outputs.
@@ -194,6 +207,8 @@ fn is_doubtful(glance: &Glance, expected: &Expected) -> bool {
     let [lowest, highest] = glance.confidences;
     let twice = lowest <= highest && expected.twice.is_some_and(|range| is_within([lowest, highest], range));
     glance.tiny && expected.normalized == Some(false)
+        || glance.far && expected.normalized.is_some()
+        || are_repeated(glance.repeated, glance.compared, expected)
         || lowest <= highest && is_outside([lowest, highest], expected)
         || twice
         || unnamed(glance.class, expected).is_some()
@@ -205,6 +220,11 @@ fn unnamed(class: Option<u32>, expected: &Expected) -> Option<(u32, usize)> {
     let unnamed =
         |(labels, class): &(usize, u32)| usize::try_from(*class).is_ok_and(|class| class >= *labels);
     named.filter(unnamed).map(|(labels, class)| (class, labels))
+}
+
+/// Whether too many boxes lie on stronger ones for a model that has suppressed what overlaps.
+fn are_repeated(repeated: usize, compared: usize, expected: &Expected) -> bool {
+    expected.unique && compared >= FEWEST_BOXES && repeated * 2 >= compared
 }
 
 fn is_outside([lowest, highest]: [f32; 2], expected: &Expected) -> bool {

@@ -56,6 +56,7 @@ impl LogitsSurvey {
             threshold: None,
             final_scores: false,
             normalized: None,
+            unique: false,
             labels: None,
         }
     }
@@ -95,6 +96,7 @@ impl InstanceMasks {
             threshold: None,
             final_scores: false,
             normalized: None,
+            unique: false,
             labels: None,
         })
     }

@@ -37,7 +37,7 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
     const METHODS: &'static Methods = &Methods {
         counts: T::COUNTS,
         non_finite: T::NON_FINITE,
-        described: Description { section: T::SECTION, activation: T::ACTIVATION },
+        described: Description { section: T::SECTION, activation: T::ACTIVATION, results: T::RESULTS },
         category: T::category,
         prepare: |element, incoming| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;

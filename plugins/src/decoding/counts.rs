@@ -73,6 +73,17 @@ impl Counts {
         self.glance.tiny = true;
     }
 
+    /// Notes that there are points, and that nearly all are far outside of the frame.
+    pub fn see_far_points(&mut self) {
+        self.glance.far = true;
+    }
+
+    /// Notes how many boxes were compared, and how many of them lie on a stronger one of their class.
+    pub fn see_repeated(&mut self, (compared, repeated): (usize, usize)) {
+        self.glance.compared += compared;
+        self.glance.repeated += repeated;
+    }
+
     /// What the results of the frame look like.
     pub(super) fn glance(&self) -> Glance {
         let found: u64 = self.iter().filter(|(name, _)| RESULTS.contains(name)).map(|(_, count)| count).sum();

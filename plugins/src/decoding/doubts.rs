@@ -28,6 +28,8 @@ pub(super) struct Description {
     pub section: &'static str,
     /// What usually makes its logits probabilities.
     pub activation: &'static str,
+    /// What lies somewhere: `boxes` or `points`.
+    pub results: &'static str,
 }
 
 impl Doubts {
@@ -62,8 +64,7 @@ impl Doubts {
             return Vec::new();
         }
         let Some(mut survey) = decoder.survey(set) else { return Vec::new() };
-        // An anchor may be of several classes.
-        survey.class = survey.class.max(glance.class);
+        survey.results(&glance);
         let new = watched.watch.judge(&survey, &expected);
         new.into_iter().map(|suspicion| (suspicion, expected)).collect()
     }
@@ -83,7 +84,7 @@ pub(super) fn post(element: &gst::Element, about: &Description, suspicion: &Susp
 /// What was seen, what that means, and what to set.
 fn sentence(
     element: &gst::Element,
-    Description { section, activation }: &Description,
+    Description { section, activation, results }: &Description,
     suspicion: &Suspicion,
     expected: &Expected,
 ) -> String {
@@ -140,23 +141,29 @@ fn sentence(
             number(score)
         ),
         Suspicion::Fractions { farthest } => format!(
-            "the boxes are read as pixels, but none reaches further than {} pixels from the corner of the model's input. They \
+            "the {results} are read as pixels, but none reaches further than {} pixels from the corner of the model's input. They \
              are probably fractions of its size: {}",
             number(farthest),
             set("normalized", "true", false)
         ),
         Suspicion::Far { farthest } => {
             let seen = format!(
-                "nearly all boxes lie far outside of the model's input, up to pixel {}",
+                "nearly all {results} lie far outside of the model's input, up to pixel {}",
                 number(farthest)
             );
             if expected.normalized == Some(true) {
                 let cure = set("normalized", "false", false);
                 format!("{seen}. They are read as fractions of its size; if they are pixels, {cure}")
             } else {
-                format!("{seen}. Set the right box-format or decoder in {section} of the model's sidecar")
+                let keys =
+                    if *results == "points" { "axis-order or encoding" } else { "box-format or decoder" };
+                format!("{seen}. Set the right {keys} in {section} of the model's sidecar")
             }
         }
+        Suspicion::Repeated { repeated, boxes } => format!(
+            "{repeated} of {boxes} boxes lie on a stronger one of their class, as those of a model that suppresses nothing itself. {}",
+            capitalized(&set("nms", "class-wise", true))
+        ),
         Suspicion::Class { class, labels } => format!(
             "an object of class {class} was found, but the last label is that of class {}. Correct labels in {section} of the \
              model's sidecar, or set another decoder if the outputs hold no such class",

@@ -112,6 +112,9 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// The section of the sidecar that describes the outputs.
     const SECTION: &'static str = "[output]";
 
+    /// What its results are, in sentences about where they lie.
+    const RESULTS: &'static str = "boxes";
+
     /// What usually makes the logits of such a model probabilities.
     const ACTIVATION: &'static str = "sigmoid";
 

@@ -1,6 +1,7 @@
 use std::sync::{LazyLock, Mutex};
 
 use cudainfer_kernels::detect as kernels;
+use cudainfer_kernels::sanity::Expected;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -18,6 +19,7 @@ use crate::decoding::{
 };
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
+use crate::model::enums::detection::NmsMode;
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -127,7 +129,7 @@ impl DecodingElementImpl for GpuNms {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
-        let (params, merging, limits) = {
+        let (params, merging, limits, is_auto) = {
             let settings = lock(&self.settings);
             if decoder.keypoints() > 0 {
                 settings.metadata.forms(Contents::Keypoints)?;
@@ -135,7 +137,7 @@ impl DecodingElementImpl for GpuNms {
             let params = settings.params(&info, &decoder)?;
             let merging = settings.merging(&decoder, &params)?;
             let limits = settings.limits(&params);
-            (params, merging, limits)
+            (params, merging, limits, settings.nms(&info) == NmsMode::Auto)
         };
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
@@ -143,15 +145,21 @@ impl DecodingElementImpl for GpuNms {
         }
         let frame = caps::frame_size(incoming.caps);
         let expected = decoder.expected(&params, info.output.labels.len());
+        // Who sets what suppresses knows what overlaps.
+        let expected = Expected { unique: expected.unique && is_auto, ..expected };
         let detections = Detections { decoder, params, expected, input: incoming.model.input };
         Ok(Box::new(Objects::new(detections, info, frame, with_masks, merging, limits)?))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
         let Ok(choice) = self.choose(incoming.caps, incoming.info) else { return Reading::default() };
-        let what = choice.reading(&lock(&self.settings), incoming.model);
+        let (what, suppression) = {
+            let settings = lock(&self.settings);
+            let doubt = settings.suppression_doubt(&choice.info, &choice.decoder, incoming.model);
+            (choice.reading(&settings, incoming.model), doubt)
+        };
         let sidecar = choice.info.to_toml(choice.value());
-        let warnings = choice.warning.into_iter().collect();
+        let warnings = choice.warning.into_iter().chain(suppression).collect();
         Reading { sidecar, warnings, ..Reading::of(incoming, &choice.info, &what) }
     }
 

@@ -1,7 +1,7 @@
 //! From the outputs to objects on the frame.
 
 use cudainfer_kernels::detect::{
-    Attached, CudaDetector, Decoder, DetectError, Detection, Detector, MergeParams, Outcome, Params,
+    Attached, CudaDetector, Decoder, DetectError, Detection, Detector, MergeParams, Outcome, Params, repeated,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
@@ -75,6 +75,7 @@ impl Decode for Objects {
     ) -> Result<(), String> {
         let Self { rows, decoder, info, points, with_masks, merger, limits } = self;
         let mut pieces = Pieces::default();
+        let is_unique = rows.expected().is_some_and(|expected| expected.unique);
         rows.find_each(sets, side, |set, found| {
             for detection in &found.detections {
                 counts.see(detection.confidence);
@@ -82,6 +83,9 @@ impl Decode for Objects {
             }
             if are_tiny(&found.detections, &set.to_frame) {
                 counts.see_tiny_boxes();
+            }
+            if is_unique {
+                counts.see_repeated(repeated(&found.detections));
             }
             counts.add("candidates", found.outcome.candidates);
             counts.add("non-finite", found.outcome.non_finite);

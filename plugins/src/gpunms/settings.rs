@@ -8,6 +8,7 @@ use cudainfer_kernels::detect::{
 
 use super::enums::{MergeChoice, MergeOverlap};
 use super::limits::Limits;
+use crate::caps::ModelOutputs;
 use crate::class_name;
 use crate::meta::analytics::{self, Metadata};
 use crate::model::enums::detection::{Decoder, NmsMode};
@@ -223,16 +224,37 @@ impl Settings {
         }
     }
 
+    /// How overlapping boxes are suppressed, as the property or the sidecar says it.
+    pub fn nms(&self, info: &ModelInfo) -> NmsMode {
+        match (self.nms, info.output.nms) {
+            (NmsMode::Auto, Some(nms)) => nms,
+            (nms, _) => nms,
+        }
+    }
+
+    /// A sentence, where overlaps are suppressed that the model should have suppressed itself by the look of its outputs.
+    pub fn suppression_doubt(
+        &self,
+        info: &ModelInfo,
+        decoder: &kernels::Decoder,
+        model: &ModelOutputs,
+    ) -> Option<String> {
+        let [width, height] = model.input;
+        (decoder.keeps_anchors() && self.nms(info) == NmsMode::Auto).then(|| {
+            format!(
+                "the model gives a box for each of its anchors at {width}x{height}, so it has suppressed nothing, although its rows \
+                 look like final boxes: overlaps are suppressed here. Set nms=class-wise if that is right, nms=none if not"
+            )
+        })
+    }
+
     /// The thresholds and limits for this decoder.
     ///
     /// # Errors
     /// A sentence about a class that the model does not have or a number that is none.
     pub fn params(&self, info: &ModelInfo, decoder: &kernels::Decoder) -> Result<Params, String> {
         let defaults = Params::default();
-        let nms = match (self.nms, info.output.nms) {
-            (NmsMode::Auto, Some(nms)) => nms,
-            (nms, _) => nms,
-        };
+        let nms = self.nms(info);
         let sigma = self.sigma.unwrap_or(SIGMA);
         let count = |set: Option<u32>, default| set.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
         Ok(Params {

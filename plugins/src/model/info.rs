@@ -246,6 +246,13 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
+    /// What a model says whose outputs have a layout that no decoder reads, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_unsupported(maker: &str, layout: &str) -> Self {
+        let origin = Origin { source: Source::Metadata, maker: maker.into() };
+        Self(Arc::new(Known { unsupported: Some((origin, layout.into())), ..Known::default() }))
+    }
+
     /// The same with another note.
     pub(super) fn noting(&self, note: String) -> Self {
         let mut known = Known::clone(&self.0);

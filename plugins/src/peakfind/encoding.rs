@@ -56,6 +56,16 @@ impl Outputs<'_> {
     /// fit.
     pub fn choose(&self, input: [usize; 2]) -> Result<Chosen, String> {
         let Self { settings, info, .. } = *self;
+        if let Some((origin, layout)) =
+            info.unsupported().filter(|_| settings.is_encoding_open(info) && self.maps_name().is_none())
+        {
+            return Err(format!(
+                "{origin} names {layout} for the outputs {}, which are not read. Export the bare network, whose outputs are \
+                 confidence maps; or set encoding=points and output to one with coordinates, with normalized = false in the \
+                 sidecar's [peaks] if they are pixels",
+                self.list()
+            ));
+        }
         let encoding = match (settings.encoding, info.peaks.encoding.unwrap_or_default()) {
             (Encoding::Auto, Encoding::Auto) => self.recognised(input),
             (Encoding::Auto, of_sidecar) => of_sidecar,
@@ -222,5 +232,42 @@ impl Outputs<'_> {
                 self.list()
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ModelInfo;
+    use crate::peakfind::settings::Settings;
+
+    #[test]
+    fn advice_names_only_outputs_that_are_there() {
+        gst::init().unwrap();
+        let outputs = |text: &str| text.split(' ').map(|t| t.parse().unwrap()).collect::<Vec<TensorDesc>>();
+        // What sleap-nn's exports of type bottomup have: points, and no maps.
+        let points = outputs("peaks:float32:1x13x20x2 peak_vals:float32:1x13x20 peak_mask:bool:1x13x20");
+        let sleap_nn =
+            ModelInfo::of_unsupported("sleap-nn", "the points that a 'bottomup' model finds itself");
+        let settings = Settings::default();
+        let said = |outputs: &[TensorDesc], info: &ModelInfo, settings: &Settings| {
+            Outputs::new(outputs, settings, info).choose([64, 64]).map(|_| ()).unwrap_err()
+        };
+        let error = said(&points, &sleap_nn, &settings);
+        assert!(error.contains("the points that a 'bottomup' model finds itself"), "{error}");
+        assert!(
+            error.contains("set encoding=points") && !error.contains("the one with the confidence maps"),
+            "{error}"
+        );
+        // A named output is taken.
+        let mut named = Settings::default();
+        named.output = "peaks".into();
+        assert!(Outputs::new(&points, &named, &sleap_nn).choose([64, 64]).is_ok());
+        let unknown = ModelInfo::default();
+        let maps = outputs("maps:float32:1x13x16x16 fields:float32:1x24x16x16 scores:float32:1x13");
+        assert!(said(&maps, &unknown, &settings).contains("Set output to the one with the confidence maps"));
+        let lists = outputs("a:float32:1x13 b:float32:1x13x2 c:float32:1x13x1");
+        let error = said(&lists, &unknown, &settings);
+        assert!(error.contains("none has the shape of confidence maps"), "{error}");
     }
 }

@@ -126,8 +126,13 @@ impl<'a> Outputs<'a> {
             (None, [only]) => Ok(only),
             (None, [a, b]) if other.is_some_and(|other| other.name == b.name) => Ok(a),
             (None, [a, b]) if other.is_some_and(|other| other.name == a.name) => Ok(b),
-            _ => Err(format!(
+            _ if self.outputs.iter().any(|output| output.dims.len() == 4) => Err(format!(
                 "the model has several outputs, {}. Set output to the one with the confidence maps",
+                self.list()
+            )),
+            _ => Err(format!(
+                "the model has several outputs, {}, and none has the shape of confidence maps. If one has coordinates, set \
+                 encoding=points and output to it",
                 self.list()
             )),
         }

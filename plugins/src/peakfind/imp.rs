@@ -81,6 +81,7 @@ impl DecodingElementImpl for PeakFind {
     const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated", "limited"];
     const NON_FINITE: &'static str = "values of this frame's keypoint outputs";
     const SECTION: &'static str = "[peaks]";
+    const RESULTS: &'static str = "points";
 
     fn category() -> gst::DebugCategory {
         *CAT

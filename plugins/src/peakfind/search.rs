@@ -26,6 +26,20 @@ pub(super) enum Found {
     Instances(Vec<Instance>),
 }
 
+impl Found {
+    /// Where the points are.
+    pub fn points(&self) -> impl Iterator<Item = [f32; 2]> {
+        let (peaks, poses, instances) = match self {
+            Self::Peaks(peaks) => (&peaks[..], &[][..], &[][..]),
+            Self::Poses(poses) => (&[][..], &poses[..], &[][..]),
+            Self::Instances(instances) => (&[][..], &[][..], &instances[..]),
+        };
+        let poses = poses.iter().chain(instances.iter().map(|instance| &instance.pose));
+        let points = poses.flat_map(|pose| pose.points.iter().flatten()).map(|point| [point.x, point.y]);
+        peaks.iter().map(|peak| [peak.x, peak.y]).chain(points)
+    }
+}
+
 /// What is looked for, in which outputs.
 pub(super) struct Search {
     /// The confidence maps first; SimCC's along x and along y.
@@ -192,14 +206,22 @@ impl RowDecoder for Search {
     fn expected(&self) -> Option<Expected> {
         match self.coding {
             Coding::Maps(params) => Some(params.expected()),
-            // Coordinates may be anywhere, and SimCC's scores are of any height.
-            Coding::Simcc(_) | Coding::Points(_) | Coding::Instances(_) => None,
+            Coding::Points(params) | Coding::Instances(params) => Some(params.expected()),
+            // Its scores are of any height, and its points in the input.
+            Coding::Simcc(_) => None,
         }
     }
 
     fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {
-        let maps = tensors.first()?.to_f32();
-        Some(Survey::of_scores(maps.iter().copied()))
+        if let Coding::Maps(_) = self.coding {
+            let maps = tensors.first()?.to_f32();
+            return Some(Survey::of_scores(maps.iter().copied()));
+        }
+        let row = Row { to_frame: Affine::IDENTITY, frame: self.input };
+        let (found, _) = Self::run(&mut self.cpu().ok()?, tensors, &row).ok()?;
+        let mut survey = Survey::default();
+        found.points().for_each(|point| survey.point(point, self.input));
+        Some(survey)
     }
 }
 

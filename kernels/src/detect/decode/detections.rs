@@ -248,6 +248,11 @@ fn only<'a>(mut lists: impl Iterator<Item = &'a &'a List>) -> Option<usize> {
 }
 
 impl Plan {
+    /// Index of the output with the boxes.
+    pub fn boxes(&self) -> usize {
+        self.boxes
+    }
+
     /// Format and unit of its boxes.
     pub fn coding(&self) -> &BoxCoding {
         &self.coding

@@ -76,8 +76,7 @@ pub fn needs_format(offer: &Offer<'_>) -> bool {
     let formats = RowFormat::ALL.map(RowFormat::columns);
     let is_table = |plane: &Plane| {
         // As many rows as there are cells are no final boxes.
-        let anchors = [1, 3].map(|per_cell| offer.evidence(plane.rows, per_cell, false));
-        plane.columns.is_some_and(|columns| formats.contains(&columns)) && !anchors.contains(&Evidence::Exact)
+        plane.columns.is_some_and(|columns| formats.contains(&columns)) && !offer.has_anchors(plane.output)
     };
     offer.hints.row_format.is_none() && offer.planes.iter().any(is_table)
 }
@@ -95,6 +94,11 @@ impl Plan {
     /// With boxes of centre and size that are rotated by the angle in the last column.
     pub fn rotated(self) -> Self {
         Self { rotated: true, boxes: self.boxes.centered(), ..self }
+    }
+
+    /// Index of the output.
+    pub fn output(&self) -> usize {
+        self.output
     }
 
     /// Index of the output and its columns.

@@ -86,6 +86,11 @@ impl Head {
         matches!(self, Self::Final(_))
     }
 
+    /// The output with boxes that the model has suppressed itself.
+    pub fn final_boxes(&self) -> Option<usize> {
+        if let Self::Final(plan) = self { Some(plan.output()) } else { None }
+    }
+
     /// Whether neighbouring scores are those of neighbouring anchors.
     pub fn by_columns(&self) -> bool {
         matches!(self, Self::Raw(plan) if plan.by_columns())

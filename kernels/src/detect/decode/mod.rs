@@ -218,6 +218,18 @@ impl Plan {
         }
     }
 
+    /// The output with the boxes that the model has chosen itself, upright or not, if it has.
+    pub fn final_boxes(&self) -> Option<usize> {
+        match self {
+            Self::EndToEnd(plan) => Some(plan.output()),
+            Self::Detections(plan) => Some(plan.boxes()),
+            Self::YoloPose(plan) => plan.head.final_boxes(),
+            Self::YoloSeg(plan) => plan.head.final_boxes(),
+            Self::YoloObb(plan) => plan.head.final_boxes(),
+            _ => None,
+        }
+    }
+
     /// Whether each box has one label, and not a score for each class.
     pub fn has_labels(&self) -> bool {
         matches!(self, Self::Detections(_)) || self.is_suppressed()

@@ -310,6 +310,68 @@ fn a_requested_decoder_that_does_not_fit_says_what_it_needs() {
 }
 
 #[test]
+fn a_wrong_number_of_labels_is_named_whichever_decoder_is_asked_for_and_with_any_number_of_anchors() {
+    for (text, kind, classes) in [
+        ("o:float32:1x25200x85", DecoderKind::Yolov5, "80"),
+        ("o:float32:1x25000x85", DecoderKind::Yolov5, "80"),
+        ("o:float32:1x84x8400", DecoderKind::Yolov8, "80"),
+        ("o:float32:1x84x8000", DecoderKind::Yolov8, "80"),
+        ("o:float32:1x8400x85", DecoderKind::Yolox, "80"),
+        ("boxes:float32:1x8732x4 scores:float32:1x8732x21", DecoderKind::BoxesScores, "21"),
+        ("o:float32:1x116x8400 p:float32:1x32x160x160", DecoderKind::YoloSeg, "80"),
+        ("o:float32:1x116x8000 p:float32:1x32x160x160", DecoderKind::YoloSeg, "80"),
+        ("hm:float32:1x80x160x160 wh:float32:1x2x160x160", DecoderKind::Centernet, "80"),
+        ("o:float32:1x20x8400", DecoderKind::YoloObb, "15"),
+        ("o:float32:1x20x8000", DecoderKind::YoloObb, "15"),
+    ] {
+        let error = choose(&outputs(text), [640, 640], Some(kind), &hinted(7)).unwrap_err().to_string();
+        let wanted = ["7 labels are given", &format!("have {classes} classes as {kind} reads them")]
+            .map(str::to_owned);
+        assert!(wanted.iter().all(|part| error.contains(part)), "{kind} {text}: {error}");
+    }
+    // In cells of other strides, it is no yolox whatever the labels.
+    let error = choose(&outputs("o:float32:1x8000x85"), [640, 640], Some(DecoderKind::Yolox), &hinted(7));
+    assert!(matches!(error, Err(DetectError::Unfit { .. })), "{error:?}");
+}
+
+#[test]
+fn rows_of_final_boxes_that_are_as_many_as_the_anchors_are_suppressed_unless_that_is_set() {
+    let named = |classes| Hints { classes: Some(classes), ..Hints::default() };
+    let lists =
+        |rows: usize| format!("boxes:float32:1x{rows}x4 scores:float32:1x{rows} labels:int64:1x{rows}");
+    for (text, input, kind, hints, kept) in [
+        ("o:float32:1x8400x6".to_owned(), [640, 640], None, named(80), true),
+        ("o:float32:1x8400x6".to_owned(), [640, 640], Some(DecoderKind::EndToEnd), Hints::default(), true),
+        ("o:float32:?x5040x6".to_owned(), [640, 384], Some(DecoderKind::EndToEnd), Hints::default(), true),
+        ("o:float32:1x25200x6".to_owned(), [640, 640], Some(DecoderKind::EndToEnd), Hints::default(), true),
+        ("o:float32:1x34000x6".to_owned(), [640, 640], Some(DecoderKind::EndToEnd), Hints::default(), true),
+        ("o:float32:1x300x6".to_owned(), [640, 640], None, named(80), false),
+        ("o:float32:1x?x6".to_owned(), [640, 640], Some(DecoderKind::EndToEnd), Hints::default(), false),
+        ("o:float32:1x8400x6".to_owned(), [512, 512], Some(DecoderKind::EndToEnd), Hints::default(), false),
+        (lists(8400), [640, 640], None, named(80), true),
+        (lists(300), [640, 640], None, named(80), false),
+        (
+            "o:float32:1x8400x57".to_owned(),
+            [640, 640],
+            Some(DecoderKind::YoloPose),
+            Hints { keypoints: Some(17), ..Hints::default() },
+            true,
+        ),
+    ] {
+        let decoder = choose(&outputs(&text), input, kind, &hints).unwrap();
+        let nms = if kept { Nms::ClassWise } else { Nms::None };
+        assert_eq!(
+            (decoder.keeps_anchors(), decoder.usual_nms()),
+            (kept, nms),
+            "{text} {:?}",
+            decoder.kind()
+        );
+    }
+    let raw = choose(&outputs("o:float32:1x84x8400"), [640, 640], None, &Hints::default()).unwrap();
+    assert!(!raw.keeps_anchors());
+}
+
+#[test]
 fn the_number_of_keypoints_settles_what_a_poses_numbers_are() {
     let pose = |text: &str, classes, keypoints| {
         let hints = Hints { classes, keypoints, ..Hints::default() };

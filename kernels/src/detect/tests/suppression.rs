@@ -243,3 +243,14 @@ fn a_class_may_have_an_overlap_threshold_of_its_own() {
     let classes: Vec<_> = detect(&rows, &params).iter().map(|d| d.class).collect();
     assert_eq!(classes, [0, 1, 1]);
 }
+
+#[test]
+fn what_is_found_twice_is_counted_within_a_class_and_not_between_neighbours() {
+    let one =
+        |x: f32, class| Detection { rect: Rect { x, y: 0.0, w: 100.0, h: 50.0 }, confidence: 0.9, class };
+    // The last two are neighbours, and the one of another class lies on the first.
+    let found = [one(0.0, 0), one(5.0, 0), one(-5.0, 0), one(0.0, 1), one(300.0, 0), one(330.0, 0)];
+    assert_eq!((repeated(&found), repeated(&[])), ((6, 2), (0, 0)));
+    // However crowded a frame is, it takes no time.
+    assert_eq!(repeated(&vec![one(0.0, 0); 5000]), (64, 63));
+}

@@ -27,8 +27,8 @@ fn every_anchor_counts_with_its_best_class_and_its_box() {
         non_finite: 1,
         lowest: -2.0,
         highest: 0.75,
-        boxes: 2,
-        far_boxes: 1,
+        places: 2,
+        far_places: 1,
         farthest: 304.0,
         class: Some(0),
         ..Survey::default()
@@ -45,7 +45,7 @@ fn confidences_are_surveyed_behind_the_activation() {
     let hints = Hints { activation: Some(Activation::Sigmoid), ..Hints::default() };
     let (survey, expected) = survey(&tensors, DecoderKind::Yolov5, &hints);
     assert_eq!((survey.finite, survey.lowest, survey.highest), (252, 0.25, 0.25));
-    assert_eq!(survey.boxes, 0, "none has a size");
+    assert_eq!(survey.places, 0, "none has a size");
     assert_eq!(expected.twice, Expected::of_probabilities(sanity::Activation::Sigmoid, 2, None));
 }
 
@@ -61,7 +61,7 @@ fn boxes_and_scores_are_normalized_and_their_softmax_has_the_background_in_it() 
         ..Hints::default()
     };
     let (survey, expected) = survey(&tensors, DecoderKind::BoxesScores, &hints);
-    assert_eq!((survey.boxes, survey.farthest), (1, 48.0));
+    assert_eq!((survey.places, survey.farthest), (1, 48.0));
     assert!((survey.highest - 1.0 / 3.0).abs() < 1e-6, "{survey:?}");
     assert_eq!(expected.normalized, Some(true));
     assert_eq!(expected.twice, Expected::of_probabilities(sanity::Activation::Softmax, 1, Some(3)));
