@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
+use cudainfer_kernels::preproc;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -70,6 +71,7 @@ impl FusedPreproc {
         let name = strings::field(s, "tensor-name").unwrap_or_else(|| "input".into());
         gst::info!(CAT, imp = self, "{} becomes '{name}': {params:?}, {cut:?}", info.format());
         self.tell_tiles(&cut, frame);
+        self.report_library_size(s, &params, frame);
         let stream = if in_cuda(incaps) {
             let session =
                 self.gpu.session().ok_or("the frames are in CUDA memory, but there is no usable GPU. Put cudainferdownload before this element")?;
@@ -96,6 +98,25 @@ impl FusedPreproc {
                     self.obj().name()
                 )
             );
+        }
+    }
+
+    /// Reports once for each stream if the library that exported the model makes tensors of another size.
+    fn report_library_size(&self, s: &gst::StructureRef, params: &preproc::Params, frame: [usize; 2]) {
+        let Some([width, height]) = lock(&self.settings).library_size(s, params, frame) else { return };
+        let text = format!(
+            "{}: the library that exported the model makes tensors of {width}x{height} from frames of {}x{}, and this element makes \
+             them {}x{} with longer bars, which takes more time and finds nearly the same. For the same results, set \
+             width={width} height={height}",
+            self.obj().name(),
+            frame[0],
+            frame[1],
+            params.width,
+            params.height
+        );
+        let new = lock(&self.reported).current_mut().only_new(vec![text]);
+        for text in new {
+            gst::element_imp_info!(self, gst::ResourceError::Settings, ("{text}"));
         }
     }
 

@@ -157,6 +157,30 @@ impl Settings {
         }
     }
 
+    /// The tensor's size for frames of this size in the library that exported the model, where it is another one than here and
+    /// no property has been set for it. What the tensor is here is the bars' outer size there.
+    pub fn library_size(
+        &self,
+        s: &gst::StructureRef,
+        params: &Params,
+        frame: [usize; 2],
+    ) -> Option<[usize; 2]> {
+        let modulo =
+            s.get::<i32>(caps::BARS_MODULO).ok().and_then(|v| usize::try_from(v).ok()).filter(|v| *v > 0)?;
+        let boxed = params.resize == preproc::Resize::Letterbox && self.roi == Roi::Frame;
+        if !boxed || self.width > 0 || self.height > 0 {
+            return None;
+        }
+        let here = [params.width, params.height];
+        let scales = [0, 1].map(|axis| here[axis] as f64 / frame[axis].max(1) as f64);
+        let scale = scales[0].min(scales[1]);
+        let there = [0, 1].map(|axis| {
+            let picture = (frame[axis] as f64 * scale).round() as usize;
+            picture + here[axis].saturating_sub(picture) % modulo
+        });
+        (there != here).then_some(there)
+    }
+
     /// What is cut out of frames of this size, and how: the property where it is set, else the caps' field, else the default.
     ///
     /// # Errors
@@ -310,5 +334,43 @@ fn interpolation(value: preproc::Interpolation) -> Interpolation {
         preproc::Interpolation::Area => Interpolation::Area,
         preproc::Interpolation::PilBilinear => Interpolation::PilBilinear,
         preproc::Interpolation::PilBicubic => Interpolation::PilBicubic,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_shortens_the_bars_has_tensors_of_another_size_unless_a_size_is_set() {
+        gst::init().unwrap();
+        let caps = |modulo: i32| gst::Structure::builder("caps").field(caps::BARS_MODULO, modulo).build();
+        let params =
+            Params { width: 640, height: 640, resize: preproc::Resize::Letterbox, ..Params::default() };
+        let auto = Settings::default();
+        let size = |settings: &Settings, modulo, frame| settings.library_size(&caps(modulo), &params, frame);
+        // As ultralytics' LetterBox(640, auto=True, stride=32) makes them.
+        for (frame, wanted) in [
+            ([1920, 1080], Some([640, 384])),
+            ([1080, 1920], Some([384, 640])),
+            ([1280, 960], Some([640, 480])),
+            ([810, 1080], Some([480, 640])),
+            ([500, 375], Some([640, 480])),
+            ([640, 640], None),
+            ([639, 640], None),
+        ] {
+            assert_eq!(size(&auto, 32, frame), wanted, "{frame:?}");
+        }
+        assert_eq!(size(&auto, 0, [1920, 1080]), None);
+        assert_eq!(auto.library_size(&gst::Structure::new_empty("caps"), &params, [1920, 1080]), None);
+        for set in [
+            Settings { width: 640, ..Settings::default() },
+            Settings { height: 640, ..Settings::default() },
+            Settings { roi: Roi::Objects, ..Settings::default() },
+        ] {
+            assert_eq!(size(&set, 32, [1920, 1080]), None);
+        }
+        let stretched = Params { resize: preproc::Resize::Stretch, ..params };
+        assert_eq!(auto.library_size(&caps(32), &stretched, [1920, 1080]), None);
     }
 }

@@ -7,6 +7,7 @@ use glib::prelude::*;
 
 use super::limits::MAX_SIZE;
 use super::{ModelError, ModelInfo};
+use crate::caps::BARS_MODULO;
 use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::nick::nick;
 
@@ -206,6 +207,8 @@ impl ImageInput {
         let floats = |v: &Option<Vec<f32>>| {
             v.as_ref().map(|v| gst::Array::new(v.iter().map(|x| f64::from(*x))).to_send_value())
         };
+        let modulo = input.bars_modulo.filter(|_| self.width.is_none() && self.height.is_none());
+        set(BARS_MODULO, modulo.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
         set("tensor-order", input.channels.map(|v| nick(v).to_send_value()));
         set("tensor-resize", input.resize.map(|v| nick(v).to_send_value()));
         set("tensor-crop-ratio", input.crop_ratio.map(|v| v.to_send_value()));

@@ -185,7 +185,10 @@ impl Group {
     pub fn copy(self, from: &Sidecar, into: &mut Sidecar) {
         let (input, output) = (&mut into.input, &mut into.output);
         match self {
-            Self::Size => (input.width, input.height) = (from.input.width, from.input.height),
+            Self::Size => {
+                (input.width, input.height) = (from.input.width, from.input.height);
+                input.bars_modulo = from.input.bars_modulo;
+            }
             Self::Channels => input.channels = from.input.channels,
             Self::Normalization => {
                 input.scale = from.input.scale;

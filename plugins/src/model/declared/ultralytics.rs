@@ -4,13 +4,16 @@
 //! centre, size and the probability of each class, from `version` 8.4.51 on of the strongest class and its number instead.
 //! YOLOv5's own exporter writes `stride` and `names`, and its outputs have another layout than those of the same name by
 //! Ultralytics, so that only the shapes tell which.
+//!
+//! Of models of open size (`dynamic` in `args`) their predictor leaves out as many whole strides of the bars as there are
+//! (`LetterBox(auto=True)` in engine/predictor.py): 1920x1080 becomes 640x384, not 640x640.
 
 use cudainfer_kernels::detect::BoxFormat;
 use serde_json::Value;
 
 use super::python::literal;
 use super::source::Declared;
-use super::values::{brief, height_and_width, names, normalize};
+use super::values::{brief, height_and_width, names, normalize, size};
 use crate::model::Skeleton;
 use crate::model::enums::classes;
 use crate::model::enums::detection::Decoder;
@@ -50,13 +53,17 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let Some(task) = task else { return Some(declared) };
     let is_true = |value: Option<Value>| value == Some(Value::Bool(true));
     let args = value("args");
-    let suppressed = is_true(value("end2end")) || is_true(args.and_then(|args| args.get("nms").cloned()));
+    let argument = |name| args.as_ref().and_then(|args| args.get(name).cloned());
+    let suppressed = is_true(value("end2end")) || is_true(argument("nms"));
+    if is_true(argument("dynamic")) {
+        input.bars_modulo = value("stride").as_ref().and_then(size);
+    }
     let is_query = metadata.get("head") == Some("RTDETRDecoder")
         || metadata.get("description").is_some_and(|text| text.to_ascii_lowercase().contains("rtdetr"));
     let output = &mut words.output;
     match task {
         "detect" if is_query => {
-            (input.resize, input.padding) = (Some(Resize::Stretch), None);
+            (input.resize, input.padding, input.bars_modulo) = (Some(Resize::Stretch), None, None);
             if ranks_queries(metadata) {
                 output.decoder = Some(Decoder::EndToEnd);
                 output.box_format = Some(BoxFormat::CenterSize);
@@ -136,6 +143,21 @@ mod tests {
         for more in [("args", "{'nms': True}"), ("end2end", "True")] {
             assert_eq!(declared("detect", &[more]).words.output.decoder, Some(Decoder::EndToEnd), "{more:?}");
         }
+    }
+
+    #[test]
+    fn bars_of_models_of_open_size_are_shortened_by_whole_strides() {
+        let dynamic = ("args", "{'batch': 1, 'dynamic': True, 'nms': False}");
+        assert_eq!(declared("detect", &[dynamic]).words.input.bars_modulo, Some(32));
+        assert_eq!(declared("pose", &[dynamic]).words.input.bars_modulo, Some(32));
+        for (task, more) in [
+            ("detect", [("args", "{'dynamic': False}")]),
+            ("detect", [("args", "{}")]),
+            ("classify", [dynamic]),
+        ] {
+            assert_eq!(declared(task, &more).words.input.bars_modulo, None, "{task} {more:?}");
+        }
+        assert_eq!(declared("detect", &[dynamic, ("head", "RTDETRDecoder")]).words.input.bars_modulo, None);
     }
 
     #[test]
