@@ -73,11 +73,17 @@ pub fn text_unlinked(path: &Path) -> io::Result<String> {
     read(open_unlinked(path)?)
 }
 
+/// Editors on Windows write it before the first character.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 fn read(file: File) -> io::Result<String> {
     let mut text = String::new();
     // It may grow while it is read, and what /proc has says that it is empty.
     let read = file.take(LARGEST_TEXT + 1).read_to_string(&mut text)?;
     if u64::try_from(read).is_ok_and(|read| read <= LARGEST_TEXT) {
+        if text.starts_with(BYTE_ORDER_MARK) {
+            text.remove(0);
+        }
         return Ok(text);
     }
     Err(io::Error::new(

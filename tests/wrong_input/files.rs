@@ -49,11 +49,13 @@ fn a_fifo_does_not_hold_the_start_whatever_file_it_stands_for() {
 }
 
 #[test]
-fn weights_in_a_fifo_beside_the_model_do_not_hold_the_start() {
+fn weights_in_a_file_of_their_own_are_named_if_it_is_missing_and_do_not_hold_the_start_if_it_is_a_fifo() {
     let folder = scratch("weights");
     let field = |n: u8, bytes: &[u8]| [&[n << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
     let entry = field(13, &[field(1, b"location"), field(2, b"a.bin")].concat());
     std::fs::write(folder.join("a.onnx"), field(7, &field(5, &entry))).unwrap();
+    let line = inference(&format!("model={}", folder.join("a.onnx").display()));
+    started(line).fails_with(&["weights file", "a.bin", "No such file", "put the file back"]);
     fifo(&folder.join("a.bin"));
     started(inference(&format!("model={}", folder.join("a.onnx").display()))).fails_with(&[
         "weights file",

@@ -158,14 +158,9 @@ fn check_files(model: &Path) -> Result<(), ModelError> {
     let unreadable =
         |what, path: &Path, e: std::io::Error| ModelError::File(what, path.to_owned(), e.to_string());
     files::open(model).map_err(|e| unreadable("model", model, e))?;
-    // ONNX Runtime reports better what is not a model, and which files are missing.
+    // ONNX Runtime reports better what is not a model.
     for weights in external_files(model).unwrap_or_default() {
-        match files::open(&weights) {
-            Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
-                return Err(unreadable("weights", &weights, e));
-            }
-            _ => (),
-        }
+        files::open(&weights).map_err(|e| unreadable("weights", &weights, e))?;
     }
     Ok(())
 }

@@ -23,7 +23,9 @@ fn cure(kind: &str) -> &'static str {
         "labels" => {
             "Set labels, or labels-file in the sidecar's [output], to a text file that this process may read"
         }
-        "weights" => "The model refers to it: put the file back, or export the model again",
+        "weights" => {
+            "The model's weights are in it: put the file back beside the model, or export the model again"
+        }
         _ => "Correct its permissions, or remove it",
     }
 }

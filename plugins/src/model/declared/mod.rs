@@ -34,6 +34,14 @@ pub use source::Declared;
 
 use super::onnx;
 
+/// The names of the classes in a YAML file of a training tool, below `names`; `None` if there are none.
+///
+/// # Errors
+/// A sentence: it is no YAML that is read.
+pub(super) fn names_in_yaml(text: &str) -> Result<Option<Vec<String>>, String> {
+    Ok(yaml::read(text)?.get("names").and_then(values::names))
+}
+
 /// What the model's file and the files beside it say, the most trustworthy first, and notes about what could not be read.
 pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
     let mut notes = Vec::new();

@@ -97,7 +97,7 @@ impl Reader<'_> {
                     't' => text.push('\t'),
                     'r' => text.push('\r'),
                     'x' => text.push(code(&mut chars, 2)?),
-                    'u' => text.push(code(&mut chars, 4)?),
+                    'u' => text.push(utf16(&mut chars)?),
                     'U' => text.push(code(&mut chars, 8)?),
                     c @ ('\\' | '\'' | '"') => text.push(c),
                     _ => return None,
@@ -128,11 +128,26 @@ impl Reader<'_> {
     }
 }
 
-/// The character whose code is written in so many hexadecimal digits.
+/// The character whose code is written in this number of hexadecimal digits.
 fn code(chars: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
+    char::from_u32(hexadecimal(chars, digits)?)
+}
+
+/// The character that one `\u` begins, or two: JSON, which some libraries write, has those beyond 16 bits as a surrogate pair.
+fn utf16(chars: &mut std::str::Chars<'_>) -> Option<char> {
+    let first = u16::try_from(hexadecimal(chars, 4)?).ok()?;
+    let mut units = vec![first];
+    if (0xd800..0xdc00).contains(&first) {
+        let pair = chars.next() == Some('\\') && chars.next() == Some('u');
+        units.push(u16::try_from(hexadecimal(chars, 4)?).ok().filter(|_| pair)?);
+    }
+    char::decode_utf16(units).next()?.ok()
+}
+
+fn hexadecimal(chars: &mut std::str::Chars<'_>, digits: usize) -> Option<u32> {
     let text: String = chars.take(digits).collect();
     let valid = text.len() == digits && text.bytes().all(|b| b.is_ascii_hexdigit());
-    char::from_u32(u32::from_str_radix(&text, 16).ok().filter(|_| valid)?)
+    u32::from_str_radix(&text, 16).ok().filter(|_| valid)
 }
 
 #[cfg(test)]
@@ -155,6 +170,7 @@ mod tests {
                 json!({"nms": false, "iou": 0.7, "x": null, "y": [-1, 0.001]}),
             ),
             (r"'tab\t, \x41\u00fc\U0001F600, \'quoted\' \\'", json!("tab\t, Aü😀, 'quoted' \\")),
+            (r#"{"0": "\ud83d\udc1f \u00fc"}"#, json!({"0": "🐟 ü"})),
             (" True ", json!(true)),
             ("{}", json!({})),
             ("[]", json!([])),
@@ -179,6 +195,10 @@ mod tests {
             "'bad \\q'",
             "'\\x4'",
             "'\\ud800'",
+            "'\\udc1f'",
+            "'\\ud83d\\u0041'",
+            "'\\ud83dxudc1f'",
+            "'\\ud83d\\udc1'",
             "__import__('os')",
             "1 2",
             "{0: 'a'} x",

@@ -5,6 +5,7 @@ mod check;
 mod classify;
 mod constants;
 mod input;
+mod labels;
 mod maps;
 mod output;
 mod peaks;
@@ -22,6 +23,7 @@ use super::{ModelError, Skeleton, TensorIds, sidecar_path, toml_error};
 pub use classify::{Classify, Embed};
 pub use constants::{ConstantValue, SizeOf};
 pub use input::Input;
+pub use labels::labels;
 pub use maps::{Map, Segment};
 pub use output::{Anchors, Output, Priors};
 pub use peaks::Peaks;
@@ -86,13 +88,4 @@ impl Sidecar {
         }
         Ok(sidecar)
     }
-}
-
-/// Labels from a file, one per line; blank lines at the end are ignored.
-///
-/// # Errors
-/// [`ModelError::File`].
-pub fn labels(path: &Path) -> Result<Vec<String>, ModelError> {
-    let text = files::text(path).map_err(|e| ModelError::File("labels", path.to_owned(), e.to_string()))?;
-    Ok(text.trim_end().lines().map(|line| line.trim().to_owned()).collect())
 }
