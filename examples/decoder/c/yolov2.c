@@ -98,8 +98,11 @@ set_caps (GstBaseTransform *base, GstCaps *incaps, GstCaps *outcaps)
   if (outputs && gst_value_array_get_size (outputs) == 1)
     output = g_value_get_string (gst_value_array_get_value (outputs, 0));
   if (!output || !strstr (output, ":float32:1x125x")) {
-    GST_ELEMENT_ERROR (self, STREAM, DECODE, ("%s: the model has %s '%s', but YOLOv2 has one of float32:1x125xHxW",
-            GST_OBJECT_NAME (self), output ? "the output" : "no single output", output ? output : ""), (NULL));
+    char *found = output ? g_strdup_printf ("the output '%s'", output) : g_strdup ("no output, or several");
+
+    GST_ELEMENT_ERROR (self, STREAM, DECODE, ("%s: the model has %s, but YOLOv2 has one of float32:1x125xHxW",
+            GST_OBJECT_NAME (self), found), (NULL));
+    g_free (found);
     return FALSE;
   }
   return gst_structure_get_int (caps, "width", &self->width) && gst_structure_get_int (caps, "height", &self->height);

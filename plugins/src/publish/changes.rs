@@ -1,4 +1,10 @@
 //! What is different in a frame from the one before.
+//!
+//! A second detector may look at an object in some frames only (fusedpreproc's `interval`). What it found in the object's region
+//! holds until it finds something else there, or the object is gone: a frame in which it found nothing looks like one in which
+//! it did not look.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -48,6 +54,8 @@ fn same<'a, T: PartialEq>(now: &'a [Seen], before: &'a [Seen], part: impl Fn(&'a
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     before: Option<Vec<Seen>>,
+    /// What second detectors found last in the region of each object, by its identity; of all objects without one together.
+    inside: BTreeMap<Option<u64>, Vec<Seen>>,
     classes: Classes,
 }
 
@@ -56,20 +64,21 @@ impl Changes {
     pub fn see<'a>(&mut self, objects: impl Iterator<Item = &'a Object>, events: bool) -> Vec<Change> {
         let objects: Vec<_> = objects.collect();
         let is_other_class = self.classes.see(&objects);
-        let mut now: Vec<_> = objects.into_iter().map(Seen::of).collect();
+        let inside = self.inside(&objects);
+        let mut now: Vec<_> = objects.into_iter().filter(|object| !is_inside(object)).map(Seen::of).collect();
         // Objects without an identity have no order that means anything.
         now.sort();
         let mut changes = Vec::new();
         match &self.before {
             None => changes.push(Change::Start),
             Some(before) => {
-                if !same(&now, before, |seen| (seen.track, &seen.label)) {
+                if !same(&now, before, |seen| (seen.track, &seen.label)) || inside == Inside::OtherObjects {
                     changes.push(Change::Objects);
                 } else {
                     if is_other_class {
                         changes.push(Change::Classes);
                     }
-                    if !same(&now, before, |seen| &seen.zones) {
+                    if !same(&now, before, |seen| &seen.zones) || inside == Inside::OtherZones {
                         changes.push(Change::Zones);
                     }
                 }
@@ -81,6 +90,44 @@ impl Changes {
         self.before = Some(now);
         changes
     }
+
+    /// Takes in what second detectors found in this frame.
+    fn inside(&mut self, objects: &[&Object]) -> Inside {
+        let identity = |object: &Object| object.tracking.as_ref().map(|tracking| tracking.id);
+        let identities: BTreeMap<i32, Option<u64>> =
+            objects.iter().map(|object| (object.id, identity(object))).collect();
+        let mut now: BTreeMap<Option<u64>, Vec<Seen>> = BTreeMap::new();
+        for object in objects.iter().filter(|object| is_inside(object)) {
+            let around = object.parent.and_then(|parent| identities.get(&parent).copied()).flatten();
+            now.entry(around).or_default().push(Seen::of(object));
+        }
+        self.inside.retain(|around, _| around.is_none() || identities.values().any(|one| one == around));
+        let mut change = Inside::Same;
+        for (around, mut found) in now {
+            found.sort();
+            let before = self.inside.get(&around).map_or(&[][..], Vec::as_slice);
+            if !same(&found, before, |seen| &seen.label) {
+                change = Inside::OtherObjects;
+            } else if change == Inside::Same && !same(&found, before, |seen| &seen.zones) {
+                change = Inside::OtherZones;
+            }
+            self.inside.insert(around, found);
+        }
+        change
+    }
+}
+
+/// How what second detectors found differs from what they found last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inside {
+    Same,
+    OtherZones,
+    OtherObjects,
+}
+
+/// Whether a second detector found it in the region of another object, and no tracker follows it.
+fn is_inside(object: &Object) -> bool {
+    object.parent.is_some() && object.tracking.is_none()
 }
 
 #[cfg(test)]
@@ -124,6 +171,33 @@ mod tests {
         let left = object(Some(1), "car", "red", "street");
         assert_eq!(see(&[left, two.clone()], false), [Change::Classes, Change::Zones]);
         assert_eq!(see(&[two], true), [Change::Objects, Change::Events]);
+    }
+
+    #[test]
+    fn frames_in_which_a_second_detector_did_not_look_are_no_change() {
+        for identity in [Some(7), None] {
+            let mut changes = Changes::default();
+            let mut see = |objects: &[&Object]| changes.see(objects.iter().copied(), false);
+            let car = Object { id: 0, ..object(identity, "car", "red", "yard") };
+            let plate = |label: &str, zone: &str| Object {
+                id: 1,
+                parent: Some(0),
+                classifications: vec![],
+                ..object(None, label, "", zone)
+            };
+            let (old, new, moved) = (plate("old", "yard"), plate("new", "yard"), plate("new", "street"));
+            assert_eq!(see(&[&car]), [Change::Start]);
+            assert_eq!(see(&[&car, &old]), [Change::Objects], "{identity:?}");
+            for _ in 0..3 {
+                assert_eq!(see(&[&car]), [], "{identity:?}");
+                assert_eq!(see(&[&car, &old]), [], "{identity:?}");
+            }
+            assert_eq!(see(&[&car]), []);
+            assert_eq!(see(&[&car, &new]), [Change::Objects]);
+            assert_eq!(see(&[&car, &moved]), [Change::Zones]);
+            assert_eq!(see(&[&car, &moved, &moved]), [Change::Objects]);
+            assert_eq!(see(&[]), [Change::Objects]);
+        }
     }
 
     #[test]
