@@ -119,6 +119,11 @@ impl Reading {
         others.zip(0..).map(move |((place, _), number)| (place, first.saturating_add(number)))
     }
 
+    /// The place of the box with this number among the boxes.
+    fn place(&self, entry: u32) -> Option<usize> {
+        self.boxes.binary_search_by_key(&entry, |(entry, _)| *entry).ok()
+    }
+
     /// The number of the entry of a box.
     pub fn entry(&self, place: usize) -> Option<u32> {
         self.boxes.get(place).map(|(entry, _)| *entry)
@@ -177,6 +182,14 @@ pub(super) fn complete(
     for (place, id) in reading.without_region(places, ids.into_iter()) {
         of_box[place] = Some(objects.len());
         objects.push(object_of(id, &reading.boxes[place].1));
+    }
+    for (place, (entry, _)) in reading.boxes.iter().enumerate() {
+        let whole = entries.whole_of(*entry).and_then(|whole| reading.place(whole));
+        if let (Some(part), Some(whole)) = (of_box[place], whole.and_then(|place| of_box[place]))
+            && objects[part].parent.is_none()
+        {
+            objects[part].parent = Some(objects[whole].id);
+        }
     }
     let object = |place: Option<usize>| Some((of_box[place?]?, reading.boxes[place?].1.rect));
     for (place, entry) in &reading.tracks {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use gst::glib::ffi::{GFALSE, GQuark};
 
-use super::library::{Functions, MetaPtr, Mtd, RELATE_TO, Type};
+use super::library::{Functions, IS_PART_OF, MetaPtr, Mtd, RELATE_TO, Type};
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub(super) trait Entries {
     fn classes(&self, id: u32, most: usize) -> Vec<(GQuark, f32)>;
     /// Whether the two are related in any way.
     fn related(&self, a: u32, b: u32) -> bool;
+    /// The first detection that a detection is a part of.
+    fn whole_of(&self, id: u32) -> Option<u32>;
 }
 
 /// A meta that a buffer carries.
@@ -174,6 +176,22 @@ impl Entries for RelationMeta<'_> {
         unsafe {
             (self.functions.relation)(self.meta, a, b) != 0 || (self.functions.relation)(self.meta, b, a) != 0
         }
+    }
+
+    fn whole_of(&self, id: u32) -> Option<u32> {
+        let (mut search, mut whole) = (std::ptr::null_mut(), self.mtd(id));
+        // SAFETY: the meta lives as long as the buffer that is borrowed, the entry exists, and the targets are this function's own.
+        let found = unsafe {
+            (self.functions.direct_related)(
+                self.meta,
+                id,
+                IS_PART_OF,
+                self.functions.detection,
+                &raw mut search,
+                &raw mut whole,
+            )
+        };
+        (found != GFALSE && whole.id != id).then_some(whole.id)
     }
 }
 

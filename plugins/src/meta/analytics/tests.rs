@@ -273,3 +273,16 @@ fn relations_to_entries_that_do_not_exist_and_entries_of_other_types_are_read_pa
         [7]
     );
 }
+
+#[test]
+fn what_is_a_part_of_another_object_is_it_still_where_only_entries_say_so() {
+    let Some(_) = library() else { return };
+    let mut frame = gst::Buffer::new();
+    let frame = frame.get_mut().unwrap();
+    let plate = Object { parent: Some(1), ..object(2, "plate", 60.0) };
+    let all = [object(0, "car", 10.0), object(1, "car", 50.0), plate];
+    Metadata::Analytics.forms(Contents::Objects).unwrap().write(frame, |frame| put(frame, &all));
+    assert_eq!(frame.iter_meta::<Roi>().count(), 0);
+    let parents: Vec<_> = objects(frame).iter().map(|object| (object.id, object.parent)).collect();
+    assert_eq!(parents, [(0, None), (1, None), (2, Some(1))]);
+}

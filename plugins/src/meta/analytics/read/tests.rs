@@ -18,6 +18,8 @@ enum Entry {
 struct Listed {
     entries: Vec<Entry>,
     related: Vec<[u32; 2]>,
+    /// A part, and what it is a part of.
+    parts: Vec<[u32; 2]>,
     asked: Cell<usize>,
 }
 
@@ -53,6 +55,10 @@ impl Entries for Listed {
     fn related(&self, a: u32, b: u32) -> bool {
         self.asked.set(self.asked.get() + 1);
         self.related.iter().any(|pair| *pair == [a, b] || *pair == [b, a])
+    }
+
+    fn whole_of(&self, id: u32) -> Option<u32> {
+        self.parts.iter().find(|[part, _]| *part == id).map(|[_, whole]| *whole)
     }
 }
 
@@ -188,4 +194,25 @@ fn entries_that_are_all_related_to_each_other_and_to_themselves_make_each_box_on
     let (found, _) = objects(&Listed { entries, related, ..Listed::default() }, &[]);
     let ids: Vec<_> = found.iter().map(|object| object.tracking.as_ref().map(|track| track.id)).collect();
     assert_eq!(ids, [Some(1), Some(2)]);
+}
+
+#[test]
+fn a_box_that_is_a_part_of_another_has_it_as_its_parent_unless_a_region_says_which() {
+    gst::init().unwrap();
+    let entries = Listed {
+        entries: vec![Entry::Box(car(0)), track(5), Entry::Box(car(50)), Entry::Box(car(90))],
+        // The last is a part of what is no box.
+        parts: vec![[2, 0], [3, 1]],
+        ..Listed::default()
+    };
+    let parents = |regions: &[(Object, Location)]| -> Vec<_> {
+        objects(&entries, regions).0.into_iter().map(|object| (object.id, object.parent)).collect()
+    };
+    assert_eq!(parents(&[]), [(0, None), (1, Some(0)), (2, None)]);
+    let region = |id, parent| Object { id, parent, label: "car".into(), ..Object::default() };
+    assert_eq!(parents(&[(region(7, None), car(0))]), [(7, None), (8, Some(7)), (9, None)]);
+    assert_eq!(
+        parents(&[(region(7, None), car(0)), (region(9, Some(3)), car(50))]),
+        [(7, None), (9, Some(3)), (10, None)]
+    );
 }
