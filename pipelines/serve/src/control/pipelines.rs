@@ -14,7 +14,7 @@ use super::routes::{Shared, blocking_for};
 use crate::config::read_json;
 
 /// How long a model may take to be loaded and warmed up: a little longer than the fleet waits.
-const LIMIT: Duration = Duration::from_secs(1860);
+pub const MODEL_LIMIT: Duration = Duration::from_secs(1860);
 
 /// The body of `PUT /v1/pipelines/{name}/model`.
 #[derive(Deserialize)]
@@ -36,6 +36,6 @@ pub async fn model(
 ) -> Result<impl IntoResponse, Refused> {
     let Wanted { model } = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
     let fleet = control.fleet.clone();
-    let change = blocking_for(LIMIT, move || fleet.set_model(&name, &model)).await??;
+    let change = blocking_for(MODEL_LIMIT, move || fleet.set_model(&name, &model)).await??;
     Ok(Json(change))
 }

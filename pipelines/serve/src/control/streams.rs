@@ -9,7 +9,8 @@ use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
-use super::routes::{Control, Shared, blocking};
+use super::pipelines::MODEL_LIMIT;
+use super::routes::{Control, Shared, blocking, blocking_for};
 use crate::config::{SourceConfig, read_json};
 use crate::fleet::{Fleet, Refusal};
 use crate::stream::StreamStatus;
@@ -74,7 +75,9 @@ pub async fn one(State(control): Shared, Path(name): Path<String>) -> Result<Jso
 pub async fn add(State(control): Shared, Body(body): Body<Value>) -> Result<impl IntoResponse, Refused> {
     let source: SourceConfig = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
     let place = format!("/v1/streams/{}", source.name);
-    let added = ask(&control, move |fleet| fleet.add(source)).await?;
+    let fleet = control.fleet.clone();
+    // It may choose a model, which is loaded first.
+    let added = blocking_for(MODEL_LIMIT, move || fleet.add(source)).await??;
     let kept = control.fleet.keeps();
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(json!({ "kept": kept, "stream": added }))))
 }
@@ -92,7 +95,8 @@ pub async fn change(
 /// # Errors
 /// The fleet refuses it.
 pub async fn changed(control: &Arc<Control>, name: String, patch: Value) -> Result<Value, Refused> {
-    let change = ask(control, move |fleet| fleet.change(&name, &patch)).await?;
+    let fleet = control.fleet.clone();
+    let change = blocking_for(MODEL_LIMIT, move || fleet.change(&name, &patch)).await??;
     Ok(json!({ "applied": change.applied, "kept": control.fleet.keeps(), "stream": change.stream }))
 }
 

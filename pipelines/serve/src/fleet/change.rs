@@ -40,8 +40,15 @@ impl Fleet {
     /// # Errors
     /// There is no such stream, or the keys would be wrong.
     pub fn change(&self, name: &str, patch: &Value) -> Result<Change, Refusal> {
-        let _changing = lock(&self.0.changing);
-        self.refuse_while_draining()?;
+        let (_changing, spec) = self.with_tried_models(|| self.changed(name, patch))?;
+        let (stream, config) = (self.find(name).ok_or_else(|| unknown(name))?, self.config());
+        let applied = apply(&stream, spec.clone());
+        lock(&self.0.kept).put(&spec.config, config.sources.iter().find(|source| source.name == name));
+        self.save();
+        Ok(Change { applied, stream: stream.status() })
+    }
+
+    fn changed(&self, name: &str, patch: &Value) -> Result<StreamSpec, Refusal> {
         let stream = self.find(name).ok_or_else(|| unknown(name))?;
         let invalid = |e: serde_json::Error| Refusal::Invalid(e.to_string());
         if !patch.is_object() {
@@ -55,13 +62,8 @@ impl Fleet {
                 "a stream's name cannot change: remove it and add another one".into(),
             ));
         }
-        let config = self.config();
-        let spec = StreamSpec::new(&config, source, &lock(&self.0.kept).models);
-        let spec = spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))?;
-        let applied = apply(&stream, spec.clone());
-        lock(&self.0.kept).put(&spec.config, config.sources.iter().find(|source| source.name == name));
-        self.save();
-        Ok(Change { applied, stream: stream.status() })
+        let spec = StreamSpec::new(&self.config(), source, &lock(&self.0.kept).models);
+        spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))
     }
 }
 

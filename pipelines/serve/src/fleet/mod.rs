@@ -8,6 +8,7 @@ mod refusal;
 mod reload;
 mod status;
 mod streams;
+mod trial;
 
 pub use change::{Applied, Change};
 pub use model::ModelChange;

@@ -11,7 +11,7 @@ use super::{Fleet, Refusal};
 use crate::config::ChangedModel;
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Effect, Stream, StreamSpec, check_model};
+use crate::stream::{Effect, Network, Stream, check_model};
 use crate::unpoisoned::lock;
 
 /// A model that is not in use after so long is not waited for any more: TensorRT may build for minutes.
@@ -42,8 +42,11 @@ impl Fleet {
     /// # Errors
     /// There is no such pipeline or file, or the model cannot be used: then the one before goes on.
     pub fn set_model(&self, pipeline: &str, model: &str) -> Result<ModelChange, Refusal> {
-        let _one =
-            self.0.model.try_lock().map_err(|_| Refusal::Busy("another model is being changed".into()))?;
+        let _one = self
+            .0
+            .model
+            .try_lock()
+            .map_err(|_| Refusal::Busy("another model is being changed or loaded".into()))?;
         self.refuse_while_draining()?;
         let (name, element) =
             pipeline.split_once('/').map_or((pipeline, None), |(name, element)| (name, Some(element)));
@@ -54,15 +57,16 @@ impl Fleet {
         if !Path::new(model).is_file() {
             return Err(Refusal::Invalid(format!("there is no model '{model}'")));
         }
-        let streams: Vec<Arc<Stream>> = lock(&self.0.streams).values().cloned().collect();
-        let sharers: Vec<_> = streams
-            .into_iter()
-            .filter(|stream| stream.spec().config.pipeline == name && stream.spec().held.is_none())
-            .collect();
-        let example = sharers.first().map(|stream| stream.spec());
-        let example =
-            example.ok_or_else(|| Refusal::Conflict(format!("pipeline '{name}' has no stream yet")))?;
-        let (element, line) = example.default_model(element).map_err(Refusal::Invalid)?;
+        let sharers = || -> Vec<Arc<Stream>> {
+            let streams: Vec<_> = lock(&self.0.streams).values().cloned().collect();
+            streams.into_iter().filter(|stream| stream.spec().config.pipeline == name).collect()
+        };
+        let streams = sharers();
+        if streams.is_empty() {
+            return Err(Refusal::Conflict(format!("pipeline '{name}' has no stream yet")));
+        }
+        let network = Network::of_pipeline(&self.config(), name, element).map_err(Refusal::Invalid)?;
+        let (element, line) = (network.name(), network.model());
         let (key, instance) = (format!("{name}/{element}"), format!("{name}/{element}"));
         let before = lock(&self.0.kept).models.get(&key).map_or(line.clone(), |changed| changed.now.clone());
         let uses = |stream: &Arc<Stream>| {
@@ -71,8 +75,9 @@ impl Fleet {
         };
         let playing = |stream: &&Arc<Stream>| stream.status().state == State::Playing;
         let began = Instant::now();
-        if let Some((stream, network)) = sharers.iter().filter(playing).find_map(|s| Some((s, uses(s)?))) {
-            swap(stream, &network, model)?;
+        match streams.iter().filter(playing).find_map(|stream| Some((stream, uses(stream)?))) {
+            Some((stream, used)) => swap(stream, &used, model)?,
+            None => network.try_model(model).map_err(Refusal::Conflict)?,
         }
         let _changing = lock(&self.0.changing);
         let models = {
@@ -85,12 +90,18 @@ impl Fleet {
             kept.models.clone()
         };
         self.save();
-        let config = self.config();
+        // Those as well that were added meanwhile.
+        let sharers = sharers();
         for stream in &sharers {
-            // What runs has it; what is started from now on gets it.
-            match StreamSpec::new(&config, stream.spec().config.clone(), &models) {
-                Ok(spec) => drop(stream.change(spec, Effect::Later)),
-                Err((_, sentence)) => log::error(sentence),
+            let spec = stream.spec();
+            match &spec.held {
+                // What runs has it; what is started from now on gets it.
+                None => drop(stream.change(spec.with_models(&models), Effect::Later)),
+                // It may have waited for this.
+                Some(held) if held.tried_again => {
+                    drop(stream.change(self.0.try_again(&spec.config), Effect::Restart));
+                }
+                Some(_) => (),
             }
         }
         // What is just starting has the one before.

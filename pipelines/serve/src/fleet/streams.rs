@@ -188,8 +188,16 @@ impl Fleet {
     /// # Errors
     /// There is one of its name, or its keys are wrong.
     pub fn add(&self, source: SourceConfig) -> Result<StreamStatus, Refusal> {
-        let _changing = lock(&self.0.changing);
-        self.refuse_while_draining()?;
+        let (_changing, spec) = self.with_tried_models(|| self.addable(source.clone()))?;
+        let config = self.config();
+        let stream = self.begin(spec.clone()).map_err(Refusal::Busy)?;
+        let file = config.sources.iter().find(|source| source.name == spec.name());
+        lock(&self.0.kept).put(&spec.config, file);
+        self.save();
+        Ok(stream.status())
+    }
+
+    fn addable(&self, source: SourceConfig) -> Result<StreamSpec, Refusal> {
         if self.find(&source.name).is_some() {
             return Err(Refusal::Exists(format!("there is a stream '{}' already", source.name)));
         }
@@ -201,12 +209,7 @@ impl Fleet {
             )));
         }
         let spec = StreamSpec::new(&config, source, &lock(&self.0.kept).models);
-        let spec = spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))?;
-        let stream = self.begin(spec.clone()).map_err(Refusal::Busy)?;
-        let file = config.sources.iter().find(|source| source.name == spec.name());
-        lock(&self.0.kept).put(&spec.config, file);
-        self.save();
-        Ok(stream.status())
+        spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))
     }
 
     /// Removes a stream, and waits until it has ended.

@@ -27,22 +27,18 @@ impl Defaults {
         self.0.values().any(|properties| properties.get("model").is_some_and(|own| own == model))
     }
 
-    /// The element of this name, or the only one, and its model.
-    pub fn model(&self, element: Option<&str>) -> Result<(String, String), String> {
+    /// The element of this name, or the only one.
+    pub fn network(&self, element: Option<&str>) -> Result<String, String> {
         let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-        let name = match (element, names.as_slice()) {
-            (Some(name), _) if self.0.contains_key(name) => name,
-            (None, [only]) => only,
-            (_, []) => return Err("its line has no trtinfer, or each source fills it in for itself".into()),
-            _ => {
-                return Err(format!(
-                    "it has the trtinfers {}: name one of them, as PIPELINE/ELEMENT",
-                    names.join(", ")
-                ));
-            }
-        };
-        let model = self.0.get(name).and_then(|properties| properties.get("model"));
-        Ok((name.to_owned(), model.cloned().unwrap_or_default()))
+        match (element, names.as_slice()) {
+            (Some(name), _) if self.0.contains_key(name) => Ok(name.to_owned()),
+            (None, [only]) => Ok((*only).to_owned()),
+            (_, []) => Err("its line has no trtinfer, or each source fills it in for itself".into()),
+            _ => Err(format!(
+                "it has the trtinfers {}: name one of them, as PIPELINE/ELEMENT",
+                names.join(", ")
+            )),
+        }
     }
 }
 

@@ -97,10 +97,6 @@ impl StreamSpec {
             |streams: &Option<Vec<String>>| streams.as_ref().is_none_or(|all| all.contains(&source.name));
         let publish = config.publish.iter().filter(|publish| concerns(&publish.streams));
         let publish = publish.map(|publish| publish.properties.clone()).collect();
-        let prefix = format!("{}/", source.pipeline);
-        let models = models
-            .iter()
-            .filter_map(|(key, model)| Some((key.strip_prefix(&prefix)?.to_owned(), model.clone())));
         Ok(Self {
             held: None,
             source: kind,
@@ -108,7 +104,7 @@ impl StreamSpec {
             restart: config.restart_of(&source),
             publish,
             defaults,
-            models: models.collect(),
+            models: of_pipeline(&source.pipeline, models),
             files: file::folder_for(config, &source),
             config: source,
         })
@@ -138,14 +134,9 @@ impl StreamSpec {
         &self.config.name
     }
 
-    /// The trtinfer of this name, or the only one, and its model where no source sets another one.
-    ///
-    /// # Errors
-    /// A sentence: there is none, or there are several.
-    pub fn default_model(&self, element: Option<&str>) -> Result<(String, String), String> {
-        self.defaults
-            .model(element)
-            .map_err(|sentence| format!("pipeline '{}': {sentence}", self.config.pipeline))
+    /// The same with other models in the place of those of the line, by `PIPELINE/ELEMENT`.
+    pub fn with_models(&self, models: &BTreeMap<String, ChangedModel>) -> Self {
+        Self { models: of_pipeline(&self.config.pipeline, models), ..self.clone() }
     }
 
     /// Checks what needs GStreamer.
@@ -204,4 +195,12 @@ impl StreamSpec {
         };
         self.publish.iter().enumerate().map(make).collect()
     }
+}
+
+/// The models of a pipeline, by element.
+fn of_pipeline(pipeline: &str, models: &BTreeMap<String, ChangedModel>) -> BTreeMap<String, ChangedModel> {
+    let prefix = format!("{pipeline}/");
+    let own =
+        |(key, model): (&String, &ChangedModel)| Some((key.strip_prefix(&prefix)?.to_owned(), model.clone()));
+    models.iter().filter_map(own).collect()
 }

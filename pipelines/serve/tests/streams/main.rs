@@ -11,4 +11,5 @@ mod held;
 mod http;
 mod recorded;
 mod starting;
+mod trial;
 mod video;

@@ -154,7 +154,8 @@ fn is_below(folder: Option<&Path>, file: &Path) -> bool {
     file.starts_with(folder) && file.is_file()
 }
 
-fn is_named(config: &Config, model: &str) -> bool {
+/// Whether the configuration names a model for a trtinfer.
+pub fn is_named(config: &Config, model: &str) -> bool {
     let bare = |name: &String| SourceConfig {
         name: "default".into(),
         pipeline: name.clone(),
