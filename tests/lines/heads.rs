@@ -95,6 +95,31 @@ fn a_second_detector_finds_its_objects_in_every_region() {
 }
 
 #[test]
+fn what_is_found_in_a_region_keeps_its_parent_downstream_of_a_tracker_and_points_have_theirs() {
+    let first = head("detector");
+    let inside = |model_name: &str, decoder: &str| {
+        format!(
+            "{first} ! fusedpreproc roi=objects resize=stretch ! trtinfer model={} ! {decoder}",
+            model(model_name)
+        )
+    };
+    let parents = |elements: &str| -> Vec<_> {
+        let frame = frames(SQUARE, elements).pop().unwrap();
+        objects(&frame)
+            .into_iter()
+            .map(|object| (object.id, object.parent, object.tracking.is_some()))
+            .collect()
+    };
+    let of = |outer: i32| (Some(outer), true);
+    let tracked = parents(&format!("{} ! tracker", inside("pose", "gpunms")));
+    let tracked: Vec<_> = tracked.into_iter().map(|(_, parent, is_tracked)| (parent, is_tracked)).collect();
+    assert_eq!(tracked, [(None, true), (None, true), of(0), of(0), of(1), of(1)]);
+    let points = parents(&inside("regressed", "peakfind grouping=each"));
+    let inner: Vec<_> = points.iter().map(|(id, parent, _)| (*id, *parent)).collect();
+    assert_eq!(inner, [(0, None), (1, None), (2, Some(0)), (3, Some(0)), (4, Some(1)), (5, Some(1))]);
+}
+
+#[test]
 fn regions_without_objects_give_none() {
     let elements =
         format!("fusedpreproc roi=objects ! trtinfer model={} batch-size=4 ! gpunms", model("pose"));

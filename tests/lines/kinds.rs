@@ -101,6 +101,28 @@ fn what_changes_is_written_and_what_only_moves_is_not() {
 }
 
 #[test]
+fn second_models_that_look_at_objects_in_some_frames_only_make_no_changes_between_them() {
+    let folder = scratch("between");
+    for (name, model_name, decoder, found) in
+        [("classes", "colours", "classify", "classification"), ("objects", "rows-unique", "gpunms", "parent")]
+    {
+        let elements = format!(
+            "fusedpreproc device=cpu roi=objects interval=2 resize=stretch ! trtinfer device=cpu model={} ! {decoder} ! inferpublish location={} \
+             ! inferpublish send=changes",
+            model(model_name),
+            folder.join(format!("{name}-frames")).display()
+        );
+        let scene = |_| vec![tracked(1, 20.0), tracked(2, 50.0)];
+        let changes = published(24, &elements, &folder.join(name), scene);
+        assert_eq!(numbers(&changes), [0], "{name}: {changes:?}");
+        let looked_at = lines(&folder.join(format!("{name}-frames")));
+        let looked_at =
+            looked_at.iter().filter(|record| record["objects"].to_string().contains(found)).count();
+        assert_eq!((name, looked_at), (name, 8));
+    }
+}
+
+#[test]
 fn one_frame_of_each_interval_is_written_and_events_are_not_thinned() {
     let folder = scratch("interval");
     let line = |send: &str| {
