@@ -10,6 +10,9 @@ use super::SourceConfig;
 
 const FILE: &str = "streams.json";
 
+/// Bytes that a file of the folder may have.
+pub(super) const MOST: u64 = 16 * 1024 * 1024;
+
 /// The differences from the file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -49,7 +52,7 @@ impl Kept {
     /// A sentence.
     pub fn load(state: &Path) -> Result<Self, String> {
         let path = state.join(FILE);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match Folder::open(state, Readers::Owner).and_then(|folder| folder.text(FILE, MOST)) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(format!("'{}' cannot be read: {e}", path.display())),

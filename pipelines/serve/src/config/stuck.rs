@@ -7,11 +7,9 @@ use cudainfer_files::{Folder, Readers};
 use serde::{Deserialize, Serialize};
 
 use super::SourceConfig;
+use super::kept::MOST;
 
 const FILE: &str = "stuck.json";
-
-/// Bytes that the file may have.
-const MOST: u64 = 16 * 1024 * 1024;
 
 /// A source that has ended the process so often, without having given frames for long in between, is not started by itself any more:
 /// the first time, what it reads may have hung for a while, as a network folder does.
@@ -36,12 +34,9 @@ impl Stuck {
     /// # Errors
     /// A sentence. What cannot be read is no reason not to start.
     pub fn load(state: &Path) -> Result<Self, String> {
-        let read = || {
-            if !state.join(FILE).try_exists()? {
-                return Ok(Self::default());
-            }
-            let text = Folder::open(state, Readers::Owner)?.text(FILE, MOST)?;
-            Ok::<_, std::io::Error>(serde_json::from_str(&text)?)
+        let read = || match Folder::open(state, Readers::Owner)?.text(FILE, MOST) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            text => Ok::<_, std::io::Error>(serde_json::from_str(&text?)?),
         };
         read().map_err(|e| format!("'{}' cannot be read, and is left aside: {e}", state.join(FILE).display()))
     }

@@ -321,13 +321,34 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// A sentence: another one has it, or the folder cannot be used.
 fn lock_state(state: &Path) -> Result<Lock, String> {
     let folder = Folder::open(state, Readers::Umask).map_err(|e| unusable(state, &e))?;
-    folder.lock(LOCK_WAIT).map_err(|e| match e {
+    let lock = folder.lock(LOCK_WAIT).map_err(|e| match e {
         LockError::Held(holder) => format!(
             "the folder '{}' is in use by {holder}. Each service needs a folder of its own: set state in [server]",
             state.display()
         ),
         LockError::Io(e) => unusable(state, &e),
-    })
+    })?;
+    match sweep(&folder) {
+        Ok(0) => (),
+        Ok(count) => log::info(format_args!(
+            "files that were being written when a service was killed: {count} removed"
+        )),
+        Err(e) => log::warning(unusable(state, &e)),
+    }
+    Ok(lock)
+}
+
+/// Removes what services that were killed have left: nobody else writes here. Returns how many files.
+fn sweep(folder: &Folder) -> std::io::Result<usize> {
+    let swept = folder.sweep(Duration::ZERO)?;
+    let left = folder.names()?.into_iter().filter(|name| is_of_before(name));
+    Ok(swept + left.filter(|name| folder.remove(name).is_ok()).count())
+}
+
+/// Whether a name is one of those that earlier versions gave to files that they were writing: the crate tempfile's.
+fn is_of_before(name: &str) -> bool {
+    name.strip_prefix(".tmp")
+        .is_some_and(|end| end.len() == 6 && end.bytes().all(|c| c.is_ascii_alphanumeric()))
 }
 
 fn unusable(state: &Path, why: &std::io::Error) -> String {

@@ -138,6 +138,22 @@ fn changes_that_could_not_be_written_are_not_said_to_be_kept() {
 }
 
 #[test]
+fn what_killed_services_were_writing_is_removed_at_the_start_and_nothing_else() {
+    let state = scratch("killed");
+    let put = |name: &str| std::fs::write(state.join(name), "{").unwrap();
+    let left = [".cudainfer-0123456789abcdef.tmp", ".tmpAbC123"];
+    let others = [".tmp-mine1", ".tmpabcdefg", "thesis.tmp"];
+    left.iter().chain(&others).for_each(|name| put(name));
+    std::fs::create_dir(state.join(".tmpfolder")).unwrap();
+    std::os::unix::fs::symlink("thesis.tmp", state.join(".tmplinked")).unwrap();
+    let fleet = fleet(&server(&state));
+    assert!(left.iter().all(|name| !state.join(name).exists()));
+    let stays = others.iter().chain(&[".tmpfolder", ".tmplinked"]);
+    assert!(stays.into_iter().all(|name| state.join(name).exists()));
+    ends_undisturbed(&fleet);
+}
+
+#[test]
 fn a_second_service_on_the_same_folder_is_refused_and_the_first_goes_on() {
     let state = scratch("locked");
     let first = fleet(&server(&state));
