@@ -11,7 +11,7 @@ use crate::unpoisoned::lock;
 
 impl Inner {
     /// Notes, for the next process, which sources end this one.
-    pub fn note_stuck(&self, sources: &[SourceConfig]) {
+    pub fn note_stuck(self: &Arc<Self>, sources: &[SourceConfig]) {
         let mut stuck = lock(&self.stuck);
         // A source may have several pipelines that do not stop; the last one has its present keys.
         let last: BTreeMap<&str, &SourceConfig> =
@@ -20,7 +20,7 @@ impl Inner {
         self.save_stuck(&stuck);
     }
 
-    pub fn forget_stuck(&self, name: &str) {
+    pub fn forget_stuck(self: &Arc<Self>, name: &str) {
         let mut stuck = lock(&self.stuck);
         if stuck.forget(name) {
             self.save_stuck(&stuck);
@@ -33,13 +33,6 @@ impl Inner {
         let config = Arc::clone(&lock(&self.config));
         let (models, stuck) = (lock(&self.kept).models.clone(), lock(&self.stuck).clone());
         spec_or_held(&config, source.clone(), &models, &stuck)
-    }
-
-    fn save_stuck(&self, stuck: &Stuck) {
-        let state = lock(&self.config).server.state.clone();
-        if let Some(Err(sentence)) = state.map(|state| stuck.save(&state)) {
-            log::error(sentence);
-        }
     }
 }
 

@@ -6,6 +6,7 @@ mod held;
 mod model;
 mod refusal;
 mod reload;
+mod saving;
 mod status;
 mod streams;
 mod trial;

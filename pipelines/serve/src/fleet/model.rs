@@ -31,6 +31,8 @@ pub struct ModelChange {
     pub model: String,
     /// The streams that play with it now.
     pub streams: Vec<String>,
+    /// Whether it is kept across restarts.
+    pub kept: bool,
     /// Seconds until it was in use.
     pub took: f64,
 }
@@ -113,7 +115,8 @@ impl Fleet {
         let streams = sharers.iter().filter(|stream| uses(stream).is_some());
         let streams = streams.map(|stream| stream.spec().name().to_owned()).collect();
         let took = began.elapsed().as_secs_f64();
-        Ok(ModelChange { pipeline: name.into(), element, before, model: model.into(), streams, took })
+        let kept = self.keeps();
+        Ok(ModelChange { pipeline: name.into(), element, before, model: model.into(), streams, kept, took })
     }
 }
 

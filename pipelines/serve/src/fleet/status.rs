@@ -26,6 +26,9 @@ pub struct FleetStatus {
     pub configuration_error: Option<String>,
     /// Whether changes by the API are kept across restarts.
     pub keeps: bool,
+    /// What cannot be written in the folder `state`, and why; it is tried again.
+    #[serde(default)]
+    pub state_error: Option<String>,
     /// What is kept of recordings and snapshots, where `state` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeping: Option<Keeping>,
@@ -64,6 +67,7 @@ impl FleetStatus {
             configuration: fleet.config().path.display().to_string(),
             configuration_error: lock(&fleet.0.refused).as_deref().map(redacted),
             keeps: fleet.keeps(),
+            state_error: fleet.state_error(),
             keeping: fleet.0.retention.as_ref().map(|retention| retention.room().keeping()),
             left_behind: fleet.left_behind(),
             states,

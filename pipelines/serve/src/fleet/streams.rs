@@ -11,6 +11,7 @@ use cudainfer_files::{Folder, Lock, LockError, Readers};
 
 use super::gpu::{Faults, Verdict};
 use super::held::{keep_allowed_models, specs_or_held};
+use super::saving::Unwritten;
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck, Wrong};
 use crate::stream::{
@@ -36,8 +37,8 @@ pub struct Fleet(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub config: Mutex<Arc<Config>>,
     pub kept: Mutex<Kept>,
-    /// Whether what is kept could not be written the last time.
-    pub unsaved: AtomicBool,
+    /// What of it could not be written the last time.
+    pub unwritten: Mutex<Unwritten>,
     /// Of the folder `state`: two services would overwrite each other's changes.
     pub _state_lock: Option<Lock>,
     /// Sources that have ended earlier processes.
@@ -97,7 +98,7 @@ impl Fleet {
         let fleet = Self(Arc::new(Inner {
             config: Mutex::new(Arc::new(config)),
             kept: Mutex::new(kept),
-            unsaved: AtomicBool::new(false),
+            unwritten: Mutex::default(),
             _state_lock: state_lock,
             stuck: Mutex::new(stuck),
             streams: Mutex::default(),
@@ -139,11 +140,6 @@ impl Fleet {
     /// The configuration that was read last.
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&lock(&self.0.config))
-    }
-
-    /// Whether changes are kept across restarts: there is a folder for them, and the last ones could be written there.
-    pub fn keeps(&self) -> bool {
-        self.config().server.state.is_some() && !self.0.unsaved.load(Ordering::SeqCst)
     }
 
     /// Whether every stream's thread goes around.
@@ -264,6 +260,8 @@ impl Fleet {
         }
         let (ended, late): (Vec<_>, Vec<_>) = streams.into_iter().partition(|stream| stream.has_ended());
         ended.iter().for_each(|stream| stream.join());
+        // There is no later chance.
+        self.0.save_unwritten();
         late.iter().map(|stream| stream.spec().name().to_owned()).collect()
     }
 
@@ -298,17 +296,8 @@ impl Fleet {
         Ok(stream)
     }
 
-    /// Writes what is kept, all of it each time; [`Fleet::keeps`] says whether that has worked.
     pub(super) fn save(&self) {
-        let config = self.config();
-        let Some(state) = config.server.state.as_deref() else { return };
-        let saved = lock(&self.0.kept).save(state);
-        if let Err(sentence) = &saved {
-            log::error(format_args!(
-                "what the API changed is lost at the next start: {sentence}. The next change writes all of it again"
-            ));
-        }
-        self.0.unsaved.store(saved.is_err(), Ordering::SeqCst);
+        self.0.save_changes();
     }
 }
 
@@ -428,7 +417,7 @@ fn hear(fleet: &Weak<Inner>, news: News) {
 }
 
 /// Counts a pipeline that does not stop. It keeps its memory, its threads and its connection: a limit ends the process.
-fn leave_behind(fleet: &Inner, source: SourceConfig, alive: Weak<()>) {
+fn leave_behind(fleet: &Arc<Inner>, source: SourceConfig, alive: Weak<()>) {
     let most = lock(&fleet.config).server.most_left_behind;
     let sources: Vec<SourceConfig> = {
         let mut left = lock(&fleet.left_behind);

@@ -6,7 +6,7 @@ use crate::config::Restart;
 
 /// The wait before start number `attempt` after a failure, from 0: doubles from `first` to `longest`; `chance`, from 0 to 1,
 /// spreads it by `jitter` to both sides, so that cameras behind one switch do not all come back at once.
-pub(super) fn wait(limits: &Restart, attempt: u32, chance: f64) -> Duration {
+pub(crate) fn wait(limits: &Restart, attempt: u32, chance: f64) -> Duration {
     let doubled = limits.first * 2f64.powi(i32::try_from(attempt.min(60)).unwrap_or(60));
     let spread = 1.0 + limits.jitter * (2.0 * chance - 1.0);
     Duration::try_from_secs_f64(doubled.min(limits.longest) * spread).unwrap_or(Duration::from_secs(60))

@@ -4,7 +4,7 @@
 //! [`supervisor`]) and one for each run of the pipeline that does what may take long: building, state changes.
 
 mod arrival;
-mod backoff;
+pub(crate) mod backoff;
 mod current;
 mod decoder;
 mod elements;

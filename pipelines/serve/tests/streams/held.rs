@@ -113,10 +113,13 @@ fn a_file_that_has_become_a_fifo_is_not_opened() {
 }
 
 #[test]
-fn changes_that_could_not_be_written_are_not_said_to_be_kept() {
+fn what_could_not_be_written_is_not_said_to_be_kept_and_is_written_when_that_is_possible() {
     let state = scratch("unsaved");
+    let mut noted = Stuck::default();
+    noted.note(&SourceConfig { name: "bystander".into(), ..SourceConfig::default() });
+    noted.save(&state).unwrap();
     let fleet = fleet(&server(&state));
-    assert!(fleet.keeps());
+    assert!(fleet.keeps() && fleet.status().state_error.is_none());
     let source = |name: &str| SourceConfig {
         name: name.into(),
         uri: URI.into(),
@@ -127,14 +130,23 @@ fn changes_that_could_not_be_written_are_not_said_to_be_kept() {
     let file = state.join("streams.json");
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
+    let other = state.join("stuck.json");
+    std::fs::remove_file(&other).unwrap();
+    std::fs::create_dir(&other).unwrap();
     fleet.add(source("one")).unwrap();
     assert!(!fleet.keeps() && !fleet.status().keeps);
+    fleet.restart("bystander").unwrap();
+    let error = fleet.status().state_error.unwrap();
+    assert!(error.contains("streams.json") && error.contains("stuck.json"), "{error}");
+    // There is room again, and nobody changes anything.
     std::fs::remove_dir(&file).unwrap();
-    fleet.add(source("two")).unwrap();
-    assert!(fleet.keeps());
+    until("the changes are written", || fleet.keeps());
     let kept = std::fs::read_to_string(&file).unwrap();
-    assert!(kept.contains("one") && kept.contains("two"), "all of it is written again: {kept}");
-    ends_undisturbed(&fleet);
+    assert!(kept.contains("one"), "{kept}");
+    std::fs::remove_dir(&other).unwrap();
+    until("all is written", || fleet.status().state_error.is_none());
+    assert_eq!(Stuck::load(&state).unwrap(), Stuck::default());
+    assert_eq!(fleet.drain(), [""; 0]);
 }
 
 #[test]
