@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::log::CAT;
-use super::search::{self, OnNoise, Tolerance};
+use super::search::{self, OnNoise, Sessions, Tolerance};
+use super::stop::Stop;
 use super::{InferenceError, Progress, RunShape, WarmUp, watched};
 use crate::sync::lock;
 
@@ -22,11 +23,12 @@ impl Engine {
     /// Makes the session the provider's fastest variant, once: the first shape decides.
     ///
     /// # Errors
-    /// The model does not run.
+    /// The model does not run, or it is to stop: [`InferenceError::Interrupted`].
     pub(super) fn settle_variant(
         &self,
         shape: &Arc<RunShape>,
         progress: &(dyn Fn(Progress) + Sync),
+        stop: &Stop,
     ) -> Result<(), InferenceError> {
         // Who comes with another shape meanwhile waits.
         let mut unsettled = lock(&self.variant.choices);
@@ -51,10 +53,17 @@ impl Engine {
             let mut session = lock(self.first_session()?);
             let counters = Arc::clone(&lock(&self.counters));
             let (backend, tolerance) = (&*self.backend, Tolerance::of(&self.config));
-            let mut bench = OnNoise::new(backend, &self.config, &counters, shape, self.batch, &**session)?;
+            let sessions = Sessions { backend, config: &self.config, counters: &counters, stop };
+            let mut bench = OnNoise::new(sessions, shape, self.batch, &**session)?;
             search::settle(&mut bench, tolerance, known.copied(), &mut session, &mut name, &variants)
-        })?;
+        });
         *lock(&self.variant.name) = name;
+        if stop.is_set() {
+            // The next start searches.
+            *unsettled = Some(choices);
+            return Err(InferenceError::Interrupted);
+        }
+        let found = found?;
         let Some(found) = found else {
             gst::info!(CAT, "{model} runs as {name}, which was the fastest when its variants were timed");
             return Ok(());

@@ -335,6 +335,27 @@ fn who_stops_interrupts_the_run_that_is_under_way_and_nothing_is_replaced() {
 }
 
 #[test]
+fn a_search_that_is_stopped_ends_with_its_run_and_the_next_start_searches() {
+    let (log, library) = library(None);
+    let ((begun, wait_for_begin), (go_on, wait)) = (channel(), channel());
+    *lock(&library.gate) = Some((begun, wait));
+    let (root, engine) = engine("stops-search", library);
+    let stop = Stop::default();
+    std::thread::scope(|scope| {
+        let start = scope.spawn(|| engine.warm_up(shape(&engine, 4), &|_| (), &stop).map(|_| ()));
+        wait_for_begin.recv().unwrap();
+        stop.set();
+        go_on.send(()).unwrap();
+        assert!(matches!(start.join().unwrap(), Err(InferenceError::Interrupted)));
+    });
+    let opened = lock(&log).opened.len();
+    assert!(engine.take_found().is_none() && lock(&log).runs.iter().all(|run| run.0 == "plain"));
+    warm_up(&engine, 4);
+    assert!(engine.take_found().is_some() && lock(&log).opened.len() > opened);
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
 fn a_variant_that_fails_is_an_error_and_what_served_goes_on() {
     let (log, library) = library(Some("quick"));
     let (root, engine) = engine("fails", Library { fails: true, ..library });

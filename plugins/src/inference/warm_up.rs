@@ -34,7 +34,7 @@ impl Engine {
         let counters = Arc::clone(&lock(&self.counters));
         let before = self.context.as_ref().and_then(|context| Before::of(context, &counters));
         let shape = self.times.time(Part::WarmUp, || self.complete(shape, stop))?;
-        self.times.time(Part::Search, || self.settle_variant(&shape, progress))?;
+        self.times.time(Part::Search, || self.settle_variant(&shape, progress, stop))?;
         // From now on another variant has to be warm for it, too.
         {
             let mut shapes = lock(&self.variant.shapes);

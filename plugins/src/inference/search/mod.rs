@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use self::compare::Tolerance;
-pub(super) use self::trial::{OnNoise, free_memory, memory_for};
+pub(super) use self::trial::{OnNoise, Sessions, free_memory, memory_for};
 use super::cache::Choices;
 use super::log::CAT;
 use super::{InferenceError, RunShape, Session, WarmUp};
@@ -103,6 +103,7 @@ pub(super) fn settle(
         };
         match runs {
             Ok(()) => return Ok(None),
+            Err(InferenceError::Interrupted) => return Err(InferenceError::Interrupted),
             Err(e) => gst::warning!(CAT, "the model does not run as {known} any more, as it did before: {e}"),
         }
     }

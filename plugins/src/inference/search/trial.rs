@@ -8,6 +8,7 @@ use cudainfer_kernels::device::{Counters, CudaStream, SharedMemory};
 use super::Bench;
 use crate::inference::backend::Backend;
 use crate::inference::shape::{darkness, noise, zeros};
+use crate::inference::stop::Stop;
 use crate::inference::{Config, InferenceError, RunShape, Session};
 use crate::memory::tensor::{TensorAllocator, part};
 use crate::meta::tensor::Tensor;
@@ -15,11 +16,18 @@ use crate::meta::tensor::Tensor;
 /// Device memory in bytes that is left free beside another session.
 const MARGIN: u64 = 256 << 20;
 
+/// What opens sessions, and ends their runs.
+#[derive(Clone, Copy)]
+pub(in crate::inference) struct Sessions<'a> {
+    pub backend: &'a dyn Backend,
+    pub config: &'a Config,
+    pub counters: &'a Arc<Counters>,
+    pub stop: &'a Stop,
+}
+
 /// The largest batch of a shape, filled with noise that lies where the sessions run.
 pub(in crate::inference) struct OnNoise<'a> {
-    backend: &'a dyn Backend,
-    config: &'a Config,
-    counters: &'a Arc<Counters>,
+    sessions: Sessions<'a>,
     shape: &'a Arc<RunShape>,
     /// A run's, no two of them alike: a variant that mixes up rows has other outputs.
     images: Vec<gst::Buffer>,
@@ -35,9 +43,7 @@ impl<'a> OnNoise<'a> {
     /// # Errors
     /// There is not enough memory for a batch.
     pub fn new(
-        backend: &'a dyn Backend,
-        config: &'a Config,
-        counters: &'a Arc<Counters>,
+        sessions: Sessions<'a>,
         shape: &'a Arc<RunShape>,
         frames: usize,
         session: &dyn Session,
@@ -54,12 +60,13 @@ impl<'a> OnNoise<'a> {
         let rows = (0..frames).map(|row| part(&batch, row * bytes, bytes));
         let images = rows.collect::<Result<_, _>>().map_err(|e| InferenceError::Run(e.to_string()))?;
         let stream = session.stream().cloned();
-        Ok(Self { backend, config, counters, shape, images, needed: None, stream })
+        Ok(Self { sessions, shape, images, needed: None, stream })
     }
 
     fn run(&self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError> {
         let images: Vec<&gst::BufferRef> = self.images.iter().map(AsRef::as_ref).collect();
-        let outputs = session.run(self.shape, &images);
+        let outputs = self.sessions.stop.during(session.interrupt(), || session.run(self.shape, &images));
+        let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));
         let finished = session.finish();
         if let Some(stream) = session.stream() {
             // It is nobody's frame.
@@ -71,7 +78,11 @@ impl<'a> OnNoise<'a> {
 
 impl Bench for OnNoise<'_> {
     fn open(&mut self, variant: &'static str) -> Result<Box<dyn Session>, InferenceError> {
-        let mut session = self.backend.open_variant(self.config, self.counters, variant)?;
+        let Sessions { backend, config, counters, stop } = self.sessions;
+        if stop.is_set() {
+            return Err(InferenceError::Interrupted);
+        }
+        let mut session = backend.open_variant(config, counters, variant)?;
         session.reserve(self.images.len());
         Ok(session)
     }
@@ -82,7 +93,7 @@ impl Bench for OnNoise<'_> {
         for _ in 1..session.warm_up_runs() {
             outputs = self.run(session)?;
         }
-        self.needed = self.needed.or_else(|| memory_for(self.config, before, free_memory(session)));
+        self.needed = self.needed.or_else(|| memory_for(self.sessions.config, before, free_memory(session)));
         let on_host = |output: &Tensor| {
             let map = output.data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;
             Ok(Tensor { desc: output.desc.clone(), data: gst::Buffer::from_slice(map.to_vec()) })
