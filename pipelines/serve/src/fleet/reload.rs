@@ -78,6 +78,12 @@ impl Fleet {
             lock(&self.0.streams).iter().map(|(name, stream)| (name.clone(), stream.clone())).collect();
         for (name, stream) in streams {
             let Some(spec) = wanted.remove(&name) else { continue };
+            if spec.lacks_a_file_only(&stream.spec()) {
+                let why = spec.held.map(|held| held.why).unwrap_or_default();
+                log::warning(format_args!("stream '{name}': goes on until it is started again: {why}"));
+                same += 1;
+                continue;
+            }
             match apply(&stream, spec) {
                 Applied::Nothing => same += 1,
                 Applied::Live | Applied::Restart => changed += 1,

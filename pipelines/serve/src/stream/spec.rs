@@ -61,13 +61,13 @@ impl StreamSpec {
         source: SourceConfig,
         models: &BTreeMap<String, ChangedModel>,
     ) -> Self {
-        let held = |source, why, tried_again| Self::held(config, source, Held { why, tried_again });
         match Self::unchecked(config, source.clone(), models) {
-            Err((_, why)) => held(source, why, false),
-            Ok(spec) => match spec.checked(config) {
-                Ok(()) => spec,
-                Err((_, why)) => held(source, why, spec.lacks_a_file()),
-            },
+            Err((_, why)) => Self::held(config, source, Held { why, tried_again: false }),
+            Ok(spec) => {
+                let held = spec.checked(config).err();
+                let held = held.map(|(_, why)| Held { why, tried_again: spec.lacks_a_file() });
+                Self { held, ..spec }
+            }
         }
     }
 
@@ -132,6 +132,12 @@ impl StreamSpec {
     /// The stream's name.
     pub fn name(&self) -> &str {
         &self.config.name
+    }
+
+    /// Whether it is another one that could go on, if a file were not missing by now.
+    pub fn lacks_a_file_only(&self, running: &Self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.tried_again)
+            && Self { held: None, ..self.clone() } == *running
     }
 
     /// The same with other models in the place of those of the line, by `PIPELINE/ELEMENT`.

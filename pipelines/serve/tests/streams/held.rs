@@ -258,3 +258,31 @@ fn a_missing_model_that_comes_back_as_a_link_to_elsewhere_is_not_read() {
     assert!(error.contains("no model that a client may choose"), "{error}");
     ends_undisturbed(&fleet);
 }
+
+#[test]
+fn a_reload_while_a_model_is_missing_leaves_alone_what_plays_with_it() {
+    let folder = scratch("reloaded");
+    let (model, file) = (folder.join("put.onnx"), folder.join("serve.toml"));
+    let detector = cudainfer_tests::model("detector");
+    std::fs::copy(&detector, &model).unwrap();
+    std::fs::copy(Path::new(&detector).with_extension("toml"), model.with_extension("toml")).unwrap();
+    let text = format!(
+        "{}models = \"{}\"\n[pipeline.reloaded]\nline = \"fusedpreproc ! trtinfer model={detector} ! gpunms\"\n\
+         [[source]]\nname = \"a\"\nuri = \"{URI}\"\n",
+        server(&folder),
+        folder.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    cudainfer_tests::init();
+    let fleet = Fleet::start(Config::load(&file).unwrap(), channel().0).unwrap();
+    frames_come(&fleet, "a", 3);
+    fleet.set_model("reloaded", &model.display().to_string()).unwrap();
+    std::fs::remove_file(&model).unwrap();
+    let before = fleet.built("a").unwrap().pipeline;
+    fleet.reload().unwrap();
+    frames_come(&fleet, "a", 3);
+    assert!(fleet.built("a").is_some_and(|built| built.pipeline == before));
+    let status = of(&fleet, "a");
+    assert!(status.state == State::Playing && status.restarts.is_empty(), "{status:?}");
+    assert_eq!(fleet.drain(), [""; 0]);
+}
