@@ -34,9 +34,14 @@ impl Uri {
         redacted(&hide(text, self.secrets()))
     }
 
+    /// The scheme and what follows it. Without a scheme, "://" may stand in a password.
+    fn parts(&self) -> Option<(&str, &str)> {
+        self.0.split_once("://").filter(|(scheme, _)| scheme.chars().all(is_of_scheme))
+    }
+
     /// What must not be seen of it.
     fn secrets(&self) -> Vec<String> {
-        let Some((scheme, rest)) = self.0.split_once("://").filter(|(scheme, _)| !is_open(scheme)) else {
+        let Some((scheme, rest)) = self.parts().filter(|(scheme, _)| !is_open(scheme)) else {
             return Vec::new();
         };
         let (before, after) = rest.rsplit_once('@').unwrap_or(("", rest));
@@ -67,7 +72,7 @@ impl From<&str> for Uri {
 
 impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.split_once("://") {
+        match self.parts() {
             Some((scheme, rest)) if is_open(scheme) && (scheme == "test" || rest.starts_with('/')) => {
                 f.write_str(&self.0)
             }
@@ -122,10 +127,7 @@ pub fn redacted(text: &str) -> String {
     while let Some((before, after)) = rest.split_once("://") {
         seen.push_str(before);
         seen.push_str("://");
-        let scheme = before
-            .rsplit(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
-            .next()
-            .unwrap_or_default();
+        let scheme = before.rsplit(|c: char| !is_of_scheme(c)).next().unwrap_or_default();
         if is_open(scheme) {
             rest = after;
             continue;
@@ -136,6 +138,10 @@ pub fn redacted(text: &str) -> String {
     }
     seen.push_str(rest);
     seen
+}
+
+fn is_of_scheme(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "+-.".contains(c)
 }
 
 /// Schemes whose URIs have no password.
@@ -222,7 +228,8 @@ mod tests {
                 3 => format!("https://a:{password}@camera/?token={password}"),
                 _ => format!("admin:{password}@camera/1"),
             });
-            let secret = password.split(|c: char| !c.is_ascii_alphanumeric()).find(|part| part.contains("Zq")).unwrap();
+            let parts = password.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| part.contains("Zq"));
+            let secret = parts.max_by_key(|part| part.len()).unwrap();
             let mut printed = vec![uri.to_string(), format!("{uri:?}"), serde_json::to_string(&uri).unwrap()];
             if form < 4 {
                 let whole = uri.whole();
