@@ -7,8 +7,6 @@ use std::path::Path;
 pub const USER: &str = "CUDAINFER_PUBLISH_USER";
 /// The environment variable of the password.
 pub const PASSWORD: &str = "CUDAINFER_PUBLISH_PASSWORD";
-/// The longest file that is read.
-const MOST_BYTES: usize = 64 * 1024;
 
 /// A user and a password, which no message shows.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,9 +45,9 @@ impl Credentials {
     pub fn find(file: Option<&Path>) -> Result<Option<Self>, CredentialsError> {
         if let Some(file) = file {
             let name = file.display().to_string();
-            let bytes = std::fs::read(file)
+            let text = cudainfer_files::text(file)
                 .map_err(|reason| CredentialsError::File { file: name.clone(), reason })?;
-            return Self::read(&bytes).map(Some).ok_or(CredentialsError::Form(name));
+            return Self::read(&text).map(Some).ok_or(CredentialsError::Form(name));
         }
         Self::of(std::env::var(USER).ok(), std::env::var(PASSWORD).ok())
     }
@@ -62,8 +60,7 @@ impl Credentials {
         }
     }
 
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(bytes.get(..MOST_BYTES.min(bytes.len()))?).ok()?;
+    fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines().map(str::to_owned);
         let (user, password) =
             (lines.next().filter(|user| !user.is_empty())?, lines.next().unwrap_or_default());
@@ -77,10 +74,10 @@ mod tests {
 
     #[test]
     fn two_lines_are_user_and_password_and_neither_is_shown() {
-        let read = Credentials::read(b"me\r\nsecret word\n").unwrap();
+        let read = Credentials::read("me\r\nsecret word\n").unwrap();
         assert_eq!((read.user.as_str(), read.password.as_str()), ("me", "secret word"));
         assert!(!format!("{read:?}").contains("secret"));
-        for bad in [&b""[..], b"\nsecret", b"a\nb\nc", b"\xff\nb"] {
+        for bad in ["", "\nsecret", "a\nb\nc"] {
             assert_eq!(Credentials::read(bad), None);
         }
         let [user, password] = ["me", "secret"].map(|text| Some(text.to_owned()));

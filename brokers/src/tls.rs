@@ -124,8 +124,8 @@ struct Source {
 impl Source {
     fn read(property: &'static str, path: &Path) -> Result<Self, TlsError> {
         let file = path.display().to_string();
-        match std::fs::read(path) {
-            Ok(bytes) => Ok(Self { property, file, pem: bytes.into() }),
+        match cudainfer_files::text(path) {
+            Ok(text) => Ok(Self { property, file, pem: text.into_bytes().into() }),
             Err(reason) => Err(TlsError::File { property, file, reason }),
         }
     }

@@ -76,8 +76,7 @@ impl Config {
     /// The first thing that is wrong.
     pub fn load(path: &Path) -> Result<Self, Wrong> {
         let wrong = |sentence| Wrong { file: path.to_owned(), line: None, sentence };
-        let text =
-            std::fs::read_to_string(path).map_err(|e| wrong(format!("the file cannot be read: {e}")))?;
+        let text = cudainfer_files::text(path).map_err(|e| wrong(format!("the file cannot be read: {e}")))?;
         Self::read(&text, path)
     }
 
@@ -104,7 +103,7 @@ impl Config {
 
     /// Where a key is in the file that concerns a source: one of its own, or `line` of its pipeline.
     pub fn line_of_key(&self, source: &SourceConfig, key: &str) -> Option<usize> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
+        let text = cudainfer_files::text(&self.path).ok()?;
         if key == "line" {
             return self.line_of_pipeline(&source.pipeline);
         }
@@ -114,13 +113,13 @@ impl Config {
 
     /// Where the launch line of a pipeline is in the file.
     pub fn line_of_pipeline(&self, name: &str) -> Option<usize> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
+        let text = cudainfer_files::text(&self.path).ok()?;
         line_of(&text, &[Step::Key("pipeline"), Step::Key(name), Step::Key("line")])
     }
 
     /// Where a `[[publish]]` begins in the file.
     pub fn line_of_publish(&self, index: usize) -> Option<usize> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
+        let text = cudainfer_files::text(&self.path).ok()?;
         line_of(&text, &[Step::Key("publish"), Step::Index(index), Step::Key("location")])
     }
 

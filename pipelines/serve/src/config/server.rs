@@ -1,6 +1,7 @@
 //! What concerns the whole service.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -106,7 +107,7 @@ impl Server {
         for (key, file) in
             [("tls-cert", &self.tls_cert), ("tls-key", &self.tls_key), ("client-ca", &self.client_ca)]
         {
-            if let Some(Err(e)) = file.as_ref().map(std::fs::File::open) {
+            if let Some(Err(e)) = file.as_deref().map(cudainfer_files::open) {
                 let file = file.as_deref().unwrap_or(std::path::Path::new("")).display();
                 let sentence = format!(
                     "{key} '{file}' cannot be read: {e}. Set {key} to a file that the service's user may read"
@@ -128,6 +129,23 @@ impl Server {
             ));
         }
         duration("stop-timeout", self.stop_timeout).map(drop)
+    }
+
+    /// Files with secrets that every user of the machine can read, a sentence each.
+    pub fn exposed_secrets(&self) -> Vec<String> {
+        let files = [("token-file", &self.token_file), ("tls-key", &self.tls_key)];
+        let exposed = files.into_iter().filter_map(|(key, file)| {
+            let file = file.as_ref()?;
+            let mode = std::fs::metadata(file).ok()?.permissions().mode();
+            (mode & 0o004 != 0).then(|| {
+                format!(
+                    "[server] {key} '{}' can be read by every user of this machine, who can use the service with it. Take that \
+                     permission away: chmod o-rwx",
+                    file.display()
+                )
+            })
+        });
+        exposed.collect()
     }
 
     /// How long the streams may take to end.
@@ -277,4 +295,36 @@ impl Retention {
 pub(super) fn duration(key: &'static str, seconds: f64) -> Result<Duration, (&'static str, String)> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| (key, format!("{key} = {seconds} is no time: set a number of seconds, 0 or above")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_every_user_can_read_are_named_and_a_fifo_does_not_hold_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let [token, key, fifo] = ["token", "key", "fifo"].map(|name| folder.path().join(name));
+        let write = |path: &PathBuf, mode| {
+            std::fs::write(path, "0123456789abcdef").unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let server = || Server {
+            token_file: Some(token.clone()),
+            tls_key: Some(key.clone()),
+            tls_cert: Some(key.clone()),
+            ..Server::default()
+        };
+        write(&token, 0o600);
+        write(&key, 0o640);
+        assert_eq!(server().exposed_secrets(), [""; 0]);
+        assert!(server().check().is_ok());
+        write(&key, 0o644);
+        let [exposed] = &server().exposed_secrets()[..] else { panic!("one is exposed") };
+        assert!(exposed.contains("tls-key") && exposed.contains("chmod o-rwx"), "{exposed}");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
+        let (key, sentence) = Server { tls_key: Some(fifo), ..server() }.check().unwrap_err();
+        assert!(key == "tls-key" && sentence.contains("a FIFO"), "{sentence}");
+    }
 }

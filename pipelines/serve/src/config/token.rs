@@ -11,7 +11,7 @@ const LENGTH: std::ops::RangeInclusive<usize> = 16..=1024;
 /// A sentence: it cannot be read, or the token is too short, too long or has characters that a header cannot have.
 pub fn read_token(path: &Path) -> Result<String, String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    let text = cudainfer_files::text(path).map_err(|e| {
         format!("token-file '{shown}' cannot be read: {e}. Set token-file to a file that the service's user may read")
     })?;
     let token = text.lines().next().unwrap_or_default().trim();
@@ -39,9 +39,12 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             assert!(read_token(&path).unwrap_err().contains("openssl rand"), "{text:?}");
         }
-        std::fs::write(&path, "0123456789abcdef\nsecond line\n").unwrap();
+        std::fs::write(&path, "\u{feff}0123456789abcdef\nsecond line\n").unwrap();
         assert_eq!(read_token(&path).unwrap(), "0123456789abcdef");
-        for path in [folder.path().join("none"), folder.path().to_owned()] {
+        let fifo = folder.path().join("fifo");
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, kind, mode, 0).unwrap();
+        for path in [folder.path().join("none"), folder.path().to_owned(), fifo] {
             assert!(read_token(&path).unwrap_err().contains("cannot be read"));
         }
     }

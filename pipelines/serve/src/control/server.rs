@@ -14,6 +14,7 @@ use super::routes::{self, Control};
 use super::tls;
 use crate::config;
 use crate::fleet::Fleet;
+use crate::log;
 
 /// Threads that answer. What takes time runs in threads of its own.
 const THREADS: usize = 2;
@@ -59,6 +60,7 @@ impl Listener {
     /// # Errors
     /// See [`ControlError`].
     pub fn open(settings: &config::Server) -> Result<Self, ControlError> {
+        settings.exposed_secrets().iter().for_each(log::warning);
         let token = settings.token_file.as_deref().map(config::read_token).transpose();
         let token = token.map_err(ControlError::Configuration)?.map(|token| Token::new(&token));
         let access = Access { token, certificates: settings.client_ca.is_some() };

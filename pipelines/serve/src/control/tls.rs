@@ -15,7 +15,7 @@ use rustls::server::WebPkiClientVerifier;
 /// A sentence that names the key of `[server]` and the file.
 pub fn config(cert: &Path, key: &Path, client_ca: Option<&Path>) -> Result<ServerConfig, String> {
     let chain = certificates("tls-cert", cert)?;
-    let private = PrivateKeyDer::from_pem_file(key)
+    let private = PrivateKeyDer::from_pem_slice(&read("tls-key", key)?)
         .map_err(|e| format!("tls-key {}: it has no private key in PEM: {e}", key.display()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -41,10 +41,16 @@ pub fn config(cert: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Serve
     Ok(config)
 }
 
+/// The bytes of a regular file: a FIFO would hold the start.
+fn read(name: &str, path: &Path) -> Result<Vec<u8>, String> {
+    let text = cudainfer_files::text(path);
+    text.map(String::into_bytes).map_err(|e| format!("{name} {}: it cannot be read: {e}", path.display()))
+}
+
 fn certificates(name: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    match read {
+    let text = read(name, path)?;
+    match CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>() {
         Ok(list) if !list.is_empty() => Ok(list),
         Ok(_) => Err(format!("{name} {shown}: it has no certificate in PEM")),
         Err(e) => Err(format!("{name} {shown}: it cannot be read as PEM: {e}")),

@@ -54,6 +54,12 @@ impl Entry {
             Ok(_) => return Err(format!("'{}' is no folder", self.folder.display())),
             Err(_) => return Ok(false),
         }
+        match files::trusted(&self.folder.join(SUMS)) {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                return bad("", &format!("may have been written by others ({e})"));
+            }
+            _ => (),
+        }
         let written = match self.read_sums() {
             Ok(sums) => sums,
             Err(e) => return bad(SUMS, &format!("cannot be read ({e})")),

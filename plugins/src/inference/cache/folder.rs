@@ -33,18 +33,27 @@ pub(super) const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 /// one called `cudainfer` in it. Nothing is touched.
 ///
 /// # Errors
-/// A sentence: both hold something else.
+/// A sentence: both hold something else, or others could have put engines there, which are code.
 pub(super) fn locate(named: &Path) -> Result<PathBuf, String> {
     let below = named.join(BELOW);
     let folders = [named.to_owned(), below];
     let found = folders.iter().find(|folder| is_free(folder) || is_marked(folder)).cloned();
-    found.ok_or_else(|| {
+    let found = found.ok_or_else(|| {
         let [named, below] = folders.map(|folder| folder.display().to_string());
         format!(
             "the engine cache is off: '{named}' and '{below}' hold files that are not the cache's. Set engine-cache to a new or an \
              empty folder"
         )
-    })
+    })?;
+    // What lies in it tells who can write there.
+    let inside = found.join(TAG);
+    match files::trusted(if inside.exists() { &inside } else { &found }) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(format!(
+            "the engine cache is off, because engines are code: {e}. Set engine-cache to a folder where nobody but this user and root can \
+             write"
+        )),
+        _ => Ok(found),
+    }
 }
 
 /// Whether nobody has put anything there, or nothing could be put there.
@@ -71,6 +80,7 @@ pub(super) fn claim(root: &Path) -> io::Result<()> {
         return Ok(());
     }
     fs::create_dir_all(root)?;
+    files::trusted(root)?;
     let mut tag = file(root)?;
     tag.write_all(format!("{MARK}{REST}").as_bytes())?;
     match tag.persist_noclobber(root.join(TAG)) {
@@ -143,6 +153,23 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+
+    #[test]
+    fn a_folder_where_others_can_write_is_no_cache_since_engines_are_code() {
+        let root = tempfile::tempdir().unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let (around, cache) = (root.path().join("around"), root.path().join("around/cache"));
+        claim(&cache).unwrap();
+        assert_eq!(locate(&cache), Ok(cache.clone()));
+        for open in [&around, &cache] {
+            mode(open, 0o777);
+            let why = locate(&cache).unwrap_err();
+            assert!(why.contains(&format!("everybody can write in '{}'", open.display())), "{why}");
+            assert!(why.contains("Set engine-cache to") && why.matches(". ").count() < 3, "{why}");
+            mode(open, 0o755);
+        }
+        assert_eq!(locate(&cache), Ok(cache.clone()));
+    }
 
     fn age(path: &Path) {
         File::open(path).unwrap().set_modified(SystemTime::now() - 2 * LEFT_BEHIND).unwrap();
