@@ -9,6 +9,7 @@ pub mod gstreamer;
 pub mod import;
 pub mod log;
 pub mod output;
+pub mod resources;
 pub mod stream;
 pub mod systemd;
 mod unpoisoned;

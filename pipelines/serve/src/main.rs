@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cudainfer_serve::config::Config;
 use cudainfer_serve::fleet::{Exit, Fleet};
-use cudainfer_serve::{control, gstreamer, import, log, output, stream, systemd};
+use cudainfer_serve::{control, gstreamer, import, log, output, resources, stream, systemd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const USAGE: &str = "\
@@ -120,6 +120,7 @@ fn check(config: &Config) -> ExitCode {
 }
 
 fn serve(config: Config) -> ExitCode {
+    resources::raise_limit();
     let (events, received) = channel();
     if let Err(e) = hear_signals(events.clone()) {
         log::error(format_args!("signals cannot be received: {e}"));
@@ -145,7 +146,10 @@ fn serve(config: Config) -> ExitCode {
         }
     };
     let forward = move || exits.iter().try_for_each(|exit| events.send(Event::Exit(exit)));
-    std::thread::spawn(forward);
+    if let Err(e) = std::thread::Builder::new().name("exits".into()).spawn(forward) {
+        log::error(format_args!("no thread can be started to notice what ends the service: {e}"));
+        return stop(&fleet, Some(NO_START));
+    }
     log::info(format_args!("streams: {}", fleet.status().streams.len()));
     let server = match listener.serve(fleet.clone()) {
         Ok(server) => server,

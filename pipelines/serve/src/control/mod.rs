@@ -4,6 +4,7 @@
 
 mod access;
 mod answer;
+mod connections;
 mod deepstream;
 mod files;
 mod health;
@@ -13,9 +14,11 @@ mod page;
 mod picture;
 mod pipelines;
 mod routes;
+mod sent;
 mod server;
 mod snapshot;
 mod streams;
+mod table;
 mod tls;
 mod zones;
 

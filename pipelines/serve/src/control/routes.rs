@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -13,6 +14,8 @@ use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::answer::{Refused, not_allowed, not_found};
+use super::sent::Sent;
+use super::table::Connection;
 use super::{deepstream, files, health, incoming, metrics, page, pipelines, snapshot, streams, zones};
 use crate::fleet::Fleet;
 
@@ -106,13 +109,32 @@ fn checked(
                 incoming::discard(body).await;
                 return refused.into_response();
             }
-            match incoming::read(body).await {
-                Ok(body) => next.run(Request::from_parts(parts, body)).await,
-                Err(refused) => refused.into_response(),
+            let body = match incoming::read(body).await {
+                Ok(body) => body,
+                Err(refused) => return refused.into_response(),
+            };
+            // What anybody may ask is answered at once, so that it needs no protection and has no limit.
+            let connection = parts.extensions.get::<Connection>().filter(|_| !open);
+            let begun = connection.map(Connection::begin).transpose();
+            let under_way = match begun {
+                Ok(under_way) => under_way,
+                Err(limit) => return too_many(limit).into_response(),
+            };
+            let response = next.run(Request::from_parts(parts, body)).await;
+            match under_way.map(Arc::new) {
+                Some(request) => response.map(|body| Body::new(Sent { body, request })),
+                None => response,
             }
         }
     };
     handler.layer(middleware::from_fn(check))
+}
+
+fn too_many(limit: usize) -> Refused {
+    let sentence = format!(
+        "too many requests are under way: expected {limit} at most of one address. Ask again when others have been answered"
+    );
+    Refused::new(StatusCode::SERVICE_UNAVAILABLE, sentence)
 }
 
 /// Headers of every answer: nothing is kept by caches, nothing is taken for what it is not, and no other site's page shows it.

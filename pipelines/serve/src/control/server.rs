@@ -2,25 +2,25 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use axum_server::Handle;
-use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
+use rustix::net::sockopt::set_tcp_user_timeout;
+use tokio::runtime::Builder;
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 use super::access::{Access, Token};
+use super::connections;
 use super::routes::{self, Control};
+use super::table::{Limits, Table};
 use super::tls;
-use crate::config;
 use crate::fleet::Fleet;
-use crate::log;
+use crate::{config, log, resources};
 
-/// Threads that answer. What takes time runs in threads of its own.
-const THREADS: usize = 2;
-
-/// How long a client may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long what was sent may remain without an acknowledgement, or unsent because its reader takes nothing: a player that pauses
+/// reads nothing either, and asks for the rest again.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pictures that are made at a time; whoever asks for another one waits.
 const PICTURES: usize = 2;
@@ -41,9 +41,9 @@ pub enum ControlError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// There is no thread.
-    #[error("no thread can be started to answer by HTTP: {0}")]
-    Threads(std::io::Error),
+    /// There is no thread, or no file descriptor.
+    #[error("HTTP cannot be answered, for want of a thread or a file descriptor: {0}")]
+    Start(std::io::Error),
 }
 
 /// An address that is listened at, and how requests will be checked. Nothing is answered yet.
@@ -73,6 +73,9 @@ impl Listener {
         let failed = |source| ControlError::Listen { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
+        // The connections have it from the listener.
+        let patience = u32::try_from(PATIENCE.as_millis()).unwrap_or(u32::MAX);
+        set_tcp_user_timeout(&listener, patience).map_err(|e| failed(e.into()))?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Self { listener, address, access, tls })
     }
@@ -80,40 +83,36 @@ impl Listener {
     /// Answers from now on.
     ///
     /// # Errors
-    /// There is no thread.
+    /// There is no thread, or no file descriptor.
     pub fn serve(self, fleet: Fleet) -> Result<Server, ControlError> {
         let Self { listener, address, access, tls } = self;
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .thread_name("serve:http")
-            .enable_all()
-            .build()
-            .map_err(ControlError::Threads)?;
-        let handle = Handle::new();
-        let control = Arc::new(Control { fleet, access, pictures: Semaphore::new(PICTURES) });
-        let service = routes::router(control).into_make_service();
-        let run = {
+        // What takes time runs in threads of its own. A runtime with several threads panics where it gets none of them.
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(ControlError::Start)?;
+        let listener = {
             let _inside = runtime.enter();
-            axum_server::from_tcp(listener).map_err(|source| ControlError::Listen { address, source })?
+            tokio::net::TcpListener::from_std(listener).map_err(ControlError::Start)?
         };
-        let mut run = run.handle(handle.clone()).http1_only().first_request_timeout(HEAD_TIMEOUT);
-        run.http_builder().http1().header_read_timeout(HEAD_TIMEOUT);
+        let control = Arc::new(Control { fleet, access, pictures: Semaphore::new(PICTURES) });
         let encrypted = tls.is_some();
-        match tls {
-            None => drop(runtime.spawn(run.serve(service))),
-            Some(config) => {
-                let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(config)));
-                drop(runtime.spawn(run.acceptor(acceptor.handshake_timeout(HEAD_TIMEOUT)).serve(service)));
-            }
-        }
-        Ok(Server { runtime, handle, address, tls: encrypted })
+        let tls = tls.map(|config| TlsAcceptor::from(Arc::new(config)));
+        let table = Table::new(Limits::of(resources::most_descriptors()));
+        let (stop, stopped) = watch::channel(None);
+        let serve = move || {
+            let router = routes::router(control);
+            runtime.block_on(connections::serve(listener, tls, router, table, stopped.clone()));
+            let limit = stopped.borrow().unwrap_or_default();
+            runtime.shutdown_timeout(limit);
+        };
+        let thread = std::thread::Builder::new().name("serve:http".into()).spawn(serve);
+        let thread = thread.map_err(ControlError::Start)?;
+        Ok(Server { thread, stop, address, tls: encrypted })
     }
 }
 
 /// An HTTP server that answers until it is stopped.
 pub struct Server {
-    runtime: Runtime,
-    handle: Handle<SocketAddr>,
+    thread: JoinHandle<()>,
+    stop: watch::Sender<Option<Duration>>,
     address: SocketAddr,
     tls: bool,
 }
@@ -133,7 +132,8 @@ impl Server {
 
     /// Ends: requests that are under way have `limit` to get their answer.
     pub fn stop(self, limit: Duration) {
-        self.handle.graceful_shutdown(Some(limit));
-        self.runtime.shutdown_timeout(limit);
+        self.stop.send_replace(Some(limit));
+        // A panic of its thread has been written already.
+        let _ = self.thread.join();
     }
 }

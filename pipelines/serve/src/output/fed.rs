@@ -3,6 +3,8 @@
 use gst::prelude::*;
 use gst_app::AppSrc;
 
+use crate::resources;
+
 /// What its line begins with. Times are those of the frames.
 pub const FRAMES: &str = "appsrc name=frames format=time";
 
@@ -20,6 +22,7 @@ impl FedPipeline {
     /// # Errors
     /// What is wrong with the line, or missing, for the end of a sentence.
     pub fn new(line: &str) -> Result<Self, String> {
+        resources::for_an_output()?;
         let element = gst::parse::launch(line).map_err(|e| e.message().to_owned())?;
         let pipeline = element.downcast::<gst::Pipeline>().map_err(|_| format!("'{line}' is no pipeline"))?;
         let source = named(&pipeline, "frames")?;

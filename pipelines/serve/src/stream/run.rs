@@ -12,6 +12,7 @@ use super::status::Shared;
 use super::{Built, Held, Reason, StreamSpec, decoder};
 use crate::config::{Source, SourceConfig};
 use crate::output::Outputs;
+use crate::resources;
 use crate::unpoisoned::lock;
 
 /// What the thread is told.
@@ -183,6 +184,7 @@ fn build(
     report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
 ) -> Option<(Arc<StreamSpec>, Built)> {
     let not_there = |text| Failure { reason: Reason::Connection, permanent: false, text };
+    let no_room = |text| Failure { reason: Reason::Error, permanent: false, text };
     let wrong = |text| Failure { reason: Reason::Error, permanent: true, text };
     loop {
         let spec = shared.current.spec();
@@ -196,7 +198,10 @@ fn build(
             }
             return None;
         }
-        let built = spec.file().map_err(not_there).and_then(|file| Built::new(&spec, file).map_err(wrong));
+        let built = resources::for_a_stream()
+            .map_err(no_room)
+            .and_then(|()| spec.file().map_err(not_there))
+            .and_then(|file| Built::new(&spec, file).map_err(wrong));
         let built = built.map_err(|failure| report(Report::Failed(failure))).ok()?;
         watch(&built, &spec, shared, frames, &report);
         match shared.current.publish(number, &spec, &built) {

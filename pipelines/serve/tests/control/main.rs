@@ -5,6 +5,8 @@ mod api;
 mod browser;
 mod certificates;
 mod documented;
+mod flood;
+mod hostile;
 mod page;
 mod secured;
 mod service;

@@ -10,7 +10,7 @@ use crate::certificates::certificates;
 use crate::service::{Service, configuration};
 
 /// Asks with curl, as a user would.
-fn curl(folder: &Path, url: &str, arguments: &[&str]) -> String {
+pub(crate) fn curl(folder: &Path, url: &str, arguments: &[&str]) -> String {
     let output = Command::new("curl")
         .current_dir(folder)
         .args([

@@ -5,6 +5,7 @@
 #[path = "../control/certificates.rs"]
 mod certificates;
 mod commands;
+mod descriptors;
 mod imported;
 mod left_behind;
 mod service;

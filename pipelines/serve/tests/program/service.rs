@@ -73,8 +73,12 @@ impl Service {
         self.said.lock().unwrap().iter().filter(|line| line.contains(part)).count()
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.process), signal).unwrap();
+        kill_process(self.pid(), signal).unwrap();
     }
 
     /// Waits for its end, and for all that it has said.
