@@ -117,3 +117,25 @@ fn a_file_in_no_module_would_be_seen() {
     assert_eq!(lost, ["lost.rs"]);
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn threads_are_started_in_a_way_that_says_when_there_is_none() {
+    let mut sources = BTreeSet::new();
+    for package in ["brokers", "files", "kernels", "pipelines/serve", "plugins"] {
+        files(&root().join(package).join("src"), &mut sources);
+    }
+    for source in sources
+        .iter()
+        .filter(|source| !source.ends_with("tests.rs") && !source.iter().any(|part| part == "tests"))
+    {
+        let text = std::fs::read_to_string(source).unwrap();
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for panics in ["thread::spawn(", "scope.spawn("] {
+            assert!(
+                !product.contains(panics),
+                "{}: {panics} panics without a thread: use Builder",
+                source.display()
+            );
+        }
+    }
+}

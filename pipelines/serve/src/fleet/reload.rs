@@ -69,7 +69,14 @@ impl Fleet {
         let removed = gone.len();
         if removed > 0 {
             // They end by themselves; who waits for them holds nobody up.
-            let wait = move || gone.iter().for_each(|stream| stream.join());
+            let fleet = self.clone();
+            let wait = move || {
+                for stream in gone {
+                    stream.join();
+                    let _changing = lock(&fleet.0.changing);
+                    fleet.remove_hls_of(stream.spec().name());
+                }
+            };
             if let Err(e) = std::thread::Builder::new().name("removed".into()).spawn(wait) {
                 log::warning(format_args!("no thread waits for the streams that are removed: {e}"));
             }

@@ -95,6 +95,9 @@ impl Fleet {
         });
         let found = specs_or_held(&config, sources, &kept.models, &stuck);
         let (outputs, retention) = output::shared(&config).map_err(wrong)?;
+        if let Some(state) = &config.server.state {
+            output::sweep_hls(state, |name| found.iter().any(|spec| spec.name() == name && spec.config.hls));
+        }
         let fleet = Self(Arc::new(Inner {
             config: Mutex::new(Arc::new(config)),
             kept: Mutex::new(kept),
@@ -224,7 +227,16 @@ impl Fleet {
         };
         stream.stop(Some(self.drain_time()));
         stream.join();
+        let _changing = lock(&self.0.changing);
+        self.remove_hls_of(name);
         Ok(())
+    }
+
+    /// Removes the HLS segments of a stream that is gone. `changing` must be taken: another one of this name may be there by now.
+    pub(super) fn remove_hls_of(&self, name: &str) {
+        if let Some(state) = self.config().server.state.as_deref().filter(|_| self.find(name).is_none()) {
+            output::remove_hls(state, name);
+        }
     }
 
     /// Starts a stream again now.

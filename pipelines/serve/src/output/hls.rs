@@ -2,13 +2,51 @@
 
 use std::path::Path;
 
+use cudainfer_files::{Folder, Readers};
 use gst::prelude::*;
 
 use super::fed::FedPipeline;
 use super::feed::{self, Feed};
+use crate::log;
 
 /// Name of the playlist in the stream's folder.
 pub const PLAYLIST: &str = "index.m3u8";
+
+/// What the names of segments begin and end with; a number is between them.
+const SEGMENT: [&str; 2] = ["segment", ".ts"];
+
+/// Removes the HLS folder of a stream that is gone, as far as it has what [`Hls`] writes.
+pub fn remove(folder: &Path) {
+    if !folder.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+        return;
+    }
+    remove_files(folder);
+    // It stays where somebody has put something else into it.
+    let _ = std::fs::remove_dir(folder);
+}
+
+/// Removes those of all streams that have no HLS; `wanted` says which have.
+pub fn sweep(all: &Path, wanted: impl Fn(&str) -> bool) {
+    for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
+        if !entry.file_name().to_str().is_some_and(&wanted) {
+            remove(&entry.path());
+        }
+    }
+}
+
+fn remove_files(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(SEGMENT[0])?.strip_suffix(SEGMENT[1]));
+        let is_segment =
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()));
+        if (is_segment || name == PLAYLIST)
+            && let Err(error) = std::fs::remove_file(entry.path())
+        {
+            log::warning(format_args!("{} cannot be removed: {error}", entry.path().display()));
+        }
+    }
+}
 
 /// Writes a stream's HLS until it is dropped.
 #[derive(Debug)]
@@ -20,8 +58,10 @@ impl Hls {
     /// # Errors
     /// A sentence: an element is missing, or the folder cannot be made.
     pub fn start(folder: &Path, encoder: &str, drawn: bool, feed: &Feed) -> Result<Self, String> {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| format!("the folder {} cannot be made: {error}", folder.display()))?;
+        Folder::open(folder, Readers::Umask)
+            .map_err(|error| format!("the folder {} cannot be used: {error}", folder.display()))?;
+        // Those of the last start, and links that somebody has put in their place: hlssink2 would write through them.
+        remove_files(folder);
         let line = format!(
             "{} {} ! {encoder} ! h264parse ! hlssink2 name=hls target-duration=2 playlist-length=6 max-files=30",
             feed::SOURCE,
@@ -30,7 +70,7 @@ impl Hls {
         let said = |why| format!("HLS cannot be written into {}: {why}", folder.display());
         let pipeline = FedPipeline::new(&line).map_err(said)?;
         let sink = pipeline.element::<gst::Element>("hls").map_err(said)?;
-        sink.set_property("location", folder.join("segment%06d.ts").to_string_lossy().as_ref());
+        sink.set_property("location", folder.join(SEGMENT.join("%06d")).to_string_lossy().as_ref());
         sink.set_property("playlist-location", folder.join(PLAYLIST).to_string_lossy().as_ref());
         pipeline.play().map_err(said)?;
         feed.add(pipeline.source.clone());
@@ -45,5 +85,45 @@ impl Hls {
     /// No frames come any more.
     pub fn stop(&self, feed: &Feed) {
         feed.remove(&self.0.source);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_hls_writes_is_removed_and_only_of_streams_without_it() {
+        let root = tempfile::tempdir().unwrap();
+        let all = root.path().join("hls");
+        for stream in ["door", "gone", "other"] {
+            std::fs::create_dir_all(all.join(stream)).unwrap();
+            for name in ["index.m3u8", "segment000007.ts", "segment.ts", "segmentx.ts", "notes.txt"] {
+                std::fs::write(all.join(stream).join(name), "x").unwrap();
+            }
+        }
+        for name in ["segment.ts", "segmentx.ts", "notes.txt"] {
+            std::fs::remove_file(all.join("gone").join(name)).unwrap();
+        }
+        let outside = root.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("segment000001.ts"), "x").unwrap();
+        std::os::unix::fs::symlink(&outside, all.join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.join("segment000001.ts"), all.join("other/segment000009.ts"))
+            .unwrap();
+        sweep(&all, |stream| stream == "door");
+        let names = |folder: &Path| {
+            let mut names: Vec<_> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&all), ["door", "link", "other"]);
+        assert_eq!(names(&all.join("door")).len(), 5);
+        assert_eq!(names(&all.join("other")), ["notes.txt", "segment.ts", "segmentx.ts"]);
+        assert!(outside.join("segment000001.ts").exists());
+        sweep(&root.path().join("none"), |_| false);
     }
 }

@@ -160,9 +160,23 @@ impl Folders {
         Self {
             recordings: kept.join("recordings").join(name),
             snapshots: kept.join("snapshots").join(name),
-            hls: state.join("hls").join(name),
+            hls: hls_folder(state).join(name),
         }
     }
+}
+
+fn hls_folder(state: &Path) -> PathBuf {
+    state.join("hls")
+}
+
+/// Removes the HLS segments of a stream that is gone.
+pub fn remove_hls(state: &Path, name: &str) {
+    hls::remove(&Folders::of(state, name).hls);
+}
+
+/// Removes the HLS segments that earlier services have left of streams that have none now.
+pub fn sweep_hls(state: &Path, has_hls: impl Fn(&str) -> bool) {
+    hls::sweep(&hls_folder(state), has_hls);
 }
 
 /// Counts of a stream's outputs.

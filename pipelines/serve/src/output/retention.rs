@@ -1,5 +1,8 @@
 //! How long recordings and pictures are kept, and what happens when the disk is full.
 
+mod ages;
+mod restore;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -9,6 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use self::ages::{Age, Ages, Doubt, Moment};
 use super::unfinished::UNFINISHED;
 use crate::config;
 use crate::log;
@@ -27,18 +31,15 @@ struct Kept {
     changed: SystemTime,
 }
 
-/// Which files go: those that are too old, then the oldest while all together are too large.
-fn to_remove(mut files: Vec<Kept>, config: &config::Retention, now: SystemTime) -> Vec<Kept> {
-    files.sort_by(|one, other| (one.changed, &one.path).cmp(&(other.changed, &other.path)));
-    let mut total: u64 = files.iter().map(|file| file.size).sum();
-    let age = Duration::try_from_secs_f64(config.max_age).ok();
-    let too_old = |file: &Kept| {
-        age.is_some_and(|most| now.duration_since(file.changed).is_ok_and(|since| since > most))
-    };
+/// Which files go: those older than `max_age`, then the oldest while all together are larger than `max_size`.
+fn to_remove(mut files: Vec<(Kept, Age)>, max_size: u64, max_age: Option<Duration>) -> Vec<Kept> {
+    files.sort_by(|(one, a), (other, b)| {
+        (b.order, one.changed, &one.path).cmp(&(a.order, other.changed, &other.path))
+    });
+    let mut total: u64 = files.iter().map(|(file, _)| file.size).sum();
     let mut removed = Vec::new();
-    for file in files {
-        let too_large = total > config.max_size.0;
-        if too_old(&file) || too_large {
+    for (file, age) in files {
+        if max_age.is_some_and(|most| age.age > most) || total > max_size {
             total -= file.size;
             removed.push(file);
         }
@@ -57,6 +58,7 @@ struct Shared {
     full: AtomicBool,
     removed: AtomicU64,
     kept_bytes: AtomicU64,
+    ages: Mutex<Ages>,
     look: Mutex<Option<SyncSender<()>>>,
 }
 
@@ -103,12 +105,14 @@ impl Room {
         }
     }
 
-    fn look(&self) {
-        let mut files = Vec::new();
-        collect(&self.0.folder, &mut files);
-        let total: u64 = files.iter().map(|file| file.size).sum();
+    fn look(&self, now: Moment) {
+        let files = self.ages(now);
+        let total: u64 = files.iter().map(|(file, _)| file.size).sum();
+        let config = &self.0.config;
+        let max_age = Duration::try_from_secs_f64(config.max_age).ok();
+        let max_age = max_age.filter(|_| lock(&self.0.ages).are_certain());
         let mut freed = 0;
-        for file in to_remove(files, &self.0.config, SystemTime::now()) {
+        for file in to_remove(files, config.max_size.0, max_age) {
             match std::fs::remove_file(&file.path) {
                 Ok(()) => {
                     freed += file.size;
@@ -124,6 +128,23 @@ impl Room {
         self.look_at_disk();
     }
 
+    /// All files but those that are being written, and how old they are. What the clocks did meanwhile is logged.
+    fn ages(&self, now: Moment) -> Vec<(Kept, Age)> {
+        let mut files = Vec::new();
+        collect(&self.0.folder, &mut files);
+        let mut ages = lock(&self.0.ages);
+        let limit = Duration::try_from_secs_f64(self.0.config.max_age).ok();
+        let changes = files.iter().map(|file| (file.path.as_path(), file.changed));
+        if let Some(doubt) = ages.look(changes, limit, now) {
+            log::warning(sentence(doubt));
+        }
+        let with_age = files.into_iter().filter_map(|file| Some((ages.of(&file.path)?, file)));
+        let is_left = |file: &Kept, age: &Age| {
+            !file.path.to_string_lossy().ends_with(UNFINISHED) || age.unchanged > ABANDONED
+        };
+        with_age.filter(|(age, file)| is_left(file, age)).map(|(age, file)| (file, age)).collect()
+    }
+
     fn look_at_disk(&self) {
         let Ok(disk) = rustix::fs::statvfs(&self.0.folder) else { return };
         let full = disk.f_bavail.saturating_mul(disk.f_frsize) < self.0.config.min_free.0;
@@ -137,6 +158,26 @@ impl Room {
     }
 }
 
+/// What the clocks did, and what that means for the files.
+fn sentence(doubt: Doubt) -> String {
+    let days = |time: Duration| format!("{:.1} hours", time.as_secs_f64() / 3600.0);
+    match doubt {
+        Doubt::Forward(time) => format!(
+            "[retention] the clock was set forward by {}: no file is older for that, so those that are there stay for as long as \
+             they would have",
+            days(time)
+        ),
+        Doubt::Back(time) => format!(
+            "[retention] the clock was set back by {}: files that were written before are as old as it says now, and stay longer",
+            days(time)
+        ),
+        Doubt::AllOld(files) => format!(
+            "[retention] all {files} files are older than max-age by the clock, which may be wrong: none is removed for its age in \
+             the next hour. Set the clock, or max-age, if they should stay"
+        ),
+    }
+}
+
 /// Looks through the folder at times, in a thread of its own, until it is dropped.
 #[derive(Debug)]
 pub struct Retention {
@@ -145,7 +186,8 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Keeps `folder`, which need not exist yet, within what `config` says.
+    /// Keeps `folder`, which need not exist yet, within what `config` says. What processes that were killed were writing there gets its
+    /// name or goes: nobody else may be writing there now.
     ///
     /// # Errors
     /// A sentence, if the folder cannot be made.
@@ -156,6 +198,7 @@ impl Retention {
                 folder.display()
             )
         })?;
+        restore::restore(&folder);
         let (look, looks) = sync_channel(1);
         let room = Room(Arc::new(Shared {
             folder,
@@ -163,13 +206,14 @@ impl Retention {
             full: AtomicBool::new(false),
             removed: AtomicU64::new(0),
             kept_bytes: AtomicU64::new(0),
+            ages: Mutex::default(),
             look: Mutex::new(Some(look)),
         }));
-        room.look();
+        room.look(Moment::now());
         let watched = room.clone();
         let watch = move || {
             while let Ok(()) | Err(RecvTimeoutError::Timeout) = looks.recv_timeout(INTERVAL) {
-                watched.look();
+                watched.look(Moment::now());
             }
         };
         let thread = std::thread::Builder::new().name("retention".to_owned()).spawn(watch);
@@ -192,7 +236,7 @@ impl Drop for Retention {
     }
 }
 
-/// All files below a folder but those that are being written. Links are not followed.
+/// All files below a folder. Links are not followed.
 fn collect(folder: &Path, files: &mut Vec<Kept>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(about) = entry.metadata() else { continue };
@@ -201,10 +245,7 @@ fn collect(folder: &Path, files: &mut Vec<Kept>) {
         } else if about.is_file()
             && let Ok(changed) = about.modified()
         {
-            let unfinished = entry.file_name().to_string_lossy().ends_with(UNFINISHED);
-            if !unfinished || changed.elapsed().is_ok_and(|since| since > ABANDONED) {
-                files.push(Kept { path: entry.path(), size: about.len(), changed });
-            }
+            files.push(Kept { path: entry.path(), size: about.len(), changed });
         }
     }
 }
@@ -214,14 +255,15 @@ mod tests {
     use super::*;
     use crate::config::Size;
 
-    fn file(name: &str, size: u64, age: u64) -> Kept {
-        Kept { path: name.into(), size, changed: SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age) }
+    fn file(name: &str, size: u64, age: u64) -> (Kept, Age) {
+        let age = Duration::from_secs(age);
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1000) - age;
+        (Kept { path: name.into(), size, changed }, Age { age, unchanged: age, order: age })
     }
 
-    fn names(files: Vec<Kept>, max_size: u64, max_age: f64) -> Vec<String> {
-        let config = config::Retention { max_size: Size(max_size), max_age, ..config::Retention::default() };
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-        to_remove(files, &config, now).into_iter().map(|file| file.path.display().to_string()).collect()
+    fn names(files: Vec<(Kept, Age)>, max_size: u64, max_age: f64) -> Vec<String> {
+        let removed = to_remove(files, max_size, Some(Duration::from_secs_f64(max_age)));
+        removed.into_iter().map(|file| file.path.display().to_string()).collect()
     }
 
     #[test]
@@ -237,14 +279,30 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_removes_nothing() {
+    fn a_clock_that_jumps_removes_no_recording_and_no_file_that_is_being_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config::Retention { min_free: Size(0), max_age: 3600.0, ..config::Retention::default() };
+        let retention = Retention::start(folder.path().to_owned(), config).unwrap();
+        let [one, two] = ["one.mp4", "two.mp4.part"].map(|name| folder.path().join(name));
+        std::fs::write(&one, [0; 100]).unwrap();
+        std::fs::write(&two, [0; 100]).unwrap();
+        let begin = Moment::now();
+        let later = |wall: i64, boottime: u64| Moment {
+            wall: begin.wall + Duration::from_secs(u64::try_from(wall).unwrap()),
+            boottime: begin.boottime + Duration::from_secs(boottime),
+        };
+        let there = |now| {
+            retention.room().look(now);
+            [one.exists(), two.exists()]
+        };
+        const MONTH: i64 = 30 * 86_400;
+        assert_eq!(there(later(0, 0)), [true, true]);
+        assert_eq!(there(later(MONTH, 20)), [true, true]);
+        assert_eq!(there(later(MONTH + 3500, 3520)), [true, true]);
         assert_eq!(
-            names(
-                vec![Kept { changed: SystemTime::UNIX_EPOCH + Duration::from_secs(5000), ..file("a", 1, 0) }],
-                u64::MAX,
-                1.0
-            ),
-            [] as [&str; 0]
+            there(later(MONTH + 3700, 3720)),
+            [false, false],
+            "they are an hour old, whatever the clock says"
         );
     }
 
@@ -254,10 +312,11 @@ mod tests {
         let sub = folder.path().join("recordings/door");
         std::fs::create_dir_all(&sub).unwrap();
         std::fs::write(sub.join("one.mp4"), [0; 100]).unwrap();
-        std::fs::write(sub.join(format!("two.mp4{UNFINISHED}")), [0; 100]).unwrap();
         let config =
             config::Retention { max_size: Size(50), min_free: Size(0), ..config::Retention::default() };
         let retention = Retention::start(folder.path().to_owned(), config).unwrap();
+        std::fs::write(sub.join(format!("two.mp4{UNFINISHED}")), [0; 100]).unwrap();
+        retention.room().look(Moment::now());
         assert!(!sub.join("one.mp4").exists() && sub.join(format!("two.mp4{UNFINISHED}")).exists());
         assert_eq!(retention.room().keeping(), Keeping { bytes: 0, removed: 1, disk_full: false });
 

@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use cudainfer_files::{Folder, Readers};
 use gst_video::{VideoInfo, VideoRegionOfInterestMeta};
 use serde::{Deserialize, Serialize};
 
 use super::retention::Room;
-use super::unfinished::unfinished;
 use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;
@@ -256,7 +256,7 @@ impl Maker {
 
 /// As `20261123T074501.250Z-person-17.jpg`, and the same with `.json`, which says what it shows.
 fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    let folder = Folder::open(folder, Readers::Umask)?;
     let label: String =
         picture.sighting.label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
     let name = format!("{}-{label}-{id}", super::time::in_file_name(&picture.wall));
@@ -265,12 +265,6 @@ fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<()> {
         "id": id, "class": picture.sighting.label, "confidence": picture.sighting.confidence,
         "box": [x, y, width, height], "pts": picture.time, "time": picture.wall,
     });
-    put(&folder.join(format!("{name}.jpg")), &picture.jpeg)?;
-    put(&folder.join(format!("{name}.json")), format!("{about}\n").as_bytes())
-}
-
-/// Writes a file that has its name once it is complete.
-fn put(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    std::fs::write(unfinished(file), bytes)?;
-    std::fs::rename(unfinished(file), file)
+    folder.write(&format!("{name}.jpg"), &picture.jpeg)?;
+    folder.write(&format!("{name}.json"), format!("{about}\n").as_bytes())
 }

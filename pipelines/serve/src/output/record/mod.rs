@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use cudainfer_files::{Folder, Readers};
 use serde::{Deserialize, Serialize};
 
 use super::retention::Room;
@@ -274,19 +275,13 @@ impl Files {
 
     fn begin(&self, caps: &gst::Caps, cause: &str) -> Option<Writer> {
         let begun = if self.room.is_there() {
-            std::fs::create_dir_all(&self.folder)
-                .map_err(|error| format!("the folder {} cannot be made: {error}", self.folder.display()))
-                .and_then(|()| Writer::begin(&self.free_name(cause), caps))
+            Folder::open(&self.folder, Readers::Umask)
+                .map_err(|error| format!("the folder {} cannot be used: {error}", self.folder.display()))
+                .and_then(|folder| Writer::begin(&folder, &name(cause), caps))
         } else {
             Err(self.room.sentence())
         };
         begun.map_err(|why| self.failed(why)).ok()
-    }
-
-    /// As `20261123T074501.250Z-zone-door.mp4`: sorted by time.
-    fn free_name(&self, cause: &str) -> PathBuf {
-        let cause: String = cause.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-        self.folder.join(format!("{}-{cause}.mp4", super::time::in_file_name(&super::time::now())))
     }
 
     fn close(&self, writer: Option<Writer>) {
@@ -309,6 +304,12 @@ impl Files {
         counts.failed += 1;
         counts.last_error = Some(why);
     }
+}
+
+/// As `20261123T074501.250Z-zone-door.mp4`: sorted by time.
+fn name(cause: &str) -> String {
+    let cause: String = cause.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    format!("{}-{cause}.mp4", super::time::in_file_name(&super::time::now()))
 }
 
 /// A recording that is complete.

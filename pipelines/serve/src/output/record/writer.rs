@@ -1,11 +1,14 @@
 //! One MP4 file of encoded frames.
 
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
+use cudainfer_files::{Access, Folder};
 use gst::prelude::*;
 
 use super::super::fed::{FRAMES, FedPipeline};
-use super::super::unfinished::unfinished;
+use super::super::unfinished::{UNFINISHED, name_free, unfinished};
 use super::ring::Unit;
 
 /// How long a file may take to be completed when its last frame is in.
@@ -43,14 +46,17 @@ pub struct Writer {
     pipeline: FedPipeline,
     caps: gst::Caps,
     file: PathBuf,
+    /// The file, by which filesink has it: nobody can put a link in its place.
+    _open: File,
     first: Option<gst::ClockTime>,
 }
 
 impl Writer {
     /// # Errors
     /// A sentence: caps that cannot be recorded, an element that is missing, a file that cannot be made.
-    pub fn begin(file: &Path, caps: &gst::Caps) -> Result<Self, String> {
+    pub fn begin(folder: &Folder, name: &str, caps: &gst::Caps) -> Result<Self, String> {
         let [parser, muxer] = elements(caps)?;
+        let file = folder.path().join(name);
         let line = format!(
             "{FRAMES} ! {parser} \
              ! {muxer} fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink name=file async=false"
@@ -58,9 +64,11 @@ impl Writer {
         let said = |why| format!("{} cannot be written: {why}", file.display());
         let pipeline = FedPipeline::new(&line).map_err(said)?;
         let sink = pipeline.element::<gst::Element>("file").map_err(said)?;
-        sink.set_property("location", unfinished(file).to_string_lossy().as_ref());
+        let open =
+            folder.file(&format!("{name}{UNFINISHED}"), Access::New).map_err(|e| said(e.to_string()))?;
+        sink.set_property("location", format!("/proc/self/fd/{}", open.as_raw_fd()));
         pipeline.play().map_err(said)?;
-        Ok(Self { pipeline, caps: caps.clone(), file: file.to_owned(), first: None })
+        Ok(Self { pipeline, caps: caps.clone(), file, _open: open, first: None })
     }
 
     /// Appends a frame; its memory is shared, not copied.
@@ -94,12 +102,34 @@ impl Writer {
     pub fn finish(self) -> Result<PathBuf, String> {
         self.pipeline.end(COMPLETION).map_err(|why| self.incomplete(&why))?;
         self.pipeline.stop();
-        std::fs::rename(unfinished(&self.file), &self.file)
-            .map_err(|error| format!("{} cannot be given its name: {error}", self.file.display()))?;
-        Ok(self.file)
+        name_free(&unfinished(&self.file), &self.file)
+            .map_err(|error| format!("{} cannot be given its name: {error}", self.file.display()))
     }
 
     fn incomplete(&self, why: &str) -> String {
         format!("{} is incomplete: {why}", self.file.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_files::Readers;
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_place_of_a_recording_is_not_written_through() {
+        gst::init().unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let outside = root.path().join("outside");
+        std::fs::write(&outside, "precious").unwrap();
+        let folder = Folder::open(&root.path().join("door"), Readers::Umask).unwrap();
+        std::os::unix::fs::symlink(&outside, folder.path().join("a.mp4.part")).unwrap();
+        let caps = gst::Caps::builder("image/jpeg").build();
+        let error = Writer::begin(&folder, "a.mp4", &caps).unwrap_err();
+        assert!(error.contains("a.mp4 cannot be written"), "{error}");
+        assert_eq!(std::fs::read(&outside).unwrap(), b"precious");
+        drop(Writer::begin(&folder, "b.mp4", &caps).unwrap());
+        assert!(folder.path().join("b.mp4.part").is_file());
     }
 }

@@ -1,0 +1,213 @@
+//! How old files are, whatever happens to the wall clock.
+//!
+//! A file has the age that the wall clock gave it when the service saw it first, and grows older with CLOCK_BOOTTIME, which nobody
+//! can set. If the wall clock makes it younger, it is that young.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// By how much the clocks may differ between two looks until that is a jump.
+const JUMP: Duration = Duration::from_secs(60);
+/// How long nothing is removed for its age if all was too old at the first look.
+const DOUBT: Duration = Duration::from_secs(3600);
+
+/// Both clocks at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The wall clock.
+    pub wall: SystemTime,
+    /// CLOCK_BOOTTIME: since the machine was started, also while it was suspended.
+    pub boottime: Duration,
+}
+
+impl Moment {
+    /// As the clocks are now.
+    pub fn now() -> Self {
+        let time = clock_gettime(ClockId::Boottime);
+        let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
+        let boottime = Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default());
+        Self { wall: SystemTime::now(), boottime }
+    }
+}
+
+/// How old a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Age {
+    /// Never more than the time that has really passed since the first look, and the age at that look.
+    pub age: Duration,
+    /// How long the service has seen the file without a change.
+    pub unchanged: Duration,
+    /// By which files are ordered, the greatest first: the age without what the wall clock did since the first look.
+    pub order: Duration,
+}
+
+/// What the clocks did that users should know of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The wall clock was set forward by this since the look before.
+    Forward(Duration),
+    /// It was set back.
+    Back(Duration),
+    /// At the first look, all of this many files were too old.
+    AllOld(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// The time of its last change that it had then.
+    changed: SystemTime,
+    /// Its age then.
+    age: Duration,
+    boottime: Duration,
+}
+
+/// What is known of the files from look to look.
+#[derive(Debug, Default)]
+pub struct Ages {
+    seen: HashMap<PathBuf, Seen>,
+    last: Option<Moment>,
+    /// Nothing is removed for its age before this.
+    doubted_until: Option<Duration>,
+}
+
+impl Ages {
+    /// Begins a look at all files, by path and time of their last change. `limit` is the age from which on they are too old. What is
+    /// not among them is forgotten.
+    pub fn look<'a>(
+        &mut self,
+        files: impl Iterator<Item = (&'a Path, SystemTime)>,
+        limit: Option<Duration>,
+        now: Moment,
+    ) -> Option<Doubt> {
+        let mut before = std::mem::take(&mut self.seen);
+        for (path, changed) in files {
+            let known = before.remove(path).filter(|seen| seen.changed == changed);
+            let age = now.wall.duration_since(changed).unwrap_or_default();
+            let seen = known.unwrap_or(Seen { changed, age, boottime: now.boottime });
+            self.seen.insert(path.to_owned(), seen);
+        }
+        let last = self.last.replace(now);
+        let Some(last) = last else {
+            let is_old = |seen: &Seen| limit.is_some_and(|limit| seen.age > limit);
+            let all_old = !self.seen.is_empty() && self.seen.values().all(is_old);
+            self.doubted_until = all_old.then(|| now.boottime.saturating_add(DOUBT));
+            return all_old.then_some(Doubt::AllOld(self.seen.len()));
+        };
+        let passed = now.boottime.saturating_sub(last.boottime);
+        match now.wall.duration_since(last.wall) {
+            Ok(by_wall) if by_wall > passed.saturating_add(JUMP) => Some(Doubt::Forward(by_wall - passed)),
+            Ok(by_wall) if passed > by_wall.saturating_add(JUMP) => Some(Doubt::Back(passed - by_wall)),
+            Ok(_) => None,
+            Err(back) => {
+                let back = back.duration().saturating_add(passed);
+                (back > JUMP).then_some(Doubt::Back(back))
+            }
+        }
+    }
+
+    /// Whether files may be removed for their age.
+    pub fn are_certain(&self) -> bool {
+        let now = self.last.map(|last| last.boottime);
+        self.doubted_until.is_none_or(|until| now.is_some_and(|now| now >= until))
+    }
+
+    /// How old a file of the last look is.
+    pub fn of(&self, path: &Path) -> Option<Age> {
+        let (seen, now) = (self.seen.get(path)?, self.last?);
+        let unchanged = now.boottime.saturating_sub(seen.boottime);
+        let order = seen.age.saturating_add(unchanged);
+        let by_wall = now.wall.duration_since(seen.changed).unwrap_or_default();
+        Some(Age { age: order.min(by_wall), unchanged, order })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const DAY: u64 = 86_400;
+
+    fn moment(wall: u64, boottime: u64) -> Moment {
+        let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(wall);
+        Moment { wall, boottime: Duration::from_secs(boottime) }
+    }
+
+    fn look(ages: &mut Ages, files: &[(&str, u64)], now: Moment) -> Option<Doubt> {
+        let files = files.iter().map(|(name, changed)| (Path::new(*name), moment(*changed, 0).wall));
+        ages.look(files, Some(Duration::from_secs(7 * DAY)), now)
+    }
+
+    fn age(ages: &Ages, name: &str) -> u64 {
+        ages.of(Path::new(name)).unwrap().age.as_secs()
+    }
+
+    #[test]
+    fn a_clock_that_jumps_makes_no_file_older_and_is_reported_once() {
+        let (mut ages, files) = (Ages::default(), [("old", 93 * DAY), ("new", 99 * DAY)]);
+        assert_eq!(look(&mut ages, &files, moment(100 * DAY, 1000)), None);
+        assert!(ages.are_certain());
+        assert_eq!((age(&ages, "old"), age(&ages, "new")), (7 * DAY, DAY));
+        let forward = look(&mut ages, &files, moment(130 * DAY + 20, 1020));
+        assert_eq!(forward, Some(Doubt::Forward(Duration::from_secs(30 * DAY))));
+        assert_eq!((age(&ages, "old"), age(&ages, "new")), (7 * DAY + 20, DAY + 20));
+        assert_eq!(look(&mut ages, &files, moment(130 * DAY + 40, 1040)), None);
+        // One that is written now is new, and grows older as the others.
+        let files = [("new", 99 * DAY), ("newest", 130 * DAY + 50)];
+        assert_eq!(look(&mut ages, &files, moment(130 * DAY + 60, 1060)), None);
+        assert_eq!((age(&ages, "newest"), ages.of(Path::new("old"))), (10, None));
+        let back = look(&mut ages, &files, moment(100 * DAY + 80, 1080));
+        assert_eq!(back, Some(Doubt::Back(Duration::from_secs(30 * DAY))));
+        assert_eq!((age(&ages, "new"), age(&ages, "newest")), (DAY + 80, 0));
+        let order = |name| ages.of(Path::new(name)).unwrap().order;
+        assert!(order("newest") < order("new"), "the order is that in which they were written");
+    }
+
+    #[test]
+    fn nothing_is_certain_for_an_hour_if_all_is_too_old_at_the_start() {
+        let (mut ages, files) = (Ages::default(), [("a", 10 * DAY), ("b", 20 * DAY)]);
+        assert_eq!(look(&mut ages, &files, moment(100 * DAY, 50)), Some(Doubt::AllOld(2)));
+        assert!(!ages.are_certain());
+        assert_eq!(look(&mut ages, &files, moment(100 * DAY + 3599, 3649)), None);
+        assert!(!ages.are_certain());
+        assert_eq!(look(&mut ages, &files, moment(100 * DAY + 3600, 3650)), None);
+        assert!(ages.are_certain());
+        let mut ages = Ages::default();
+        assert_eq!(look(&mut ages, &[("a", 10 * DAY), ("b", 99 * DAY)], moment(100 * DAY, 50)), None);
+        assert!(ages.are_certain());
+        assert_eq!(look(&mut Ages::default(), &[], moment(100 * DAY, 50)), None);
+    }
+
+    #[test]
+    fn a_file_that_changes_is_new_also_if_the_clock_has_jumped_since() {
+        let mut ages = Ages::default();
+        look(&mut ages, &[("a", 100 * DAY)], moment(100 * DAY, 0));
+        look(&mut ages, &[("a", 100 * DAY)], moment(100 * DAY + 4000, 4000));
+        assert_eq!(ages.of(Path::new("a")).unwrap().unchanged, Duration::from_secs(4000));
+        look(&mut ages, &[("a", 100 * DAY + 4010)], moment(130 * DAY, 4020));
+        assert_eq!(ages.of(Path::new("a")).unwrap().unchanged, Duration::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_is_older_than_at_the_first_look_and_by_what_has_passed_since(
+            jumps in proptest::collection::vec((-40_000_000i64..40_000_000, 0u64..100_000), 1..20),
+            first in 0u64..10_000_000,
+        ) {
+            let (mut ages, begin) = (Ages::default(), 1_000_000_000u64);
+            let files = [("a", begin - first)];
+            look(&mut ages, &files, moment(begin, 0));
+            let (mut wall, mut boottime) = (begin, 0);
+            for (jump, passed) in jumps {
+                boottime += passed;
+                wall = (wall + passed).saturating_add_signed(jump).max(1);
+                look(&mut ages, &files, moment(wall, boottime));
+                prop_assert!(age(&ages, "a") <= first + boottime);
+            }
+        }
+    }
+}

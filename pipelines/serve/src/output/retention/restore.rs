@@ -1,0 +1,117 @@
+//! What a process that was killed was writing. Recordings play up to the last second before that, and get their name; the rest goes.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use cudainfer_files as files;
+
+use super::super::unfinished::{UNFINISHED, name_free};
+use crate::log;
+
+/// Gives the unfinished files below a folder their names, or removes them. Nobody may be writing there.
+pub fn restore(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(about) = entry.metadata() else { continue };
+        if about.is_dir() {
+            restore(&path);
+        } else if let Some(name) = path.to_string_lossy().strip_suffix(UNFINISHED).map(PathBuf::from)
+            && about.is_file()
+        {
+            restore_one(&path, &name);
+        }
+    }
+}
+
+fn restore_one(path: &Path, name: &Path) {
+    let plays = name.extension().is_some_and(|kind| kind == "mp4") && plays(path).unwrap_or(false);
+    let done =
+        if plays { name_free(path, name).map(Some) } else { std::fs::remove_file(path).map(|()| None) };
+    match done {
+        Ok(Some(name)) => {
+            log::info(format_args!("{} was not completed, and plays up to its last second", name.display()))
+        }
+        Ok(None) => log::info(format_args!("removed {}, of which nothing plays", path.display())),
+        Err(error) => log::warning(format_args!("{} is incomplete, and stays so: {error}", path.display())),
+    }
+}
+
+/// Whether a fragmented MP4 file has its head and a whole fragment (ISO/IEC 14496-12: boxes of a length and a type).
+fn plays(path: &Path) -> io::Result<bool> {
+    let mut file = files::open_unlinked(path)?;
+    let end = file.metadata()?.len();
+    let (mut at, mut has_head, mut has_fragment) = (0, false, false);
+    while let Some((kind, size)) = header(&mut file, at)? {
+        at = at.saturating_add(size);
+        if size < 8 || at > end {
+            break;
+        }
+        has_head |= kind == *b"moov";
+        match &kind {
+            b"moof" => has_fragment = true,
+            b"mdat" if has_head && has_fragment => return Ok(true),
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+/// The type and length of the box that begins there, if there is one.
+fn header(file: &mut File, at: u64) -> io::Result<Option<([u8; 4], u64)>> {
+    file.seek(SeekFrom::Start(at))?;
+    let mut bytes = Vec::new();
+    file.take(16).read_to_end(&mut bytes)?;
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let Some((size, kind)) = bytes.get(..4).zip(bytes.get(4..8).and_then(|kind| kind.try_into().ok())) else {
+        return Ok(None);
+    };
+    Ok(match number(size) {
+        // The length stands behind the type.
+        1 => bytes.get(8..16).map(|size| (kind, number(size))),
+        size => Some((kind, size)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boxed(kind: &str, size: usize) -> Vec<u8> {
+        let mut bytes = u32::try_from(size).unwrap().to_be_bytes().to_vec();
+        bytes.extend_from_slice(kind.as_bytes());
+        bytes.resize(size, 0);
+        bytes
+    }
+
+    #[test]
+    fn what_plays_gets_its_name_without_taking_anothers_and_the_rest_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let sub = folder.path().join("recordings/door");
+        std::fs::create_dir_all(&sub).unwrap();
+        let head = [boxed("ftyp", 24), boxed("moov", 100)].concat();
+        let fragment = [boxed("moof", 40), boxed("mdat", 90)].concat();
+        let put = |name: &str, bytes: &[u8]| std::fs::write(sub.join(name), bytes).unwrap();
+        put("whole.mp4.part", &[&head[..], &fragment, &fragment[..60]].concat());
+        put("taken.mp4", b"another");
+        put("taken.mp4.part", &[&head[..], &fragment].concat());
+        put("cut.mp4.part", &[&head[..], &fragment[..60]].concat());
+        put("head.mp4.part", &head);
+        put("empty.mp4.part", b"");
+        put("noise.mp4.part", &[0xff; 500]);
+        put("zeros.mp4.part", &[0; 500]);
+        put("picture.jpg.part", &[&head[..], &fragment].concat());
+        put("kept.jpg", b"x");
+        let outside = folder.path().join("outside");
+        std::fs::write(&outside, [&head[..], &fragment].concat()).unwrap();
+        std::os::unix::fs::symlink(&outside, sub.join("link.mp4.part")).unwrap();
+        restore(folder.path());
+        let mut names: Vec<_> = std::fs::read_dir(&sub)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["kept.jpg", "link.mp4.part", "taken-2.mp4", "taken.mp4", "whole.mp4"]);
+        assert_eq!(std::fs::read(sub.join("taken.mp4")).unwrap(), b"another");
+    }
+}
