@@ -9,6 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use tower_http::services::ServeFile;
 
@@ -60,7 +61,13 @@ async fn send(
     let plain = FilePath::new(file).file_name().is_some_and(|plain| plain == file) && !file.starts_with('.');
     let config = control.fleet.config();
     let state = config.server.state.as_deref().filter(|_| plain).ok_or_else(absent)?;
-    let opened = open(&folder(Folders::of(state, name)), file).map_err(|_| absent())?;
+    let opened = open(&folder(Folders::of(state, name)), file).map_err(|e| match Errno::from_io_error(&e) {
+        Some(Errno::MFILE | Errno::NFILE) => Refused::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("'{file}' cannot be opened, since the process has no file descriptor left. Ask again later"),
+        ),
+        _ => absent(),
+    })?;
     let kind = kind(FilePath::new(file));
     // What was opened is what is sent, whatever has got its name since.
     let sent = ServeFile::new(format!("/proc/self/fd/{}", opened.as_raw_fd())).try_call(request).await;

@@ -91,8 +91,14 @@ impl Snapshots {
             counts: Arc::clone(&counts),
             written: VecDeque::new(),
         };
-        let thread =
-            std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || maker.run(&todo)).ok();
+        let thread = std::thread::Builder::new().name("snapshots".to_owned()).spawn(move || maker.run(&todo));
+        let thread = thread
+            .inspect_err(|e| {
+                log::warning(format_args!(
+                    "stream '{stream}': no pictures are kept, for want of a thread: {e}"
+                ))
+            })
+            .ok();
         let jobs = thread.is_some().then_some(jobs);
         Self { classes: config.classes.clone(), choice, counts, jobs, thread }
     }

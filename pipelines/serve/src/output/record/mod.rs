@@ -95,7 +95,14 @@ impl Recorder {
         let counts = Arc::new(Mutex::new(RecordingCounts::default()));
         let files = Files { stream: stream.to_owned(), folder, room, counts: Arc::clone(&counts) };
         let thread =
-            std::thread::Builder::new().name("recording".to_owned()).spawn(move || files.write(&todo)).ok();
+            std::thread::Builder::new().name("recording".to_owned()).spawn(move || files.write(&todo));
+        let thread = thread
+            .inspect_err(|e| {
+                log::warning(format_args!(
+                    "stream '{stream}': nothing is recorded, for want of a thread: {e}"
+                ))
+            })
+            .ok();
         let state = State {
             ring: Ring::new(extent, RING_BYTES),
             caps: None,
