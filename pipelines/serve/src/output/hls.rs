@@ -60,7 +60,7 @@ impl Hls {
     pub fn start(folder: &Path, encoder: &str, drawn: bool, feed: &Feed) -> Result<Self, String> {
         Folder::open(folder, Readers::Umask)
             .map_err(|error| format!("the folder {} cannot be used: {error}", folder.display()))?;
-        // Those of the last start, and links that somebody has put in their place: hlssink2 would write through them.
+        // Those of the last start, of which some have numbers that do not come again.
         remove_files(folder);
         let line = format!(
             "{} {} ! {encoder} ! h264parse ! hlssink2 name=hls target-duration=2 playlist-length=6 max-files=30",

@@ -1,7 +1,7 @@
 //! How long recordings and pictures are kept, and what happens when the disk is full.
 
 mod ages;
-mod restore;
+pub(super) mod restore;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -31,7 +31,7 @@ pub fn name_free(file: &Path, wanted: &Path) -> io::Result<PathBuf> {
             Ok(()) => return Ok(name),
             Err(Errno::EXIST) => name = numbered(wanted, number),
             // Network file systems cannot do it at once.
-            Err(Errno::INVAL | Errno::NOSYS) if !name.exists() => {
+            Err(Errno::INVAL | Errno::NOSYS) if name.symlink_metadata().is_err() => {
                 return std::fs::rename(file, &name).map(|()| name);
             }
             Err(Errno::INVAL | Errno::NOSYS) => name = numbered(wanted, number),

@@ -55,7 +55,7 @@ impl Entry {
             Err(_) => return Ok(false),
         }
         match files::trusted(&self.folder.join(SUMS)) {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            Err(e) if e.raw_os_error().is_none() => {
                 return bad("", &format!("may have been written by others ({e})"));
             }
             _ => (),

@@ -48,7 +48,8 @@ pub(super) fn locate(named: &Path) -> Result<PathBuf, String> {
     // What lies in it tells who can write there.
     let inside = found.join(TAG);
     match files::trusted(if inside.exists() { &inside } else { &found }) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(format!(
+        // What the system refuses is no cache either, which shows when it is written.
+        Err(e) if e.raw_os_error().is_none() => Err(format!(
             "the engine cache is off, because engines are code: {e}. Set engine-cache to a folder where nobody but this user and root can \
              write"
         )),

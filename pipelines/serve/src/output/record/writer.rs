@@ -8,6 +8,7 @@ use cudainfer_files::{Access, Folder};
 use gst::prelude::*;
 
 use super::super::fed::{FRAMES, FedPipeline};
+use super::super::retention::restore::restore_one;
 use super::super::unfinished::{UNFINISHED, name_free, unfinished};
 use super::ring::Unit;
 
@@ -98,10 +99,14 @@ impl Writer {
     /// Completes the file and gives it its name; waits for the disk.
     ///
     /// # Errors
-    /// A sentence; the incomplete file stays under its other name.
+    /// A sentence; the incomplete file has its name if it plays.
     pub fn finish(self) -> Result<PathBuf, String> {
-        self.pipeline.end(COMPLETION).map_err(|why| self.incomplete(&why))?;
+        let ended = self.pipeline.end(COMPLETION);
         self.pipeline.stop();
+        if let Err(why) = ended {
+            restore_one(&unfinished(&self.file), &self.file);
+            return Err(self.incomplete(&why));
+        }
         name_free(&unfinished(&self.file), &self.file)
             .map_err(|error| format!("{} cannot be given its name: {error}", self.file.display()))
     }

@@ -1,7 +1,7 @@
 //! How old files are, whatever happens to the wall clock.
 //!
-//! A file has the age that the wall clock gave it when the service saw it first, and grows older with CLOCK_BOOTTIME, which nobody
-//! can set. If the wall clock makes it younger, it is that young.
+//! A file has the age that the wall clock gave it when the service saw it first, but what comes later is new, and grows older with
+//! CLOCK_BOOTTIME, which nobody can set. If the wall clock makes it younger, it is that young.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -83,9 +83,11 @@ impl Ages {
         now: Moment,
     ) -> Option<Doubt> {
         let mut before = std::mem::take(&mut self.seen);
+        // What was not there at the last look has been written since, whatever the wall clock says.
+        let since_last = self.last.map_or(Duration::MAX, |last| now.boottime.saturating_sub(last.boottime));
         for (path, changed) in files {
             let known = before.remove(path).filter(|seen| seen.changed == changed);
-            let age = now.wall.duration_since(changed).unwrap_or_default();
+            let age = now.wall.duration_since(changed).unwrap_or_default().min(since_last);
             let seen = known.unwrap_or(Seen { changed, age, boottime: now.boottime });
             self.seen.insert(path.to_owned(), seen);
         }
@@ -188,8 +190,9 @@ mod tests {
         look(&mut ages, &[("a", 100 * DAY)], moment(100 * DAY, 0));
         look(&mut ages, &[("a", 100 * DAY)], moment(100 * DAY + 4000, 4000));
         assert_eq!(ages.of(Path::new("a")).unwrap().unchanged, Duration::from_secs(4000));
-        look(&mut ages, &[("a", 100 * DAY + 4010)], moment(130 * DAY, 4020));
+        look(&mut ages, &[("a", 100 * DAY + 4010), ("b", 100 * DAY + 4005)], moment(130 * DAY, 4020));
         assert_eq!(ages.of(Path::new("a")).unwrap().unchanged, Duration::ZERO);
+        assert_eq!((age(&ages, "a"), age(&ages, "b")), (20, 20), "both were written since the look before");
     }
 
     proptest! {
@@ -202,11 +205,19 @@ mod tests {
             let files = [("a", begin - first)];
             look(&mut ages, &files, moment(begin, 0));
             let (mut wall, mut boottime) = (begin, 0);
-            for (jump, passed) in jumps {
+            let mut written = vec![];
+            for (n, (jump, passed)) in jumps.into_iter().enumerate() {
+                // Written at the time of the look before, or by the clock that then jumps.
+                written.push((format!("{n}"), wall, boottime));
                 boottime += passed;
                 wall = (wall + passed).saturating_add_signed(jump).max(1);
-                look(&mut ages, &files, moment(wall, boottime));
+                let all: Vec<_> =
+                    files.iter().copied().chain(written.iter().map(|(name, wall, _)| (name.as_str(), *wall))).collect();
+                look(&mut ages, &all, moment(wall, boottime));
                 prop_assert!(age(&ages, "a") <= first + boottime);
+                for (name, _, at) in &written {
+                    prop_assert!(age(&ages, name) <= boottime - at);
+                }
             }
         }
     }

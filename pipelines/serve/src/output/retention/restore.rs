@@ -9,6 +9,9 @@ use cudainfer_files as files;
 use super::super::unfinished::{UNFINISHED, name_free};
 use crate::log;
 
+/// Bytes of a box's length and type.
+const HEADER: u64 = 8;
+
 /// Gives the unfinished files below a folder their names, or removes them. Nobody may be writing there.
 pub fn restore(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -24,7 +27,8 @@ pub fn restore(folder: &Path) {
     }
 }
 
-fn restore_one(path: &Path, name: &Path) {
+/// Gives an unfinished file its name if it plays, and removes it if it does not.
+pub fn restore_one(path: &Path, name: &Path) {
     let plays = name.extension().is_some_and(|kind| kind == "mp4") && plays(path).unwrap_or(false);
     let done =
         if plays { name_free(path, name).map(Some) } else { std::fs::remove_file(path).map(|()| None) };
@@ -37,24 +41,22 @@ fn restore_one(path: &Path, name: &Path) {
     }
 }
 
-/// Whether a fragmented MP4 file has its head and a whole fragment (ISO/IEC 14496-12: boxes of a length and a type).
+/// Whether a fragmented MP4 file has its head and frames (ISO/IEC 14496-12: boxes of a length and a type). The muxer writes the first
+/// second as a box of frames whose length is 0, which stands for all that follows, until it is known.
 fn plays(path: &Path) -> io::Result<bool> {
     let mut file = files::open_unlinked(path)?;
     let end = file.metadata()?.len();
-    let (mut at, mut has_head, mut has_fragment) = (0, false, false);
+    let (mut at, mut has_head, mut has_frames) = (0, false, false);
     while let Some((kind, size)) = header(&mut file, at)? {
-        at = at.saturating_add(size);
-        if size < 8 || at > end {
+        has_frames |= kind == *b"mdat" && end.saturating_sub(at) > HEADER;
+        let next = at.saturating_add(size);
+        has_head |= kind == *b"moov" && next <= end;
+        if size < HEADER || next > end {
             break;
         }
-        has_head |= kind == *b"moov";
-        match &kind {
-            b"moof" => has_fragment = true,
-            b"mdat" if has_head && has_fragment => return Ok(true),
-            _ => {}
-        }
+        at = next;
     }
-    Ok(false)
+    Ok(has_head && has_frames)
 }
 
 /// The type and length of the box that begins there, if there is one.
@@ -91,11 +93,19 @@ mod tests {
         std::fs::create_dir_all(&sub).unwrap();
         let head = [boxed("ftyp", 24), boxed("moov", 100)].concat();
         let fragment = [boxed("moof", 40), boxed("mdat", 90)].concat();
+        let mut open = boxed("mdat", 90);
+        open[..4].fill(0);
         let put = |name: &str, bytes: &[u8]| std::fs::write(sub.join(name), bytes).unwrap();
+        put("open.mp4.part", &[&head[..], &open].concat());
+        put("before.mp4.part", &[boxed("ftyp", 24), boxed("mdat", 90), boxed("moov", 100)].concat());
+        put(
+            "without-head.mp4.part",
+            &[boxed("ftyp", 24), boxed("mdat", 90), boxed("moov", 100)[..50].to_vec()].concat(),
+        );
         put("whole.mp4.part", &[&head[..], &fragment, &fragment[..60]].concat());
         put("taken.mp4", b"another");
         put("taken.mp4.part", &[&head[..], &fragment].concat());
-        put("cut.mp4.part", &[&head[..], &fragment[..60]].concat());
+        put("cut.mp4.part", &[&head[..], &fragment[..45]].concat());
         put("head.mp4.part", &head);
         put("empty.mp4.part", b"");
         put("noise.mp4.part", &[0xff; 500]);
@@ -111,7 +121,39 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names, ["kept.jpg", "link.mp4.part", "taken-2.mp4", "taken.mp4", "whole.mp4"]);
+        let left =
+            ["before.mp4", "kept.jpg", "link.mp4.part", "open.mp4", "taken-2.mp4", "taken.mp4", "whole.mp4"];
+        assert_eq!(names, left);
         assert_eq!(std::fs::read(sub.join("taken.mp4")).unwrap(), b"another");
+    }
+
+    #[test]
+    fn a_recording_that_is_cut_off_in_its_first_second_plays_and_is_kept() {
+        cudainfer_tests::init();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.mp4.part");
+        let line = format!(
+            "videotestsrc is-live=true ! video/x-raw,width=64,height=48,framerate=30/1 ! x264enc tune=zerolatency key-int-max=15 \
+             ! h264parse ! mp4mux fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink buffer-mode=unbuffered \
+             location={}",
+            file.display()
+        );
+        let writing = cudainfer_tests::Line::new(&line);
+        writing.play();
+        cudainfer_tests::until("there are frames", || plays(&file).unwrap_or(false));
+        // As little as there may be: what a killed process leaves.
+        std::fs::copy(&file, folder.path().join("b.mp4.part")).unwrap();
+        writing.stop();
+        std::fs::remove_file(&file).unwrap();
+        restore(folder.path());
+        let line = format!(
+            "filesrc location={} ! qtdemux ! h264parse ! avdec_h264 ! fakesink name=end signal-handoffs=true",
+            folder.path().join("b.mp4").display()
+        );
+        let reading = cudainfer_tests::Line::new(&line);
+        let frames = reading.collect("end");
+        reading.play();
+        cudainfer_tests::until("a frame is decoded", || !frames.lock().unwrap().is_empty());
+        reading.stop();
     }
 }
