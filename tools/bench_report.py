@@ -533,9 +533,7 @@ STREAM_BOUNDS = [
 
 # What is known of the two GPUs' rows.
 TWO_GPUS = [
-    "Two GPUs of one host, 300 objects a frame. In one process they came to 57 % of twice one GPU, in two processes to all of it:",
-    "GLib's lock of quarks, taken for the label of each object, was then a quarter of the CPU time behind the model, and may be the",
-    "cause. It is no longer taken (commit ba040c7); these rows are from before, because no host with two GPUs could be had since.",
+    "Two GPUs of one host, in one process and in two: both come to twice one GPU. The file also has the pipelines of one of these GPUs.",
     "",
 ]
 
@@ -545,13 +543,12 @@ def on_two_gpus(row: dict) -> bool:
 
 
 def two_gpus(results: Path) -> list[str]:
-    """The newest rows of pipelines on two GPUs, beside one each: a host that has two is not always there."""
-    for file in sorted(results.glob("gpu-streams-*.json"), reverse=True):
-        told = json.loads(file.read_text())
-        if rows := [row for row in told["rows"] if on_two_gpus(row)]:
-            where = f"{told['date'][:10]}, commit {told['commit']}, {told['cores']} cores."
-            return ["### Two GPUs", "", *TWO_GPUS, where, source(file, script="scripts/bench --gpu"), "", *gpu_bench.streams(rows), ""]
-    return []
+    """Pipelines on two GPUs, beside one each: a host that has two is not always there."""
+    file = newest(results, "gpu-two-gpus-*.json")
+    told = json.loads(file.read_text())
+    rows = [row for row in told["rows"] if on_two_gpus(row)]
+    where = f"{told['date'][:10]}, commit {told['commit']}, {told['gpu']}, {told['cores']} cores."
+    return ["### Two GPUs", "", *TWO_GPUS, where, source(file, script="scripts/bench --gpu"), "", *gpu_bench.streams(rows), ""]
 
 
 def later(results: Path, kind: str, rows: list[dict]) -> tuple[list[str], list[dict]]:
