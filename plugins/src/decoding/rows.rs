@@ -176,8 +176,8 @@ impl<D: RowDecoder> Rows<D> {
         D::run(cpu, &views, &Row { to_frame: set.to_frame, frame: self.frame })
     }
 
-    /// The only place where the host waits for the GPU, because results become metadata here. The first row of a batch that
-    /// arrives has the whole batch decoded.
+    /// The host waits for the GPU here, because results become metadata. The first row of a batch that arrives has the whole
+    /// batch decoded.
     fn on_gpu(
         &mut self,
         batch: &Batch,
