@@ -5,7 +5,7 @@ use gst::glib::{self, subclass::prelude::*};
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::{CAT, wrapped::wrap};
+use super::{CAT, callback::called_from_c, wrapped::wrap};
 
 /// Aligned for every vector instruction.
 const ALIGN: usize = 64;
@@ -73,7 +73,8 @@ mod imp {
     // SAFETY: what it returns is null or a new memory with the prefix, size and padding that were asked for (`wrap`).
     unsafe impl AllocatorImpl for HostAllocator {
         unsafe fn alloc(&self, size: usize, params: &gst::AllocationParams) -> *mut gst::ffi::GstMemory {
-            wrap(size, params, ALIGN, Bytes::new).unwrap_or_else(|| {
+            let memory = called_from_c("allocating memory", None, || wrap(size, params, ALIGN, Bytes::new));
+            memory.unwrap_or_else(|| {
                 gst::warning!(CAT, imp = self, "there is no memory of {size} bytes");
                 std::ptr::null_mut()
             })
