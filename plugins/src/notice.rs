@@ -7,6 +7,35 @@ use crate::memory::Elsewhere;
 use crate::refused;
 use crate::streams;
 
+/// Posts an INFO message. Its debug string has the text as well: gst-launch-1.0 prints nothing else of such a message.
+macro_rules! post_info {
+    ($element:expr, $error:expr, ($($text:tt)*) $(, details: $details:expr)?) => {{
+        let text = format!($($text)*);
+        gst::element_info!($element, $error, ("{text}"), ["{text}"] $(, details: $details)?);
+    }};
+}
+pub(crate) use post_info;
+
+/// What users should know of, in sentences without the element's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// An INFO message: what was assumed.
+    Info(String),
+    /// A WARNING: what cannot be right.
+    Warning(String),
+}
+
+impl Remark {
+    /// Posts it on the bus.
+    pub fn post(self, element: &gst::Element, error: impl gst::MessageErrorDomain) {
+        let name = element.name();
+        match self {
+            Self::Info(text) => post_info!(element, error, ("{name}: {text}")),
+            Self::Warning(text) => gst::element_warning!(element, error, ("{name}: {text}")),
+        }
+    }
+}
+
 /// A limit that has left results of a frame out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -45,7 +74,7 @@ pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) 
     match elsewhere {
         Elsewhere::SameGpu => {
             if first_in_pipeline(element, "cudainfer.foreign-context") {
-                gst::element_info!(
+                post_info!(
                     element,
                     gst::ResourceError::Settings,
                     ("{name}: the frames are in another CUDA context than the device's primary one, in which inference works. They are read where they are, but the GPU changes between the contexts. To have one, {HAND_OVER}")
@@ -158,7 +187,7 @@ pub fn limited(element: &impl glib::object::IsA<gst::Element>, count: &str, limi
         ),
     };
     if cut.is_none() && is_set {
-        gst::element_info!(element, gst::StreamError::Decode, ("{text}"));
+        post_info!(element, gst::StreamError::Decode, ("{text}"));
     } else {
         gst::element_warning!(element, gst::StreamError::Decode, ("{text}"));
     }

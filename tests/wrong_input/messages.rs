@@ -192,3 +192,27 @@ fn a_wrong_sidecar_is_told_in_one_line_and_empty_files_are_warned_of() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn what_an_info_message_says_is_in_its_debug_string_which_is_all_that_gst_launch_prints() {
+    let line = Line::start(&format!(
+        "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
+        model("detector")
+    ));
+    let bus = line.pipeline.bus().unwrap();
+    let mut told = Vec::new();
+    loop {
+        let message = bus.timed_pop(gst::ClockTime::from_seconds(60)).expect("the pipeline ends");
+        match message.view() {
+            gst::MessageView::Eos(_) => break,
+            gst::MessageView::Info(info) => {
+                let (text, debug) = (info.error().to_string(), info.debug().unwrap_or_default());
+                assert!(debug.contains(&text), "{debug} does not say '{text}'");
+                told.push(text);
+            }
+            _ => (),
+        }
+    }
+    line.stop();
+    assert!(told.iter().any(|text| text.contains("decoder yolov8")), "how the model is read: {told:?}");
+}

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::classify::Outcome;
 use cudainfer_kernels::detect::Activation;
 
-use crate::decoding::Remark;
 use crate::model::onnx::Ending;
+use crate::notice::Remark;
 use crate::sync::lock;
 
 /// What is applied, and why.

@@ -7,10 +7,11 @@ use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::activation::Undecided;
-use crate::decoding::{Counts, Decode, Remark, RowDecoder, Rows, Side};
+use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
 use crate::meta::object::{ClassificationParam, Finding, attach, attach_to_region};
 use crate::meta::tensor::{Failure, TensorSet};
 use crate::model::ModelInfo;
+use crate::notice::Remark;
 
 /// Gives frames, or the objects of their regions, the best classes.
 pub(super) struct Classes {

@@ -8,9 +8,10 @@ use cudainfer_kernels::text::{CudaReader, Line, Reader};
 
 use super::activation::Undecided;
 use super::objects::{Setup, put};
-use crate::decoding::{Counts, Decode, Remark, RowDecoder, Rows, Side};
+use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
 use crate::meta::object::ClassificationParam;
 use crate::meta::tensor::{Failure, TensorSet};
+use crate::notice::Remark;
 
 /// The characters of a recogniser's scores.
 #[derive(Clone, Debug)]

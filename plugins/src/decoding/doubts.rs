@@ -8,6 +8,7 @@ use gst::prelude::*;
 use super::{Counts, Decode};
 use crate::memory::tensor::device_memory;
 use crate::meta::tensor::TensorSet;
+use crate::notice::post_info;
 use crate::sync::lock;
 
 /// Follows the first frames of each model.
@@ -75,7 +76,7 @@ pub(super) fn post(element: &gst::Element, about: &Description, suspicion: &Susp
     let text = format!("{}: {}", element.name(), sentence(element, about, suspicion, expected));
     match suspicion {
         Suspicion::NothingFound { .. } => {
-            gst::element_info!(element, gst::StreamError::Decode, ("{text}"));
+            post_info!(element, gst::StreamError::Decode, ("{text}"));
         }
         _ => gst::element_warning!(element, gst::StreamError::Decode, ("{text}")),
     }

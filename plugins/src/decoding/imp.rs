@@ -11,7 +11,7 @@ use gst_base::subclass::prelude::*;
 use super::class::{Class, Methods};
 use super::doubts::{self, Doubts};
 use super::foreign::PlainFrames;
-use super::{Counts, Decode, Incoming, Reading, Remark, Side, reading};
+use super::{Counts, Decode, Incoming, Reading, Side, reading};
 use crate::caps::{self, ModelOutputs};
 use crate::memory::cropping::{self, Use};
 use crate::memory::order;
@@ -360,15 +360,8 @@ impl BaseTransformImpl for DecodingElement {
             notice::non_finite(&*self.obj(), non_finite, methods.non_finite);
         }
         self.report_limits(&counts);
-        let name = self.obj().name();
-        match remark {
-            Some(Remark::Info(told)) => {
-                gst::element_imp_info!(self, gst::StreamError::Decode, ("{name}: {told}"));
-            }
-            Some(Remark::Warning(told)) => {
-                gst::element_imp_warning!(self, gst::StreamError::Decode, ("{name}: {told}"));
-            }
-            None => (),
+        if let Some(remark) = remark {
+            remark.post(self.obj().upcast_ref(), gst::StreamError::Decode);
         }
         Ok(gst::FlowSuccess::Ok)
     }

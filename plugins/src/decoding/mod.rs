@@ -20,6 +20,7 @@ use crate::caps::ModelOutputs;
 use crate::meta::analytics::{Contents, Forms, Metadata};
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
+use crate::notice::Remark;
 use crate::property::Table;
 use crate::sync::lock;
 
@@ -58,15 +59,6 @@ pub struct Incoming<'a> {
     pub info: &'a ModelInfo,
     /// The source caps; `None` if the question is only whether these tensors could be decoded.
     pub outgoing: Option<&'a gst::Caps>,
-}
-
-/// What a decoder has to tell the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remark {
-    /// An INFO message: what was assumed.
-    Info(String),
-    /// A WARNING: what cannot be right.
-    Warning(String),
 }
 
 /// Decodes the tensors that the negotiated caps announce.

@@ -6,6 +6,7 @@ use gst::prelude::*;
 
 use super::Incoming;
 use crate::model::{Group, ModelInfo, Source, names_reading, origins_reading};
+use crate::notice::post_info;
 
 /// The name of the structure in the INFO message's details, with the fields `reading` and `sidecar`.
 pub(crate) const DETAILS: &str = "cudainfer-reading";
@@ -42,7 +43,7 @@ pub(crate) fn param_spec(blurb: &str) -> glib::ParamSpec {
 pub(crate) fn post(element: &impl IsA<gst::Element>, text: &str, sidecar: &str) {
     let details = gst::Structure::builder(DETAILS).field("reading", text).field("sidecar", sidecar).build();
     let element = element.upcast_ref::<gst::Element>();
-    gst::element_info!(
+    post_info!(
         element,
         gst::LibraryError::Settings,
         ("{}: {text}", element.name()),

@@ -23,6 +23,7 @@ use crate::memory::cropping::{self, Use};
 use crate::memory::order;
 use crate::meta::tensor::TensorSet;
 use crate::model::accepts;
+use crate::notice::post_info;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, strings, video};
@@ -89,8 +90,8 @@ impl FusedPreproc {
         let tiled = lock(&self.settings).roi == Roi::Tiles;
         if tiled && regions.iter().all(|one| one.region.rect == fixed::whole_frame(frame)) {
             let [width, height] = frame;
-            gst::element_imp_info!(
-                self,
+            post_info!(
+                self.obj(),
                 gst::ResourceError::Settings,
                 (
                     "{}: one tile holds the whole frame of {width}x{height}, so nothing is cut into tiles; set a smaller \
@@ -116,7 +117,7 @@ impl FusedPreproc {
         );
         let new = lock(&self.reported).current_mut().only_new(vec![text]);
         for text in new {
-            gst::element_imp_info!(self, gst::ResourceError::Settings, ("{text}"));
+            post_info!(self.obj(), gst::ResourceError::Settings, ("{text}"));
         }
     }
 

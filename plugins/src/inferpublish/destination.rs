@@ -9,6 +9,7 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::settings::Settings;
+use crate::notice::post_info;
 use crate::publish::sink::{BrokerSink, FileCounts, FileSink, Sink};
 use crate::publish::{Queue, Tally};
 
@@ -112,7 +113,7 @@ fn deliver(
         let Some(element) = weak.upgrade() else { return };
         let name = element.name();
         match report {
-            Report::Info(text) => gst::element_info!(element, gst::ResourceError::Write, ("{name}: {text}")),
+            Report::Info(text) => post_info!(element, gst::ResourceError::Write, ("{name}: {text}")),
             Report::Warning(text) => {
                 gst::element_warning!(element, gst::ResourceError::Write, ("{name}: {text}"))
             }

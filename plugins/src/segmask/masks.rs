@@ -9,10 +9,11 @@ use super::enums::Size;
 use super::instances::Instances;
 use super::target::Target;
 use super::whole::{Smoothed, Wanted, Whole};
-use crate::decoding::{Counts, Decode, Remark, Side};
+use crate::decoding::{Counts, Decode, Side};
 use crate::meta::mask::{self, Kind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
+use crate::notice::Remark;
 use crate::streams::Streams;
 use crate::sync::lock;
 

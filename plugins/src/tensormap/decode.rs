@@ -10,10 +10,11 @@ use cudainfer_kernels::maps::{
 
 use super::settings::Plan;
 use super::video::{Pool, Video};
-use crate::decoding::{Counts, Decode, Remark, Side};
+use crate::decoding::{Counts, Decode, Side};
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::map::{self, Map};
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
+use crate::notice::Remark;
 
 /// Reads the maps of frames.
 pub(super) struct Maps {

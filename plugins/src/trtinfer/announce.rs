@@ -7,7 +7,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::imp::TrtInfer;
-use super::latency::duration;
+use super::latency::{Change, duration};
 use super::log::CAT;
 use crate::sync::lock;
 
@@ -19,11 +19,11 @@ impl TrtInfer {
         self.known_run_ns.store(run_ns, Ordering::Relaxed);
         let run = Duration::from_nanos(run_ns);
         let known = running.instance.setup.timeout + 2 * run;
-        let (changed, other_model) = lock(&self.latency).know(known, duration(incoming, running.limit()));
-        if other_model {
+        let change = lock(&self.latency).know(known, duration(incoming, running.limit()));
+        if change == Change::Model {
             self.tally.delays.forget();
         }
-        if changed {
+        if change != Change::Nothing {
             // A live pipeline has asked before there were caps.
             self.post_latency();
         }

@@ -12,6 +12,7 @@ use crate::inference::{Engine, RunShape};
 use crate::meta::gst_tensor::{self, Functions, Labelled};
 use crate::meta::tensor::TensorSet;
 use crate::model::TensorIds;
+use crate::notice::Remark;
 use crate::strings;
 
 /// The property `tensors`.
@@ -96,8 +97,7 @@ struct Offer {
 pub(super) struct Chosen {
     pub caps: gst::Caps,
     pub forms: OutputForms,
-    /// A WARNING, or an INFO message: a sentence without the element's name.
-    pub told: Option<(bool, String)>,
+    pub remark: Option<Remark>,
 }
 
 /// The caps of frames with the outputs and their form: `ours` are those with this plugin's tensors. Asks what is behind `src`.
@@ -115,7 +115,7 @@ pub(super) fn choose(
     let behind = src.peer_query_caps(None);
     let accepted = behind.is_empty() || behind.can_intersect(&ours);
     let asked = gst_tensor::asks_for_tensors(&behind);
-    let only_ours = |told| Chosen { caps: ours.clone(), forms: OutputForms::default(), told };
+    let only_ours = |remark| Chosen { caps: ours.clone(), forms: OutputForms::default(), remark };
     if form == TensorForm::Ours || (form == TensorForm::Auto && (accepted || !asked)) {
         return Ok(only_ours(None));
     }
@@ -125,13 +125,13 @@ pub(super) fn choose(
                         and decode with the elements of cudainfer, or remove the property roi of fusedpreproc"
                 .into());
         }
-        let told = "tensors of regions are written as those of this plugin only: GStreamer's have no place for regions";
-        return Ok(only_ours(Some((false, told.to_owned()))));
+        let text = "tensors of regions are written as those of this plugin only: GStreamer's have no place for regions";
+        return Ok(only_ours(Some(Remark::Info(text.to_owned()))));
     }
     let offer = offer(engine, shape, incoming)?;
     let gst = Some(Arc::new(GstForm { functions: offer.functions, ids: offer.ids.clone() }));
     if form == TensorForm::Both && accepted {
-        return Ok(Chosen { caps: ours, forms: OutputForms { without_ours: false, gst }, told: None });
+        return Ok(Chosen { caps: ours, forms: OutputForms { without_ours: false, gst }, remark: None });
     }
     let fits = |caps: &&gst::Caps| {
         // Frames that announce nothing would get through, and nothing would be found.
@@ -142,12 +142,12 @@ pub(super) fn choose(
     };
     let caps = offer.caps.iter().find(fits).cloned().ok_or_else(|| unfit(&offer, &behind, &shape.outputs))?;
     let forms = OutputForms { without_ours: form != TensorForm::Both, gst };
-    Ok(Chosen { caps, forms, told: misplaced(incoming) })
+    Ok(Chosen { caps, forms, remark: misplaced(incoming) })
 }
 
 /// GStreamer's tensors do not say where they are in the frame: their readers take the network's input for all of it. What comes of
 /// that with these caps.
-fn misplaced(incoming: &gst::CapsRef) -> Option<(bool, String)> {
+fn misplaced(incoming: &gst::CapsRef) -> Option<Remark> {
     let s = incoming.structure(0)?;
     let side = |name| s.get::<i32>(name).unwrap_or(0);
     let [width, height] = ["tensor-width", "tensor-height"].map(side);
@@ -161,7 +161,7 @@ fn misplaced(incoming: &gst::CapsRef) -> Option<(bool, String)> {
              {frame_width}x{frame_height} fill its {width}x{height} pixels by {resize}, so results will be in the wrong places. Set \
              resize=stretch on fusedpreproc"
         );
-        return Some((true, text));
+        return Some(Remark::Warning(text));
     }
     ([width, height] != [frame_width, frame_height]).then(|| {
         let text = format!(
@@ -169,7 +169,7 @@ fn misplaced(incoming: &gst::CapsRef) -> Option<(bool, String)> {
              {width}x{height}. Decoders of coordinates in pixels, such as yolov8tensordec, need frames of that size: put videoscale \
              before fusedpreproc"
         );
-        (false, text)
+        Remark::Info(text)
     })
 }
 

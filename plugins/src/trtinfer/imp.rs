@@ -23,6 +23,7 @@ use crate::decoding::reading;
 use crate::inference::{Progress, Provider, Stop};
 use crate::model::ModelInfo;
 use crate::nick::nick;
+use crate::notice::post_info;
 use crate::sync::lock;
 use crate::{caps, notice, placement, stats};
 
@@ -96,8 +97,8 @@ impl TrtInfer {
             // Nothing else was tried: device=cpu asks for it.
             (Provider::Auto, Provider::Cpu) if fallbacks.is_empty() => (),
             (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
-            (Provider::Auto, active) => gst::element_imp_info!(
-                self,
+            (Provider::Auto, active) => post_info!(
+                self.obj(),
                 gst::LibraryError::Init,
                 ("{name}: the model runs on {} ({fallbacks})", nick(active))
             ),

@@ -165,6 +165,16 @@ pub(super) struct Latency {
     slowest: VecDeque<Duration>,
 }
 
+/// What new caps change of what is announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Nothing,
+    /// How long frames may be held.
+    Room,
+    /// How long a frame takes: it is of another model.
+    Model,
+}
+
 impl Latency {
     /// What is to be answered: how long a frame takes at most, and how long frames may be held.
     pub fn announced(&self) -> (gst::ClockTime, gst::ClockTime) {
@@ -172,15 +182,14 @@ impl Latency {
         (own, self.room.max(own))
     }
 
-    /// What is known with the caps. Returns whether something else is announced now, and forgets what was measured where it was of
-    /// another model.
-    pub fn know(&mut self, known: Duration, room: gst::ClockTime) -> (bool, bool) {
-        let other_model = known != self.known;
-        if other_model {
-            *self = Self { known, room: self.room, own: known, slowest: VecDeque::new() };
+    /// What is known with the caps. Forgets what was measured of another model.
+    pub fn know(&mut self, known: Duration, room: gst::ClockTime) -> Change {
+        let other_room = std::mem::replace(&mut self.room, room) != room;
+        if known != self.known {
+            *self = Self { known, room, own: known, slowest: VecDeque::new() };
+            return Change::Model;
         }
-        let changed = std::mem::replace(&mut self.room, room) != room || other_model;
-        (changed, other_model)
+        if other_room { Change::Room } else { Change::Nothing }
     }
 
     /// The slowest frame of a window took that long. Returns whether something else is announced now.

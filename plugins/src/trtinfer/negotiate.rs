@@ -19,6 +19,7 @@ use crate::inference::{InferenceError, RunShape};
 use crate::memory::cropping::{self, Use};
 use crate::meta::gst_tensor;
 use crate::model::ModelInfo;
+use crate::notice::post_info;
 use crate::sync::lock;
 use crate::{caps, notice, placement, strings};
 
@@ -80,7 +81,7 @@ impl TrtInfer {
         };
         let shape = instance.shape(wanted, &|progress| self.post_progress(progress), &stop, upgraded)?;
         if let Some(found) = instance.engine.take_found() {
-            gst::element_imp_info!(self, gst::LibraryError::Settings, ("{}: {found}", self.obj().name()));
+            post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {found}", self.obj().name()));
             self.obj().notify("active-variant");
         }
         Ok(shape)
@@ -109,8 +110,8 @@ impl TrtInfer {
         if instance.setup.timeout.is_zero() || !self.sink.peer_query(&mut query) || query.result().0 {
             return;
         }
-        gst::element_imp_info!(
-            self,
+        post_info!(
+            self.obj(),
             gst::ResourceError::Settings,
             (
                 "{}: batch-timeout={} is of no use here: nothing before this element is live, so frames come as fast as \
@@ -131,8 +132,8 @@ impl TrtInfer {
             Some(_) => "export it with an open batch and set batch-size",
             None => "set batch-size, to 8 for example",
         };
-        gst::element_imp_info!(
-            self,
+        post_info!(
+            self.obj(),
             gst::ResourceError::Settings,
             (
                 "{}: the model runs the regions of a frame one by one; to run them together, {how}",
@@ -171,17 +172,10 @@ impl TrtInfer {
         }
         let ours = caps::with_fields(&caps::without_tensors(&incoming.to_owned()), &fields);
         let form = lock(&self.settings).tensors;
-        let forms::Chosen { caps, forms, told } =
+        let forms::Chosen { caps, forms, remark } =
             forms::choose(form, &self.src, &instance.engine, shape, incoming, ours)?;
-        let name = self.obj().name();
-        match told {
-            Some((true, text)) => {
-                gst::element_imp_warning!(self, gst::StreamError::Format, ("{name}: {text}"));
-            }
-            Some((false, text)) => {
-                gst::element_imp_info!(self, gst::StreamError::Format, ("{name}: {text}"));
-            }
-            None => (),
+        if let Some(remark) = remark {
+            remark.post(self.obj().upcast_ref(), gst::StreamError::Format);
         }
         Ok((caps, forms))
     }

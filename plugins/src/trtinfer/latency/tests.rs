@@ -118,7 +118,7 @@ fn own(latency: &Latency) -> u64 {
 #[test]
 fn what_is_announced_is_what_is_known_and_more_while_frames_take_longer() {
     let mut latency = Latency::default();
-    assert_eq!(latency.know(ms(40), gst::ClockTime::from_mseconds(100)), (true, true));
+    assert_eq!(latency.know(ms(40), gst::ClockTime::from_mseconds(100)), Change::Model);
     assert_eq!(latency.announced(), times(40, 100));
     // Faster than was said: it may happen that they are not.
     assert!((0..20).all(|_| !latency.measure(ms(10))));
@@ -155,10 +155,10 @@ fn another_model_is_measured_anew_and_the_same_with_other_caps_is_not() {
     let room = gst::ClockTime::from_mseconds;
     latency.know(ms(10), room(20));
     latency.measure(ms(80));
-    assert_eq!(latency.know(ms(10), room(20)), (false, false));
-    assert_eq!(latency.know(ms(10), room(300)), (true, false));
+    assert_eq!(latency.know(ms(10), room(20)), Change::Nothing);
+    assert_eq!(latency.know(ms(10), room(300)), Change::Room);
     assert_eq!(latency.announced(), times(100, 300));
-    assert_eq!(latency.know(ms(30), room(300)), (true, true));
+    assert_eq!(latency.know(ms(30), room(300)), Change::Model);
     assert_eq!(latency.announced(), times(30, 300));
 }
 
