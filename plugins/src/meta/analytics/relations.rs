@@ -44,13 +44,16 @@ pub(super) struct TrackEntry {
     pub lost: bool,
 }
 
-/// The entries of a meta, numbered from 0. What is asked of an entry must be of its kind.
+/// The entries of a meta, numbered from 0.
 pub(super) trait Entries {
     fn len(&self) -> usize;
+    /// Of a number that no entry has, `Other`.
     fn kind(&self, id: u32) -> Kind;
+    /// Of a detection.
     fn location(&self, id: u32) -> Option<Location>;
+    /// Of a track.
     fn track(&self, id: u32) -> Option<TrackEntry>;
-    /// The first `most` classes with their confidences.
+    /// The first `most` classes of a classification with their confidences.
     fn classes(&self, id: u32, most: usize) -> Vec<(GQuark, f32)>;
     /// Whether the two are related in any way.
     fn related(&self, a: u32, b: u32) -> bool;
@@ -106,10 +109,13 @@ impl Entries for RelationMeta<'_> {
     }
 
     fn location(&self, id: u32) -> Option<Location> {
+        if self.kind(id) != Kind::Detection {
+            return None;
+        }
         let (mtd, mut angle, mut confidence) = (self.mtd(id), 0.0, 0.0);
         let [mut x, mut y, mut w, mut h]: [c_int; 4] = [0; 4];
         let found = match &self.functions.rotated {
-            // SAFETY: the entry is a detection, and the targets are this function's own.
+            // SAFETY: the entry is a detection, which was asked above, and the targets are this function's own.
             Some(rotated) => unsafe {
                 (rotated.location)(
                     &raw const mtd,
@@ -139,9 +145,12 @@ impl Entries for RelationMeta<'_> {
     }
 
     fn track(&self, id: u32) -> Option<TrackEntry> {
+        if self.kind(id) != Kind::Tracking {
+            return None;
+        }
         let (mtd, mut lost) = (self.mtd(id), GFALSE);
         let [mut number, mut first_seen, mut last_seen] = [0; 3];
-        // SAFETY: the entry is a track, and the targets are this function's own.
+        // SAFETY: the entry is a track, which was asked above, and the targets are this function's own.
         let found = unsafe {
             (self.functions.tracking_info)(
                 &raw const mtd,
@@ -156,8 +165,11 @@ impl Entries for RelationMeta<'_> {
     }
 
     fn classes(&self, id: u32, most: usize) -> Vec<(GQuark, f32)> {
+        if self.kind(id) != Kind::Classification {
+            return Vec::new();
+        }
         let mtd = self.mtd(id);
-        // SAFETY: the entry is a classification.
+        // SAFETY: the entry is a classification, which was asked above.
         let count = unsafe { (self.functions.class_count)(&raw const mtd) };
         let class = |i| {
             // SAFETY: as above, and it has this class.
@@ -172,13 +184,17 @@ impl Entries for RelationMeta<'_> {
     }
 
     fn related(&self, a: u32, b: u32) -> bool {
-        // SAFETY: the meta lives as long as the buffer that is borrowed; both entries exist.
+        // SAFETY: the meta lives as long as the buffer that is borrowed; of numbers that it has not given out, the library says that they
+        // are not related (it compares them with the size of its table).
         unsafe {
             (self.functions.relation)(self.meta, a, b) != 0 || (self.functions.relation)(self.meta, b, a) != 0
         }
     }
 
     fn whole_of(&self, id: u32) -> Option<u32> {
+        if self.kind(id) != Kind::Detection {
+            return None;
+        }
         let (mut search, mut whole) = (std::ptr::null_mut(), self.mtd(id));
         // SAFETY: the meta lives as long as the buffer that is borrowed, the entry exists, and the targets are this function's own.
         let found = unsafe {

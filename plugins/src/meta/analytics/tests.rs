@@ -286,3 +286,20 @@ fn what_is_a_part_of_another_object_is_it_still_where_only_entries_say_so() {
     let parents: Vec<_> = objects(frame).iter().map(|object| (object.id, object.parent)).collect();
     assert_eq!(parents, [(0, None), (1, None), (2, Some(1))]);
 }
+
+#[test]
+fn what_an_entry_of_another_kind_is_asked_is_nothing() {
+    let Some(functions) = library() else { return };
+    let mut frame = gst::Buffer::new();
+    let frame = frame.get_mut().unwrap();
+    let track = TrackingParam { id: 7, state: "tracked".into(), ..TrackingParam::default() };
+    let car = Object { tracking: Some(track), ..object(0, "car", 10.0) };
+    Metadata::Analytics.forms(Contents::Objects).unwrap().write(frame, |frame| put(frame, &[car]));
+    let entries = RelationMeta::of(functions, frame).unwrap();
+    for id in (0..u32::try_from(entries.len()).unwrap()).chain([99, u32::MAX]) {
+        let kind = entries.kind(id);
+        assert_eq!(entries.location(id).is_some(), kind == EntryKind::Detection, "{id}");
+        assert_eq!(entries.track(id).is_some(), kind == EntryKind::Tracking, "{id}");
+        assert!(entries.classes(id, 9).is_empty() && entries.whole_of(id).is_none(), "{id}");
+    }
+}
