@@ -44,7 +44,7 @@ fn of_yaml(text: &str) -> Result<Vec<String>, String> {
             "it has a line 'names:' as YAML of a training tool, but {why}. Give a list of names there, or a file with a name a line"
         )
     };
-    names_in_yaml(text).map_err(|e| wrong(&e))?.ok_or_else(|| wrong("they are no names of classes"))
+    names_in_yaml(text).map_err(|e| wrong(&e))?.ok_or_else(|| wrong("it names no classes"))
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(parse("person; adult\ncar").unwrap(), ["person; adult", "car"]);
         for (text, part) in [
             ("red;blue\nsedan;van\n", "several names between semicolons"),
-            ("names: 80\n", "they are no names of classes"),
+            ("names: 80\n", "it names no classes"),
             ("names: [a, b\nnc: 2\n", "names:"),
         ] {
             let error = parse(text).unwrap_err();
