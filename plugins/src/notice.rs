@@ -175,22 +175,19 @@ pub fn non_finite(element: &impl glib::object::IsA<gst::Element>, count: usize, 
 /// results is one that the user has set.
 pub fn limited(element: &impl glib::object::IsA<gst::Element>, count: &str, limit: &Limit) {
     let element = element.upcast_ref::<gst::Element>();
-    let (own, Limit { name, value, what, cut, is_set }) = (element.name(), *limit);
+    let Limit { name, value, what, cut, is_set } = *limit;
     let text = match cut {
         Some(cut) => format!(
-            "{own}: {cut} {what} of a frame were left out, because {name} is {value}. Raise {name} if objects are missing. The \
+            "{cut} {what} of a frame were left out, because {name} is {value}. Raise {name} if objects are missing. The \
              property stats counts them in {count}"
         ),
         None => format!(
-            "{own}: a frame has as many {what} as {name}={value} allows, and others may have been left out. Raise {name} if \
+            "a frame has as many {what} as {name}={value} allows, and others may have been left out. Raise {name} if \
              objects are missing. The property stats counts such frames in {count}"
         ),
     };
-    if cut.is_none() && is_set {
-        post_info!(element, gst::StreamError::Decode, ("{text}"));
-    } else {
-        gst::element_warning!(element, gst::StreamError::Decode, ("{text}"));
-    }
+    let remark = if cut.is_none() && is_set { Remark::Info(text) } else { Remark::Warning(text) };
+    remark.post(element, gst::StreamError::Decode);
 }
 
 #[cfg(test)]

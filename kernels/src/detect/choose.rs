@@ -64,10 +64,10 @@ impl Decoder {
     /// What suppresses overlapping boxes if that is not set ([`Params::nms`]): nothing if only peaks are candidates, or the model
     /// has suppressed them itself, by the number of its boxes, or was trained to find nothing twice.
     pub fn usual_nms(&self) -> Nms {
-        match self.plan.is_suppressed() {
-            _ if self.keeps_anchors => Nms::ClassWise,
-            true => Nms::None,
-            false => self.kind.usual_nms(),
+        match () {
+            () if self.keeps_anchors => Nms::ClassWise,
+            () if self.plan.is_suppressed() => Nms::None,
+            () => self.kind.usual_nms(),
         }
     }
 

@@ -22,9 +22,9 @@ pub struct Glance {
     pub tiny: bool,
     /// Whether there are points, and nearly all are far outside of the frame.
     pub far: bool,
-    /// Boxes that were compared with each other, and those of them that lie on a stronger one of their class.
+    /// Boxes that were compared with each other.
     pub compared: usize,
-    /// See `compared`.
+    /// Those of them that lie on a stronger one of their class.
     pub repeated: usize,
     /// The greatest class.
     pub class: Option<u32>,

@@ -20,6 +20,8 @@ pub struct Counts {
     values: [u64; MOST],
     /// Of one frame: what its results look like.
     glance: Glance,
+    /// Of one frame: whether somebody judges that.
+    watched: bool,
     /// Of one frame: the limits that have left results out, with the counts that they are counted in.
     limits: [Option<(&'static str, Limit)>; MOST_LIMITS],
 }
@@ -31,7 +33,13 @@ impl Counts {
     /// All 0.
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
         debug_assert!(names.len() <= MOST, "{names:?}");
-        Self { names, values: [0; MOST], glance: Glance::default(), limits: [None; MOST_LIMITS] }
+        Self {
+            names,
+            values: [0; MOST],
+            glance: Glance::default(),
+            watched: false,
+            limits: [None; MOST_LIMITS],
+        }
     }
 
     /// Adds to the count `name`, which must be one of the element's.
@@ -71,6 +79,16 @@ impl Counts {
     /// Notes that there are boxes, and that none has two pixels of the network's input.
     pub fn see_tiny_boxes(&mut self) {
         self.glance.tiny = true;
+    }
+
+    /// Says whether what the frame's results look like is judged.
+    pub(super) fn watch(&mut self, watched: bool) {
+        self.watched = watched;
+    }
+
+    /// Whether what the frame's results look like is judged: what takes time need not be noted otherwise.
+    pub fn is_watched(&self) -> bool {
+        self.watched
     }
 
     /// Notes that there are points, and that nearly all are far outside of the frame.

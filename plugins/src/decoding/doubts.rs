@@ -8,7 +8,7 @@ use gst::prelude::*;
 use super::{Counts, Decode};
 use crate::memory::tensor::device_memory;
 use crate::meta::tensor::TensorSet;
-use crate::notice::post_info;
+use crate::notice::Remark;
 use crate::sync::lock;
 
 /// Follows the first frames of each model.
@@ -47,6 +47,11 @@ impl Doubts {
         }
     }
 
+    /// Whether no more frames of the model are looked at.
+    pub fn are_over(&self) -> bool {
+        lock(&self.0).watch.is_over()
+    }
+
     /// What is suspected of a frame that has been decoded, once for each model and cause.
     pub fn of(
         &self,
@@ -73,13 +78,12 @@ impl Doubts {
 
 /// Posts a WARNING; an INFO where nothing may be wrong.
 pub(super) fn post(element: &gst::Element, about: &Description, suspicion: &Suspicion, expected: &Expected) {
-    let text = format!("{}: {}", element.name(), sentence(element, about, suspicion, expected));
-    match suspicion {
-        Suspicion::NothingFound { .. } => {
-            post_info!(element, gst::StreamError::Decode, ("{text}"));
-        }
-        _ => gst::element_warning!(element, gst::StreamError::Decode, ("{text}")),
-    }
+    let text = sentence(element, about, suspicion, expected);
+    let remark = match suspicion {
+        Suspicion::NothingFound { .. } => Remark::Info(text),
+        _ => Remark::Warning(text),
+    };
+    remark.post(element, gst::StreamError::Decode);
 }
 
 /// What was seen, what that means, and what to set.

@@ -322,6 +322,7 @@ impl BaseTransformImpl for DecodingElement {
         self.apply_changes();
         let methods = self.methods().map_err(|_| gst::FlowError::NotSupported)?;
         let mut counts = Counts::new(methods.counts);
+        counts.watch(!self.doubts.are_over());
         let plain = lock(&self.plain).come();
         if plain && lock(&self.decoder).is_none() {
             // The caps have just come again.

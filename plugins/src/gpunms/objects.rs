@@ -84,7 +84,7 @@ impl Decode for Objects {
             if are_tiny(&found.detections, &set.to_frame) {
                 counts.see_tiny_boxes();
             }
-            if is_unique {
+            if is_unique && counts.is_watched() {
                 counts.see_repeated(repeated(&found.detections));
             }
             counts.add("candidates", found.outcome.candidates);

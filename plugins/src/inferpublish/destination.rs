@@ -9,7 +9,7 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::settings::Settings;
-use crate::notice::post_info;
+use crate::notice::Remark;
 use crate::publish::sink::{BrokerSink, FileCounts, FileSink, Sink};
 use crate::publish::{Queue, Tally};
 
@@ -111,13 +111,11 @@ fn deliver(
     let weak = element.downgrade();
     Delivery::start(&options, counts, move |report| {
         let Some(element) = weak.upgrade() else { return };
-        let name = element.name();
-        match report {
-            Report::Info(text) => post_info!(element, gst::ResourceError::Write, ("{name}: {text}")),
-            Report::Warning(text) => {
-                gst::element_warning!(element, gst::ResourceError::Write, ("{name}: {text}"))
-            }
-        }
+        let remark = match report {
+            Report::Info(text) => Remark::Info(text),
+            Report::Warning(text) => Remark::Warning(text),
+        };
+        remark.post(element.upcast_ref(), gst::ResourceError::Write);
     })
 }
 

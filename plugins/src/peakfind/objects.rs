@@ -69,7 +69,7 @@ impl Decode for Points {
     ) -> Result<(), String> {
         let Self { rows, plan, info, limits, frame: size } = self;
         rows.find_each(sets, side, |set, (found, outcome)| {
-            if are_far(&found, *size) {
+            if counts.is_watched() && are_far(&found, *size) {
                 counts.see_far_points();
             }
             put(frame, &found, plan, info, set);
