@@ -200,6 +200,20 @@ impl Line {
         }
     }
 
+    /// Hands over every message until the end; an error panics.
+    #[track_caller]
+    pub fn each_message(&self, mut see: impl FnMut(&gst::MessageRef)) {
+        let bus = self.pipeline.bus().unwrap();
+        loop {
+            let message = bus.timed_pop(gst::ClockTime::from_seconds(60)).expect("the pipeline ends");
+            match message.view() {
+                gst::MessageView::Eos(_) => return,
+                gst::MessageView::Error(error) => panic!("{error:?}"),
+                _ => see(&message),
+            }
+        }
+    }
+
     /// Waits until a state change is through.
     #[track_caller]
     pub fn reach(&self, state: gst::State) {

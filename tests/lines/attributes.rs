@@ -3,7 +3,6 @@
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{Line, end, model, push, run, scratch};
-use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object, objects};
 use gstcudainfer::meta::tensor::TensorSet;
 
@@ -35,21 +34,15 @@ fn found(elements: &str) -> (Vec<Object>, Vec<String>) {
     line.play();
     push(&line.element("in"), frame());
     end(&line.element("in"));
-    let bus = line.pipeline.bus().unwrap();
     let mut told = Vec::new();
-    loop {
-        let message = bus.timed_pop(gst::ClockTime::from_seconds(60)).expect("the pipeline ends");
-        match message.view() {
-            gst::MessageView::Eos(_) => break,
-            gst::MessageView::Error(error) => panic!("{elements}: {}", error.error()),
-            gst::MessageView::Warning(warning) => told.push(format!("WARNING {}", warning.error())),
-            // How the model is read is said of every model.
-            gst::MessageView::Info(info) if info.details().is_none() => {
-                told.push(format!("INFO {}", info.error()));
-            }
-            _ => (),
+    line.each_message(|message| match message.view() {
+        gst::MessageView::Warning(warning) => told.push(format!("WARNING {}", warning.error())),
+        // How the model is read is said of every model.
+        gst::MessageView::Info(info) if info.details().is_none() => {
+            told.push(format!("INFO {}", info.error()));
         }
-    }
+        _ => (),
+    });
     line.stop();
     let out = out.lock().unwrap();
     assert!(TensorSet::of(&out[0]).is_none(), "{elements}: the tensors stay on the frame");

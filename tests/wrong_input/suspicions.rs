@@ -33,19 +33,13 @@ impl Said {
 #[track_caller]
 fn said(line: &str) -> Said {
     let line = Line::new(line);
-    let bus = line.pipeline.bus().unwrap();
     line.play();
     let mut said = Said { warnings: Vec::new(), infos: Vec::new() };
-    loop {
-        let message = bus.timed_pop(gst::ClockTime::from_seconds(60)).expect("the line ends");
-        match message.view() {
-            gst::MessageView::Eos(_) => break,
-            gst::MessageView::Error(error) => panic!("{error:?}"),
-            gst::MessageView::Warning(warning) => said.warnings.push(warning.error().to_string()),
-            gst::MessageView::Info(info) => said.infos.push(info.error().to_string()),
-            _ => {}
-        }
-    }
+    line.each_message(|message| match message.view() {
+        gst::MessageView::Warning(warning) => said.warnings.push(warning.error().to_string()),
+        gst::MessageView::Info(info) => said.infos.push(info.error().to_string()),
+        _ => {}
+    });
     line.stop();
     said.warnings.retain(|text| !text.contains("no GPU is used"));
     said.infos.retain(|text| text.contains("nothing was found"));
