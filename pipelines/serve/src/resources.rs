@@ -40,12 +40,12 @@ pub fn most_descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// How many are kept for HTTP, the state, logs and recordings, of so many.
+/// How many of `most` file descriptors are kept for HTTP, the state, logs and recordings.
 fn reserve(most: u64) -> u64 {
     (most / 8).min(128)
 }
 
-/// How many are left of so many.
+/// How many of `most` file descriptors are left.
 fn descriptors_left(most: u64) -> u64 {
     match read_dir("/proc/self/fd") {
         // The folder itself is among them.
@@ -95,7 +95,7 @@ fn enough_threads(count: usize) -> Result<(), String> {
     })
 }
 
-/// Starts so many threads, which end at once when all are there.
+/// Starts `count` threads, which end at once when all are there.
 fn threads(count: usize) -> io::Result<()> {
     let start = |_| -> io::Result<(Sender<()>, JoinHandle<_>)> {
         let (end, wait) = channel::<()>();

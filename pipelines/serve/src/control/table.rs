@@ -27,7 +27,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// For a process that may have so many file descriptors: the streams and files need most of them.
+    /// For a process that may have this many file descriptors: the streams and files need most of them.
     pub(super) fn of(descriptors: u64) -> Self {
         let quarter = usize::try_from(descriptors / 4).unwrap_or(MOST);
         Self { connections: quarter.clamp(FEWEST, MOST) }

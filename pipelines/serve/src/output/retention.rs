@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use self::ages::{Age, Ages, Doubt, Moment};
-use super::unfinished::UNFINISHED;
+use super::unfinished::finished;
 use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;
@@ -139,9 +139,7 @@ impl Room {
             log::warning(sentence(doubt));
         }
         let with_age = files.into_iter().filter_map(|file| Some((ages.of(&file.path)?, file)));
-        let is_left = |file: &Kept, age: &Age| {
-            !file.path.to_string_lossy().ends_with(UNFINISHED) || age.unchanged > ABANDONED
-        };
+        let is_left = |file: &Kept, age: &Age| finished(&file.path).is_none() || age.unchanged > ABANDONED;
         with_age.filter(|(age, file)| is_left(file, age)).map(|(age, file)| (file, age)).collect()
     }
 
@@ -160,16 +158,16 @@ impl Room {
 
 /// What the clocks did, and what that means for the files.
 fn sentence(doubt: Doubt) -> String {
-    let days = |time: Duration| format!("{:.1} hours", time.as_secs_f64() / 3600.0);
+    let hours = |time: Duration| format!("{:.1} hours", time.as_secs_f64() / 3600.0);
     match doubt {
         Doubt::Forward(time) => format!(
             "[retention] the clock was set forward by {}: no file is older for that, so those that are there stay for as long as \
              they would have",
-            days(time)
+            hours(time)
         ),
         Doubt::Back(time) => format!(
             "[retention] the clock was set back by {}: files that were written before are as old as it says now, and stay longer",
-            days(time)
+            hours(time)
         ),
         Doubt::AllOld(files) => format!(
             "[retention] all {files} files are older than max-age by the clock, which may be wrong: none is removed for its age in \
@@ -252,6 +250,7 @@ fn collect(folder: &Path, files: &mut Vec<Kept>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::unfinished::UNFINISHED;
     use super::*;
     use crate::config::Size;
 

@@ -1,6 +1,8 @@
 //! Files that are not complete yet.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -17,6 +19,12 @@ pub fn unfinished(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(UNFINISHED);
     name.into()
+}
+
+/// The name that an incomplete file gets; none of a file that is complete.
+pub fn finished(file: &Path) -> Option<PathBuf> {
+    let name = file.as_os_str().as_bytes().strip_suffix(UNFINISHED.as_bytes())?;
+    Some(OsStr::from_bytes(name).into())
 }
 
 /// Gives a complete file its name, or that with a number where another file has it: the wall clock, after which files are called, may be

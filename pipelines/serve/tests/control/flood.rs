@@ -18,7 +18,7 @@ const MOST_OF_ONE_ADDRESS: usize = 128;
 const STREAMS: &[u8] = b"GET /v1/streams HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 fn start(server: &str) -> Service {
-    // Both ends of all connections, also of tests that run beside this one, are in this process.
+    // Both ends of all connections, also of tests that run meanwhile, are in this process.
     resources::raise_limit();
     Service::start(&configuration(server))
 }
@@ -102,7 +102,7 @@ fn connections_in_the_handshake_give_way_to_others() {
     only_the_youngest_stay(connections);
 }
 
-/// A service with a recording of so many bytes, and its path.
+/// A service with a recording of `size` bytes, and its path.
 fn with_a_recording(name: &str, size: u64) -> (Service, String) {
     let state = scratch(name);
     let folder = state.join("kept/recordings/door");

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cudainfer_files as files;
 
-use super::super::unfinished::{UNFINISHED, name_free};
+use super::super::unfinished::{finished, name_free};
+use super::collect;
 use crate::log;
 
 /// Bytes of a box's length and type.
@@ -14,15 +15,11 @@ const HEADER: u64 = 8;
 
 /// Gives the unfinished files below a folder their names, or removes them. Nobody may be writing there.
 pub fn restore(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Ok(about) = entry.metadata() else { continue };
-        if about.is_dir() {
-            restore(&path);
-        } else if let Some(name) = path.to_string_lossy().strip_suffix(UNFINISHED).map(PathBuf::from)
-            && about.is_file()
-        {
-            restore_one(&path, &name);
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    for file in files {
+        if let Some(name) = finished(&file.path) {
+            restore_one(&file.path, &name);
         }
     }
 }
@@ -69,7 +66,7 @@ fn header(file: &mut File, at: u64) -> io::Result<Option<([u8; 4], u64)>> {
         return Ok(None);
     };
     Ok(match number(size) {
-        // The length stands behind the type.
+        // The length follows the type.
         1 => bytes.get(8..16).map(|size| (kind, number(size))),
         size => Some((kind, size)),
     })
