@@ -69,7 +69,7 @@ pub trait Session: Debug + Send {
     }
 
     /// What ends the run that is under way, or the next one, from another thread: with [`InferenceError::Interrupted`].
-    fn interrupt(&self) -> Option<Interrupt> {
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
         None
     }
 

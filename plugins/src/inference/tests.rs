@@ -121,7 +121,21 @@ struct Runs {
     fails: bool,
     mixes: bool,
     gate: Mutex<Option<Gate>>,
-    interrupted: Arc<AtomicBool>,
+    interrupted: Arc<Interrupted>,
+}
+
+/// Whether the run that is under way is ended, or the next one.
+#[derive(Debug, Default)]
+struct Interrupted(AtomicBool);
+
+impl Interrupt for Interrupted {
+    fn interrupt(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn withdraw(&self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Session for Runs {
@@ -168,7 +182,7 @@ impl Session for Runs {
             begun.send(()).unwrap();
             go_on.recv().unwrap();
         }
-        if self.fails || self.interrupted.load(Ordering::SeqCst) {
+        if self.fails || self.interrupted.0.swap(false, Ordering::SeqCst) {
             return Err(InferenceError::Failed("on purpose".into()));
         }
         let rows = images.len();
@@ -190,9 +204,8 @@ impl Session for Runs {
         Ok(Outlook::default())
     }
 
-    fn interrupt(&self) -> Option<Interrupt> {
-        let interrupted = Arc::clone(&self.interrupted);
-        Some(Box::new(move || interrupted.store(true, Ordering::SeqCst)))
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        Some(self.interrupted.clone())
     }
 
     fn finish(&mut self) -> Result<(), InferenceError> {

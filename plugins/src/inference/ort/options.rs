@@ -8,6 +8,7 @@ use ort::session::RunOptions;
 use super::failure::failed;
 use crate::inference::InferenceError;
 use crate::inference::log::CAT;
+use crate::inference::stop::Interrupt;
 use crate::sync::lock;
 
 /// How ONNX Runtime is to run: never recording by itself, whose launches would wait for the device.
@@ -37,17 +38,6 @@ impl Options {
         Ok(Self { enqueued: of(!on_gpu)?, waited: of(true)?, interrupted: Mutex::default() })
     }
 
-    /// Ends the run that is under way, or the next one, in another thread.
-    pub fn interrupt(&self) {
-        let mut interrupted = lock(&self.interrupted);
-        *interrupted = true;
-        for options in [&self.enqueued, &self.waited] {
-            if let Err(e) = options.terminate() {
-                gst::warning!(CAT, "a run is not interrupted: {e}");
-            }
-        }
-    }
-
     /// Whether a run was interrupted that has not been [settled](Self::settle).
     pub fn is_interrupted(&self) -> bool {
         *lock(&self.interrupted)
@@ -66,6 +56,24 @@ impl Options {
             options.unterminate().map_err(failed)?;
         }
         made.map_err(|_| InferenceError::Interrupted)
+    }
+}
+
+impl Interrupt for Options {
+    fn interrupt(&self) {
+        let mut interrupted = lock(&self.interrupted);
+        *interrupted = true;
+        for options in [&self.enqueued, &self.waited] {
+            if let Err(e) = options.terminate() {
+                gst::warning!(CAT, "a run is not interrupted: {e}");
+            }
+        }
+    }
+
+    fn withdraw(&self) {
+        if let Err(e) = self.settle(Ok(())) {
+            gst::warning!(CAT, "the next run is interrupted for nothing: {e}");
+        }
     }
 }
 

@@ -199,9 +199,8 @@ impl Session for OrtSession {
         self.gpu.as_ref().map_or(Duration::ZERO, Gpu::recording)
     }
 
-    fn interrupt(&self) -> Option<Interrupt> {
-        let options = Arc::clone(&self.options);
-        Some(Box::new(move || options.interrupt()))
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        Some(self.options.clone())
     }
 
     fn finish(&mut self) -> Result<(), InferenceError> {
