@@ -1,7 +1,7 @@
 //! What publishing costs: frames per second with each destination of inferpublish, in turns with the same pipeline without it.
 //! `scripts/bench --publishing` runs it and makes a table of what it prints; alone it is
 //!
-//!     cargo bench -p cudainfer-tests --bench publishing [-- ROUNDS [SECONDS]]
+//!     cargo bench -p cudainfer-benches --bench publishing [-- ROUNDS [SECONDS]]
 //!
 //! The pipeline is detection and tracking of the demo's video on the CPU, as fast as it goes, for as many frames that a run takes
 //! about SECONDS. Brokers are Debian's mosquitto, redis-server and nats-server, and librdkafka's mock of a Kafka cluster, started
@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use cudainfer_tests::{Line, fetched, root, scratch, until};
+use cudainfer_tests::{TestPipeline, fetched, root, scratch, until};
 use gst::prelude::*;
 use serde_json::json;
 
@@ -102,7 +102,7 @@ fn cpu() -> f64 {
 
 /// Frames per second from the first frame to the last, CPU time of a frame in ms, and the counts of the records.
 fn run(publish: &str, frames: usize) -> serde_json::Value {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "filesrc location={} ! decodebin ! identity eos-after={} ! videoconvert ! fusedpreproc ! trtinfer model={} ! gpunms \
          ! tracker {publish} ! fakesink name=out sync=false",
         fetched("video/vtest.avi"),
@@ -111,9 +111,9 @@ fn run(publish: &str, frames: usize) -> serde_json::Value {
     ));
     let times = Arc::new(Mutex::new(Vec::new()));
     let own = Arc::clone(&times);
-    line.watch("out", move |_, _| own.lock().unwrap().push((Instant::now(), cpu())));
-    line.pipeline.set_state(gst::State::Playing).unwrap();
-    line.wait().succeeds();
+    pipeline.watch("out", move |_, _| own.lock().unwrap().push((Instant::now(), cpu())));
+    pipeline.set_state(gst::State::Playing).unwrap();
+    pipeline.wait().succeeds();
     let times = std::mem::take(&mut *times.lock().unwrap());
     let ((first, first_cpu), (last, last_cpu)) = (times[0], times[times.len() - 1]);
     let intervals = (times.len() - 1) as f64;
@@ -121,7 +121,7 @@ fn run(publish: &str, frames: usize) -> serde_json::Value {
         "fps": intervals / last.duration_since(first).as_secs_f64(),
         "cpu_ms": 1000.0 * (last_cpu - first_cpu) / intervals,
     });
-    if let Some(publish) = line.pipeline.by_name("publish") {
+    if let Some(publish) = pipeline.by_name("publish") {
         let count = |field: &str| publish.property::<gst::Structure>("stats").get::<u64>(field).unwrap();
         if publish.property::<String>("location").contains(':') {
             until("all acknowledged", || {
@@ -132,7 +132,7 @@ fn run(publish: &str, frames: usize) -> serde_json::Value {
             told[field] = count(field).into();
         }
     }
-    line.stop();
+    pipeline.stop();
     told
 }
 

@@ -1,6 +1,6 @@
 //! How long frames take through trtinfer on the CPU, beside what is announced, with the tests' small models:
 //!
-//!     cargo bench -p cudainfer-tests --bench serving
+//!     cargo bench -p cudainfer-benches --bench serving
 //!
 //! One line a figure. Leave the machine alone while it runs: tests do not look at any of these, because they depend on what else
 //! it does.
@@ -9,10 +9,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use stream::{Stream, ms};
-
-#[path = "../tests/serving/stream.rs"]
-mod stream;
+use cudainfer_tests::stream::{Stream, ms};
 
 fn main() {
     latency();

@@ -1,8 +1,10 @@
-//! What the tests share: starting launch lines, waiting for their end with a time limit, and seeing what comes out.
+//! What the tests share: starting pipelines, waiting for their end with a time limit, and seeing what comes out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
 mod free_port;
+pub mod stream;
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +15,7 @@ use gst::prelude::*;
 
 pub use free_port::free_port;
 
-/// No test waits longer for anything; a line that needs more hangs. A machine that has just been set up reads everything from
+/// No test waits longer for anything; a pipeline that needs more hangs. A machine that has just been set up reads everything from
 /// its disk first.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
@@ -102,7 +104,7 @@ fn compiled_c_decoder() -> PathBuf {
     library
 }
 
-/// What a line said until it ended.
+/// What a pipeline posted until it ended.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The errors' sentences, without their debug texts.
@@ -111,7 +113,7 @@ pub struct Report {
     pub details: Vec<String>,
     /// The warnings' sentences.
     pub warnings: Vec<String>,
-    /// Whether the line ran to its end.
+    /// Whether the pipeline ran to its end.
     pub eos: bool,
 }
 
@@ -126,7 +128,7 @@ impl Report {
         first
     }
 
-    /// The line ran to its end without an error.
+    /// The pipeline ran to its end without an error.
     #[track_caller]
     pub fn succeeds(self) -> Self {
         assert!(self.eos && self.errors.is_empty(), "{self:?}");
@@ -134,54 +136,62 @@ impl Report {
     }
 }
 
-/// A running launch line. Dropping it stops it, within the limit.
+/// A pipeline that a test runs. Dropping it stops it, within the limit.
 #[derive(Debug)]
-pub struct Line {
-    /// The pipeline.
-    pub pipeline: gst::Pipeline,
+pub struct TestPipeline(gst::Pipeline);
+
+impl Deref for TestPipeline {
+    type Target = gst::Pipeline;
+
+    fn deref(&self) -> &gst::Pipeline {
+        &self.0
+    }
 }
 
-impl Line {
-    /// Builds a line without starting it.
-    pub fn new(line: &str) -> Self {
+impl TestPipeline {
+    /// Builds a pipeline from its description, as gst-launch-1.0 has it, without starting it.
+    pub fn new(description: &str) -> Self {
         init();
-        let pipeline = gst::parse::launch(line).unwrap_or_else(|e| panic!("{e}: {line}"));
-        Self { pipeline: pipeline.downcast().unwrap_or_else(|_| panic!("give two elements or more: {line}")) }
+        let pipeline = gst::parse::launch(description).unwrap_or_else(|e| panic!("{e}: {description}"));
+        Self(pipeline.downcast().unwrap_or_else(|_| panic!("give two elements or more: {description}")))
     }
 
-    /// Builds and starts a line; errors come with [`Line::wait`].
-    pub fn start(line: &str) -> Self {
-        let line = Self::new(line);
-        let _ = line.pipeline.set_state(gst::State::Playing);
-        line
+    /// Builds and starts a pipeline; [`TestPipeline::wait`] reports its errors.
+    pub fn start(description: &str) -> Self {
+        let pipeline = Self::new(description);
+        let _ = pipeline.set_state(gst::State::Playing);
+        pipeline
     }
 
-    /// Starts a line that must start; panics with what its elements said where it does not.
+    /// Starts a pipeline that must start; panics with its elements' messages where it does not.
     #[track_caller]
     pub fn play(&self) {
-        if self.pipeline.set_state(gst::State::Playing).is_err() {
-            let bus = self.pipeline.bus().unwrap();
-            panic!("the line does not start: {:?}", bus.pop_filtered(&[gst::MessageType::Error]));
+        if self.set_state(gst::State::Playing).is_err() {
+            let bus = self.bus().unwrap();
+            panic!("the pipeline does not start: {:?}", bus.pop_filtered(&[gst::MessageType::Error]));
         }
     }
 
     /// The element called `name`.
     #[track_caller]
     pub fn element(&self, name: &str) -> gst::Element {
-        self.pipeline.by_name(name).unwrap_or_else(|| panic!("there is no element '{name}'"))
+        self.by_name(name).unwrap_or_else(|| panic!("there is no element '{name}'"))
     }
 
     /// Waits for the end or the first error, whose companions that follow at once are collected too.
     #[track_caller]
     pub fn wait(&self) -> Report {
-        let bus = self.pipeline.bus().unwrap();
+        let bus = self.bus().unwrap();
         let mut report = Report::default();
         let mut until = Instant::now() + LIMIT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let left = gst::ClockTime::from_nseconds(u64::try_from(left.as_nanos()).unwrap());
             let Some(message) = bus.timed_pop(left) else {
-                assert!(!report.errors.is_empty(), "the line hangs: neither end nor error within {LIMIT:?}");
+                assert!(
+                    !report.errors.is_empty(),
+                    "the pipeline hangs: neither end nor error within {LIMIT:?}"
+                );
                 return report;
             };
             match message.view() {
@@ -203,7 +213,7 @@ impl Line {
     /// Hands over every message until the end; an error panics.
     #[track_caller]
     pub fn each_message(&self, mut see: impl FnMut(&gst::MessageRef)) {
-        let bus = self.pipeline.bus().unwrap();
+        let bus = self.bus().unwrap();
         loop {
             let message = bus.timed_pop(gst::ClockTime::from_seconds(60)).expect("the pipeline ends");
             match message.view() {
@@ -217,17 +227,17 @@ impl Line {
     /// Waits until a state change is through.
     #[track_caller]
     pub fn reach(&self, state: gst::State) {
-        let reached = self.pipeline.set_state(state).and_then(|_| self.pipeline.state(CLOCK_LIMIT).0);
+        let reached = self.set_state(state).and_then(|_| self.state(CLOCK_LIMIT).0);
         assert!(
             matches!(reached, Ok(gst::StateChangeSuccess::Success | gst::StateChangeSuccess::NoPreroll)),
             "{state:?} was not reached: {reached:?}"
         );
     }
 
-    /// Stops the line; panics where that does not end.
+    /// Stops the pipeline; panics where that does not end.
     #[track_caller]
     pub fn stop(&self) {
-        let pipeline = self.pipeline.clone();
+        let pipeline = self.0.clone();
         within(move || {
             let _ = pipeline.set_state(gst::State::Null);
         });
@@ -256,7 +266,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for TestPipeline {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.stop();
@@ -264,23 +274,23 @@ impl Drop for Line {
     }
 }
 
-/// Runs a line to its end.
+/// Runs a pipeline to its end.
 #[track_caller]
-pub fn run(line: &str) -> Report {
-    let line = Line::start(line);
-    let report = line.wait();
-    line.stop();
+pub fn run(description: &str) -> Report {
+    let pipeline = TestPipeline::start(description);
+    let report = pipeline.wait();
+    pipeline.stop();
     report
 }
 
-/// Runs a line to its end without an error and returns the buffers that reached the element called `out`.
+/// Runs a pipeline to its end without an error and returns the buffers that reached the element called `out`.
 #[track_caller]
-pub fn buffers(line: &str) -> Vec<gst::Buffer> {
-    let line = Line::new(line);
-    let seen = line.collect("out");
-    let _ = line.pipeline.set_state(gst::State::Playing);
-    line.wait().succeeds();
-    line.stop();
+pub fn buffers(description: &str) -> Vec<gst::Buffer> {
+    let pipeline = TestPipeline::new(description);
+    let seen = pipeline.collect("out");
+    let _ = pipeline.set_state(gst::State::Playing);
+    pipeline.wait().succeeds();
+    pipeline.stop();
     std::mem::take(&mut *seen.lock().unwrap())
 }
 

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use cudainfer_tests::{Line, end, filled, model, push, run, scratch, until, within};
+use cudainfer_tests::{TestPipeline, end, filled, model, push, run, scratch, until, within};
 use gst::prelude::*;
 use gstcudainfer::meta::object::objects;
 
 /// Makes the sink at the line's end reach PLAYING without a first frame, also after a flush. GStreamer 1.22 loses a state
 /// change that comes between a sink's preroll and the thread that then continues to PLAYING: the line stays in PAUSED,
 /// whatever its elements are. Tests that flush while playing keep out of its way like this, those that pause by
-/// [`Line::reach`].
+/// [`TestPipeline::reach`].
 const NO_PREROLL: &str = "async=false";
 
 /// Everything behind a source of frames, down to an element called `out`.
@@ -41,9 +41,9 @@ fn film() -> String {
     FILM.display().to_string()
 }
 
-fn seek(line: &Line, to: u64) {
+fn seek(pipeline: &TestPipeline, to: u64) {
     let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE;
-    let pipeline = line.pipeline.clone();
+    let pipeline = (**pipeline).clone();
     let done = within(move || pipeline.seek_simple(flags, gst::ClockTime::from_mseconds(to)).is_ok());
     assert!(done, "the seek to {to} ms failed");
 }
@@ -51,29 +51,29 @@ fn seek(line: &Line, to: u64) {
 #[test]
 fn seeks_while_playing_flush_and_go_on_with_new_identities() {
     for sink in ["", "sync=true"] {
-        let line = Line::new(&format!(
+        let pipeline = TestPipeline::new(&format!(
             "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! {} {NO_PREROLL} {sink}",
             film(),
             whole("detector", "workers=3")
         ));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let ids = seen.clone();
-        line.watch("out", move |buffer, _| {
+        pipeline.watch("out", move |buffer, _| {
             let found = objects(buffer);
             ids.lock().unwrap().push((buffer.pts(), found[0].tracking.as_ref().map(|t| (t.id, t.age))));
         });
-        line.play();
+        pipeline.play();
         until("frames", || !seen.lock().unwrap().is_empty());
         for i in 0..20 {
             let to = (i * 37 % 150) * 40;
-            seek(&line, to);
+            seek(&pipeline, to);
             // Whatever was in flight has been flushed when the seek returns; the first frame is the one asked for.
             until("frames behind the seek", || {
                 seen.lock().unwrap().iter().any(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(to)))
             });
             seen.lock().unwrap().clear();
         }
-        seek(&line, 4000);
+        seek(&pipeline, 4000);
         let behind = || {
             let seen = seen.lock().unwrap();
             let from = seen.iter().rposition(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(4000)));
@@ -81,7 +81,7 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
         };
         // An earlier seek may have come to the end, too.
         until("the frames behind the last seek", || behind().len() == 100);
-        line.wait().succeeds();
+        pipeline.wait().succeeds();
         let last = behind();
         assert_eq!(last.len(), 100, "frames behind the last seek");
         // One object, seen since the seek, counted from 0, with an identity that none before has had: one a seek.
@@ -93,24 +93,24 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
 
 #[test]
 fn a_stream_played_backwards_is_tracked_as_forwards() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! {}",
         film(),
         whole("detector", "")
     ));
     let ids = Arc::new(Mutex::new(Vec::new()));
     let seen = ids.clone();
-    line.watch("out", move |buffer, _| {
+    pipeline.watch("out", move |buffer, _| {
         let track = objects(buffer)[0].tracking.as_ref().map(|track| track.id);
         seen.lock().unwrap().push((buffer.pts(), track));
     });
-    line.reach(gst::State::Paused);
+    pipeline.reach(gst::State::Paused);
     let (flags, set) = (gst::SeekFlags::FLUSH | gst::SeekFlags::ACCURATE, gst::SeekType::Set);
     let (start, stop) = (gst::ClockTime::ZERO, gst::ClockTime::from_mseconds(1000));
-    line.pipeline.seek(-1.0, flags, set, start, set, stop).unwrap();
+    pipeline.seek(-1.0, flags, set, start, set, stop).unwrap();
     ids.lock().unwrap().clear();
-    line.play();
-    let report = line.wait().succeeds();
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
     assert!(!report.warnings.iter().any(|warning| warning.contains("timestamp")), "{report:?}");
     let seen = ids.lock().unwrap();
     assert!(seen.len() >= 24 && seen.is_sorted_by(|a, b| a.0 > b.0), "{seen:?}");
@@ -119,29 +119,29 @@ fn a_stream_played_backwards_is_tracked_as_forwards() {
 
 #[test]
 fn a_seek_while_paused_shows_the_frame_there() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! {}",
         film(),
         whole("detector", "")
     ));
-    line.reach(gst::State::Paused);
+    pipeline.reach(gst::State::Paused);
     for to in [2000, 40, 7960, 0] {
-        seek(&line, to);
-        line.reach(gst::State::Paused);
-        let sample = line.element("out").property::<Option<gst::Sample>>("last-sample").unwrap();
+        seek(&pipeline, to);
+        pipeline.reach(gst::State::Paused);
+        let sample = pipeline.element("out").property::<Option<gst::Sample>>("last-sample").unwrap();
         assert_eq!(sample.buffer().unwrap().pts(), Some(gst::ClockTime::from_mseconds(to)));
     }
 }
 
 #[test]
 fn flushes_by_hand_between_frames_lose_nothing_that_comes_after() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=8,framerate=100/1 ! {} {NO_PREROLL}",
         whole("detector", "workers=2")
     ));
-    let seen = line.collect("out");
-    line.play();
-    let source = line.element("in");
+    let seen = pipeline.collect("out");
+    pipeline.play();
+    let source = pipeline.element("in");
     for round in 0..10 {
         for frame in 0..10 {
             push(&source, filled(8 * 8 * 3, 200, frame));
@@ -152,7 +152,7 @@ fn flushes_by_hand_between_frames_lose_nothing_that_comes_after() {
         }
     }
     end(&source);
-    line.wait().succeeds();
+    pipeline.wait().succeeds();
     let seen = seen.lock().unwrap();
     let last: Vec<_> = seen[seen.len() - 10..].iter().map(|b| b.pts().unwrap().mseconds()).collect();
     assert_eq!(last, [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]);
@@ -167,13 +167,15 @@ fn a_line_can_be_stopped_from_any_state_while_frames_are_in_flight() {
         (gst::State::Paused, gst::State::Ready),
     ] {
         for wait in [0, 1, 5, 20, 60] {
-            let line =
-                Line::new(&format!("videotestsrc ! {}", whole("detector", "workers=4 max-in-flight=16")));
-            let _ = line.pipeline.set_state(from);
+            let pipeline = TestPipeline::new(&format!(
+                "videotestsrc ! {}",
+                whole("detector", "workers=4 max-in-flight=16")
+            ));
+            let _ = pipeline.set_state(from);
             std::thread::sleep(Duration::from_millis(wait));
-            let pipeline = line.pipeline.clone();
-            within(move || pipeline.set_state(to).unwrap());
-            line.stop();
+            let stopped = (*pipeline).clone();
+            within(move || stopped.set_state(to).unwrap());
+            pipeline.stop();
         }
     }
 }
@@ -181,127 +183,129 @@ fn a_line_can_be_stopped_from_any_state_while_frames_are_in_flight() {
 #[test]
 fn a_line_can_be_torn_down_while_the_model_works() {
     // One frame takes a tenth of a second or more.
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc ! fusedpreproc ! trtinfer model={} ! fakesink name=out",
         model("slow")
     ));
     for wait in [0, 30, 200] {
-        line.play();
+        pipeline.play();
         std::thread::sleep(Duration::from_millis(wait));
         // What runs is waited for, what waits is dropped.
-        line.stop();
+        pipeline.stop();
     }
 }
 
 #[test]
 fn elements_of_a_slow_line_can_be_seeked_and_flushed() {
     // The sink takes its time, so everything before it is full.
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! fusedpreproc ! trtinfer model={} max-in-flight=2 \
          ! gpunms ! queue max-size-buffers=2 ! identity sleep-time=50000 ! fakesink name=out {NO_PREROLL}",
         film(),
         model("detector")
     ));
-    let seen = line.collect("out");
-    line.play();
+    let seen = pipeline.collect("out");
+    pipeline.play();
     for i in 0..6 {
         until("a frame", || !seen.lock().unwrap().is_empty());
-        seek(&line, 1000 * i);
+        seek(&pipeline, 1000 * i);
         seen.lock().unwrap().clear();
     }
     until("a frame", || !seen.lock().unwrap().is_empty());
-    line.stop();
+    pipeline.stop();
 }
 
 #[test]
 fn a_failed_line_can_be_started_again() {
-    let line = Line::new(&format!("videotestsrc num-buffers=5 name=in ! {}", whole("fails-on-bright", "")));
+    let pipeline =
+        TestPipeline::new(&format!("videotestsrc num-buffers=5 name=in ! {}", whole("fails-on-bright", "")));
     // gpunms refuses this model's output too, but the model itself fails first where the picture is bright.
     for pattern in ["white", "black"] {
-        line.element("in").set_property_from_str("pattern", pattern);
-        let _ = line.pipeline.set_state(gst::State::Playing);
-        assert!(!line.wait().errors.is_empty());
-        line.stop();
+        pipeline.element("in").set_property_from_str("pattern", pattern);
+        let _ = pipeline.set_state(gst::State::Playing);
+        assert!(!pipeline.wait().errors.is_empty());
+        pipeline.stop();
     }
-    line.element("infer").set_property("model", model("detector"));
-    line.play();
-    line.wait().succeeds();
-    line.stop();
-    line.element("infer").set_property("model", "/nowhere/model.onnx");
-    assert!(line.pipeline.set_state(gst::State::Playing).is_err());
-    line.wait().fails_with(&["/nowhere/model.onnx"]);
-    line.stop();
-    line.element("infer").set_property("model", model("detector"));
-    line.play();
-    line.wait().succeeds();
+    pipeline.element("infer").set_property("model", model("detector"));
+    pipeline.play();
+    pipeline.wait().succeeds();
+    pipeline.stop();
+    pipeline.element("infer").set_property("model", "/nowhere/model.onnx");
+    assert!(pipeline.set_state(gst::State::Playing).is_err());
+    pipeline.wait().fails_with(&["/nowhere/model.onnx"]);
+    pipeline.stop();
+    pipeline.element("infer").set_property("model", model("detector"));
+    pipeline.play();
+    pipeline.wait().succeeds();
 }
 
 /// A line of a source called `in` and a model that takes pictures of 24x16.
-fn small(model_name: &str, pattern: &str) -> Line {
-    Line::new(&format!(
+fn small(model_name: &str, pattern: &str) -> TestPipeline {
+    TestPipeline::new(&format!(
         "videotestsrc name=in num-buffers=2 pattern={pattern} ! video/x-raw,format=RGB,width=24,height=16 ! fusedpreproc \
          ! trtinfer name=infer provider=cpu model={} ! fakesink",
         model(model_name)
     ))
 }
 
-fn reaches(line: &Line, state: gst::State) {
-    let pipeline = line.pipeline.clone();
+fn reaches(pipeline: &TestPipeline, state: gst::State) {
+    let pipeline = (**pipeline).clone();
     within(move || pipeline.set_state(state).unwrap());
 }
 
 #[test]
 fn a_model_whose_first_run_has_no_end_can_be_stopped() {
-    let line = small("run-without-end", "black");
-    let _ = line.pipeline.set_state(gst::State::Playing);
-    let bus = line.pipeline.bus().unwrap();
+    let pipeline = small("run-without-end", "black");
+    let _ = pipeline.set_state(gst::State::Playing);
+    let bus = pipeline.bus().unwrap();
     until("it warms up", || {
         let message = bus.pop_filtered(&[gst::MessageType::Progress]);
         message.is_some_and(|message| format!("{message:?}").contains("warming up"))
     });
-    reaches(&line, gst::State::Null);
+    reaches(&pipeline, gst::State::Null);
     assert!(bus.pop_filtered(&[gst::MessageType::Error]).is_none(), "to stop is no error");
 }
 
 #[test]
 fn a_frame_whose_run_has_no_end_can_be_stopped_and_others_run_after_it() {
-    let line = small("run-without-end-on-bright", "white");
-    let _ = line.pipeline.set_state(gst::State::Playing);
+    let pipeline = small("run-without-end-on-bright", "white");
+    let _ = pipeline.set_state(gst::State::Playing);
     until("a frame runs", || {
-        let stats = line.element("infer").property::<gst::Structure>("stats");
+        let stats = pipeline.element("infer").property::<gst::Structure>("stats");
         let queued = stats.get::<gst::Structure>("queue-time").unwrap();
         let counts = queued.get::<gst::Array>("counts").unwrap();
         counts.iter().any(|count| count.get::<u64>().unwrap() > 0)
     });
-    reaches(&line, gst::State::Ready);
-    line.element("in").set_property_from_str("pattern", "black");
-    line.play();
-    line.wait().succeeds();
+    reaches(&pipeline, gst::State::Ready);
+    pipeline.element("in").set_property_from_str("pattern", "black");
+    pipeline.play();
+    pipeline.wait().succeeds();
 }
 
 #[test]
 fn a_line_can_go_back_to_ready_and_play_again() {
-    let line = Line::new(&format!("videotestsrc num-buffers=20 ! {}", whole("detector", "")));
-    let seen = line.collect("out");
+    let pipeline = TestPipeline::new(&format!("videotestsrc num-buffers=20 ! {}", whole("detector", "")));
+    let seen = pipeline.collect("out");
     for round in 1..=5 {
-        line.play();
-        line.wait().succeeds();
-        line.reach(gst::State::Ready);
+        pipeline.play();
+        pipeline.wait().succeeds();
+        pipeline.reach(gst::State::Ready);
         assert_eq!(seen.lock().unwrap().len(), 20 * round);
     }
 }
 
 #[test]
 fn pausing_and_playing_many_times_loses_no_frame() {
-    let line = Line::new(&format!("videotestsrc num-buffers=300 ! {}", whole("detector", "workers=3")));
-    let seen = line.collect("out");
-    line.reach(gst::State::Playing);
+    let pipeline =
+        TestPipeline::new(&format!("videotestsrc num-buffers=300 ! {}", whole("detector", "workers=3")));
+    let seen = pipeline.collect("out");
+    pipeline.reach(gst::State::Playing);
     for _ in 0..20 {
-        line.reach(gst::State::Paused);
-        line.reach(gst::State::Playing);
+        pipeline.reach(gst::State::Paused);
+        pipeline.reach(gst::State::Playing);
         std::thread::sleep(Duration::from_millis(2));
     }
-    line.wait().succeeds();
+    pipeline.wait().succeeds();
     let stamps: Vec<_> = seen.lock().unwrap().iter().map(|b| b.pts()).collect();
     assert_eq!(stamps.len(), 300);
     assert!(stamps.is_sorted());
@@ -309,30 +313,30 @@ fn pausing_and_playing_many_times_loses_no_frame() {
 
 #[test]
 fn an_element_can_be_unlinked_while_it_works() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc ! fusedpreproc ! trtinfer name=infer model={} ! gpunms name=nms ! fakesink name=out",
         model("detector")
     ));
-    let seen = line.collect("out");
-    line.play();
+    let seen = pipeline.collect("out");
+    pipeline.play();
     until("a frame", || seen.lock().unwrap().len() > 5);
-    line.element("infer").unlink(&line.element("nms"));
-    let report = line.wait();
+    pipeline.element("infer").unlink(&pipeline.element("nms"));
+    let report = pipeline.wait();
     assert!(!report.errors.is_empty(), "{report:?}");
-    line.stop();
+    pipeline.stop();
 }
 
 #[test]
 fn the_end_comes_behind_the_last_frame_however_many_work() {
     for workers in [1, 2, 4] {
-        let line = Line::new(&format!(
+        let pipeline = TestPipeline::new(&format!(
             "videotestsrc num-buffers=97 ! {}",
             whole("detector", &format!("workers={workers}"))
         ));
         let frames = Arc::new(AtomicU64::new(0));
         let at_end = Arc::new(AtomicU64::new(u64::MAX));
         let (counted, noted) = (frames.clone(), at_end.clone());
-        line.element("out").static_pad("sink").unwrap().add_probe(
+        pipeline.element("out").static_pad("sink").unwrap().add_probe(
             gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM,
             move |_, info| {
                 match &info.data {
@@ -347,15 +351,15 @@ fn the_end_comes_behind_the_last_frame_however_many_work() {
                 gst::PadProbeReturn::Ok
             },
         );
-        line.play();
-        line.wait().succeeds();
+        pipeline.play();
+        pipeline.wait().succeeds();
         assert_eq!((frames.load(Ordering::SeqCst), at_end.load(Ordering::SeqCst)), (97, 97));
     }
 }
 
 #[test]
 fn a_live_line_is_told_how_long_a_batch_waits_and_runs() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc is-live=true ! video/x-raw,width=64,height=64,framerate=50/1 \
          ! fusedpreproc ! trtinfer name=infer model={} batch-timeout=300000000 ! gpunms ! fakesink name=out sync=true processing-deadline=0",
         model("detector")
@@ -363,7 +367,7 @@ fn a_live_line_is_told_how_long_a_batch_waits_and_runs() {
     // What the line decided on travels upstream from the sinks.
     let told = Arc::new(Mutex::new(gst::ClockTime::ZERO));
     let noted = told.clone();
-    line.element("infer").static_pad("src").unwrap().add_probe(
+    pipeline.element("infer").static_pad("src").unwrap().add_probe(
         gst::PadProbeType::EVENT_UPSTREAM,
         move |_, info| {
             if let Some(gst::PadProbeData::Event(event)) = &info.data
@@ -374,13 +378,13 @@ fn a_live_line_is_told_how_long_a_batch_waits_and_runs() {
             gst::PadProbeReturn::Ok
         },
     );
-    line.play();
-    let bus = line.pipeline.bus().unwrap();
+    pipeline.play();
+    let bus = pipeline.bus().unwrap();
     until("the latency", || {
         // As gst-launch-1.0 and every application with a bus watch does.
         while let Some(message) = bus.pop() {
             if message.type_() == gst::MessageType::Latency {
-                line.pipeline.recalculate_latency().unwrap();
+                pipeline.recalculate_latency().unwrap();
             }
         }
         // A frame of the source, the time that a batch may wait, and two runs of the model, however long they take here.
@@ -394,7 +398,7 @@ fn whatever_is_done_to_a_line_in_whatever_order_it_plays_to_its_end_afterwards()
     let threads: Vec<_> = (0..3u64)
         .map(|seed| {
             // videotestsrc seeks; a demuxer's pads come and go, and gst-launch lines link them once only.
-            let line = Line::new(&format!(
+            let pipeline = TestPipeline::new(&format!(
                 "videotestsrc num-buffers=200 pattern=red ! queue max-size-buffers=3 ! {}",
                 whole("detector", &format!("workers={} max-in-flight={}", seed + 1, 1 + 3 * seed))
             ));
@@ -407,24 +411,24 @@ fn whatever_is_done_to_a_line_in_whatever_order_it_plays_to_its_end_afterwards()
                 };
                 for _ in 0..60 {
                     match next(6) {
-                        0 => drop(line.pipeline.set_state(gst::State::Paused)),
-                        1 => drop(line.pipeline.set_state(gst::State::Ready)),
-                        2 => line.stop(),
-                        3 => drop(line.pipeline.set_state(gst::State::Playing)),
+                        0 => drop(pipeline.set_state(gst::State::Paused)),
+                        1 => drop(pipeline.set_state(gst::State::Ready)),
+                        2 => pipeline.stop(),
+                        3 => drop(pipeline.set_state(gst::State::Playing)),
                         _ => {
                             let (pipeline, to) =
-                                (line.pipeline.clone(), gst::ClockTime::from_mseconds(next(8000)));
+                                (pipeline.clone(), gst::ClockTime::from_mseconds(next(8000)));
                             // In READY and NULL there is nothing to seek in.
                             within(move || drop(pipeline.seek_simple(gst::SeekFlags::FLUSH, to)));
                         }
                     }
                     std::thread::sleep(Duration::from_millis(next(12)));
                 }
-                line.stop();
-                while line.pipeline.bus().unwrap().pop().is_some() {}
-                let seen = line.collect("out");
-                line.play();
-                line.wait().succeeds();
+                pipeline.stop();
+                while pipeline.bus().unwrap().pop().is_some() {}
+                let seen = pipeline.collect("out");
+                pipeline.play();
+                pipeline.wait().succeeds();
                 assert_eq!(seen.lock().unwrap().len(), 200);
             })
         })

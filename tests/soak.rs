@@ -1,7 +1,7 @@
 //! Memory, threads and files over many cycles. One test only: it measures its own process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
-use cudainfer_tests::{Line, model, until};
+use cudainfer_tests::{TestPipeline, model, until};
 use gst::prelude::*;
 
 /// Memory in use, in KiB: what the allocator has given out and not got back. Resident memory is no measure of a leak: what
@@ -25,7 +25,7 @@ const GROWTH: usize = 2;
 
 #[test]
 fn hundreds_of_cycles_leave_memory_threads_and_files_as_they_were() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=I420,width=320,height=480 ! cudainferupload ! fusedpreproc \
          ! trtinfer model={} workers=2 ! gpunms ! tracker ! zonecount zones=all=polygon:0,0,320,0,320,480,0,480 \
          ! inferoverlay ! inferpublish location=/dev/null ! tee name=t \
@@ -37,15 +37,15 @@ fn hundreds_of_cycles_leave_memory_threads_and_files_as_they_were() {
     let mut memory = Vec::new();
     let (mut threads, mut files) = (0, 0);
     for cycle in 0..CYCLES {
-        line.play();
+        pipeline.play();
         // Two of three cycles end in the middle.
         if cycle % 3 == 0 {
-            line.wait().succeeds();
+            pipeline.wait().succeeds();
         } else {
             std::thread::sleep(std::time::Duration::from_millis(cycle as u64 % 7));
         }
-        line.stop();
-        while line.pipeline.bus().unwrap().pop().is_some() {}
+        pipeline.stop();
+        while pipeline.bus().unwrap().pop().is_some() {}
         memory.push(in_use());
         if cycle == CYCLES / 2 - 1 {
             (threads, files) = (entries("/proc/self/task"), entries("/proc/self/fd"));

@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)
     given = parser.parse_args()
-    command = ["cargo", "bench", "--locked", "-p", "cudainfer-tests", "--bench", "publishing", "--"]
+    command = ["cargo", "bench", "--locked", "-p", "cudainfer-benches", "--bench", "publishing", "--"]
     command += [str(given.rounds), str(given.seconds)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=pipeline.ROOT)
     told = []

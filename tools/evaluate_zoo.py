@@ -315,27 +315,27 @@ calculated by hand or with the code of the model's makers.
 | family | network | test |
 |---|---|---|
 | YOLOv6 and YOLOX, their makers' exporters (`[N,5+C]`) | tables in the test | kernels/src/detect/tests/decoders.rs |
-| YOLOv3, v4, v5 and v7, raw heads with anchors | `anchors-planes`, `anchors-rows` | tests/lines/raw_heads.rs |
+| YOLOv3, v4, v5 and v7, raw heads with anchors | `anchors-planes`, `anchors-rows` | tests/elements/gpunms/raw_heads.rs |
 | YOLOv5-seg and v7-seg (`[N,5+C+M]`) | tables in the test | kernels/src/detect/tests/choice.rs |
-| YOLOv7 with suppression inside (`[N,7]`) | `lists-yolov7` | tests/lines/lists.rs |
-| PaddleDetection (`[N,6]`) | `lists-paddle` | tests/lines/lists.rs |
-| TensorFlow's Object Detection API | `lists-tensorflow` | tests/lines/lists.rs |
-| EfficientNMS (TensorRT) | `lists-efficient` | tests/lines/lists.rs |
-| MMDeploy's lists | `lists-mmdeploy` | tests/lines/lists.rs |
-| RT-DETR, D-FINE and DEIM, their makers' exporters (`orig_target_sizes`) | `lists-rtdetr` | tests/lines/lists.rs |
-| RTMO | `lists-rtmo` | tests/lines/lists.rs |
-| RTMPose, DWPose (SimCC) | `simcc` | tests/lines/keypoints.rs |
-| MoveNet | `movenet`, `movenet-people` | tests/lines/keypoints.rs |
-| HRNet with UDP | `heat-maps-udp` | tests/lines/keypoints.rs |
-| SCRFD, RetinaFace | `scrfd`, `retinaface` | tests/lines/faces.rs |
-| SSD with prior boxes | `ssd` | tests/lines/faces.rs |
-| MaskDINO: masks of queries that have boxes | `queries-masks` | tests/lines/instances.rs |
+| YOLOv7 with suppression inside (`[N,7]`) | `lists-yolov7` | tests/elements/gpunms/lists.rs |
+| PaddleDetection (`[N,6]`) | `lists-paddle` | tests/elements/gpunms/lists.rs |
+| TensorFlow's Object Detection API | `lists-tensorflow` | tests/elements/gpunms/lists.rs |
+| EfficientNMS (TensorRT) | `lists-efficient` | tests/elements/gpunms/lists.rs |
+| MMDeploy's lists | `lists-mmdeploy` | tests/elements/gpunms/lists.rs |
+| RT-DETR, D-FINE and DEIM, their makers' exporters (`orig_target_sizes`) | `lists-rtdetr` | tests/elements/gpunms/lists.rs |
+| RTMO | `lists-rtmo` | tests/elements/gpunms/lists.rs |
+| RTMPose, DWPose (SimCC) | `simcc` | tests/elements/peakfind/keypoints.rs |
+| MoveNet | `movenet`, `movenet-people` | tests/elements/peakfind/keypoints.rs |
+| HRNet with UDP | `heat-maps-udp` | tests/elements/peakfind/keypoints.rs |
+| SCRFD, RetinaFace | `scrfd`, `retinaface` | tests/elements/gpunms/faces.rs |
+| SSD with prior boxes | `ssd` | tests/elements/gpunms/faces.rs |
+| MaskDINO: masks of queries that have boxes | `queries-masks` | tests/elements/segmask/instances.rs |
 | CenterNet's heat maps | tables in the test | kernels/src/detect/tests/extras.rs |
-| segmentation with the classes' numbers as output (argmax inside) | `class-map-int64`, `-int32`, `-uint8`, `-bool` | tests/lines/masks.rs |
-| classifiers with several heads, or with several labels at once (sigmoid) | `attributes` | tests/lines/attributes.rs |
-| anomaly detectors (PaDiM, PatchCore) | `map-anomaly` | tests/lines/maps.rs |
-| transfer of style | `picture`, `picture-bright` | tests/lines/maps.rs |
-| re-identification (OSNet, FastReID) | `colours` | tests/lines/tracks.rs |
+| segmentation with the classes' numbers as output (argmax inside) | `class-map-int64`, `-int32`, `-uint8`, `-bool` | tests/elements/segmask/masks.rs |
+| classifiers with several heads, or with several labels at once (sigmoid) | `attributes` | tests/elements/classify/attributes.rs |
+| anomaly detectors (PaDiM, PatchCore) | `map-anomaly` | tests/elements/tensormap/maps.rs |
+| transfer of style | `picture`, `picture-bright` | tests/elements/tensormap/maps.rs |
+| re-identification (OSNet, FastReID) | `colours` | tests/elements/tracker/tracks.rs |
 
 Mask2Former and MaskFormer of transformers are not read: their queries have masks and no boxes. gpunms says so ("no decoder fits the
 model's outputs class_queries_logits, masks_queries_logits … names architecture 'Mask2FormerForUniversalSegmentation' for them, which

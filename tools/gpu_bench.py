@@ -53,9 +53,9 @@ NETWORKS = {"yolov8n": "yolov8n-640-float16", "deeplab": "deeplabv3-resnet50-512
 # Batches that streams.py takes of them.
 BATCHES = {"yolov8n": "1,4,16", "deeplab": "1,8"}
 # The bare session loop, which prints nothing without a model.
-SESSION = "plugins-gpu_session"
+SESSION = "benches-gpu_session"
 # Feeds lines, and prints nothing without one.
-LOAD = "plugins-load"
+LOAD = "benches-load"
 OURS = "cudainfer"
 FLOOR = "floor: "
 

@@ -36,7 +36,7 @@ def built(kind: str) -> dict[str, Path]:
     commands = [["cargo", kind, "--workspace", "--no-run", *told]]
     if kind == "bench":
         commands[0] += ["--bench", "*gpu*"]
-        commands += [["cargo", "build", "--release", "--package", "gst-plugin-cudainfer", "--example", "load", *told]]
+        commands += [["cargo", "build", "--release", "--package", "cudainfer-benches", "--bin", "load", *told]]
     else:
         commands[0] += ["--release", "--test", "*gpu*"]
     found = {}

@@ -134,7 +134,7 @@ class Service(unittest.TestCase):
         self.assertEqual((told.returncode, told.stdout + told.stderr), (0, ""))
 
     def test_systemd_and_compose_wait_longer_than_the_service_takes_to_stop(self):
-        source = (ROOT / "pipelines/serve/src/config/server.rs").read_text()
+        source = (ROOT / "serve/src/config/server.rs").read_text()
         limit = float(re.search(r"stop_timeout: ([\d.]+)", source)[1])
         self.assertGreater(float(settings(self.unit, "TimeoutStopSec")[0]), limit)
         compose = (ROOT / "deploy/compose.yaml").read_text()

@@ -1,4 +1,4 @@
-"""Measures pipelines with trtinfer with the program `load` (plugins/examples/load.rs). Used by bench and autotune."""
+"""Measures pipelines with trtinfer with the program `load` (benches/load.rs). Used by bench and autotune."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def element(model: str, settings: dict[str, object]) -> str:
 def load(source: str, line: str, **options: float) -> dict:
     """What `load` prints of a source and a line; its options by name: streams, keep, rate, warm_up, seconds."""
     words = [str(word) for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]
-    command = [str(pipeline.built() / "examples" / "load"), *words, source, line]
+    command = [str(pipeline.built() / "load"), *words, source, line]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE_S

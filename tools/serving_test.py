@@ -23,7 +23,7 @@ class Load(unittest.TestCase):
         ):
             told = serving.load("source", "line", warm_up=0.5, streams=4)
         self.assertEqual(
-            run.call_args.args[0], ["/built/examples/load", "--warm-up", "0.5", "--streams", "4", "source", "line"]
+            run.call_args.args[0], ["/built/load", "--warm-up", "0.5", "--streams", "4", "source", "line"]
         )
         return told
 

@@ -4,7 +4,7 @@
 streams.py --load PROGRAM [--session PROGRAM] --video FILE DETECTOR.onnx [SEGMENTATION.onnx]
 
 For each MODEL.onnx of batch 1 there are MODEL-batchN.onnx beside it, as models.py writes them. PROGRAM is `load`
-(plugins/examples/load.rs), which feeds and counts. NVDEC is the bound of lines that decode, so the goals are for frames
+(benches/load.rs), which feeds and counts. NVDEC is the bound of lines that decode, so the goals are for frames
 that were decoded before: they lie in CUDA memory and are repeated.
 
 Frames that lie in another CUDA context of the same GPU are measured beside those in the shared one. Where two GPUs are

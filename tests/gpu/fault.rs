@@ -9,7 +9,7 @@ use cudainfer_kernels::device::{
 };
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{CudaPreproc, Params};
-use cudainfer_tests::{Line, model, until};
+use cudainfer_tests::{TestPipeline, model, until};
 use gst::prelude::*;
 
 /// Makes the GPU write where there is no memory: the context is lost to everybody in this process.
@@ -32,18 +32,18 @@ fn fault() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_fault_ends_the_line_with_an_error_and_the_process_goes_on() {
-    let line = Line::start(&format!(
+    let pipeline = TestPipeline::start(&format!(
         "videotestsrc is-live=true ! video/x-raw,format=NV12,width=64,height=64,framerate=200/1 ! cudainferupload \
          ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms name=n ! fakesink",
         model("detector")
     ));
-    let nms = line.element("n");
+    let nms = pipeline.element("n");
     let frames = move || nms.property::<gst::Structure>("stats").get::<u64>("frames").unwrap();
     until("the line runs", || frames() > 50);
     fault();
-    let report = line.wait();
+    let report = pipeline.wait();
     assert!(report.errors.iter().any(|error| error.contains("CUDA")), "{report:?}");
-    line.stop();
+    pipeline.stop();
     // The CPU still serves.
     cudainfer_tests::run(&format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=NV12,width=64,height=64 ! fusedpreproc device=cpu \

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
-use cudainfer_tests::{Line, buffers, fetched, model};
+use cudainfer_tests::{TestPipeline, buffers, fetched, model};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{KeypointsParam, Object, objects};
 
@@ -14,12 +14,12 @@ fn decoded(frames: u32) -> String {
     )
 }
 
-fn found(line: &str) -> Vec<Vec<Object>> {
-    buffers(line).iter().map(|buffer| objects(buffer)).collect()
+fn found(pipeline: &str) -> Vec<Vec<Object>> {
+    buffers(pipeline).iter().map(|buffer| objects(buffer)).collect()
 }
 
-fn count(line: &Line, element: &str, name: &str) -> f64 {
-    let stats = line.element(element).property::<gst::Structure>("stats");
+fn count(pipeline: &TestPipeline, element: &str, name: &str) -> f64 {
+    let stats = pipeline.element(element).property::<gst::Structure>("stats");
     stats.get::<u64>(name).unwrap() as f64
 }
 
@@ -111,43 +111,43 @@ fn same_people_in_tiles(crop: &str) {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn all_tiles_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
-    let line = Line::new(&tiled("", "cuda", "box", 50));
-    line.play();
-    line.wait().succeeds();
-    let frames = count(&line, "tiles", "frames");
+    let pipeline = TestPipeline::new(&tiled("", "cuda", "box", 50));
+    pipeline.play();
+    pipeline.wait().succeeds();
+    let frames = count(&pipeline, "tiles", "frames");
     // 1920 = 0, 512, 1024, 1280 + 640; 1080 = 0, 440 + 640; and the whole frame.
-    assert_eq!(count(&line, "tiles", "tensors"), 9.0 * frames);
-    assert!(count(&line, "tiles", "launches") <= frames, "one launch a frame, whatever the tiles");
+    assert_eq!(count(&pipeline, "tiles", "tensors"), 9.0 * frames);
+    assert!(count(&pipeline, "tiles", "launches") <= frames, "one launch a frame, whatever the tiles");
     for element in ["tiles", "infer", "nms"] {
-        assert_eq!(count(&line, element, "fallbacks"), 0.0, "{element}");
+        assert_eq!(count(&pipeline, element, "fallbacks"), 0.0, "{element}");
         // The one class that gpunms keeps, once.
         let most = if element == "nms" { 8.0 } else { 0.0 };
-        assert!(count(&line, element, "host-to-device-bytes") <= most, "{element}");
+        assert!(count(&pipeline, element, "host-to-device-bytes") <= most, "{element}");
     }
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn all_regions_of_a_frame_are_cut_out_in_one_launch_and_stay_on_the_gpu() {
-    let line = Line::new(&top_down("", "cuda", 100));
-    line.play();
-    line.wait().succeeds();
-    let frames = count(&line, "crops", "frames");
-    let regions = count(&line, "crops", "tensors") / frames;
+    let pipeline = TestPipeline::new(&top_down("", "cuda", 100));
+    pipeline.play();
+    pipeline.wait().succeeds();
+    let frames = count(&pipeline, "crops", "frames");
+    let regions = count(&pipeline, "crops", "tensors") / frames;
     assert!(regions > 2.0, "{regions} regions a frame");
-    assert!(count(&line, "crops", "launches") <= frames, "one launch a frame, whatever the regions");
+    assert!(count(&pipeline, "crops", "launches") <= frames, "one launch a frame, whatever the regions");
     for element in ["crops", "pose", "peaks"] {
-        assert_eq!(count(&line, element, "fallbacks"), 0.0, "{element}");
-        assert_eq!(count(&line, element, "host-to-device-bytes"), 0.0, "{element}");
+        assert_eq!(count(&pipeline, element, "fallbacks"), 0.0, "{element}");
+        assert_eq!(count(&pipeline, element, "host-to-device-bytes"), 0.0, "{element}");
     }
-    let back = count(&line, "peaks", "device-to-host-bytes") / frames;
+    let back = count(&pipeline, "peaks", "device-to-host-bytes") / frames;
     assert!(back < 8192.0, "{back} bytes a frame");
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn people_grouped_by_displacements_are_those_of_the_cpu_with_one_wait_a_frame() {
-    let line = |path: &str, device: &str| {
+    let pipeline_of = |path: &str, device: &str| {
         format!(
             "{} {path} ! fusedpreproc device={device} ! trtinfer model={} provider=cuda \
              ! peakfind name=peaks device={device} threshold=0.3 min-score=0.1 ! fakesink name=out",
@@ -155,7 +155,7 @@ fn people_grouped_by_displacements_are_those_of_the_cpu_with_one_wait_a_frame() 
             fetched("models/posenet.onnx")
         )
     };
-    let (gpu, cpu) = (found(&line("", "cuda")), found(&line("! cudainferdownload", "cpu")));
+    let (gpu, cpu) = (found(&pipeline_of("", "cuda")), found(&pipeline_of("! cudainferdownload", "cpu")));
     assert!(gpu.len() >= 30 && gpu.len() == cpu.len());
     let people = |frames: &[Vec<Object>]| frames.iter().map(Vec::len).collect::<Vec<_>>();
     assert_eq!(people(&gpu), people(&cpu));
@@ -164,19 +164,19 @@ fn people_grouped_by_displacements_are_those_of_the_cpu_with_one_wait_a_frame() 
         let (a, b) = (gpu.keypoints.as_ref().unwrap(), cpu.keypoints.as_ref().unwrap());
         assert!(a.names == b.names && a.edges == b.edges && distance(a, b) < 0.2, "{a:?} is not {b:?}");
     }
-    let line = Line::new(&line("", "cuda"));
-    line.play();
-    line.wait().succeeds();
-    let frames = count(&line, "peaks", "frames");
-    assert_eq!(count(&line, "peaks", "host-waits"), frames);
-    assert!(count(&line, "peaks", "launches") <= 2.0 * frames);
+    let pipeline = TestPipeline::new(&pipeline_of("", "cuda"));
+    pipeline.play();
+    pipeline.wait().succeeds();
+    let frames = count(&pipeline, "peaks", "frames");
+    assert_eq!(count(&pipeline, "peaks", "host-waits"), frames);
+    assert!(count(&pipeline, "peaks", "launches") <= 2.0 * frames);
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_mask_is_that_of_the_cpu_and_nothing_waits_for_it() {
     use gstcudainfer::meta::mask::masks;
-    let line = |path: &str, device: &str| {
+    let pipeline_of = |path: &str, device: &str| {
         format!(
             "{} {path} ! fusedpreproc device={device} ! trtinfer model={} provider=cuda \
              ! segmask name=mask device={device} mode=soft smoothing=0.5 ! fakesink name=out",
@@ -188,18 +188,18 @@ fn a_mask_is_that_of_the_cpu_and_nothing_waits_for_it() {
         let mask = |frame: &gst::Buffer| masks(frame)[0].data.map_readable().unwrap().to_vec();
         buffers(line).iter().map(mask).collect()
     };
-    let (gpu, cpu) = (bytes(&line("", "cuda")), bytes(&line("! cudainferdownload", "cpu")));
+    let (gpu, cpu) = (bytes(&pipeline_of("", "cuda")), bytes(&pipeline_of("! cudainferdownload", "cpu")));
     assert!(gpu.len() >= 30 && gpu.len() == cpu.len());
     // The network's own outputs are the same memory's worth on both sides: what is compared is the masks' making.
     for (frame, (gpu, cpu)) in gpu.iter().zip(&cpu).enumerate() {
         let worst = gpu.iter().zip(cpu).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
         assert!(worst <= 1, "frame {frame}: {worst} of 255 apart");
     }
-    let line = Line::new(&line("", "cuda"));
-    line.play();
-    line.wait().succeeds();
-    assert_eq!(count(&line, "mask", "host-waits"), 0.0);
-    assert_eq!(count(&line, "mask", "fallbacks"), 0.0);
+    let pipeline = TestPipeline::new(&pipeline_of("", "cuda"));
+    pipeline.play();
+    pipeline.wait().succeeds();
+    assert_eq!(count(&pipeline, "mask", "host-waits"), 0.0);
+    assert_eq!(count(&pipeline, "mask", "fallbacks"), 0.0);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn masks_and_skeletons_are_drawn_in_cuda_memory() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn classes_of_regions_are_those_of_the_cpu() {
-    let line = |path: &str, device: &str| {
+    let pipeline_of = |path: &str, device: &str| {
         format!(
             "{} {path} ! fusedpreproc device={device} ! trtinfer model={} provider=cuda ! gpunms classes=person \
              ! fusedpreproc device={device} roi=objects ! trtinfer model={} provider=cuda ! classify device={device} top-k=3 \
@@ -237,7 +237,7 @@ fn classes_of_regions_are_those_of_the_cpu() {
             model("colours")
         )
     };
-    let (gpu, cpu) = (found(&line("", "cuda")), found(&line("! cudainferdownload", "cpu")));
+    let (gpu, cpu) = (found(&pipeline_of("", "cuda")), found(&pipeline_of("! cudainferdownload", "cpu")));
     let mut compared = 0;
     for (gpu, cpu) in gpu.iter().flatten().zip(cpu.iter().flatten()) {
         let (a, b) = (&gpu.classifications[0], &cpu.classifications[0]);

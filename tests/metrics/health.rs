@@ -1,58 +1,58 @@
 //! `/healthz`: which streams stand still.
 
-use cudainfer_tests::{Line, end, filled, push, until};
+use cudainfer_tests::{TestPipeline, end, filled, push, until};
 use gst::prelude::*;
 
 use crate::client::{health, stalled};
 use crate::server;
 
 /// Two sources that the tests feed.
-fn pair(name: &str) -> Line {
+fn pair(name: &str) -> TestPipeline {
     server();
     let caps = "video/x-raw,format=GRAY8,width=4,height=4,framerate=100/1";
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "appsrc name=first format=time caps={caps} ! queue ! fakesink async=false \
          appsrc name=second format=time caps={caps} ! queue ! fakesink async=false"
     ));
-    line.pipeline.set_property("name", name);
-    line
+    pipeline.set_property("name", name);
+    pipeline
 }
 
 #[test]
 fn a_stream_that_stops_is_named_until_it_moves_again_and_one_that_has_ended_is_not() {
-    let line = pair("stops");
+    let pipeline = pair("stops");
     for source in ["first", "second"] {
-        push(&line.element(source), filled(16, 0, 0));
+        push(&pipeline.element(source), filled(16, 0, 0));
     }
-    end(&line.element("second"));
-    let _ = line.pipeline.set_state(gst::State::Playing);
+    end(&pipeline.element("second"));
+    let _ = pipeline.set_state(gst::State::Playing);
     // The second one has been still for as long.
     until("the first is stalled", || stalled(server(), "stops") == ["first"]);
     let mut frame = 1;
     until("it moves again", || {
-        push(&line.element("first"), filled(16, 0, frame));
+        push(&pipeline.element("first"), filled(16, 0, frame));
         frame += 1;
         stalled(server(), "stops").is_empty()
     });
     until("it stands still again", || stalled(server(), "stops") == ["first"]);
-    end(&line.element("first"));
+    end(&pipeline.element("first"));
     until("its end", || stalled(server(), "stops").is_empty());
-    line.wait().succeeds();
+    pipeline.wait().succeeds();
 }
 
 #[test]
 fn a_stream_that_never_begins_is_stalled_and_one_that_is_paused_is_not() {
-    let line = pair("never");
-    push(&line.element("first"), filled(16, 0, 0));
-    let _ = line.pipeline.set_state(gst::State::Playing);
+    let pipeline = pair("never");
+    push(&pipeline.element("first"), filled(16, 0, 0));
+    let _ = pipeline.set_state(gst::State::Playing);
     until("both are stalled", || {
         let mut both = stalled(server(), "never");
         both.sort();
         both == ["first", "second"]
     });
-    line.reach(gst::State::Paused);
+    pipeline.reach(gst::State::Paused);
     assert!(stalled(server(), "never").is_empty(), "{}", health(server()));
-    line.stop();
+    pipeline.stop();
     assert!(stalled(server(), "never").is_empty());
 }
 
@@ -66,16 +66,16 @@ fn what_comes_before_a_demuxer_or_behind_a_compositor_is_not_looked_at() {
     .succeeds();
     server();
     let caps = "video/x-raw,format=GRAY8,width=16,height=16,framerate=100/1";
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "appsrc name=file ! matroskademux ! identity ! fakesink async=false \
          appsrc name=camera format=time caps={caps} ! compositor name=mix ! fakesink async=false"
     ));
-    line.pipeline.set_property("name", "derived");
+    pipeline.set_property("name", "derived");
     // Neither of them ends.
-    push(&line.element("file"), gst::Buffer::from_mut_slice(std::fs::read(&file).unwrap()));
-    push(&line.element("camera"), filled(256, 0, 0));
-    push(&line.element("camera"), filled(256, 0, 1));
-    let _ = line.pipeline.set_state(gst::State::Playing);
+    push(&pipeline.element("file"), gst::Buffer::from_mut_slice(std::fs::read(&file).unwrap()));
+    push(&pipeline.element("camera"), filled(256, 0, 0));
+    push(&pipeline.element("camera"), filled(256, 0, 1));
+    let _ = pipeline.set_state(gst::State::Playing);
     // What the demuxer and the camera give, and neither the file's bytes nor what is mixed.
     let both = |names: &[String]| {
         ["camera", "file/"].iter().all(|part| names.iter().any(|name| name.starts_with(part)))

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use cudainfer_tests::{Line, model};
+use cudainfer_tests::{TestPipeline, model};
 use gst::prelude::*;
 use gst_video::VideoRegionOfInterestMeta;
 use gstcudainfer::meta::analytics::{Contents, Metadata};
@@ -16,18 +16,18 @@ use crate::server;
 const FRAMES: u32 = 7;
 
 /// A pipeline that has come to its end, and is still there.
-fn ended(name: &str) -> Line {
+fn ended(name: &str) -> TestPipeline {
     server();
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc name=camera num-buffers={FRAMES} pattern=red ! fusedpreproc device=cpu ! trtinfer name=infer model={} \
          device=cpu ! gpunms name=nms ! queue ! tracker name=track ! inferpublish name=publish location=/dev/null \
          ! fakesink name=sink",
         model("detector")
     ));
-    line.pipeline.set_property("name", name);
-    let _ = line.pipeline.set_state(gst::State::Playing);
-    line.wait().succeeds();
-    line
+    pipeline.set_property("name", name);
+    let _ = pipeline.set_state(gst::State::Playing);
+    pipeline.wait().succeeds();
+    pipeline
 }
 
 #[test]
@@ -37,39 +37,39 @@ fn objects_and_tracks_that_only_analytics_metadata_describe_are_counted() {
         eprintln!("left out: {why}");
         return;
     }
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc name=camera num-buffers={FRAMES} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} device=cpu \
          ! gpunms name=nms metadata=analytics ! tracker name=track metadata=analytics ! fakesink name=out",
         model("detector")
     ));
-    line.pipeline.set_property("name", "analytics");
-    let frames = line.collect("out");
-    line.play();
-    line.wait().succeeds();
+    pipeline.set_property("name", "analytics");
+    let frames = pipeline.collect("out");
+    pipeline.play();
+    pipeline.wait().succeeds();
     assert!(frames.lock().unwrap().iter().all(|frame| frame.meta::<VideoRegionOfInterestMeta>().is_none()));
     let page = page(server());
     let own = "pipeline=\"analytics\"";
     let counted = sample(&page, "cudainfer_objects_total", &[own, "element=\"nms\"", "class=\"red\""]);
     assert_eq!(counted, f64::from(FRAMES));
     assert_eq!(sample(&page, "cudainfer_tracks", &[own, "element=\"track\""]), 1.0);
-    line.stop();
+    pipeline.stop();
 }
 
 #[test]
 fn an_application_reads_the_same_page_from_the_tracer() {
-    let line = ended("read");
+    let pipeline = ended("read");
     let tracers = gst::active_tracers();
     let tracer = tracers.iter().find(|tracer| tracer.type_().name() == "GstCudaInferTracer").unwrap();
     let own = tracer.property::<Option<String>>("page").unwrap();
     let labels = ["pipeline=\"read\"", "element=\"sink\""];
     assert_eq!(sample(&own, "cudainfer_frames_total", &labels), f64::from(FRAMES));
     assert_eq!(sample(&page(server()), "cudainfer_frames_total", &labels), f64::from(FRAMES));
-    line.stop();
+    pipeline.stop();
 }
 
 #[test]
 fn every_frame_object_batch_and_record_is_counted_by_element_and_stream() {
-    let line = ended("counted");
+    let pipeline = ended("counted");
     let page = page(server());
     let own = "pipeline=\"counted\"";
     let stream = "stream=\"camera\"";
@@ -105,16 +105,16 @@ fn every_frame_object_batch_and_record_is_counted_by_element_and_stream() {
     for name in ["process_cpu_seconds_total", "process_resident_memory_bytes"] {
         assert!(sample(&page, name, &[]) > 0.0, "{name}");
     }
-    line.stop();
+    pipeline.stop();
     assert!(!crate::client::page(server()).contains(own), "a pipeline that was stopped is not on the page");
 }
 
 #[test]
 fn a_pipeline_that_plays_again_counts_on_under_the_same_name() {
-    let line = ended("again");
-    line.reach(gst::State::Ready);
-    line.reach(gst::State::Playing);
-    line.wait().succeeds();
+    let pipeline = ended("again");
+    pipeline.reach(gst::State::Ready);
+    pipeline.reach(gst::State::Playing);
+    pipeline.wait().succeeds();
     let page = page(server());
     let labels = ["pipeline=\"again\"", "stream=\"camera\"", "element=\"sink\""];
     assert_eq!(sample(&page, "cudainfer_frames_total", &labels), f64::from(2 * FRAMES));
@@ -123,7 +123,7 @@ fn a_pipeline_that_plays_again_counts_on_under_the_same_name() {
 
 #[test]
 fn the_status_has_the_statistics_of_every_element_of_ours() {
-    let line = ended("told");
+    let pipeline = ended("told");
     let status = ask(server(), "GET", "/status");
     let status: Value = serde_json::from_str(&status.body).unwrap();
     let elements = status["elements"].as_array().unwrap();
@@ -132,7 +132,7 @@ fn the_status_has_the_statistics_of_every_element_of_ours() {
     let infer = mine.iter().find(|element| element["name"] == "infer").unwrap();
     assert_eq!((&infer["factory"], &infer["state"]), (&"trtinfer".into(), &"PLAYING".into()));
     assert_eq!(infer["stats"]["frames"], FRAMES);
-    let stats = line.element("infer").property::<gst::Structure>("stats");
+    let stats = pipeline.element("infer").property::<gst::Structure>("stats");
     assert_eq!(stats.get::<u64>("batches").unwrap(), u64::from(FRAMES));
     for (field, samples) in [("batch-size", FRAMES), ("run-time", FRAMES), ("queue-time", FRAMES)] {
         let shown = &infer["stats"][field];

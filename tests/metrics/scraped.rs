@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use cudainfer_tests::{Line, free_port, root, scratch, until};
+use cudainfer_tests::{TestPipeline, free_port, root, scratch, until};
 use gst::prelude::*;
 use serde_json::Value;
 
@@ -94,10 +94,11 @@ impl Drop for Prometheus {
 #[test]
 fn prometheus_scrapes_a_running_pipeline_and_understands_every_query_of_the_dashboard() {
     let Some(prometheus) = Prometheus::start() else { return };
-    let line =
-        Line::new("videotestsrc name=camera is-live=true ! tracker name=track ! queue ! fakesink name=sink");
-    line.pipeline.set_property("name", "scraped");
-    let _ = line.pipeline.set_state(gst::State::Playing);
+    let pipeline = TestPipeline::new(
+        "videotestsrc name=camera is-live=true ! tracker name=track ! queue ! fakesink name=sink",
+    );
+    pipeline.set_property("name", "scraped");
+    let _ = pipeline.set_state(gst::State::Playing);
     let sink = "{pipeline=\"scraped\",element=\"sink\",stream=\"camera\"}";
     prometheus.until("up{job=\"cudainfer\"}", |up| up == 1.0);
     prometheus.until(&format!("cudainfer_frames_total{sink}"), |frames| frames > 5.0);
@@ -113,7 +114,7 @@ fn prometheus_scrapes_a_running_pipeline_and_understands_every_query_of_the_dash
         }
     }
     // What has ended is stale at once, and not shown as if it went on.
-    line.stop();
+    pipeline.stop();
     until(
         "the stream is gone",
         || matches!(prometheus.query(&format!("cudainfer_frames_total{sink}")), Some(Ok(values)) if values.is_empty()),

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use cudainfer_tests::{Line, until, within};
+use cudainfer_tests::{TestPipeline, until, within};
 use gst::prelude::*;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
@@ -89,8 +89,8 @@ fn who_does_not_read_an_answer_does_not_hold_up_others() {
 #[test]
 fn many_ask_at_once_while_frames_flow() {
     server();
-    let line = Line::start("videotestsrc name=camera ! tracker ! fakesink");
-    line.pipeline.set_property("name", "asked");
+    let pipeline = TestPipeline::start("videotestsrc name=camera ! tracker ! fakesink");
+    pipeline.set_property("name", "asked");
     // A frame counts when its call has returned.
     until("a frame is counted", || page(server()).contains("cudainfer_frames_total"));
     let askers: Vec<_> = (0..8)
@@ -107,7 +107,7 @@ fn many_ask_at_once_while_frames_flow() {
         })
         .collect();
     within(move || askers.into_iter().for_each(|asker| asker.join().unwrap()));
-    line.stop();
+    pipeline.stop();
 }
 
 #[test]

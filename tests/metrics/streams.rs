@@ -1,6 +1,6 @@
 //! Streams that come and go: what they are called, and that nothing of them stays.
 
-use cudainfer_tests::{Line, until};
+use cudainfer_tests::{TestPipeline, until};
 use gst::prelude::*;
 
 use crate::client::{page, sample, samples};
@@ -9,12 +9,12 @@ use crate::server;
 #[test]
 fn a_thousand_streams_that_came_and_went_leave_no_labels_behind() {
     server();
-    let line = Line::new(
+    let pipeline = TestPipeline::new(
         "appsrc name=stays is-live=true ! funnel name=funnel ! identity name=shared ! fakesink async=false",
     );
-    line.pipeline.set_property("name", "many");
-    let funnel = line.element("funnel");
-    let _ = line.pipeline.set_state(gst::State::Playing);
+    pipeline.set_property("name", "many");
+    let funnel = pipeline.element("funnel");
+    let _ = pipeline.set_state(gst::State::Playing);
     let mut most = 0;
     for number in 0..1000 {
         let source = gst::ElementFactory::make("videotestsrc")
@@ -24,7 +24,7 @@ fn a_thousand_streams_that_came_and_went_leave_no_labels_behind() {
             .build()
             .unwrap();
         let queue = gst::ElementFactory::make("queue").build().unwrap();
-        line.pipeline.add_many([&source, &queue]).unwrap();
+        pipeline.add_many([&source, &queue]).unwrap();
         source.link(&queue).unwrap();
         let place = funnel.request_pad_simple("sink_%u").unwrap();
         queue.static_pad("src").unwrap().link(&place).unwrap();
@@ -55,7 +55,7 @@ fn a_thousand_streams_that_came_and_went_leave_no_labels_behind() {
         for element in [&source, &queue] {
             element.set_state(gst::State::Null).unwrap();
         }
-        line.pipeline.remove_many([&source, &queue]).unwrap();
+        pipeline.remove_many([&source, &queue]).unwrap();
         funnel.release_request_pad(&place);
     }
     assert!((3..20).contains(&most), "only those that were there: {most}");
@@ -70,15 +70,15 @@ fn a_stream_is_called_after_what_it_comes_from() {
     let file = folder.join("a.avi").display().to_string();
     cudainfer_tests::run(&format!("videotestsrc num-buffers=3 ! avimux ! filesink location={file}"))
         .succeeds();
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "filesrc location={file} name=file ! decodebin ! videoconvert ! fakesink name=one \
          uridecodebin uri=file://{file} name=camera ! videoconvert ! fakesink name=two \
          filesrc location={file} name=same ! decodebin ! videoconvert ! fakesink name=three \
          videotestsrc num-buffers=3 name=test ! tee name=tee ! queue ! fakesink name=four tee. ! queue ! fakesink name=five"
     ));
-    line.pipeline.set_property("name", "named");
-    let _ = line.pipeline.set_state(gst::State::Playing);
-    line.wait().succeeds();
+    pipeline.set_property("name", "named");
+    let _ = pipeline.set_state(gst::State::Playing);
+    pipeline.wait().succeeds();
     let page = page(server());
     for (sink, stream) in
         [("one", "file/"), ("two", "camera/"), ("three", "same/"), ("four", "test\""), ("five", "test\"")]

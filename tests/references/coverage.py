@@ -1,4 +1,4 @@
-"""Writes tests/lines/coverage.txt: what the post-processing of TAO's DetectNet_v2, as its documentation describes it, makes of the
+"""Writes tests/elements/gpunms/coverage.txt: what the post-processing of TAO's DetectNet_v2, as its documentation describes it, makes of the
 outputs of .cache/test-models/coverage.onnx (tests/models/make.py) in float64, for frames of 400x200 pixels that are letterboxed
 into its 160x96. Of each class, boxes are left by non-maximum suppression at an overlap of 0.5. A line an object, the surest
 first: label, confidence, left, top, right, bottom in frame pixels."""
@@ -42,4 +42,4 @@ for label in range(classes):
             found.append((float(covered[(0, label, *cell)]), label, np.clip(box, 0, [WIDTH, HEIGHT, WIDTH, HEIGHT])))
 found.sort(key=lambda object: -object[0])
 text = "".join(f"{LABELS[label]} {sure:.9f} {' '.join(f'{v:.6f}' for v in box)}\n" for sure, label, box in found)
-(ROOT / "tests/lines/coverage.txt").write_text(text)
+(ROOT / "tests/elements/gpunms/coverage.txt").write_text(text)

@@ -6,7 +6,7 @@ use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
 
 use crate::change::{end_with, push_until};
-use crate::stream::{Stream, alone, together, workers};
+use cudainfer_tests::stream::{Stream, alone, together, workers};
 
 #[test]
 fn a_model_with_another_input_is_fed_by_what_is_before_it() {
@@ -35,7 +35,7 @@ fn a_model_with_another_input_is_taken_over_behind_a_queue_that_is_full_of_frame
         model("detector-batch")
     ));
     // Held back until the queue holds more frames than anybody expects.
-    let pad = stream.line.element("infer").static_pad("src").unwrap();
+    let pad = stream.pipeline.element("infer").static_pad("src").unwrap();
     let blocked =
         pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, |_, _| gst::PadProbeReturn::Ok);
     stream.begin();
@@ -53,7 +53,7 @@ fn an_input_that_cannot_be_had_leaves_the_old_model_running() {
     let _together = together();
     let stream = Stream::new("detector-batch", "");
     for size in ["width", "height"] {
-        stream.line.element("pre").set_property(size, 64u32);
+        stream.pipeline.element("pre").set_property(size, 64u32);
     }
     stream.begin();
     stream.set_model("detector-larger");
@@ -147,7 +147,7 @@ fn a_model_without_masks_is_refused_by_segmask_behind_other_elements() {
             assert!(said[0].contains(part), "no '{part}': {}", said[0]);
         }
         // And one with masks is taken over.
-        stream.line.element("infer").set_property("model", relabelled("masks", ["rot", "blau"]));
+        stream.pipeline.element("infer").set_property("model", relabelled("masks", ["rot", "blau"]));
         let next = push_until(&stream, next + 20, "rot");
         end_with(&stream, next, 5, &["red", "rot"]);
         assert_eq!(stream.said(), [""; 0]);

@@ -3,7 +3,7 @@
 use cudainfer_tests::{buffers, model, run, scratch};
 use gstcudainfer::meta::tensor::TensorSet;
 
-use crate::stream::{Busy, NEVER, Stream, together};
+use cudainfer_tests::stream::{Busy, NEVER, Stream, together};
 
 /// What inferpublish writes of 40 moving pictures.
 fn records(model_name: &str, properties: &str) -> String {

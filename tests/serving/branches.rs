@@ -3,10 +3,10 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cudainfer_tests::{Line, init, model, within};
+use cudainfer_tests::{TestPipeline, init, model, within};
 use gst::prelude::*;
 
-use crate::stream::alone;
+use cudainfer_tests::stream::alone;
 
 /// What GStreamer and GLib have said that must never be said.
 static CRITICALS: AtomicUsize = AtomicUsize::new(0);
@@ -47,7 +47,7 @@ struct Branch {
 }
 
 struct Walk {
-    line: Line,
+    pipeline: TestPipeline,
     dice: Dice,
     branches: Vec<Branch>,
     count: usize,
@@ -68,8 +68,8 @@ impl Walk {
         bin.set_property("name", format!("branch{}", self.count));
         self.count += 1;
         let bin: gst::Element = bin.upcast();
-        self.line.pipeline.add(&bin).unwrap();
-        let tee = self.line.element("t").request_pad_simple("src_%u").unwrap();
+        self.pipeline.add(&bin).unwrap();
+        let tee = self.pipeline.element("t").request_pad_simple("src_%u").unwrap();
         tee.link(&bin.static_pad("sink").unwrap()).unwrap();
         bin.sync_state_with_parent().unwrap();
         self.branches.push(Branch { bin, tee });
@@ -81,7 +81,7 @@ impl Walk {
             return;
         }
         let Branch { bin, tee } = self.branches.swap_remove(self.dice.roll(self.branches.len()));
-        let pipeline = self.line.pipeline.clone();
+        let pipeline = self.pipeline.clone();
         let order = self.dice.roll(3);
         within(move || {
             let splitter = tee.parent_element().unwrap();
@@ -132,7 +132,7 @@ impl Walk {
             gst::State::Playing,
         ];
         let state = states[self.dice.roll(states.len())];
-        let pipeline = self.line.pipeline.clone();
+        let pipeline = self.pipeline.clone();
         within(move || {
             let _ = pipeline.set_state(state);
         });
@@ -145,11 +145,11 @@ fn branches_come_and_go_in_any_order_without_a_word_of_gstreamers() {
     init();
     count_criticals();
     for seed in 1..=4 {
-        let line = Line::new(
+        let pipeline = TestPipeline::new(
             "videotestsrc ! video/x-raw,width=32,height=32 ! tee name=t allow-not-linked=true ! queue ! fakesink async=false",
         );
-        line.play();
-        let mut walk = Walk { line, dice: Dice(seed), branches: Vec::new(), count: 0 };
+        pipeline.play();
+        let mut walk = Walk { pipeline, dice: Dice(seed), branches: Vec::new(), count: 0 };
         for _ in 0..60 {
             match walk.dice.roll(8) {
                 0..=2 => walk.add(),
@@ -159,7 +159,7 @@ fn branches_come_and_go_in_any_order_without_a_word_of_gstreamers() {
                 _ => std::thread::yield_now(),
             }
         }
-        walk.line.stop();
+        walk.pipeline.stop();
     }
     assert_eq!(CRITICALS.load(Ordering::SeqCst), 0);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use cudainfer_tests::{model, scratch, until};
 use gst::prelude::*;
 
-use crate::stream::{Frame, Stream, alone, threads, together};
+use cudainfer_tests::stream::{Frame, Stream, alone, threads, together};
 
 /// Pushes frames from `next` on until a frame with this label comes out; returns the number of the next frame.
 #[track_caller]
@@ -77,7 +77,7 @@ fn loading_a_model_holds_no_frame_up() {
     // Whoever loads asks what is behind, and is held there.
     let held = Arc::new((Mutex::new([false; 2]), Condvar::new()));
     let asked = Arc::clone(&held);
-    let behind = stream.line.element("infer").static_pad("src").unwrap();
+    let behind = stream.pipeline.element("infer").static_pad("src").unwrap();
     behind.add_probe(gst::PadProbeType::QUERY_DOWNSTREAM, move |_, info| {
         let is_question =
             info.query().and_then(|query| query.structure()).is_some_and(|s| s.name() == "cudainfer-accepts");
@@ -112,7 +112,7 @@ fn a_file_that_is_no_model_leaves_the_old_one_running_with_a_sentence() {
         (model("text-output"), ["text-output.onnx", "no output"]),
         (String::new(), ["set model=", "goes on"]),
     ] {
-        stream.line.element("infer").set_property("model", &wanted);
+        stream.pipeline.element("infer").set_property("model", &wanted);
         let mut said = Vec::new();
         until("a warning", || {
             stream.push(next);
@@ -186,7 +186,7 @@ fn a_model_that_still_loads_is_waited_for_before_null_and_not_taken_over_by_the_
             stream.begin();
             stream.push(0);
             stream.set_model("detector-slow-retrained");
-            stream.line.reach(through);
+            stream.pipeline.reach(through);
             stream.set_model("detector-batch");
             if through == gst::State::Null {
                 assert_eq!(loaders(), 0);
@@ -199,7 +199,7 @@ fn a_model_that_still_loads_is_waited_for_before_null_and_not_taken_over_by_the_
         stream.end();
         assert!(stream.frames().iter().all(|frame| frame.label == "red"));
         assert_eq!((stream.model(), stream.said()), (model("detector-batch"), Vec::<String>::new()));
-        stream.line.stop();
+        stream.pipeline.stop();
         assert_eq!(loaders(), 0);
     }
 }
@@ -228,7 +228,7 @@ fn labels_and_sidecars_that_cannot_be_read_leave_the_old_model_running() {
         (model("enormous"), "", "16384x16384"),
         ("/tmp".to_owned(), "", "/tmp"),
     ] {
-        let infer = stream.line.element("infer");
+        let infer = stream.pipeline.element("infer");
         infer.set_property("labels", labels);
         infer.set_property("model", &wanted);
         let mut said = Vec::new();
@@ -256,7 +256,7 @@ fn labels_set_before_the_model_belong_to_it() {
     let stream = Stream::new("detector-batch", "");
     stream.begin();
     (0..5).for_each(|number| stream.push(number));
-    stream.line.element("infer").set_property("labels", labels.display().to_string());
+    stream.pipeline.element("infer").set_property("labels", labels.display().to_string());
     (5..10).for_each(|number| stream.push(number));
     stream.set_model("detector-retrained");
     let next = push_until(&stream, 10, "rouge");
@@ -272,7 +272,7 @@ fn in_ready_and_null_the_model_is_simply_another() {
         (gst::State::Ready, "detector-larger", "red96"),
         (gst::State::Ready, "detector", "red"),
     ] {
-        stream.line.reach(state);
+        stream.pipeline.reach(state);
         stream.set_model(wanted);
         stream.out().clear();
         stream.begin();

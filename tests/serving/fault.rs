@@ -3,7 +3,7 @@
 use gst::prelude::*;
 use gstcudainfer::meta::tensor::TensorSet;
 
-use crate::stream::{Stream, together};
+use cudainfer_tests::stream::{Stream, together};
 
 /// Three streams whose frames come together in batches.
 fn three(model_name: &str, instance: &str) -> [Stream; 3] {
@@ -33,7 +33,7 @@ fn a_frame_without_its_tensor_fails_alone() {
     let _together = together();
     let streams = three("detector-batch", "stripped");
     round(&streams, 0, &[0, 1, 2]);
-    streams[1].line.element("pre").static_pad("src").unwrap().add_probe(
+    streams[1].pipeline.element("pre").static_pad("src").unwrap().add_probe(
         gst::PadProbeType::BUFFER,
         |_, info| {
             if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
@@ -43,8 +43,8 @@ fn a_frame_without_its_tensor_fails_alone() {
         },
     );
     round(&streams, 1, &[0, 2]);
-    streams[1].line.wait().fails_with(&["infer: a frame came without a tensor", "3x64x64"]);
-    streams[1].line.stop();
+    streams[1].pipeline.wait().fails_with(&["infer: a frame came without a tensor", "3x64x64"]);
+    streams[1].pipeline.stop();
     // Nobody waits for frames of the one that has left.
     (2..6).for_each(|number| {
         for stream in [&streams[0], &streams[2]] {
@@ -73,7 +73,7 @@ fn a_frame_on_which_the_model_fails_does_so_alone() {
     streams[2].push(1);
     streams[0].wait_for(2);
     streams[2].wait_for(2);
-    streams[1].line.wait().fails_with(&["infer: ", "failed to run the model", "Gather"]);
+    streams[1].pipeline.wait().fails_with(&["infer: ", "failed to run the model", "Gather"]);
     // The one that failed is still there, and sends nothing more; the others are not held up by it: at their ends at the latest.
     for stream in [&streams[0], &streams[2]] {
         stream.push(2);
@@ -98,6 +98,6 @@ fn a_model_that_fails_in_batches_only_costs_no_frame() {
     let _ = stream.pad.push(white);
     let _ = stream.try_push(3);
     stream.wait_for(2);
-    stream.line.wait().fails_with(&["Gather"]);
+    stream.pipeline.wait().fails_with(&["Gather"]);
     assert_eq!(stream.numbers(), [0, 1]);
 }

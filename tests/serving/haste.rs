@@ -8,7 +8,7 @@ use cudainfer_tests::{model, until};
 use gst::prelude::*;
 
 use crate::change::end_with;
-use crate::stream::{Stream, alone, ms, together, workers};
+use cudainfer_tests::stream::{Stream, alone, ms, together, workers};
 
 #[test]
 fn the_last_of_several_quick_changes_counts() {
@@ -70,7 +70,7 @@ fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
         (0..5).for_each(|number| stream.push(number));
         stream.wait_for(5);
         stream.set_model("detector-larger");
-        let infer = stream.line.element("infer");
+        let infer = stream.pipeline.element("infer");
         let asked = Arc::new(AtomicBool::new(false));
         let noted = asked.clone();
         infer.static_pad("sink").unwrap().add_probe(gst::PadProbeType::EVENT_UPSTREAM, move |_, info| {
@@ -87,7 +87,7 @@ fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
             asked.load(Ordering::SeqCst)
         });
         stream.wait_for(usize::try_from(next).unwrap());
-        let pad = stream.line.element("q").static_pad("src").unwrap();
+        let pad = stream.pipeline.element("q").static_pad("src").unwrap();
         let held = pad.add_probe(gst::PadProbeType::BLOCK_DOWNSTREAM, |_, _| gst::PadProbeReturn::Ok);
         (next..next + 5).for_each(|number| stream.push(number));
         stream.set_model(last);
@@ -118,7 +118,7 @@ fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
         "trtinfer name=infer model={} max-in-flight=1024 ! gpunms ! fakesink name=out async=false",
         model("detector-batch")
     ));
-    let pad = stream.line.element("infer").static_pad("src").unwrap();
+    let pad = stream.pipeline.element("infer").static_pad("src").unwrap();
     let blocked = pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::EVENT_DOWNSTREAM, |_, _| {
         gst::PadProbeReturn::Ok
     });
@@ -126,7 +126,7 @@ fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
     (0..5).for_each(|number| stream.push(number));
     let taken_over = Arc::new(AtomicBool::new(false));
     let noted = taken_over.clone();
-    let infer = stream.line.element("infer");
+    let infer = stream.pipeline.element("infer");
     infer.connect_notify(Some("active-provider"), move |_, _| noted.store(true, Ordering::SeqCst));
     stream.set_model("detector-retrained");
     let mut next = 5;
@@ -150,7 +150,7 @@ fn a_line_can_be_stopped_while_another_model_loads() {
         stream.push(0);
         stream.set_model("detector-slow");
         std::thread::sleep(Duration::from_millis(wait));
-        stream.line.stop();
+        stream.pipeline.stop();
         // And started again with it.
         stream.out().clear();
         stream.begin();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cudainfer_tests::until;
 use gst::prelude::*;
 
-use crate::stream::{Frame, NEVER, Stream, together};
+use cudainfer_tests::stream::{Frame, NEVER, Stream, together};
 
 const FRAMES: u64 = 60;
 
@@ -29,7 +29,7 @@ fn overrun(properties: &str) -> (Stream, Vec<Frame>, Vec<u64>) {
 /// Ends the stream, and returns what came out and the numbers that QOS messages say were lost.
 fn finished(stream: Stream) -> (Stream, Vec<Frame>, Vec<u64>) {
     stream.event(gst::event::Eos::new());
-    let bus = stream.line.pipeline.bus().unwrap();
+    let bus = stream.pipeline.bus().unwrap();
     let mut lost = Vec::new();
     loop {
         let message = bus.timed_pop(cudainfer_tests::CLOCK_LIMIT).expect("the stream ends");
@@ -125,7 +125,7 @@ fn which_frames_are_lost_can_be_changed_while_it_plays() {
     stream.begin();
     (0..20).for_each(|number| stream.push(number));
     assert_eq!(stream.count("dropped"), 18);
-    stream.line.element("infer").set_property_from_str("leaky", "no");
+    stream.pipeline.element("infer").set_property_from_str("leaky", "no");
     held.let_go();
     (20..30).for_each(|number| stream.push(number));
     stream.end();

@@ -11,5 +11,4 @@ mod leaky;
 mod many;
 mod order;
 mod shared;
-mod stream;
 mod time;

@@ -4,7 +4,7 @@
 use gst::prelude::*;
 use std::time::Instant;
 
-use crate::stream::{Stream, alone};
+use cudainfer_tests::stream::{Stream, alone};
 
 const STREAMS: usize = 16;
 const STEPS: usize = 10_000;
@@ -42,7 +42,7 @@ impl One {
     }
 
     fn pad(&self) -> gst::Pad {
-        self.stream.line.element("nms").static_pad("src").unwrap()
+        self.stream.pipeline.element("nms").static_pad("src").unwrap()
     }
 
     /// Pushes frames; as many as there is room for, if nothing leaves.
@@ -91,7 +91,7 @@ impl One {
 
     fn null(&mut self) {
         self.go_on();
-        self.stream.line.stop();
+        self.stream.pipeline.stop();
         self.forget();
         self.plays = false;
     }
@@ -128,8 +128,8 @@ fn sixteen_streams_share_a_model_through_ten_thousand_random_operations() {
             }
             // Paused, and played on with everything that was inside.
             3 if one.plays => {
-                one.stream.line.pipeline.set_state(gst::State::Paused).unwrap();
-                one.stream.line.play();
+                one.stream.pipeline.set_state(gst::State::Paused).unwrap();
+                one.stream.pipeline.play();
             }
             // Ended, with all its frames, and started again.
             4 | 5 if one.plays => {

@@ -6,7 +6,7 @@ use cudainfer_tests::LIMIT;
 use gst::ClockTime;
 use gst::prelude::*;
 
-use crate::stream::{CAPS, NEVER, Out, Stream, together};
+use cudainfer_tests::stream::{CAPS, NEVER, Out, Stream, together};
 
 /// Settings that differ in everything that could disturb the order: every batch size, with and without waiting, one worker and four,
 /// from a frame to thirty-two in flight.

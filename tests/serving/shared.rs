@@ -4,7 +4,7 @@ use cudainfer_tests::{model, until};
 use gst::prelude::*;
 
 use crate::change::end_with;
-use crate::stream::{Busy, NEVER, Stream, alone, together, workers};
+use cudainfer_tests::stream::{Busy, NEVER, Stream, alone, together, workers};
 
 #[test]
 fn pipelines_in_several_threads_share_one_model_and_it_leaves_with_the_last() {
@@ -26,7 +26,7 @@ fn pipelines_in_several_threads_share_one_model_and_it_leaves_with_the_last() {
     for (left, stream) in streams.iter().enumerate() {
         assert_eq!(stream.numbers(), (0..20).collect::<Vec<_>>());
         assert_eq!(workers(), 2, "{left} have left");
-        stream.line.stop();
+        stream.pipeline.stop();
     }
     until("the workers are gone", || workers() == 0);
     // And the name is free for another.
@@ -64,7 +64,7 @@ fn a_model_that_was_replaced_leaves_when_its_last_frame_is_done() {
     stream.set_model("heat-maps-64");
     until("a warning", || !stream.said().is_empty());
     until("the refused model is gone", || workers() == 2);
-    stream.line.stop();
+    stream.pipeline.stop();
     until("the workers are gone", || workers() == 0);
 }
 
@@ -86,8 +86,8 @@ fn settings_that_differ_from_those_in_use_are_named() {
         ("instance=conflict batch-size=4 labels=/nowhere/labels", "labels", "", "/nowhere/labels"),
     ] {
         let second = Stream::new("detector-batch", properties);
-        assert!(second.line.pipeline.set_state(gst::State::Playing).is_err(), "{properties}");
-        let report = second.line.wait();
+        assert!(second.pipeline.set_state(gst::State::Playing).is_err(), "{properties}");
+        let report = second.pipeline.wait();
         let said = report.fails_with(&["infer: instance=conflict is in use with", "name another instance"]);
         if !theirs.is_empty() || !ours.is_empty() {
             assert!(
@@ -97,8 +97,8 @@ fn settings_that_differ_from_those_in_use_are_named() {
         }
     }
     let other = Stream::new("detector-retrained", common);
-    assert!(other.line.pipeline.set_state(gst::State::Playing).is_err());
-    other.line.wait().fails_with(&[
+    assert!(other.pipeline.set_state(gst::State::Playing).is_err());
+    other.pipeline.wait().fails_with(&[
         &format!("model={}", model("detector-batch")),
         &format!("this element has model={}", model("detector-retrained")),
     ]);
@@ -113,7 +113,7 @@ fn settings_that_differ_from_those_in_use_are_named() {
     }
     // When the first has left, anything goes.
     for stream in [&first, &third] {
-        stream.line.stop();
+        stream.pipeline.stop();
     }
     other.begin();
     other.push(0);
@@ -127,7 +127,7 @@ fn a_stalled_stream_does_not_hold_the_others_up() {
         Stream::new("detector-batch", "instance=stalled batch-size=8 batch-timeout=20000000 max-in-flight=4")
     });
     streams.iter().for_each(Stream::begin);
-    let pad = streams[0].line.element("nms").static_pad("src").unwrap();
+    let pad = streams[0].pipeline.element("nms").static_pad("src").unwrap();
     let blocked =
         pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, |_, _| gst::PadProbeReturn::Ok);
     // As many as fit in.
@@ -149,8 +149,8 @@ fn a_full_batch_does_not_wait_for_frames_of_another_size() {
     let properties = format!("instance=sizes batch-size=4 batch-timeout={NEVER} max-in-flight=8 workers=1");
     let streams = [(); 2].map(|()| Stream::new("detector-any-size", &properties));
     // 64x64 and 32x32.
-    streams[0].line.element("pre").set_property("width", 64u32);
-    streams[0].line.element("pre").set_property("height", 64u32);
+    streams[0].pipeline.element("pre").set_property("width", 64u32);
+    streams[0].pipeline.element("pre").set_property("height", 64u32);
     streams.iter().for_each(Stream::begin);
     streams[0].push(0);
     (0..40).for_each(|number| streams[1].push(number));
@@ -225,7 +225,7 @@ fn a_shared_model_is_changed_for_all_who_share_it() {
         assert_eq!(stream.said(), [""; 0]);
     }
     // One that comes later says what is in use now; one that comes back, too.
-    streams[2].line.reach(gst::State::Ready);
+    streams[2].pipeline.reach(gst::State::Ready);
     streams[2].out().clear();
     streams[2].begin();
     streams[2].push(0);
@@ -264,7 +264,7 @@ fn who_starts_with_a_model_that_was_replaced_gets_the_one_in_use() {
         ("detector-batch", "instance=replaced batch-size=2", "batch-size=1"),
     ] {
         let wrong = Stream::new(name, properties);
-        assert!(wrong.line.pipeline.set_state(gst::State::Playing).is_err());
+        assert!(wrong.pipeline.set_state(gst::State::Playing).is_err());
         let said = wrong.said();
         assert!(said[0].contains("is in use with") && said[0].contains(what), "{said:?}");
     }
@@ -278,7 +278,7 @@ fn a_model_that_is_set_between_ready_and_paused_is_changed_for_all_who_share_it(
     let [first, second] = [(); 2].map(|()| Stream::new("detector-batch", common));
     first.begin();
     first.push(0);
-    second.line.reach(gst::State::Ready);
+    second.pipeline.reach(gst::State::Ready);
     second.set_model("detector-retrained");
     second.begin();
     let mut next = 1;

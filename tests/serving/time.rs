@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use cudainfer_tests::until;
 use gst::prelude::*;
 
-use crate::stream::{NEVER, Stream, ms, together};
+use cudainfer_tests::stream::{NEVER, Stream, ms, together};
 
 #[test]
 fn the_latency_is_the_timeout_and_twice_a_run_and_is_announced_with_the_caps() {
@@ -19,12 +19,12 @@ fn the_latency_is_the_timeout_and_twice_a_run_and_is_announced_with_the_caps() {
         let streams = [(); 2].map(|()| Stream::new("detector-batch", &properties));
         for stream in &streams {
             stream.live.store(true, Ordering::SeqCst);
-            stream.line.play();
+            stream.pipeline.play();
             assert_eq!(stream.latency(), (true, ms(0)), "nothing is known before the caps");
             stream.begin();
-            let bus = stream.line.pipeline.bus().unwrap();
+            let bus = stream.pipeline.bus().unwrap();
             let posted = std::iter::from_fn(|| bus.pop_filtered(&[gst::MessageType::Latency]));
-            let infer = stream.line.element("infer");
+            let infer = stream.pipeline.element("infer");
             assert_eq!(posted.filter(|message| message.src() == Some(infer.upcast_ref())).count(), 1);
         }
         let [announced, other] = [0, 1].map(|index| streams[index].latency().1);
@@ -59,7 +59,7 @@ fn a_stream_that_ends_is_ended_while_frames_of_another_wait() {
     });
     (0..4).for_each(|number| waits.push(number));
     (0..3).for_each(|number| leaves.push(number));
-    leaves.line.stop();
+    leaves.pipeline.stop();
     assert_eq!((waits.numbers(), leaves.numbers()), (vec![], vec![]));
     (4..8).for_each(|number| waits.push(number));
     until("the other goes on", || waits.frames().len() == 8);

@@ -59,7 +59,7 @@ fn passes_every_scenario(elements: &str) {
     let folder = test.parent().unwrap();
     assert!(folder.join("libgstcudainfer.so").is_file(), "the plugin is not beside the test");
     let film = format!("filesrc location={} ! matroskademux ! jpegdec", film());
-    let line = |scenario: &str| {
+    let pipeline_of = |scenario: &str| {
         let source = if scenario == STATES { "videotestsrc pattern=ball num-buffers=250" } else { &film };
         format!(
             "{source} ! videoconvertscale ! capsfilter name=size caps=video/x-raw,width=96,height=64 ! {elements} \
@@ -77,7 +77,7 @@ fn passes_every_scenario(elements: &str) {
                 .arg(LIMIT.as_secs().to_string())
                 .arg(&program)
                 .args(["--set-scenario", scenario])
-                .args(line(scenario).split_whitespace())
+                .args(pipeline_of(scenario).split_whitespace())
                 .env("GST_PLUGIN_PATH", folder)
                 .env("GST_REGISTRY", &registry)
                 .env("GST_VALIDATE_REPORTING_DETAILS", "all")

@@ -3,7 +3,7 @@
 use cudainfer_tests::{model, run};
 
 /// A line around a trtinfer called `t` with this model and these properties.
-fn line(model_name: &str, properties: &str) -> String {
+fn pipeline_of(model_name: &str, properties: &str) -> String {
     format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc \
          ! trtinfer name=t model={} {properties} ! fakesink",
@@ -13,26 +13,26 @@ fn line(model_name: &str, properties: &str) -> String {
 
 #[test]
 fn a_batch_larger_than_the_models_is_refused() {
-    run(&line("detector", "batch-size=2")).fails_with(&[
+    run(&pipeline_of("detector", "batch-size=2")).fails_with(&[
         "t: the model",
         "detector.onnx",
         "batch-size=2, but it takes one frame a run",
         "Export it with an open batch dimension",
         "batch-size=1",
     ]);
-    run(&line("detector-fixed-batch", "batch-size=5")).fails_with(&[
+    run(&pipeline_of("detector-fixed-batch", "batch-size=5")).fails_with(&[
         "batch-size=5, but it takes 4 frames a run",
         "Export it with an open batch dimension",
         "batch-size=4 or less",
     ]);
     for size in [1, 3, 4] {
-        run(&line("detector-fixed-batch", &format!("batch-size={size}"))).succeeds();
+        run(&pipeline_of("detector-fixed-batch", &format!("batch-size={size}"))).succeeds();
     }
 }
 
 #[test]
 fn a_batch_of_nothing_is_refused() {
-    run(&line("detector-batch", "batch-size=0")).fails_with(&[
+    run(&pipeline_of("detector-batch", "batch-size=0")).fails_with(&[
         "t: batch-size=0",
         "at least one frame",
         "remove it to use the model's",
@@ -41,28 +41,28 @@ fn a_batch_of_nothing_is_refused() {
 
 #[test]
 fn a_minimum_above_the_batch_is_refused() {
-    run(&line("detector-batch", "batch-size=4 min-batch-size=5")).fails_with(&[
+    run(&pipeline_of("detector-batch", "batch-size=4 min-batch-size=5")).fails_with(&[
         "t: min-batch-size=5 is more than batch-size=4",
         "no batch would ever be large enough",
     ]);
     // Also where the model says how large a batch is.
-    run(&line("detector-fixed-batch", "min-batch-size=5"))
+    run(&pipeline_of("detector-fixed-batch", "min-batch-size=5"))
         .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than the batch size, 4"]);
-    run(&line("detector-batch", "min-batch-size=2"))
+    run(&pipeline_of("detector-batch", "min-batch-size=2"))
         .fails_with(&["min-batch-size=2 is more than the batch size, 1", "Set a larger batch-size"]);
-    run(&line("detector-batch", "batch-size=4 min-batch-size=4")).succeeds();
+    run(&pipeline_of("detector-batch", "batch-size=4 min-batch-size=4")).succeeds();
 }
 
 #[test]
 fn outputs_that_do_not_tell_whose_is_what_are_refused_in_batches_only() {
-    run(&line("without-rows", "batch-size=2")).fails_with(&[
+    run(&pipeline_of("without-rows", "batch-size=2")).fails_with(&[
         "t: a batch of 2 frames gives 'mean:float32:3'",
         "first dimension should be 2",
         "batch in all its outputs",
         "batch-size=1",
     ]);
-    run(&line("without-rows", "batch-size=1")).succeeds();
-    run(&line("without-rows", "")).succeeds();
+    run(&pipeline_of("without-rows", "batch-size=1")).succeeds();
+    run(&pipeline_of("without-rows", "")).succeeds();
 }
 
 #[test]

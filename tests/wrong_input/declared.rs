@@ -2,13 +2,13 @@
 
 use cudainfer_tests::{model, run, scratch};
 
-fn line(model: &str) -> String {
+fn pipeline_of(model: &str) -> String {
     format!("videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer model={model} ! gpunms ! fakesink")
 }
 
 #[test]
 fn metadata_that_makes_no_sense_leaves_the_model_to_its_shapes() {
-    run(&line(&model("says-nonsense"))).succeeds();
+    run(&pipeline_of(&model("says-nonsense"))).succeeds();
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn files_beside_a_model_that_make_no_sense_are_passed_over() {
         std::fs::copy(model("masks"), folder.join("model.onnx")).unwrap();
         std::fs::write(folder.join(name), text).unwrap();
         let path = folder.join("model.onnx");
-        let report = run(&line(&path.display().to_string()));
+        let report = run(&pipeline_of(&path.display().to_string()));
         // What PaddleDetection's architecture is cannot be read, which is a warning here.
         assert!(report.errors.is_empty(), "{name}: {report:?}");
         std::fs::remove_dir_all(folder).unwrap();
@@ -48,5 +48,5 @@ fn a_directory_or_a_fifo_for_a_file_beside_a_model_is_passed_over() {
     std::fs::create_dir(folder.join("config.json")).unwrap();
     let fifo = std::process::Command::new("mkfifo").arg(folder.join("infer_cfg.yml")).status().unwrap();
     assert!(fifo.success());
-    run(&line(&folder.join("model.onnx").display().to_string())).succeeds();
+    run(&pipeline_of(&folder.join("model.onnx").display().to_string())).succeeds();
 }

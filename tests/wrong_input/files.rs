@@ -4,7 +4,7 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use cudainfer_tests::{Line, Report, model, run, scratch, within};
+use cudainfer_tests::{Report, TestPipeline, model, run, scratch, within};
 use gst::prelude::*;
 
 use crate::strings::{bytes_of, set_bytes};
@@ -18,8 +18,8 @@ fn fifo(path: &Path) {
 
 /// Runs a line in another thread: before files were looked at, its start never came back.
 #[track_caller]
-fn started(line: String) -> Report {
-    within(move || run(&line))
+fn started(pipeline: String) -> Report {
+    within(move || run(&pipeline))
 }
 
 fn inference(properties: &str) -> String {
@@ -54,8 +54,8 @@ fn weights_in_a_file_of_their_own_are_named_if_it_is_missing_and_do_not_hold_the
     let field = |n: u8, bytes: &[u8]| [&[n << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
     let entry = field(13, &[field(1, b"location"), field(2, b"a.bin")].concat());
     std::fs::write(folder.join("a.onnx"), field(7, &field(5, &entry))).unwrap();
-    let line = inference(&format!("model={}", folder.join("a.onnx").display()));
-    started(line).fails_with(&["weights file", "a.bin", "No such file", "put the file back"]);
+    let pipeline = inference(&format!("model={}", folder.join("a.onnx").display()));
+    started(pipeline).fails_with(&["weights file", "a.bin", "No such file", "put the file back"]);
     fifo(&folder.join("a.bin"));
     started(inference(&format!("model={}", folder.join("a.onnx").display()))).fails_with(&[
         "weights file",
@@ -84,11 +84,11 @@ fn a_model_and_its_sidecar_may_have_names_that_are_not_utf_8() {
     let path = folder.join("model.onnx");
     std::fs::copy(model("detector"), &path).unwrap();
     let start = || {
-        let line = Line::new(&inference("name=t"));
-        set_bytes(&line.element("t"), "model", path.as_os_str().as_bytes());
-        assert_eq!(bytes_of(&line.element("t"), "model").unwrap(), path.as_os_str().as_bytes());
-        let _ = line.pipeline.set_state(gst::State::Playing);
-        line.wait()
+        let pipeline = TestPipeline::new(&inference("name=t"));
+        set_bytes(&pipeline.element("t"), "model", path.as_os_str().as_bytes());
+        assert_eq!(bytes_of(&pipeline.element("t"), "model").unwrap(), path.as_os_str().as_bytes());
+        let _ = pipeline.set_state(gst::State::Playing);
+        pipeline.wait()
     };
     start().succeeds();
     std::fs::write(folder.join("model.toml"), "[inptu]\n").unwrap();
@@ -96,9 +96,9 @@ fn a_model_and_its_sidecar_may_have_names_that_are_not_utf_8() {
 
     let zones = folder.join("zones.toml");
     std::fs::write(&zones, "[[zone]]\nname = \"a\"\nkind = \"line\"\npoints = [[1, 2], [3, 4]]\n").unwrap();
-    let line = Line::new("videotestsrc num-buffers=2 ! zonecount name=z ! fakesink");
-    set_bytes(&line.element("z"), "zones-file", zones.as_os_str().as_bytes());
-    assert_eq!(bytes_of(&line.element("z"), "zones-file").unwrap(), zones.as_os_str().as_bytes());
-    let _ = line.pipeline.set_state(gst::State::Playing);
-    line.wait().succeeds();
+    let pipeline = TestPipeline::new("videotestsrc num-buffers=2 ! zonecount name=z ! fakesink");
+    set_bytes(&pipeline.element("z"), "zones-file", zones.as_os_str().as_bytes());
+    assert_eq!(bytes_of(&pipeline.element("z"), "zones-file").unwrap(), zones.as_os_str().as_bytes());
+    let _ = pipeline.set_state(gst::State::Playing);
+    pipeline.wait().succeeds();
 }

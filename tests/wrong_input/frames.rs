@@ -1,6 +1,6 @@
 //! Frames of odd sizes, of no size, shorter than their caps, and caps that change on the way.
 
-use cudainfer_tests::{Line, buffers, end, filled, model, push, run};
+use cudainfer_tests::{TestPipeline, buffers, end, filled, model, push, run};
 use gst::prelude::*;
 use gstcudainfer::meta::object::objects;
 use gstcudainfer::meta::tensor::TensorSet;
@@ -56,8 +56,8 @@ fn a_model_of_one_pixel_sees_the_pictures_mean() {
 }
 
 /// A line that starts with an appsrc of these caps.
-fn from_app(caps: &str, rest: &str) -> Line {
-    Line::new(&format!("appsrc name=in format=time caps=\"{caps}\" ! {rest}"))
+fn from_app(caps: &str, rest: &str) -> TestPipeline {
+    TestPipeline::new(&format!("appsrc name=in format=time caps=\"{caps}\" ! {rest}"))
 }
 
 const RGB8X4: &str = "video/x-raw,format=RGB,width=8,height=4,framerate=10/1";
@@ -65,11 +65,11 @@ const RGB8X4: &str = "video/x-raw,format=RGB,width=8,height=4,framerate=10/1";
 #[test]
 fn a_frame_that_is_shorter_than_its_caps_is_an_error_of_the_element_that_reads_it() {
     for (size, what) in [(8 * 4 * 3 - 1, "a byte short"), (0, "empty"), (7, "nearly empty")] {
-        let line =
+        let pipeline =
             from_app(RGB8X4, &format!("fusedpreproc ! trtinfer model={} ! fakesink", model("detector")));
-        line.play();
-        push(&line.element("in"), filled(size, 1, 0));
-        let report = line.wait();
+        pipeline.play();
+        push(&pipeline.element("in"), filled(size, 1, 0));
+        let report = pipeline.wait();
         let text = report.fails_with(&["smaller than its caps say"]);
         assert!(text.starts_with("fusedpreproc"), "{what}: {text}");
     }
@@ -78,8 +78,8 @@ fn a_frame_that_is_shorter_than_its_caps_is_an_error_of_the_element_that_reads_i
 #[test]
 fn a_short_frame_is_an_error_of_the_overlay_too() {
     use gstcudainfer::meta::object::{DetectionParam, Object};
-    let line = from_app(RGB8X4, "inferoverlay ! fakesink");
-    line.play();
+    let pipeline = from_app(RGB8X4, "inferoverlay ! fakesink");
+    pipeline.play();
     let mut buffer = filled(20, 1, 0);
     let rect = cudainfer_kernels::geometry::Rect { x: 0.0, y: 0.0, w: 4.0, h: 3.0 };
     let object = Object {
@@ -87,8 +87,8 @@ fn a_short_frame_is_an_error_of_the_overlay_too() {
         ..Object::default()
     };
     object.put(buffer.get_mut().unwrap(), &rect);
-    push(&line.element("in"), buffer);
-    line.wait().fails_with(&["smaller than its caps say"]);
+    push(&pipeline.element("in"), buffer);
+    pipeline.wait().fails_with(&["smaller than its caps say"]);
 }
 
 /// What the meta of an RGBA frame of 64x48 says, which has 12288 bytes, and what must be said of it.
@@ -134,8 +134,8 @@ fn planes_outside_of_the_memory_are_an_error_of_every_element_that_reads_or_writ
         let misplaced = MISPLACED.map(|(offset, stride, parts)| (VideoFormat::Rgba, offset, stride, parts));
         let other = (VideoFormat::Bgrx, 0, 256, &["describes 64x48 BGRx", "caps say 64x48 RGBA"][..]);
         for (format, offset, stride, parts) in misplaced.into_iter().chain([other]) {
-            let line = from_app(caps, &rest);
-            let pad = line.element("before").static_pad("src").unwrap();
+            let pipeline = from_app(caps, &rest);
+            let pad = pipeline.element("before").static_pad("src").unwrap();
             pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
                 let buffer = info.buffer_mut().unwrap().make_mut();
                 describe(buffer, format, offset, stride);
@@ -144,10 +144,10 @@ fn planes_outside_of_the_memory_are_an_error_of_every_element_that_reads_or_writ
                 Object { detection, ..Object::default() }.put(buffer, &rect);
                 gst::PadProbeReturn::Ok
             });
-            line.play();
-            push(&line.element("in"), filled(64 * 48 * 4, 200, 0));
-            end(&line.element("in"));
-            let report = line.wait();
+            pipeline.play();
+            push(&pipeline.element("in"), filled(64 * 48 * 4, 200, 0));
+            end(&pipeline.element("in"));
+            let report = pipeline.wait();
             let text = report.fails_with(parts);
             assert!(text.starts_with(reader), "{offset} {stride}: {text}");
         }
@@ -157,40 +157,43 @@ fn planes_outside_of_the_memory_are_an_error_of_every_element_that_reads_or_writ
 #[test]
 fn a_frame_of_no_size_is_refused_and_nothing_hangs() {
     for (width, height) in [(0, 4), (4, 0), (0, 0)] {
-        let line = from_app(
+        let pipeline = from_app(
             &format!("video/x-raw,format=RGB,width={width},height={height},framerate=10/1"),
             &format!("fusedpreproc ! trtinfer model={} ! gpunms ! fakesink", model("detector")),
         );
-        line.play();
-        push(&line.element("in"), filled(0, 0, 0));
-        end(&line.element("in"));
-        let report = line.wait();
+        pipeline.play();
+        push(&pipeline.element("in"), filled(0, 0, 0));
+        end(&pipeline.element("in"));
+        let report = pipeline.wait();
         assert!(!report.errors.is_empty(), "{width}x{height}: {report:?}");
     }
 }
 
 #[test]
 fn a_tensor_that_somebody_took_off_the_frame_is_missed() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=3 ! fusedpreproc name=p ! trtinfer name=t model={} ! gpunms name=n ! fakesink",
         model("detector")
     ));
     let remove = |element: &str| {
-        line.element(element).static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {
-            if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
-                TensorSet::take(buffer.make_mut());
-            }
-            gst::PadProbeReturn::Ok
-        })
+        pipeline.element(element).static_pad("src").unwrap().add_probe(
+            gst::PadProbeType::BUFFER,
+            |_, info| {
+                if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+                    TensorSet::take(buffer.make_mut());
+                }
+                gst::PadProbeReturn::Ok
+            },
+        )
     };
     let probe = remove("p").unwrap();
-    line.play();
-    line.wait().fails_with(&["a frame came without a tensor"]);
-    line.stop();
-    line.element("p").static_pad("src").unwrap().remove_probe(probe);
+    pipeline.play();
+    pipeline.wait().fails_with(&["a frame came without a tensor"]);
+    pipeline.stop();
+    pipeline.element("p").static_pad("src").unwrap().remove_probe(probe);
     remove("t").unwrap();
-    line.play();
-    line.wait().fails_with(&["a frame came without its tensors"]);
+    pipeline.play();
+    pipeline.wait().fails_with(&["a frame came without its tensors"]);
 }
 
 #[test]
@@ -242,14 +245,14 @@ fn a_model_that_leaves_its_size_open_follows_frames_that_change_theirs() {
 
 #[test]
 fn caps_that_change_to_ones_that_do_not_fit_stop_the_line() {
-    let line =
+    let pipeline =
         from_app(RGB8X4, &format!("fusedpreproc ! trtinfer model={} ! gpunms ! fakesink", model("detector")));
-    let source = line.element("in");
-    line.play();
+    let source = pipeline.element("in");
+    pipeline.play();
     push(&source, filled(8 * 4 * 3, 1, 0));
     source.set_property("caps", "video/x-raw,format=ARGB64,width=8,height=4".parse::<gst::Caps>().unwrap());
     push(&source, filled(8 * 4 * 8, 1, 1));
-    let report = line.wait();
+    let report = pipeline.wait();
     // The source, which posts the error, ends its stream too.
     assert!(!report.errors.is_empty(), "{report:?}");
 }
@@ -260,10 +263,10 @@ fn an_end_before_the_first_frame_is_an_end() {
         "fusedpreproc ! trtinfer model={} ! gpunms ! tracker ! inferoverlay ! inferpublish location=/dev/null ! fakesink",
         model("detector")
     );
-    for line in [from_app(RGB8X4, &whole), Line::new(&format!("appsrc name=in ! {whole}"))] {
-        line.play();
-        end(&line.element("in"));
-        line.wait().succeeds();
+    for pipeline in [from_app(RGB8X4, &whole), TestPipeline::new(&format!("appsrc name=in ! {whole}"))] {
+        pipeline.play();
+        end(&pipeline.element("in"));
+        pipeline.wait().succeeds();
     }
 }
 

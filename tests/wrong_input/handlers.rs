@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{Line, filled, model, push};
+use cudainfer_tests::{TestPipeline, filled, model, push};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object};
 
@@ -25,12 +25,12 @@ fn look_at(element: &gst::Element) {
 /// Calls `handle` with the element that is called `it` in the thread that posts one of its messages. Returns how many
 /// there have been.
 fn on_message(
-    line: &Line,
+    pipeline: &TestPipeline,
     handle: impl Fn(&gst::Element, &gst::Message) + Send + Sync + 'static,
 ) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&count);
-    line.pipeline.bus().unwrap().set_sync_handler(move |_, message| {
+    pipeline.bus().unwrap().set_sync_handler(move |_, message| {
         use gst::MessageView::{Element, Error, Info, Warning};
         let source = message.src().and_then(|source| source.downcast_ref::<gst::Element>());
         if let (Some(it), Error(_) | Warning(_) | Info(_) | Element(_)) = (source, message.view())
@@ -79,11 +79,11 @@ fn a_handler_may_read_and_set_properties_of_the_element_whose_message_it_gets() 
             "{prepared} ! trtinfer model={detector} ! gpunms ! zonecount name=it zones=a=line:9,9,50,9 ! fakesink"
         ),
     ] {
-        let line = Line::new(&text);
-        let count = on_message(&line, |it, _| look_at(it));
-        let _ = line.pipeline.set_state(gst::State::Playing);
-        line.wait();
-        line.stop();
+        let pipeline = TestPipeline::new(&text);
+        let count = on_message(&pipeline, |it, _| look_at(it));
+        let _ = pipeline.set_state(gst::State::Playing);
+        pipeline.wait();
+        pipeline.stop();
         assert!(count.load(Ordering::Relaxed) > 0, "there was no message: {text}");
     }
 }
@@ -103,24 +103,27 @@ fn a_handler_may_stop_the_element_that_fails() {
     ] {
         // No preroll: an error keeps a bin from going on to PLAYING, and a sink that waits for that holds the frame, for which every
         // element above waits that is stopped by itself.
-        let line = Line::new(&format!(
+        let pipeline = TestPipeline::new(&format!(
             "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 \
              ! identity name=made ! {elements} ! fakesink async=false"
         ));
-        line.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {
-            if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
-                let rect = Rect { x: 0.0, y: 0.0, w: 4.0, h: 3.0 };
-                let detection = Some(DetectionParam { rect, confidence: 1.0, label_id: 0 });
-                Object { detection, ..Object::default() }.put(buffer.make_mut(), &rect);
-            }
-            gst::PadProbeReturn::Ok
-        });
-        let count = on_message(&line, stop);
-        line.play();
+        pipeline.element("made").static_pad("src").unwrap().add_probe(
+            gst::PadProbeType::BUFFER,
+            |_, info| {
+                if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+                    let rect = Rect { x: 0.0, y: 0.0, w: 4.0, h: 3.0 };
+                    let detection = Some(DetectionParam { rect, confidence: 1.0, label_id: 0 });
+                    Object { detection, ..Object::default() }.put(buffer.make_mut(), &rect);
+                }
+                gst::PadProbeReturn::Ok
+            },
+        );
+        let count = on_message(&pipeline, stop);
+        pipeline.play();
         // Shorter than its caps say.
-        push(&line.element("in"), filled(20, 1, 0));
-        assert!(!line.wait().errors.is_empty(), "{elements}");
-        line.stop();
+        push(&pipeline.element("in"), filled(20, 1, 0));
+        assert!(!pipeline.wait().errors.is_empty(), "{elements}");
+        pipeline.stop();
         assert!(count.load(Ordering::Relaxed) > 0, "{elements}");
     }
 }

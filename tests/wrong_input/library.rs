@@ -37,7 +37,7 @@ fn errors(line: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn line(properties: &str) -> String {
+fn pipeline_of(properties: &str) -> String {
     format!(
         "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer model={} {properties} ! fakesink",
         model("detector")
@@ -73,9 +73,9 @@ const struct base *OrtGetApiBase(void) { return &base; }
 #[test]
 fn a_library_that_is_not_there_says_where_to_get_one() {
     let folder = scratch("no-library");
-    let text = errors(&line("onnxruntime=/nonexistent/libonnxruntime.so"), &folder, &[]);
+    let text = errors(&pipeline_of("onnxruntime=/nonexistent/libonnxruntime.so"), &folder, &[]);
     says(&text, &["the property onnxruntime names '/nonexistent/libonnxruntime.so'"]);
-    let text = errors(&line(""), &folder, &[("ORT_DYLIB_PATH", "/nonexistent/ort.so")]);
+    let text = errors(&pipeline_of(""), &folder, &[("ORT_DYLIB_PATH", "/nonexistent/ort.so")]);
     says(&text, &["ORT_DYLIB_PATH names '/nonexistent/ort.so'"]);
     // Away from every virtual environment, where the loader knows none either.
     if Command::new("ldconfig")
@@ -83,7 +83,7 @@ fn a_library_that_is_not_there_says_where_to_get_one() {
         .output()
         .is_ok_and(|o| !o.stdout.windows(11).any(|w| w == b"onnxruntime"))
     {
-        let text = errors(&line(""), &folder, &[]);
+        let text = errors(&pipeline_of(""), &folder, &[]);
         says(&text, &["ONNX Runtime's library was not found"]);
     }
 }
@@ -92,7 +92,7 @@ fn a_library_that_is_not_there_says_where_to_get_one() {
 fn a_library_that_is_too_old_says_its_version_and_the_least_that_is_needed() {
     let folder = scratch("old-library");
     let old = library(&folder, OLD);
-    let text = errors(&line(&format!("onnxruntime={}", old.display())), &folder, &[]);
+    let text = errors(&pipeline_of(&format!("onnxruntime={}", old.display())), &folder, &[]);
     says(&text, &["1.10.0", "at least 1.17", "libonnxruntime.so"]);
 }
 
@@ -100,20 +100,20 @@ fn a_library_that_is_too_old_says_its_version_and_the_least_that_is_needed() {
 fn a_library_of_something_else_is_refused() {
     let folder = scratch("other-library");
     let other = library(&folder, "int answer(void) { return 42; }");
-    let text = errors(&line(&format!("onnxruntime={}", other.display())), &folder, &[]);
+    let text = errors(&pipeline_of(&format!("onnxruntime={}", other.display())), &folder, &[]);
     says(&text, &["does not export OrtGetApiBase"]);
     let nothing = library(&folder, "const void *OrtGetApiBase(void) { return 0; }");
-    let text = errors(&line(&format!("onnxruntime={}", nothing.display())), &folder, &[]);
+    let text = errors(&pipeline_of(&format!("onnxruntime={}", nothing.display())), &folder, &[]);
     says(&text, &["OrtGetApiBase returns nothing"]);
     let text_file = folder.join("readme.txt");
     std::fs::write(&text_file, "not a library").unwrap();
-    let text = errors(&line(&format!("onnxruntime={}", text_file.display())), &folder, &[]);
+    let text = errors(&pipeline_of(&format!("onnxruntime={}", text_file.display())), &folder, &[]);
     says(&text, &["readme.txt"]);
 }
 
 #[test]
 fn a_virtual_environment_above_the_working_directory_is_found() {
-    assert_eq!(errors(&line(""), &root().join("tests/models"), &[]).matches("ERROR").count(), 0);
+    assert_eq!(errors(&pipeline_of(""), &root().join("tests/models"), &[]).matches("ERROR").count(), 0);
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn an_old_library_in_one_environment_does_not_hide_a_good_one_in_the_next() {
     std::fs::create_dir_all(&packages).unwrap();
     library(&packages, OLD);
     let good = root().join(".venv");
-    let text = errors(&line(""), &folder, &[("VIRTUAL_ENV", good.to_str().unwrap())]);
+    let text = errors(&pipeline_of(""), &folder, &[("VIRTUAL_ENV", good.to_str().unwrap())]);
     assert_eq!(text.matches("ERROR").count(), 0, "{text}");
-    let text = errors(&line(""), &folder, &[]);
+    let text = errors(&pipeline_of(""), &folder, &[]);
     if text.contains("ERROR") {
         says(&text, &["was not found", "1.10.0"]);
     }

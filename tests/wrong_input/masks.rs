@@ -1,6 +1,6 @@
 //! Tensors, labels and neighbours that segmask cannot make masks of or with.
 
-use cudainfer_tests::{Line, Report, model, run};
+use cudainfer_tests::{Report, TestPipeline, model, run};
 use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,format=RGB,width=24,height=16 ! fusedpreproc";
@@ -61,13 +61,13 @@ fn labels_of_another_number_than_the_classes_are_warned_of_and_none_are_fine() {
 
 #[test]
 fn nan_and_infinity_are_counted_and_said_once() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "{SOURCE} ! trtinfer model={} ! segmask name=find ! fakesink name=out",
         model("masks-not-finite")
     ));
-    line.play();
-    let report = line.wait().succeeds();
-    let stats = line.element("find").property::<gst::Structure>("stats");
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
+    let stats = pipeline.element("find").property::<gst::Structure>("stats");
     assert_eq!((stats.get::<u64>("non-finite"), stats.get::<u64>("masks")), (Ok(6), Ok(3)));
     let said = report.warnings.iter().filter(|w| w.contains("NaN or infinity")).count();
     assert_eq!(said, 1, "{report:?}");
@@ -77,11 +77,11 @@ fn nan_and_infinity_are_counted_and_said_once() {
 fn frames_that_become_the_mask_are_not_taken_for_pictures() {
     for (output, format) in [("gray", "RGB"), ("alpha", "RGB"), ("alpha", "I420")] {
         cudainfer_tests::init();
-        let line = format!(
+        let pipeline = format!(
             "{SOURCE} ! trtinfer model={} ! segmask output={output} ! video/x-raw,format={format} ! fakesink",
             model("masks-colours")
         );
-        let error = gst::parse::launch(&line).expect_err(&line);
+        let error = gst::parse::launch(&pipeline).expect_err(&pipeline);
         assert!(error.message().contains("segmask"), "{output} {format}: {error}");
     }
 }

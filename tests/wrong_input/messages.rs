@@ -1,6 +1,6 @@
 //! One failure is one error of ours, of at most three sentences and one line, which says what is really wrong and what to do.
 
-use cudainfer_tests::{Line, Report, end, filled, model, push, run, scratch};
+use cudainfer_tests::{Report, TestPipeline, end, filled, model, push, run, scratch};
 use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48";
@@ -26,16 +26,16 @@ fn fails_once_with(report: &Report, parts: &[&str]) {
 
 /// Pushes frames of a format, 64x48, from an application, through these elements.
 fn from_application(format: &str, bytes: usize, elements: &str) -> Report {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "appsrc name=in format=time caps=video/x-raw,format={format},width=64,height=48,framerate=10/1 ! {elements}"
     ));
-    let _ = line.pipeline.set_state(gst::State::Playing);
+    let _ = pipeline.set_state(gst::State::Playing);
     for frame in 0..3 {
-        push(&line.element("in"), filled(bytes, 100, frame));
+        push(&pipeline.element("in"), filled(bytes, 100, frame));
     }
-    end(&line.element("in"));
-    let report = line.wait();
-    line.stop();
+    end(&pipeline.element("in"));
+    let report = pipeline.wait();
+    pipeline.stop();
     report
 }
 
@@ -133,11 +133,11 @@ fn caps_that_are_sent_again_with_each_frame_are_refused_once() {
 
 #[test]
 fn what_was_refused_once_is_posted_again_by_the_next_run() {
-    let line = Line::new(&format!("{SOURCE} ! trtinfer model={} ! fakesink", model("detector")));
+    let pipeline = TestPipeline::new(&format!("{SOURCE} ! trtinfer model={} ! fakesink", model("detector")));
     for _ in 0..2 {
-        let _ = line.pipeline.set_state(gst::State::Playing);
-        fails_once_with(&line.wait(), &["Put fusedpreproc before"]);
-        line.stop();
+        let _ = pipeline.set_state(gst::State::Playing);
+        fails_once_with(&pipeline.wait(), &["Put fusedpreproc before"]);
+        pipeline.stop();
     }
 }
 
@@ -174,15 +174,15 @@ fn a_wrong_sidecar_is_told_in_one_line_and_empty_files_are_warned_of() {
     let folder = scratch("messages");
     let path = folder.join("model.onnx");
     std::fs::copy(model("detector"), &path).unwrap();
-    let line = |properties: &str| {
+    let report_of = |properties: &str| {
         run(&format!("{SOURCE} ! fusedpreproc ! trtinfer model={} {properties} ! fakesink", path.display()))
     };
     std::fs::write(folder.join("model.toml"), "[input]\nscale = 1.0\nwidth = \"a\"\n").unwrap();
-    fails_once_with(&line(""), &["model.toml' cannot be used: line 3, input.width: invalid type"]);
+    fails_once_with(&report_of(""), &["model.toml' cannot be used: line 3, input.width: invalid type"]);
 
     std::fs::write(folder.join("model.toml"), " \n").unwrap();
     std::fs::write(folder.join("labels.txt"), "\n\n").unwrap();
-    let report = line(&format!("labels={}", folder.join("labels.txt").display())).succeeds();
+    let report = report_of(&format!("labels={}", folder.join("labels.txt").display())).succeeds();
     for (part, cure) in
         [("the sidecar '", "or remove it"), ("the labels file '", "Write one name per line into it")]
     {
@@ -195,18 +195,18 @@ fn a_wrong_sidecar_is_told_in_one_line_and_empty_files_are_warned_of() {
 
 #[test]
 fn what_an_info_message_says_is_in_its_debug_string_which_is_all_that_gst_launch_prints() {
-    let line = Line::start(&format!(
+    let pipeline = TestPipeline::start(&format!(
         "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
         model("detector")
     ));
     let mut told = Vec::new();
-    line.each_message(|message| {
+    pipeline.each_message(|message| {
         if let gst::MessageView::Info(info) = message.view() {
             let (text, debug) = (info.error().to_string(), info.debug().unwrap_or_default());
             assert!(debug.contains(&text), "{debug} does not say '{text}'");
             told.push(text);
         }
     });
-    line.stop();
+    pipeline.stop();
     assert!(told.iter().any(|text| text.contains("decoder yolov8")), "how the model is read: {told:?}");
 }

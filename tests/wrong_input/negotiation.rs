@@ -7,7 +7,7 @@ const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,width=64,height=4
 #[test]
 fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
     let detector = model("detector");
-    for (line, parts) in [
+    for (pipeline, parts) in [
         (
             format!("{SOURCE} ! gpunms ! fakesink"),
             ["without tensors", "Put fusedpreproc and trtinfer before"],
@@ -41,9 +41,9 @@ fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
             ["without tensors: 'gpunms", "has taken them"],
         ),
     ] {
-        let report = run(&line);
+        let report = run(&pipeline);
         report.fails_with(&parts);
-        assert!(!report.eos, "{line}");
+        assert!(!report.eos, "{pipeline}");
     }
 }
 
@@ -80,12 +80,12 @@ fn tensors_between_two_models_do_not_fit_both() {
 fn a_pixel_format_that_is_not_read_fails_when_the_line_is_built_or_negotiated() {
     cudainfer_tests::init();
     for format in ["ARGB64", "VUYA", "GRAY16_LE"] {
-        let line =
+        let pipeline =
             format!("videotestsrc num-buffers=1 ! video/x-raw,format={format} ! fusedpreproc ! fakesink");
-        match gst::parse::launch(&line) {
+        match gst::parse::launch(&pipeline) {
             Err(e) => assert!(e.to_string().contains("could not link"), "{e}"),
             Ok(_) => {
-                run(&line).fails_with(&[]);
+                run(&pipeline).fails_with(&[]);
             }
         }
     }
@@ -93,14 +93,15 @@ fn a_pixel_format_that_is_not_read_fails_when_the_line_is_built_or_negotiated() 
 
 #[test]
 fn outputs_that_no_decoder_reads_are_named_and_a_decoder_tells_what_it_needs() {
-    let line = |properties: &str| {
+    let report_of = |properties: &str| {
         run(&format!(
             "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms {properties} ! fakesink",
             model("unknown-shape")
         ))
     };
-    line("").fails_with(&["no decoder fits", "out:float32:1x7x9x11", "640x640", "Set decoder="]);
-    line("decoder=yolov8").fails_with(&["yolov8 does not fit", "it needs one float output [1, 4 + C, N]"]);
+    report_of("").fails_with(&["no decoder fits", "out:float32:1x7x9x11", "640x640", "Set decoder="]);
+    report_of("decoder=yolov8")
+        .fails_with(&["yolov8 does not fit", "it needs one float output [1, 4 + C, N]"]);
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
 #[test]
 fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_or_what_reads_them() {
     let (detector, colours) = (model("detector"), model("colours"));
-    for (line, parts) in [
+    for (pipeline, parts) in [
         (
             format!("{SOURCE} ! fusedpreproc ! trtinfer model={colours} ! gpunms ! fakesink"),
             ["scores:float32:1x3, which look like a classifier's scores", "Put classify in place of gpunms"],
@@ -143,7 +144,7 @@ fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_
             ["as grid=corners wants, of the 128x96 input", "nchw or nhwc, or correct the grid"],
         ),
     ] {
-        let report = run(&line);
+        let report = run(&pipeline);
         let text = report.fails_with(&parts);
         assert!(text.matches(". ").count() < 3, "{text}");
     }
@@ -151,66 +152,66 @@ fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_
 
 #[test]
 fn outputs_that_several_decoders_read_list_the_candidates_and_decoder_settles_it() {
-    let line = |properties: &str| {
+    let report_of = |properties: &str| {
         run(&format!(
             "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms {properties} ! fakesink",
             model("ambiguous")
         ))
     };
-    line("").fails_with(&[
+    report_of("").fails_with(&[
         "ambiguous",
         "out:float32:1x1000x85",
         "yolov5 (80 classes), yolov8 (81 classes), yolox (80 classes)",
         "[output] decoder = \"yolov5\"",
     ]);
-    line("decoder=yolov5").succeeds();
-    line("decoder=nanodet").fails_with(&["decoder nanodet does not fit", "it needs"]);
+    report_of("decoder=yolov5").succeeds();
+    report_of("decoder=nanodet").fails_with(&["decoder nanodet does not fit", "it needs"]);
 }
 
 #[test]
 fn classes_and_thresholds_that_the_model_does_not_have_are_refused() {
-    let line = |properties: &str| {
+    let report_of = |properties: &str| {
         run(&format!(
             "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms {properties} ! fakesink",
             model("detector")
         ))
     };
-    line("classes=green").fails_with(&["classes: the model has no class 'green'", "it has red, blue"]);
-    line("classes=red,2").fails_with(&["classes: the model has no class '2'", "it has red, blue"]);
-    line("class-confidence=red")
+    report_of("classes=green").fails_with(&["classes: the model has no class 'green'", "it has red, blue"]);
+    report_of("classes=red,2").fails_with(&["classes: the model has no class '2'", "it has red, blue"]);
+    report_of("class-confidence=red")
         .fails_with(&["class-confidence: 'red' is not CLASS=THRESHOLD", "person=0.5"]);
-    line("class-confidence=red=high").fails_with(&["class-confidence: 'high' is not a number"]);
-    line("class-iou=blue=1.5").fails_with(&["class", "between 0 and 1"]);
-    line("class-iou=blue=0.5,blue=0.6").fails_with(&["one value a class"]);
-    line("classes=red,1 class-confidence=red=0.5").succeeds();
+    report_of("class-confidence=red=high").fails_with(&["class-confidence: 'high' is not a number"]);
+    report_of("class-iou=blue=1.5").fails_with(&["class", "between 0 and 1"]);
+    report_of("class-iou=blue=0.5,blue=0.6").fails_with(&["one value a class"]);
+    report_of("classes=red,1 class-confidence=red=0.5").succeeds();
 }
 
 #[test]
 fn means_that_are_neither_one_nor_one_a_channel_are_refused() {
-    let line = |properties: &str| {
+    let report_of = |properties: &str| {
         run(&format!(
             "{SOURCE} ! fusedpreproc {properties} ! trtinfer model={} ! fakesink",
             model("detector")
         ))
     };
-    line("mean=\"<0.5,0.25>\"").fails_with(&["mean", "three channels"]);
-    line("std=\"<0.5,0.25,0.5,0.5>\"").fails_with(&["std", "three channels"]);
-    line("std=\"<0.5,0.0,0.5>\"").fails_with(&["std", "finite"]);
-    line("mean=\"<0.5,0.25,0.125>\" std=\"<2.0>\"").succeeds();
+    report_of("mean=\"<0.5,0.25>\"").fails_with(&["mean", "three channels"]);
+    report_of("std=\"<0.5,0.25,0.5,0.5>\"").fails_with(&["std", "three channels"]);
+    report_of("std=\"<0.5,0.0,0.5>\"").fails_with(&["std", "finite"]);
+    report_of("mean=\"<0.5,0.25,0.125>\" std=\"<2.0>\"").succeeds();
 }
 
 #[test]
 fn an_output_that_peakfind_cannot_read_is_named() {
-    let line = |model: &str, properties: &str| {
+    let report_of = |model: &str, properties: &str| {
         run(&format!(
             "{SOURCE} ! fusedpreproc ! trtinfer model={} ! peakfind {properties} ! fakesink",
             cudainfer_tests::model(model)
         ))
     };
-    line("heat-maps", "output=hot").fails_with(&["no output 'hot'", "heat:float32:1x2x24x32"]);
-    line("two-inputs", "").fails_with(&["several outputs", "Set output to the one"]);
-    line("two-inputs", "output=mean").fails_with(&["1xCxHxW or 1xHxWxC"]);
-    line("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
+    report_of("heat-maps", "output=hot").fails_with(&["no output 'hot'", "heat:float32:1x2x24x32"]);
+    report_of("two-inputs", "").fails_with(&["several outputs", "Set output to the one"]);
+    report_of("two-inputs", "output=mean").fails_with(&["1xCxHxW or 1xHxWxC"]);
+    report_of("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
 }
 
 #[test]
@@ -300,19 +301,19 @@ fn an_element_that_leads_nowhere_ends_with_an_error() {
 
 #[test]
 fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
-    let line = |properties: &str| {
+    let report_of = |properties: &str| {
         run(&format!(
             "{SOURCE} ! fusedpreproc {properties} ! trtinfer model={} ! fakesink",
             model("detector")
         ))
     };
-    line("crop-ratio=0.875 resize=letterbox").fails_with(&[
+    report_of("crop-ratio=0.875 resize=letterbox").fails_with(&[
         "fusedpreproc",
         "the property crop-ratio is 0.875, but resize is letterbox",
         "set resize=center-crop",
     ]);
     // The sidecar's.
-    line("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
+    report_of("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
     let regions = |properties: &str| {
         run(&format!("{SOURCE} ! fusedpreproc roi=objects width=32 height=32 {properties} ! fakesink"))
     };
@@ -322,20 +323,20 @@ fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
 
 #[test]
 fn a_refusal_behind_the_last_frame_is_not_lost() {
-    use cudainfer_tests::Line;
+    use cudainfer_tests::TestPipeline;
     use gst::prelude::*;
     // What is behind refuses the caps and says nothing itself; the frame is the only one, so no later one brings the
     // refusal upstream.
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer name=t model={} ! fakesink",
         model("detector")
     ));
-    let pad = line.element("t").static_pad("src").unwrap();
+    let pad = pipeline.element("t").static_pad("src").unwrap();
     pad.add_probe(gst::PadProbeType::BUFFER, |_, info| {
         info.flow_res = Err(gst::FlowError::NotNegotiated);
         info.data = None;
         gst::PadProbeReturn::Handled
     });
-    line.play();
-    line.wait().fails_with(&["an element downstream refused the frames' caps"]);
+    pipeline.play();
+    pipeline.wait().fails_with(&["an element downstream refused the frames' caps"]);
 }

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use cudainfer_tests::{Line, Report, model};
+use cudainfer_tests::{Report, TestPipeline, model};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{Object, objects};
 
 /// Runs a line with elements called `find` and `out`: what was said, `find`'s stats, the objects of each frame.
-fn run(line: &str) -> (Report, gst::Structure, Vec<Vec<Object>>) {
-    let line = Line::new(line);
-    let seen = line.collect("out");
-    line.play();
-    let report = line.wait().succeeds();
-    let stats = line.element("find").property::<gst::Structure>("stats");
-    line.stop();
+fn run(pipeline: &str) -> (Report, gst::Structure, Vec<Vec<Object>>) {
+    let pipeline = TestPipeline::new(pipeline);
+    let seen = pipeline.collect("out");
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
+    let stats = pipeline.element("find").property::<gst::Structure>("stats");
+    pipeline.stop();
     let found = seen.lock().unwrap().iter().map(|b| objects(b)).collect();
     (report, stats, found)
 }
@@ -114,18 +114,18 @@ fn an_output_whose_length_the_picture_decides_may_be_empty() {
 
 #[test]
 fn stats_start_anew_with_every_start() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=3 ! fusedpreproc ! trtinfer name=infer model={} ! gpunms name=find ! fakesink",
         model("detector")
     ));
     for _ in 0..2 {
-        line.play();
-        line.wait().succeeds();
+        pipeline.play();
+        pipeline.wait().succeeds();
         for element in ["infer", "find"] {
-            let stats = line.element(element).property::<gst::Structure>("stats");
+            let stats = pipeline.element(element).property::<gst::Structure>("stats");
             assert_eq!(stats.get::<u64>("frames").unwrap(), 3, "{element}");
         }
-        line.reach(gst::State::Ready);
+        pipeline.reach(gst::State::Ready);
     }
     assert!(Path::new(&model("detector")).is_file());
 }

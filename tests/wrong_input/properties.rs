@@ -1,6 +1,6 @@
 //! Properties that are set when it is too late.
 
-use cudainfer_tests::{Line, model};
+use cudainfer_tests::{TestPipeline, model};
 use glib::ParamSpec;
 use gst::prelude::*;
 
@@ -39,7 +39,7 @@ fn another(spec: &ParamSpec, present: &glib::Value) -> glib::Value {
 
 #[test]
 fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
-    let line = Line::start(&format!(
+    let pipeline = TestPipeline::start(&format!(
         "videotestsrc is-live=true ! video/x-raw,format=RGB,width=64,height=64,framerate=30/1 ! cudainferupload \
          ! cudainferdownload ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker ! zonecount zones=all=polygon:0,0,1,0,1,1,0,1 ! inferoverlay \
          ! inferpublish location=/dev/null ! fakesink  \
@@ -51,13 +51,13 @@ fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
     // These have no frames to work on, which properties do not need.
     for alone in ["classify", "peakfind", "tensormap"] {
         let element = gst::ElementFactory::make(alone).build().unwrap();
-        line.pipeline.add(&element).unwrap();
+        pipeline.add(&element).unwrap();
         element.set_state(gst::State::Playing).unwrap();
     }
-    line.reach(gst::State::Playing);
-    let bus = line.pipeline.bus().unwrap();
+    pipeline.reach(gst::State::Playing);
+    let bus = pipeline.bus().unwrap();
     let (mut kinds, mut properties) = (std::collections::BTreeSet::new(), 0);
-    for element in line.pipeline.iterate_recurse().into_iter().flatten() {
+    for element in pipeline.iterate_recurse().into_iter().flatten() {
         let Some(factory) = element.factory() else { continue };
         if factory.plugin().is_none_or(|plugin| plugin.plugin_name() != "cudainfer") {
             continue;
@@ -86,42 +86,42 @@ fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
         }
     }
     assert!(kinds.len() >= 11 && properties > 70, "{kinds:?}: {properties}");
-    line.stop();
+    pipeline.stop();
 }
 
 #[test]
 fn in_ready_properties_are_taken() {
-    let line = Line::new(
+    let pipeline = TestPipeline::new(
         "videotestsrc num-buffers=2 ! cudainferupload name=up ! cudainferdownload name=down ! fakesink",
     );
-    line.pipeline.set_state(gst::State::Ready).unwrap();
+    pipeline.set_state(gst::State::Ready).unwrap();
     for name in ["up", "down"] {
-        line.element(name).set_property("device", "cpu");
-        assert_eq!(line.element(name).property::<String>("device"), "cpu");
+        pipeline.element(name).set_property("device", "cpu");
+        assert_eq!(pipeline.element(name).property::<String>("device"), "cpu");
     }
-    line.play();
-    let report = line.wait().succeeds();
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
     assert!(!report.warnings.iter().any(|text| text.contains("cannot be set")), "{report:?}");
 }
 
 #[test]
 fn a_device_that_is_set_while_frames_flow_changes_nothing() {
     for name in ["cudainferupload", "cudainferdownload"] {
-        let line = Line::new(&format!(
+        let pipeline = TestPipeline::new(&format!(
             "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 ! {name} name=e ! fakesink"
         ));
-        line.play();
+        pipeline.play();
         let frame =
-            |number| cudainfer_tests::push(&line.element("in"), cudainfer_tests::filled(96, 1, number));
+            |number| cudainfer_tests::push(&pipeline.element("in"), cudainfer_tests::filled(96, 1, number));
         frame(0);
-        line.element("e").set_property("device", "cuda:0");
+        pipeline.element("e").set_property("device", "cuda:0");
         // Renegotiates by what was decided.
-        line.element("in").set_property(
+        pipeline.element("in").set_property(
             "caps",
             "video/x-raw,format=BGR,width=8,height=4,framerate=10/1".parse::<gst::Caps>().unwrap(),
         );
         frame(1);
-        cudainfer_tests::end(&line.element("in"));
-        line.wait().succeeds();
+        cudainfer_tests::end(&pipeline.element("in"));
+        pipeline.wait().succeeds();
     }
 }

@@ -1,6 +1,6 @@
 //! Brokers that are named wrongly, and secrets that nobody may read.
 
-use cudainfer_tests::{Line, run, scratch, until};
+use cudainfer_tests::{TestPipeline, run, scratch, until};
 use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,width=16,height=16";
@@ -40,13 +40,14 @@ fn a_password_in_a_uri_is_refused_and_not_to_be_read() {
     for uri in
         ["mqtt://me:secret@localhost/x", "redis://:se/secret@localhost/x", "https://secret@localhost/x?a=b"]
     {
-        let line = Line::new(&format!("{SOURCE} ! inferpublish name=publish location={uri} ! fakesink"));
-        let shown = line.element("publish").property::<String>("location");
+        let pipeline =
+            TestPipeline::new(&format!("{SOURCE} ! inferpublish name=publish location={uri} ! fakesink"));
+        let shown = pipeline.element("publish").property::<String>("location");
         assert!(shown.contains("***@localhost") && !shown.contains("secret"), "{shown}");
-        let dot = line.pipeline.debug_to_dot_data(gst::DebugGraphDetails::all());
+        let dot = pipeline.debug_to_dot_data(gst::DebugGraphDetails::all());
         assert!(!dot.contains("secret"), "{dot}");
-        let _ = line.pipeline.set_state(gst::State::Playing);
-        let report = line.wait();
+        let _ = pipeline.set_state(gst::State::Playing);
+        let report = pipeline.wait();
         report.fails_with(&["credentials", "CUDAINFER_PUBLISH_USER"]);
         assert!(!format!("{report:?}").contains("secret"), "{report:?}");
     }
@@ -61,20 +62,21 @@ fn what_only_brokers_know_is_warned_about_with_a_file() {
 /// Port 1 answers nobody.
 #[test]
 fn frames_do_not_wait_for_a_broker_that_is_not_there_and_losses_are_counted() {
-    let line = Line::start(
+    let pipeline = TestPipeline::start(
         "videotestsrc num-buffers=200 ! video/x-raw,width=16,height=16 \
          ! inferpublish name=publish location=redis://localhost:1/x queue-size=10 ! fakesink name=out",
     );
-    let count =
-        |field: &str| line.element("publish").property::<gst::Structure>("stats").get::<u64>(field).unwrap();
+    let count = |field: &str| {
+        pipeline.element("publish").property::<gst::Structure>("stats").get::<u64>(field).unwrap()
+    };
     until("all frames", || count("frames") == 200);
-    let report = line.wait();
+    let report = pipeline.wait();
     assert!(report.eos && report.errors.is_empty(), "{report:?}");
     let said = report.warnings.join("\n");
     for part in ["takes no messages", "a record was dropped", "leaky=downstream", "are not written"] {
         assert!(said.contains(part), "{said}");
     }
-    line.stop();
+    pipeline.stop();
     // Those that the queue or the delivery still had are lost with the end.
     assert_eq!(count("written"), 0);
     assert_eq!(count("dropped") + count("failed"), 200);

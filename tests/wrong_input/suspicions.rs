@@ -1,6 +1,6 @@
 //! Models that are read otherwise than they are meant: nothing fails, and the results cannot be right.
 
-use cudainfer_tests::{Line, fetched, model, scratch};
+use cudainfer_tests::{TestPipeline, fetched, model, scratch};
 use gst::prelude::*;
 
 /// What a line said.
@@ -31,16 +31,16 @@ impl Said {
 
 /// Runs a line to its end. INFO messages count that are about what was found.
 #[track_caller]
-fn said(line: &str) -> Said {
-    let line = Line::new(line);
-    line.play();
+fn said(pipeline: &str) -> Said {
+    let pipeline = TestPipeline::new(pipeline);
+    pipeline.play();
     let mut said = Said { warnings: Vec::new(), infos: Vec::new() };
-    line.each_message(|message| match message.view() {
+    pipeline.each_message(|message| match message.view() {
         gst::MessageView::Warning(warning) => said.warnings.push(warning.error().to_string()),
         gst::MessageView::Info(info) => said.infos.push(info.error().to_string()),
         _ => {}
     });
-    line.stop();
+    pipeline.stop();
     said.warnings.retain(|text| !text.contains("no GPU is used"));
     said.infos.retain(|text| text.contains("nothing was found"));
     said
@@ -141,13 +141,13 @@ fn rows_for_each_anchor_are_suppressed_and_warned_about_unless_nms_is_set() {
     for (model_name, nms, objects) in
         [("rows-anchors", "auto", 2), ("rows-anchors", "none", 12), ("rows-repeated", "auto", 12)]
     {
-        let line = Line::start(&format!(
+        let pipeline = TestPipeline::start(&format!(
             "videotestsrc num-buffers=3 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc ! trtinfer model={} ! gpunms \
              name=find nms={nms} ! fakesink",
             model(model_name)
         ));
-        line.wait().succeeds();
-        let stats = line.element("find").property::<gst::Structure>("stats");
+        pipeline.wait().succeeds();
+        let stats = pipeline.element("find").property::<gst::Structure>("stats");
         assert_eq!(stats.get::<u64>("objects"), Ok(3 * objects), "{model_name} {nms}");
     }
 }
@@ -235,16 +235,16 @@ fn the_maps_of_objects_are_told_apart_as_well() {
 
 #[test]
 fn a_warning_comes_again_with_another_start_only() {
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=3 ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
         model("detector-nan")
     ));
     for _ in 0..2 {
-        line.play();
-        let report = line.wait().succeeds();
+        pipeline.play();
+        let report = pipeline.wait().succeeds();
         let count = report.warnings.iter().filter(|text| text.contains("are NaN")).count();
         assert_eq!(count, 1, "{report:?}");
-        line.reach(gst::State::Ready);
+        pipeline.reach(gst::State::Ready);
     }
 }
 

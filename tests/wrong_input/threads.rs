@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cudainfer_tests::{LIMIT, Line, model};
+use cudainfer_tests::{LIMIT, TestPipeline, model};
 use gst::prelude::*;
 
 const CHILD: &str = "CUDAINFER_TEST_THREADS";
@@ -45,8 +45,8 @@ fn statement(code: u32, if_true: u8, if_false: u8, operand: u32) -> libc::sock_f
     libc::sock_filter { code: code.try_into().unwrap(), jt: if_true, jf: if_false, k: operand }
 }
 
-fn print(line: &Line) {
-    let bus = line.pipeline.bus().unwrap();
+fn print(pipeline: &TestPipeline) {
+    let bus = pipeline.bus().unwrap();
     while let Some(message) = bus.pop() {
         match message.view() {
             gst::MessageView::Error(error) => println!("ERROR {}", error.error()),
@@ -61,22 +61,22 @@ fn print(line: &Line) {
 fn child() {
     let Ok(when) = std::env::var(CHILD) else { return };
     // Without a source: those of GStreamer need threads of their own.
-    let line = Line::new(&format!(
+    let pipeline = TestPipeline::new(&format!(
         "fusedpreproc ! trtinfer name=infer model={} ! fakesink async=false",
         model("detector")
     ));
     if when == "starting" {
-        line.reach(gst::State::Ready);
+        pipeline.reach(gst::State::Ready);
         refuse_threads();
-        assert!(line.pipeline.set_state(gst::State::Paused).is_err());
+        assert!(pipeline.set_state(gst::State::Paused).is_err());
     } else {
-        line.reach(gst::State::Playing);
+        pipeline.reach(gst::State::Playing);
         refuse_threads();
-        line.element("infer").set_property("model", model("detector-retrained"));
-        assert_eq!(line.element("infer").property::<String>("model"), model("detector"));
+        pipeline.element("infer").set_property("model", model("detector-retrained"));
+        assert_eq!(pipeline.element("infer").property::<String>("model"), model("detector"));
     }
-    print(&line);
-    line.pipeline.set_state(gst::State::Null).unwrap();
+    print(&pipeline);
+    pipeline.set_state(gst::State::Null).unwrap();
     println!("STOPPED");
     std::process::exit(0);
 }

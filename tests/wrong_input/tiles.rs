@@ -1,11 +1,11 @@
 //! Regions that cannot be cut out of the frames, and elements that cannot use them.
 
-use cudainfer_tests::{Line, init, model, run};
+use cudainfer_tests::{TestPipeline, init, model, run};
 use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=256,height=128";
 
-fn line(pre: &str, behind: &str) -> String {
+fn pipeline_of(pre: &str, behind: &str) -> String {
     format!(
         "{SOURCE} ! fusedpreproc name=pre {pre} ! trtinfer model={} ! {behind} ! fakesink",
         model("extents")
@@ -28,7 +28,7 @@ fn regions_that_are_wrong_are_named_with_what_to_set() {
         ("roi=tiles tile-size=4", ["into 2048 tiles of 4x4", "Set a larger tile-size"]),
         ("roi=tiles tile-size=96 resize=center-crop whole=true", ["", ""]),
     ] {
-        let report = run(&line(properties, "gpunms"));
+        let report = run(&pipeline_of(properties, "gpunms"));
         if parts[0].is_empty() {
             // Square tiles in a square tensor: nothing is left out.
             report.succeeds();
@@ -42,16 +42,16 @@ fn regions_that_are_wrong_are_named_with_what_to_set() {
     );
     run(&cropped)
         .fails_with(&["resize=center-crop leaves out a part of each tile of 64x64", "Set resize=letterbox"]);
-    run(&line("roi=tiles tile-size=96 resize=center-crop crop-ratio=0.5", "gpunms"))
+    run(&pipeline_of("roi=tiles tile-size=96 resize=center-crop crop-ratio=0.5", "gpunms"))
         .fails_with(&["leaves out a part of each tile of 96x96", "because crop-ratio is 0.5"]);
-    run(&line("roi=tiles tile-size=96 interpolation=pil-bilinear roi-crop=box", "gpunms"))
+    run(&pipeline_of("roi=tiles tile-size=96 interpolation=pil-bilinear roi-crop=box", "gpunms"))
         .fails_with(&["may be turned", "roi-crop=pixels"]);
 }
 
 #[test]
 fn a_tile_that_is_larger_than_the_frame_is_the_frame_and_a_message_says_so() {
-    let line = Line::start(&line("roi=tiles tile-size=640", "gpunms"));
-    let bus = line.pipeline.bus().unwrap();
+    let pipeline = TestPipeline::start(&pipeline_of("roi=tiles tile-size=640", "gpunms"));
+    let bus = pipeline.bus().unwrap();
     let mut said = Vec::new();
     loop {
         let message = bus.timed_pop(gst::ClockTime::from_seconds(20)).expect("the line hangs");
@@ -64,9 +64,9 @@ fn a_tile_that_is_larger_than_the_frame_is_the_frame_and_a_message_says_so() {
     }
     let words = "pre: one tile holds the whole frame of 256x128";
     assert_eq!(said.iter().filter(|text| text.starts_with(words)).count(), 1, "{said:?}");
-    let stats = line.element("pre").property::<gst::Structure>("stats");
+    let stats = pipeline.element("pre").property::<gst::Structure>("stats");
     assert_eq!((stats.get("frames"), stats.get("tensors")), (Ok(2u64), Ok(2u64)));
-    line.stop();
+    pipeline.stop();
 }
 
 #[test]

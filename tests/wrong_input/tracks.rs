@@ -3,40 +3,46 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{Line, model, run};
+use cudainfer_tests::{TestPipeline, model, run};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object};
 
 #[test]
 fn timestamps_that_go_backwards_are_said_once_and_counted() {
-    let line = Line::new("videotestsrc num-buffers=9 ! identity name=made ! tracker name=tracker ! fakesink");
+    let pipeline = TestPipeline::new(
+        "videotestsrc num-buffers=9 ! identity name=made ! tracker name=tracker ! fakesink",
+    );
     let number = AtomicU64::new(0);
-    line.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, move |_, info| {
-        if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
-            let n = number.fetch_add(1, Ordering::Relaxed);
-            let pts = (n != 7).then(|| gst::ClockTime::from_mseconds(if n % 3 == 2 { 0 } else { 100 * n }));
-            buffer.make_mut().set_pts(pts);
-        }
-        gst::PadProbeReturn::Ok
-    });
-    line.play();
-    let report = line.wait().succeeds();
+    pipeline.element("made").static_pad("src").unwrap().add_probe(
+        gst::PadProbeType::BUFFER,
+        move |_, info| {
+            if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+                let n = number.fetch_add(1, Ordering::Relaxed);
+                let pts =
+                    (n != 7).then(|| gst::ClockTime::from_mseconds(if n % 3 == 2 { 0 } else { 100 * n }));
+                buffer.make_mut().set_pts(pts);
+            }
+            gst::PadProbeReturn::Ok
+        },
+    );
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
     let said: Vec<_> =
         report.warnings.iter().filter(|text| text.contains("not after the one before")).collect();
     assert_eq!(said.len(), 1, "{report:?}");
     // Frames 2, 5 and 8 go back, and 7 has no time: what comes behind it has nothing to be after.
-    let stats = line.element("tracker").property::<gst::Structure>("stats");
+    let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
     assert_eq!(stats.get::<u64>("untimed").unwrap(), 4);
 }
 
 #[test]
 fn caps_whose_frame_rate_is_far_from_the_timestamps_are_said_once() {
-    let line = Line::new(
+    let pipeline = TestPipeline::new(
         "videotestsrc num-buffers=30 ! video/x-raw,framerate=1/1 ! capssetter join=true caps=video/x-raw,framerate=90/1 \
          ! tracker name=tracker ! fakesink",
     );
-    line.play();
-    let report = line.wait().succeeds();
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
     let said: Vec<_> = report
         .warnings
         .iter()
@@ -47,8 +53,10 @@ fn caps_whose_frame_rate_is_far_from_the_timestamps_are_said_once() {
 
 #[test]
 fn more_detections_than_can_be_followed_are_said_once_and_counted() {
-    let line = Line::new("videotestsrc num-buffers=2 ! identity name=made ! tracker name=tracker ! fakesink");
-    line.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {
+    let pipeline = TestPipeline::new(
+        "videotestsrc num-buffers=2 ! identity name=made ! tracker name=tracker ! fakesink",
+    );
+    pipeline.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {
         if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
             let buffer = buffer.make_mut();
             for i in 0..10_200u16 {
@@ -60,12 +68,12 @@ fn more_detections_than_can_be_followed_are_said_once_and_counted() {
         }
         gst::PadProbeReturn::Ok
     });
-    line.play();
-    let report = line.wait().succeeds();
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
     let said: Vec<_> =
         report.warnings.iter().filter(|text| text.contains("200 detections more than the 10000")).collect();
     assert_eq!(said.len(), 1, "{report:?}");
-    let stats = line.element("tracker").property::<gst::Structure>("stats");
+    let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
     assert_eq!(stats.get::<u64>("surplus").unwrap(), 400);
 }
 

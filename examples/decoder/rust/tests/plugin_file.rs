@@ -39,7 +39,7 @@ fn a_plugin_with_a_decoder_of_ones_own_has_all_that_gst_launch_needs() {
     );
     let output = tool(&line, &alone("../examples/libgstyolov2.so"));
     assert!(output.status.success(), "{output:?}");
-    // By hand: see PERSON of tests/lines/tutorials.
+    // By hand: see PERSON of tests/elements/plugin/tutorials.
     let person = r#""label":"person","label_id":14,"confidence":0.9378,"box":{"x":82.88,"y":7.16,"w":41.92,"h":25.53}"#;
     assert_eq!(String::from_utf8_lossy(&output.stdout).matches(person).count(), 2, "{output:?}");
 }

@@ -1,0 +1,156 @@
+//! What a process that was killed was writing. Recordings play up to the last second before that, and get their name; the rest goes.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use cudainfer_files as files;
+
+use super::super::unfinished::{finished, name_free};
+use super::collect;
+use crate::log;
+
+/// Bytes of a box's length and type.
+const HEADER: u64 = 8;
+
+/// Gives the unfinished files below a folder their names, or removes them. Nobody may be writing there.
+pub fn restore(folder: &Path) {
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    for file in files {
+        if let Some(name) = finished(&file.path) {
+            restore_one(&file.path, &name);
+        }
+    }
+}
+
+/// Gives an unfinished file its name if it plays, and removes it if it does not.
+pub fn restore_one(path: &Path, name: &Path) {
+    let plays = name.extension().is_some_and(|kind| kind == "mp4") && plays(path).unwrap_or(false);
+    let done =
+        if plays { name_free(path, name).map(Some) } else { std::fs::remove_file(path).map(|()| None) };
+    match done {
+        Ok(Some(name)) => {
+            log::info(format_args!("{} was not completed, and plays up to its last second", name.display()))
+        }
+        Ok(None) => log::info(format_args!("removed {}, of which nothing plays", path.display())),
+        Err(error) => log::warning(format_args!("{} is incomplete, and stays so: {error}", path.display())),
+    }
+}
+
+/// Whether a fragmented MP4 file has its head and frames (ISO/IEC 14496-12: boxes of a length and a type). The muxer writes the first
+/// second as a box of frames whose length is 0, which stands for all that follows, until it is known.
+fn plays(path: &Path) -> io::Result<bool> {
+    let mut file = files::open_unlinked(path)?;
+    let end = file.metadata()?.len();
+    let (mut at, mut has_head, mut has_frames) = (0, false, false);
+    while let Some((kind, size)) = header(&mut file, at)? {
+        has_frames |= kind == *b"mdat" && end.saturating_sub(at) > HEADER;
+        let next = at.saturating_add(size);
+        has_head |= kind == *b"moov" && next <= end;
+        if size < HEADER || next > end {
+            break;
+        }
+        at = next;
+    }
+    Ok(has_head && has_frames)
+}
+
+/// The type and length of the box that begins there, if there is one.
+fn header(file: &mut File, at: u64) -> io::Result<Option<([u8; 4], u64)>> {
+    file.seek(SeekFrom::Start(at))?;
+    let mut bytes = Vec::new();
+    file.take(16).read_to_end(&mut bytes)?;
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let Some((size, kind)) = bytes.get(..4).zip(bytes.get(4..8).and_then(|kind| kind.try_into().ok())) else {
+        return Ok(None);
+    };
+    Ok(match number(size) {
+        // The length follows the type.
+        1 => bytes.get(8..16).map(|size| (kind, number(size))),
+        size => Some((kind, size)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boxed(kind: &str, size: usize) -> Vec<u8> {
+        let mut bytes = u32::try_from(size).unwrap().to_be_bytes().to_vec();
+        bytes.extend_from_slice(kind.as_bytes());
+        bytes.resize(size, 0);
+        bytes
+    }
+
+    #[test]
+    fn what_plays_gets_its_name_without_taking_anothers_and_the_rest_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let sub = folder.path().join("recordings/door");
+        std::fs::create_dir_all(&sub).unwrap();
+        let head = [boxed("ftyp", 24), boxed("moov", 100)].concat();
+        let fragment = [boxed("moof", 40), boxed("mdat", 90)].concat();
+        let mut open = boxed("mdat", 90);
+        open[..4].fill(0);
+        let put = |name: &str, bytes: &[u8]| std::fs::write(sub.join(name), bytes).unwrap();
+        put("open.mp4.part", &[&head[..], &open].concat());
+        put("before.mp4.part", &[boxed("ftyp", 24), boxed("mdat", 90), boxed("moov", 100)].concat());
+        put(
+            "without-head.mp4.part",
+            &[boxed("ftyp", 24), boxed("mdat", 90), boxed("moov", 100)[..50].to_vec()].concat(),
+        );
+        put("whole.mp4.part", &[&head[..], &fragment, &fragment[..60]].concat());
+        put("taken.mp4", b"another");
+        put("taken.mp4.part", &[&head[..], &fragment].concat());
+        put("cut.mp4.part", &[&head[..], &fragment[..45]].concat());
+        put("head.mp4.part", &head);
+        put("empty.mp4.part", b"");
+        put("noise.mp4.part", &[0xff; 500]);
+        put("zeros.mp4.part", &[0; 500]);
+        put("picture.jpg.part", &[&head[..], &fragment].concat());
+        put("kept.jpg", b"x");
+        let outside = folder.path().join("outside");
+        std::fs::write(&outside, [&head[..], &fragment].concat()).unwrap();
+        std::os::unix::fs::symlink(&outside, sub.join("link.mp4.part")).unwrap();
+        restore(folder.path());
+        let mut names: Vec<_> = std::fs::read_dir(&sub)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let left =
+            ["before.mp4", "kept.jpg", "link.mp4.part", "open.mp4", "taken-2.mp4", "taken.mp4", "whole.mp4"];
+        assert_eq!(names, left);
+        assert_eq!(std::fs::read(sub.join("taken.mp4")).unwrap(), b"another");
+    }
+
+    #[test]
+    fn a_recording_that_is_cut_off_in_its_first_second_plays_and_is_kept() {
+        cudainfer_tests::init();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.mp4.part");
+        let description = format!(
+            "videotestsrc is-live=true ! video/x-raw,width=64,height=48,framerate=30/1 ! x264enc tune=zerolatency key-int-max=15 \
+             ! h264parse ! mp4mux fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink buffer-mode=unbuffered \
+             location={}",
+            file.display()
+        );
+        let writing = cudainfer_tests::TestPipeline::new(&description);
+        writing.play();
+        cudainfer_tests::until("there are frames", || plays(&file).unwrap_or(false));
+        // As little as there may be: what a killed process leaves.
+        std::fs::copy(&file, folder.path().join("b.mp4.part")).unwrap();
+        writing.stop();
+        std::fs::remove_file(&file).unwrap();
+        restore(folder.path());
+        let description = format!(
+            "filesrc location={} ! qtdemux ! h264parse ! avdec_h264 ! fakesink name=end signal-handoffs=true",
+            folder.path().join("b.mp4").display()
+        );
+        let reading = cudainfer_tests::TestPipeline::new(&description);
+        let frames = reading.collect("end");
+        reading.play();
+        cudainfer_tests::until("a frame is decoded", || !frames.lock().unwrap().is_empty());
+        reading.stop();
+    }
+}

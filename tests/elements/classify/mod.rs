@@ -1,0 +1,5 @@
+//! The element classify, and models whose outputs are classes, attributes or text.
+
+mod attributes;
+mod classes;
+mod text;

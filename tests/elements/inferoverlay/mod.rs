@@ -1,0 +1,5 @@
+//! The element inferoverlay: what it draws, hides and leaves.
+
+mod drawing;
+mod lettering;
+mod privacy;

@@ -1,0 +1,4 @@
+//! The element peakfind: points, and to which object they belong.
+
+mod grouping;
+mod keypoints;

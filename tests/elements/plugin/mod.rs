@@ -1,0 +1,13 @@
+//! What is of no single element: metadata and its readers, contexts, the tracer, messages, the plugin as a file.
+
+mod analytics;
+mod contexts;
+pub mod inspect;
+mod metadata;
+mod names;
+pub mod pipeline_files;
+pub mod processes;
+mod readers;
+mod stats;
+mod tracer;
+mod tutorials;

@@ -1,0 +1,358 @@
+//! The lines of pipelines/, on the first frames of the video that scripts/setup fetches.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use cudainfer_tests::{buffers, fetched, model, root, run, scratch};
+use serde_json::Value;
+
+use crate::{iou, lines, rect, video};
+
+/// The three people in the first frame, measured by eye: left, crossing the road far, crossing the road near.
+const PEOPLE: [[f64; 4]; 3] =
+    [[254.0, 220.0, 29.0, 88.0], [500.0, 157.0, 30.0, 77.0], [639.0, 240.0, 45.0, 81.0]];
+
+/// A launch file with its keys filled in, as tools/pipeline.py does: `# key=default  help` declares `{key}`.
+pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
+    let text = std::fs::read_to_string(root().join("pipelines").join(format!("{name}.launch"))).unwrap();
+    let (header, line): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
+    let mut line = line.join(" ");
+    let mut keys: HashMap<&str, &str> = HashMap::new();
+    for words in header {
+        let Some((key, default)) = words[1..].split_whitespace().next().and_then(|w| w.split_once('='))
+        else {
+            continue;
+        };
+        keys.insert(key, default);
+    }
+    for (key, value) in values {
+        assert!(keys.insert(key, value).is_some(), "{name} has no key {key}");
+    }
+    for (key, value) in keys {
+        let value = match value.strip_prefix("./") {
+            Some(path) => root().join(path).display().to_string(),
+            None => value.to_owned(),
+        };
+        line = line.replace(&format!("{{{key}}}"), &value);
+    }
+    line
+}
+
+/// Runs a launch file; what it published, and the video it wrote.
+fn publish(name: &str, values: &[(&str, &str)]) -> (Vec<Value>, PathBuf) {
+    let folder = scratch(name);
+    let (json, output) = (folder.join("out.jsonl"), folder.join("out.mp4"));
+    let (json_text, output_text, video) = (json.display().to_string(), output.display().to_string(), video());
+    let mut all = vec![("video", video.as_str()), ("json", &json_text), ("output", &output_text)];
+    all.extend(values);
+    run(&launch(name, &all)).succeeds();
+    (lines(&json), output)
+}
+
+/// The drawn video holds a picture for each frame, of the source's size.
+pub fn is_watchable(path: &Path) {
+    let frames = buffers(&format!(
+        "filesrc location={} ! decodebin ! video/x-raw,width=768,height=576 ! fakesink name=out",
+        path.display()
+    ));
+    assert_eq!(frames.len(), 30);
+}
+
+/// The object of `record` that lies on `person`.
+fn on(record: &Value, person: [f64; 4]) -> &Value {
+    let objects = record["objects"].as_array().unwrap();
+    let on: Vec<_> =
+        objects.iter().filter(|o| o["label"] == "person" && iou(rect(&o["box"]), person) > 0.5).collect();
+    assert_eq!(on.len(), 1, "one box on {person:?}: {objects:?}");
+    on[0]
+}
+
+#[test]
+fn detect_finds_the_people_where_they_are() {
+    let (records, output) = publish("detect", &[]);
+    assert_eq!(records.len(), 30);
+    for person in PEOPLE {
+        let object = on(&records[0], person);
+        assert!(object["confidence"].as_f64().unwrap() > 0.6, "{object}");
+        assert!(object.get("track").is_none());
+    }
+    for (i, record) in records.iter().enumerate() {
+        assert_eq!(record["frame"], i);
+        assert_eq!(record["pts"], 100_000_000 * i);
+        assert_eq!((&record["width"], &record["height"]), (&768.into(), &576.into()));
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn detect_tiles_finds_each_of_the_people_once() {
+    let (records, output) = publish("detect-tiles", &[("tile", "576")]);
+    assert_eq!(records.len(), 30);
+    // Two tiles, from 0 to 576 and from 192 to 768: the first two people are seen in both.
+    for person in PEOPLE {
+        let object = on(&records[0], person);
+        assert!(object["confidence"].as_f64().unwrap() > 0.6, "{object}");
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn tiled_shows_four_videos_each_in_its_place() {
+    // One that is black stands for one of the four.
+    let (folder, video) = (scratch("tiled"), video());
+    let (black, output) = (folder.join("black.mkv").display().to_string(), folder.join("out.mp4"));
+    run(&format!(
+        "videotestsrc num-buffers=30 pattern=black ! video/x-raw,format=I420,width=320,height=240,framerate=10/1 \
+         ! matroskamux ! filesink location={black}"
+    ))
+    .succeeds();
+    let output_text = output.display().to_string();
+    let values = [
+        ("video1", video.as_str()),
+        ("video2", &black),
+        ("video3", &video),
+        ("video4", &video),
+        ("output", &output_text),
+    ];
+    run(&launch("tiled", &values)).succeeds();
+    let frames = buffers(&format!(
+        "filesrc location={output_text} ! decodebin ! videoconvert ! video/x-raw,format=GRAY8,width=1280,height=960 \
+         ! fakesink name=out"
+    ));
+    assert!(frames.len() >= 29, "{}", frames.len());
+    let picture = frames[10].map_readable().unwrap();
+    let tile = |x: usize, y: usize| -> Vec<u8> {
+        (y..y + 480).flat_map(|row| picture[row * 1280 + x..][..640].to_vec()).collect()
+    };
+    let apart = |a: &[u8], b: &[u8]| {
+        a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b))).sum::<f64>() / a.len() as f64
+    };
+    let tiles = [tile(0, 0), tile(640, 0), tile(0, 480), tile(640, 480)];
+    // x264 changes pixels by a few steps.
+    assert!(apart(&tiles[0], &tiles[2]) < 6.0 && apart(&tiles[0], &tiles[3]) < 6.0);
+    assert!(apart(&tiles[0], &tiles[1]) > 40.0);
+    assert!(tiles[1].iter().filter(|luma| **luma < 40).count() > 600 * 440);
+}
+
+#[test]
+fn detect_track_keeps_each_persons_identity() {
+    let (records, output) = publish("detect-track", &[]);
+    assert_eq!(records.len(), 30);
+    // Their ids in the first frame, and the boxes they move through.
+    for person in PEOPLE {
+        let first = on(&records[0], person);
+        let (id, mut last) = (first["track"]["id"].as_u64().unwrap(), person);
+        // The one who crosses near meets others behind the lamp post after two seconds.
+        let seen = records
+            .iter()
+            .take(20)
+            .filter(|record| {
+                let objects = record["objects"].as_array().unwrap();
+                let Some(object) = objects.iter().find(|o| o["track"]["id"] == id) else { return false };
+                let next = rect(&object["box"]);
+                assert!(iou(last, next) > 0.2, "{id} jumps from {last:?} to {next:?}");
+                last = next;
+                true
+            })
+            .count();
+        assert!(seen >= 18, "{id} is followed through {seen} of 20 frames");
+    }
+    for record in &records {
+        let mut ids: Vec<_> =
+            record["objects"].as_array().unwrap().iter().filter_map(|o| o["track"]["id"].as_u64()).collect();
+        let all = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(all, ids.len(), "an identity twice in a frame: {record}");
+        assert!(record["objects"].as_array().unwrap().iter().all(|o| o["label"] == "person"), "{record}");
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn count_says_of_everybody_who_is_followed_whether_they_are_in_the_area() {
+    let zones = "left=polygon:0,0,0.5,0,0.5,1,0,1;middle=line:0.5,1,0.5,0";
+    let (records, output) = publish("count", &[("zones", zones)]);
+    assert_eq!(records.len(), 30);
+    let (mut inside, mut crossed) = (0, 0);
+    let mut seen = HashMap::new();
+    for (i, record) in records.iter().enumerate() {
+        let (left, middle) = (&record["zones"][0], &record["zones"][1]);
+        assert_eq!(
+            left["points"],
+            serde_json::json!([[0.0, 0.0], [384.0, 0.0], [384.0, 576.0], [0.0, 576.0]])
+        );
+        for event in record["events"].as_array().unwrap() {
+            inside += i64::from(event["event"] == "enter") - i64::from(event["event"] == "leave");
+            crossed += i64::from(event["event"] == "cross");
+        }
+        assert_eq!(left["occupancy"], inside, "frame {i}");
+        assert_eq!(middle["in"].as_i64().unwrap() + middle["out"].as_i64().unwrap(), crossed, "frame {i}");
+        for object in record["objects"].as_array().unwrap().iter().filter(|o| o.get("track").is_some()) {
+            let [x, _, w, _] = rect(&object["box"]);
+            let middle = x + w / 2.0;
+            // Near the edge it may go either way, and who has just come is not sure yet.
+            let frames = seen.entry(object["track"]["id"].as_u64()).or_insert(0);
+            *frames += 1;
+            if *frames > 2 && (middle - 384.0).abs() > 20.0 {
+                let inside = object["zones"][0]["name"] == "left";
+                assert_eq!(inside, middle < 384.0, "frame {i}: {object}");
+            }
+        }
+    }
+    // The one who is on the left in the first frame walks to the right and is behind the middle in the last.
+    let last = &records[29]["zones"];
+    assert_eq!([&last[0]["entered"], &last[0]["left"], &last[1]["in"], &last[1]["out"]], [1, 1, 1, 0]);
+    is_watchable(&output);
+}
+
+/// A point's place in the frame.
+fn at(point: &Value) -> [f64; 2] {
+    [point["x"].as_f64().unwrap(), point["y"].as_f64().unwrap()]
+}
+
+/// The skeletons of `record` that lie on `person`, all points but for two within `margin` pixels: each point by its name.
+fn skeletons_on(record: &Value, [x, y, w, h]: [f64; 4], margin: [f64; 2]) -> Vec<HashMap<String, [f64; 2]>> {
+    let objects = record["objects"].as_array().unwrap();
+    let points = |object: &Value| -> HashMap<String, [f64; 2]> {
+        let list = object["keypoints"].as_array().map_or(&[][..], Vec::as_slice);
+        let points: HashMap<_, _> =
+            list.iter().map(|p| (p["name"].as_str().unwrap().to_owned(), at(p))).collect();
+        assert_eq!(points.len(), list.len(), "a joint twice in one person: {object}");
+        points
+    };
+    let inside = |[px, py]: &[f64; 2]| {
+        (x - margin[0]..=x + w + margin[0]).contains(px) && (y - margin[1]..=y + h + margin[1]).contains(py)
+    };
+    let mut found: Vec<_> = objects.iter().map(points).filter(|points| points.len() > 4).collect();
+    found.retain(|points| points.values().filter(|p| !inside(p)).count() <= 2);
+    found
+}
+
+/// Shoulders are above hips, those above knees and these above ankles, all as high up or low down as they should be on a
+/// person who stands; one of them may be out of sight.
+fn stands(points: &HashMap<String, [f64; 2]>, [_, top, _, height]: [f64; 4]) {
+    let mut seen = 0;
+    for (name, from, to) in [
+        ("right_shoulder", 0.05, 0.4),
+        ("right_hip", 0.35, 0.65),
+        ("right_knee", 0.5, 0.85),
+        ("right_ankle", 0.7, 1.05),
+    ] {
+        let Some(at) = points.get(name) else { continue };
+        let part = (at[1] - top) / height;
+        assert!((from..=to).contains(&part), "{name} is at {part} of the height: {points:?}");
+        seen += 1;
+    }
+    assert!(seen >= 3, "{points:?}");
+}
+
+#[test]
+fn pose_bottomup_joins_each_persons_points() {
+    let (records, output) = publish("pose-bottomup", &[]);
+    assert_eq!(records.len(), 30);
+    // A cell of the heat-maps is 32x24 frame pixels: half of one is the margin.
+    for person in &PEOPLE[..2] {
+        let found = skeletons_on(&records[0], *person, [16.0, 12.0]);
+        assert_eq!(found.len(), 1, "skeletons on {person:?}: {found:?}");
+        stands(&found[0], *person);
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn pose_topdown_gives_each_person_a_skeleton() {
+    let (records, output) = publish("pose-topdown", &[]);
+    assert_eq!(records.len(), 30);
+    for person in PEOPLE {
+        let object = on(&records[0], person);
+        assert!(object["edges"].as_array().is_some_and(|edges| edges.len() > 4), "{object}");
+        // A crop is as large as the person and a quarter: its cells are a few pixels.
+        let found = skeletons_on(&records[0], person, [6.0, 6.0]);
+        assert_eq!(found.len(), 1, "skeletons on {person:?}: {found:?}");
+        stands(&found[0], person);
+    }
+    is_watchable(&output);
+}
+
+#[test]
+fn read_text_finds_lines_and_reads_them() {
+    // The tests' own models, which take bright and colourful places for text.
+    let detector = scratch("read-text-detector").join("bright.onnx");
+    std::fs::copy(model("text-map"), &detector).unwrap();
+    let sidecar = "[input]\nwidth = 320\nheight = 192\n[output]\ndecoder = \"db\"\nlabels = [\"text\"]\nmap-threshold = 0.7\n";
+    std::fs::write(detector.with_extension("toml"), sidecar).unwrap();
+    let (detector, model) = (detector.display().to_string(), model("reader"));
+    let (records, output) =
+        publish("read-text", &[("detector", &detector), ("model", &model), ("confidence", "0.5")]);
+    assert_eq!(records.len(), 30);
+    let objects = || records.iter().flat_map(|record| record["objects"].as_array().unwrap());
+    assert!(records.iter().all(|record| record["objects"][0]["label"] == "text"));
+    assert!(objects().all(|o| o["confidence"].as_f64().unwrap() >= 0.5));
+    let read = objects().filter_map(|o| o["classification"][0]["label"].as_str());
+    assert!(read.clone().count() > 0 && read.flat_map(str::chars).all(|c| "RGB ".contains(c)));
+    is_watchable(&output);
+}
+
+/// How much two lists of samples rise and fall together: Pearson's coefficient.
+fn correlation(a: &[u8], b: &[u8]) -> f64 {
+    let count = a.len() as f64;
+    let mean = |values: &[u8]| values.iter().map(|v| f64::from(*v)).sum::<f64>() / count;
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a) - mean_a, f64::from(*b) - mean_b));
+    let square = |of: fn((f64, f64)) -> f64| pairs().map(of).sum::<f64>();
+    square(|(a, b)| a * b) / (square(|(a, _)| a * a) * square(|(_, b)| b * b)).sqrt()
+}
+
+#[test]
+fn depth_paints_what_the_model_says_of_each_place() {
+    let output = scratch("depth").join("out.mp4").display().to_string();
+    // The tests' own model, which takes ten times the red for metres.
+    let (video, model) = (video(), model("map-depth"));
+    run(&launch("depth", &[("video", &video), ("model", &model), ("output", &output)])).succeeds();
+    is_watchable(Path::new(&output));
+    let small = |file: &str, format: &str| -> Vec<Vec<u8>> {
+        let line = format!(
+            "filesrc location={file} ! decodebin ! videoconvertscale ! video/x-raw,format={format},width=24,height=16 \
+             ! fakesink name=out"
+        );
+        let bytes = |frame: &gst::Buffer| frame.map_readable().unwrap().to_vec();
+        buffers(&line).iter().take(30).map(bytes).collect()
+    };
+    let (depths, pictures) = (small(&output, "GRAY8"), small(&video, "RGB"));
+    for (depth, picture) in depths.iter().zip(&pictures) {
+        let red: Vec<_> = picture.iter().step_by(3).copied().collect();
+        let alike = correlation(depth, &red);
+        // Not 1: the model sees other samples of a picture with fine detail.
+        assert!(alike > 0.8, "the painted depth follows the red: {alike}");
+        let (least, most) = (depth.iter().min().unwrap(), depth.iter().max().unwrap());
+        assert!(most - least > 100, "from the nearest to the farthest: {least} to {most}");
+    }
+}
+
+#[test]
+fn every_launch_file_has_a_test_here() {
+    let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "launch"))
+        .map(|p| p.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "count",
+            "depth",
+            "detect",
+            "detect-tiles",
+            "detect-track",
+            "pose-bottomup",
+            "pose-topdown",
+            "read-text",
+            "segment",
+            "tiled"
+        ]
+    );
+    assert!(Path::new(&fetched("models/nanodet.onnx")).is_file());
+}

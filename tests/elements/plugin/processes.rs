@@ -1,0 +1,81 @@
+//! The plugin as GStreamer's own tools load it: from its shared library, in processes of their own.
+
+use std::process::{Command, Output};
+
+use cudainfer_tests::{LIMIT, model, scratch};
+use serde_json::Value;
+
+/// Runs a program, one of GStreamer's tools or a script, with the plugin that was built with this test, for at most
+/// [`LIMIT`].
+pub fn tool(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    command("timeout", environment).arg(LIMIT.as_secs().to_string()).args(arguments).output().unwrap()
+}
+
+/// A program that finds the plugin.
+pub fn command(program: &str, environment: &[(&str, &str)]) -> Command {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().unwrap();
+    assert!(folder.join("libgstcudainfer.so").is_file(), "the plugin is not beside the test");
+    let mut command = Command::new(program);
+    command.env("GST_PLUGIN_PATH", folder).env("GST_REGISTRY_FORK", "no");
+    // A registry of its own: it is made anew, so that everything is registered once more.
+    command.env("GST_REGISTRY", scratch("registry").join("registry.bin")).envs(environment.iter().copied());
+    command
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn gst_inspect_lists_every_element_and_the_tracer() {
+    let output = tool(&["gst-inspect-1.0", "--plugin", "cudainfer"], &[]);
+    let listed = text(&output.stdout);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    for name in [
+        "cudainferdownload",
+        "cudainferupload",
+        "fusedpreproc",
+        "trtinfer",
+        "gpunms",
+        "peakfind",
+        "classify",
+        "embed",
+        "segmask",
+        "tensormap",
+        "tracker",
+        "zonecount",
+        "inferoverlay",
+        "inferpublish",
+        "cudainfer (",
+    ] {
+        assert!(listed.contains(name), "{name} is not in {listed}");
+    }
+}
+
+#[test]
+fn gst_launch_writes_one_json_object_a_frame_to_its_output() {
+    let line = format!(
+        "videotestsrc num-buffers=4 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms ! inferpublish ! fakesink",
+        model("detector")
+    );
+    let mut arguments = vec!["gst-launch-1.0", "-q"];
+    arguments.extend(line.split_whitespace());
+    let output = tool(&arguments, &[]);
+    assert!(output.status.success(), "{output:?}");
+    let records: Vec<Value> =
+        text(&output.stdout).lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
+    assert_eq!(records.len(), 4, "{output:?}");
+    assert!(records.iter().all(|r| r["objects"][0]["label"] == "red"));
+}
+
+#[test]
+fn gst_launch_shows_what_to_do_and_fails() {
+    let line = "videotestsrc ! fusedpreproc ! trtinfer model=/nowhere/a.onnx ! fakesink";
+    let mut arguments = vec!["gst-launch-1.0"];
+    arguments.extend(line.split_whitespace());
+    let output = tool(&arguments, &[]);
+    // timeout's own status for a line that hangs is 124.
+    assert!(!output.status.success() && output.status.code() != Some(124), "{output:?}");
+    assert!(text(&output.stderr).contains("the model file '/nowhere/a.onnx' cannot be read"), "{output:?}");
+}

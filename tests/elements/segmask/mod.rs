@@ -1,0 +1,4 @@
+//! The element segmask: masks of classes and of objects.
+
+mod instances;
+mod masks;

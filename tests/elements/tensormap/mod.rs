@@ -1,0 +1,3 @@
+//! The element tensormap: maps of numbers, and maps that replace the frame.
+
+mod maps;

@@ -1,0 +1,12 @@
+//! The element trtinfer: what it knows of a model, how it loads one, and the tensors that it makes.
+
+mod cache;
+mod declared;
+mod exit;
+mod float16;
+mod gst_tensors;
+mod inspect_model;
+mod modelinfo;
+mod prebuild;
+mod shared_runtime;
+mod unwinder;
