@@ -77,6 +77,28 @@ fn remove_old_scratch() {
     }
 }
 
+/// The command that runs one of this program's tests, ignored or not, in a process of its own. `module` is the `module_path!()` of
+/// where the test `name` is.
+///
+/// # Panics
+/// There is no such test: its process would end well without doing anything.
+#[track_caller]
+pub fn test_in_own_process(module: &str, name: &str) -> Command {
+    let path = match module.split_once("::") {
+        Some((_, path)) => format!("{path}::{name}"),
+        None => name.to_owned(),
+    };
+    let program = std::env::current_exe().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(["--exact", &path, "--include-ignored"]).args(arguments);
+        command
+    };
+    let listed = run(&["--list"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains(": test"), "there is no test {path}");
+    run(&["--nocapture"])
+}
+
 /// Loads the plugin of examples/decoder/c, compiled now, or on a GPU machine by scripts/gpu-bundle.
 pub fn load_c_decoder() {
     static ONCE: Once = Once::new();

@@ -20,8 +20,8 @@ fn child() {
 
 /// Runs a line in a child in `folder` and returns its errors, one a line.
 fn errors(line: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "library::child", "--nocapture"]).current_dir(folder).env(LINE, line);
+    let mut child = cudainfer_tests::test_in_own_process(module_path!(), "child");
+    child.current_dir(folder).env(LINE, line);
     child.env_remove("ORT_DYLIB_PATH").env_remove("VIRTUAL_ENV").envs(environment.iter().copied());
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + 2 * LIMIT;

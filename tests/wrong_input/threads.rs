@@ -82,8 +82,8 @@ fn child() {
 }
 
 fn said(when: &str) -> String {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "threads::child", "--nocapture"]).env(CHILD, when);
+    let mut child = cudainfer_tests::test_in_own_process(module_path!(), "child");
+    child.env(CHILD, when);
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + 2 * LIMIT;
     while child.try_wait().unwrap().is_none() {

@@ -185,10 +185,7 @@ fn a_leaky_queue_drops_counts_and_warns_with_numbers() {
 
 #[test]
 fn stdout_by_its_path_is_the_standard_output() {
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "publish::writes_to_stdout", "--ignored", "--nocapture"])
-        .output()
-        .unwrap();
+    let output = cudainfer_tests::test_in_own_process(module_path!(), "writes_to_stdout").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let records: Vec<_> = text.lines().filter(|line| line.contains("cudainfer.frame/")).collect();
     assert_eq!(records.len(), 2 * 5, "{text}");

@@ -1,9 +1,8 @@
 //! Processes that end while models load and run.
 
-use std::process::Command;
 use std::time::Duration;
 
-use cudainfer_tests::{TestPipeline, fetched, model};
+use cudainfer_tests::{TestPipeline, fetched, model, test_in_own_process};
 use gst::prelude::*;
 
 /// How long the child goes on after it has set another model, in ms.
@@ -12,8 +11,8 @@ const WAIT: &str = "CUDAINFER_TEST_EXIT_AFTER";
 #[test]
 fn a_process_that_ends_while_a_model_loads_does_not_crash() {
     for wait in [0, 10, 20, 40, 80, 160].into_iter().cycle().take(12) {
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["exit::child", "--exact", "--ignored", "--nocapture"]).env(WAIT, wait.to_string());
+        let mut child = test_in_own_process(module_path!(), "child");
+        child.env(WAIT, wait.to_string());
         let output = child.output().unwrap();
         // A signal leaves no code.
         assert_eq!(output.status.code(), Some(0), "after {wait} ms: {output:?}");

@@ -1,7 +1,5 @@
 //! One ONNX Runtime that GStreamer's onnxinference and trtinfer both use, as with a distribution's packages, in a process of its own.
 
-use std::process::Command;
-
 use cudainfer_tests::{TestPipeline, complaints, fetched, model, scratch};
 
 /// Set where the child is to run.
@@ -14,8 +12,8 @@ fn messages_of_onnx_runtime_do_not_go_to_an_onnxinference_that_is_gone() {
         eprintln!("left out: this GStreamer has no onnxinference");
         return;
     }
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["shared_runtime::child", "--exact", "--ignored", "--nocapture"]).env(CHILD, "1");
+    let mut child = cudainfer_tests::test_in_own_process(module_path!(), "child");
+    child.env(CHILD, "1");
     // Memory that was freed is overwritten.
     child.env("MALLOC_PERTURB_", "165").envs([("GST_DEBUG", "cudainfer-ort:3"), ("GST_DEBUG_NO_COLOR", "1")]);
     let output = child.output().unwrap();
