@@ -9,3 +9,8 @@ pub use std::sync::{Condvar, Mutex, MutexGuard};
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
+
+/// Waits for a condition variable with a lock that was taken by [`lock`].
+pub fn wait<'a, T>(changed: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    changed.wait(guard).unwrap_or_else(|e| e.into_inner())
+}

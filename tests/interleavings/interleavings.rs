@@ -25,4 +25,8 @@ in_every_order! {
     2 frames_that_give_way_are_lost_once
     1 an_element_that_stops_takes_nobody_with_it
     3 everybody_gets_cores
+    2 the_model_that_was_set_last_is_in_use
+    2 a_load_from_before_a_stop_changes_nothing_after_it
+    2 elements_that_share_an_instance_end_with_the_same
+    2 elements_that_start_together_open_one_instance
 }

@@ -1,7 +1,7 @@
-//! trtinfer's lane, queue and share of the cores, compiled with loom's locks instead of std's: loom runs what happens here again and
+//! trtinfer's lane, queue, share of the cores and change of the model, compiled with loom's locks instead of std's: loom runs what happens here again and
 //! again, with every order in which the threads can take turns, and finds who waits for ever.
 //!
-//! Each function is something that elements do to each other, as running.rs, worker.rs and change.rs do it. Of the threads' turns, those
+//! Each function is something that elements do to each other, as frames.rs, worker.rs and change.rs do it. Of the threads' turns, those
 //! orders are tried in which a thread is interrupted a few times where it does not wait ([`every_order`]).
 //!
 //! Loom has no time: who waits for a deadline waits until something else wakes it. So no test here is rescued by one.
@@ -17,6 +17,8 @@ use batcher::{Batcher, Client, Rules};
 use cores::Cores;
 use lane::{Item, Lane, Ticket};
 use leaky::Leaky;
+use slot::{Replaceable, Slot};
+use switch::ModelSwitch;
 use sync::{Mutex, lock};
 
 #[allow(dead_code)] // what elements do besides
@@ -30,6 +32,12 @@ mod cores;
 mod lane;
 #[path = "../../plugins/src/trtinfer/leaky.rs"]
 mod leaky;
+#[allow(dead_code)]
+#[path = "../../plugins/src/trtinfer/slot.rs"]
+mod slot;
+#[allow(dead_code)]
+#[path = "../../plugins/src/trtinfer/switch.rs"]
+mod switch;
 
 /// What the modules above find as `crate::sync`.
 mod sync {
@@ -37,6 +45,10 @@ mod sync {
 
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub fn wait<'a, T>(changed: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        changed.wait(guard).unwrap_or_else(|e| e.into_inner())
     }
 }
 
@@ -314,4 +326,117 @@ pub fn everybody_gets_cores() {
         })
     });
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// An instance of a model, by the model's number.
+struct Instance(u32);
+
+impl Replaceable for Instance {
+    type Selection = u32;
+
+    fn selection(&self) -> u32 {
+        self.0
+    }
+
+    fn is_used(&self) -> bool {
+        false
+    }
+}
+
+type Switch = ModelSwitch<Instance, JoinHandle<()>>;
+
+/// An element that uses the instance in the slot, as `TrtInfer::open` and `TrtInfer::start`.
+fn changing(slot: &Arc<Slot<Instance>>) -> Arc<Switch> {
+    let instance = slot.open(|_, _| Ok::<_, ()>(true), || Ok(Arc::new(Instance(0)))).unwrap();
+    let switch = Arc::new(Switch::default());
+    switch.open(Arc::clone(slot), instance);
+    switch.begin();
+    switch
+}
+
+/// As `TrtInfer::change_model`: loads the model that `wanted` names when the load begins.
+fn change_model(switch: &Arc<Switch>, wanted: &Arc<Mutex<u32>>) {
+    let (this, wanted) = (Arc::clone(switch), Arc::clone(wanted));
+    let load = move || {
+        while let Some(load) = this.take_request() {
+            let instance = Arc::new(Instance(*lock(&wanted)));
+            drop(this.offer(load, &instance, None));
+        }
+    };
+    switch.request(|| Ok::<_, ()>(spawn(load)), |ended| ended.join().unwrap()).unwrap();
+}
+
+/// As `TrtInfer::follow`.
+fn follow(switch: &Switch) {
+    if let Some(next) = switch.next() {
+        drop(switch.take(&next).released);
+    }
+}
+
+/// Waits for the loader, as on the way to NULL.
+fn wait_for_loader(switch: &Switch) {
+    if let Some(thread) = switch.take_thread() {
+        thread.join().unwrap();
+    }
+}
+
+fn in_use(switch: &Switch) -> u32 {
+    switch.in_use().unwrap().0
+}
+
+/// The model that was set last is in use in the end, whenever the others were loaded and frames came.
+pub fn the_model_that_was_set_last_is_in_use() {
+    let (slot, wanted) = (Arc::new(Slot::new(None)), Arc::new(Mutex::new(0)));
+    let switch = changing(&slot);
+    for number in [1, 2] {
+        *lock(&wanted) = number;
+        change_model(&switch, &wanted);
+        follow(&switch);
+    }
+    wait_for_loader(&switch);
+    follow(&switch);
+    assert_eq!(in_use(&switch), 2);
+}
+
+/// A model that loads while the element stops and starts again is either next before the stop or not at all.
+pub fn a_load_from_before_a_stop_changes_nothing_after_it() {
+    let (slot, wanted) = (Arc::new(Slot::new(None)), Arc::new(Mutex::new(1)));
+    let switch = changing(&slot);
+    change_model(&switch, &wanted);
+    switch.stop();
+    let before = switch.next().map(|next| next.0);
+    switch.begin();
+    wait_for_loader(&switch);
+    assert_eq!(switch.next().map(|next| next.0), before);
+}
+
+/// Two elements that share a slot end with the same instance, whoever of them changes the model.
+pub fn elements_that_share_an_instance_end_with_the_same() {
+    let (slot, wanted) = (Arc::new(Slot::new(Some("shared".to_owned()))), Arc::new(Mutex::new(1)));
+    let [one, other] = [changing(&slot), changing(&slot)];
+    change_model(&one, &wanted);
+    let follows = {
+        let other = Arc::clone(&other);
+        spawn(move || follow(&other))
+    };
+    follow(&one);
+    follows.join().unwrap();
+    wait_for_loader(&one);
+    follow(&one);
+    follow(&other);
+    assert_eq!([&one, &other].map(|element| in_use(element)), [1, 1]);
+    assert!(Arc::ptr_eq(&one.in_use().unwrap(), &other.in_use().unwrap()));
+}
+
+/// Elements that open one slot at the same time get the same instance, and who only looks at it waits for nobody.
+pub fn elements_that_start_together_open_one_instance() {
+    let slot = Arc::new(Slot::new(Some("shared".to_owned())));
+    let opens = [(); 2].map(|()| {
+        let slot = Arc::clone(&slot);
+        spawn(move || drop(changing(&slot)))
+    });
+    drop(slot.current());
+    let third = changing(&slot);
+    opens.into_iter().for_each(|thread| thread.join().unwrap());
+    assert!(Arc::ptr_eq(&third.in_use().unwrap(), &slot.current().unwrap()));
 }

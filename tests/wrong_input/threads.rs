@@ -1,6 +1,6 @@
 //! A system that gives no more threads: what cannot go on says so, and stops. They are refused in children of the test.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use cudainfer_tests::{LIMIT, TestPipeline, model};

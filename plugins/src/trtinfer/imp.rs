@@ -1,6 +1,6 @@
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use cudainfer_kernels::device::{Choice, Counters, DEVICE_BYTES};
@@ -8,20 +8,17 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::change::{Loader, Next};
+use super::flow::Flow;
 use super::forms;
 use super::gpu;
 use super::instance::Instance;
-use super::latency::Latency;
+use super::instance_slot::{self, NoInstance};
 use super::log::CAT;
 use super::owner::Tally;
-use super::pusher::Pusher;
-use super::running::{Negotiated, Running};
 use super::settings::{self, InvalidSettings, Settings};
-use super::slot::{InstanceSlot, NoInstance};
+use super::switch::ModelSwitch;
 use crate::decoding::reading;
-use crate::inference::{Progress, Provider, Stop};
-use crate::model::ModelInfo;
+use crate::inference::{Progress, Provider};
 use crate::nick::nick;
 use crate::notice::post_info;
 use crate::sync::lock;
@@ -31,28 +28,10 @@ pub struct TrtInfer {
     pub(super) sink: gst::Pad,
     pub(super) src: gst::Pad,
     pub(super) settings: Mutex<Settings>,
-    /// From READY on: where the instance is found, and the one in use.
-    pub(super) slot: Mutex<Option<Arc<InstanceSlot>>>,
-    pub(super) instance: Mutex<Option<Arc<Instance>>>,
-    /// The one that replaces it.
-    pub(super) next: Mutex<Next>,
-    /// What loads it.
-    pub(super) loader: Mutex<Loader>,
+    /// From READY on: the instance in use, and the one that replaces it.
+    pub(super) switch: ModelSwitch<Instance, JoinHandle<()>>,
     /// From PAUSED on.
-    pub(super) running: Mutex<Option<Running>>,
-    /// Ends the warming up of a model when the element stops, from PAUSED on.
-    pub(super) warming: Mutex<Arc<Stop>>,
-    pub(super) negotiated: Mutex<Option<Negotiated>>,
-    /// What is known of the latest models, by their names in the caps: elements downstream may ask for one when another is in use.
-    pub(super) infos: Mutex<VecDeque<(String, ModelInfo)>>,
-    /// What this element adds to the pipeline's; known with the caps.
-    pub(super) latency: Mutex<Latency>,
-    /// How long a run takes, of which that was calculated.
-    pub(super) known_run_ns: AtomicU64,
-    pub(super) live: AtomicBool,
-    /// Whether a frame was lost before the one that comes next.
-    pub(super) dropped: AtomicBool,
-    pub(super) pusher: Mutex<Option<Pusher>>,
+    pub(super) flow: Flow,
     pub(super) counters: Arc<Counters>,
     pub(super) tally: Arc<Tally>,
 }
@@ -66,22 +45,22 @@ impl TrtInfer {
             .setup()
             .map_err(|InvalidSettings { error, why }| gst::error_msg!(error, ("{name}: {why}")))?;
         let shared = lock(&self.settings).instance();
-        let slot = InstanceSlot::of(shared.as_deref());
+        let slot = instance_slot::named(shared.as_deref());
         let same = |instance: &Arc<Instance>| {
-            let before = lock(&self.slot).clone();
+            let before = self.switch.slot();
             (instance.setup == setup || self.only_model_differs(&setup, instance))
                 && before.is_some_and(|before| before.has_name(shared.as_deref()))
         };
-        let in_use = lock(&self.instance).clone();
+        let in_use = self.switch.in_use();
         if in_use.as_ref().is_some_and(same) {
             return Ok(());
         }
         drop(in_use);
-        // Let go of before the next one loads: both might not fit in memory.
+        // Released before the next one loads: both might not fit in memory.
         self.close();
-        // Asked before the slot is locked: others who are asked may have the same.
+        // Asked before the slot opens: elements that are asked may wait for the same slot.
         let near = gpu::near(self.obj().upcast_ref(), &setup.config, shared.is_some());
-        let opened = slot.open(setup.clone(), near, &|progress| self.post_progress(progress));
+        let opened = instance_slot::open(&slot, &setup, near, &|progress| self.post_progress(progress));
         let instance = opened.map_err(|none| match none {
             NoInstance::InUse(why) => gst::error_msg!(gst::ResourceError::Busy, ("{name}: {why}")),
             NoInstance::Unloadable(why) => gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")),
@@ -104,15 +83,14 @@ impl TrtInfer {
             ),
             _ => (),
         }
-        *lock(&self.slot) = Some(slot);
-        *lock(&self.instance) = Some(Arc::clone(&instance));
+        self.switch.open(slot, Arc::clone(&instance));
         self.obj().notify("active-provider");
-        self.tell_reading(&instance);
+        self.report_reading(&instance);
         Ok(())
     }
 
-    /// Says how the model's input is filled and who says so, and what is wrong in that.
-    pub(super) fn tell_reading(&self, instance: &Instance) {
+    /// Posts how the model's input is filled and by whom that is stated, and what is wrong in it.
+    pub(super) fn report_reading(&self, instance: &Instance) {
         let engine = &instance.engine;
         for warning in &engine.warnings {
             gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
@@ -132,8 +110,7 @@ impl TrtInfer {
         for (name, histogram) in self.tally.histograms() {
             stats.set(name, histogram.snapshot().to_structure());
         }
-        // Whoever holds it may be waiting for this.
-        if let Some(instance) = self.instance.try_lock().ok().and_then(|instance| instance.clone()) {
+        if let Some(instance) = self.switch.in_use() {
             stats.set(DEVICE_BYTES, self.counters.device_bytes() + instance.device_bytes_a_client());
             stats.set("batch-limit", instance.batcher.size() as u64);
             stats.set("step-downs", instance.step_downs.load(Ordering::Relaxed));
@@ -152,18 +129,15 @@ impl TrtInfer {
         progress.post(self.obj().upcast_ref());
     }
 
-    /// Lets go of the instance.
+    /// Releases the instance.
     fn close(&self) {
         self.wait_for_loader();
-        let next = std::mem::take(&mut *lock(&self.next));
-        let held = (lock(&self.instance).take(), lock(&self.slot).take());
-        // Outside of the locks: the last one to let go waits for the workers.
-        drop((next, held));
+        drop(self.switch.close());
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
         use gst::EventView;
-        let Some(running) = self.running() else {
+        let Some(running) = self.flow.running() else {
             return gst::Pad::event_default(&self.sink, Some(&*self.obj()), event);
         };
         let lane = &running.owner.lane;
@@ -182,7 +156,7 @@ impl TrtInfer {
                 running.take_back();
                 let forwarded = self.src.push_event(event);
                 // Only a seek from behind, in the thread that pushes, cannot wait for that thread.
-                if !self.is_pusher() {
+                if !self.flow.is_pusher() {
                     lane.wait_for_push();
                 }
                 // Only now, or an older one could be put over it. The pad sends them before the next frame.
@@ -203,7 +177,7 @@ impl TrtInfer {
     }
 
     fn src_event(&self, event: gst::Event) -> bool {
-        if let (gst::EventType::Reconfigure, Some(running)) = (event.type_(), self.running()) {
+        if let (gst::EventType::Reconfigure, Some(running)) = (event.type_(), self.flow.running()) {
             running.owner.lane.relinked();
         }
         gst::Pad::event_default(&self.src, Some(&*self.obj()), event)
@@ -264,19 +238,8 @@ impl ObjectSubclass for TrtInfer {
             sink: sink.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Sink)),
             src: src.unwrap_or_else(|| gst::Pad::new(gst::PadDirection::Src)),
             settings: Mutex::default(),
-            slot: Mutex::default(),
-            instance: Mutex::default(),
-            next: Mutex::default(),
-            loader: Mutex::default(),
-            running: Mutex::default(),
-            warming: Mutex::default(),
-            negotiated: Mutex::default(),
-            infos: Mutex::default(),
-            latency: Mutex::default(),
-            known_run_ns: AtomicU64::new(0),
-            live: AtomicBool::new(false),
-            dropped: AtomicBool::new(false),
-            pusher: Mutex::default(),
+            switch: ModelSwitch::default(),
+            flow: Flow::default(),
             counters: Arc::default(),
             tally: Arc::default(),
         }
@@ -301,14 +264,13 @@ impl ObjectImpl for TrtInfer {
             return self.stats().to_value();
         }
         if pspec.name() == "active-provider" {
-            return lock(&self.instance).as_ref().map_or(Provider::Auto, |i| i.engine.provider).to_value();
+            return self.switch.in_use().map_or(Provider::Auto, |i| i.engine.provider).to_value();
         }
         if pspec.name() == "active-variant" {
-            let instance = lock(&self.instance).clone();
-            return instance.map(|i| i.engine.variant()).to_value();
+            return self.switch.in_use().map(|i| i.engine.variant()).to_value();
         }
         if pspec.name() == reading::PROPERTY {
-            let instance = lock(&self.instance).clone();
+            let instance = self.switch.in_use();
             return instance.map(|i| i.engine.info.input_reading(&i.engine.input)).to_value();
         }
         let value = settings::PROPERTIES.get(&lock(&self.settings), pspec);
@@ -366,14 +328,14 @@ impl ElementImpl for TrtInfer {
                 let open = config.provider == Provider::Auto && config.device != Choice::Cpu;
                 open && instance.engine.provider == Provider::Cpu
             };
-            self.counters.fallbacks.add(u64::from(lock(&self.instance).as_ref().is_some_and(fell_back)));
+            self.counters.fallbacks.add(u64::from(self.switch.in_use().as_ref().is_some_and(fell_back)));
         }
         if transition == gst::StateChange::PausedToPlaying {
             self.tally.delays.pause(false, Instant::now());
         }
         if transition == gst::StateChange::PausedToReady {
             // The pads wait for the thread that warms up.
-            lock(&self.warming).set();
+            self.flow.warming().set();
         }
         let result = self.parent_change_state(transition);
         if transition == gst::StateChange::PlayingToPaused {

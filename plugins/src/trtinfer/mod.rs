@@ -20,14 +20,16 @@
 
 use gst::prelude::*;
 
-mod announce;
 mod batcher;
 mod change;
 mod cores;
+mod flow;
 mod forms;
+mod frames;
 mod gpu;
 mod imp;
 mod instance;
+mod instance_slot;
 mod lane;
 mod latency;
 mod leaky;
@@ -38,11 +40,11 @@ mod owner;
 mod profile;
 mod pusher;
 mod request;
-mod running;
 mod settings;
 mod setup;
 mod shape;
 mod slot;
+mod switch;
 mod worker;
 
 glib::wrapper! {

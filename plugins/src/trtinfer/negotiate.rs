@@ -7,14 +7,14 @@ use cudainfer_kernels::device::Choice;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::flow::Negotiated;
 use super::forms::{self, OutputForms};
 use super::imp::TrtInfer;
 use super::instance::Instance;
-use super::lane::Lane;
+use super::instance_slot;
+use super::latency::Change;
 use super::log::CAT;
-use super::running::Negotiated;
 use super::shape;
-use super::slot::InstanceSlot;
 use crate::inference::{InferenceError, RunShape};
 use crate::memory::cropping::{self, Use};
 use crate::meta::gst_tensor;
@@ -23,9 +23,6 @@ use crate::notice::post_info;
 use crate::sync::lock;
 use crate::{caps, notice, placement, strings};
 
-/// Models whose frames may be under way behind this element.
-const INFOS: usize = 16;
-
 impl TrtInfer {
     /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
     pub(super) fn caps_event(&self, incoming: &gst::CapsRef) -> bool {
@@ -33,12 +30,12 @@ impl TrtInfer {
             return true;
         }
         // Stopped meanwhile, which is not an error.
-        let Some(running) = self.running() else { return false };
+        let Some(running) = self.flow.running() else { return false };
         let prepared = (|| -> Result<_, String> {
             let wanted = shape::shape(incoming, &running.instance.engine)?;
             self.warm(&running.instance, wanted).map_err(|e| e.to_string())
         })();
-        if prepared.is_err() && lock(&self.warming).is_set() {
+        if prepared.is_err() && self.flow.warming().is_set() {
             return false;
         }
         match prepared {
@@ -48,12 +45,11 @@ impl TrtInfer {
                     Err(why) => return self.refuse(&why),
                 };
                 gst::info!(CAT, imp = self, "frames carry {caps}");
-                *lock(&self.negotiated) =
-                    Some(Negotiated { shape, forms, frame: caps::frame_size(incoming) });
+                self.flow.negotiate(Some(Negotiated { shape, forms, frame: caps::frame_size(incoming) }));
                 self.update_latency(incoming);
                 self.check_timeout(&running.instance);
                 self.check_regions(&running.instance, incoming);
-                self.announce(&running.owner.lane, &running.instance, &caps)
+                self.flow.announce(&running.instance, &caps)
             }
             Err(why) => self.refuse(&why),
         }
@@ -61,7 +57,7 @@ impl TrtInfer {
 
     /// No frame of these caps is taken.
     fn refuse(&self, why: &str) -> bool {
-        *lock(&self.negotiated) = None;
+        self.flow.negotiate(None);
         notice::refused_caps(&*self.obj(), why);
         false
     }
@@ -72,7 +68,7 @@ impl TrtInfer {
         instance: &Instance,
         wanted: RunShape,
     ) -> Result<Arc<RunShape>, InferenceError> {
-        let stop = Arc::clone(&lock(&self.warming));
+        let stop = self.flow.warming();
         let element = self.obj().downgrade();
         let upgraded = move |done| {
             if let Some(element) = element.upgrade() {
@@ -104,7 +100,40 @@ impl TrtInfer {
         }
     }
 
-    /// Says so where a timeout is set and nothing is live.
+    /// Announces what this element adds to the pipeline's latency with these caps.
+    pub(super) fn update_latency(&self, incoming: &gst::CapsRef) {
+        let change = self.flow.know_latency(incoming);
+        if change == Change::Model {
+            self.tally.delays.forget();
+        }
+        if change != Change::Nothing {
+            // A live pipeline has asked before there were caps.
+            self.post_latency();
+        }
+    }
+
+    /// Announces another latency if frames of a live stream have lately taken longer than was announced, or much shorter.
+    pub(super) fn announce_latency(&self) {
+        if !self.flow.is_live.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.flow.runs_changed()
+            && let Some(caps) = self.sink.current_caps()
+        {
+            self.update_latency(&caps);
+        }
+        let Some(slowest) = self.tally.delays.take_window() else { return };
+        if self.flow.measure(slowest) {
+            gst::debug!(CAT, imp = self, "frames take {slowest:?} at most now");
+            self.post_latency();
+        }
+    }
+
+    fn post_latency(&self) {
+        self.post_message(gst::message::Latency::builder().src(&*self.obj()).build());
+    }
+
+    /// Posts an INFO where a timeout is set and nothing is live.
     fn check_timeout(&self, instance: &Instance) {
         let mut query = gst::query::Latency::new();
         if instance.setup.timeout.is_zero() || !self.sink.peer_query(&mut query) || query.result().0 {
@@ -122,7 +151,7 @@ impl TrtInfer {
         );
     }
 
-    /// Says so where the regions of a frame could go through the model together, and go one by one.
+    /// Posts an INFO where the regions of a frame could go through the model together, and go one by one.
     fn check_regions(&self, instance: &Instance, incoming: &gst::CapsRef) {
         let regions = incoming.structure(0).is_some_and(|s| s.has_field(caps::ROI));
         if !regions || instance.engine.batch > 1 {
@@ -180,26 +209,10 @@ impl TrtInfer {
         Ok((caps, forms))
     }
 
-    /// Queues caps of what the instance makes.
-    pub(super) fn announce(&self, lane: &Lane<gst::Buffer>, instance: &Instance, caps: &gst::Caps) -> bool {
-        if let Some(model) = caps::loaded_model(caps) {
-            let mut infos = lock(&self.infos);
-            infos.retain(|(known, _)| *known != model);
-            infos.push_back((model, instance.engine.info.clone()));
-            let old = infos.len().saturating_sub(INFOS);
-            infos.drain(..old);
-        }
-        lane.push_event(gst::event::Caps::new(caps))
-    }
-
     /// What is known of the model that caps name.
     fn info(&self, model: Option<&str>) -> Option<ModelInfo> {
-        let named = |model: &str| {
-            let infos = lock(&self.infos);
-            infos.iter().find(|(known, _)| known == model).map(|(_, info)| info.clone())
-        };
-        let in_use = || lock(&self.instance).as_ref().map(|instance| instance.engine.info.clone());
-        model.and_then(named).or_else(in_use)
+        let in_use = || self.switch.in_use().map(|instance| instance.engine.info.clone());
+        model.and_then(|model| self.flow.info(model)).or_else(in_use)
     }
 
     /// What this element accepts: what the elements downstream accept, with the model's input tensor. The model's wishes come
@@ -210,8 +223,8 @@ impl TrtInfer {
         let mut accepted = gst::Caps::new_empty();
         {
             let accepted = accepted.make_mut();
-            let in_use = lock(&self.instance).clone();
-            for engine in self.next().iter().chain(&in_use).map(|instance| &instance.engine) {
+            let in_use = self.switch.in_use();
+            for engine in self.switch.next().iter().chain(&in_use).map(|instance| &instance.engine) {
                 accepted.append(caps::with_fields(&frames, &engine.input.preferred(&engine.info)));
                 accepted.append(caps::with_fields(&frames, &engine.input.required()));
                 for fields in engine.input.convertible() {
@@ -256,17 +269,16 @@ impl TrtInfer {
     /// The GPU that this element works on, as far as it is decided: that of its instance, or of the one that it shares, or what
     /// its property says. Nobody is waited for.
     pub(super) fn gpu(&self) -> Option<u32> {
-        let own = self.instance.try_lock().ok().and_then(|instance| instance.clone());
-        if let Some(own) = own {
-            return own.gpu();
+        if let Some(in_use) = self.switch.in_use() {
+            return in_use.gpu();
         }
-        let (told, shared) = {
+        let (device, shared) = {
             let settings = lock(&self.settings);
             (settings.device(), settings.instance())
         };
-        match told {
+        match device {
             Some(Choice::Cuda(gpu)) => Some(gpu),
-            Some(Choice::Auto) => InstanceSlot::of(Some(&shared?)).now()?.gpu(),
+            Some(Choice::Auto) => instance_slot::named(Some(&shared?)).current()?.gpu(),
             Some(Choice::Cpu) | None => None,
         }
     }
@@ -275,7 +287,7 @@ impl TrtInfer {
     fn reserve(&self, query: &mut gst::QueryRef) -> bool {
         let gst::QueryViewMut::Allocation(allocation) = query.view_mut() else { return true };
         cropping::withhold(allocation, Use::Metadata);
-        let held = self.running().map_or(0, |running| running.limit());
+        let held = self.flow.running().map_or(0, |running| running.limit());
         let held = u32::try_from(held).unwrap_or(u32::MAX);
         let pools: Vec<_> = allocation.allocation_pools().collect();
         for (index, (pool, size, min, max)) in (0..).zip(&pools) {
@@ -311,8 +323,8 @@ impl TrtInfer {
                     return false;
                 }
                 let (live, min, max) = upstream.result();
-                self.live.store(live, Ordering::Relaxed);
-                let (own, room) = lock(&self.latency).announced();
+                self.flow.is_live.store(live, Ordering::Relaxed);
+                let (own, room) = self.flow.latency();
                 gst::debug!(CAT, imp = self, "adds a latency of {own}, and room for {room}");
                 q.set(live, min.saturating_add(own), max.map(|max| max.saturating_add(room)));
                 true

@@ -11,11 +11,9 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::imp::TrtInfer;
 use super::lane::Lane;
 use super::log::CAT;
 use super::owner::Owner;
-use crate::sync::lock;
 
 /// The thread, from the pad's activation to its deactivation.
 #[derive(Debug)]
@@ -27,7 +25,7 @@ impl Pusher {
     /// Starts pushing what leaves the owner's lane, until that is stopped.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// The system gives no thread.
     pub fn start(element: &super::TrtInfer, owner: &Arc<Owner>) -> Result<Self, std::io::Error> {
         let (element, owner) = (element.downgrade(), Arc::clone(owner));
         let push = move || push_all(&element, &owner.lane);
@@ -65,7 +63,7 @@ fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) 
         let pushed = panic::catch_unwind(AssertUnwindSafe(|| element.imp().push(lane, item)));
         if pushed.is_err() {
             lane.pushed(Err(gst::FlowError::Error));
-            if let Some(running) = element.imp().running() {
+            if let Some(running) = element.imp().flow.running() {
                 running.owner.is_first_failure(lane.epoch());
             }
             gst::element_error!(
@@ -87,12 +85,4 @@ fn post_stream_status(element: &glib::WeakRef<super::TrtInfer>, status: gst::Str
     let message = message.status_object(pad.to_send_value()).src(pad).build();
     // Refused only where nobody listens.
     let _ = element.post_message(message);
-}
-
-impl TrtInfer {
-    /// Whether this is the thread that pushes.
-    pub(super) fn is_pusher(&self) -> bool {
-        let own = std::thread::current().id();
-        lock(&self.pusher).as_ref().is_some_and(|pusher| pusher.id() == own)
-    }
 }

@@ -1,85 +1,73 @@
-//! Where elements find the instance that they share, and what becomes of it when the model is changed.
+//! Where elements find the instance that they share, and which one it is when the model is changed.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
-use super::instance::Instance;
-use super::model_selection::ModelSelection;
-use super::setup::Setup;
-use crate::inference::Progress;
-use crate::sync::lock;
+use crate::sync::{Condvar, Mutex, lock, wait};
 
-/// Where an element's instance is found: its own slot, or one that others who name the same instance have, too.
-#[derive(Default)]
-pub(super) struct InstanceSlot {
+/// What a slot holds and an element uses: an instance, as far as a change of the model needs to know it.
+pub(super) trait Replaceable {
+    /// What names the model.
+    type Selection: Clone + PartialEq;
+
+    /// What names its model.
+    fn selection(&self) -> Self::Selection;
+
+    /// Whether an element gives it frames.
+    fn is_used(&self) -> bool;
+}
+
+/// Where an element's instance is found: a slot of its own, or one that all elements with the same name for their instance have.
+pub(super) struct Slot<I: Replaceable> {
     name: Option<String>,
-    inner: Mutex<SlotInner>,
+    inner: Mutex<SlotInner<I>>,
+    /// An instance has been opened, or could not be.
+    opened: Condvar,
 }
 
-#[derive(Default)]
-struct SlotInner {
-    current: Weak<Instance>,
-    /// Models that others have replaced while the slot was in use: an element that starts with one of them has not heard of that yet.
-    replaced: Vec<ModelSelection>,
+struct SlotInner<I: Replaceable> {
+    current: Weak<I>,
+    /// Models that were replaced while the slot was in use: an element that starts with one of them missed the replacement.
+    replaced: Vec<I::Selection>,
+    /// Whether an instance is being opened.
+    is_opening: bool,
 }
 
-/// Why an element does not get an instance.
-#[derive(Debug)]
-pub(super) enum NoInstance {
-    /// Others use one that was opened with something else, for as long as they do.
-    InUse(String),
-    /// The model cannot be loaded.
-    Unloadable(String),
-}
-
-static SLOTS: LazyLock<Mutex<HashMap<String, Weak<InstanceSlot>>>> = LazyLock::new(Mutex::default);
-
-impl InstanceSlot {
-    /// The slot of this name, or a new one that is nobody else's.
-    pub fn of(name: Option<&str>) -> Arc<Self> {
-        let Some(name) = name else { return Arc::default() };
-        let mut slots = lock(&SLOTS);
-        slots.retain(|_, slot| slot.strong_count() > 0);
-        if let Some(slot) = slots.get(name).and_then(Weak::upgrade) {
-            return slot;
-        }
-        let slot = Arc::new(Self { name: Some(name.to_owned()), inner: Mutex::default() });
-        slots.insert(name.to_owned(), Arc::downgrade(&slot));
-        slot
+impl<I: Replaceable> Slot<I> {
+    /// An empty slot, shared by all who name it if it has a name.
+    pub fn new(name: Option<String>) -> Self {
+        let inner = SlotInner { current: Weak::new(), replaced: Vec::new(), is_opening: false };
+        Self { name, inner: Mutex::new(inner), opened: Condvar::new() }
     }
 
-    /// The instance that is there, or one that is opened now. Where the model was replaced for all who share the instance, who
-    /// starts with an earlier one gets that which is in use.
+    /// The slot's instance if `serves` accepts it, which gets the models that were replaced as well, or else the one that `open`
+    /// makes. Elements that come here while one is opened wait for it; nobody else does.
     ///
     /// # Errors
-    /// See [`NoInstance`].
-    pub fn open(
+    /// Those of `serves` and `open`.
+    pub fn open<E>(
         &self,
-        setup: Setup,
-        near: Option<u32>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Arc<Instance>, NoInstance> {
-        // Held while the model loads: who comes meanwhile waits for it.
+        serves: impl FnOnce(&Arc<I>, &[I::Selection]) -> Result<bool, E>,
+        open: impl FnOnce() -> Result<Arc<I>, E>,
+    ) -> Result<Arc<I>, E> {
         let mut inner = lock(&self.inner);
-        if let Some(instance) = inner.current.upgrade() {
-            let wanted = ModelSelection::by_setup(&setup);
-            let in_use = ModelSelection::by_setup(&instance.setup);
-            let setup =
-                if inner.replaced.contains(&wanted) { in_use.put_into(&setup) } else { setup.clone() };
-            match (&self.name, setup.difference(&instance.setup)) {
-                (_, None) => return Ok(instance),
-                (Some(name), Some((what, ours, theirs))) => {
-                    return Err(NoInstance::InUse(format!(
-                        "instance={name} is in use with {what}={theirs}, but this element has {what}={ours}. Elements with the \
-                         same instance need the same properties: set {what}={theirs}, or name another instance"
-                    )));
-                }
-                (None, Some(_)) => (),
-            }
+        while inner.is_opening {
+            inner = wait(&self.opened, inner);
         }
-        let instance =
-            Instance::open(setup, near, progress).map_err(|e| NoInstance::Unloadable(e.to_string()))?;
-        *inner = SlotInner { current: Arc::downgrade(&instance), replaced: Vec::new() };
+        let current = inner.current.upgrade();
+        let serves = current.as_ref().map(|current| serves(current, &inner.replaced));
+        if let (Some(current), Some(Ok(true))) = (&current, &serves) {
+            return Ok(Arc::clone(current));
+        }
+        inner.is_opening = serves.as_ref().is_none_or(Result::is_ok);
+        drop(inner);
+        // Outside of the lock: if this was the last reference, dropping it waits for the instance's workers.
+        drop(current);
+        serves.transpose()?;
+        let _guard = OpeningGuard(self);
+        let instance = open()?;
+        let mut inner = lock(&self.inner);
+        inner.current = Arc::downgrade(&instance);
+        inner.replaced.clear();
         Ok(instance)
     }
 
@@ -88,40 +76,50 @@ impl InstanceSlot {
         self.name.as_deref() == name
     }
 
-    /// Whether others may have it.
-    pub fn is_shared(&self) -> bool {
-        self.name.is_some()
+    /// The name that elements share it by.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
-    /// What is there, unless it is being loaded.
-    pub fn now(&self) -> Option<Arc<Instance>> {
-        self.inner.try_lock().ok()?.current.upgrade()
-    }
-
-    /// What is there now.
-    pub fn current(&self) -> Option<Arc<Instance>> {
+    /// The instance that is there. It may be on its way out: an instance that is being opened is not there yet.
+    pub fn current(&self) -> Option<Arc<I>> {
         lock(&self.inner).current.upgrade()
     }
 
-    /// Puts another one there; all who use the slot take it when they next can.
-    pub fn replace(&self, instance: &Arc<Instance>) {
+    /// Puts another instance there; all who use the slot take it over when they next can. Returns the one before, to be dropped
+    /// outside of all locks.
+    #[must_use]
+    pub fn replace(&self, instance: &Arc<I>) -> Option<Arc<I>> {
         let mut inner = lock(&self.inner);
-        let incoming = ModelSelection::by_setup(&instance.setup);
-        if let Some(before) = inner.current.upgrade() {
-            let before = ModelSelection::by_setup(&before.setup);
-            if before != incoming && !inner.replaced.contains(&before) {
-                inner.replaced.push(before);
-            }
+        let incoming = instance.selection();
+        let before = inner.current.upgrade();
+        if let Some(before) = before.as_ref().map(|before| before.selection())
+            && before != incoming
+            && !inner.replaced.contains(&before)
+        {
+            inner.replaced.push(before);
         }
         inner.replaced.retain(|replaced| *replaced != incoming);
         inner.current = Arc::downgrade(instance);
+        before
     }
 
-    /// Puts the one `before` there again if `refused` is there and nobody has taken it over: who starts gets what is in use.
-    pub fn take_back(&self, refused: &Arc<Instance>, before: &Arc<Instance>) {
+    /// Puts the instance `in_use` there again if `refused` is there and no element uses it: who starts gets what is in use.
+    pub fn take_back(&self, refused: &Arc<I>, in_use: &Arc<I>) {
         let is_there = self.current().is_some_and(|current| Arc::ptr_eq(&current, refused));
-        if is_there && refused.batcher.clients() == 0 {
-            self.replace(before);
+        if is_there && !refused.is_used() {
+            // The caller has it as well.
+            drop(self.replace(in_use));
         }
+    }
+}
+
+/// An instance is being opened until this is dropped, also by a panic.
+struct OpeningGuard<'a, I: Replaceable>(&'a Slot<I>);
+
+impl<I: Replaceable> Drop for OpeningGuard<'_, I> {
+    fn drop(&mut self) {
+        lock(&self.0.inner).is_opening = false;
+        self.0.opened.notify_all();
     }
 }

@@ -181,7 +181,7 @@ fn an_element_posts_a_message_for_each_change_and_answers_with_what_it_said() {
     let this = element.imp();
     let at = clock();
     this.tally.delays.pause(false, at(0));
-    lock(&this.latency).know(ms(40), gst::ClockTime::ZERO);
+    this.flow.set_latency(ms(40));
     let answer = || {
         let mut query = gst::query::Latency::new();
         assert!(element.static_pad("src").unwrap().query(&mut query));

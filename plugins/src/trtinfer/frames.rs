@@ -7,18 +7,15 @@ use std::time::Instant;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
-use super::batcher::Client;
-use super::forms::OutputForms;
+use super::flow::{Negotiated, Running};
 use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
-use super::latency::Latency;
 use super::leaky::Leaky;
 use super::log::CAT;
 use super::owner::Owner;
 use super::pusher::Pusher;
 use super::request::{Request, ReturnGuard};
-use crate::inference::RunShape;
 use crate::sync::lock;
 use crate::tracer::calls;
 use crate::{nvtx, refused, strings};
@@ -26,29 +23,10 @@ use crate::{nvtx, refused, strings};
 /// Elements downstream among which an end that is not linked is looked for.
 const MOST_ELEMENTS: usize = 100;
 
-/// What is there from PAUSED on.
-#[derive(Clone)]
-pub(super) struct Running {
-    pub owner: Arc<Owner>,
-    pub instance: Arc<Instance>,
-    /// Who this element is to the instance.
-    pub client: Client,
-}
-
-/// What is known with the caps.
-#[derive(Clone)]
-pub(super) struct Negotiated {
-    pub shape: Arc<RunShape>,
-    pub forms: OutputForms,
-    /// Width and height of the frames.
-    pub frame: [usize; 2],
-}
-
 impl TrtInfer {
     /// Joins the instance and starts the thread that pushes on the source pad.
     pub(super) fn start(&self) -> Result<(), gst::LoggableError> {
-        let instance =
-            lock(&self.instance).clone().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
+        let instance = self.switch.in_use().ok_or_else(|| gst::loggable_error!(CAT, "there is no model"))?;
         let owner = Arc::new(Owner {
             element: self.obj().downgrade(),
             lane: Lane::new(),
@@ -69,11 +47,9 @@ impl TrtInfer {
             );
             gst::loggable_error!(CAT, "no thread to push with: {e}")
         })?;
-        *lock(&self.pusher) = Some(pusher);
         let client = instance.batcher.join(self.in_flight(&instance));
-        *lock(&self.warming) = Arc::default();
-        *lock(&self.running) = Some(Running { owner, instance: Arc::clone(&instance), client });
-        self.accept_changes();
+        self.flow.start(Running { owner, instance: Arc::clone(&instance), client }, pusher);
+        self.switch.begin();
         self.change_model_set_meanwhile(&instance);
         Ok(())
     }
@@ -87,25 +63,18 @@ impl TrtInfer {
 
     /// Ends the thread that pushes and leaves the instance.
     pub(super) fn stop(&self) {
-        self.refuse_changes();
-        let running = lock(&self.running).take();
+        self.switch.stop();
+        let (running, pusher) = self.flow.stop();
         if let Some(running) = &running {
             running.owner.lane.stop();
             running.take_back();
         }
-        let pusher = lock(&self.pusher).take();
         if let Some(pusher) = pusher {
             pusher.join();
         }
         if let Some(running) = &running {
             running.instance.leave(running.client);
         }
-        *lock(&self.negotiated) = None;
-        *lock(&self.latency) = Latency::default();
-    }
-
-    pub(super) fn running(&self) -> Option<Running> {
-        lock(&self.running).clone()
     }
 
     /// Pushes what has left the lane.
@@ -143,7 +112,7 @@ impl TrtInfer {
     pub(super) fn report(&self, flow: gst::FlowError) {
         let name = self.obj().name();
         // Stopped meanwhile, which is not an error.
-        let Some(Running { owner, .. }) = self.running() else { return };
+        let Some(Running { owner, .. }) = self.flow.running() else { return };
         let why = match flow {
             gst::FlowError::NotLinked => self.open_end(),
             gst::FlowError::NotNegotiated => {
@@ -201,9 +170,8 @@ impl TrtInfer {
         let _range = nvtx::range(&*self.obj());
         let arrival = self.tally.delays.arrive(Instant::now());
         self.follow();
-        let negotiated = lock(&self.negotiated).clone();
-        // After what was negotiated: that is taken away only when nothing runs any more.
-        let running = self.running().ok_or(gst::FlowError::Flushing)?;
+        let (running, negotiated) = self.flow.negotiated();
+        let running = running.ok_or(gst::FlowError::Flushing)?;
         let Negotiated { shape, forms, frame } = negotiated.ok_or_else(|| {
             gst::element_imp_error!(
                 self,
@@ -220,11 +188,11 @@ impl TrtInfer {
             (settings.leaky, settings.priority)
         };
         let Some(ticket) = self.enter(&running, leaky)? else {
-            self.dropped.store(true, Ordering::Relaxed);
+            self.flow.has_gap.store(true, Ordering::Relaxed);
             self.drop_frame(&buffer);
             return Ok(gst::FlowSuccess::Ok);
         };
-        if self.dropped.swap(false, Ordering::Relaxed) {
+        if self.flow.has_gap.swap(false, Ordering::Relaxed) {
             buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
         }
         let entry = self.tally.delays.enter(arrival, Instant::now());
@@ -267,7 +235,7 @@ impl TrtInfer {
             };
         let running_time = time(|segment, pts| segment.to_running_time(pts));
         let stream_time = time(|segment, pts| segment.to_stream_time(pts));
-        let message = gst::message::Qos::builder(self.live.load(Ordering::Relaxed))
+        let message = gst::message::Qos::builder(self.flow.is_live.load(Ordering::Relaxed))
             .running_time(running_time)
             .stream_time(stream_time)
             .timestamp(buffer.pts())
@@ -283,23 +251,9 @@ impl TrtInfer {
 
     /// Waits until everything that came in has gone out; false while flushing.
     pub(super) fn drain(&self) -> bool {
-        self.running().is_some_and(|running| {
+        self.flow.running().is_some_and(|running| {
             running.instance.batcher.hurry(running.client);
             running.owner.lane.drain()
         })
-    }
-}
-
-impl Running {
-    /// Frames that the element holds at most.
-    pub fn limit(&self) -> usize {
-        self.instance.batcher.limit(self.client)
-    }
-
-    /// Takes back all frames that wait, because they are not wanted any more.
-    pub fn take_back(&self) {
-        while let Some(request) = self.instance.batcher.take_back(self.client) {
-            drop(request);
-        }
     }
 }
