@@ -88,7 +88,7 @@ fn a_box_beyond_the_edge_is_its_part_inside() {
         (rect(-20.0, -9.0, 40.0, 30.0), rect(0.0, 0.0, 20.0, 21.0)),
         (rect(50.0, 20.0, 500.0, 500.0), rect(50.0, 20.0, 15.0, 13.0)),
         (rect(-1e30, -1e30, 2e30, 2e30), rect(0.0, 0.0, 65.0, 33.0)),
-        // The pixels that it touches.
+        // A box stands for the pixels that it touches.
         (rect(10.9, 10.9, 1.2, 0.05), rect(10.0, 10.0, 3.0, 1.0)),
     ] {
         assert_eq!(counts(&owned, &[outside]), counts(&owned, &[inside]), "{outside:?}");
