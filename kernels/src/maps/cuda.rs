@@ -52,7 +52,7 @@ struct Arguments {
     values: u64,
     blocks: u64,
     all: u64,
-    told: u64,
+    on_host: u64,
     out: u64,
     stride: u64,
     axes: [AxisArgument; 2],
@@ -97,7 +97,7 @@ pub struct CudaMapReader {
     paint: Kernel,
     /// One record a block, and one of all.
     records: Memory,
-    told: Pinned,
+    on_host: Pinned,
     done: Event,
     started: bool,
 }
@@ -115,7 +115,7 @@ impl CudaMapReader {
             finish: load("finish")?,
             paint: load(&format!("paint_{}", output.ty))?,
             records: stream.allocate((BLOCKS + 1) * size_of::<Record>())?,
-            told: stream.pin(size_of::<Record>())?,
+            on_host: stream.pin(size_of::<Record>())?,
             done: Event::new(stream.context())?,
             started: false,
             plan,
@@ -176,7 +176,7 @@ impl CudaMapReader {
             return Ok(Summary::NONE);
         }
         stream.wait_on_host(&self.done)?;
-        let record: Record = bytemuck::pod_read_unaligned(&self.told.as_slice()[..size_of::<Record>()]);
+        let record: Record = bytemuck::pod_read_unaligned(&self.on_host.as_slice()[..size_of::<Record>()]);
         stream.counters().device_to_host.add_size(size_of::<Record>());
         let Record { sum, min, max, finite, non_finite, out_of_range } = record;
         Ok(Summary { min, max, sum, finite, non_finite, out_of_range })
@@ -197,7 +197,7 @@ impl CudaMapReader {
             values: tensor.pointer(),
             blocks: records,
             all: records + (BLOCKS * size_of::<Record>()) as u64,
-            told: self.told.pointer(),
+            on_host: self.on_host.pointer(),
             out: picture.map_or(0, |picture| picture.out.pointer()),
             stride: picture.map_or(0, |picture| picture.out.stride() as u64),
             axes: picture.map_or_else(Default::default, |picture| {

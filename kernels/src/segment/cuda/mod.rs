@@ -32,7 +32,7 @@ struct Arguments {
     state: u64,
     mask: u64,
     counts: u64,
-    told: u64,
+    on_host: u64,
     cells: u32,
     channels: u32,
     cell_step: u32,
@@ -60,7 +60,7 @@ pub struct CudaSegmenter {
     fresh: bool,
     /// `Counts` of the kernels, and where the host is told of them.
     counts: Memory,
-    told: Pinned,
+    on_host: Pinned,
     cleaner: Option<CudaCleaner>,
 }
 
@@ -98,7 +98,7 @@ impl CudaSegmenter {
             state: stream.allocate(smoothed)?,
             fresh: true,
             counts,
-            told: stream.pin(size_of::<u64>())?,
+            on_host: stream.pin(size_of::<u64>())?,
             cleaner: CudaCleaner::new([width, height], &params, stream)?,
             plan,
         })
@@ -159,18 +159,18 @@ impl CudaSegmenter {
     /// Values that were NaN or infinite, as [`super::Outcome::non_finite`], in all frames so far: those that the device is
     /// done with, and the last of these may be missing. It does not wait.
     pub fn non_finite(&self) -> u64 {
-        if self.plan.task == Task::ClassMap { 0 } else { self.told() }
+        if self.plan.task == Task::ClassMap { 0 } else { self.reported() }
     }
 
     /// Class numbers that a byte cannot hold, as [`super::Outcome::out_of_range`], and likewise.
     pub fn out_of_range(&self) -> u64 {
-        if self.plan.task == Task::ClassMap { self.told() } else { 0 }
+        if self.plan.task == Task::ClassMap { self.reported() } else { 0 }
     }
 
-    fn told(&self) -> u64 {
-        let told: *const u64 = self.told.as_slice().as_ptr().cast();
+    fn reported(&self) -> u64 {
+        let count: *const u64 = self.on_host.as_slice().as_ptr().cast();
         // SAFETY: it is 8 bytes, aligned to more; the device writes them at once.
-        unsafe { told.read_volatile() }
+        unsafe { count.read_volatile() }
     }
 
     fn arguments(&self, logits: &DeviceTensor<'_>, mask: DeviceSlice<'_>) -> Arguments {
@@ -188,7 +188,7 @@ impl CudaSegmenter {
             state: if params.smoothing > 0.0 { self.state.pointer() } else { 0 },
             mask: mask.pointer(),
             counts: self.counts.pointer(),
-            told: self.told.pointer(),
+            on_host: self.on_host.pointer(),
             cells: number(cells),
             channels: number(channels),
             cell_step: number(cell_step),
