@@ -30,7 +30,7 @@ pub(super) struct Visit {
     /// The class that it came with.
     pub label: Arc<str>,
     /// Whether the event that it is long has been reported.
-    pub told: bool,
+    pub reported: bool,
 }
 
 impl Visit {
@@ -72,7 +72,7 @@ impl Presence {
 
     /// A visit begins.
     pub fn begin(&mut self, since: Moment, now: Moment, label: Arc<str>) {
-        (self.visit, self.run) = (Some(Visit { since, until: now, label, told: false }), None);
+        (self.visit, self.run) = (Some(Visit { since, until: now, label, reported: false }), None);
     }
 
     /// The object is no longer there; the visit that ends thereby.

@@ -115,8 +115,8 @@ impl View<'_> {
             None => {}
         }
         let Some((visit, long)) = presence.visit.as_mut().zip(self.zone().dwell) else { return };
-        if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.told) {
-            visit.told = true;
+        if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.reported) {
+            visit.reported = true;
             tell(EventKind::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
         }
     }

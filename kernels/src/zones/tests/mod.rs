@@ -43,13 +43,13 @@ fn counter(params: Params) -> Counter {
 
 /// What is said of a single object that is seen at these places, frame by frame; nothing where it is not seen.
 fn walk(counter: &mut Counter, places: &[Option<[f64; 2]>]) -> Vec<(usize, EventKind)> {
-    let mut said = Vec::new();
+    let mut events = Vec::new();
     for (frame, place) in places.iter().enumerate() {
         let objects: Vec<_> = place.iter().map(|p| dot(1, *p)).collect();
         let report = counter.update(at(frame as u64), &objects);
-        said.extend(report.events.iter().map(|event| (frame, event.what)));
+        events.extend(report.events.iter().map(|event| (frame, event.what)));
     }
-    said
+    events
 }
 
 /// The same of one that is seen at x along y = 15.
