@@ -1,4 +1,4 @@
-//! What a frame tells besides its boxes: time, the camera's motion, angles and embeddings.
+//! Input besides boxes: time, the camera's motion, angles and embeddings.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn missing_frames_are_passed_over_by_the_time_that_they_took() {
 fn the_same_path_at_another_rate_gives_the_same_velocity_by_time() {
     let mut tracker = tracker(Params::bytetrack());
     for frame in 0..60u8 {
-        // Now one, now three frames on.
+        // By turns one and three frames on.
         let time = 2.0 * f32::from(frame) + f32::from(frame % 2);
         let detections = [seen(2.0 * time, 10.0 + time, 0.9)];
         let elapsed = if frame % 2 == 1 { 3.0 } else { 1.0 };
@@ -110,7 +110,7 @@ fn rotated_boxes_tell_apart_who_share_a_centre() {
 
 #[test]
 fn appearance_decides_where_boxes_do_not() {
-    // Two that stand side by side and swap places from one frame to the next, as no filter expects.
+    // Two objects that stand side by side and swap places from one frame to the next, as no filter expects.
     let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
     let (red, blue) = ([1.0, 0.0, 0.1], [0.0, 1.0, 0.1]);
     let swapped = |values: Option<&[f32]>| {
@@ -143,7 +143,7 @@ fn appearances_of_another_kind_are_not_compared_with_those_before() {
     for _ in 0..5 {
         assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [1, 2]);
     }
-    // Another model, that says the same of who stands there the other way round.
+    // Another model, which gives the two objects each other's embedding.
     tracker.change_appearance(0.25).unwrap();
     assert_eq!(show(&mut tracker, &[0.0, 1.0, 1.0, 0.0]), [1, 2]);
     assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [2, 1], "it is known by the new one");

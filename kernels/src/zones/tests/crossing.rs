@@ -1,10 +1,10 @@
-//! Lines: who crosses, and who does not.
+//! Lines: which objects cross, and which do not.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Upwards along x = 15, from y = 20 to 10: whoever walks it has smaller x to the left.
+/// A line upwards along x = 15, from y = 20 to 10: its left side has the smaller x.
 fn post() -> Zone {
     line([[15.0, 20.0], [15.0, 10.0]])
 }
@@ -124,7 +124,7 @@ fn only_classes_that_are_asked_for_cross_by_name_or_by_number() {
     assert_eq!(crossed(&["car", "person"]), 1);
     assert_eq!(crossed(&["0"]), 1);
     assert_eq!(crossed(&["car", "1"]), 0);
-    // Nor when they are lost beyond the line: it is the class that they had last.
+    // Nor when they are lost beyond the line: their last class decides.
     let lost = |labels: [&'static str; 4]| {
         let zones = vec![Zone { classes: vec!["person".into()], ..post() }];
         // It is never far enough beyond the line to have crossed it before it is lost.
@@ -203,7 +203,7 @@ fn ways() -> impl Strategy<Value = Vec<[f64; 2]>> {
 }
 
 proptest! {
-    /// Whole numbers, so that ways often end on the line or go through its ends.
+    /// Coordinates are whole numbers, so that ways often end on the line or go through its ends.
     #[test]
     fn a_way_cut_into_pieces_crosses_as_often(way in ways()) {
         let halves = |way: &[[f64; 2]]| {
@@ -224,7 +224,7 @@ proptest! {
         prop_assert_eq!(count(&way), count(&halves(&cut)));
     }
 
-    /// Two lines end to end count what one of their length does, also where a way goes through their common end.
+    /// Two lines end to end count as one line of their length does, also where a way goes through their common end.
     #[test]
     fn two_lines_end_to_end_are_as_good_as_one(way in ways()) {
         let places: Vec<_> = way.into_iter().map(Some).collect();

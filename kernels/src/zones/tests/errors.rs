@@ -1,4 +1,4 @@
-//! Zones that cannot be.
+//! Zones that are refused.
 
 use super::*;
 

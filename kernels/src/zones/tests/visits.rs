@@ -1,4 +1,4 @@
-//! Polygons: who is inside, since when, and who has left.
+//! Polygons: which objects are inside, since when, and which have left.
 
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ fn who_vanishes_inside_leaves_when_patience_ends_as_of_when_it_was_seen() {
     // Seen last in frame 4; 3 s are over in frame 34, and exceeded in 35.
     assert_eq!(events[1..], [(35, EventKind::Leave { vanished: true, dwell: Some(400 * MS) })]);
     assert_eq!(counter.totals(0).unwrap().all.occupancy, 0);
-    // Who is back in time has not left, and was there all the while.
+    // An object that is back in time has not left, and counts as inside all the while.
     let mut places = vec![Some([15.0, 15.0])];
     places.extend([None; 29]);
     places.extend([Some([15.0, 15.0]), Some([25.0, 15.0])]);
@@ -138,7 +138,7 @@ fn who_stands_on_the_lower_border_of_the_frame_is_in_a_zone_that_reaches_there()
 proptest! {
     #[test]
     fn who_entered_and_has_not_left_is_there(
-        // Of each of five objects, frame by frame: where it is, if it is seen.
+        // The places of five objects, frame by frame, where they are seen.
         ways in prop::collection::vec(prop::collection::vec(prop::option::of([0i32..30, 0i32..30]), 5), 1..60),
         (min_frames, margin, patience) in (1u32..4, 0.0..0.5f64, 0u64..1000),
     ) {
