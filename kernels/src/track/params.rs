@@ -85,8 +85,8 @@ pub struct Params {
     pub min_hits: u32,
     /// A track that was not detected in more than this many frames in a row is given up.
     pub max_lost: u32,
-    /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box, for the first association
-    /// of ByteTrack and similar algorithms, that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
+    /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box; for the first association of
+    /// ByteTrack and similar algorithms that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
     pub iou: f32,
     /// All but SORT and OC-SORT: lowest IoU, or OKS, of a match with a weak detection.
     pub iou_low: f32,
