@@ -2,9 +2,9 @@
 //!
 //! | file | use |
 //! |---|---|
-//! | one that a user names to be read: a model, labels, zones | [`open()`], [`text`]; [`open_unlinked`], [`text_unlinked`] to refuse links |
-//! | one that the program writes for itself: a spool, its state | [`Folder`]: opens, writes as a whole and removes files; locks the folder |
-//! | one that was searched for, to be run: a library | [`trusted`]: where a path leads to, if nobody else could have put it there |
+//! | named by a user: a model, labels, zones | [`open()`], [`text`]; [`open_unlinked`], [`text_unlinked`] to refuse links |
+//! | written by the program for itself: a spool | [`Folder`]: opens, writes as a whole and removes files; locks the folder |
+//! | searched for, to be run: a library | [`trusted`]: where a path leads to, if nobody else could have put it there |
 //!
 //! This process's user and root are trusted ([`trust`](trusted)), and in a [`Folder`] also its owner: on network and FAT file
 //! systems all files belong to him, whichever user has written them.

@@ -23,7 +23,8 @@ pub(crate) enum Rule {
 ///
 /// Every folder and link on the way counts. None may be writable for everybody, unless only owners can rename their files there
 /// (the sticky bit, as /tmp has it). Where others can write as well, because of that bit, by a group, or as the owner of the
-/// folder, the next step of the path must belong to this user or root. The file at the end must belong to one of them in any case.
+/// folder, the next step of the path must belong to this user or root. The file at the end must belong to one of them in any
+/// case.
 ///
 /// # Errors
 /// A folder or file on the way is missing or cannot be read; or it is another user's, or everybody can write there:

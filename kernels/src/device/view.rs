@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_a_batch_lie_one_behind_the_other() {
+    fn rows_of_a_batch_lie_one_after_the_other() {
         // SAFETY: no test reads the memory.
         let data = unsafe { DeviceSlice::from_raw(4096, 48) };
         let batch = DeviceTensor::new("x", TensorType::Float16, &[4, 2, 3], data).unwrap();

@@ -191,7 +191,7 @@ fn a_picture_is_rgb_whatever_its_layout_type_order_and_normalisation() {
 }
 
 #[test]
-fn tensors_are_told_apart_by_their_shape() {
+fn tensors_are_distinguished_by_their_shape() {
     for (text, channels, wanted) in [
         ("m:float32:1x16x24", 1, Some([24, 16])),
         ("m:float16:1x1x16x24", 1, Some([24, 16])),
@@ -225,7 +225,7 @@ fn tensors_are_told_apart_by_their_shape() {
 }
 
 #[test]
-fn what_cannot_be_worked_with_is_said_in_a_sentence() {
+fn what_cannot_be_used_is_reported_in_a_sentence() {
     let output = desc("map:float32:1x2x3");
     let refused = |range| {
         MapReader::new(&output, Params { range, ..Params::default() }).map(|_| ()).unwrap_err().to_string()

@@ -74,7 +74,7 @@ fn ranges_of_probabilities_that_are_activated_again_are_those_calculated_by_hand
 }
 
 #[test]
-fn an_activation_of_probabilities_is_suspected_before_and_behind_it() {
+fn an_activation_of_probabilities_is_suspected_before_and_after_it() {
     let sigmoid = Expected {
         activation: Activation::Sigmoid,
         twice: Expected::of_probabilities(Activation::Sigmoid, 1, None),
@@ -161,7 +161,7 @@ fn the_same_score_everywhere_is_suspected_after_the_last_frame_only() {
 }
 
 #[test]
-fn nothing_found_is_said_with_the_best_confidence_after_a_hundred_frames() {
+fn nothing_found_is_reported_with_the_best_confidence_after_a_hundred_frames() {
     let empty = between(0.0, 0.0625);
     assert_eq!(suspicions(99, &empty, &PLAIN, 0), []);
     let nothing = [Suspicion::NothingFound { best: 0.0625, threshold: 0.25 }];
@@ -178,7 +178,7 @@ fn nothing_found_is_said_with_the_best_confidence_after_a_hundred_frames() {
 }
 
 #[test]
-fn eight_frames_are_looked_at_on_the_cpu_and_none_behind_the_last() {
+fn eight_frames_are_surveyed_on_the_cpu_and_none_after_the_last() {
     let mut watch = Watch::default();
     let wanted: Vec<_> = (1..=1000).filter(|_| watch.wants(&found(0), &PLAIN, false)).collect();
     assert_eq!(wanted, [1, 2, 3, 4, 25, 50, 75, 100]);

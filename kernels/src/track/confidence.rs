@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_nothing_is_said_and_old_ones_fade() {
+    fn few_detections_give_no_thresholds_and_old_ones_fade() {
         assert_eq!(of(&[(99, 0.9)]).thresholds(), None);
         assert_eq!(of(&[(60, 0.0), (60, 0.0)]).thresholds(), Some(Thresholds { high: 0.0, new: 0.0 }));
         let mut changed = of(&[(15_000, 0.3), (4000, 0.5)]);

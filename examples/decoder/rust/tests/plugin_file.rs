@@ -45,7 +45,7 @@ fn a_plugin_with_a_decoder_of_ones_own_has_all_that_gst_launch_needs() {
 }
 
 #[test]
-fn where_gstreamer_finds_cudainfers_own_file_too_the_second_says_so_and_the_first_works() {
+fn where_gstreamer_finds_cudainfers_own_file_too_the_second_reports_it_and_the_first_works() {
     let [with, without] = ["../examples/libgstyolov2.so", "libgstcudainfer.so"].map(alone);
     for (plugins, decoder) in [(format!("{with}:{without}"), true), (format!("{without}:{with}"), false)] {
         let output = tool("gst-inspect-1.0 trtinfer", &plugins);

@@ -127,7 +127,7 @@ fn the_middle_weighs_more_than_the_sides() {
 }
 
 #[test]
-fn stripes_across_and_along_are_told_apart_by_gradients() {
+fn stripes_across_and_along_are_distinguished_by_gradients() {
     let owned = painted(64, 64, |x, y| if (if x < 32 { x } else { y }) % 4 < 2 { [70; 3] } else { [90; 3] });
     let across = similarity(&owned, rect(0.0, 0.0, 32.0, 64.0), rect(32.0, 0.0, 32.0, 64.0));
     // Colours are 4 of 5 counts, and the same; without gradients it would be 1. Counters that edges of one direction share

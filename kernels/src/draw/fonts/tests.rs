@@ -104,7 +104,7 @@ fn chinese_comes_from_another_font_of_the_same_size() {
 }
 
 #[test]
-fn a_character_that_no_font_has_is_a_box_and_is_told_once() {
+fn a_character_that_no_font_has_is_a_box_and_is_reported_once() {
     let mut fonts = fonts();
     // A character of a private use area.
     let first = fonts.typeset("\u{10fffd}", SIZE, WIDEST);

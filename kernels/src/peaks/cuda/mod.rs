@@ -322,8 +322,8 @@ impl CudaPeaks {
         (count, marked)
     }
 
-    /// Fetches the records that did not fit into the pinned memory; returns the number of values that are not finite, by frame. Where
-    /// there was no room in device memory either, the next launch makes it.
+    /// Fetches the records that did not fit into the pinned memory; returns the number of values that are not finite, by frame.
+    /// Where there was no room in device memory either, the next launch makes it.
     fn fetch(&mut self, stream: &CudaStream, shape: &MapShape) -> Result<Vec<u32>, PeaksError> {
         // SAFETY: the copy is waited for just below, before the memory is read.
         unsafe { stream.start_download(self.headers.slice(), &mut self.header)? };

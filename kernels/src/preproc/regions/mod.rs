@@ -12,8 +12,8 @@
 //!   region is enlarged, it is bilinear.
 //!
 //! Frame pixels beyond the frame's edge have [`Params::padding`] as their value, also as neighbours: a sample within half
-//! a pixel of the edge mixes with the padding. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample` with
-//! zeros (`align_corners=False`); [`super::Preproc`] clamps there.
+//! a pixel of the edge mixes with the padding. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample`
+//! with zeros (`align_corners=False`); [`super::Preproc`] clamps there.
 //!
 //! [`Part`]s are the exception: upright, of whole pixels, and each resized like a frame of its own.
 //!

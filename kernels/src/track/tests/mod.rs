@@ -181,7 +181,7 @@ fn crossing_objects_keep_their_ids() {
 }
 
 #[test]
-fn classes_match_only_their_own_unless_told_otherwise() {
+fn classes_match_only_their_own_unless_set_otherwise() {
     for mut params in every() {
         let car = Detection { class: 2, ..seen(5.0, 5.0, 0.9) };
         let mut aware = tracker(params.clone());

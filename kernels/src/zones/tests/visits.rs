@@ -88,7 +88,7 @@ fn an_object_keeps_the_class_that_it_came_with() {
 }
 
 #[test]
-fn long_visits_and_full_zones_are_told_once() {
+fn long_visits_and_full_zones_are_reported_once() {
     let zone = Zone { dwell: Some(200 * MS), occupancy: Some(2), ..square() };
     let mut counter = counter(at_once(vec![zone]));
     let mut see = |frame, xs: &[f64]| {

@@ -158,7 +158,7 @@ const BOTH: [PafConvention; 2] = [PafConvention::Sleap, PafConvention::OpenPose]
 const FLY: [[usize; 2]; 3] = [[0, 1], [1, 2], [1, 3]];
 
 #[test]
-fn two_that_cross_are_told_apart_in_every_layout_and_type() {
+fn two_that_cross_are_distinguished_in_every_layout_and_type() {
     let mut scene = Scene::new(4, &FLY);
     let falling = [Some([8, 8]), Some([28, 28]), Some([52, 52]), Some([20, 40])];
     let rising = [Some([8, 52]), Some([36, 24]), Some([56, 4]), Some([48, 40])];
