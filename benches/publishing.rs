@@ -1,11 +1,11 @@
-//! What publishing costs: frames per second with each destination of inferpublish, in turns with the same pipeline without it.
+//! The cost of publishing: frames per second with each destination of inferpublish, in turns with the same pipeline without it.
 //! `scripts/bench --publishing` runs it and makes a table of what it prints; alone it is
 //!
 //!     cargo bench -p cudainfer-benches --bench publishing [-- ROUNDS [SECONDS]]
 //!
 //! The pipeline is detection and tracking of the demo's video on the CPU, as fast as it goes, for as many frames that a run takes
 //! about SECONDS. Brokers are Debian's mosquitto, redis-server and nats-server, and librdkafka's mock of a Kafka cluster, started
-//! here, on loopback; a line says where one is missing. Each run prints one line of JSON. Leave the machine alone while it runs.
+//! here, on loopback; a line names each that is missing. Each run prints one line of JSON. Leave the machine alone while it runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -56,11 +56,11 @@ fn main() {
         let spool = folder.join(format!("spool-{name}"));
         destinations.push((format!("{name}, spool"), format!("{location} spool={}", spool.display())));
     }
-    // The first run warms up, and tells how fast this machine is.
+    // The first run warms up, and shows how fast this machine is.
     let speed = run("", 50)["fps"].as_f64().unwrap();
     let frames = ((speed * seconds) as usize).clamp(30, 700);
-    let told = json!({"frames": frames, "build": if cfg!(debug_assertions) { "debug" } else { "release" }});
-    println!("{told}");
+    let setup = json!({"frames": frames, "build": if cfg!(debug_assertions) { "debug" } else { "release" }});
+    println!("{setup}");
     for round in 0..rounds {
         for (place, (name, location)) in destinations.iter().enumerate() {
             if place % BETWEEN == 0 {
@@ -72,14 +72,14 @@ fn main() {
     }
 }
 
-/// Prints what a run told.
-fn print(round: usize, destination: &str, mut told: serde_json::Value) {
-    told["round"] = round.into();
-    told["destination"] = destination.into();
-    println!("{told}");
+/// Prints the results of a run.
+fn print(round: usize, destination: &str, mut result: serde_json::Value) {
+    result["round"] = round.into();
+    result["destination"] = destination.into();
+    println!("{result}");
 }
 
-/// They end with the benchmark, whatever becomes of it.
+/// Brokers that are killed when the benchmark ends, whatever becomes of it.
 struct Brokers(Vec<Child>);
 
 impl Drop for Brokers {
@@ -93,9 +93,9 @@ impl Drop for Brokers {
 
 /// CPU time of this process so far, of all threads, in seconds.
 fn cpu() -> f64 {
-    let told = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // Behind the name in brackets, which may have anything in it.
-    let fields: Vec<_> = told.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // The fields after the name in brackets, which may have anything in it.
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     let ticks: f64 = [11, 12].map(|field| fields[field].parse::<f64>().unwrap()).iter().sum();
     ticks / 100.0
 }
@@ -117,7 +117,7 @@ fn run(publish: &str, frames: usize) -> serde_json::Value {
     let times = std::mem::take(&mut *times.lock().unwrap());
     let ((first, first_cpu), (last, last_cpu)) = (times[0], times[times.len() - 1]);
     let intervals = (times.len() - 1) as f64;
-    let mut told = json!({
+    let mut result = json!({
         "fps": intervals / last.duration_since(first).as_secs_f64(),
         "cpu_ms": 1000.0 * (last_cpu - first_cpu) / intervals,
     });
@@ -129,11 +129,16 @@ fn run(publish: &str, frames: usize) -> serde_json::Value {
             });
         }
         for field in ["frames", "written", "acknowledged", "dropped", "failed"] {
-            told[field] = count(field).into();
+            result[field] = count(field).into();
         }
     }
+<<<<<<< HEAD
     pipeline.stop();
     told
+=======
+    line.stop();
+    result
+>>>>>>> a88b80a7b0528f372370323e7acb767e3d952382
 }
 
 /// A Kafka cluster, and its address.

@@ -1,9 +1,8 @@
-//! How long frames take through trtinfer on the CPU, beside what is announced, with the tests' small models:
+//! How long frames take through trtinfer on the CPU, beside the announced latency, with the tests' small models:
 //!
 //!     cargo bench -p cudainfer-benches --bench serving
 //!
-//! One line a figure. Leave the machine alone while it runs: tests do not look at any of these, because they depend on what else
-//! it does.
+//! One line a figure. Leave the machine alone while it runs: other work changes the figures, so no test checks them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, dead_code)]
 
 use std::sync::atomic::Ordering;
@@ -35,14 +34,14 @@ fn times(stream: &Stream, count: usize, distance: Duration) -> Vec<Duration> {
     pushed.iter().zip(&frames[first..]).map(|(pushed, frame)| frame.at - *pushed).collect()
 }
 
-/// The median, the last of a hundred, and the longest.
+/// The median, the 99th percentile, and the longest.
 fn summary(mut times: Vec<Duration>) -> String {
     times.sort();
     let at = |share: usize| times[(times.len() - 1) * share / 100];
     format!("median {:?}, 99 of 100 within {:?}, longest {:?}", at(50), at(99), at(100))
 }
 
-/// What is announced of the latency, and what frames take.
+/// The announced latency, and how long frames take.
 fn latency() {
     for (properties, distance) in [
         ("batch-size=4 batch-timeout=60000000 max-in-flight=12", ms(20)),
@@ -82,7 +81,7 @@ fn several_streams() {
         (first..first + FRAMES).for_each(|number| stream.push(number));
         stream.wait_for(usize::try_from(first + FRAMES).unwrap());
     };
-    // Whatever is new the first time.
+    // The first runs load and allocate.
     streams.iter().for_each(run);
     let started = Instant::now();
     streams.iter().for_each(run);

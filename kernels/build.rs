@@ -18,7 +18,7 @@ const ARCHITECTURES: &str = "75,80,86,89,90";
 /// Without contraction of `a * b + c`, so that the kernels round as the CPU does; they say `fmaf` where they want it.
 const OPTIONS: [&str; 3] = ["--std=c++17", "--fmad=false", "--device-as-default-execution-space"];
 
-/// What a kernel is compiled to.
+/// Machine code or PTX, which a kernel is compiled to.
 #[derive(Clone, Copy)]
 enum Target {
     MachineCode(u32),
@@ -170,13 +170,13 @@ impl Nvrtc {
                 text(format!("--gpu-architecture={architecture}")),
                 text(format!("--include-path={}", sources.display())),
             ])
-            // For profilers; it makes the kernels four times as large.
+            // Profilers need this; it makes the kernels four times as large.
             .chain((env::var("DEBUG").as_deref() == Ok("true")).then(|| text("--generate-line-info".into())))
             .collect();
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let count = c_int::try_from(options.len()).expect("a few");
         let mut program = ptr::null_mut();
-        // SAFETY: all pointers are to live values, and the texts end in 0.
+        // SAFETY: all pointers point to live values, and the texts end in 0.
         unsafe {
             let made =
                 (self.create)(&raw mut program, source.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null());
@@ -209,7 +209,7 @@ impl Nvrtc {
         get: unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int,
     ) -> Vec<u8> {
         let mut bytes = 0;
-        // SAFETY: as the caller says; the buffer is as long as NVRTC wants it.
+        // SAFETY: the caller's promise; the buffer is as long as NVRTC requires.
         unsafe {
             assert_eq!(size(program, &raw mut bytes), 0, "NVRTC gives no size");
             let mut data = vec![0u8; bytes];

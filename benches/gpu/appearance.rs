@@ -1,6 +1,6 @@
 //! The operation `appearance`: boxes of the size of people in 1080p frames, by each variant, on the device alone; and wall
-//! clock with the wait and the embeddings, beside the CPU. A call reads another frame than the calls before it: about
-//! 128 MB of frames in turn, more than the cache holds.
+//! clock time with the wait and the embeddings, beside the CPU. Calls read frames in turn: about 128 MB of them, more than the
+//! cache holds.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -49,7 +49,7 @@ pub fn run(stream: &CudaStream) {
     for count in COUNTS {
         let boxes = people(count);
         let name = format!("appearance of {count} boxes of NV12 1080p");
-        // 3 bytes a sample, and the counts.
+        // Each sample is 3 bytes; the counts come on top.
         let (bytes, launches) = (count * (32 * 64 * 3 + 2 * LENGTH), count.div_ceil(480) as f64);
         for (who, variant) in [
             ("cudainfer", Variant::Shared),
@@ -78,7 +78,7 @@ pub fn run(stream: &CudaStream) {
     }
 }
 
-/// Microseconds a call, seen by the host.
+/// Microseconds a call, measured on the host.
 fn wall(calls: usize, mut work: impl FnMut(usize)) -> Times {
     (0..calls / 4).for_each(&mut work);
     let mut times: Vec<f64> = (0..calls)

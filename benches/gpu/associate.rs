@@ -1,5 +1,6 @@
-//! The operation `associate`: wall clock of the CPU, which compares poses that are near, and of the GPU, which compares all,
-//! copies and waiting included: poses in one place, from which number on the GPU is faster, and poses all over a 1080p frame.
+//! The operation `associate`: wall clock time of the CPU, which compares poses that are near, and of the GPU, which compares
+//! all, copies and waiting included. Poses in one place show from which number on the GPU is faster; others lie all over a
+//! 1080p frame.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -45,7 +46,7 @@ fn report(name: &str, bytes: usize, cpu: &Times, gpu: &Times) {
     row_of("cudainfer on the CPU", &format!("associate {name}, wall clock"), cpu, bytes, 0.0, None);
 }
 
-/// Microseconds a call, seen by the host.
+/// Microseconds a call, measured on the host.
 fn wall(n: usize, mut work: impl FnMut()) -> Times {
     let calls = (40_000_000 / (n * n * 20)).clamp(5, 500);
     (0..calls.min(20)).for_each(|_| work());

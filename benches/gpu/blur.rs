@@ -1,5 +1,5 @@
-//! Twenty boxes of a frame made unrecognisable. What must move are their pixels, read and written once (written only, where they are
-//! filled); two or three launches take longer.
+//! Twenty boxes of a frame made unrecognisable. The bytes that must move are their pixels, read and written once (only written
+//! where they are filled); two or three launches take longer.
 
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::draw::blur::{BlurMode, CudaBlur, blur};

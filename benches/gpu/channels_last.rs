@@ -1,5 +1,5 @@
-//! Sixteen images of 3x640x640 with their channels put last, as a network's input is. What must move is each value, read and written
-//! once.
+//! Sixteen images of 3x640x640 whose channels are put last, as for a network's input. The bytes that must move are all values,
+//! read and written once.
 
 use cudainfer_kernels::channels_last::CudaChannelsLast;
 use cudainfer_kernels::device::CudaStream;
@@ -9,7 +9,7 @@ use crate::measure::{measure, row};
 
 const IMAGES: usize = 16;
 const SIZE: [usize; 2] = [3, 640 * 640];
-/// Batches that are gone through in turn: many times what the cache holds.
+/// Batches that calls use in turn: many times what the cache holds.
 const BATCHES: usize = 8;
 
 pub fn run(stream: &CudaStream) {

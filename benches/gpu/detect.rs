@@ -13,13 +13,13 @@ const ROW: Row = Row { to_frame: Affine::upright([3.0, 3.0], [0.0, -420.0]), fra
 /// Inputs in turn: more than the H200's 60 MB of L2 hold.
 const ROTATED: usize = 100 << 20;
 
-/// So that 300 detections remain where there are as many candidates.
+/// Objects of a scene, so that 300 detections remain where there are that many candidates.
 const OBJECTS: usize = 320;
 
 /// Frames of a batch.
 const BATCH: usize = 16;
 
-/// Of greedy NMS of a few candidates, with decoding.
+/// Launches of decoding and greedy NMS of a few candidates.
 const LAUNCHES: f64 = 3.0;
 
 pub fn run(stream: &CudaStream) {
@@ -89,7 +89,7 @@ impl Model {
         })
     }
 
-    /// `[1, 25200, 5 + 80]` at 640x640. Of what is no candidate only the objectness (and the 32 bytes around it) moves.
+    /// `[1, 25200, 5 + 80]` at 640x640. Of rows that are no candidates only the objectness (and the 32 bytes around it) moves.
     fn yolov5(stream: &CudaStream, candidates: usize) -> Self {
         let (n, mut scene) = (25200, Scene::new(640.0, &[8, 16, 32], 3, candidates));
         let bytes = n * 32 + candidates * (85 * 4 + 28);
@@ -157,7 +157,7 @@ impl Model {
         row(name, &times, self.bytes + 16 + 24 * found[0].len(), launches as f64, goal);
     }
 
-    /// A frame's share of a batch, of models of one output. Batches follow one another in turn, as frames do.
+    /// A frame's share of the time of a batch, of models with one output. Batches rotate as frames do.
     fn time_batch(&self, stream: &CudaStream, name: &str, params: &Params) {
         let dims = [&[BATCH], &self.dims[0][1..]].concat();
         let bytes = 4 * dims.iter().product::<usize>();
@@ -183,12 +183,12 @@ impl Model {
         times.median /= BATCH as f64;
         times.p95 /= BATCH as f64;
         let boxes = found.concat().len() / BATCH;
-        // 60 us for all of them.
+        // 60 us for all frames of a batch.
         let goal = Some(60.0 / BATCH as f64);
         row(name, &times, self.bytes + 16 + 24 * boxes, LAUNCHES / BATCH as f64, goal);
     }
 
-    /// By the wall clock: from handing over the tensors to having the detections.
+    /// Wall clock time from handing over the tensors to having the detections.
     fn time_with_wait(&self, stream: &CudaStream, name: &str, params: &Params) {
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = self.outputs();
@@ -217,7 +217,7 @@ fn upload(stream: &CudaStream, values: &[f32]) -> Memory {
     memory
 }
 
-/// Objects, each seen by the cells nearest to its centre: so many cells in all have a confidence above 0.3.
+/// Objects, each seen by the cells nearest to its centre: `candidates` cells in all have a confidence above 0.3.
 struct Scene {
     side: f32,
     strides: &'static [usize],
@@ -268,7 +268,7 @@ impl Scene {
             };
             seen.iter_mut().enumerate().for_each(|(anchor, object)| *object = nearest(anchor));
         } else {
-            // Each object in turn takes the nearest anchor that is left.
+            // Each object in turn takes the nearest anchor that is not taken.
             let reach = centres.len().min(8 * self.candidates / OBJECTS + 32);
             let mut near: Vec<_> = (0..OBJECTS)
                 .map(|object| {

@@ -1,5 +1,5 @@
-//! The operation `draw`: what an overlay draws on a frame. What must move is what is drawn; the copy of the commands
-//! and one launch take longer.
+//! The operation `draw`: what an overlay draws on a frame. The bytes that must move are the drawn pixels; the copy of the
+//! commands and one launch take longer.
 
 use std::time::Instant;
 
@@ -158,7 +158,7 @@ fn one(stream: &CudaStream, name: &str, pixels: PixelFormat, primitives: &[Primi
     row(name, &times, drawn, 1.0, None);
     let (long, events) =
         (stream.allocate(1 << 32).unwrap(), [(); 2].map(|()| Event::with_time(stream.context()).unwrap()));
-    // Three frames, so that none waits for room, behind work that is longer than enqueuing them.
+    // Three frames, so that none waits for room, after work that takes longer than enqueuing them.
     let mut device: Vec<f64> = (0..100)
         .map(|i| {
             stream.synchronize().unwrap();

@@ -1,15 +1,15 @@
-//! What nothing can be faster than on this machine: copying on the device and over the bus, and launching as good as
-//! nothing. `scripts/bench --gpu` holds every other row against these.
+//! The limits of this machine: copying on the device and over the bus, and launching a kernel that does almost nothing.
+//! `scripts/bench --gpu` compares every other row with these.
 
 use cudainfer_kernels::device::{CudaStream, Graph};
 
 use super::measure::{measure, row};
 
-/// Many times what the cache holds.
+/// Bytes to copy on the device: many times what the cache holds.
 const COPIED: usize = 1 << 30;
-/// Enough that starting the copy does not show.
+/// Bytes to upload: enough that starting the copy does not show.
 const UPLOADED: usize = 1 << 25;
-/// Nodes of the graph, to divide by.
+/// Nodes of the graph; the time of a launch is that of the graph divided by this.
 const NODES: usize = 20;
 
 pub fn run(stream: &CudaStream) {
@@ -30,12 +30,12 @@ fn copies(stream: &CudaStream) {
         .iter_mut()
         .zip(0u32..)
         .for_each(|(byte, i)| *byte = i.wrapping_mul(0x9e37_79b9).to_le_bytes()[3]);
-    // SAFETY: nobody writes it any more.
+    // SAFETY: nobody writes the host memory any more.
     let times = measure(stream, |_| unsafe { stream.start_upload(&host, memory[0].slice()) }.unwrap());
     row("floor: copy over the bus", &times, UPLOADED, 0.0, None);
 }
 
-/// Setting one byte stands for an empty kernel: the driver's own, one block of it, next to nothing to do.
+/// Setting one byte stands for an empty kernel: it is the driver's own kernel, of one block, with almost nothing to do.
 fn launches(stream: &CudaStream) {
     let memory = stream.allocate(1).unwrap();
     let byte = memory.slice();

@@ -1,7 +1,6 @@
-//! The operation `group`: what enqueues a search for peaks and the scores of all lines between them, up to the event
-//! behind both; and in one row all of it, to the instances on the host. Maps as in peaks.rs, 2 to 5 peaks a channel, with
-//! as many fields of noise as edges, half as wide and high. The bytes are the maps', read once; of the fields, little is
-//! read.
+//! The operation `group`: a search for peaks and the scores of all lines between them, up to the event after both; one row
+//! measures everything, up to the instances on the host. Maps are those of peaks.rs, 2 to 5 peaks a channel, with as many
+//! fields of noise as edges, half as wide and high. The bytes are the maps', read once; of the fields, little is read.
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
@@ -73,7 +72,7 @@ pub fn run(stream: &CudaStream) {
         row(name, &times, of_maps, 1.0, goal);
         grouper.finish(stream, &mut poses).unwrap();
         if points == 2 {
-            // As peers.py: until the instances are on the host.
+            // As in peers.py: until the instances are on the host.
             let times = measure(stream, |i| {
                 let waits = stream.counters().host_waits.get();
                 let [maps, fields] = tensors(i);

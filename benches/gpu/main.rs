@@ -22,7 +22,7 @@ use cudainfer_kernels::device::{Choice, Context, CudaStream, Resolved};
 
 fn main() {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else {
-        // `cargo bench` and `cargo test --benches` run on machines without one, too.
+        // `cargo bench` and `cargo test --benches` run on machines without a GPU, too.
         eprintln!("benches/gpu: no CUDA device: nothing is measured");
         return;
     };

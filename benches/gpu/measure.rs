@@ -4,7 +4,7 @@ use cudainfer_kernels::device::{CudaStream, Event};
 
 /// Calls between two time stamps: short work is timed in runs, so that the time stamps cost nothing.
 const CALLS: usize = 20;
-/// Timed runs; the figures are over these.
+/// Timed runs; the figures are medians and percentiles over these.
 const RUNS: usize = 200;
 
 /// Microseconds a call on the device.
@@ -13,8 +13,8 @@ pub struct Times {
     pub p95: f64,
 }
 
-/// Times `work(i)`, which enqueues one call on input number `i` (count up and take it modulo the inputs at hand: more
-/// than the cache holds, or say so).
+/// Times `work(i)`, which enqueues one call on input number `i`, taken modulo the inputs. These must be more than the cache
+/// holds; otherwise the row's name must mention it.
 pub fn measure(stream: &CudaStream, mut work: impl FnMut(usize)) -> Times {
     let [start, end] = [(); 2].map(|()| Event::with_time(stream.context()).unwrap());
     let mut call = 0;
@@ -38,13 +38,13 @@ pub fn measure(stream: &CudaStream, mut work: impl FnMut(usize)) -> Times {
     Times { median: times[RUNS / 2], p95: times[RUNS * 95 / 100] }
 }
 
-/// Prints a row. `bytes` must move through device memory at least once; `launches` is what a call launches, or its share of a batch; `goal_us` is
-/// what the project aims for.
+/// Prints a row. `bytes` must move through device memory at least once; `launches` is the number of a call's launches, or of its
+/// share of a batch; `goal_us` is what the project aims for.
 pub fn row(name: &str, times: &Times, bytes: usize, launches: f64, goal_us: Option<f64>) {
     row_of("cudainfer", name, times, bytes, launches, goal_us);
 }
 
-/// Prints a row of somebody else's for the same work.
+/// Prints a row of other software for the same work.
 pub fn row_of(who: &str, name: &str, times: &Times, bytes: usize, launches: f64, goal_us: Option<f64>) {
     let Times { median, p95 } = times;
     let goal = goal_us.map_or_else(|| "null".into(), |goal| goal.to_string());

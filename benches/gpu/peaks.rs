@@ -1,6 +1,5 @@
-//! The operation `peaks`: what enqueues a search, up to the event behind it. The maps are gaussians, 2 to 5 a channel,
-//! over noise below the threshold; every call takes another map, and together they are larger than the cache. The bytes
-//! are the map's, read once.
+//! The operation `peaks`: a search, up to the event after it. The maps are gaussians, 2 to 5 a channel, over noise below the
+//! threshold; every call takes another map, and together they are larger than the cache. The bytes are the map's, read once.
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
@@ -17,7 +16,7 @@ pub(super) const BEYOND_CACHE: usize = 100 << 20;
 pub fn run(stream: &CudaStream) {
     use {Layout::*, Mode::*, TensorType::*};
     for (name, mode, frames, dims, layout, ty, goal, noise) in [
-        // What a launch and an event cost, with nothing to read.
+        // The cost of a launch and an event, with nothing to read.
         ("local peaks + integral 1x1x1", Local, 1, [1, 1, 1], Nchw, Float32, None, 0.1),
         ("local peaks + integral 13x96x96", Local, 1, [13, 96, 96], Nchw, Float32, Some(6.0), 0.1),
         ("local peaks + integral 13x512x512", Local, 1, [13, 512, 512], Nchw, Float32, Some(10.0), 0.1),

@@ -1,5 +1,5 @@
-//! The operation `preproc`, on frames of a gradient under noise. A call reads and writes other memory than the calls
-//! before it: about 256 MB of frames and as much of tensors in turn, several times the cache.
+//! The operation `preproc`, on frames of a gradient under noise. Calls read and write memory in turn: about 256 MB of frames
+//! and as much of tensors, several times the cache.
 //!
 //! 1080p is three times 640 pixels wide, so that a bilinear sample is one pixel; 720p is twice, so that it is four.
 
@@ -10,7 +10,7 @@ use cudainfer_kernels::tensor::TensorType;
 
 use crate::measure::{Times, measure, row};
 
-/// Bytes of frames, and of tensors, that are gone through in turn.
+/// Bytes of frames, and of tensors, that calls use in turn.
 const ROTATION: usize = 256 << 20;
 
 /// The planes of a frame, rows at multiples of 256 bytes as decoders lay them.
@@ -43,7 +43,7 @@ struct Case {
     pixels: PixelFormat,
     size: (usize, usize),
     params: Params,
-    /// Of the frame's rows, the share that the samples lie in.
+    /// The share of the frame's rows that samples lie in.
     share: f64,
     /// Frames a call.
     batch: usize,

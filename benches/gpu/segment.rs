@@ -1,6 +1,6 @@
-//! The operation `segment`: what enqueues a frame's mask. The logits are noise with one class above the others in each tile
-//! of 64x64 cells; every call takes other ones, and together they are larger than the cache. The bytes are the logits', read
-//! once, the state's, read and written, and the mask's.
+//! The operation `segment`: a frame's mask. The logits are noise with one class above the others in each tile of 64x64 cells;
+//! every call takes other logits, and together they are larger than the cache. The bytes are the logits', read once, the
+//! state's, read and written, and the mask's.
 
 use cudainfer_kernels::device::{CudaStream, DevicePlane, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Rect};

@@ -1,9 +1,9 @@
-//! The bare session loop: the model alone, on a tensor that lies on the GPU, as often as it runs. What a pipeline reaches
-//! is measured against this (lines.py).
+//! The bare session loop: the model alone, on a tensor that lies on the GPU, as fast as it runs. lines.py compares pipelines
+//! with this.
 //!
 //! `session [--batch N] [--variant NAME] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and
-//! `binding`, ONNX Runtime with IO binding and nothing else, both in the variant of this name (default: the one that is the fastest).
-//! N is how many frames a run takes where the model leaves that open (default: 1), and with `--batch` the rows say it.
+//! `binding`, ONNX Runtime with IO binding and nothing else, both in the variant of this name (default: the fastest one).
+//! N is how many frames a run takes where the model leaves that open (default: 1); with `--batch` the rows contain it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -17,7 +17,7 @@ use gst::prelude::*;
 use gstcudainfer::inference::{Config, Engine, EngineSearch, FrameTensors, Provider, RunShape, WarmUp};
 use gstcudainfer::memory::tensor::{TensorAllocator, device_memory, part};
 
-/// Runs that are enqueued before the oldest is waited for, as many as trtinfer has under way.
+/// Runs that are enqueued before the oldest is waited for, as many as trtinfer has in flight.
 const AHEAD: usize = 4;
 
 fn main() {
@@ -48,7 +48,7 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>, variant: Option<&str
     let size =
         [input.width, input.height].map(|size| size.expect("the model leaves the size of its input open"));
     let tensors = FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new()).unwrap();
-    // In the variant that is the fastest, as trtinfer runs it, if none is named.
+    // Without a name the fastest variant is used, as trtinfer does.
     let (shape, _) =
         engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| (), &Default::default()).unwrap();
     if let Some(variant) = variant {

@@ -1,12 +1,11 @@
-//! The copies of a frame between pinned memory and the device, plane by plane, beside one copy of as many bytes in a row:
-//! that one is the floor. A call uses other memory than the calls before it. Noise, so that nothing on the way could
-//! compress it.
+//! The copies of a frame between pinned memory and the device, plane by plane, beside one copy of as many contiguous bytes,
+//! which is the floor. Calls use memory in turn. Frames are noise, so that nothing on the way could compress them.
 
 use cudainfer_kernels::device::{CudaStream, DevicePlane, Download, Memory, Pinned, Upload};
 
 use super::measure::{Times, measure, row};
 
-/// Frames that are gone through in turn.
+/// Frames that calls use in turn.
 const FRAMES: usize = 32;
 
 struct Frame {
@@ -32,7 +31,7 @@ fn bench(stream: &CudaStream, name: &str, (width, height): (usize, usize), pitch
     let bytes = width * rows;
     let floor = measure(stream, |i| {
         let Frame { pinned, memory } = &frames[i % FRAMES];
-        // SAFETY: nobody writes it while copies are timed.
+        // SAFETY: nobody writes the host memory while copies are timed.
         unsafe { stream.start_upload(pinned, memory.slice()).unwrap() };
     });
     row(&format!("upload {name}, in one piece"), &floor, bytes, 0.0, None);
@@ -72,7 +71,7 @@ fn bench(stream: &CudaStream, name: &str, (width, height): (usize, usize), pitch
 }
 
 pub fn run(stream: &CudaStream) {
-    // 66 us is what one piece took on an H200 of PCIe 5 (47 GB/s); nine tenths of that speed are aimed for.
+    // One contiguous copy took 66 us on an H200 of PCIe 5 (47 GB/s); the goal is nine tenths of that speed.
     bench(stream, "1080p NV12", (1920, 1080), 512, 66.0 / 0.9);
     bench(stream, "2160p NV12", (3840, 2160), 512, 4.0 * 66.0 / 0.9);
 }

@@ -25,7 +25,7 @@ const LOCK: &str = "lock";
 pub enum Readers {
     /// This user alone.
     Owner,
-    /// Those whom the process's umask lets.
+    /// Those whom the process's umask allows.
     Umask,
 }
 
@@ -34,19 +34,19 @@ pub enum Readers {
 pub enum Access {
     /// Reading.
     Read,
-    /// Reading and writing; it is made where there is none, and otherwise left as it is.
+    /// Reading and writing; the file is made where there is none, and otherwise left as it is.
     Write,
-    /// Reading, and writing at its end; it is made where there is none.
+    /// Reading, and writing at its end; the file is made where there is none.
     Append,
-    /// Reading and writing; there must be none of this name.
+    /// Reading and writing; there must be no file of this name.
     New,
 }
 
 /// A folder with files of the program's own.
 ///
-/// It stays the folder that was opened, whatever is put in its place. Only regular files are opened, no links; they belong to this user,
-/// to root or to the folder's owner. So what others put into the folder, where they can write there, is refused and never
-/// waited for, changed or removed. Names are single steps of a path.
+/// It stays the folder that was opened, even if another takes its place. Only regular files are opened, no links, and only those
+/// of this user, root or the folder's owner. So files that others put into the folder, where they can write there, are refused
+/// and never waited for, changed or removed. Names are single steps of a path.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -56,11 +56,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder, and makes it and those above it where there are none. It may be reached by links.
+    /// Opens the folder, and makes it and its parents where they are missing. The path may have links.
     ///
     /// # Errors
-    /// It cannot be made or opened; or everybody can write where it, or a link or folder on the way to it, lies, and it belongs to neither
-    /// this user nor root.
+    /// It cannot be made or opened; or it, or a link or folder on the way to it, lies where everybody can write, and belongs to
+    /// neither this user nor root.
     pub fn open(path: &Path, readers: Readers) -> io::Result<Self> {
         let mode = match readers {
             Readers::Owner => 0o700,
@@ -79,7 +79,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens a file of the folder. Nothing is cut off: use [`File::set_len`].
+    /// Opens a file of the folder. It is not truncated: use [`File::set_len`].
     ///
     /// # Errors
     /// It cannot be opened, or is something else than a regular file of the right owner, which the error names.
@@ -119,8 +119,8 @@ impl Folder {
         Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} bytes")))
     }
 
-    /// Writes a file: whatever happens, it holds either all of `bytes` or what it held before. When this returns, it is on the disk.
-    /// What has this name is replaced, be it a link or another user's.
+    /// Writes a file: whatever happens, it holds either all of `bytes` or its old contents. When this returns, it is on the disk.
+    /// It replaces whatever has this name, be it a link or another user's file.
     ///
     /// # Errors
     /// Those of writing.
@@ -141,13 +141,13 @@ impl Folder {
         self.sync()
     }
 
-    /// Waits until the disk has what was made, renamed and removed in the folder.
+    /// Waits until the disk has all files that were made, renamed and removed in the folder.
     ///
     /// # Errors
     /// Those of the disk.
     pub fn sync(&self) -> io::Result<()> {
         match rustix::fs::fsync(&self.opened) {
-            // Some file systems have nothing to do for folders, and say so in this way.
+            // Some file systems have nothing to do for folders, and answer with this error.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(e) => Err(e.into()),
         }
@@ -166,7 +166,7 @@ impl Folder {
         Ok(rustix::fs::unlinkat(&self.opened, name, AtFlags::empty())?)
     }
 
-    /// Gives a file another name, in place of what may have it.
+    /// Gives a file another name, and replaces a file that has it.
     ///
     /// # Errors
     /// It cannot be renamed.
@@ -174,7 +174,7 @@ impl Folder {
         Ok(rustix::fs::renameat(&self.opened, single(from)?, &self.opened, single(to)?)?)
     }
 
-    /// The names in the folder that are UTF-8, in no order. Whose they are, opening them tells.
+    /// The names in the folder that are UTF-8, in no order. They may be files of others; opening them checks that.
     ///
     /// # Errors
     /// Those of reading.
@@ -186,8 +186,8 @@ impl Folder {
         Ok(names.into_iter().filter(|name| ![".", ".."].contains(&name.as_str())).collect())
     }
 
-    /// Removes what [`Self::write`] has left in processes that were killed, if it is older than `age`: any is, where the
-    /// folder is locked. Returns how many files.
+    /// Removes unfinished files of [`Self::write`] in processes that were killed, if they are older than `age`; use zero where
+    /// the folder is locked. Returns the number of files.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -200,8 +200,8 @@ impl Folder {
         Ok(left.filter(|name| self.remove(name).is_ok()).count())
     }
 
-    /// Locks the folder by its file `lock`, waiting for at most `most` until another lets it go. A process that the other one is just starting
-    /// may hold it a moment longer than that: it has all open files until it runs its program.
+    /// Locks the folder by its file `lock`; waits for at most `most` until another holder releases it. A process that the other
+    /// holder is just starting may hold the lock a moment longer: it has all open files until it runs its program.
     ///
     /// # Errors
     /// Another process or another [`Lock`] of this one has it, or its file cannot be used.
@@ -226,7 +226,7 @@ fn is_under_way(name: &str) -> bool {
     middle.is_some_and(|middle| middle.len() == random && middle.bytes().all(|c| c.is_ascii_alphanumeric()))
 }
 
-/// The name, if it is one of a file in the folder itself.
+/// The name, if it is that of a file in the folder itself.
 fn single(name: &str) -> io::Result<&str> {
     let single = !["", ".", ".."].contains(&name)
         && !OsStr::new(name).as_bytes().iter().any(|c| [b'/', 0].contains(c));
@@ -298,7 +298,7 @@ mod tests {
             }
         }
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
-        // The name is taken over, and the link's target stays.
+        // The file replaces the link, and the link's target stays.
         folder.write("link", b"new").unwrap();
         assert_eq!(
             (fs::read_to_string(&target).unwrap(), folder.text("link", 9).unwrap()),
@@ -315,16 +315,16 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, "forged").unwrap();
         chown(&file, Some(65_534), None).unwrap();
-        let said = folder.file("file", Access::Read).unwrap_err().to_string();
-        assert!(said.contains("belongs to user 65534"), "{said}");
+        let error = folder.file("file", Access::Read).unwrap_err().to_string();
+        assert!(error.contains("belongs to user 65534"), "{error}");
         assert!(folder.remove("file").is_err() && file.exists());
         // The administrator has given the folder to that user, so he may write into it.
         chown(folder.path(), Some(65_534), None).unwrap();
         let given = Folder::open(folder.path(), Readers::Owner).unwrap();
         assert_eq!(given.text("file", 9).unwrap(), "forged");
         fs::set_permissions(folder.path().parent().unwrap(), Permissions::from_mode(0o1777)).unwrap();
-        let said = Folder::open(folder.path(), Readers::Owner).unwrap_err().to_string();
-        assert!(said.contains("belongs to user 65534"), "{said}");
+        let error = Folder::open(folder.path(), Readers::Owner).unwrap_err().to_string();
+        assert!(error.contains("belongs to user 65534"), "{error}");
         drop(root);
     }
 
@@ -355,8 +355,8 @@ mod tests {
     fn a_folder_is_locked_by_one_and_the_others_hear_by_whom() {
         let (_root, folder) = opened();
         let lock = folder.lock(Duration::ZERO).unwrap();
-        let said = folder.lock(Duration::ZERO).unwrap_err().to_string();
-        assert_eq!(said, "it is in use by another part of this process");
+        let error = folder.lock(Duration::ZERO).unwrap_err().to_string();
+        assert_eq!(error, "it is in use by another part of this process");
         drop(lock);
         drop(folder.lock(Duration::ZERO).unwrap());
         let mut other = folder.file(LOCK, Access::Write).unwrap();
@@ -365,7 +365,7 @@ mod tests {
         let another = std::process::id() + 1;
         other.write_all(format!("{another} init\x1b\n").as_bytes()).unwrap();
         other.try_lock().unwrap();
-        let said = folder.lock(Duration::ZERO).unwrap_err().to_string();
-        assert_eq!(said, format!("it is in use by process {another} (init\\u{{1b}})"));
+        let error = folder.lock(Duration::ZERO).unwrap_err().to_string();
+        assert_eq!(error, format!("it is in use by process {another} (init\\u{{1b}})"));
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! | file | use |
 //! |---|---|
-//! | one that a user names and that is read: a model, labels, zones | [`open()`], [`text`]; [`open_unlinked`] and [`text_unlinked`] where a link would be a surprise |
-//! | those that the program writes for itself: a spool, its state | [`Folder`]: opens, writes as a whole, removes, and locks what lies directly in one folder |
-//! | one that was searched for and is about to be run: a library | [`trusted`]: where a path leads to, if nobody else could have put it there |
+//! | named by a user: a model, labels, zones | [`open()`], [`text`]; [`open_unlinked`], [`text_unlinked`] to refuse links |
+//! | written by the program for itself: a spool | [`Folder`]: opens, writes as a whole and removes files; locks the folder |
+//! | searched for, to be run: a library | [`trusted`]: where a path leads to, if nobody else could have put it there |
 //!
-//! Whom we trust is this process's user and root ([`trust`](trusted)), and in a [`Folder`] also its owner: what lies there is his
-//! on network and FAT file systems, whichever user has written it.
+//! This process's user and root are trusted ([`trust`](trusted)), and in a [`Folder`] also its owner: on network and FAT file
+//! systems all files belong to him, whichever user has written them.
 
 mod folder;
 mod lock;

@@ -4,9 +4,9 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-/// After so long a lock that another has is tried again.
+/// How long to wait before a lock that another holder has is tried again.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Bytes that are read of who has it.
+/// Bytes that are read of the holder's description.
 const LONGEST: u64 = 64;
 
 /// A folder that this process alone works in, until this is dropped or the process ends, however that happens.
@@ -18,7 +18,7 @@ pub struct Lock {
 /// Why a folder is not locked; a sentence's end.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else has it: `another process or element`, or which one.
+    /// The holder: `another process or element`, or its name.
     #[error("it is in use by {0}")]
     Held(String),
     /// The lock's file cannot be used.
@@ -27,7 +27,7 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Locks `file`, and writes into it who has it. Waits for `most` where another has it.
+    /// Locks `file`, and writes into it which process has it. Waits for at most `most` where another holder has it.
     pub(crate) fn take(mut file: File, most: Duration) -> Result<Self, LockError> {
         let until = Instant::now() + most;
         loop {
@@ -39,7 +39,7 @@ impl Lock {
             }
         }
         let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
-        // For others to read; the lock holds without it.
+        // Others read the text; the lock holds without it.
         let _ = file.set_len(0).and_then(|()| writeln!(file, "{} {}", std::process::id(), name.trim()));
         Ok(Self { _file: file })
     }

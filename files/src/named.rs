@@ -1,4 +1,4 @@
-//! Opening files that a user names. Only regular files are opened: a FIFO would block its reader for ever, and a device may
+//! Opening files that a user names. Only regular files are opened: a FIFO would block its reader forever, and a device may
 //! never end. Links to regular files are followed, because model stores consist of them.
 
 use std::fs::{File, OpenOptions};
@@ -31,9 +31,9 @@ pub fn open_unlinked(path: &Path) -> io::Result<File> {
 }
 
 fn open_with(path: &Path, more: OFlags) -> io::Result<File> {
-    // Before it is opened, because opening is enough to make some devices do something.
+    // Checked before it is opened, because merely opening some devices has effects.
     check(&std::fs::metadata(path)?)?;
-    // Another one may lie there by now: with this flag opening a FIFO does not wait, and it is looked at again.
+    // Another file may have taken its place by now: with this flag opening a FIFO does not wait, and the open file is checked.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     check(&file.metadata()?)?;
@@ -73,12 +73,12 @@ pub fn text_unlinked(path: &Path) -> io::Result<String> {
     read(open_unlinked(path)?)
 }
 
-/// Editors on Windows write it before the first character.
+/// Editors on Windows write this before the first character.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 fn read(file: File) -> io::Result<String> {
     let mut text = String::new();
-    // It may grow while it is read, and what /proc has says that it is empty.
+    // A file may grow while it is read, and those of /proc seem empty.
     let read = file.take(LARGEST_TEXT + 1).read_to_string(&mut text)?;
     if u64::try_from(read).is_ok_and(|read| read <= LARGEST_TEXT) {
         if text.starts_with(BYTE_ORDER_MARK) {

@@ -1,4 +1,4 @@
-//! Who could have put something where a path leads to.
+//! Who could have put a file where a path leads to.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 /// Links that are followed, as the kernel's own limit.
 const MOST_LINKS: usize = 40;
 
-/// What strangers may not have written.
+/// Which paths strangers must not have written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// The path was searched for, and what it leads to is run.
@@ -18,16 +18,17 @@ pub(crate) enum Rule {
     Named,
 }
 
-/// Follows a path that was searched for to its end, and returns where it leads to: a path without links. From then on nobody but this
-/// user, root and those whom these have let write there can put something else there.
+/// Follows a path that was searched for to its end, and returns where it leads to: a path without links. From then on nobody but
+/// this user, root and those whom these allow to write there can put another file there.
 ///
-/// Every folder and link on the way counts. None may be writable for everybody, unless only owners can rename there what they have (the
-/// sticky bit, as /tmp has it). Where others can write as well, because of that bit, by a group, or as the owner of the folder, the
-/// next step of the path must belong to this user or root. The file at the end must belong to one of them in any case.
+/// Every folder and link on the way counts. None may be writable for everybody, unless only owners can rename their files there
+/// (the sticky bit, as /tmp has it). Where others can write as well, because of that bit, by a group, or as the owner of the
+/// folder, the next step of the path must belong to this user or root. The file at the end must belong to one of them in any
+/// case.
 ///
 /// # Errors
-/// Something on the way is missing or cannot be read; it is another user's, or everybody can write there ([`io::ErrorKind::PermissionDenied`],
-/// in words that name it).
+/// A folder or file on the way is missing or cannot be read; or it is another user's, or everybody can write there:
+/// [`io::ErrorKind::PermissionDenied`], with a message that names it.
 pub fn trusted(path: &Path) -> io::Result<PathBuf> {
     let end = follow(path, Rule::Searched)?;
     if is_ours(&fs::symlink_metadata(&end)?) { Ok(end) } else { Err(of_others(&end)) }
@@ -166,7 +167,7 @@ mod tests {
             assert!(trusted(&file).is_ok());
             mode(open, 0o755);
         }
-        // A link's way counts, too.
+        // The folders on the way of a link count, too.
         let elsewhere = tempfile::tempdir().unwrap();
         symlink(&file, elsewhere.path().join("link")).unwrap();
         mode(elsewhere.path(), 0o777);

@@ -1,5 +1,5 @@
-//! What the boxes of a frame look like, on one core: a hundred of the size of people in a 1080p frame, each of them
-//! sampled at 32x64 pixels. The throughput is that of boxes.
+//! Appearance of boxes, on one core: a hundred boxes of the size of people in a 1080p frame, each of them sampled at 32x64
+//! pixels. The throughput is that of boxes.
 //!
 //! `cargo bench -p cudainfer-kernels --bench appearance`
 

@@ -1,5 +1,5 @@
-//! How the camera has moved, on one core: shrinking a 1080p frame, and comparing its picture with the one before, from which
-//! it is turned and shifted, or which is the same.
+//! The camera's motion, on one core: shrinking a 1080p frame, and comparing its picture with the previous one, which is either
+//! the same, or turned and shifted.
 //!
 //! `cargo bench -p cudainfer-kernels --bench camera`
 

@@ -1,7 +1,7 @@
 //! From output tensors to boxes: decode, threshold, NMS of one frame, and NMS alone.
 //!
-//! The floor is reading the tensors once; each benchmark reports the bytes of its tensors per second, to be held
-//! against the machine's memory bandwidth. Contents are random scores with few hits, in clusters as real models
+//! The floor is reading the tensors once; each benchmark reports the bytes of its tensors per second, to compare with
+//! the machine's memory bandwidth. Contents are random scores with few hits, in clusters as real models
 //! leave them, never zeros. Run: `cargo bench -p cudainfer-kernels --bench detect`.
 #![allow(missing_docs, reason = "criterion's macros make the public items")]
 #![allow(clippy::expect_used, reason = "a benchmark that cannot be set up has nothing better to do")]
@@ -153,7 +153,7 @@ fn nanodet(c: &mut Criterion) {
     frame(c, "nanodet 3549x(80+44)", &tensors, input, &Hints::default(), Params::default());
 }
 
-/// The decoder has next to nothing to do here: one class, and every box passes.
+/// NMS alone: with one class, and a threshold that every box passes, the decoder has almost nothing to do.
 fn nms(c: &mut Criterion) {
     for n in [100, 1000, 5000] {
         let mut random = Random(4);

@@ -1,5 +1,6 @@
-//! What an overlay draws on a frame: twenty labelled boxes, in the built-in letters and in a font, and twenty skeletons of 17 points; and twenty boxes hidden. What must move is what
-//! is drawn: about 20 x (4 x 2 x 500 + 200 x 30) bytes of luma and half of that of chroma, some 300 kB.
+//! What an overlay draws on a frame: twenty labelled boxes, in the built-in letters and in a font, and twenty skeletons of 17
+//! points; and twenty boxes hidden. The bytes that must move are the drawn pixels: about 20 x (4 x 2 x 500 + 200 x 30) bytes of
+//! luma and half of that of chroma, some 300 kB.
 
 use std::hint::black_box;
 
@@ -20,13 +21,13 @@ fn boxes(texts: &[String], scale: u32) -> Vec<Primitive<'_>> {
     primitives.collect()
 }
 
-/// The system's fonts, and 26 pixels as text has on 1080 rows.
+/// The system's fonts at 26 pixels, the size of text on 1080 rows.
 fn fonts() -> Option<Fonts> {
     let fonts = Fonts::open(FontChoice::System);
     fonts.inspect_err(|why| eprintln!("labels in a font are left out: {why}")).ok()
 }
 
-/// What a text costs when it is new, and when it was drawn before.
+/// The cost of a text that is new, and of one that was drawn before.
 fn typeset(criterion: &mut Criterion) {
     let Some(mut fonts) = fonts() else { return };
     let mut group = criterion.benchmark_group("typeset a label of 26 pixels");

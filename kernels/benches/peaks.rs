@@ -1,5 +1,5 @@
 //! Peak search on maps as networks give them (gaussians over a little noise) and on noise alone, where every ninth
-//! cell is a peak. What must move is the map, read once: 17x96x72 float32 is 470 kB.
+//! cell is a peak. The bytes that must move are the map's, read once: 17x96x72 float32 is 470 kB.
 
 use std::hint::black_box;
 

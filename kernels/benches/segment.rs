@@ -1,5 +1,6 @@
-//! Masks from logits of 21 classes on 512x512 cells, what clean-up adds, masks taken to a 1080p frame, and those of 20
-//! objects. What must move is the logits, read once (11 MB of float16), and with smoothing the state, read and written.
+//! Masks from logits of 21 classes on 512x512 cells, the cost of clean-up, masks taken to a 1080p frame, and those of 20
+//! objects. The bytes that must move are the logits', read once (11 MB of float16), and with smoothing the state's, read and
+//! written.
 
 use std::hint::black_box;
 
@@ -10,7 +11,7 @@ use cudainfer_kernels::segment::{Activation, Params, Prototypes, Resize, Segment
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 
-/// Noise, over which one class stands out in each tile of 64x64 cells.
+/// Noise with one class above the others in each tile of 64x64 cells.
 fn scene([c, h, w]: [usize; 3], layout: Layout, ty: TensorType) -> Vec<u8> {
     let mut state = 88_172_645_463_325_252_u64;
     let mut random = || {

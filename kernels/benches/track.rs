@@ -1,6 +1,6 @@
-//! What one frame costs a tracker. Objects walk through a 1920 x 1080 frame and their detections tremble by some pixels,
-//! as a detector's do; floor: one pass over the tracks x detections IoU matrix. The assignment alone is measured on the
-//! overlaps of two such frames, and on those of objects that all stand in one place.
+//! The cost of one frame for a tracker. Objects walk through a 1920 x 1080 frame and their detections tremble by some pixels,
+//! as a detector's do. The floor is one pass over the tracks x detections IoU matrix. The assignment alone is measured on
+//! the overlaps of two such frames, and on those of objects that all stand in one place.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use cudainfer_kernels::associate::{Assignment, Gate, assign, iou_pairs};
@@ -16,7 +16,7 @@ fn noise(seed: u64) -> f32 {
     ((z ^ (z >> 31)) >> 40) as f32 / (1u64 << 24) as f32
 }
 
-/// 64 frames there and 64 back, so that they can be repeated for ever without a jump.
+/// 64 frames there and 64 back, so that they can be repeated forever without a jump.
 fn walk(objects: u64) -> Vec<Vec<Detection>> {
     let frame = |t: u64| {
         let time = t.min(127 - t) as f32;
@@ -29,7 +29,7 @@ fn walk(objects: u64) -> Vec<Vec<Detection>> {
                 w: 40.0 + tremble(2),
                 h: 90.0 + tremble(3),
             };
-            // A fifth of them is weak, as behind others.
+            // A fifth of them is weak, like detections of hidden objects.
             Detection { rect, confidence: 0.5 + 0.5 * noise(2_000_000 + t * objects + i), class: 0 }
         };
         (0..objects).map(object).collect()

@@ -1,9 +1,9 @@
-// What boxes of a frame look like (kernels/src/appearance): [N] boxes to [N, 128] counts, in one launch.
+// The appearance of boxes of a frame (kernels/src/appearance): [N] boxes to [N, 128] counts, in one launch.
 //
 // Memory: the frame's planes as they are; boxes in the parameters; `out` in pinned host memory, 64 words a box, each of
 // two counts of 16 bits; `counters`, as many words in device memory, and `tickets`, one a box: both 0 between launches.
 // A box is sampled on a grid of at most 32 columns and 64 rows. A warp takes ROWS of its rows, a lane a column: it loads
-// these, and the luma of the row before and the row behind, at once; the neighbours in a row come by shuffles. So a sample
+// these, and the luma of the row above and the row below, at once; the neighbours in a row come by shuffles. So a sample
 // costs one load of luma, two of chroma, and at most two additions to counts:
 //   shared   one block a box, counts in shared memory;
 //   chunked  CHUNKS blocks a box, each with counts in shared memory, which it adds to `counters`;
@@ -38,7 +38,7 @@ struct Parameters {
 
 static_assert(sizeof(Parameters) == 4008, "kernels/src/appearance/cuda.rs says the same");
 
-// Y'CbCr: no component depends on another. RGB: all of them on all. LUMA: there is no other.
+// YUV: no component depends on another. RGB: all depend on all. LUMA: there is no other component.
 enum Mode { YUV, RGB, LUMA };
 
 struct Ycc {
@@ -102,7 +102,7 @@ __device__ __forceinline__ uint32_t orientation(int32_t gx, int32_t gy) {
     return (gx ^ gy) < 0 ? (ORIENTATIONS - eighth) % ORIENTATIONS : eighth;
 }
 
-// Has a warp count the ROWS grid rows from `first` on, of those that the box has.
+// A warp counts the ROWS grid rows from `first` on, as far as the box has them.
 template <Mode MODE, uint32_t ROWS, class Count>
 __device__ __forceinline__ void count_rows(const Parameters& p, const Box box, uint32_t first, Count count) {
     const uint32_t columns = min(uint32_t(box.width), COLUMNS), rows = min(uint32_t(box.height), GRID_ROWS);
@@ -112,7 +112,7 @@ __device__ __forceinline__ void count_rows(const Parameters& p, const Box box, u
     const auto line = [&](uint32_t row) { return box.y + position<GRID_ROWS>(min(row, rows - 1), box.height); };
     Ycc at[ROWS];
     const int32_t before = luma_at<MODE>(p, x, line(first == 0 ? 0 : first - 1));
-    const int32_t behind = luma_at<MODE>(p, x, line(first + ROWS));
+    const int32_t after = luma_at<MODE>(p, x, line(first + ROWS));
 #pragma unroll
     for (uint32_t k = 0; k < ROWS; ++k) at[k] = pixel<MODE>(p, x, line(first + k));
     const uint32_t left = column == 0 ? 0 : column - 1, right = min(column + 1, columns - 1);
@@ -120,7 +120,7 @@ __device__ __forceinline__ void count_rows(const Parameters& p, const Box box, u
 #pragma unroll
     for (uint32_t k = 0; k < ROWS; ++k) {
         const int32_t gx = __shfl_sync(ALL, at[k].y, right) - __shfl_sync(ALL, at[k].y, left);
-        const int32_t gy = (k + 1 < ROWS ? at[k + 1].y : behind) - (k > 0 ? at[k - 1].y : before);
+        const int32_t gy = (k + 1 < ROWS ? at[k + 1].y : after) - (k > 0 ? at[k - 1].y : before);
         if (lane >= columns || first + k >= rows) continue;
         const uint32_t key = (first + k) * STRIPES / rows * (COLORS + ORIENTATIONS);
         const uint32_t color = (at[k].y / 32 * 5 + chroma_level(at[k].cb)) * 5 + chroma_level(at[k].cr);
@@ -148,7 +148,7 @@ __device__ __forceinline__ uint32_t count_block(const Parameters& p, uint32_t fi
     return word;
 }
 
-// Whether all blocks of the box are through: true in the last.
+// Whether all other blocks of the box are done: true in the last one.
 __device__ __forceinline__ bool is_last(const Parameters& p) {
     __shared__ bool last;
     __threadfence();

@@ -4,13 +4,13 @@
 //
 // A thread computes one pair of a tile of 4 rows by 32 columns, whose keypoints are in shared memory, 17 at a time
 // (COCO's all at once; an odd number, so that neighbouring poses lie in different banks). Grid: those tiles; 128 threads.
-// What must move: the matrix, 4 bytes a pair, to host memory; the objects are few beside it.
+// Bytes that must move: the matrix, 4 a pair, to host memory; the objects are small beside it.
 #include "prelude.cuh"
 
 struct Params {
     const float* a;
     const float* b;
-    // The rows' areas, 0 where one is none; and by keypoint what divides a squared distance, 0 to leave it out.
+    // The rows' areas, 0 where one is invalid; and by keypoint the divisor of a squared distance, 0 to leave the keypoint out.
     const float* areas;
     const float* spreads;
     float* out;
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) oks(const Params p) {
                 if (!(spreads[k] > 0) || !finite(from.x) || !finite(from.y)) continue;
                 const float dx = from.x - to.x, dy = from.y - to.y;
                 const float exponent = (dx * dx + dy * dy) / (area * spreads[k]);
-                // NaN where they lack the keypoint.
+                // NaN where one of the poses lacks the keypoint.
                 if (exponent >= 0) sum += falloff(exponent);
                 points += 1;
             }

@@ -1,15 +1,15 @@
 // Makes boxes of a frame unrecognisable: their cells' means as squares, or smoothed, or black.
 //
 // The frame is as in draw.cu. An area (kernels/src/draw/blur/area.rs) is a box within the frame, divided into square cells of an
-// even side; its corners are even or the frame's edge, so that two by two pixels and the chroma sample that they share are in the
-// same cell. Areas are sorted by the size of their cells: where they overlap, the last counts. A cell's colour is three bytes of a
-// word: a packed pixel's first three, or luma, Cb and Cr.
+// even side; its corners are even or the frame's edge, so that two by two pixels and the chroma sample that they share are in
+// the same cell. Areas are sorted by the size of their cells: where they overlap, the last counts. A cell's colour is three bytes
+// of a word: a packed pixel's first three, or luma, Cb and Cr.
 //
 // means:  a block for each cell, which adds its samples up. Grid: areas x the most cells that one of them has.
 // smooth: a block for each area, a thread for each cell (256 at most), which takes in the cells around it. Grid: areas.
 // blur:   a block for a tile of 64 x 16 pixels, a thread for two by two of them. Grid: the tiles that the bounding box of all
 //         areas meets.
-// 256 threads a block. What must move: the areas' pixels, read and written once.
+// 256 threads a block. Bytes that must move: the areas' pixels, read and written once.
 #include "prelude.cuh"
 
 enum Samples : uint32_t { PACKED3, PACKED4, NV12, I420 };
@@ -27,7 +27,7 @@ struct Params {
     const Area* areas;
     uint32_t *means, *smoothed;
     int32_t width, height;
-    // The grid's first tile begins here; both are even.
+    // Where the grid's first tile begins; both are even.
     int32_t left, top;
     uint32_t count, samples, mode, ink;
 };
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) means(const Params p) {
             for (int w = 1; w < WARPS; w++) sum += sums[w];
             color |= uint32_t((sum + samples / 2) / samples) << 8 * channel;
         }
-        // `sums` is read until here.
+        // The other threads read `sums` until here.
         __syncthreads();
     }
     if (tid == 0) p.means[a.first + number] = color;
@@ -105,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) smooth(const Params p) {
     p.smoothed[a.first + number] = color;
 }
 
-// Between which cells a sample's centre lies on one axis, and how far from the first to the second, in 256ths.
+// The two cells between whose centres a sample lies on one axis, and how far it is from the first to the second, in 256ths.
 struct Tap {
     int between[2];
     uint32_t far;
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) blur(const Params p) {
     const int x = p.left + int(blockIdx.x) * TILE_X + 2 * (tid % (TILE_X / 2));
     const int y = p.top + int(blockIdx.y) * TILE_Y + 2 * (tid / (TILE_X / 2));
     if (x >= p.width || y >= p.height) return;
-    // The two by two pixels are in an area together, or none of them is.
+    // Either all of the two by two pixels are in an area, or none.
     int k = int(p.count) - 1;
     for (; k >= 0; k--) {
         const Area& a = p.areas[k];

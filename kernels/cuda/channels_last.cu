@@ -1,8 +1,9 @@
-// Writes images with their channels first, as planes, with their channels last, pixel by pixel; from float32 or float16 to either.
+// Writes images whose channels come first, as planes, with their channels last, pixel by pixel; from float32 or float16 to
+// either.
 //
-// Memory: images one behind the other, each of dense planes of as many values as an image has pixels; out, as many values each.
-// Bytes that must move: the size of a value of both, a value. A thread takes 8 neighbouring pixels at a time, in loads and stores
-// of 16 bytes, where there are 2 to 4 channels and planes begin at multiples of 16 bytes; else, and for the last ones, one.
+// Memory: images one after the other, each of dense planes of as many values as an image has pixels; out, as many values again.
+// Bytes that must move for a value: its size in both types. A thread takes 8 neighbouring pixels at a time, in loads and stores
+// of 16 bytes, where there are 2 to 4 channels and planes begin at multiples of 16 bytes; else, and for the last pixels, one.
 // Launch: 256 threads; grid.x = ceil(pixels / 8 / 256), at most 2048, over which threads go on in strides; grid.y = images.
 #include "prelude.cuh"
 

@@ -4,8 +4,8 @@
 // Moves at least: the scores once; the turns after the first read them from L1 or L2.
 // A block takes a row. A key holds the score and, lower classes first, the class, so that no two are equal. Up to FEW keys
 // are found in turns: in each, all threads look for the largest key below the last one, so that nothing has to be remembered
-// or sorted. More are selected by radix: a byte at a time from the highest, the digit in which the last key to be kept lies;
-// then all from that key on are written, in no order, and the host sorts them.
+// or sorted. More keys are selected by radix: the bytes of the least key to keep are found one at a time, from the highest;
+// then all keys from that one on are written, in no order, and the host sorts them.
 // Launch: blocks of 256 threads, grid N.
 #include "prelude.cuh"
 
@@ -35,7 +35,7 @@ __device__ __forceinline__ float load(const half_t* at) {
     return to_float(half_t{__ldg(reinterpret_cast<const uint16_t*>(at))});
 }
 
-// Ascending with the score, then descending with the class; 0 for what is not finite.
+// Ascending with the score, then descending with the class; 0 for a score that is not finite.
 __device__ __forceinline__ uint64_t key_of(float score, uint32_t index) {
     uint32_t bits = __float_as_uint(score + 0.0f);  // -0 is 0
     if ((bits & 0x7f800000u) == 0x7f800000u) return 0;
@@ -59,11 +59,11 @@ struct Sum {
     }
 };
 
-// All threads' values as one, in all threads. `shared` has room for one a warp.
+// Joins the values of all threads, and returns the result in all threads. `shared` has room for a value a warp.
 template <class T, class Join>
 __device__ __forceinline__ T across_block(T value, T* shared, Join join) {
     for (uint32_t step = 16; step > 0; step /= 2) value = join(value, __shfl_xor_sync(ALL, value, step));
-    __syncthreads();  // whoever read the last values is done
+    __syncthreads();  // all threads have read the previous values
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
     __syncthreads();
     value = shared[0];
@@ -71,13 +71,13 @@ __device__ __forceinline__ T across_block(T value, T* shared, Join join) {
     return value;
 }
 
-// Writes the `kept` greatest keys, or all there are, in no order; returns their number in all threads. `finite` is the number of
-// keys.
+// Writes the `kept` greatest keys, or all where there are fewer, in no order; returns their number in all threads. `finite` is
+// the number of keys.
 template <class T>
 __device__ __forceinline__ uint32_t select(const Parameters& p, const T* scores, uint32_t finite, uint64_t* chosen) {
     __shared__ uint32_t digits[DIGITS], digit, left_in_digit, taken;
     __shared__ bool whole;
-    uint64_t least = 0, known = 0;  // the bytes of the least key to be kept so far, and which they are
+    uint64_t least = 0, known = 0;  // the bytes of the least key to keep that are known, and a mask of them
     uint32_t left = p.kept;
     for (int32_t shift = 56; shift >= 0 && finite > p.kept; shift -= 8) {
         digits[threadIdx.x] = 0;

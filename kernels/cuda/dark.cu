@@ -1,10 +1,10 @@
 // Where between the cells a peak lies, by the Taylor expansion of the blurred map's logarithm: kernels/src/peaks/dark.rs.
 //
-// Memory: the map as in peaks.cu, and the records that it has left in device memory and on the host, whose dx and dy are
-// replaced. A warp takes a record at a time: its lanes blur the rows around the peak at five places each (in shared
+// Memory: the map as in peaks.cu, and the records that the search has left in device memory and on the host, whose dx and dy
+// are replaced. A warp takes a record at a time: its lanes blur the rows around the peak at five places each (in shared
 // memory), then the 5x5 places, and the first one solves for the maximum. All in double, in the order of the CPU.
 // Bytes: (5 + 2 * radius)^2 values, and 64 of the record, a peak. Shape: blocks of 128 threads, a warp for each peak that
-// there can be, 4096 at most. One launch, behind that of the search.
+// there can be, 4096 at most. One launch, after that of the search.
 #include "activate.cuh"
 #include "peaks.cuh"
 
@@ -20,13 +20,13 @@ struct Parameters {
     uint32_t height;
     uint32_t radius;
     uint32_t udp;
-    uint32_t reflect;    // what the blur meets beyond the map's edge: the map mirrored, else 0
+    uint32_t reflect;    // whether the map is mirrored beyond its edge for the blur; else there are zeros
 };
 static_assert(sizeof(Parameters) == 216, "as in src/peaks/cuda/dark.rs");
 
 __device__ __forceinline__ int clamp(int v, int low, int high) { return min(max(v, low), high); }
 
-// The cell so many cells away, when what is beyond the edge is the map mirrored.
+// The offset of the cell that is read `cells` cells away, where the map is mirrored at its edges.
 __device__ __forceinline__ int reflected(int cells, int before, int after) {
     const int size = before + after + 1;
     int at = (before + cells) % (2 * size);
@@ -34,7 +34,8 @@ __device__ __forceinline__ int reflected(int cells, int before, int after) {
     return min(at, 2 * size - 1 - at) - before;
 }
 
-// The offset by the 5x5 blurred values around a cell of this value, of which so many lie in the map on each side.
+// The peak's offset from the 5x5 blurred values around a cell of value `here`; left, right, above and below are the numbers of
+// cells that the map has on each side.
 __device__ void solve(const double* blurred, double here, int left, int right, int above, int below, bool udp,
                       double& dx, double& dy) {
     dx = dy = 0;

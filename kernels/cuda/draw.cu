@@ -5,16 +5,15 @@
 // (NV12) or two (I420). The commands (kernels/src/draw/record.rs) are in the order of drawing.
 //
 // A block draws a tile of 64 x 16 pixels, a thread two by two of them and the chroma sample that they share. The block
-// goes through all commands, 256 at a time: each thread looks whether one of them meets the tile; those that do are
-// listed in order. Of each capsule of the list a thread finds the pixels of a row of the tile, in double precision, as the CPU does
-// (kernels/src/draw/capsule.rs). Every thread then looks at each of the list, and remembers the last that covers its pixels.
-// Nothing is written before the end, so every byte is written once at most, and none that is not drawn.
+// goes through all commands, 256 at a time: each thread checks whether one of them meets the tile; those that do are
+// listed in order. For each capsule of the list a thread finds the pixels of a row of the tile, in double precision, as the
+// CPU does (kernels/src/draw/capsule.rs). Every thread then looks at all of the list, and remembers the last command that covers
+// its pixels. Nothing is written before the end, so every byte is written once at most, and only bytes that are drawn.
 //
 // A picture of text has its background's ink first, then rows of `scale` words: four bits a pixel, which say how many
-// fifteenths of it the letters cover. It begins on even pixels, so a thread's four and their chroma sample are its own.
+// fifteenths of it the letters cover. It begins on even pixels, so a chroma sample belongs to one thread's four pixels.
 //
-// What must move: the bytes that are drawn, and the pictures. What each block reads besides are 32 bytes a command, from the
-// L2 cache.
+// Bytes that must move: those that are drawn, and the pictures. Each block also reads 32 bytes a command, from the L2 cache.
 // Grid: the tiles that the bounding box of all commands meets; 256 threads a block.
 #include "prelude.cuh"
 
@@ -33,7 +32,7 @@ struct Params {
     const Command* commands;
     const uint32_t* data;
     int32_t width, height;
-    // The grid's first tile begins here; both are even.
+    // Where the grid's first tile begins; both are even.
     int32_t left, top;
     uint32_t count, samples;
 };
@@ -61,7 +60,7 @@ __device__ __forceinline__ double2 cross(double slope, double inverse, double lo
     return {fmin(p, q), fmax(p, q)};
 }
 
-// A capsule's pixels in a row of the tile, from the tile's left edge: the first, and 8 bits higher the one behind the last.
+// A capsule's pixels in a row of the tile, from the tile's left edge: the first, and 8 bits higher the one after the last.
 __device__ __forceinline__ uint16_t span(const Command& c, const uint32_t* all, int tile_x, int row) {
     const uint32_t* words = all + c.data;
     auto number = [&](int i) { return __hiloint2double(words[2 * i + 1], words[2 * i]); };
@@ -93,8 +92,8 @@ __device__ __forceinline__ uint16_t span(const Command& c, const uint32_t* all, 
     return static_cast<uint16_t>(inside(from) | inside(to) << 8);
 }
 
-// Which of the two by two pixels from (x, y) on a command draws: that at (x + i % 2, y + i / 2) is bit i. Of a capsule `spans`
-// are its pixels in both rows.
+// Which of the two by two pixels from (x, y) on a command draws: that at (x + i % 2, y + i / 2) is bit i. For a capsule `spans`
+// has its pixels in both rows.
 __device__ __forceinline__ uint32_t covers(const Command& c, const uint32_t* all, int x, int y, int tile_x,
                                            const uint16_t* spans) {
     uint32_t bits = 0;
@@ -190,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
             total += found[w];
         }
         if (meets) list[before] = mine;
-        // Most frames have none.
+        // Most frames have no capsules.
         if (__syncthreads_or(meets && mine.kind == CAPSULE)) {
             for (uint32_t t = tid; t < total * TILE_Y; t += THREADS) {
                 const Command& c = list[t / TILE_Y];
@@ -210,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) draw(const Params p) {
             }
             drawn |= bits;
         }
-        // `found` and `list` are read until here.
+        // The other threads read `found` and `list` until here.
         __syncthreads();
     }
 

@@ -1,23 +1,23 @@
-// What detections carry besides their boxes: keypoints, mapped to the frame, the coefficients or the numbers of masks, or the
-// rotated boxes.
-// Read of what nms.cu or soft_nms.cu has selected, for a batch of frames.
+// The numbers of detections besides their boxes: keypoints, mapped to the frame, the coefficients or the numbers of masks, or
+// the rotated boxes. They are read for the detections that nms.cu or soft_nms.cu has selected, for a batch of frames.
 //
 // Memory: the model's output where it lies; ranks of the selected and their anchors in the row's buffers.
 // Bytes that must move: a detection's numbers in (a sector of 32 bytes each where anchors are columns), 12 a keypoint, 4 a
 // coefficient or a mask's number or 20 a rotated box out, to the host.
-// Launch: 128 threads, a keypoint, coefficient or rotated box each; grid.x = at most 64 blocks, which share what there is, grid.z =
-// the batch's rows. How many detections there are is known to the device only.
+// Launch: 128 threads, a keypoint, coefficient or rotated box each; grid.x = at most 64 blocks, which share the work, grid.z =
+// the batch's rows. Only the device knows the number of detections.
 #include "values.cuh"
 #include "nms.cuh"
 #include "rotated.cuh"
 
-// In place of a point's numbers: a coefficient; the anchor's number alone. And added to them: its unit is the object's box; it is counted from its anchor, and lies in the
-// tensor of the anchor's level; the last point is no point, its x holds the anchor's number.
+// COEFFICIENTS and ROW: coefficients, or the anchor's number, are gathered instead of points. Flags for points: IN_BOX, their
+// unit is the object's box; AROUND, they are relative to their anchor, and lie in the tensor of the anchor's level; WITH_ROW, the
+// last point is none, its x holds the anchor's number.
 constexpr uint32_t COEFFICIENTS = 1, ROW = 4, IN_BOX = 16, AROUND = 64, WITH_ROW = 128;
 // Numbers of a rotated box.
 constexpr uint32_t ROTATED = 5;
 
-// Pointers are to row 0's.
+// Pointers point to the data of row 0.
 struct Gather {
     uint64_t row_bytes, report_bytes;
     const Row* row;
@@ -31,7 +31,7 @@ struct Gather {
 
 static_assert(sizeof(Gather) == 720, "as in src/detect/cuda/params.rs");
 
-// One point of those that are counted from their anchor, in tensor pixels.
+// A point that is relative to its anchor, in tensor pixels.
 __device__ float2 around_anchor(const Layout& l, const Values& v, uint32_t anchor, uint32_t index) {
     uint32_t level = 0;
     while (level + 1 < l.levels && anchor >= l.sources[level + 1].first) level++;
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(128) gather(const __grid_constant__
     }
 }
 
-// A kernel of its own, so that the other need not have the registers for it.
+// A kernel of its own, so that the other one does not need its registers.
 extern "C" __global__ void __launch_bounds__(128) gather_rotated(const __grid_constant__ Gather p) {
     uint64_t block = blockIdx.z * p.row_bytes;
     const Ranked* ranked = moved(p.ranked, block);

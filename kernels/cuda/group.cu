@@ -1,10 +1,10 @@
 // From peaks to instances: kernels/src/group. Both kernels read the records that a search (peaks.cu) left in device memory,
-// however many there are, and write to the host's pinned memory, and to device memory what does not fit there.
+// however many there are, and write to the host's pinned memory, and to device memory the rest that does not fit there.
 //
 // paf_*: a block scores all lines of one edge in one frame. It gathers the peaks of the edge's two points, ranks them by
-// strength (of more than `top_k` the strongest remain) and deals the pairs out to its threads, one at a time: 10 or so
-// samples of the field along the line between the peaks. A line's place is that of its edge, first and second peak's
-// rank, so nothing is counted and nothing is left to order. Shape: edges x frames blocks of 256 threads.
+// strength (of more than `top_k` the strongest remain) and deals the pairs out to its threads, one at a time: some 10
+// samples of the field along the line between the peaks. A line's place follows from its edge and the ranks of its first and
+// second peak, so lines need neither be counted nor sorted. Shape: edges x frames blocks of 256 threads.
 //
 // displacements_*: a thread is a root: from one peak it walks the tree and writes all points of its instance, at the
 // peak's record number. Shape: blocks of 64 threads, as many as keep the device busy, which take records in turns.
@@ -78,7 +78,7 @@ __device__ __forceinline__ float sample(const Lines& p, const T* field, float x,
     return above * (1.0f - fy) + below * fy;
 }
 
-// In the order of lines.rs.
+// Computes in the order of lines.rs.
 template <typename T>
 __device__ __forceinline__ Line score(const Lines& p, const T* field, const End& a, const End& b) {
     const float way_x = b.at[0] - a.at[0], way_y = b.at[1] - a.at[1];
@@ -137,10 +137,10 @@ __device__ __forceinline__ void score_edge(const Lines& p) {
         }
     }
     __syncthreads();
-    // Of too many the strongest: the weakest of these is found eight bits at a time. Hardly ever needed.
+    // Of too many peaks the strongest remain: the weakest of these is found eight bits at a time. Hardly ever needed.
     for (uint32_t side = 0; side < 2; ++side) {
         if (sizes[side] <= MOST_PEAKS) continue;
-        // How many of those that begin like the weakest so far are still to be chosen.
+        // `missing`: how many of the peaks that begin with the bits of `weakest` that are known must still be chosen.
         if (threadIdx.x == 0) weakest = 0, missing = p.top_k;
         __syncthreads();
         for (uint32_t shift = 56; missing; shift -= 8) {
@@ -209,7 +209,7 @@ __device__ __forceinline__ void score_edge(const Lines& p) {
 // A point of an instance: in tensor pixels, and the map's value there.
 struct alignas(16) Part {
     float x, y, value;
-    uint32_t non_finite;  // values that counted as 0 on the way to it
+    uint32_t non_finite;  // values that counted as 0 on the way to the point
 };
 
 struct Roots {
@@ -237,12 +237,12 @@ __device__ __forceinline__ double read(const void* output, const Strides& stride
     return finite(v) ? v : 0.0f;
 }
 
-// The cell nearest to a place, a half to the greater one.
+// The cell nearest to a place; a half is rounded up.
 __device__ __forceinline__ uint32_t nearest(double place, double scale, uint32_t size) {
     return uint32_t(fmin(fmax(floor(place / scale + 0.5), 0.0), double(size - 1)));
 }
 
-// In the order of decode.rs; places are relative to the first cell's centre.
+// Computes in the order of decode.rs; places are relative to the first cell's centre.
 template <typename T>
 __device__ __forceinline__ void walk(const Roots& p, const Found& root, Part* parts) {
     const Records& records = p.records;

@@ -1,12 +1,12 @@
-// A map of numbers or a picture of three channels (kernels/src/maps): what its numbers are like, and video of them.
+// A map of numbers or a picture of three channels (kernels/src/maps): a summary of its numbers, and video of them.
 //
 // Memory: the tensor dense, float32, float16 or uint8, its elements cell_step and channel_step apart; one `Summary` a block
 // of `measure`, then one of all, which `finish` writes to device memory and to pinned host memory; video in rows `stride`
 // bytes apart, 2 bytes a pixel of a map, 3 of a picture.
-// `measure`: a thread takes every so many of the region's numbers; grid up to 256 blocks of 256 threads. `finish`: one block
-// of 256 threads, a block's summary each, so that the sum always is added in the same order. `paint`: a thread makes a pixel;
+// `measure`: threads take the region's numbers in strides; grid up to 256 blocks of 256 threads. `finish`: one block
+// of 256 threads, a block's summary each, so that sums are always added in the same order. `paint`: a thread makes a pixel;
 // 32x8 threads, grid = ceil(width / 32), ceil(height / 8).
-// Moves at least: the tensor once, and where there is video, its pixels once; the second reading is mostly from L2.
+// Moves at least: the tensor once, and where there is video, its pixels once; `paint` reads the tensor mostly from L2.
 #include "prelude.cuh"
 
 constexpr uint32_t THREADS = 256;
@@ -27,7 +27,7 @@ struct Params {
     const void* values;
     Summary* blocks;
     Summary* all;
-    Summary* told;
+    Summary* on_host;
     uint8_t* out;
     uint64_t stride;
     Axis axes[2];
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) finish(const __grid_consta
     const Summary sum = of_block(threadIdx.x < p.count ? p.blocks[threadIdx.x] : nothing());
     if (threadIdx.x == 0) {
         *p.all = sum;
-        *p.told = sum;
+        *p.on_host = sum;
     }
 }
 

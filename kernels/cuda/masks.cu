@@ -3,15 +3,15 @@
 // The frame is as in draw.cu. A mask is a byte a sample, dense: a class, whether it is painted, or how much of a colour there
 // is. Its piece (kernels/src/draw/mask.rs) says which pixels it covers and where their centres lie on it.
 //
-// A block paints a tile of 64 x 16 pixels, a thread two by two of them and the chroma sample that they share, which takes what
-// is painted on the top-left one. It reads a pixel when the first mask paints it, and writes it once.
+// A block paints a tile of 64 x 16 pixels, a thread two by two of them and the chroma sample that they share, which gets the
+// paint of the top-left pixel. A thread reads a pixel when the first mask paints it, and writes it once.
 //
-// What must move: the pixels that are painted, twice, and the masks' samples. Grid: the tiles that the bounding box of all
+// Bytes that must move: the pixels that are painted, twice, and the masks' samples. Grid: the tiles that the bounding box of all
 // pieces meets; 256 threads a block.
 #include "prelude.cuh"
 
 enum Samples : uint32_t { PACKED3, PACKED4, NV12, I420 };
-// INTO_ALPHA is added to one of the others.
+// The flag INTO_ALPHA is added to one of the other kinds.
 enum Kind : uint32_t { CLASSES, SOLID, COVER, INTO_ALPHA = 4 };
 
 struct Piece {
@@ -28,7 +28,7 @@ struct Params {
     const Piece* pieces;
     const uint32_t* palette;
     int32_t width, height;
-    // The grid's first tile begins here; both are even.
+    // Where the grid's first tile begins; both are even.
     int32_t left, top;
     uint32_t count, samples;
 };
@@ -57,7 +57,7 @@ __device__ __forceinline__ uint32_t value(const Piece& p, float x, float y) {
     return uint32_t(int(across[0] + (across[1] - across[0]) * down + 0.5f));
 }
 
-// `bytes` of `old` with `a` 255ths of the ink's over them.
+// The lowest `bytes` bytes of `old` with `a` 255ths of the ink over them.
 __device__ __forceinline__ uint32_t blend(uint32_t old, uint32_t ink, uint32_t a, int bytes) {
     uint32_t result = 0;
     for (int i = 0; i < 8 * bytes; i += 8) {

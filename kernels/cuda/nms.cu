@@ -2,11 +2,11 @@
 // first.
 //
 // rank      orders the top_k_before strongest candidates: a candidate's place is the number of stronger keys.
-// suppress  compares each pair of a window of ranked candidates, and each with what earlier windows found: a bit for
+// suppress  compares each pair of a window of ranked candidates, and each with the detections of earlier windows: a bit for
 //           each stronger box that would suppress a weaker one. matrix[stronger / 32][weaker], bits by stronger % 32.
-// select    goes through the window by rank: what no selected box suppresses is selected. The last window's launch
-//           writes counts and detections to the host's memory and clears the counts. Where more candidates should have been
-//           ranked than there is room for, and those have not given top_k_after detections, it reports that instead.
+// select    goes through the window by rank: a candidate that no selected box suppresses is selected. The last window's
+//           launch writes counts and detections to the host's memory and clears the counts. Where more candidates should
+//           have been ranked than there is room for, and fewer than top_k_after detections were found, it reports that instead.
 //
 // Bytes that must move: 28 a candidate in, 24 a detection out (to the host). For n candidates n * n / 64 words of bits.
 // Launch: rank 128 threads, 4 candidates a warp; suppress 256 threads, a warp compares 32 with 32, grid.x = the window's
@@ -14,7 +14,7 @@
 #include "nms.cuh"
 
 constexpr uint32_t RANKERS = 128, RANKED_PER_WARP = 4, TILE = 2048, WARPS = 8, SELECTORS = 1024, MAX_CHUNKS = 128;
-// Words that a warp of select reads ahead.
+// Words that a warp of `select` reads ahead.
 constexpr uint32_t AHEAD = 8;
 
 extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant__ Nms batch) {
@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant
 #pragma unroll 8
             for (uint32_t j = threadIdx.x; j < count; j += RANKERS) tile[j] = keys[from + j];
             __syncthreads();
-            // Whose place is beyond those that are kept need not know it exactly.
+            // A candidate whose place is beyond those that are kept need not know it exactly.
             bool open = false;
             for (uint32_t k = 0; k < RANKED_PER_WARP; k++) open |= places[k] < p.top_k_before;
             if (!open) continue;
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(RANKERS) rank(const __grid_constant
 __device__ __forceinline__ uint32_t suppressors(const Nms& p, float4 mine, Ranked me, const float4* others,
                                                 const uint32_t* classes, uint32_t count) {
     uint32_t near = 0, bits = 0;
-    // No overlap is above no threshold, so most pairs need no division. Without branches, for speed.
+    // Boxes that do not overlap are never suppressed, so most pairs need no division. Without branches, for speed.
 #pragma unroll
     for (uint32_t j = 0; j < 32; j++) {
         bool same = p.among != SAME_CLASS || classes[j] == me.klass;
@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress(const __grid_c
         boxes[warp][lane] = other < n ? p.boxes[p.start + other] : float4{};
         classes[warp][lane] = other < n ? p.ranked[p.start + other].klass : 0;
         __syncwarp();
-        // Of its own chunk only the stronger.
+        // In its own chunk a candidate is compared with the stronger ones only.
         uint32_t bits = suppressors(p, mine, me, boxes[warp], classes[warp], slice < chunk ? 32 : lane);
         p.matrix[slice * p.window + i] = bits;
     }
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress(const __grid_c
     }
 }
 
-// What another warp's exchange has put there, or what was there before.
+// The word, before or after another warp's exchange.
 __device__ __forceinline__ uint64_t look(const unsigned long long* word) {
     uint64_t seen;
     uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(word));
@@ -132,8 +132,8 @@ __device__ __forceinline__ uint64_t look(const unsigned long long* word) {
 // A warp takes every 32nd chunk: they read ahead at the same time, and decide one after the other.
 extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_constant__ Nms batch) {
     const Nms p = of_row(batch);
-    // By chunk, once it is decided: the selected, and above them 1 + how many that makes in all. One word for both, so
-    // that who sees the one sees the other; it is handed from warp to warp, by an atomic exchange.
+    // By chunk, once it is decided: a bit for each selected candidate, and above them 1 + the number selected so far. One word
+    // for both, so that a warp sees both at once; it is handed from warp to warp, by an atomic exchange.
     __shared__ unsigned long long decided[MAX_CHUNKS];
     uint32_t n = window_count(p), lane = threadIdx.x % 32, chunks = (n + 31) / 32;
     uint32_t before = p.counts->found;
@@ -152,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
             me = p.ranked[p.start + i];
         }
         for (uint32_t first = 0; first < chunk && !enough; first += AHEAD) {
-            // Only whether these bits count depends on the chunks before.
+            // The bits can be read now; only whether they count depends on the earlier chunks.
             uint32_t bits[AHEAD];
 #pragma unroll
             for (uint32_t k = 0; k < AHEAD; k++) {
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
                 if (first + k >= chunk) break;
                 uint64_t word;
                 while ((word = look(&decided[first + k])) == 0) {
-                    // Whose turn is far off leaves the others in peace.
+                    // A warp whose turn is far off sleeps, so as not to slow down the others.
                     if (first + k + 3 < chunk) __nanosleep(40);
                 }
                 gone |= (bits[k] & static_cast<uint32_t>(word)) != 0;
@@ -171,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
             }
             enough = before >= p.top_k_after;
         }
-        // What no undecided stronger one may suppress is selected; then what the selected suppress goes.
+        // Candidates that no undecided stronger one may suppress are selected; then those that they suppress are removed.
         uint32_t undecided = enough ? 0 : __ballot_sync(ALL, !gone), selected = 0;
         while (undecided) {
             uint32_t now = undecided & __ballot_sync(ALL, !(inside & undecided));

@@ -1,4 +1,5 @@
-// What ranking, greedy NMS (nms.cu), NMS of rotated boxes (nms_rotated.cu) and soft NMS (soft_nms.cu) share. Mirrored in src/detect/cuda/params.rs.
+// What ranking, greedy NMS (nms.cu), NMS of rotated boxes (nms_rotated.cu) and soft NMS (soft_nms.cu) share. Mirrored in
+// src/detect/cuda/params.rs.
 #pragma once
 #include "detect.cuh"
 
@@ -28,9 +29,9 @@ struct Report {
     Detection detections[1];
 };
 
-// Pointers are to row 0's, as the host hands them over; a kernel begins by turning them to its row's.
+// The host passes pointers to the data of row 0; a kernel begins by moving them to its own row's.
 struct Nms {
-    uint64_t row_bytes;     // from a row's buffers, down to gone, to the next row's
+    uint64_t row_bytes;     // from a row's buffers (the pointers down to `gone`) to the next row's
     uint64_t report_bytes;  // from a row's report to the next row's
     Counts* counts;
     float2* frame;  // width, height
@@ -50,8 +51,8 @@ struct Nms {
     float iou, sigma;
     uint32_t last;      // whether this window is the last
     uint32_t capacity;  // of candidates
-    uint32_t* delivered;  // how many detections there are, for a kernel that follows
-    uint32_t wanted;      // candidates that would be ranked if top_k_before were not what there is room for
+    uint32_t* delivered;  // the number of detections, for a kernel that follows
+    uint32_t wanted;      // candidates that should be ranked; top_k_before is limited by the room
     uint32_t unused;
 };
 
@@ -85,16 +86,16 @@ __device__ __forceinline__ float intersection(float4 a, float4 b) {
 
 __device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(min(p.counts->kept, p.capacity), p.top_k_before); }
 
-// Whether more candidates are to be ranked than there is room for.
+// Whether more candidates must be ranked than there is room for.
 __device__ __forceinline__ bool lacks_room(const Nms& p) { return min(min(p.counts->kept, p.capacity), p.wanted) > p.top_k_before; }
 
-// Reports that, and nothing else: the batch is started again.
+// Reports that room is missing, and nothing else: the batch is started again.
 __device__ __forceinline__ void refuse(const Nms& p) {
     p.report->counts = {p.counts->kept, 0, 0, TOO_MANY};
     *p.delivered = 0;
 }
 
-// Candidates of this window; none where enough has been found before it.
+// Candidates of this window; none where earlier windows have given enough detections.
 __device__ __forceinline__ uint32_t window_count(const Nms& p) {
     uint32_t n = ranked_count(p);
     return n <= p.start || p.counts->found >= p.top_k_after ? 0 : min(n - p.start, p.window);
@@ -108,11 +109,10 @@ __device__ __forceinline__ void put(const Nms& p, float2 frame, uint32_t place, 
     p.selected[place] = {x, y, w, h, confidence, klass};
 }
 
-// `threads` threads, all that are left of the block: hand `found` detections to the host and get ready for the next
-// frame.
+// The `threads` threads that are left of the block hand `found` detections to the host and prepare for the next frame.
 __device__ __forceinline__ void deliver(const Nms& p, uint32_t found, uint32_t threads) {
     __syncthreads();
-    // In pieces of 8 bytes, neighbours by neighbouring threads: the bus likes long writes.
+    // In pieces of 8 bytes, neighbours by neighbouring threads: long writes are faster over the bus.
     const uint2* from = reinterpret_cast<const uint2*>(p.selected);
     uint2* to = reinterpret_cast<uint2*>(p.report->detections);
     for (uint32_t i = threadIdx.x; i < found * (sizeof(Detection) / sizeof(uint2)); i += threads) to[i] = from[i];

@@ -1,10 +1,10 @@
 // Fast NMS of a batch of frames' rotated boxes by the probabilistic IoU (src/detect/rotated_nms.rs), between rank and select of
-// nms.cu: a candidate goes where any stronger one overlaps it by the threshold or more, also one that goes itself. So there
-// is no order to keep: each pair sets a bit of `gone`, and select, which compares nothing then, takes what is left.
+// nms.cu: a candidate is suppressed where any stronger one overlaps it by the threshold or more, even one that is suppressed
+// itself. So order does not matter: each pair sets a bit of `gone`, and select, which compares nothing then, takes the rest.
 //
 // Memory: ranked candidates; their boxes are read where the model wrote them, and become distributions in shared memory.
 // Bytes that must move: 16 a candidate in and 5 numbers of its box (a sector of 32 bytes each where anchors are columns), a bit
-// out. What it takes is n * n / 2 comparisons, of some 20 operations in float64 where boxes are far apart.
+// out. The time is that of n * n / 2 comparisons, of some 20 operations in float64 where boxes are far apart.
 // Launch: 256 threads, a warp compares 32 with 32 at a time; grid.x = the window's chunks of 32, grid.y = ceil(chunks / 8),
 // grid.z = the batch's rows.
 #include "nms.cuh"
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) suppress_rotated(const 
             classes[warp][lane] = theirs.klass;
         }
         __syncwarp();
-        // Of its own chunk only the stronger.
+        // In its own chunk a candidate is compared with the stronger ones only.
         uint32_t count = chunk < own ? 32 : lane;
         for (uint32_t j = 0; j < count && !gone && rank < end; j++) {
             bool same = p.among != SAME_CLASS || classes[warp][j] == me.klass;

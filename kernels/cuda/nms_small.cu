@@ -1,35 +1,34 @@
-// Greedy NMS of a batch of frames in two launches, of frames with at most MOST candidates, in any order, to at most top_k_after
-// detections, strongest first. A frame with more reports that, and its batch is started again with nms.cu.
+// Greedy NMS of a batch of frames in two launches: from at most MOST candidates a frame, in any order, to at most top_k_after
+// detections, strongest first. A frame with more candidates reports that, and its batch is started again with nms.cu.
 //
-// compare_small  compares each pair of candidates once: which is the stronger, counted for its rank, and whether it suppresses the
-//                other, a bit of matrix[stronger / 32][weaker] that marks show to be there.
-// decide_small   looks at its candidates again and again, a thread at one or two, until none of those that would suppress it is
-//                undecided. What the others have decided so far it reads in shared memory, a word for 32 candidates. At last
-//                ranks become places, and detections and counts go to the host's memory; ranks, marks, matrix and counts are
-//                left zero.
+// compare_small  compares each pair of candidates once: the weaker one's rank grows by 1, and if the stronger one suppresses it,
+//                that is a bit of matrix[stronger / 32][weaker]; `marks` has a bit for each word of the matrix that is not zero.
+// decide_small   looks at its candidates again and again, a thread at one or two, until none of those that would suppress them is
+//                undecided. It reads the others' decisions in shared memory, a word for 32 candidates. Finally ranks become
+//                places, and detections and counts go to the host's memory; ranks, marks, matrix and counts are left zero.
 //
 // Bytes that must move: 28 a candidate in, 24 a detection out (to the host). For n candidates n * n / 2 pairs.
-// Launch: compare_small 256 threads, a warp compares 32 with EACH, as many blocks a frame as the host thinks fit; decide_small one
-// block of 1024 threads. grid.z = the batch's rows. Both overlap with what is before them.
+// Launch: compare_small 256 threads, a warp compares 32 with EACH, as many blocks a frame as the host chooses; decide_small one
+// block of 1024 threads. grid.z = the batch's rows. Both overlap with the launch before them.
 #include "nms.cuh"
 
-// Candidates that a thread compares its own with, and of whose words in the matrix it keeps so many.
+// EACH: candidates that a thread compares its own with. KEPT: words of the matrix that it keeps of a candidate.
 constexpr uint32_t EACH = 4, KEPT = 4;
 constexpr uint32_t COMPARERS = 256, DECIDERS = 1024, WARPS = DECIDERS / 32, PARTS = 32 / EACH;
 constexpr uint32_t MOST = 2048, CHUNKS = MOST / 32, WORDS = CHUNKS / 32, OWN = CHUNKS / WARPS;
-// Detections that are put in order in shared memory.
+// The most detections that are put in order in shared memory.
 constexpr uint32_t STAGED = 512;
 
 struct Small {
     Nms nms;
-    uint32_t* ranks;  // [room]: how many are stronger
+    uint32_t* ranks;  // [room]: how many candidates are stronger
     uint32_t* marks;  // [WORDS][room]: which of a candidate's words in the matrix are not zero
     uint32_t room;    // in a row of the matrix
     uint32_t unused;
 };
 static_assert(sizeof(Small) == 216, "as in src/detect/cuda/params.rs");
 
-// What other warps have put there, or what was there before.
+// The word, before or after other warps' writes.
 __device__ __forceinline__ uint64_t look(const unsigned long long* word) {
     uint64_t seen;
     uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(word));
@@ -48,7 +47,7 @@ __device__ __forceinline__ void compare(const Nms& p, const Small& s, uint32_t n
     uint64_t keys[EACH];
     float4 others[EACH];
     uint32_t classes[EACH];
-    // All of them are in memory, also beyond the last candidate.
+    // All of these can be read, also beyond the last candidate.
 #pragma unroll
     for (uint32_t j = 0; j < EACH; j += 2) {
         ulonglong2 two = *reinterpret_cast<const ulonglong2*>(p.candidates.keys + first + j);
@@ -75,7 +74,7 @@ __device__ __forceinline__ void compare(const Nms& p, const Small& s, uint32_t n
     if (!am) near = 0;
     uint32_t over = 0;
     if (near) {
-        // The limit is that of both's class, or everybody's.
+        // Both have this class, or the limit is the same for all classes.
         float own = area(box), limit = p.limits.of(klass);
 #pragma unroll
         for (uint32_t j = 0; j < EACH; j++) {
@@ -93,10 +92,10 @@ __device__ __forceinline__ void compare(const Nms& p, const Small& s, uint32_t n
     uint32_t their_bits = 0, their_rank = 0;
 #pragma unroll
     for (uint32_t j = 0; j < EACH; j++) {
-        uint32_t suppressed = __ballot_sync(ALL, over & ~stronger & 1u << j), behind = __ballot_sync(ALL, am && !(stronger >> j & 1));
+        uint32_t suppressed = __ballot_sync(ALL, over & ~stronger & 1u << j), outrank = __ballot_sync(ALL, am && !(stronger >> j & 1));
         if (lane == j) {
             their_bits = suppressed;
-            their_rank = __popc(behind);
+            their_rank = __popc(outrank);
         }
     }
     if (lane < EACH && there >> lane & 1) {
@@ -124,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(COMPARERS) compare_small(const __gr
     uint32_t n = min(p.counts->kept, p.capacity);
     if (n > MOST) return;
     uint32_t chunks = (n + 31) / 32, tasks = chunks * (chunks + 1) / 2 * PARTS;
-    // By turns to blocks, so that a few are done by as many multiprocessors.
+    // Tasks go to blocks in turns, so that even a few tasks use several multiprocessors.
     for (uint32_t task = threadIdx.x / 32 * gridDim.x + blockIdx.x; task < tasks; task += gridDim.x * (COMPARERS / 32)) {
         uint32_t pair = task / PARTS;
         uint32_t a = static_cast<uint32_t>((sqrtf(8.0f * static_cast<float>(pair) + 1.0f) - 1.0f) * 0.5f);
@@ -177,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(DECIDERS) decide_small(const __grid
         uint32_t open = __ballot_sync(ALL, ranks[q] < p.top_k_before);
         if (lane == 0) atomicExch(&states[chunk], static_cast<uint64_t>(open) << 32);
         pending |= 1u << q;
-        // Asked for now, they are there when they are needed.
+        // Read now, so that they have arrived when they are needed.
         if (i < n) {
             boxes[q] = p.candidates.boxes[i];
             keys[q] = p.candidates.keys[i];

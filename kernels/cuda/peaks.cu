@@ -1,13 +1,13 @@
 // Maxima of confidence maps, and where between the cells they lie: kernels/src/peaks.
 //
-// Layout: `elements` values of T, dense; a batch's frames one behind the other, as if they were channels. Channels lie
+// Layout: `elements` values of T, dense; a batch's frames one after the other, as if they were channels. Channels lie
 // side by side `step` at a time: 1 (nchw, a row is one channel) or all of a frame's (nhwc). So the cell to the right is
-// `step` elements on, the one below `width * step`, in both layouts, and an element's number tells its frame, channel
+// `step` elements on, the one below `width * step`, in both layouts, and an element's number determines its frame, channel
 // and cell.
 //
-// local_*: a thread loads `vectors` times 16 bytes (128 threads side by side) and compares with the gate, which almost
-// nothing passes. What does is dealt out among the block's threads, for it comes in clusters: one cell a thread, which
-// looks at its neighbours and, if it is a maximum, refines and appends it.
+// local_*: a thread loads `vectors` times 16 bytes (128 threads side by side) and compares with the gate, which almost no
+// cell passes. Those that do are dealt out among the block's threads, because they come in clusters: one cell a thread, which
+// looks at the cell's neighbours and, if it is a maximum, refines and appends it.
 // global_*: a thread takes the greatest of up to 8 elements of one channel, a warp (nchw) or thread (nhwc) offers it to
 // the channel, and the last block to finish refines and appends each channel's.
 //
@@ -15,9 +15,9 @@
 // maps, global as many a plane as 128 * 8 elements cover it. One launch.
 //
 // Appending: a count in device memory hands out places, the first `near_size` in the host's pinned memory, the others
-// in device memory. A record carries the launch's number, so that the host sees which ones are there without the
+// in device memory. A record carries the launch's number, so that the host sees which records are new without the
 // count. Two headers take turns, each with the frames' counts of values that are not finite, and a launch clears the
-// other one: nothing else has to. Order is up to the host.
+// header of the next one, so that no other work has to. The host sorts the records.
 #include "activate.cuh"
 #include "peaks.cuh"
 
@@ -25,7 +25,7 @@ struct Params {
     const void* map;
     Found* near;
     Found* far;
-    Found* copy;  // of `near`, in device memory, for a kernel behind this one; or null
+    Found* copy;  // of `near`, in device memory, for a kernel after this one; or null
     Header* headers;
     uint32_t* non_finite;  // [2][frames]
     uint64_t* best;        // global: by channel, 0 is none; all 0 between launches
@@ -39,7 +39,7 @@ struct Params {
     uint32_t lanes;    // global: threads side by side, a multiple of step
     float gate;
     uint32_t refinement;  // 0 none, 1 quadratic, 2 integral, 3 shift
-    uint32_t searched;    // channels of a frame that are looked at; NONE: all
+    uint32_t searched;    // channels of a frame that are searched; NONE: all
 };
 
 constexpr uint32_t THREADS = 128, MOST = 4, EACH = 8;
@@ -73,16 +73,16 @@ __device__ __forceinline__ void put(const Params& p, uint32_t at, uint32_t eleme
     if (p.copy && at < p.near_size) p.copy[at] = found;
 }
 
-// Adds what a warp has seen to its frames' counts, all its threads calling: bit b of a thread's stands for element
-// first + b / run * jump + b % run, and `other` is one more or NONE. True for the thread that made the launch's first
-// count. Not inlined, because it is hardly ever needed.
+// Adds the values of a warp that are not finite to its frames' counts; all its threads call it. Bit b of a thread's `bits` stands
+// for element first + b / run * jump + b % run, and `other` is one more element or NONE. True for the thread that made the
+// launch's first count. Not inlined, because it is hardly ever needed.
 __device__ __noinline__ bool add_non_finite(Header* header, uint32_t* counts, uint32_t frame_elements, uint32_t bits,
                                             uint32_t first, uint32_t run, uint32_t jump, uint32_t other) {
     bool is_first = false;
     for (uint32_t b = 0; b <= 32; ++b) {
         const bool bad = b < 32 ? bits >> b & 1 : other != NONE;
         const uint32_t frame = (b < 32 ? first + b / run * jump + b % run : other) / frame_elements;
-        // A turn a frame: one nearly always, more where small maps meet.
+        // One turn for each frame: nearly always one, more where a warp reads several small maps.
         uint32_t left = __ballot_sync(~0u, bad);
         while (left) {
             const uint32_t leader = __ffs(left) - 1, its = __shfl_sync(~0u, frame, leader);
@@ -97,7 +97,7 @@ __device__ __noinline__ bool add_non_finite(Header* header, uint32_t* counts, ui
     return is_first;
 }
 
-// All threads of a warp call it. The launch's first count appends a record, so that the host knows to ask for them.
+// All threads of a warp call it. The launch's first count appends a record, so that the host knows that it must read the counts.
 __device__ __forceinline__ void count_non_finite(const Params& p, uint32_t bits, uint32_t first, uint32_t run,
                                                  uint32_t jump, uint32_t other) {
     if (!__any_sync(~0u, bits != 0 || other != NONE)) return;
@@ -129,7 +129,7 @@ struct Place {
         return inside ? value_of(here[dy * down + dx * right]) : NAN_VALUE;
     }
 
-    // Above its earlier neighbours and at least as great as the later ones; what is not finite is no neighbour.
+    // Above its earlier neighbours and at least as great as the later ones; a neighbour that is not finite does not count.
     __device__ bool is_maximum(float v) const {
         bool beaten = false;
 #pragma unroll
@@ -153,7 +153,7 @@ __device__ __forceinline__ double vertex(float before, float here, float after) 
 // Refines a maximum, in the order of refine.rs, and appends it.
 template <bool LOGITS, typename T>
 __device__ __forceinline__ void report(const Params& p, const Place<T>& place, uint32_t element, float v) {
-    const uint32_t at = reserve(p);  // takes as long as the rest
+    const uint32_t at = reserve(p);  // first, because it takes as long as the rest
     double dx = 0, dy = 0;
     if (p.refinement == 1) {
         dx = vertex<LOGITS>(place.at(-1, 0), v, place.at(1, 0));
@@ -165,7 +165,7 @@ __device__ __forceinline__ void report(const Params& p, const Place<T>& place, u
         double sum = 0, sum_x = 0, sum_y = 0;
 #pragma unroll
         for (int k = 0; k < 25; ++k) {
-            // What is not there adds 0, which changes no sum.
+            // A missing neighbour adds 0, which changes no sum.
             const double w = finite(around[k]) ? activate<LOGITS>(around[k]) : 0;
             sum += w;
             sum_x += w * (k % 5 - 2);
@@ -177,7 +177,7 @@ __device__ __forceinline__ void report(const Params& p, const Place<T>& place, u
         }
     }
     if (p.refinement == 3) {
-        // What is not there is NaN, and compares false.
+        // A missing neighbour is NaN, and compares false.
         const float left = place.at(-1, 0), right = place.at(1, 0), above = place.at(0, -1), below = place.at(0, 1);
         if (finite(left) && finite(right)) dx = 0.25 * ((right > left) - (right < left));
         if (finite(above) && finite(below)) dy = 0.25 * ((below > above) - (below < above));
@@ -193,7 +193,7 @@ __device__ __forceinline__ void clear_next_header(const Params& p) {
     for (uint32_t i = threadIdx.x; i < p.frames; i += THREADS) p.non_finite[turn * p.frames + i] = 0;
 }
 
-// Whether the element's channel is one that is looked at.
+// Whether the element's channel is searched.
 __device__ __forceinline__ bool is_searched(const Params& p, uint32_t element) {
     if (p.searched == NONE) return true;
     const uint32_t within = element % p.frame_elements;
@@ -203,7 +203,7 @@ __device__ __forceinline__ bool is_searched(const Params& p, uint32_t element) {
 template <typename T, bool LOGITS>
 __device__ __forceinline__ void local(const Params& p) {
     constexpr uint32_t N = 16 / sizeof(T);
-    // Elements that pass the gate, relative to the block's first: its loads', and less than one load before or after.
+    // Elements that pass the gate, relative to the block's first: those of its loads, and less than one load before or after.
     __shared__ short passed[(THREADS * MOST + 2) * N];
     __shared__ uint32_t count;
     clear_next_header(p);
@@ -238,7 +238,7 @@ __device__ __forceinline__ void local(const Params& p) {
             passed[at++] = (bit / N * THREADS + threadIdx.x) * N + bit % N;
         } while (high);
     }
-    // The first block takes what is before the loads, the last one what is after them: threads 0 to 7, and from 8 on.
+    // The first block takes the elements before the loads, the last one those after them: threads 0 to 7, and from 8 on.
     const bool before = blockIdx.x == 0 && threadIdx.x < p.head;
     const uint32_t after = p.head + size * N + threadIdx.x - 8;
     uint32_t bad_there = NONE;
@@ -300,7 +300,7 @@ __device__ __forceinline__ void global(const Params& p) {
         if (threadIdx.x % 32) best = 0;
     }
     uint64_t* of_channel = p.best + plane * p.step + lane % p.step;
-    // Most are beaten already, and reading is cheaper.
+    // Most keys are below the best already, and reading is cheaper than an atomic.
     if (best > *static_cast<volatile uint64_t*>(of_channel)) atomicMax(of_channel, best);
 
     __shared__ bool last;

@@ -1,9 +1,9 @@
-// What a search leaves in device memory for a kernel behind it: kernels/src/peaks/cuda.rs.
+// What a search leaves in device memory for a kernel after it: kernels/src/peaks/cuda.rs.
 #pragma once
 #include "prelude.cuh"
 
 struct alignas(32) Found {
-    uint32_t element;  // NONE: not a peak; there are values that are not finite
+    uint32_t element;  // NONE: no peak, but a note that there are values that are not finite
     float value;
     double dx, dy;
     uint64_t launch;
@@ -21,7 +21,7 @@ __device__ __forceinline__ float value_of(float v) { return v; }
 __device__ __forceinline__ float value_of(half_t v) { return to_float(v); }
 __device__ __forceinline__ bool finite(float v) { return fabsf(v) < INFINITE; }
 
-// The records of a search, and how elements tell frame, channel and cell. Mirrored in src/peaks/cuda.rs.
+// The records of a search, and how frame, channel and cell follow from elements. Mirrored in src/peaks/cuda.rs.
 struct Records {
     const Found* near;
     const Found* far;

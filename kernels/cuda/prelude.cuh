@@ -31,8 +31,9 @@ __device__ __forceinline__ half_t to_half(float f) {
 // The order of TensorType in kernels/src/tensor.rs.
 enum TensorType : uint32_t { FLOAT32, FLOAT16, UINT8, INT8, INT32, INT64 };
 
-// A kernel that was launched to overlap with the one before it (CudaStream::launch_overlapping) may be set up as soon as all of
-// that one's blocks have called the first; after the second all that was launched before is done. Older GPUs know neither.
+// A kernel that was launched to overlap with the previous one (CudaStream::launch_overlapping) may be set up as soon as all
+// blocks of that one have called let_next_start; after wait_for_previous all earlier launches are done. GPUs before compute
+// capability 9.0 have neither.
 __device__ __forceinline__ void let_next_start() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");

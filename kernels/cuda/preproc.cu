@@ -4,18 +4,18 @@
 // Moves at least: the source rows that are sampled once, the tensor once. Nothing in between goes to memory.
 // A thread makes PIXELS neighbouring pixels of one tensor row, all channels: it finds their source pixels in integers,
 // reads and converts each tap by itself (taps that threads share come from L1), mixes them, normalises and stores whole
-// vectors. A block lies in one row, so that all that concerns rows and bars is worked out once for it, by the uniform
+// vectors. A block lies in one row, so that all that concerns rows and bars is computed once for it, by the uniform
 // datapath.
 // Launch: blocks of up to 256 threads, which share a row evenly; grid (blocks of a row) x height x N.
 //
-// Where an NV12 frame shrinks by a whole number of pixels, each source pixel belongs to one tensor pixel, and the thread's lie in
-// words: they are read by words, all rows before any is converted.
+// Where an NV12 frame shrinks by a whole number of pixels, each source pixel belongs to one tensor pixel, and a thread's source
+// pixels fill words: they are read by words, all rows before any is converted.
 //
-// Kernels are made for what the inner loop depends on: where samples lie, which taps there are. Everything else
+// There is a kernel for each choice that the inner loop depends on: where samples lie, which taps there are. Everything else
 // (element type, layout, order) is the same for the whole launch and decided once a thread.
 //
 // Results equal the CPU twin's bit by bit: the same operations in the same order, none contracted. Weights are quotients
-// of integers, which `quotient` rounds correctly. Colours are worked out in units of 256 pixel values, where clamping
+// of integers, which `quotient` rounds correctly. Colours are computed in units of 256 pixel values, where clamping
 // from below is free and rounding the same.
 #include "preproc_tensor.cuh"
 
@@ -56,7 +56,7 @@ __device__ __forceinline__ uint32_t point(const Axis& axis, uint32_t i) {
     return min(axis.start + whole(axis, axis.rest + i * axis.step), axis.last);
 }
 
-// The two neighbours; beyond the frame's edge they are one, and the weight is all on the first.
+// The two neighbours of a sample; beyond the frame's edge both are the same pixel, and the first has all the weight.
 struct Neighbours {
     uint32_t first, second;
     float weights[2];
@@ -72,7 +72,7 @@ struct Neighbours {
     }
 };
 
-// The pixels that are covered, and how much of each.
+// The pixels that a tensor pixel covers, and how much of each.
 struct Coverage {
     uint32_t first, count;
     float head, middle, tail;
@@ -94,13 +94,13 @@ struct Coverage {
     }
 };
 
-// Adds to a sum of rows. The twin mixes two rows in another way than several: a + w (b - a). `two` is 1 then, else 0.
+// Adds to a sum of rows. The CPU mixes two rows differently from several: a + w (b - a). `two` is 1 then, else 0.
 __device__ __forceinline__ float mix(float sum, float weight, float two, float v) {
     return sum + weight * fmaf(-two, sum, v);
 }
 
-// The mean over what each of the thread's pixels covers, all of them abreast: one that has fewer columns than its
-// neighbours reads its last one again, with weight 0.
+// The mean over the source pixels that each of the thread's pixels covers, for all of them in parallel: a pixel with fewer
+// columns than its neighbours reads its last one again, with weight 0.
 template <Color COLOR, class Source, bool HORIZONTAL_FIRST>
 __device__ __forceinline__ void area(const Parameters& p, const Frame& frame, uint32_t y,
                                      const uint32_t (&at)[PIXELS], float (&out)[PIXELS][3]) {
@@ -165,8 +165,8 @@ struct Words {
     }
 };
 
-// The mean over RATIO by RATIO source pixels for each of the thread's, from column `first` on: rows before columns, as the twin
-// does where a frame shrinks. What is added to nothing is taken as it is.
+// The mean over RATIO by RATIO source pixels for each of the thread's, from column `first` on: rows before columns, as the CPU
+// does where a frame shrinks. The first summand is taken as it is.
 template <uint32_t RATIO>
 __device__ __forceinline__ void whole_area(const Parameters& p, const Frame& frame, uint32_t y, uint32_t first,
                                            float (&out)[PIXELS][3]) {
@@ -195,7 +195,7 @@ __device__ __forceinline__ void whole_area(const Parameters& p, const Frame& fra
     }
 }
 
-// Pixel x of two rows. Where they SHARE their chroma, that is read and multiplied once.
+// Pixel x of two rows. Where they SHARE their chroma, it is read and multiplied once.
 template <Color COLOR, bool SHARE, class Source>
 __device__ __forceinline__ void pixels(const Parameters& p, const Source& above, const Source& below, uint32_t x,
                                        float (&v)[2][3]) {
@@ -254,7 +254,7 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
     uint32_t row = y - p.y.pad;
     if (row < p.y.length) {
         const Frame& frame = p.frames[blockIdx.z];
-        // Left and right of the frame its first column is read, and not used.
+        // For pixels left and right of the frame the first column is read, and not used.
         uint32_t columns[PIXELS];
         bool filled[PIXELS];
         for (uint32_t j = 0; j < PIXELS; ++j) {

@@ -16,8 +16,8 @@ struct Component {
     uint32_t group, offset, half_columns, half_rows;
 };
 
-// All that does not depend on where pixels are taken from: how they are read, and how they are written. What a kernel
-// needs besides is derived from it and begins with a uint64_t.
+// All that does not depend on where pixels are taken from: how they are read, and how they are written. A kernel derives its
+// other parameters from this struct; they begin with a uint64_t.
 struct Conversion {
     uint64_t tensor;
     Component component[3];
@@ -63,7 +63,7 @@ __device__ __forceinline__ const uint8_t* row_of(const Conversion& p, const Fram
     return reinterpret_cast<const uint8_t*>(at);
 }
 
-// A row of any format: N components, sample by sample, all of them raised.
+// A row of any format: N components, sample by sample, all as `raised` floats.
 template <class Sample, uint32_t N>
 struct Samples {
     const uint8_t* row[N];
@@ -118,12 +118,12 @@ __device__ __forceinline__ float clamp(float v, float low, float high) {
     return fminf(fmaxf(v, low), high);
 }
 
-// n * color[i], of n raised.
+// n * color[i], where n is a `raised` float.
 __device__ __forceinline__ float product(const Conversion& p, float n, uint32_t i) {
     return fmaf(n, p.color[i], p.lower[i]);
 }
 
-// Clamped to 0..255/256; from below by a modifier of the operation before.
+// Clamped to 0..255/256; the lower bound is a modifier of the previous operation and costs nothing.
 __device__ __forceinline__ float limited(float v) {
     return fminf(__saturatef(v), 255.0f / 256.0f);
 }

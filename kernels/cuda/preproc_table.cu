@@ -1,6 +1,6 @@
 // Preprocessing by tables of taps (kernels/src/preproc/tables.rs): N frames of one format by one table, or N parts of one
-// frame by a table each, to one tensor [N, ...] in one launch. For what preproc.cu cannot find from a few integers:
-// filters whose support grows with what they shrink, and parts of any size.
+// frame by a table each, to one tensor [N, ...] in one launch. For taps that preproc.cu cannot compute from a few integers:
+// filters whose support grows with the factor of shrinking, and parts of any size.
 //
 // Memory: planes of rows, each with a stride of its own, anywhere; the table dense; the tensor dense, NCHW or NHWC.
 // Moves at least: the source rows that are sampled once, the table and the tensor once.
@@ -20,7 +20,7 @@ struct Axis {
     uint32_t pad, length, at, step;
 };
 
-// The table begins with one for each image.
+// The table begins with an Image for each image.
 struct Image {
     Axis x, y;
     uint32_t horizontal_first, unused[3];
@@ -54,7 +54,7 @@ struct Taps {
         weights = entry + 2;
     }
 
-    // 0 beyond the last, also of those before the first.
+    // The weight; 0 beyond the last tap, and for k before the first, which wraps around.
     __device__ __forceinline__ int32_t whole(uint32_t k) const {
         return k < count ? static_cast<int32_t>(__ldg(weights + k)) : 0;
     }
@@ -104,12 +104,12 @@ __device__ __forceinline__ void filtered(const Parameters& p, const Frame& frame
     }
 }
 
-// Adds to a sum of rows. The twin mixes two rows in another way than several: a + w (b - a). `two` is 1 then, else 0.
+// Adds to a sum of rows. The CPU mixes two rows differently from several: a + w (b - a). `two` is 1 then, else 0.
 __device__ __forceinline__ float mix(float sum, float weight, float two, float v) {
     return sum + weight * fmaf(-two, sum, v);
 }
 
-// The weighted mean, in floats, columns before rows or rows before columns, as the twin finds cheaper.
+// The weighted mean, in floats, columns before rows or rows before columns: the order that is cheaper on the CPU.
 template <Color COLOR, class Source, bool HORIZONTAL_FIRST>
 __device__ __forceinline__ void mean(const Parameters& p, const Frame& frame, const Taps& rows,
                                      const Taps (&columns)[PIXELS], float (&out)[PIXELS][3]) {
@@ -151,7 +151,7 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
     for (uint32_t j = 0; j < PIXELS; ++j) v[j][0] = v[j][1] = v[j][2] = p.padding;
     uint32_t row = y - image.y.pad;
     if (row < image.y.length) {
-        // Left and right of what is filled its first or last column is read, and not used.
+        // For pixels left and right of the filled part its first or last column is read, and not used.
         Taps columns[PIXELS];
         bool filled[PIXELS];
         for (uint32_t j = 0; j < PIXELS; ++j) {

@@ -70,7 +70,7 @@ __device__ __forceinline__ void store(const Conversion& p, uint32_t n, uint32_t 
 }
 
 
-// The same from channels red, green, blue (luma three times over), 0..255, in whatever order and type the tensor has.
+// Normalises and writes channels red, green, blue (or luma three times), 0..255, in the tensor's order and type.
 __device__ __forceinline__ void write(const Conversion& p, uint32_t n, uint32_t x, uint32_t y, float (&v)[PIXELS][3]) {
     if (p.swap) {
         for (uint32_t j = 0; j < PIXELS; ++j) {

@@ -2,7 +2,7 @@
 // one tensor [N, ...] in one launch.
 //
 // Memory: planes of rows, each with a stride of its own, anywhere; the tensor dense, NCHW or NHWC.
-// Moves at least: the tensor once, and of the frame what the regions cover, mostly from L2.
+// Moves at least: the tensor once, and the part of the frame that the regions cover, mostly from L2.
 // A thread makes PIXELS neighbouring pixels of one tensor row, all channels: it finds each pixel's samples in fixed
 // point, reads and converts their taps (clamped to the frame, so that loads need no branch, and replaced by the padding
 // where they lie outside), mixes, normalises and stores whole vectors.
@@ -36,7 +36,7 @@ enum Mode { POINT, LINEAR };
 // A sample's pixel (of LINEAR the first of two by two), which need not lie in the frame.
 struct Position {
     int32_t x, y;
-    float along, across;  // weights of the second ones
+    float along, across;  // weights of the second pixels
 
     __device__ __forceinline__ Position(const Grid& grid, uint32_t column, uint32_t row) {
         int64_t at[2];
@@ -47,7 +47,7 @@ struct Position {
         across = fraction(at[1]);
     }
 
-    // Its first 24 bits, which a float holds.
+    // The first 24 bits of the fraction, which a float holds.
     static __device__ __forceinline__ float fraction(int64_t at) {
         return static_cast<float>(static_cast<uint32_t>(at) >> 8) * (1.0f / 16777216.0f);
     }

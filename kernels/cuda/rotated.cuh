@@ -1,5 +1,5 @@
 // Rotated boxes: read, mapped to the frame, and as normal distributions. In float64 and in the order of
-// src/detect/rotated.rs, so that what is decided by them is what the CPU decides.
+// src/detect/rotated.rs, so that decisions are those of the CPU.
 #pragma once
 #include "values.cuh"
 
@@ -10,7 +10,7 @@ struct RotatedBox {
     float x, y, w, h, angle;
 };
 
-// Its centre in the frame, and what its sides become there.
+// The centre of a box in the frame, and its sides as vectors there.
 struct MappedBox {
     double x, y, ux, uy, vx, vy;
 };
@@ -27,8 +27,8 @@ __device__ __forceinline__ MappedBox mapped(const Row& row, const RotatedBox& bo
             row.skew[1] * down[0] + row.scale[1] * down[1]};
 }
 
-// The upright box around it in the frame: left, top, right, bottom. Without a size where it has none, not finite where one of
-// its numbers is not.
+// The upright box around a rotated one in the frame: left, top, right, bottom. It has no size where the box has none, and is not
+// finite where one of the box's numbers is not.
 __device__ __forceinline__ float4 hull(const Row& row, const RotatedBox& box) {
     MappedBox m = mapped(row, box);
     double half = box.w <= 0.0f || box.h <= 0.0f ? 0.0 : 0.5;
@@ -47,7 +47,7 @@ __device__ __forceinline__ void rectangle(const Row& row, const RotatedBox& box,
     double w = fabs(m.ux * cos + m.uy * sin), h = fabs(m.vy * cos - m.vx * sin);
     bool swapped = angle < 0.0;
     float turn = static_cast<float>(swapped ? angle + QUARTER : angle);
-    // A quarter turn, if only for rounding.
+    // Rounding may make it a quarter turn.
     if (turn >= static_cast<float>(QUARTER)) {
         turn = 0.0f;
         swapped = !swapped;
@@ -96,12 +96,12 @@ __device__ __forceinline__ double distance_of(float overlap) {
     return -log(1.0 + EPSILON - hellinger * hellinger);
 }
 
-// Whether the boxes are at most so far from each other.
+// Whether the distance of the boxes is at most `limit`.
 __device__ __forceinline__ bool is_within(const Gaussian& p, const Gaussian& q, double limit) {
     double xx = p.xx + q.xx, yy = p.yy + q.yy, xy = p.xy + q.xy, dx = p.x - q.x, dy = p.y - q.y;
     double determinant = xx * yy - xy * xy;
     double apart = 0.25 * (xx * dy * dy + yy * dx * dx - 2.0 * xy * dx * dy);
-    // Far apart, as most are: without a division or a logarithm.
+    // Most boxes are far apart, which is decided without a division or a logarithm.
     if (apart > (limit + LEAST_SPREAD) * (determinant + EPSILON)) return false;
     double widened = 0.5 * log(determinant / (4.0 * p.spread * q.spread + EPSILON) + EPSILON);
     double distance = apart / (determinant + EPSILON) + widened;

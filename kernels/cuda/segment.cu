@@ -3,21 +3,21 @@
 // Layout: `channels` values a cell, `cells` cells. wide_* and single_*: a cell's channels lie `channel_step` apart, cells
 // `cell_step`; the state lies channel by channel. tiles_*: channels lie side by side, in the logits and in the state.
 //
-// wide_*: a thread takes 16 bytes of neighbouring cells (8 float16, 4 float32) through all channels, GROUP of them under
-// way at a time; cell_step is 1, and 16 bytes divide everything. single_*: a thread takes one cell, for odd sizes and
-// addresses and where little is read or much computed. tiles_*: a block smooths the values of `tile` cells as they lie and keeps them
-// in shared memory, where a thread then takes a cell.
+// wide_*: a thread takes 16 bytes of neighbouring cells (8 float16, 4 float32) through all channels, GROUP of them in
+// flight at a time; cell_step is 1, and 16 bytes divide everything. single_*: a thread takes one cell, for odd sizes and
+// addresses and where little is read or much computed. tiles_*: a block smooths the values of `tile` cells in their order in
+// memory and keeps them in shared memory, where a thread then takes a cell.
 //
-// *_argmax: the first greatest channel. *_value: one channel by itself; `logits` is its first value. *_softmax: `channel`
-// among all. *_map: class numbers in place of logits; those that a byte cannot hold are counted in place of values that are not
-// finite, and become 0. A value of NaN in the state stands for none, as in the first frame (`fresh`).
+// *_argmax: the first greatest channel. *_value: one channel by itself; `logits` is its first value. *_softmax: the share of
+// `channel` in all. *_map: class numbers in place of logits; those that a byte cannot hold become 0, and are counted instead of
+// values that are not finite. NaN in the state means that there is none, as in the first frame (`fresh`).
 //
 // Bytes: logits once, state read and written, a byte a cell. Launch: 128 threads; as many as cover the cells, a block a tile.
 #include "prelude.cuh"
 
-// How often a value was not finite, and what the host has been told.
+// How many values were not finite, and the number that was last reported to the host.
 struct Counts {
-    uint64_t total, told;
+    uint64_t total, reported;
 };
 
 struct Params {
@@ -25,15 +25,15 @@ struct Params {
     void* state;  // none: no smoothing
     uint8_t* mask;
     Counts* counts;
-    volatile uint64_t* told;  // on the host
+    volatile uint64_t* on_host;  // on the host
     uint32_t cells, channels, cell_step, channel_step;
     uint32_t channel;
     uint32_t fresh;
     float keep, take;  // shares of the state and the value
-    float gate;        // what a value or probability must reach; NaN: nothing does
+    float gate;        // threshold of the value or probability; no value reaches NaN
     uint32_t output;   // GATED, SOFT, SOFT_SIGMOID
     uint32_t tile;     // cells
-    uint32_t aligned;  // tiles: logits and state are, to 16 bytes
+    uint32_t aligned;  // tiles: logits and state are aligned to 16 bytes
 };
 
 static_assert(sizeof(Params) == 88, "as in src/segment/cuda/mod.rs");
@@ -76,7 +76,7 @@ __device__ __forceinline__ uint8_t byte_of(float p) {
 
 __device__ __forceinline__ float blend(const Params& p, float old, float v) {
     const float r = p.keep * old + p.take * v;
-    // Finite only where both are.
+    // `r` is finite only where both are.
     return finite(r) ? r : !finite(old) ? v : v != v ? old : r;
 }
 
@@ -92,7 +92,7 @@ __device__ __forceinline__ uint8_t from_shares(const Params& p, float of, float 
     return p.output == GATED ? gated(p, probability) : byte_of(probability);
 }
 
-// What is loaded and stored at once: 16 bytes, or one value.
+// The unit that is loaded and stored at once: 16 bytes, or one value.
 template <typename T>
 struct Wide {
     typedef T Type;
@@ -101,7 +101,7 @@ struct Wide {
         uint4 raw;
         T lanes[LANES];
     };
-    // Logits are read once: they are not to push the state out of the cache.
+    // Logits are read once: they must not push the state out of the cache.
     __device__ __forceinline__ void load_once(const T* from) { raw = __ldcs(reinterpret_cast<const uint4*>(from)); }
     __device__ __forceinline__ void load(const T* from) { raw = *reinterpret_cast<const uint4*>(from); }
     __device__ __forceinline__ void store(T* to) const { *reinterpret_cast<uint4*>(to) = raw; }
@@ -123,11 +123,11 @@ __device__ __forceinline__ uint32_t carries(uint4 of) {
     return carry(of.x) | carry(of.y) | carry(of.z) | carry(of.w);
 }
 __device__ __forceinline__ bool all_finite(const Wide<half_t>& v) { return !(carries(v.raw) & 0x80008000); }
-// Not worth looking at first: memory is what takes the time.
+// A check of the exponents first is not worth it here: memory takes the time.
 template <typename P>
 __device__ __forceinline__ bool all_finite(const P&) { return false; }
 
-// Counts, smooths and rounds what was loaded, `old` being the state; `v` are the values.
+// Counts, smooths and rounds loaded values; `old` is the state, and `v` receives the values.
 // PLAIN: both are finite, and there is a state.
 template <bool SMOOTH, bool PLAIN, typename P>
 __device__ __forceinline__ void take_each(const Params& p, P& raw, const P& old, float (&v)[P::LANES], uint32_t& bad) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ void write(uint8_t* to, const uint8_t (&bytes)[LANES]
     }
 }
 
-// Tells the host how many values were not finite up to an earlier launch, and adds this one's. All threads call it.
+// Reports to the host how many values were not finite up to an earlier launch, and adds this one's. All threads call it.
 __device__ __forceinline__ void count(const Params& p, uint32_t bad) {
     if (__any_sync(~0u, bad != 0)) {
         for (int far = 16; far; far /= 2) bad += __shfl_xor_sync(~0u, bad, far);
@@ -179,7 +179,7 @@ __device__ __forceinline__ void count(const Params& p, uint32_t bad) {
 __device__ __forceinline__ void tell(const Params& p) {
     if (blockIdx.x || threadIdx.x) return;
     const uint64_t total = *const_cast<volatile uint64_t*>(&p.counts->total);
-    if (total != p.counts->told) *p.told = p.counts->told = total;
+    if (total != p.counts->reported) *p.on_host = p.counts->reported = total;
 }
 
 template <typename P, Task TASK, bool SMOOTH>
@@ -233,7 +233,7 @@ __device__ __forceinline__ uint32_t planes(const Params& p) {
     return bad;
 }
 
-// Smooths `n` values as they lie, `at` being the first of a tile, into shared memory.
+// Smooths `n` values of a tile, from number `at` on in memory, into shared memory.
 template <typename P, bool SMOOTH>
 __device__ __forceinline__ uint32_t stage(const Params& p, uint32_t at, uint32_t n, typename P::Type* to) {
     typedef typename P::Type T;

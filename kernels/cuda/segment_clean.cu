@@ -1,13 +1,13 @@
 // Clean-up of masks, dense, one byte a cell: kernels/src/segment/clean.rs.
 //
-// spread_*: the least or greatest of the square of `radius` around each cell, as far as it lies in the mask. Two of them open
-// or close; the second one also decides what the cell becomes, from `own`, the mask as it was. A block takes 32x32 cells:
-// their surroundings to shared memory, by rows, by columns. Launch: 32x8 threads; grid = tiles.
+// spread_*: the least or greatest of the square of `radius` around each cell, as far as it lies in the mask. Two launches open
+// or close; the second one also decides what the cell becomes, from `own`, the original mask. A block takes 32x32 cells: it loads
+// their surroundings to shared memory, and goes by rows, then by columns. Launch: 32x8 threads; grid = tiles.
 //
 // begin, join, measure, remove_small, in this order: areas of one class, connected to all 8 neighbours, by union-find on labels
-// in device memory (Komura, Computer Physics Communications 2015). A cell's label is a cell of the same area that is not
-// behind it, and the first cell's its own. begin labels the runs of a warp's 32 cells of a row, join links what touches,
-// measure counts at the first cells, and remove_small clears. Launch: 32x8 threads, a cell each.
+// in device memory (Komura, Computer Physics Communications 2015). A cell's label is a cell of the same area that does not
+// come after it; the first cell of an area has itself. begin labels the runs of a warp's 32 cells of a row, join links runs that
+// touch, measure counts cells at the first one of the area, and remove_small clears. Launch: 32x8 threads, a cell each.
 //
 // Bytes: a few a cell, and 8 more for labels and areas.
 #include "prelude.cuh"
@@ -17,7 +17,7 @@ struct Spread {
     uint8_t* own;
     uint8_t* to;
     uint32_t width, height, radius;
-    uint32_t end;  // what the second one ends: an End
+    uint32_t end;  // what the second launch completes: an End
 };
 static_assert(sizeof(Spread) == 40, "as in src/segment/cuda/clean.rs");
 
@@ -103,7 +103,7 @@ __device__ __forceinline__ void unite(const Areas& p, uint32_t a, uint32_t b) {
     while (a != b) {
         const uint32_t later = max(a, b), earlier = min(a, b);
         const uint32_t old = atomicMin(p.labels + later, earlier);
-        // Somebody else may have linked the later one meanwhile: what it was linked to is to be linked, too.
+        // Another thread may have linked the later one meanwhile: then the cell it was linked to must be united as well.
         a = old == later ? earlier : old, b = earlier;
     }
 }
@@ -130,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(256) join(const __grid_constant__ A
     if (cell.y == 0) return;
     const uint32_t up = i - p.width;
     const bool above_left = has_left && class_of(p, up - 1) == of;
-    // Links that a neighbour in the row makes as well are left to it.
+    // Links that a neighbour in the row makes as well are left to that neighbour.
     if (class_of(p, up) == of) {
         if (!(left && above_left)) unite(p, i, up);
         return;
@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(256) measure(const __grid_constant_
     }
     const uint32_t same = __match_any_sync(~0u, first);
     if (first == NONE || static_cast<uint32_t>(__ffs(same)) != threadIdx.x + 1) return;
-    // What is large enough need not be known exactly.
+    // The exact size of a large enough area does not matter.
     uint32_t* area = p.areas + first;
     if (*const_cast<volatile uint32_t*>(area) < p.least) atomicAdd(area, __popc(same));
 }

@@ -1,11 +1,11 @@
 // The masks of single objects from values that are interpolated before they are compared: kernels/src/segment/instances.rs,
-// which computes each in the same order.
+// which computes each value in the same order.
 //
 // Layout: value m of a cell at row * row_step + cell * cell_step + m * value_step; coefficients [objects][count]; an object's
-// mask is the samples of its window, dense, one window behind the other.
+// mask is the samples of its window, dense, one window after the other.
 //
-// A thread makes one byte, whose window it finds by bisection, of up to four cells. Bytes: each window's cells of all values,
-// which lie in the cache but for the first time. Launch: 256 threads; grid = ceil(bytes / 256).
+// A thread makes one byte, whose window it finds by bisection, of up to four cells. Bytes: each window's cells of all values;
+// after the first time they lie in the cache. Launch: 256 threads; grid = ceil(bytes / 256).
 #include "prelude.cuh"
 
 struct Window {
@@ -50,7 +50,7 @@ __device__ __forceinline__ float between(float a, float b, float weight) {
 
 template <typename T>
 __device__ __forceinline__ float value_at(const Params& p, const T* values, const float* coefficients, int x, int y) {
-    // Beyond the outermost cells it is 0; nobody asks for more than the border.
+    // Beyond the outermost cells the value is 0; no sample lies beyond the border.
     if (x < 0 || y < 0 || x >= static_cast<int>(p.width) || y >= static_cast<int>(p.height)) return 0.0f;
     const T* cell = values + (static_cast<uint64_t>(y) * p.width + x) * p.cell_step;
     float sum = 0.0f;
@@ -71,7 +71,7 @@ template <typename T>
 __device__ __forceinline__ void instances(const Params& p) {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= p.bytes) return;
-    // The last window that does not begin behind the byte; empty ones begin where the next one does.
+    // The last window that does not begin after the byte; empty ones begin where the next one does.
     uint32_t object = 0;
     for (uint32_t end = p.objects; end - object > 1;) {
         const uint32_t middle = (object + end) / 2;

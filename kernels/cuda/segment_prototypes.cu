@@ -2,10 +2,10 @@
 // same order.
 //
 // Layout: prototype m of a cell at cell * cell_step + m * prototype_step; coefficients [objects][prototypes]; an object's
-// mask is the cells of its region, dense, one region behind the other.
+// mask is the cells of its region, dense, one region after the other.
 //
-// A thread makes one byte, whose region it finds by bisection. Bytes: each region's cells of all prototypes, which lie in
-// the cache but for the first time. Launch: 256 threads; grid = ceil(bytes / 256).
+// A thread makes one byte, whose region it finds by bisection. Bytes: each region's cells of all prototypes; after the first
+// time they lie in the cache. Launch: 256 threads; grid = ceil(bytes / 256).
 #include "prelude.cuh"
 
 struct Region {
@@ -29,7 +29,7 @@ template <typename T>
 __device__ __forceinline__ void combine(const Params& p) {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= p.bytes) return;
-    // The last region that does not begin behind the byte; empty ones begin where the next one does.
+    // The last region that does not begin after the byte; empty ones begin where the next one does.
     uint32_t object = 0;
     for (uint32_t end = p.objects; end - object > 1;) {
         const uint32_t middle = (object + end) / 2;

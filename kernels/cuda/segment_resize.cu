@@ -1,5 +1,5 @@
 // A mask, dense, one byte a cell, taken to a frame whose rows begin `stride` bytes apart: kernels/src/segment/resize.rs,
-// which does the same in whole numbers. Places have 32 bits behind the point.
+// which does the same in whole numbers. Places are fixed-point numbers with 32 fractional bits.
 //
 // A thread makes 4 pixels of a row. Bytes: the frame's, written once; the mask is in the cache. Launch: 32x8 threads;
 // grid = ceil(width / 128), ceil(height / 8).

@@ -32,7 +32,7 @@ __device__ __forceinline__ float load(const half_t* at) {
     return to_float(half_t{__ldg(reinterpret_cast<const uint16_t*>(at))});
 }
 
-// Ascending with the value, then descending with the cell; 0 for what is not finite.
+// Ascending with the value, then descending with the cell; 0 for a value that is not finite.
 __device__ __forceinline__ uint64_t key_of(float value, uint32_t cell) {
     uint32_t bits = __float_as_uint(value + 0.0f);  // -0 is 0
     if ((bits & 0x7f800000u) == 0x7f800000u) return 0;

@@ -1,7 +1,7 @@
 // Soft NMS (Bodla et al., 2017) of a batch of frames: selects a frame's strongest candidate, lets it weaken those of its
-// class that it overlaps, and again, until nothing is above its class's threshold.
+// class that it overlaps, and repeats this until no candidate is above its class's threshold.
 //
-// Memory: candidates as ranked by nms.cu. A thread looks after every 1024th; its first stays in registers.
+// Memory: candidates as ranked by nms.cu. A thread handles every 1024th; its first stays in registers.
 // Bytes that must move: 32 a candidate in, 24 a detection out (to the host). The time is that of the selections, which
 // follow one another.
 // Launch: one block of 1024 threads a row of the batch (grid.z). Writes counts and detections to the host's memory and
@@ -19,13 +19,13 @@ __device__ __forceinline__ uint32_t highest(uint32_t v) {
 #endif
 }
 
-// The largest in the warp, by all its threads.
+// The largest value in the warp; all its threads call it.
 __device__ __forceinline__ uint64_t largest(uint64_t v) {
     uint32_t high = static_cast<uint32_t>(v >> 32), top = highest(high);
     return static_cast<uint64_t>(top) << 32 | highest(high == top ? static_cast<uint32_t>(v) : 0);
 }
 
-// One that was selected has a confidence of -1.
+// A candidate that was selected has a confidence of -1.
 extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_constant__ Nms batch) {
     const Nms p = of_row(batch);
     __shared__ uint64_t by_warp[SELECTORS / 32];
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
     }
     for (uint32_t i = own + SELECTORS; i < n; i += SELECTORS) p.softened[i] = p.ranked[i].confidence;
     for (; found < p.top_k_after; found++) {
-        // Strongest first, equals by index; 0 where none is left.
+        // The strongest, of equal ones that with the lowest index; 0 where none is left.
         uint64_t best = 0;
         uint32_t best_at = 0;
         auto look = [&](uint32_t i, float4 box, const Ranked& me, float confidence) {

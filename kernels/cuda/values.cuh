@@ -1,9 +1,9 @@
-// A decoder's numbers, read and turned into boxes: what decoding (detect.cu) and gathering (gather.cu) share.
+// Reads a decoder's numbers and turns them into boxes: what decoding (detect.cu) and gathering (gather.cu) share.
 #pragma once
 #include "detect.cuh"
 #include "layout.cuh"
 
-// Not FLOAT32 or FLOAT16: the type is looked at for each element.
+// Other types than FLOAT32 and FLOAT16: the type is checked for each element.
 constexpr uint32_t ANY = 0xffffffffu;
 
 __device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }
@@ -28,7 +28,7 @@ __device__ float probability(uint32_t activation, float score) {
     return activation == SIGMOID ? 1.0f / (1.0f + expf(-score)) : score;
 }
 
-// Where a model writes what detections carry besides their upright boxes.
+// Where a model writes the numbers of detections besides their upright boxes.
 struct Values {
     const void* data;     // the first anchor's first number
     uint64_t row;         // bytes from one row of the batch to the next

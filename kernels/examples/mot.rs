@@ -4,7 +4,7 @@
 //! cargo run --release -p cudainfer-kernels --example mot -- --algorithm sort det.txt > tracks.txt
 //! ```
 //!
-//! With `--time N` it tells every frame to N trackers in turns, over and over for two seconds, and prints the median
+//! With `--time N` it passes every frame to N trackers in turns, over and over for two seconds, and prints the median
 //! microseconds of an update instead.
 //!
 //! A line is `frame,id,x,y,w,h,confidence,…`; frames count from 1. The boxes that are printed are the filter's.
@@ -69,7 +69,7 @@ fn time(
             break;
         }
     }
-    // Nobody is followed yet in the first frames.
+    // There are no tracks yet in the first frames.
     let counted = times.get_mut(5 * trackers.len()..).ok_or("there are no frames")?;
     counted.sort_unstable();
     Ok(counted.get(counted.len() / 2).ok_or("there are no frames")?.as_secs_f64() * 1e6)

@@ -1,11 +1,11 @@
-//! Finds the local peaks of a confidence map in a file and says how long that takes: `scripts/bench --peaks`.
+//! Finds the local peaks of a confidence map in a file and measures how long that takes: `scripts/bench --peaks`.
 //!
 //! ```text
 //! cargo run --release -p cudainfer-kernels --example peaks -- maps.f32 13 96 96 300
 //! ```
 //!
-//! The file holds float32 values, channels first, of so many channels, rows and columns. Prints a line of JSON: the
-//! microseconds of each of so many runs, and the peaks as `[channel, x, y]`, in cells.
+//! The file holds float32 values, channels first; its channels, rows and columns follow, and the number of runs. Prints a line of
+//! JSON: the microseconds of each run, and the peaks as `[channel, x, y]`, in cells.
 
 use std::error::Error;
 use std::time::Instant;

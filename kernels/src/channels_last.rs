@@ -1,6 +1,6 @@
-//! Images whose channels come first, as planes, written with their channels last, pixel by pixel; from float32 or float16 to either,
-//! rounded as by [`convert`](mod@crate::convert). A network whose convolutions work on channels-last tensors reads its image as it
-//! is then.
+//! Images whose channels come first, as planes, written with their channels last, pixel by pixel; from float32 or float16 to
+//! either, rounded as by [`convert`](mod@crate::convert). A network whose convolutions work on channels-last tensors then need
+//! not reorder its image.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,8 @@ const EIGHT: usize = 8;
 const MOST_BLOCKS: usize = 2048;
 /// The most images of a launch: the height of a grid.
 const MOST_IMAGES: usize = 65535;
-/// Channels of images of which eight pixels are taken at a time, and where their planes begin.
+/// Of images with this many channels a thread takes eight pixels at a time, if their planes begin at multiples of
+/// [`ALIGNMENT`].
 const FEW: std::ops::RangeInclusive<usize> = 2..=4;
 const ALIGNMENT: usize = 16;
 
@@ -31,14 +32,14 @@ pub enum ChannelsLastError {
         /// What is wanted.
         to: TensorType,
     },
-    /// What there is is not made of such images.
+    /// A tensor whose size is not that of whole images.
     #[error(
         "{bytes} bytes of {ty} are not images of {channels} planes of {pixels} values: give whole images"
     )]
     Images {
-        /// Its size.
+        /// The tensor's size.
         bytes: usize,
-        /// Its type.
+        /// The tensor's type.
         ty: TensorType,
         /// Planes of an image.
         channels: usize,
@@ -93,7 +94,7 @@ fn interleave<const N: usize>(planes: &[u8], [channels, pixels]: [usize; 2], out
     }
 }
 
-/// Types that serve, and sizes of the same whole images. Returns how many images that are.
+/// Checks that the types are supported, and that both sizes are those of the same whole images. Returns the number of images.
 fn check(
     (from, from_bytes): (TensorType, usize),
     (to, to_bytes): (TensorType, usize),
@@ -152,8 +153,9 @@ impl CudaChannelsLast {
         })
     }
 
-    /// Enqueues the work on all images of `from`, of so many channels and pixels each, and returns at once. Both are aligned to
-    /// their elements and do not overlap; it is fastest with 2 to 4 channels, where planes begin at multiples of 16 bytes.
+    /// Enqueues the work on all images of `from`, which have `channels` channels of `pixels` pixels, and returns at once. Both
+    /// slices are aligned to their elements and do not overlap; it is fastest with 2 to 4 channels, where planes begin at
+    /// multiples of 16 bytes.
     ///
     /// # Errors
     /// [`ChannelsLastError`].
@@ -173,7 +175,7 @@ impl CudaChannelsLast {
             (_, TensorType::Float32) => &self.half_to_wide,
             _ => &self.half_to_half,
         };
-        // Then the images behind the first one are as well.
+        // Then the images after the first one are aligned as well.
         let aligned = (from.pointer() | to.pointer()).is_multiple_of(ALIGNMENT as u64)
             && [from_type, to_type].iter().all(|ty| (pixels * ty.size()).is_multiple_of(ALIGNMENT));
         let eights = if aligned && FEW.contains(&channels) { pixels / EIGHT } else { 0 };
@@ -190,8 +192,8 @@ impl CudaChannelsLast {
             };
             let [blocks, count, threads] =
                 [blocks, count, THREADS].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-            // SAFETY: the kernels' parameter is this struct; both slices hold so many images behind these addresses, as checked
-            // above, and stay as their makers promised.
+            // SAFETY: the kernels' parameter is this struct; both slices hold this many images from these addresses on, as
+            // checked above, and stay as their makers promised.
             unsafe { stream.launch(kernel, [blocks, count, 1], [threads, 1, 1], 0, &arguments)? };
         }
         Ok(())
@@ -236,15 +238,15 @@ mod tests {
 
     #[test]
     fn what_is_no_image_of_floats_and_room_of_another_size_are_refused() {
-        let told = |ty, dims: &[usize], bytes: usize, to, room: usize| {
+        let refusal = |ty, dims: &[usize], bytes: usize, to, room: usize| {
             let data = vec![0; bytes];
             let image = TensorView::new("x", ty, dims, &data).unwrap();
             channels_last(&image, to, &mut vec![0; room]).unwrap_err().to_string()
         };
         use TensorType::{Float16, Float32, UInt8};
-        assert!(told(UInt8, &[1, 3, 1, 2], 6, UInt8, 6).contains("not from uint8 to uint8"));
-        assert!(told(Float32, &[3, 1, 2], 24, Float32, 24).contains("24 bytes of float32 are not images"));
-        assert!(told(Float32, &[1, 3, 1, 2], 24, Float16, 24).contains("24 bytes of float16"));
+        assert!(refusal(UInt8, &[1, 3, 1, 2], 6, UInt8, 6).contains("not from uint8 to uint8"));
+        assert!(refusal(Float32, &[3, 1, 2], 24, Float32, 24).contains("24 bytes of float32 are not images"));
+        assert!(refusal(Float32, &[1, 3, 1, 2], 24, Float16, 24).contains("24 bytes of float16"));
         let size = [3, 2];
         assert_eq!(check((Float16, 24), (Float32, 48), size), Ok(2));
         let error = check((Float16, 26), (Float32, 52), size).unwrap_err();

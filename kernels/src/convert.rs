@@ -1,5 +1,5 @@
-//! Tensors from float32 to float16 and back, and plain copies, on either side: for a model that wants the other type than
-//! the frames' tensors have, and to gather those in a batch.
+//! Conversion of tensors from float32 to float16 and back, and plain copies, on host and device: for a model whose input has
+//! another type than the frames' tensors, and to gather these in a batch.
 //!
 //! float32 is rounded to the nearest float16, halfway to the even one; what is too large becomes infinite. Infinities
 //! stay, and so does NaN, whatever its bits.
@@ -78,7 +78,7 @@ fn each<const N: usize>(values: &[f32], out: &mut [u8], to: impl Fn(f32) -> [u8;
     }
 }
 
-/// Types that can be converted, and sizes of as many values. Returns how many.
+/// Checks that the types can be converted, and that both sizes are those of as many values. Returns their number.
 fn check(
     (from, from_bytes): (TensorType, usize),
     (to, to_bytes): (TensorType, usize),
@@ -123,8 +123,8 @@ impl CudaConvert {
         Ok(Self { halve: load("halve")?, widen: load("widen")? })
     }
 
-    /// Enqueues the conversion of all of `from` and returns at once. Both are aligned to their elements and do not overlap;
-    /// it is fastest where both are to 16 bytes.
+    /// Enqueues the conversion of all of `from` and returns at once. Both slices are aligned to their elements and do not
+    /// overlap; it is fastest where both are aligned to 16 bytes.
     ///
     /// # Errors
     /// As [`convert`], and [`ConvertError::Device`].
@@ -153,7 +153,7 @@ impl CudaConvert {
         };
         let blocks = values.div_ceil(EIGHT * THREADS).min(MOST_BLOCKS);
         let [blocks, threads] = [blocks, THREADS].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-        // SAFETY: the kernels' parameter is this struct; both slices hold so many values, as checked above, and stay as
+        // SAFETY: the kernels' parameter is this struct; both slices hold this many values, as checked above, and stay as
         // their makers promised.
         unsafe { stream.launch(kernel, [blocks, 1, 1], [threads, 1, 1], 0, &arguments)? };
         Ok(())

@@ -102,7 +102,7 @@ pub enum Range {
     Full,
 }
 
-/// What the pixels of a stream are; matrix and range matter to the Y'CbCr formats (and range to grey) only.
+/// The format of a stream's frames; matrix and range matter to the Y'CbCr formats (and range to grey) only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameFormat {
     /// Layout of the pixels.

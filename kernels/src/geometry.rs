@@ -29,7 +29,7 @@ impl Rect {
         self.y + self.h
     }
 
-    /// Whether it has an inside. `f32::min` and `max` ignore a NaN, so an unchecked one could pass for an overlap.
+    /// Whether it is finite and has an area. `f32::min` and `max` ignore NaN, so an unchecked NaN could pass for an overlap.
     pub(crate) fn is_usable(&self) -> bool {
         let is_length = |side: f32| side.is_finite() && side > 0.0;
         self.x.is_finite() && self.y.is_finite() && is_length(self.w) && is_length(self.h)
@@ -105,7 +105,7 @@ impl Affine {
     }
 }
 
-/// What a row of a batch belongs to: a frame, and where the input tensor's row lay in it.
+/// The frame that a row of a batch belongs to, and where the input tensor's row lies in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// From the input tensor's pixels to the frame's.

@@ -1,7 +1,8 @@
-//! The computation behind cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
+//! The computation of cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
-//! One module per operation. Each has the parameters, their validation and what runs it on the CPU; all but [`track`],
-//! [`zones`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]).
+//! One module per operation. Each has the parameters, their validation and an entry that runs it on the CPU; all but [`track`],
+//! [`zones`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results
+//! ([`device`]).
 //!
 //! | module | input | output |
 //! |---|---|---|
@@ -9,14 +10,14 @@
 //! | [`detect`] | a detector's output tensors | boxes in frame pixels, after NMS |
 //! | [`peaks`] | confidence maps | sub-pixel points in frame pixels |
 //! | [`keypoints`] | outputs with coordinates, or with scores along each axis | points in frame pixels |
-//! | [`group`] | confidence maps and what says which points belong together | instances: the points of each person or animal |
+//! | [`group`] | confidence maps, and outputs that connect points | instances: the points of each person or animal |
 //! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`text`] | a recogniser's scores, step by step | the symbols of each line |
 //! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
-//! | [`maps`] | a map of numbers, or a picture | what its numbers are like, and video of them |
+//! | [`maps`] | a map of numbers, or a picture | statistics of its numbers, and video of them |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
-//! | [`camera`] | one frame after the other | how the camera has moved in between |
+//! | [`camera`] | successive frames | how the camera has moved in between |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
 //! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |

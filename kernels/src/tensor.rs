@@ -147,7 +147,7 @@ impl Dims {
         Err(TensorError::Size { name: name.into(), dims: dims.into(), ty, bytes })
     }
 
-    /// Those of one row of a batch, and where in the batch's `bytes` row `index` lies; none where there is no such row.
+    /// The dimensions of one row of a batch, and where in the batch's `bytes` row `index` lies; none where there is no such row.
     pub(crate) fn row(mut self, index: usize, bytes: usize) -> Option<(Self, Range<usize>)> {
         let rows = *self.first()?;
         (index < rows).then(|| {
@@ -233,7 +233,7 @@ impl<'a> TensorView<'a> {
 /// What can be wrong with a tensor or its description.
 #[derive(Debug, thiserror::Error)]
 pub enum TensorError {
-    /// An element type's name that is none of ours.
+    /// An unknown name of an element type.
     #[error("'{0}' is not a tensor type; the types are float32, float16, uint8, int8, int32 and int64")]
     Type(String),
     /// A description that does not parse.
@@ -258,7 +258,7 @@ pub enum TensorError {
         dims: Vec<usize>,
         /// Its element type.
         ty: TensorType,
-        /// The bytes there are.
+        /// The number of bytes.
         bytes: usize,
     },
 }

@@ -1,4 +1,4 @@
-/* Tensors on the GPU, read through CUDA's driver, which is opened when the first one comes: nothing is linked. */
+/* Tensors on the GPU, read through CUDA's driver, which is opened for the first of them: nothing is linked. */
 #pragma once
 #include <gst/gst.h>
 
@@ -13,7 +13,7 @@ gboolean device_has (GstMemory *memory);
 /* For reading a tensor of float32 at this address of the GPU; NULL if CUDA fails. */
 Device *device_open (gpointer address);
 
-/* Copies `rows` rows of `length` numbers from the number `first` on; a row begins `pitch` numbers behind the one before. */
+/* Copies `rows` rows of `length` numbers from the number `first` on; each row begins `pitch` numbers after the previous one. */
 gboolean device_read (Device *device, gsize first, gsize pitch, gsize rows, gsize length, float *to);
 
 void device_close (Device *device);

@@ -50,7 +50,7 @@ G_DECLARE_FINAL_TYPE (Yolov2, yolov2, EXAMPLE, YOLOV2, GstBaseTransform)
 G_DEFINE_TYPE (Yolov2, yolov2, GST_TYPE_BASE_TRANSFORM)
 GST_ELEMENT_REGISTER_DEFINE (yolov2c, "yolov2c", GST_RANK_NONE, yolov2_get_type ())
 
-/* Caps: behind this element, the same frames have no tensors any more. */
+/* Caps: downstream of this element, the same frames have no tensors any more. */
 
 static gboolean
 is_no_tensor_field (GQuark field, GValue *value, gpointer user_data)
@@ -199,7 +199,7 @@ find (const Grid *grid, GArray *boxes)
   for (guint anchor = 0; read && anchor < ANCHORS; anchor++) {
     read = read_values (grid, anchor * CHANNELS + 4, 1, 0, cells, objectness);
     for (guint cell = 0; read && cell < cells; cell++) {
-      /* Most cells are empty: of these, nothing else is read. */
+      /* Most cells are empty, and nothing else is read of them. */
       if (sigmoid (objectness[cell]) < CONFIDENCE)
         continue;
       read = read_values (grid, anchor * CHANNELS, CHANNELS, cell, 1, values);
@@ -255,7 +255,7 @@ find_objects (Yolov2 *self, GstBuffer *buffer, const GstStructure *meta)
   boxes = g_array_new (FALSE, FALSE, sizeof (Box));
   read = map.size >= ANCHORS * CHANNELS * grid.rows * grid.columns * sizeof (float)
       && (grid.host || grid.device) && find (&grid, boxes);
-  /* Nothing may be reading the tensor any more: its memory is used again. */
+  /* No copy may still read the tensor: its memory is used again. */
   if (grid.device)
     device_close (grid.device);
   gst_memory_unmap (memory, &map);

@@ -51,7 +51,7 @@ class Yolov2(GstBase.BaseTransform):
     )
 
     def do_transform_caps(self, direction, caps, filter):
-        """Behind this element, the same frames have no tensors any more."""
+        """Downstream of this element, the same frames have no tensors any more."""
         other = Gst.Caps.new_empty()
         for i in range(caps.get_size()):
             structure, features = structure_of(caps, i), caps.get_features(i).copy()
@@ -119,7 +119,7 @@ class Yolov2(GstBase.BaseTransform):
         grid = tensor.reshape(5, 25, rows, columns)
         objectness = sigmoid(grid[:, 4])
         anchor, y, x = np.nonzero(objectness >= CONFIDENCE)
-        # From here on only of the candidates: [n, 25].
+        # From here on only the candidates' values: [n, 25].
         values = grid[anchor, :, y, x]
         scores = np.exp(values[:, 5:] - values[:, 5:].max(1, keepdims=True))
         labels = scores.argmax(1)

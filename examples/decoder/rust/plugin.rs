@@ -1,7 +1,7 @@
 //! The plugin file for gst-launch-1.0 and applications in other languages. It has cudainfer's elements, too, and takes the place
 //! of its file: a process cannot have them twice.
 
-#![allow(missing_docs)] // of what the macro makes
+#![allow(missing_docs)] // of items that the macro makes
 
 fn plugin_init(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gstcudainfer::register(plugin)?;

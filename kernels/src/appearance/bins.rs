@@ -13,14 +13,14 @@ const ORIENTATIONS: usize = 8;
 const KEYS: usize = STRIPES * (COLORS + ORIENTATIONS);
 /// How often a sample counts for its colour where an edge counts once (`COLOR`).
 const COLOR: u16 = 4;
-/// Differences of luma from which on there is an edge (`EDGE`).
+/// The least difference of luma that is an edge (`EDGE`).
 const EDGE: i32 = 16;
 
 // The sum of a box's counts fits into each of them: a row's weights are 120 at most.
 const _: () = assert!(120 * GRID[1] * (COLOR as usize + 1) <= u16::MAX as usize);
 const _: () = assert!(LENGTH.is_power_of_two() && LENGTH <= 256);
 
-/// By stripe and level, the counter.
+/// The counter of each pair of stripe and level.
 static SLOTS: [u8; KEYS] = slots();
 
 const fn slots() -> [u8; KEYS] {
@@ -63,7 +63,7 @@ fn chroma_level(c: u8) -> usize {
     2 + usize::from(c >= 134) + usize::from(c >= 146) - usize::from(c <= 122) - usize::from(c <= 110)
 }
 
-/// The counter of a gradient in a stripe, where it counts: once.
+/// The counter of a gradient in a stripe; none where there is no edge. A gradient counts once.
 #[inline]
 pub(super) fn gradient_slot(stripe: usize, gx: i32, gy: i32) -> Option<usize> {
     let edge = gx.abs().max(gy.abs()) >= EDGE;
@@ -116,7 +116,7 @@ mod tests {
             for gy in -255..=255i32 {
                 let angle = f64::from(gy).atan2(f64::from(gx)).to_degrees().rem_euclid(180.0);
                 let bin = angle / 22.5;
-                // The bounds are less than 0.03 degrees off.
+                // The bounds in 1/256 are less than 0.03 degrees off the exact ones.
                 if (bin - bin.floor() - 0.5).abs() > 0.03 / 22.5 && (gx, gy) != (0, 0) {
                     assert_eq!(orientation(gx, gy), bin.round() as usize % 8, "{gx} {gy}");
                 }

@@ -6,7 +6,7 @@ use crate::device::{CudaStream, DeviceFrame, Event, Kernel, Memory, Pinned};
 use crate::frame::FrameFormat;
 use crate::geometry::Rect;
 
-/// The most boxes of one launch (`MOST` in the kernels): what fits into its parameters, which need no copy then.
+/// The most boxes of one launch (`MOST` in the kernels): that many fit into its parameters, so boxes need no copy.
 const MOST: usize = 480;
 /// Bytes of a box's counts.
 const BYTES: usize = LENGTH * size_of::<u16>();
@@ -16,7 +16,7 @@ const THREADS: u32 = 256;
 const CHUNKS: u32 = 4;
 /// Boxes that there is room for at first.
 const ROOM: usize = 128;
-/// How the kernels add up. The counts are the same. On an H200, in microseconds (`benches/gpu/appearance.rs`):
+/// How the kernels add up counts; all variants give the same. On an H200, in microseconds (`benches/gpu/appearance.rs`):
 ///
 /// | boxes | 1 | 10 | 50 | 100 | 200 | 480 |
 /// |---|---|---|---|---|---|---|
@@ -27,11 +27,11 @@ const ROOM: usize = 128;
 pub enum Variant {
     /// Every sample is added in global memory.
     Global,
-    /// A block a box, which adds in shared memory. What is used, for any number of boxes: a box has so few samples, at most
-    /// 2,048, that more blocks for it gain less than meeting again costs them.
+    /// A block a box, which adds in shared memory. The default for any number of boxes: a box has at most 2,048 samples, so
+    /// several blocks would gain less than combining their counts costs.
     #[default]
     Shared,
-    /// Several blocks a box, which add in shared memory and then to each other's in global memory.
+    /// Several blocks a box, which add in shared memory and then combine their counts in global memory.
     Chunked,
 }
 
@@ -41,12 +41,12 @@ pub enum Variant {
 pub struct CudaDescriber {
     plan: Plan,
     kernel: Kernel,
-    /// Of a block.
+    /// Threads of a block.
     threads: u32,
     /// Blocks a box.
     chunks: u32,
     counts: Pinned,
-    /// Where blocks add to each other's counts: as many, and a ticket a box. All 0 between launches.
+    /// Where blocks combine their counts: a sum a count, and a ticket a box. All 0 between launches.
     sums: Memory,
     done: Event,
     /// Boxes under way.
@@ -80,7 +80,7 @@ impl CudaDescriber {
         Self::with_variant(format, Variant::default(), stream)
     }
 
-    /// The same with a kernel that adds up otherwise, to compare them.
+    /// As [`CudaDescriber::new`], with the kernel of another variant, to compare them.
     ///
     /// # Errors
     /// As [`CudaDescriber::new`].
@@ -121,9 +121,9 @@ impl CudaDescriber {
         Ok(Self { plan, kernel, threads, chunks, counts, sums, done, pending: 0, parameters })
     }
 
-    /// Enqueues the counting of `boxes` (in frame pixels) of `frame`; [`CudaDescriber::finish`] has it. What was started
-    /// before and not finished is given up. It allocates where there are more boxes than ever before. The stream is always
-    /// the same, or has waited for the one before.
+    /// Enqueues the counting of `boxes` (in frame pixels) of `frame`; [`CudaDescriber::finish`] returns the result. A frame
+    /// that was started before and not finished is dropped. Allocates only for more boxes than ever before. The stream must
+    /// be that of the last call, or have waited for it.
     ///
     /// # Errors
     /// As [`super::Describer::run`], and [`AppearanceError::Device`].
@@ -167,7 +167,7 @@ impl CudaDescriber {
         Ok(())
     }
 
-    /// Waits, once, for the frame that was started last, and replaces `embeddings` by those of its boxes, as
+    /// Waits once for the frame that was started last, and replaces `embeddings` by those of its boxes, as
     /// [`super::Describer::run`] does, bit for bit. If none was started, there are none.
     ///
     /// # Errors
@@ -192,14 +192,14 @@ impl CudaDescriber {
     }
 }
 
-/// For so many boxes' counts, and their sums and tickets, which are 0.
+/// Memory for the counts of `boxes` boxes, and for their sums and tickets, which are 0.
 fn room(stream: &CudaStream, boxes: usize) -> Result<(Pinned, Memory), AppearanceError> {
     let sums = stream.allocate(boxes * (BYTES + size_of::<u32>()))?;
     stream.fill(sums.slice(), 0)?;
     Ok((stream.pin(boxes * BYTES)?, sums))
 }
 
-/// Numbers of pixels and boxes, which are checked to be few.
+/// For numbers of pixels and boxes, which have been checked to fit into 32 bits.
 fn narrow(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -15,7 +15,7 @@ pub enum AppearanceError {
         /// Frame height in pixels.
         height: usize,
     },
-    /// A frame that is smaller than the format that was prepared for.
+    /// A frame that is smaller than the prepared format says.
     #[error("the frame is not of the format that was prepared for, prepare another: {0}")]
     Frame(#[from] FrameError),
     /// The GPU refused.

@@ -5,11 +5,11 @@ use crate::frame::{FrameFormat, PixelFormat, Range};
 use crate::geometry::Rect;
 use crate::preproc::{Component, MAX_SIDE, components};
 
-/// What a format's frames need.
+/// How to read frames of one format.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub format: FrameFormat,
-    /// One or three. All are read as bytes: of ten bits the upper eight.
+    /// One or three components. All are read as bytes: of ten bits the upper eight.
     pub components: Vec<Component>,
     pub color: Color,
 }
@@ -17,25 +17,25 @@ pub(super) struct Plan {
 /// From samples to limited Y'CbCr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
-    /// Factors on the samples, by what they make, in units of 2^-16.
+    /// Factors on the samples, a row for each of Y', Cb and Cr, in units of 2^-16.
     pub matrix: [[i32; 3]; 3],
     /// Summands in the same unit, with the half that rounds.
     pub bias: [i32; 3],
     pub mode: Mode,
 }
 
-/// Which factors there are; the kernels' names end with it.
+/// Which factors are not 0; the kernels' names end with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Those of each component on itself.
+    /// Each component depends on itself alone.
     Yuv,
-    /// All.
+    /// Each component depends on all samples.
     Rgb,
-    /// One.
+    /// There is one component.
     Luma,
 }
 
-/// Pixels of a frame: the kernels' `Box`. Without any, all are 0.
+/// Pixels of a frame: the kernels' `Box`. All fields are 0 where it has none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
@@ -60,7 +60,7 @@ impl Plan {
         let Rect { x, y, w, h } = rect;
         let axis = |start: f32, length: f32, side: usize| {
             let (start, end) = (f64::from(start), f64::from(start) + f64::from(length));
-            // Also false for what is not a number.
+            // Also true for NaN.
             if !(length > 0.0 && start.is_finite() && end.is_finite()) {
                 return None;
             }
@@ -87,7 +87,7 @@ impl Color {
             Range::Full => (fixed(219.0 / 255.0), fixed(CHROMA), 16),
         };
         let yuv = [[luma, 0, 0], [0, chroma, 0], [0, 0, chroma]];
-        // Of 128 remains 128.
+        // So that a chroma of 128 stays 128.
         let grey = bias(128) - 128 * chroma;
         match format.pixels {
             P::Nv12 | P::I420 | P::P010Le | P::Yuy2 => {
@@ -100,7 +100,7 @@ impl Color {
             P::Rgb | P::Bgr | P::Rgba | P::Bgra | P::Rgbx | P::Bgrx => {
                 let (kr, kb) = format.matrix.weights();
                 let y = [kr, 1.0 - kr - kb, kb].map(|weight| fixed(weight * 219.0 / 255.0));
-                // What is grey stays so: green's factor takes the others' rounding.
+                // So that grey stays grey: green's factor takes the rounding of the others.
                 let balanced = |red: i32, blue: i32| [red, -red - blue, blue];
                 let half = fixed(0.5 * CHROMA);
                 let cb = balanced(fixed(-0.5 * CHROMA * kr / (1.0 - kb)), half);
@@ -110,7 +110,7 @@ impl Color {
         }
     }
 
-    /// Whether samples are what they become.
+    /// Whether samples stay as they are.
     pub fn is_identity(&self) -> bool {
         self.matrix == [[1 << 16, 0, 0], [0, 1 << 16, 0], [0, 0, 1 << 16]]
     }

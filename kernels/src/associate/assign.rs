@@ -2,7 +2,7 @@
 
 use super::solver::{Edge, Solver};
 
-/// A pairing: which row goes with which column, and who is left over.
+/// A pairing: which row goes with which column, and which rows and columns are left over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     /// `(row, column)` pairs, by ascending row; no row and no column occurs twice.
@@ -36,9 +36,9 @@ impl Gate {
 /// A row and a column that may be paired.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// Of the rows.
+    /// Index of the row.
     pub row: usize,
-    /// Of the columns.
+    /// Index of the column.
     pub col: usize,
     /// How well they fit; higher is better.
     pub score: f32,
@@ -46,12 +46,13 @@ pub struct Pair {
 
 /// Pairs rows with columns so that the sum of the pairs' scores is the largest possible.
 ///
-/// `pairs` are those that may be, by ascending row. A score that is 0, negative, NaN or infinite forbids a pair, and so
-/// do `gate` and a row or column out of range; who has no allowed partner stays unmatched. Equal inputs give equal results.
+/// `pairs` are the allowed pairs, by ascending row. A score that is 0, negative, NaN or infinite forbids a pair, and so
+/// do `gate` and a row or column out of range. A row or column without an allowed partner stays unmatched. Equal inputs
+/// give equal results.
 ///
 /// By shortest augmenting paths, as Jonker and Volgenant ("A shortest augmenting path algorithm for dense and sparse linear
 /// assignment problems", Computing 1987), over the allowed pairs alone; a row may also stay alone, at score 0. A search sees
-/// only who competes with whom, in a video almost always one or two: n rows take time proportional to the pairs.
+/// only the rows that compete for columns, in a video almost always one or two: n rows take time proportional to the pairs.
 pub fn assign(pairs: &[Pair], rows: usize, cols: usize, gate: Gate, out: &mut Assignment) {
     let (floor, keep) = gate.limits();
     let allowed = |pair: &&Pair| {
@@ -74,15 +75,15 @@ pub fn assign(pairs: &[Pair], rows: usize, cols: usize, gate: Gate, out: &mut As
 
 /// As many pairs as there can be, and of all such pairings the one with the largest sum: `(row, column)`, by ascending row.
 ///
-/// `pairs` are those that may be, by ascending row. Scores may be negative; one that is not finite forbids a pair, and so does
-/// a row or column out of range. Equal inputs give equal results. For matrices without forbidden pairs that is scipy's
-/// `linear_sum_assignment` with `maximize`, but which of several best pairings it is.
+/// `pairs` are the allowed pairs, by ascending row. Scores may be negative; one that is not finite forbids a pair, and so does
+/// a row or column out of range. Equal inputs give equal results. For matrices without forbidden pairs the result is that of
+/// scipy's `linear_sum_assignment` with `maximize`, save that it may be another one of several best pairings.
 pub(crate) fn assign_most(pairs: &[Pair], rows: usize, cols: usize) -> Vec<(usize, usize)> {
     let allowed = || pairs.iter().filter(|pair| pair.row < rows && pair.col < cols && pair.score.is_finite());
     let scores = || allowed().map(|pair| f64::from(pair.score));
     let (low, high) =
         scores().fold((0.0, 0.0), |(low, high): (f64, f64), score| (low.min(score), high.max(score)));
-    // One pair more gains more than any choice among the others. A power of two, so that equal sums stay equal.
+    // One pair more gains more than any choice among the others does. A power of two, so that equal sums stay equal.
     let lift = ((high - low + 1.0) * (rows.min(cols) + 1) as f64).log2().ceil().exp2();
     let edges: Vec<(usize, Edge)> = allowed()
         .map(|pair| (pair.row, Edge { col: pair.col, gain: f64::from(pair.score) + lift }))
@@ -199,17 +200,17 @@ mod tests {
 
     #[test]
     fn the_most_pairs_come_first_and_then_the_largest_sum() {
-        // 0.9 alone is the larger sum; two pairs are more.
+        // 0.9 alone is the larger sum, but two pairs are preferred.
         let two = pairs(&[0.9, -0.2, -0.3, f32::NAN], 2);
         assert_eq!(assign_most(&two, 2, 2), [(0, 1), (1, 0)]);
-        // All of them negative.
+        // All scores are negative.
         assert_eq!(assign_most(&pairs(&[-3.0, -1.0, -1.0, -3.0, -2.0, -2.0], 2), 3, 2), [(0, 1), (1, 0)]);
         assert_eq!(assign_most(&pairs(&[f32::NAN, f32::INFINITY], 2), 1, 2), []);
         assert_eq!(assign_most(&[], 0, 3), []);
         assert_eq!(assign_most(&two, 1, 1), [(0, 0)]);
     }
 
-    /// The most pairs and the largest sum of so many, by trying all pairings.
+    /// The most pairs and the largest sum of that many pairs, by trying all pairings.
     fn brute_force_most(scores: &[f32], cols: usize, row: usize, used: &mut Vec<bool>) -> (usize, f64) {
         if (row + 1) * cols > scores.len() || cols == 0 {
             return (0, 0.0);

@@ -7,10 +7,10 @@ use super::overlap::keep_best;
 use super::{CudaCosts, Pair, Pose, oks_pairs};
 use crate::device::{CudaStream, DeviceError};
 
-/// Pairs that are near each other, times keypoints, from which on [`Costs::oks`] goes to the GPU. On an H200 and its Xeon, an
-/// idle GPU, which takes 17 us with copies and the wait, is faster from 5,000 on (`benches/gpu/associate.rs`). But the GPU of a
-/// line is not idle. The wait then lasts as long as the network's run, about a millisecond, which is what the CPU takes for
-/// this many pairs. Below it, a line stays with one wait a frame and the few bytes that it brings back.
+/// [`Costs::oks`] uses the GPU from this number of near pairs times keypoints on. On an H200 and its Xeon, an idle GPU, which
+/// takes 17 us with copies and the wait, is faster from 5,000 on (`benches/gpu/associate.rs`). But the GPU of a pipeline is not
+/// idle: the wait lasts as long as the network's run, about a millisecond, which the CPU takes for this many pairs. Below
+/// that, a pipeline waits for the GPU only once a frame, for the few bytes of the detections.
 pub const GPU_OKS_DISTANCES: usize = 1 << 18;
 
 /// Similarity matrices, computed by the GPU where there is one and it is faster. The results are the same.
@@ -48,14 +48,14 @@ impl Costs {
         may_match: impl Fn(usize, usize) -> bool,
         pairs: &mut Vec<Pair>,
     ) {
-        // Who are near is not counted where all would be too few.
+        // Near pairs need not be counted where even all pairs would be too few.
         let most = a.len().saturating_mul(b.len()).saturating_mul(sigmas.len());
         let is_crowd =
             || near_pairs(a, b, sigmas, &may_match).saturating_mul(sigmas.len()) >= GPU_OKS_DISTANCES;
         if let Some((stream, costs)) = self.gpu.as_mut().filter(|_| most >= GPU_OKS_DISTANCES && is_crowd()) {
             match costs.oks(stream, a, b, sigmas) {
                 Ok(matrix) => return listed(matrix, b.len(), may_match, pairs),
-                // From now on on the CPU: the frame must not suffer.
+                // The CPU takes over from now on: the frame must not be lost.
                 Err(failure) => *self = Self { failure: Some(failure), ..Self::default() },
             }
         }
@@ -63,7 +63,7 @@ impl Costs {
     }
 }
 
-/// What is above 0 in a matrix of so many columns, and may match.
+/// The pairs whose score in a matrix of `cols` columns is above 0 and that may match.
 fn listed(matrix: &[f32], cols: usize, may_match: impl Fn(usize, usize) -> bool, pairs: &mut Vec<Pair>) {
     pairs.clear();
     for (row, scores) in matrix.chunks(cols.max(1)).enumerate() {

@@ -8,7 +8,7 @@ use crate::device::{CudaStream, DeviceError, Event, Kernel, Memory, Pinned};
 const THREADS: u32 = 128;
 /// Rows and columns of a tile.
 const TILE: [u32; 2] = [4, 32];
-/// What room begins with, in bytes.
+/// Bytes that are allocated at first.
 const ROOM: usize = 64 << 10;
 
 /// The kernels' `Params`.
@@ -26,9 +26,9 @@ struct Params {
 }
 const _: () = assert!(size_of::<Params>() == 56);
 
-/// [`super::oks_matrix`] on the GPU. A call copies the objects there, launches one kernel, which writes the matrix to host
-/// memory, and waits for it; that pays only for crowds, see [`super::Costs`]. Memory grows to the largest call's and stays.
-/// (Boxes are compared on the CPU, which looks at those that overlap only: a GPU's matrix of all took longer to read.)
+/// [`super::oks_matrix`] on the GPU. A call uploads the objects, launches one kernel, which writes the matrix to host
+/// memory, and waits for it; that pays only for crowds, see [`super::Costs`]. Memory grows to what the largest call needs.
+/// (Boxes are compared on the CPU, which looks only at those that overlap: reading a GPU's matrix of all took longer.)
 #[derive(Debug)]
 pub struct CudaCosts {
     oks: Kernel,
@@ -96,7 +96,7 @@ impl CudaCosts {
         self.result(stream, a.len() * b.len())
     }
 
-    /// Room for so many floats to be uploaded, which is returned, and so many of the matrix.
+    /// Makes room for this many floats of objects and of the matrix; returns the host's memory to upload from.
     fn room(
         &mut self,
         stream: &CudaStream,
@@ -105,7 +105,7 @@ impl CudaCosts {
     ) -> Result<&mut [f32], DeviceError> {
         let bytes = |floats: usize| floats.saturating_mul(size_of::<f32>());
         let more = |bytes: usize| bytes.checked_next_power_of_two().unwrap_or(bytes);
-        // The last call has waited for its work, so that nothing is in use.
+        // The last call has waited for its work, so the memory is not in use.
         if self.objects.bytes() < bytes(objects) {
             self.objects = stream.pin(more(bytes(objects)))?;
             self.uploaded = stream.allocate(more(bytes(objects)))?;
@@ -119,11 +119,11 @@ impl CudaCosts {
     fn launch(&self, stream: &CudaStream, floats: usize, params: &Params) -> Result<(), DeviceError> {
         let [rows, cols] = TILE;
         let uploaded = self.uploaded.slice().first(size_of::<f32>() * floats);
-        // SAFETY: the objects are written by the next call, and `result` waits in this one.
+        // SAFETY: the next call writes the objects again, after `result` has waited in this one.
         unsafe { stream.start_upload(&self.objects, uploaded)? };
         let grid = [params.rows.div_ceil(rows), params.cols.div_ceil(cols), 1];
-        // SAFETY: `Params` is the kernels'. `room` has made place for all that they read and write, which stays, for
-        // `result` waits.
+        // SAFETY: `Params` mirrors the kernels' struct. `room` has made room for all that they read and write, and it stays
+        // until they are done, because `result` waits.
         unsafe { stream.launch(&self.oks, grid, [THREADS, 1, 1], 0, params) }?;
         stream.record(&self.done)
     }
@@ -135,7 +135,7 @@ impl CudaCosts {
     }
 }
 
-/// As the kernels count. Larger sets have no room for their matrix.
+/// Kernels count in 32 bits; for larger sets there would be no memory for the matrix.
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

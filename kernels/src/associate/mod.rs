@@ -1,8 +1,8 @@
 //! How similar two sets of objects are, and the best one-to-one assignment between them.
 //!
 //! A tracker calls both once or twice per frame: [`iou_pairs`] between its predictions and the detections, then [`assign`]
-//! on the result. [`rotated_iou_pairs`] compares rotated boxes, [`oks_pairs`] objects by their keypoints; [`Costs`] computes
-//! that on the GPU where it is faster, in crowds.
+//! on the result. [`rotated_iou_pairs`] compares rotated boxes, [`oks_pairs`] objects by their keypoints; [`Costs`] does the
+//! latter on the GPU where that is faster, in crowds.
 
 mod assign;
 mod choose;

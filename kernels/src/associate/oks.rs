@@ -14,22 +14,22 @@ pub const COCO_SIGMAS: [f32; 17] = [
 /// An object as its keypoints.
 #[derive(Clone, Copy, Debug)]
 pub struct Pose<'a> {
-    /// Where the keypoints are, in pixels; one with a coordinate that is not finite, or beyond ten millions, is not there, and
-    /// neither is one that the slice is too short for.
+    /// The keypoints, in pixels. One with a coordinate that is not finite, or beyond ten millions, is missing, and so are
+    /// those that the slice is too short for.
     pub points: &'a [(f32, f32)],
-    /// The object's area in pixels, its scale squared. COCO takes the area of its outline; half of its box's is near.
+    /// The object's area in pixels, its scale squared. COCO takes the area of its outline; half the area of its box is near.
     pub area: f32,
 }
 
-/// Object keypoint similarity of the poses of `a` (rows) with those of `b` (columns) that, by `may_match` of row and column, may
-/// match, written to `out` by ascending row and column where it is above 0. Of a row's pairs, at most
+/// Object keypoint similarity of the poses of `a` (rows) with those of `b` (columns) that, by `may_match` of row and column,
+/// may match, written to `out` by ascending row and column where it is above 0. Of a row's pairs, at most
 /// [`MOST_PARTNERS`](super::MOST_PARTNERS) are kept.
 ///
-/// It is at most 1: the mean over the keypoints that `a` has of `exp(-d^2 / (2 s^2 k^2))`, with their distance `d`, `s^2` the
-/// area of `a`, and `k = 2 sigma` (COCO, "Keypoint evaluation"; Ronchi and Perona, "Benchmarking and Error Diagnosis in
-/// Multi-Instance Pose Estimation", ICCV 2017). So `a` is what COCO calls the ground truth, for a tracker what it expects. A
-/// keypoint that only `b` lacks counts 0. A pose without keypoints, or whose area is not finite and above 0, resembles
-/// nothing.
+/// A similarity is at most 1: the mean over the keypoints that `a` has of `exp(-d^2 / (2 s^2 k^2))`, with their distance `d`,
+/// `s^2` the area of `a`, and `k = 2 sigma` (COCO, "Keypoint evaluation"; Ronchi and Perona, "Benchmarking and Error Diagnosis in
+/// Multi-Instance Pose Estimation", ICCV 2017). So `a` is what COCO calls the ground truth; a tracker passes its predictions.
+/// A keypoint that only `b` lacks counts 0. A pose without keypoints, or whose area is not finite and above 0, is similar to
+/// none.
 ///
 /// There are as many keypoints as `sigmas`; those whose sigma, or its square in f32, is not finite and above 0 are left
 /// out. Only poses that are near each other are compared, which are few of a crowd's.
@@ -65,7 +65,7 @@ pub(super) fn near_pairs(
     pairs
 }
 
-/// The similarity of every pair, row-major `[a.len(), b.len()]`: as [`oks_pairs`], bit for bit, but all.
+/// The similarity of every pair, row-major `[a.len(), b.len()]`: bit for bit what [`oks_pairs`] computes of near pairs.
 pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<f32>) {
     out.clear();
     let (theirs, mut row) = (laid_out(b, sigmas.len()), Row::default());
@@ -94,7 +94,7 @@ fn sweep_near(
     sweep(&rows, &cols, may_match, score, out);
 }
 
-/// The box around the points, and `reach` further, and a bit for what is rounded; without points it is empty.
+/// The box around the points, extended by `reach` and a bit for rounding; without points it is empty.
 fn around(points: &[(f32, f32)], reach: f32) -> Rect {
     let (mut least, mut most) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
     for [x, y] in points.iter().filter_map(there) {
@@ -104,21 +104,21 @@ fn around(points: &[(f32, f32)], reach: f32) -> Rect {
     if least[0] > most[0] {
         return Rect::default();
     }
-    // Each edge is rounded by as much as the farthest is.
+    // Each edge gets the rounding error of the farthest coordinate.
     let farthest = least.into_iter().chain(most).fold(0.0, |far: f32, v| far.max(v.abs()));
     let margin = (1.001 * reach + 1e-5 * farthest + f32::MIN_POSITIVE).min(10.0 * FARTHEST);
     let ([x, y], [right, bottom]) = (least.map(|v| v - margin), most.map(|v| v + margin));
     Rect { x, y, w: right - x, h: bottom - y }
 }
 
-/// Coordinates beyond are none.
+/// A keypoint with a coordinate beyond this counts as missing.
 const FARTHEST: f32 = 1e7;
 
 fn there((x, y): &(f32, f32)) -> Option<[f32; 2]> {
     (x.abs() <= FARTHEST && y.abs() <= FARTHEST).then_some([*x, *y])
 }
 
-/// Writes the poses' points, row-major `[poses, keypoints]`, NaN where one is not there.
+/// Writes the poses' points, row-major `[poses, keypoints]`, NaN where one is missing.
 pub(super) fn lay_out<'a>(
     poses: impl Iterator<Item = &'a Pose<'a>>,
     keypoints: usize,
@@ -143,7 +143,7 @@ fn laid_out(poses: &[Pose<'_>], keypoints: usize) -> Vec<[f32; 2]> {
 #[derive(Default)]
 struct Row {
     points: Vec<[f32; 2]>,
-    /// What squared distances are divided by; NaN for keypoints to leave out.
+    /// Divisors of squared distances; NaN for keypoints to leave out.
     scales: Vec<f32>,
     /// Keypoints that count.
     count: f32,
@@ -166,7 +166,7 @@ impl Row {
     }
 
     fn similarity(&mut self, theirs: &[[f32; 2]]) -> f32 {
-        // All terms first, which the compiler vectorises, and then their sum, which has an order.
+        // All terms first, which the compiler vectorises, and then their sum, whose order matters.
         let pairs = self.points.iter().zip(theirs).zip(&self.scales);
         for (term, ((ours, theirs), scale)) in self.terms.iter_mut().zip(pairs) {
             let (dx, dy) = (ours[0] - theirs[0], ours[1] - theirs[1]);
@@ -202,13 +202,13 @@ fn falloff(x: f32) -> f32 {
     if within { e * power } else { 0.0 }
 }
 
-/// What divides the square of a distance on an object of unit area: `2 k^2`; 0 for a keypoint to leave out.
+/// The divisor of a squared distance on an object of unit area: `2 k^2`; 0 for a keypoint to leave out.
 pub(super) fn spread(sigma: f32) -> f32 {
     let spread = 8.0 * sigma * sigma;
     if is_scale(sigma) && is_scale(spread) { spread } else { 0.0 }
 }
 
-/// Whether it can be an area or a sigma.
+/// Whether `v` can be an area or a sigma.
 pub(super) fn is_scale(v: f32) -> bool {
     v.is_finite() && v > 0.0
 }
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(one(full, far, &sigmas), 0.5);
     }
 
-    /// The pairs that a matrix says, `oks_pairs` must find, and no others.
+    /// `oks_pairs` must find the pairs that the matrix has, and no others.
     #[track_caller]
     fn assert_pairs_are_the_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32]) -> usize {
         let (mut pairs, mut matrix) = (vec![Pair { row: 9, col: 9, score: 9.0 }], Vec::new());
@@ -347,7 +347,7 @@ mod tests {
             for (i, value) in odd.into_iter().zip([f32::NAN, f32::INFINITY, 3e38, -3e38, 1e20, 0.0, f32::NAN, 1e10]) {
                 points[i].0 = value;
             }
-            // Ten of up to four points each, some with fewer, and one that has none.
+            // Ten poses of up to four points each; some have none.
             let pose = |i: usize| Pose { points: &points[4 * i..4 * i + (i + 3) % 5], area: areas[i] };
             let poses: Vec<_> = (0..10).map(pose).collect();
             let (a, b) = poses.split_at(5);

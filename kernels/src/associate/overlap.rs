@@ -4,11 +4,11 @@ use super::Pair;
 use super::rotated::Oriented;
 use crate::geometry::Rect;
 
-/// Partners of a box that are compared at most: those that fit best, of equal ones the first. Only heaps of boxes in one
-/// place have more, and they would take memory and time by the square of their number.
+/// The most pairs that are kept of a box: the best, and of equal ones the first. Only heaps of boxes in one place have more,
+/// and they would take memory and time by the square of their number.
 pub const MOST_PARTNERS: usize = 64;
 
-/// Boxes that are wider than the median by this factor are compared with all: the others have fewer to look at then.
+/// Boxes that are wider than the median by this factor are compared with all, so that the search among the others is short.
 const WIDE: f32 = 8.0;
 
 /// Intersection over union of the boxes of `a` (rows) with those of `b` (columns) that overlap and, by `may_match` of row and
@@ -21,7 +21,7 @@ pub fn iou_pairs(a: &[Rect], b: &[Rect], may_match: impl Fn(usize, usize) -> boo
     sweep(a, b, may_match, |row, col| Some(a.get(row)?.iou(b.get(col)?)), out);
 }
 
-/// The same for boxes that are rotated about their centres: the overlap of the rotated boxes, exact but for rounding.
+/// As [`iou_pairs`] for boxes that are rotated about their centres: their overlap is exact but for rounding.
 pub fn rotated_iou_pairs(
     a: &[Oriented],
     b: &[Oriented],
@@ -53,12 +53,12 @@ pub(super) fn sweep(
     let widest = cols.iter().map(|(_, rect)| rect.right() - rect.x).fold(0.0, f32::max);
     for (row, rect) in a.iter().enumerate().filter(|(_, rect)| rect.is_usable()) {
         let start = out.len();
-        // Rounded outwards: by more than `widest` and by more than the difference may be off.
+        // Rounded outwards: by more than the product and the difference may be off.
         let reach = (rect.x - 1.000_001 * widest).next_down().next_down();
         let first = cols.partition_point(|(_, col)| col.x < reach);
         let met = cols.iter().skip(first).take_while(|(_, col)| col.x < rect.right());
         let met = met.chain(wide.iter().filter(|(_, col)| col.x < rect.right() && rect.x < col.right()));
-        // Most of them are above or below.
+        // Most of the boxes that meet on the x axis are above or below.
         let met = met.filter(|(_, col)| col.y < rect.bottom() && rect.y < col.bottom());
         for (col, _) in met.filter(|(col, _)| may_match(row, *col)) {
             if let Some(score) = score(row, *col).filter(|score| *score > 0.0 && score.is_finite()) {
@@ -137,7 +137,7 @@ mod tests {
         let stack: Vec<Rect> = (0..500u16).map(|i| rect(0.0, f32::from(i) / 100.0, 40.0, 90.0)).collect();
         let found = pairs(&stack, &stack);
         assert_eq!(found.len(), stack.len() * MOST_PARTNERS);
-        // Box 250's are those around it, nearest first; of the two at the rim, the earlier.
+        // The partners of box 250 are those around it; of the two at the rim, the earlier one.
         let cols: Vec<usize> = found.iter().filter(|(row, ..)| *row == 250).map(|(_, col, _)| *col).collect();
         assert_eq!(cols, (218..282).collect::<Vec<_>>());
     }
@@ -146,7 +146,7 @@ mod tests {
     fn who_overlaps_the_widest_is_found_too() {
         let mut crowd: Vec<Rect> = (0..200u16).map(|i| rect(50.0 * f32::from(i), 0.0, 40.0, 90.0)).collect();
         crowd.push(rect(0.0, 40.0, 10_000.0, 10.0));
-        // Each is itself and meets the wide one, which meets all, of which the best are kept.
+        // Each box meets itself and the wide one, which meets all; only the best of its pairs are kept.
         let found = pairs(&crowd, &crowd);
         assert_eq!(found.len(), 2 * 200 + MOST_PARTNERS);
         assert!((0..200).all(|i| found.iter().any(|(row, col, _)| (*row, *col) == (i, 200))));
@@ -159,7 +159,7 @@ mod tests {
 
     fn far_boxes() -> impl Strategy<Value = Vec<Rect>> {
         let side = prop_oneof![6 => 0.1f32..60.0, 1 => Just(0.0), 1 => Just(f32::NAN), 1 => 1e5f32..1e7, 1 => Just(3e38f32)];
-        // Many touch each other, or miss each other by a bit.
+        // Many boxes touch each other, or miss each other by a bit.
         let place = prop_oneof![6 => (-20i8..20).prop_map(|v| 10.0 * f32::from(v)), 3 => -1e3f32..1e3, 1 => -3e38f32..3e38];
         let one = (place.clone(), place, side.clone(), side).prop_map(|(x, y, w, h)| rect(x, y, w, h));
         prop::collection::vec(one, 0..30)

@@ -14,7 +14,7 @@ pub struct Oriented {
 }
 
 impl Oriented {
-    /// Its corners, clockwise on the screen, relative to a point near it: so far-off boxes lose no digits.
+    /// Its corners, clockwise on the screen, relative to a point near it, so that far-off boxes lose no digits.
     fn corners(&self, origin: Point) -> [Point; 4] {
         let [x, y, w, h] = [self.rect.x, self.rect.y, self.rect.w, self.rect.h].map(f64::from);
         let (sin, cos) = f64::from(self.angle).sin_cos();
@@ -132,7 +132,7 @@ mod tests {
             // A bar across and the same bar turned upright: a square of the bar's thickness in common.
             (oriented(-2.0, -0.5, 4.0, 1.0, FRAC_PI_2), 2.0 / 6.0),
             (oriented(9.0, 9.0, 2.0, 2.0, 1.0), 0.0),
-            // Their outlines overlap, they do not.
+            // Their outlines overlap, but the boxes do not.
             (oriented(0.8, 0.8, 2.0, 2.0, FRAC_PI_4), 0.0),
         ] {
             assert!(
@@ -192,7 +192,7 @@ mod tests {
                 for (j, q) in b.iter().enumerate() {
                     let got = found.iter().find(|pair| (pair.row, pair.col) == (i, j)).map_or(0.0, |pair| pair.score);
                     prop_assert!((got - q.iou(p)).abs() < 1e-5, "not symmetric");
-                    // Half a pixel of the grid along the outline of boxes of at least 8 x 8.
+                    // Counting errs by half a pixel of the grid along the outline, which is little for boxes of at least 8 x 8.
                     if p.rect.w.min(p.rect.h).min(q.rect.w).min(q.rect.h) > 8.0 {
                         prop_assert!((got - counted(p, q)).abs() < 0.05, "{} {}: {:?} {:?}", got, counted(p, q), p, q);
                     }

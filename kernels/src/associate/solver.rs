@@ -1,13 +1,13 @@
-//! Shortest augmenting paths over the pairs that may be: what pairs rows and columns for [`super::assign`].
+//! Shortest augmenting paths over the allowed pairs: how [`super::assign`] pairs rows and columns.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Steps that one call of [`assign`] makes at most. Crowds of thousands make some hundred thousand; only heaps of thousands
-/// of boxes in one place, where nobody could say who is who, come here, and are then paired greedily.
+/// of boxes in one place, where no pairing is better than another, reach this limit and are then paired greedily.
 const MOST_STEPS: usize = 50_000_000;
 
-/// That a row may go with a column.
+/// A column that a row may go with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) col: usize,
@@ -22,19 +22,19 @@ struct Column {
     row: Option<usize>,
     /// Its dual variable; 0 as long as it is free.
     price: f64,
-    /// The search that saw it last, the shortest way to it there, and the row and the gain before it.
+    /// The search that saw it last, the length of the shortest way to it there, and the row and the gain of the last step.
     search: usize,
     distance: f64,
     from: usize,
     gain: f64,
 }
 
-/// Pairs of the rows that have been added so far: the best.
+/// The best pairing of the rows that have been added so far.
 #[derive(Debug)]
 pub(super) struct Solver<'a> {
     /// Each row's partner.
     rows: Vec<Option<Edge>>,
-    /// Their dual variables.
+    /// The rows' dual variables.
     wishes: Vec<f64>,
     edges: Vec<&'a [(usize, Edge)]>,
     cols: Vec<Column>,
@@ -85,7 +85,7 @@ impl<'a> Solver<'a> {
             }
             return;
         }
-        // What a pair costs is minus its gain. The wish makes the row's cheapest edge cost nothing.
+        // The cost of a pair is minus its gain. The wish makes the row's cheapest edge cost nothing.
         let cost = |edge: &Edge| -edge.gain - self.cols[edge.col].price;
         self.wishes[row] = edges.iter().map(|(_, edge)| cost(edge)).fold(0.0, f64::min);
         let (end, length, passed) = self.search(row);
@@ -107,7 +107,7 @@ impl<'a> Solver<'a> {
         let mut passed = Vec::new();
         let (mut row, mut length) = (start, 0.0);
         let mut alone = (f64::INFINITY, start);
-        // Nothing beyond the nearest end found so far matters.
+        // Columns beyond the nearest end found so far do not matter.
         let mut limit = f64::INFINITY;
         loop {
             let wish = self.wishes[row];
@@ -118,20 +118,20 @@ impl<'a> Solver<'a> {
             self.steps += self.edges[row].len();
             for &(_, Edge { col: index, gain }) in self.edges[row] {
                 let col = &mut self.cols[index];
-                // Rounding may make it a hair shorter than the way before it.
+                // Rounding may make the way a hair shorter than it was before this step.
                 let distance = length + (-gain - wish - col.price).max(0.0);
                 if (col.search < self.searches || distance < col.distance) && distance <= limit {
                     *col = Column { search: self.searches, distance, from: row, gain, ..*col };
                     if col.row.is_none() {
                         limit = distance;
                     }
-                    // The bits of positive numbers are ordered as they are.
+                    // The bits of positive numbers have the order of the numbers.
                     near.push(Reverse((distance.to_bits(), index)));
                 }
             }
             let next = loop {
                 match near.pop() {
-                    // One that has become nearer since is in there twice.
+                    // A column that has become nearer meanwhile is in the heap twice.
                     Some(Reverse((bits, index))) if bits != self.cols[index].distance.to_bits() => (),
                     other => break other.map(|Reverse((_, index))| index),
                 }
@@ -148,7 +148,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// Gives each row on the way to `end` the column after it.
+    /// Gives each row on the way to `end` the column that follows it there.
     fn turn(&mut self, start: usize, end: End) {
         let (mut row, mut col) = match end {
             End::Free(col) => (self.cols[col].from, Some(col)),

@@ -5,14 +5,14 @@ use multiversion::multiversion;
 use super::mask::{BLOCK, Mask};
 use super::pyramid::{BORDER, Level};
 
-/// Each cell of so many by so many pixels has one corner at most: a multiple of [`BLOCK`].
+/// Each cell of this many by this many pixels has one corner at most: a multiple of [`BLOCK`].
 const CELL: usize = 32;
 /// Rows and columns of gradients that a corner's strength is summed over.
 const SIDE: usize = 5;
 /// A corner has at least this strength: a difference of 5 grey levels from a pixel to the one after the next, in the
 /// direction where it is least, as the root mean square over its window. Noise with a deviation of 2 has one of 2.8.
 const WEAKEST: f32 = (SIDE * SIDE) as f32 * 25.0;
-/// Corners keep so far from the picture's edge, so that the windows that follow them begin inside.
+/// Corners keep this distance from the picture's edge, so that the windows that follow them begin inside.
 const MARGIN: usize = 7;
 
 /// Finds corners; its buffers are kept.
@@ -20,15 +20,15 @@ const MARGIN: usize = 7;
 pub(super) struct Corners {
     /// Products of gradients (xx, xy, yy) of the last rows.
     products: [[Vec<f32>; 3]; SIDE],
-    /// Their sums. All are whole numbers below 2^24, so floats add them exactly, in any order.
+    /// The sums of the products. All are whole numbers below 2^24, so floats add them exactly, in any order.
     sums: [Vec<f32>; 3],
-    /// And of the columns of a window.
+    /// The sums over the columns of a window.
     windows: [Vec<f32>; 3],
     strengths: Vec<f32>,
     best: Vec<Best>,
 }
 
-/// The strongest of a cell so far.
+/// The strongest corner of a cell so far.
 #[derive(Clone, Copy, Debug)]
 struct Best {
     strength: f32,
@@ -37,7 +37,7 @@ struct Best {
 }
 
 impl Corners {
-    /// Replaces `corners` by those of a picture that boxes do not cover: pixels, row of cells by row of cells.
+    /// Replaces `corners` by those of a picture that boxes do not cover: in pixels, row of cells by row of cells.
     pub fn find(&mut self, picture: &Level, mask: &Mask, corners: &mut Vec<[f32; 2]>) {
         corners.clear();
         let Level { width, height, .. } = *picture;
@@ -58,7 +58,7 @@ impl Corners {
             let around = BORDER - 1..BORDER + width + 1;
             let rows = [&above[around.clone()], &here[around.clone()], &below[around]];
             add(rows, &mut self.products[row % SIDE], &mut self.sums);
-            // The sums are those around the row in the middle of the last ones.
+            // The sums belong to the row in the middle of the last rows.
             if let Some(y) = row.checked_sub(SIDE / 2)
                 && y >= MARGIN
                 && y + MARGIN < height
@@ -95,8 +95,8 @@ impl Corners {
     }
 }
 
-/// Replaces the products of a row, and its part of the sums. `rows` are the row above, this one and the one below, with a
-/// sample more at each side.
+/// Replaces the products of a row, and its part of the sums. `rows` are the row above, this row and the row below, with one
+/// more sample at each side.
 #[multiversion(targets("x86_64+avx2"))]
 fn add(rows: [&[f32]; 3], products: &mut [Vec<f32>; 3], sums: &mut [Vec<f32>; 3]) {
     let [above, here, below] = rows;
@@ -114,7 +114,7 @@ fn add(rows: [&[f32]; 3], products: &mut [Vec<f32>; 3], sums: &mut [Vec<f32>; 3]
     }
 }
 
-/// The smaller eigenvalue of each window's sums; those at the ends stay as they are. `windows` is room for them.
+/// The smaller eigenvalue of each window's sums; at both ends of the row `strengths` stays as it is. `windows` is scratch memory.
 #[multiversion(targets("x86_64+avx2"))]
 fn strengths(sums: &[Vec<f32>; 3], windows: &mut [Vec<f32>; 3], strengths: &mut [f32]) {
     let n = strengths.len().saturating_sub(SIDE - 1);

@@ -22,7 +22,7 @@ pub enum CameraError {
         crate::preproc::MAX_SIDE
     )]
     Size {
-        /// What has that size.
+        /// What has that size: the picture or its frame.
         what: &'static str,
         /// Width in pixels.
         width: usize,

@@ -1,4 +1,4 @@
-//! From one picture after the other to the camera's motion.
+//! From successive pictures to the camera's motion.
 
 use super::Picture;
 use super::corners::Corners;
@@ -8,17 +8,17 @@ use super::pyramid::Pyramid;
 use super::ransac::{Agreement, Pair, agree, squares};
 use crate::geometry::{Affine, Rect};
 
-/// Corners that must agree.
+/// The least number of corners that must agree.
 const FEWEST: usize = 10;
-/// Of five corners that could be followed, so many must agree.
+/// Of five corners that could be followed, this many must agree.
 const OF_FIVE: usize = 2;
-/// The error that is to be expected in the picture's corners, at most, in pixels of the picture.
+/// The largest expected error in the picture's corners, in pixels of the picture.
 const LARGEST_ERROR: f64 = 0.5;
-/// What corners are off at least, in the same unit: it would be chance if some agreed better.
+/// The least scatter that is assumed, in the same unit: it would be chance if corners agreed better.
 const LEAST_SCATTER: f64 = 0.05;
 /// Sine of 15 degrees.
 const LARGEST_TURN: f64 = 0.2588;
-/// The largest factor, and the inverse of the smallest.
+/// The largest factor of scale, and the inverse of the smallest.
 const LARGEST_SCALE: f64 = 1.2;
 /// How far the frame's middle moves at most, as a part of its width and height.
 const LARGEST_MOVE: f64 = 0.25;
@@ -27,7 +27,7 @@ const STILL: f64 = 0.05;
 /// Frames that a picture is compared with at most while the camera stands still: light changes, and what was parked leaves.
 const OLDEST: u32 = 30;
 
-/// Finds how the camera moves in one video; the module's page says how, and what is believed.
+/// Finds how the camera moves in one video; the module's page says how, and which answers are believed.
 #[derive(Debug, Default)]
 pub struct Estimator {
     /// The picture that the next is compared with, and its corners.
@@ -35,7 +35,7 @@ pub struct Estimator {
     corners: Vec<[f32; 2]>,
     /// Sizes of that picture and of its frame; none at the beginning.
     sizes: Option<[[usize; 2]; 2]>,
-    /// Frames since.
+    /// Frames since that picture.
     age: u32,
     now: Pyramid,
     mask: Mask,
@@ -49,9 +49,9 @@ impl Estimator {
         Self::default()
     }
 
-    /// Takes in the next frame's picture, with the boxes of what moves by itself in that frame (in frame pixels; what is not
-    /// finite or has no area counts as none). Returns where in this frame a point of the frame before lies, both in frame
-    /// pixels; none where that is unknown. Allocates only where a picture is larger than those before.
+    /// Takes in the next frame's picture, with the boxes of objects that move by themselves in it (in frame pixels; a box that
+    /// is not finite or has no area counts as none). Returns where in this frame a point of the previous frame lies, both in
+    /// frame pixels; none where that is unknown. Allocates only where a picture is larger than earlier ones.
     pub fn update(&mut self, picture: &Picture<'_>, boxes: &[Rect]) -> Option<Affine> {
         let sizes = Some([picture.size(), picture.frame()]);
         self.now.set(picture);
@@ -67,7 +67,7 @@ impl Estimator {
         moved
     }
 
-    /// Forgets the picture before, as at a seek.
+    /// Forgets the previous picture, as at a seek.
     pub fn reset(&mut self) {
         self.sizes = None;
     }
@@ -83,14 +83,14 @@ impl Estimator {
                 self.pairs.push(Pair { from, to });
             }
         }
-        // Both scales are the same but for rounding of the picture's sides.
+        // Both scales are equal but for rounding of the picture's sides.
         let unit = f64::from(scale[0].max(scale[1]));
         let agreement = agree(&self.pairs, unit)?;
         believed(&agreement, self.pairs.len(), picture.frame(), unit)
     }
 }
 
-/// What `followed` pairs agree on, if it is to be believed, for a frame of that size.
+/// The motion that `followed` pairs agree on in a frame of that size, if it can be believed.
 pub(super) fn believed(
     agreement: &Agreement,
     followed: usize,
@@ -125,8 +125,8 @@ pub(super) fn believed(
     })
 }
 
-/// The standard error of the transform in that of the frame's corners that is farthest from the points it was fitted to: that
-/// of a regression, for the mean and for what turns and scales.
+/// The standard error of the transform in the frame's corner that is farthest from the points it was fitted to: that of a
+/// regression, for the mean and for rotation and scale.
 fn expected_error(agreement: &Agreement, corners: &[[f64; 2]], unit: f64) -> f64 {
     let far = corners.iter().map(|corner| distance(*corner, agreement.centre)).fold(0.0, f64::max);
     let scatter = agreement.scatter.max(LEAST_SCATTER * unit);

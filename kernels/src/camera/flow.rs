@@ -1,14 +1,14 @@
 //! Where a point has gone: pyramidal Lucas-Kanade.
 //!
-//! Each window is compared in a way that is blind to brightness and contrast: what a summand or a factor would change is
-//! taken out of its gradients (Baker and Matthews, "Lucas-Kanade 20 Years On", part 3, 2003: "projecting out").
+//! Each window is compared in a way that is blind to brightness and contrast: the change that a summand or a factor would
+//! make is taken out of its gradients (Baker and Matthews, "Lucas-Kanade 20 Years On", part 3, 2003: "projecting out").
 
 use multiversion::multiversion;
 
 use super::pyramid::{LEVELS, Level, Pyramid};
 
-/// The side of a window. It is even, so that windows around points between pixels, where corners are looked for, need no
-/// interpolation.
+/// The side of a window in pixels. It is even, so that windows around points between pixels, where corners are looked for,
+/// need no interpolation.
 const WINDOW: usize = 12;
 /// A window with the pixel around it that gradients take.
 const AROUND: usize = WINDOW + 2;
@@ -17,22 +17,23 @@ const STEPS: usize = 8;
 /// A step shorter than this many pixels is the last, on the finest level; on coarser ones the next level corrects more.
 const LAST_STEP: f32 = 0.02;
 const LAST_COARSE_STEP: f32 = 0.1;
-/// A point does not leave its window on any level: it would have been lost.
+/// A point that leaves its window on some level is lost.
 const FARTHEST: f32 = WINDOW as f32 / 2.0;
-/// The least mean square of gradients along the direction where it is least, in grey levels a pixel.
+/// A window is too flat where the mean square of its gradients, along the direction where that is least, is below this: in
+/// grey levels a pixel.
 const FLATTEST: f32 = 0.5;
-/// Following back must lead this near to where it began, in pixels.
+/// Following a point back must lead this near to where it began, in pixels.
 const NEAR: f32 = 0.5;
 
-/// Its pixels, row by row.
+/// A window's pixels, row by row.
 type Window = [f32; WINDOW * WINDOW];
 
-/// What a window looked like, prepared for being looked for.
+/// A window of the first picture, prepared for the search in the second.
 struct Template {
     pixels: Window,
     gx: Window,
     gy: Window,
-    /// The inverse of the gradients' products' sums: xx, xy, yy.
+    /// The inverse of the matrix of the gradients' summed products: xx, xy, yy.
     inverse: [f32; 3],
 }
 
@@ -59,7 +60,7 @@ fn one_way(from: &Pyramid, to: &Pyramid, point: [f32; 2]) -> Option<[f32; 2]> {
         });
         match found {
             Some(found) => moved = found,
-            // Too coarse to tell: the finer levels try.
+            // This level is too coarse: the finer ones try.
             None if number > 0 => {}
             None => return None,
         }

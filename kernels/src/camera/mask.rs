@@ -5,7 +5,7 @@ use crate::geometry::Rect;
 /// The side of a block, in pixels.
 pub(super) const BLOCK: usize = 4;
 
-/// Pixels around a box that count as covered: what moves there shows in the windows of corners beside it.
+/// Pixels around a box that count as covered: the object shows in the windows of corners beside it.
 const MARGIN: f32 = 2.0;
 
 /// Which blocks boxes touch.
@@ -46,12 +46,12 @@ impl Mask {
     }
 }
 
-/// The first block that a box touches on an axis, and the one behind its last; none for a box without extent.
+/// The first block that a box touches on an axis, and the one after its last; none for a box without extent.
 fn blocks(from: f32, to: f32, scale: f32, blocks: usize) -> Option<(usize, usize)> {
     let block = BLOCK as f32 * scale;
     let margin = MARGIN * scale;
     let (first, last) = ((from - margin) / block, (to + margin) / block);
-    // NaN is not greater, either. Infinite edges beside finite ones are edges far outside; `as` saturates.
+    // The comparison is false for NaN as well. An infinite edge beside a finite one is an edge far outside; `as` saturates.
     (to > from && first.is_finite() && last.is_finite())
         .then(|| (first.floor().max(0.0) as usize, (last.ceil().max(0.0) as usize).min(blocks)))
         .filter(|(first, last)| first < last)

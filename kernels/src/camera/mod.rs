@@ -8,8 +8,8 @@
 //! 1. **Picture.** The frame becomes gray and shrinks to at most 512x288 pixels ([`Shrink`], or [`CudaShrink`] with the same
 //!    bits). All lengths below are in pixels of this picture.
 //! 2. **Corners.** The best of each cell of 32x32 pixels by the smaller eigenvalue of the gradients' covariance (Shi and
-//!    Tomasi, "Good Features to Track", CVPR 1994), so that they are spread over the picture. None where boxes are: these
-//!    move by themselves.
+//!    Tomasi, "Good Features to Track", CVPR 1994), so that they are spread over the picture. None inside boxes, because
+//!    objects move by themselves.
 //! 3. **Flow.** Pyramidal Lucas-Kanade (Bouguet, "Pyramidal Implementation of the Lucas Kanade Feature Tracker", Intel 2000)
 //!    over windows of 12x12 on three levels, blind to brightness and contrast. A corner counts if following it back leads to
 //!    where it came from (Kalal et al., "Forward-Backward Error", ICPR 2010), and if it did not end in a box.
@@ -20,21 +20,21 @@
 //! # When there is an answer
 //!
 //! There is no answer for the first picture and the first of another size; where fewer than 10 corners agree, or less than
-//! two in five of those that could be followed; where their scatter lets expect an error of more than half a pixel in a
-//! corner of the picture (few of them, or all in one place); and where the picture would turn by more than 15 degrees, grow
-//! or shrink by more than a fifth, or its middle move by more than a quarter of it: further than flow reaches.
+//! two in five of those that could be followed; where their scatter implies an error of more than half a pixel in a corner
+//! of the picture (corners are few, or all in one place); and where the picture would turn by more than 15 degrees, grow or
+//! shrink by more than a fifth, or its middle move by more than a quarter of it: further than flow reaches.
 //! Motion of up to some 25 pixels a frame is found: 100 pixels in 1080p.
 //!
 //! A camera that moves no corner of the picture by more than a twentieth of a pixel stands still: the answer is
-//! [`Affine::IDENTITY`], so that noise does not shake what is tracked. The picture before is kept to compare with then, for at
-//! most 30 frames, so that very slow motion adds up until it is seen.
+//! [`Affine::IDENTITY`], so that noise does not shake tracks. The previous picture then stays the one to compare with, for at
+//! most 30 frames, so that very slow motion adds up until it is found.
 //!
 //! # What to expect
 //!
-//! OpenCV's `vtest.avi`, a standing camera in front of people without boxes, is the identity in all of 300 frames. Made 1080p
-//! and shaken by known transforms (some 6 pixels and 0.3 degrees a frame), it is found to 0.09 pixels (median of 59 frames, in
-//! the corner of the frame that is worst; 0.22 at most). BoT-SORT's way, OpenCV's `goodFeaturesToTrack`,
-//! `calcOpticalFlowPyrLK` and `estimateAffinePartial2D` on half of the size, has 0.18 and 0.43 there.
+//! For OpenCV's `vtest.avi`, a standing camera that films people, without boxes, all of 300 frames give the identity. Scaled
+//! to 1080p and shaken by known transforms (some 6 pixels and 0.3 degrees a frame), its motion is found to 0.09 pixels (median
+//! of 59 frames, in the corner of the frame that is worst; 0.22 at most). BoT-SORT's way, OpenCV's `goodFeaturesToTrack`,
+//! `calcOpticalFlowPyrLK` and `estimateAffinePartial2D` on half of the size, errs by 0.18 and 0.43 there.
 
 mod corners;
 mod error;

@@ -3,9 +3,9 @@
 use super::CameraError;
 use crate::preproc::MAX_SIDE;
 
-/// The longer side of a picture has at most so many pixels.
+/// The longer side of a picture has at most this many pixels.
 pub const LONGEST: usize = 512;
-/// The shorter side of a picture has at most so many pixels.
+/// The shorter side of a picture has at most this many pixels.
 pub const SHORTEST: usize = 288;
 
 /// The width and height of the picture of a frame of `width` x `height`: the frame's, divided by the least whole number that

@@ -4,7 +4,7 @@ use multiversion::multiversion;
 
 use super::Picture;
 
-/// Pixels around each level that repeat its edge, so that windows near the edge need no case of their own.
+/// Pixels around each level that repeat its edge, so that windows near the edge are no special case.
 pub(super) const BORDER: usize = 12;
 
 /// Levels, each half as wide and high as the one before: corners that move by less than a window's half on the coarsest,
@@ -94,13 +94,13 @@ impl Level {
         }
     }
 
-    /// Fills `out` with the `N` x `N` samples from (`x`, `y`) on, row by row, between pixels by linear interpolation; pixel (0, 0) of the picture is at
-    /// (0, 0). False where they reach beyond the border, or the position is not finite.
+    /// Fills `out` with the `N` x `N` samples from (`x`, `y`) on, row by row, between pixels by linear interpolation; pixel
+    /// (0, 0) of the picture is at (0, 0). False where samples lie beyond the border, or the position is not finite.
     #[inline(always)]
     pub fn sample<const N: usize>(&self, x: f32, y: f32, out: &mut [f32]) -> bool {
         let (x, y) = (x + BORDER as f32, y + BORDER as f32);
         let (left, top) = (x.floor(), y.floor());
-        // NaN is not at or above 0, either. `as` is exact then, or saturates far beyond the border.
+        // Also true for NaN. Below, `as` is exact, or saturates far beyond the border.
         if !(left >= 0.0 && top >= 0.0) {
             return false;
         }

@@ -15,31 +15,31 @@ pub(super) struct Similarity {
     pub offset: [f64; 2],
 }
 
-/// What the pairs agree on.
+/// The transform that the pairs agree on, and how well.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Agreement {
     pub similarity: Similarity,
     /// Pairs that agree.
     pub inliers: usize,
-    /// The mean of those that the transform was last fitted to.
+    /// The mean of the points that the transform was last fitted to.
     pub centre: [f64; 2],
-    /// The sum of their squared distances from there.
+    /// The sum of those points' squared distances from the mean.
     pub spread: f64,
-    /// Their number.
+    /// The number of those points.
     pub fitted: usize,
-    /// The root mean square of what they are off.
+    /// The root mean square of their errors.
     pub scatter: f64,
 }
 
-/// Samples. Where half of the pairs are wrong, all samples hold a wrong one once in 3 million cases.
+/// Number of samples. Where half of the pairs are wrong, all samples hold a wrong one once in 3 million cases.
 const SAMPLES: usize = 100;
-/// The first number of each frame's sequence: what is found depends on the pairs alone, not on the frames before.
+/// The first number of each frame's sequence: the result depends on the pairs alone, not on earlier frames.
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
-/// What pairs may be off, in `unit`s: to agree, and then to be fitted to, ever less, because what moves slowly by itself
-/// agrees nearly.
+/// The largest error of a pair, in `unit`s: first to agree, then to be fitted to, where it becomes smaller step by step,
+/// because points on slow objects nearly agree.
 const TOLERANCE: f64 = 0.75;
 const REFITS: [f64; 3] = [TOLERANCE, 0.5, 0.3];
-/// Sampled points lie so far apart, in `unit`s: nearer ones say little of a rotation.
+/// The least distance of sampled points, in `unit`s: nearer ones determine a rotation badly.
 const NEAREST: f64 = 16.0;
 
 impl Similarity {
@@ -47,13 +47,13 @@ impl Similarity {
         [self.a * x - self.b * y + self.offset[0], self.b * x + self.a * y + self.offset[1]]
     }
 
-    /// The square of what the pair is off.
+    /// The square of the pair's error.
     fn error(&self, pair: &Pair) -> f64 {
         let [x, y] = self.point(pair.from);
         squares([x - pair.to[0], y - pair.to[1]])
     }
 
-    /// Through two pairs; none where the first points are nearer to each other than the root of `least`.
+    /// The transform of two pairs; none where their first points are nearer to each other than the root of `least`.
     fn through(first: &Pair, second: &Pair, least: f64) -> Option<Self> {
         let [from, to] = [minus(second.from, first.from), minus(second.to, first.to)];
         let length = squares(from);
@@ -67,8 +67,8 @@ impl Similarity {
     }
 }
 
-/// Samples pairs, and fits to those that agree. A `unit` is the length of a pixel of the picture. None for fewer than two
-/// pairs apart from each other.
+/// Samples pairs, and fits a transform to those that agree. A `unit` is the length of a pixel of the picture. None for fewer
+/// than two pairs apart from each other.
 pub(super) fn agree(pairs: &[Pair], unit: f64) -> Option<Agreement> {
     let tolerance = (TOLERANCE * unit).powi(2);
     let mut random = SEED;
@@ -77,7 +77,7 @@ pub(super) fn agree(pairs: &[Pair], unit: f64) -> Option<Agreement> {
         let [first, second] = [below(&mut random, pairs.len()), below(&mut random, pairs.len())];
         let (Some(first), Some(second)) = (pairs.get(first), pairs.get(second)) else { return None };
         let Some(sample) = Similarity::through(first, second, (NEAREST * unit).powi(2)) else { continue };
-        // MSAC (Torr and Zisserman, 2000): what is off counts as far as it is, but not beyond the tolerance.
+        // MSAC (Torr and Zisserman, 2000): an error counts as large as it is, up to the tolerance.
         let cost: f64 = pairs.iter().map(|pair| sample.error(pair).min(tolerance)).sum();
         if best.is_none_or(|(least, _)| cost < least) {
             best = Some((cost, sample));

@@ -51,7 +51,7 @@ impl Shrink {
     }
 }
 
-/// Shrinks frames of one format on a GPU, and has nothing but their pictures downloaded. One frame is under way at a time.
+/// Shrinks frames of one format on a GPU, and downloads nothing but their pictures. One frame is in flight at a time.
 #[derive(Debug)]
 pub struct CudaShrink {
     preproc: CudaPreproc,
@@ -83,23 +83,24 @@ impl CudaShrink {
         })
     }
 
-    /// Enqueues the shrinking of `frame`, one launch, and the download of its picture; [`CudaShrink::finish`] has it. What was
-    /// started before and not finished is given up. The stream is always the same, or has waited for the one before.
+    /// Enqueues the shrinking of `frame`, one launch, and the download of its picture, which [`CudaShrink::finish`] returns. A
+    /// frame that was started before and not finished is dropped. The stream must be that of the last call, or have waited
+    /// for it.
     ///
     /// # Errors
     /// As [`Shrink::run`], and [`CameraError::Device`].
     pub fn start(&mut self, stream: &CudaStream, frame: &DeviceFrame<'_>) -> Result<(), CameraError> {
         self.pending = false;
         self.preproc.run(stream, std::slice::from_ref(frame), self.small.slice())?;
-        // SAFETY: only `finish` looks at them, which waits for `done`.
+        // SAFETY: only `finish` looks at the pixels, and it waits for `done`.
         unsafe { stream.start_download(self.small.slice(), &mut self.pixels)? };
         stream.record(&self.done)?;
         self.pending = true;
         Ok(())
     }
 
-    /// Waits, once, for the frame that was started last, and returns its picture, that of [`Shrink::run`] bit for bit; none if
-    /// none was started.
+    /// Waits once for the frame that was started last, and returns its picture, bit for bit that of [`Shrink::run`]; none if no
+    /// frame was started.
     ///
     /// # Errors
     /// [`CameraError::Device`], also for faults of earlier work.

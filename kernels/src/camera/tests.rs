@@ -37,7 +37,7 @@ fn noise(x: f64, y: f64, pitch: f64, seed: u64) -> f64 {
     above + t * (below - above)
 }
 
-/// What there is to see at a point: large and small shapes, in grey levels.
+/// The grey level at a point: large and small shapes.
 fn texture(x: f64, y: f64, seed: u64) -> f64 {
     let octaves = [(64.0, 90.0), (18.0, 70.0), (7.0, 50.0)];
     20.0 + octaves.map(|(pitch, height)| height * noise(x, y, pitch, seed)).iter().sum::<f64>()
@@ -177,7 +177,7 @@ fn blocks_that_move_by_themselves_on_30_percent_are_outvoted() {
 
 #[test]
 fn boxes_keep_what_moves_out_of_it() {
-    // One object over most of the picture: without its box, it is what the picture seems to do.
+    // One object covers most of the picture: without its box, its motion seems to be the camera's.
     let object = Rect { x: 110.0, y: 0.0, w: 370.0, h: 270.0 };
     let view = |shift: f64| {
         rendered(SIZE, |x, y| if x >= 110.0 { texture(x - shift, y, 5) } else { texture(x + shift, y, 6) })
@@ -265,7 +265,7 @@ fn another_size_begins_anew() {
     let found = estimator.update(&picture(&next, small), &[]);
     assert_found(found, &wanted, small, 0.2);
     assert_eq!(found, between(&small_pixels, &next, small, &[]), "nothing is left of the larger");
-    // The same picture of a larger frame is another size, too.
+    // The same picture of a larger frame counts as another size, too.
     let larger = Picture::new(&next, small, [640, 360]).unwrap();
     assert_eq!(estimator.update(&larger, &[]), None);
     assert_eq!(estimator.update(&larger, &[]), Some(Affine::IDENTITY));
@@ -278,7 +278,7 @@ fn the_same_pictures_give_the_same_bits() {
     let wanted = motion(SIZE, 1.0, 1.01, [3.0, 1.0]);
     let (first, second) = (with_blocks(&wanted, 5.0, 5.0, false), with_blocks(&wanted, 5.0, 5.0, true));
     let alone = between(&first, &second, SIZE, &blocks());
-    // Whatever was before.
+    // What the estimator has seen before does not matter.
     let mut estimator = Estimator::new();
     for seed in 0..5 {
         estimator.update(&picture(&still(SIZE, seed), SIZE), &[]);

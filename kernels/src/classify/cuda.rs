@@ -39,7 +39,7 @@ const _: () =
 /// Bytes of a key.
 const KEY: usize = size_of::<u64>();
 
-/// What is under way.
+/// The batch in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     rows: usize,
@@ -48,7 +48,7 @@ struct Pending {
 }
 
 /// Reads one output of a model that lies in device memory: [`super::Classifier`] on the GPU, for all rows of a batch at
-/// once. One batch is under way at a time.
+/// once. One batch is in flight at a time.
 #[derive(Debug)]
 pub struct CudaClassifier {
     announced: Announced,
@@ -61,7 +61,7 @@ pub struct CudaClassifier {
 }
 
 impl CudaClassifier {
-    /// Prepares for `output`, as one row's is described.
+    /// Prepares for `output`, described as that of one row.
     ///
     /// # Errors
     /// As [`super::Classifier::new`], and [`ClassifyError::Device`].
@@ -78,8 +78,8 @@ impl CudaClassifier {
         })
     }
 
-    /// Enqueues the choice in the first `rows` rows of `scores`; [`CudaClassifier::finish`] has it. What was started before
-    /// and not finished is given up. It allocates where there are more rows than ever before.
+    /// Enqueues the choice in the first `rows` rows of `scores`; [`CudaClassifier::finish`] returns the result. A batch that was
+    /// started before and not finished is dropped. Allocates only for more rows than ever before.
     ///
     /// # Errors
     /// As [`super::Classifier::run`], and [`ClassifyError::Rows`] or [`ClassifyError::Device`].
@@ -111,17 +111,18 @@ impl CudaClassifier {
             softmax: u32::from(activation == Activation::Softmax),
             unused: 0,
         };
-        // SAFETY: `Parameters` mirrors the kernel's struct. The scores are as many as their dimensions say, of which `rows`
-        // have been checked to be there; there is pinned memory for as many and their keys, which waits for the device when
-        // dropped.
+        // SAFETY: `Parameters` mirrors the kernel's struct. The scores are as many as their dimensions say, and `rows` rows
+        // have been checked to be there; there is pinned memory for that many rows and their keys, which waits for the
+        // device when dropped.
         unsafe { stream.launch(&self.kernel, [narrow(rows), 1, 1], [THREADS, 1, 1], 0, &parameters) }?;
         stream.record(&self.done)?;
         self.pending = Pending { rows, kept };
         Ok(())
     }
 
-    /// Waits, once, for the batch that was started last and replaces `classes` by those of its rows, each as
-    /// [`super::Classifier::run`] does; returns what their scores are like, row by row. If none was started, there are none.
+    /// Waits once for the batch that was started last and replaces `classes` by those of its rows, each as
+    /// [`super::Classifier::run`] does; returns what their scores are like, row by row. If no batch was started, there are
+    /// no rows.
     ///
     /// # Errors
     /// [`ClassifyError::Device`], also for faults of earlier work.
@@ -148,7 +149,7 @@ impl CudaClassifier {
             keys.clear();
             keys.extend(row_keys.chunks_exact(KEY).take(found).map(bytemuck::pod_read_unaligned::<u64>));
             if kept > FEW {
-                // Selected, in no order.
+                // The kernel leaves selected keys in no order.
                 keys.sort_unstable_by(|a, b| b.cmp(a));
             }
             classes_of(keys, row.sum, &announced.params, classes);

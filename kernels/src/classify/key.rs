@@ -1,4 +1,4 @@
-//! What orders classes, the same on both sides, and how confidences follow.
+//! Keys that order classes the same way on the CPU and the GPU, and the confidences that follow from them.
 
 use super::{Class, Params};
 use crate::detect::Activation;
@@ -14,13 +14,13 @@ pub(super) fn key_of(score: f32, class: u32) -> Option<u64> {
 
 /// The key's score.
 pub(super) fn score_of(key: u64) -> f32 {
-    // Lossless: 32 bits are left.
+    // Lossless: the shift leaves 32 bits.
     let ordered = (key >> 32) as u32;
     f32::from_bits(ordered ^ if ordered >> 31 == 1 { 1 << 31 } else { u32::MAX })
 }
 
-/// The classes of `keys`, which descend, in `classes`, those above the threshold. `sum` is that of exp(score - best score) of all
-/// classes.
+/// Writes the classes of `keys`, which descend, to `classes`: those that reach the threshold. `sum` is that of exp(score - best
+/// score) of all classes.
 pub(super) fn classes_of(keys: &[u64], sum: f64, params: &Params, classes: &mut Vec<Class>) {
     let best = keys.first().map_or(0.0, |key| f64::from(score_of(*key)));
     classes.clear();

@@ -2,12 +2,12 @@
 //!
 //! The scores are a tensor `[N, C]` (further dimensions of 1 are allowed, as in `[N, C, 1, 1]`) of float32 or float16: N
 //! frames or regions, C classes. Of each row the [`Params::top_k`] classes of the highest scores are kept, or all, lower
-//! classes first where scores are equal, and their confidence is the score itself, its sigmoid, or its share in the softmax of the
-//! row. Scores of NaN or infinity are counted, never chosen, and no part of the softmax.
+//! classes first where scores are equal. Their confidence is the score itself, its sigmoid, or its share in the softmax of
+//! the row. Scores of NaN or infinity are counted, never chosen, and no part of the softmax.
 //!
 //! [`Classifier`] and [`CudaClassifier`] choose the same classes in the same order, because both compare the scores
 //! themselves. Confidences are computed from the chosen scores by the same code, in f64; only the softmax's sum is added up in
-//! another order and by another exp, which is a matter of 1e-13: after rounding to float32 at most the last bit differs.
+//! another order and by another exp, a difference of 1e-13: after rounding to float32 at most the last bit differs.
 
 mod cuda;
 mod key;
@@ -37,7 +37,7 @@ pub enum ClassifyError {
     /// A threshold that nothing can be compared with.
     #[error("the threshold is not a number; give a finite one")]
     Threshold,
-    /// Scores that are not what was announced.
+    /// Scores whose type or dimensions are not the announced ones.
     #[error("the scores came as '{got}', but '{declared}' was announced")]
     Changed {
         /// What came.
@@ -116,7 +116,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Prepares for `output`, as one row's is described.
+    /// Prepares for `output`, described as that of one row.
     ///
     /// # Errors
     /// An output that is no row of scores; parameters that cannot be met.
@@ -128,7 +128,7 @@ impl Classifier {
     /// Replaces `classes` by those of the first row of `scores`, the surest first; returns what the scores are like.
     ///
     /// # Errors
-    /// Scores that are not what was announced.
+    /// Scores whose type or dimensions are not the announced ones.
     pub fn run(
         &mut self,
         scores: &TensorView<'_>,

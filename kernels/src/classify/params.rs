@@ -1,4 +1,4 @@
-//! What is asked for, and what is chosen.
+//! What a classifier chooses by, and what it has chosen.
 
 use crate::detect::Activation;
 use crate::sanity::Expected;
@@ -7,7 +7,7 @@ use crate::tensor::TensorDesc;
 /// How far outside of 0..1 probabilities may be, by the rounding of float16 and of quantised models.
 const SLACK: f32 = 0.01;
 
-/// So few classes are found one after the other; more are selected and sorted.
+/// Up to this many classes are found one after the other; more are selected and sorted.
 pub(super) const FEW: usize = 16;
 
 /// How scores are read.
@@ -33,7 +33,7 @@ impl Params {
         let classes =
             scores.dims.iter().skip(1).try_fold(1, |product: usize, dim| product.checked_mul((*dim)?));
         let activation = self.activation.into();
-        // Whoever sets another threshold means other units.
+        // A threshold outside of 0..1 shows that confidences have another unit.
         let fraction = !self.threshold.is_finite() || (0.0..=1.0).contains(&self.threshold);
         Expected {
             activation,
@@ -48,7 +48,7 @@ impl Params {
         }
     }
 
-    /// How many of so many classes are kept at most.
+    /// How many of `classes` classes are kept at most.
     pub(super) fn kept(&self, classes: usize) -> usize {
         if self.top_k == 0 { classes } else { self.top_k.min(classes) }
     }

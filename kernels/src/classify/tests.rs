@@ -1,5 +1,5 @@
-//! Against sorting in f64. Confidences within 1e-6: they are f64 rounded to float32, so half a unit in the last place of at
-//! most 1, 3e-8, is all that can be lost.
+//! Against sorting in f64. Confidences must agree within 1e-6: they are at most 1, and rounded from f64 to float32, which loses
+//! half a unit in the last place, 3e-8.
 
 use half::f16;
 
@@ -57,7 +57,7 @@ fn the_best_classes_equal_the_reference_for_every_activation_and_number() {
         let bad = values.iter().filter(|v| !v.is_finite()).count();
         for activation in ACTIVATIONS {
             let wanted = reference(&values, activation);
-            // None is all, and more than there are is all, too.
+            // 0 keeps all, and a number above that of the classes does, too.
             for top_k in [1, 3, 16, 17, 300, 5000, 0] {
                 let (got, counted) = run(&values, Params { activation, top_k, threshold: -100.0 });
                 let kept = if top_k == 0 { wanted.len() } else { wanted.len().min(top_k) };
@@ -156,7 +156,7 @@ fn what_scores_are_like_tells_a_softmax_from_logits() {
         (&[0.25, 0.7505, 0.0], true, true),
         (&[0.25, 0.752, 0.0], true, false),
         (&[0.9, 0.8, 0.1], true, false),
-        // The sum is 1, but no probability is negative, or none at all.
+        // The sum is 1, but a probability is negative, or there is none.
         (&[-0.5, 1.5, 0.0], false, false),
         (&[1.0, 0.0, f32::NAN], false, false),
         (&[10.0, 0.0, -3.0], false, false),

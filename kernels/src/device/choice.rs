@@ -32,7 +32,7 @@ impl FromStr for Choice {
             "cuda" => Ok(Self::Cuda(0)),
             _ => {
                 let number = text.strip_prefix("cuda:").ok_or_else(wrong)?;
-                // u32's own parser would take "+1", too
+                // u32's own parser accepts "+1", too
                 if !number.bytes().all(|byte| byte.is_ascii_digit()) {
                     return Err(wrong());
                 }
@@ -69,9 +69,9 @@ impl Choice {
     /// Looks for the GPU that was asked for.
     ///
     /// # Errors
-    /// Only for [`Choice::Cuda`]: what [`probe`] says, [`DeviceError::NoSuchDevice`] or [`DeviceError::OldGpu`].
+    /// Only for [`Choice::Cuda`]: those of [`probe`], [`DeviceError::NoSuchDevice`] or [`DeviceError::OldGpu`].
     pub fn resolve(self) -> Result<Resolved, DeviceError> {
-        // A user who asks for the CPU gets it without the driver being touched.
+        // If the user asked for the CPU, the driver is not touched.
         if self == Self::Cpu {
             return Ok(Resolved::Cpu { reason: None });
         }
@@ -96,7 +96,7 @@ impl Choice {
     }
 }
 
-/// The first GPU the kernels run on, or what is wrong with the first of all.
+/// The first GPU the kernels run on, or why the first GPU of all cannot be used.
 fn first_usable(devices: &[Device]) -> Result<&Device, DeviceError> {
     if let Some(device) = devices.iter().find(|device| device.check().is_ok()) {
         return Ok(device);

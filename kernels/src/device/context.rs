@@ -13,12 +13,12 @@ use super::{Device, DeviceError};
 
 /// A device's primary context, retained as long as this lives.
 ///
-/// There is one of these a device and process as long as anybody holds it.
+/// There is one of these a device and process, shared by all who hold it.
 ///
 /// # On thread safety
 /// It can be used from every thread. CUDA's calls work on the calling thread's *current* context, and elements run on
-/// threads that belong to others, so nothing here leaves a context behind: [`Context::enter`] makes it current until
-/// the guard goes.
+/// threads that belong to others, so nothing here leaves a changed context: [`Context::enter`] makes it current until
+/// the guard is dropped.
 #[derive(Debug)]
 pub struct Context {
     device: Device,
@@ -26,7 +26,7 @@ pub struct Context {
     inner: Option<Arc<CudaContext>>,
     /// The operations' kernels that were used so far.
     modules: Mutex<HashMap<&'static str, Module>>,
-    /// The contexts that this one was to be linked with.
+    /// The contexts that [`CudaStream`](super::CudaStream) has tried to link this one with.
     neighbours: Mutex<Neighbours>,
 }
 
@@ -46,7 +46,7 @@ pub struct Entered<'a> {
 
 impl Context {
     /// The primary context of `device`: the one that is in use in this process, with the kernels that it has loaded, or
-    /// else a new one. That retains it; the first in a process creates it, which takes some 100 ms and some 100 MB on the
+    /// else a new one, which retains it. The first in a process creates it, which takes some 100 ms and some 100 MB on the
     /// device.
     ///
     /// # Errors
@@ -82,13 +82,13 @@ impl Context {
         self.inner.as_ref().map_or(-1, |inner| inner.cu_device())
     }
 
-    /// Whether this is the first question about `other`.
+    /// Whether this is the first call for the context `other`.
     ///
     /// # Safety
     /// `other` must be a context that lives.
     pub(super) unsafe fn is_new_neighbour(&self, other: sys::CUcontext) -> bool {
         let mut number = 0;
-        // SAFETY: the caller's promise; the pointer is to a live number.
+        // SAFETY: the caller's promise; the pointer points to a live number.
         let numbered = unsafe { sys::cuCtxGetId(other, &raw mut number) }.result();
         let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
         neighbours.is_new(other.addr(), numbered.ok().map(|()| number))
@@ -110,7 +110,7 @@ impl Context {
         Ok(module)
     }
 
-    /// Bytes of device memory that nobody uses, and all that there are.
+    /// Bytes of device memory that are free, and bytes in total.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -132,13 +132,13 @@ impl Context {
     }
 }
 
-/// Contexts, by address, and the number that the driver gave each: one that is made anew may get the address of one that is gone, but no
+/// Contexts, by address, and the number that the driver gave each: a new context may get the address of a destroyed one, but no
 /// number is given twice in a process.
 #[derive(Debug, Default)]
 struct Neighbours(HashMap<usize, u64>);
 
 impl Neighbours {
-    /// Whether the context was not known before; it is from now on, unless it has no number.
+    /// Whether the context was not known before. From now on it is known, unless it has no number.
     fn is_new(&mut self, address: usize, number: Option<u64>) -> bool {
         match number {
             Some(number) => self.0.insert(address, number) != Some(number),
@@ -147,7 +147,7 @@ impl Neighbours {
     }
 }
 
-/// What there is one of for each device, by ordinal, as long as anybody holds it.
+/// Objects of which each device has one, by ordinal, as long as anybody holds it.
 struct InUse<T>(Mutex<Vec<(u32, Weak<T>)>>);
 
 impl<T> InUse<T> {
@@ -169,11 +169,11 @@ impl Drop for Context {
         let modules = std::mem::take(self.modules.get_mut().unwrap_or_else(PoisonError::into_inner));
         if let (false, Ok(_entered)) = (modules.is_empty(), self.enter()) {
             for Module(module) in modules.into_values() {
-                // SAFETY: loaded by us, unloaded once; kernels hold the context, so none is left.
+                // SAFETY: the module was loaded by us and is unloaded once; kernels hold the context, so none is left.
                 let _ = unsafe { sys::cuModuleUnload(module) };
             }
         }
-        // cudarc makes the context current before it releases it; whoever owns this thread wants theirs back.
+        // cudarc makes the context current before it releases it; the thread's own context must be current afterwards.
         let _previous = Previous::save();
         drop(self.inner.take());
     }
@@ -182,7 +182,7 @@ impl Drop for Context {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut popped = ptr::null_mut();
-        // SAFETY: the pointer is to a live handle. Guards are dropped on the thread that made them and in the reverse
+        // SAFETY: the pointer points to a live handle. Guards are dropped on the thread that made them and in the reverse
         // order, so the context on top is ours.
         let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
     }

@@ -1,11 +1,11 @@
-//! What an element's work on the GPU costs, counted where it is enqueued.
+//! Counts of an element's work on the GPU, made where the work is enqueued.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-/// What [`Counters::values`] calls the device memory that is held.
+/// The name in [`Counters::values`] of the device memory that is held.
 pub const DEVICE_BYTES: &str = "device-bytes";
 
 macro_rules! counters {
@@ -14,7 +14,7 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub struct Counters {
             $($(#[$doc])* pub $name: Counter,)*
-            /// Device memory that is held now. It is no count since a start: nothing resets it or takes it along.
+            /// Device memory that is held now. It is no count since a start: `reset` and `move_to` leave it as it is.
             device_bytes: AtomicU64,
         }
 
@@ -29,7 +29,7 @@ macro_rules! counters {
                 $(self.$name.reset();)*
             }
 
-            /// Back to zero, with `other` counting what was counted here.
+            /// Moves the counts to `other`, and starts at zero again.
             pub fn move_to(&self, other: &Self) {
                 $(other.$name.add(self.$name.0.swap(0, Ordering::Relaxed));)*
             }
@@ -52,17 +52,17 @@ counters! {
     host_waits = "host-waits",
     /// Allocations of device memory and of pinned memory.
     allocations = "allocations",
-    /// Frames that took a slower way than they could have.
+    /// Frames that took a slower path than possible.
     fallbacks = "fallbacks",
     /// Copies from or to another GPU, or another CUDA context.
     peer_copies = "peer-copies",
     /// Time on the device, of the frames that were sampled.
     gpu_ns = "gpu-ns",
-    /// Frames whose time on the device was taken.
+    /// Frames whose time on the device was measured.
     gpu_samples = "gpu-samples",
     /// Time of the threads that worked on frames, waiting included.
     host_ns = "host-ns",
-    /// Entries of frames' metadata that were not read.
+    /// Entries of frames' metadata that were ignored.
     ignored_metadata = "ignored-metadata",
 }
 
@@ -81,7 +81,7 @@ pub struct HeldBytes {
 }
 
 impl HeldBytes {
-    /// So many bytes more.
+    /// Counts `bytes` more bytes.
     pub fn new(counters: &Arc<Counters>, bytes: usize) -> Self {
         let bytes = u64::try_from(bytes).unwrap_or(0);
         counters.device_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -105,7 +105,7 @@ impl Counter {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Counts so many bytes (or other things) more.
+    /// Counts `n` more bytes (or other things).
     pub fn add_size(&self, n: usize) {
         self.add(u64::try_from(n).unwrap_or(u64::MAX));
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a GPU, in sentences that say what to do.
+//! What can be wrong with a GPU, with messages that say what to do.
 
 use cudarc::driver::{DriverError, sys::CUresult};
 
@@ -57,7 +57,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// An allocation that failed: for want of memory, or otherwise.
+    /// An allocation that failed: there was no memory left, or the call failed otherwise.
     pub(super) fn out_of_memory(bytes: usize, call: &'static str, error: DriverError) -> Self {
         if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             return Self::OutOfMemory { bytes, call };

@@ -11,7 +11,7 @@ use cudarc::driver::sys::{self, CUevent_flags, CUresult};
 
 use super::{Context, DeviceError};
 
-/// How long a thread that waits stays awake, and how long it sleeps then; the system adds some 50 us.
+/// How long a thread that waits stays awake, and how long it sleeps afterwards; the system adds some 50 us.
 const AWAKE: Duration = Duration::from_micros(100);
 const ASLEEP: Duration = Duration::from_micros(20);
 
@@ -47,7 +47,7 @@ impl Event {
     fn with_flags(context: &Arc<Context>, flags: CUevent_flags) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         let mut raw = ptr::null_mut();
-        // SAFETY: the pointer is to a live handle.
+        // SAFETY: the pointer points to a live handle.
         unsafe { sys::cuEventCreate(&raw mut raw, flags as u32) }
             .result()
             .map_err(DeviceError::call("cuEventCreate"))?;
@@ -75,7 +75,7 @@ impl Event {
         }
     }
 
-    /// What a stream of somebody else's does from now on waits, on the device, until the mark is reached.
+    /// Work that is enqueued in a stream of another library from now on waits, on the device, until the mark is reached.
     ///
     /// # Safety
     /// `other` must be a stream that lives through the call.
@@ -87,9 +87,9 @@ impl Event {
             .map_err(DeviceError::call("cuStreamWaitEvent"))
     }
 
-    /// The calling thread waits until the mark is reached. [`super::CudaStream::wait_on_host`] counts it, too. At first it looks again
-    /// and again, because short work is over before a thread could fall asleep; then it sleeps between two looks, and leaves
-    /// its core to others. (An event that wakes the thread by itself would cost 2 us on the device each time.)
+    /// The calling thread waits until the mark is reached; [`super::CudaStream::wait_on_host`] also counts that. At first the
+    /// thread polls without a pause, because short work is over before a thread could fall asleep; then it sleeps between
+    /// polls, and leaves its core to others. (An event that wakes the thread by itself would cost 2 us on the device each time.)
     ///
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
@@ -106,11 +106,11 @@ impl Event {
     /// Time on the device since `start`; both must have time stamps and be [`Event::done`].
     ///
     /// # Errors
-    /// [`DeviceError::Call`] if they are not.
+    /// [`DeviceError::Call`] otherwise.
     pub fn nanoseconds_since(&self, start: &Self) -> Result<u64, DeviceError> {
         let _entered = self.context.enter()?;
         let mut milliseconds = 0f32;
-        // SAFETY: both events live, the pointer is to a live f32.
+        // SAFETY: both events live, the pointer points to a live f32.
         unsafe { sys::cuEventElapsedTime(&raw mut milliseconds, start.raw, self.raw) }
             .result()
             .map_err(DeviceError::call("cuEventElapsedTime"))?;
@@ -122,7 +122,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         let _entered = self.context.enter();
-        // SAFETY: created by us, destroyed once; the driver waits with it until the mark is reached.
+        // SAFETY: created by us, destroyed once; the driver delays that until the mark is reached.
         let _ = unsafe { sys::cuEventDestroy_v2(self.raw) };
     }
 }

@@ -23,14 +23,14 @@ impl Graph {
     /// Records what `work` enqueues in `stream` instead of running it.
     ///
     /// # Errors
-    /// What `work` says, or [`DeviceError::Call`] if it did what cannot be recorded, such as waiting for the device.
+    /// Those of `work`, or [`DeviceError::Call`] if `work` did what cannot be recorded, such as waiting for the device.
     pub fn record<E: From<DeviceError>>(
         stream: &CudaStream,
         work: impl FnOnce() -> Result<(), E>,
     ) -> Result<Self, E> {
         let context = stream.context();
         let _entered = context.enter()?;
-        // Other threads go on with whatever they do.
+        // Relaxed, so that other threads are not affected.
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: the stream lives.
         unsafe { sys::cuStreamBeginCapture_v2(stream.raw(), mode) }
@@ -38,7 +38,7 @@ impl Graph {
             .map_err(DeviceError::call("cuStreamBeginCapture"))?;
         let worked = work();
         let mut graph = ptr::null_mut();
-        // SAFETY: as above; in any case, or the stream would stay in recording.
+        // SAFETY: as above. Also after an error, or the stream would go on recording.
         let ended = unsafe { sys::cuStreamEndCapture(stream.raw(), &raw mut graph) };
         let made = worked.and_then(|()| {
             ended.result().map_err(DeviceError::call("cuStreamEndCapture"))?;
@@ -50,7 +50,7 @@ impl Graph {
             Ok(Self { context: Arc::clone(context), raw })
         });
         if !graph.is_null() {
-            // SAFETY: made above, destroyed once; what was instantiated does not need it.
+            // SAFETY: made above, destroyed once; the executable graph does not need it.
             let _ = unsafe { sys::cuGraphDestroy(graph) };
         }
         made
@@ -64,7 +64,7 @@ impl CudaStream {
     /// [`DeviceError::Call`].
     pub fn launch_graph(&self, graph: &mut Graph) -> Result<(), DeviceError> {
         let _entered = self.context().enter()?;
-        // SAFETY: both live; what the graph uses is its maker's promise.
+        // SAFETY: both live; the memory that the graph uses is its maker's promise.
         unsafe { sys::cuGraphLaunch(graph.raw, self.raw()) }
             .result()
             .map_err(DeviceError::call("cuGraphLaunch"))?;
@@ -76,7 +76,7 @@ impl CudaStream {
 impl Drop for Graph {
     fn drop(&mut self) {
         let _entered = self.context.enter();
-        // SAFETY: instantiated by us, destroyed once; the driver waits with it until a launch that is under way is done.
+        // SAFETY: instantiated by us, destroyed once; the driver delays that until launches in flight are done.
         let _ = unsafe { sys::cuGraphExecDestroy(self.raw) };
     }
 }

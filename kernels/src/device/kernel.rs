@@ -54,7 +54,7 @@ impl Kernel {
         Ok(Self { context: Arc::clone(context), raw, may_overlap })
     }
 
-    /// Whether `wait_for_previous` of `cuda/prelude.cuh` waits in it.
+    /// Whether `wait_for_previous` of `cuda/prelude.cuh` waits in this kernel.
     pub(super) fn may_overlap(&self) -> bool {
         self.may_overlap
     }
@@ -77,7 +77,7 @@ impl Kernel {
     }
 }
 
-/// Machine code for this GPU (of its major version, and not newer) if there is some, else PTX, which the driver compiles.
+/// Loads machine code for this GPU (of its major version, and not newer) if there is any, else PTX, which the driver compiles.
 fn load(images: &Images, capability: (i32, i32)) -> Result<sys::CUmodule, DeviceError> {
     let image = best(images.machine_code, capability).unwrap_or(images.ptx);
     let mut module = ptr::null_mut();
@@ -94,7 +94,7 @@ fn best<'a>(machine_code: &[(u32, &'a [u8])], (major, minor): (i32, i32)) -> Opt
     runs.max_by_key(|(sm, _)| *sm).map(|(_, image)| *image)
 }
 
-/// Whether a GPU knows overlapping launches, and has machine code that was compiled for one that does. PTX is for older ones.
+/// Whether a GPU supports overlapping launches, and there is machine code for it that was compiled with them. PTX is without.
 fn may_overlap(machine_code: &[(u32, &[u8])], capability: (i32, i32)) -> bool {
     capability.0 >= 9 && best(machine_code, capability).is_some()
 }

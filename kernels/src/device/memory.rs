@@ -6,7 +6,7 @@ use cudarc::driver::sys;
 
 use super::{Context, Counters, DeviceError, DeviceSlice, HeldBytes};
 
-/// Device memory of one's own. It is freed when dropped, which waits for the whole device: keep it in a pool.
+/// Owned device memory. It is freed when dropped, which waits for the whole device: keep it in a pool.
 #[derive(Debug)]
 pub struct Memory {
     context: Arc<Context>,
@@ -16,7 +16,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// [`super::CudaStream::allocate`] counts it; as long as it lives, so do `counters`. The bytes are undefined.
+    /// [`super::CudaStream::allocate`] counts the allocation; `counters` count the bytes as long as it lives. They are undefined.
     pub(super) fn new(
         context: &Arc<Context>,
         counters: &Arc<Counters>,
@@ -24,7 +24,7 @@ impl Memory {
     ) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         let mut pointer = 0;
-        // SAFETY: the pointer is to a live address. The driver refuses 0 bytes.
+        // SAFETY: the pointer points to a live address. The driver refuses 0 bytes.
         unsafe { sys::cuMemAlloc_v2(&raw mut pointer, bytes.max(1)) }
             .result()
             .map_err(|error| DeviceError::out_of_memory(bytes, "cuMemAlloc", error))?;
@@ -75,16 +75,16 @@ unsafe impl Send for Pinned {}
 unsafe impl Sync for Pinned {}
 
 impl Pinned {
-    /// [`super::CudaStream::pin`] counts it. The bytes are zero.
+    /// [`super::CudaStream::pin`] counts the allocation. The bytes are zero.
     pub(super) fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, DeviceError> {
         let _entered = context.enter()?;
         let mut pointer = ptr::null_mut();
-        // SAFETY: the pointer is to a live address.
+        // SAFETY: the pointer points to a live address.
         unsafe { sys::cuMemHostAlloc(&raw mut pointer, bytes.max(1), sys::CU_MEMHOSTALLOC_PORTABLE) }
             .result()
             .map_err(|error| DeviceError::out_of_memory(bytes, "cuMemHostAlloc", error))?;
         let pinned = Self { context: Arc::clone(context), pointer: pointer.cast(), bytes };
-        // SAFETY: so many bytes have just been allocated.
+        // SAFETY: this many bytes have just been allocated.
         unsafe { ptr::write_bytes(pinned.pointer, 0, bytes.max(1)) };
         Ok(pinned)
     }
@@ -99,7 +99,7 @@ impl Pinned {
         self.bytes
     }
 
-    /// The bytes. Device work that writes them must be done: wait for an event behind it first.
+    /// The bytes. Device work that writes them must be done: wait for an event after it first.
     pub fn as_slice(&self) -> &[u8] {
         // SAFETY: the memory lives and is initialised.
         unsafe { slice::from_raw_parts(self.pointer, self.bytes) }

@@ -6,7 +6,7 @@
 //! | type | what it is |
 //! |---|---|
 //! | [`Choice`] | an element's `device` property: `auto`, `cuda`, `cuda:N` or `cpu` |
-//! | [`Resolved`] | what that means on this machine |
+//! | [`Resolved`] | where to compute on this machine: the outcome of a [`Choice`] |
 //! | [`Device`] | a GPU that can be used, as found by [`probe`] |
 //! | [`Context`] | the device's primary context, retained |
 //! | [`CudaStream`] | a non-blocking stream in it: launches, copies, allocation, all counted in [`Counters`] |
@@ -14,7 +14,7 @@
 //! | [`Memory`], [`Pinned`] | device memory, and host memory that the device reaches |
 //! | [`Order`], [`SharedMemory`] | the use of memory by several streams in turn, ordered by events |
 //! | [`DeviceSlice`], [`DevicePlane`], [`DeviceFrame`], [`DeviceTensor`] | device memory, borrowed: what operations work on |
-//! | [`Reach`], [`ForeignMark`] | memory and streams of somebody else's context, or of another GPU |
+//! | [`Reach`], [`ForeignMark`] | memory and streams of another library's context, or of another GPU |
 //! | [`Kernel`] | one of the embedded kernels of `cuda/` |
 //! | [`Graph`] | work that is recorded once and launched as a whole |
 

@@ -1,4 +1,4 @@
-//! Who used device memory last: what lets several streams use it in turn without the host.
+//! Which streams used device memory last, so that several can use it in turn without the host.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,9 +6,8 @@ use cudarc::driver::sys;
 
 use super::{CudaStream, DeviceError, Event};
 
-/// The events of the last writer of some memory and of those that have read it since: whoever writes next waits for
-/// them, whoever reads waits for the writer, both on the device. So memory may go back to its pool while work on it is
-/// still under way.
+/// The events of the last writer of some memory and of its readers since: the next writer waits for all of them, a reader
+/// waits for the writer, both on the device. So memory may go back to its pool while work on it is still in flight.
 ///
 /// Work on the memory is enqueued in one stream between [`Order::begin_write`] and [`Order::end_write`], or
 /// [`Order::begin_read`] and [`Order::end_read`].
@@ -20,7 +19,7 @@ pub struct Order {
 #[derive(Debug, Default)]
 struct Marks {
     written: Option<Mark>,
-    /// One a stream.
+    /// One mark a stream.
     read: Vec<Mark>,
 }
 
@@ -35,7 +34,7 @@ impl Order {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `stream` does from now on waits until nobody uses the memory any more.
+    /// Work that is enqueued in `stream` from now on waits until no stream uses the memory.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -45,12 +44,12 @@ impl Order {
         others.map(|mark| &mark.event).try_for_each(|event| stream.wait(event))
     }
 
-    /// What `stream` has done so far wrote the memory.
+    /// The work that `stream` was given so far wrote the memory.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn end_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
-        // Reading had to be over before writing began; its events are kept for the next time.
+        // Reading was over before writing began; its events are kept for the next time.
         let slot = &mut self.lock().written;
         // An event can be recorded in its own context only.
         let same = |mark: &&mut Mark| mark.event.context().handle() == stream.context().handle();
@@ -63,7 +62,7 @@ impl Order {
         Ok(())
     }
 
-    /// What `stream` does from now on waits until the memory has been written.
+    /// Work that is enqueued in `stream` from now on waits until the memory has been written.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -74,7 +73,7 @@ impl Order {
         }
     }
 
-    /// What `stream` has done so far read the memory.
+    /// The work that `stream` was given so far read the memory.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -98,7 +97,7 @@ impl Order {
         }
     }
 
-    /// What a stream of somebody else's does from now on waits, on the device, until the memory has been written.
+    /// Work that is enqueued in a stream of another library from now on waits, on the device, until the memory has been written.
     ///
     /// # Safety
     /// `other` must be a stream that lives through the call.
@@ -113,8 +112,8 @@ impl Order {
         }
     }
 
-    /// The calling thread waits until nobody uses the memory any more: for whoever gives it to somebody who does not
-    /// know of this order.
+    /// The calling thread waits until no stream uses the memory any more: call this before the memory goes to code that does
+    /// not know this order.
     ///
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.

@@ -13,7 +13,7 @@ pub struct Upload<'a> {
     pub source: &'a [u8],
     /// Bytes from row to row in `source`.
     pub source_stride: usize,
-    /// Where to.
+    /// Where to copy to.
     pub target: DevicePlane<'a>,
     /// Bytes of each row to copy.
     pub row_bytes: usize,
@@ -46,8 +46,8 @@ impl CudaStream {
             let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
             let mut value = (&raw mut kind).cast::<c_void>();
             let address = ptr::from_ref(byte).expose_provenance() as u64;
-            // SAFETY: one attribute, and a value as large as it is. The driver looks the address up and does not use
-            // it; of memory that it does not know, the type is 0.
+            // SAFETY: one attribute, and a value of its size. The driver looks the address up and does not use it; for
+            // memory that it does not know, the type is 0.
             let found =
                 unsafe { sys::cuPointerGetAttributes(1, &raw mut attribute, &raw mut value, address) };
             found.result().is_ok() && kind == CUmemorytype::CU_MEMORYTYPE_HOST as u32
@@ -57,7 +57,7 @@ impl CudaStream {
     /// Enqueues the copy of a plane to the device.
     ///
     /// # Safety
-    /// The source must stay as it is until the copy is done: wait for an event behind it. The target is what
+    /// The source must stay as it is until the copy is done: wait for an event after it. The target must be as
     /// [`super::DeviceSlice::from_raw`] was promised.
     ///
     /// # Errors
@@ -82,8 +82,8 @@ impl CudaStream {
     /// Enqueues the copy of a plane to the host.
     ///
     /// # Safety
-    /// The target must stay, and be neither read nor written, until the copy is done: wait for an event behind it. The
-    /// source is what [`super::DeviceSlice::from_raw`] was promised.
+    /// The target must stay, and be neither read nor written, until the copy is done: wait for an event after it. The
+    /// source must be as [`super::DeviceSlice::from_raw`] was promised.
     ///
     /// # Errors
     /// As [`CudaStream::start_upload_plane`].
@@ -125,7 +125,7 @@ impl CudaStream {
         shape.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
         shape.dstDevice = target.pointer();
         shape.dstPitch = target.stride();
-        // SAFETY: both hold the rows, as checked above, and are what `DeviceSlice::from_raw` was promised.
+        // SAFETY: both hold the rows, as checked above, and are as `DeviceSlice::from_raw` was promised.
         unsafe { self.copy_rectangle(&shape)? };
         self.counters().device_to_device.add_size(row_bytes * rows);
         Ok(())

@@ -14,7 +14,7 @@ use super::error::{DeviceError, OLDEST_CAPABILITY, OLDEST_CUDA};
 pub struct Device {
     /// Its number for the CUDA driver, from 0, after `CUDA_VISIBLE_DEVICES`.
     pub ordinal: u32,
-    /// As the driver calls it, for example "NVIDIA H200".
+    /// The driver's name for it, for example "NVIDIA H200".
     pub name: String,
     /// Compute capability, `(major, minor)`.
     pub capability: (i32, i32),
@@ -25,7 +25,7 @@ pub struct Device {
 /// Every GPU of this machine with a driver that is new enough, in the driver's order and too old ones included (see
 /// [`Device::check`]).
 ///
-/// The first call opens the driver's library and initialises it; its answer stands for the life of the process.
+/// The first call opens the driver's library and initialises it; its answer holds for the life of the process.
 ///
 /// # Errors
 /// [`DeviceError::NoDriver`], [`DeviceError::Stub`], [`DeviceError::OldDriver`], [`DeviceError::NoGpu`], or
@@ -56,7 +56,7 @@ fn look() -> Result<Vec<Device>, DeviceError> {
     }
     // Before cuInit, because a driver that is too old may lack functions that cudarc would look for (and panic).
     let mut driver = 0;
-    // SAFETY: the pointer is to a live i32; this function works before cuInit and exists in every driver.
+    // SAFETY: the pointer points to a live i32; this function works before cuInit and exists in every driver.
     match unsafe { sys::cuDriverGetVersion(&raw mut driver) } {
         CUresult::CUDA_SUCCESS if driver < OLDEST_CUDA => {
             return Err(DeviceError::OldDriver { found: driver });

@@ -1,4 +1,4 @@
-//! Memory of another context: whether kernels reach it where it lies, how it is copied, and when it has been filled.
+//! Memory of another context: whether kernels can use it in place, how it is copied, and when it has been filled.
 
 use std::{ffi::c_void, ptr};
 
@@ -6,21 +6,21 @@ use cudarc::driver::sys::{self, CUevent_flags, CUpointer_attribute};
 
 use super::{Context, CudaStream, DeviceError};
 
-/// How a stream gets at memory that may belong to another context.
+/// How a stream can use memory that may belong to another context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Kernels of the stream work on it where it lies: it is on the same GPU.
+    /// Kernels of the stream work on it in place: it is on the same GPU.
     InPlace,
     /// It must be copied, and lies on this GPU (its number).
     Copied(u32),
 }
 
 impl CudaStream {
-    /// How the stream gets at device memory.
+    /// How the stream can use device memory.
     ///
-    /// All contexts of a process share one range of addresses on a GPU, which is what the driver's answer is about. Kernels
-    /// work there at full speed; copies by the driver do not: it has them wait until the GPU changes to the other context,
-    /// a millisecond or more while it is busy.
+    /// All contexts of a process share one range of addresses on a GPU, so the driver can tell which GPU an address is on.
+    /// Kernels work on memory of other contexts at full speed; copies by the driver do not: they wait until the GPU changes to
+    /// the other context, a millisecond or more while it is busy.
     ///
     /// # Errors
     /// [`DeviceError::Call`] if the driver does not know the address.
@@ -52,12 +52,12 @@ impl CudaStream {
         Ok(if in_place { Reach::InPlace } else { Reach::Copied(ordinal) })
     }
 
-    /// Enqueues a copy between device memory of two contexts, which may be of two devices. Each address goes with its
-    /// context. Where the devices are linked, the bytes do not go by way of the host.
+    /// Enqueues a copy between device memory of two contexts, which may be of two devices. Each address comes with its
+    /// context. Where the devices are linked, the bytes do not pass through the host.
     ///
     /// # Safety
-    /// Both must hold that many bytes until the copy is done, and what else uses them must be ordered with it. The contexts
-    /// must live.
+    /// Both must hold that many bytes until the copy is done, and other work that uses them must be ordered with it. The
+    /// contexts must live.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -81,8 +81,8 @@ impl CudaStream {
         Ok(())
     }
 
-    /// What is enqueued from now on waits, on the device, until all that is in a stream of somebody else's is done. `mark` is
-    /// put there, and is of that stream's context.
+    /// Work that is enqueued from now on waits, on the device, until all work that is in the stream `other` of another library
+    /// is done. `mark` is recorded there, and belongs to that stream's context.
     ///
     /// # Safety
     /// `other` must be a stream of the mark's context, and live through the call.
@@ -106,8 +106,8 @@ impl CudaStream {
 }
 
 impl Context {
-    /// Lets copies of this context go straight to and from memory of `other`, where the devices are linked; asked once for
-    /// each. What cannot be linked is left to the driver, which takes copies by way of the host.
+    /// Lets copies of this context go straight to and from memory of `other`, where the devices are linked; tried once for
+    /// each context. Where they cannot be linked, the driver copies through the host.
     ///
     /// # Safety
     /// `other` must be a context that lives.
@@ -117,14 +117,14 @@ impl Context {
             return Ok(());
         }
         let _entered = self.enter()?;
-        // SAFETY: the caller's promise. A refusal, as between two contexts of one device, is an answer, and so is that somebody
-        // else has done it.
+        // SAFETY: the caller's promise. A refusal, as between two contexts of one device, is no error, and neither is that
+        // another library has linked them already.
         let _ = unsafe { sys::cuCtxEnablePeerAccess(other, 0) };
         Ok(())
     }
 }
 
-/// A mark for streams of somebody else's context.
+/// A mark for streams of another library's context.
 #[derive(Debug)]
 pub struct ForeignMark {
     context: sys::CUcontext,
@@ -146,7 +146,7 @@ impl ForeignMark {
     /// [`DeviceError::Call`].
     pub unsafe fn new(context: sys::CUcontext) -> Result<Self, DeviceError> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the context lives, and the pointer is to a live handle.
+        // SAFETY: the context lives, and the pointer points to a live handle.
         unsafe {
             inside(context, || {
                 sys::cuEventCreate(&raw mut raw, CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
@@ -169,7 +169,7 @@ impl Drop for ForeignMark {
     }
 }
 
-/// `work`, with `context` as the thread's current one.
+/// Does `work` with `context` as the thread's current one.
 ///
 /// # Safety
 /// The context must live.
@@ -181,7 +181,7 @@ unsafe fn inside<T>(
     unsafe { sys::cuCtxPushCurrent_v2(context) }.result().map_err(DeviceError::call("cuCtxPushCurrent"))?;
     let done = work();
     let mut popped = ptr::null_mut();
-    // SAFETY: the pointer is to a live handle, and the context on top is the one from above.
+    // SAFETY: the pointer points to a live handle, and the context on top is the one from above.
     let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
     done
 }

@@ -1,4 +1,4 @@
-//! Time on the device, taken now and then and never waited for; of all calls where a [`Timeline`] wants them.
+//! Time on the device, measured for some calls and never waited for; for all calls where there is a [`Timeline`].
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::{Context, Counters, DeviceError, Event};
 
-/// One call in so many is timed.
+/// One call in this many is timed.
 pub const SAMPLE_EVERY: u64 = 16;
 
-/// Samples of one stream that may be on their way: more than the calls that are in flight.
+/// Samples of one stream whose end may be pending: more than the calls that are in flight.
 const PENDING: usize = 8;
 
-/// How long a time of the host stands for one of the device: their clocks drift apart.
+/// How long the host's and the device's clock count as aligned: they drift apart.
 const ALIGNED: Duration = Duration::from_secs(10);
 
 /// Work that a stream did on the device.
@@ -20,7 +20,7 @@ const ALIGNED: Duration = Duration::from_secs(10);
 pub struct DeviceSpan {
     /// A number that no other stream of this process has.
     pub stream: usize,
-    /// For whom, as [`Timeline::name`] said when it was enqueued.
+    /// Which element it was for: the value of [`Timeline::name`] when it was enqueued.
     pub name: Arc<str>,
     /// When it began, on the host's clock; within some 50 µs.
     pub began: Instant,
@@ -28,23 +28,23 @@ pub struct DeviceSpan {
     pub took: Duration,
 }
 
-/// Somebody who draws what the device does: every call is timed then, not one in [`SAMPLE_EVERY`].
+/// Callbacks for a picture of the device's work: with them every call is timed, not one in [`SAMPLE_EVERY`].
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
-    /// For whom the calling thread works; none if nobody wants to know.
+    /// Which element the calling thread works for; none if its work is not wanted.
     pub name: fn() -> Option<Arc<str>>,
-    /// Takes what was done, some calls later, in the thread of one of them.
+    /// Receives work that is done, some calls later, in the thread of one of these.
     pub report: fn(DeviceSpan),
 }
 
 static TIMELINE: OnceLock<Timeline> = OnceLock::new();
 
-/// Begins to draw; the first one stays until the process ends.
+/// Sets the timeline; the first one stays until the process ends.
 pub fn draw_timeline(timeline: Timeline) {
     let _ = TIMELINE.set(timeline);
 }
 
-/// The marks before and behind a call, and for whom it was.
+/// The marks before and after a call, and which element it was for.
 #[derive(Debug)]
 struct Sample {
     events: [Event; 2],
@@ -56,16 +56,16 @@ struct Sample {
 pub(super) struct Sampler {
     calls: u64,
     free: Vec<[Event; 2]>,
-    /// What is between its marks now.
+    /// The sample whose call is being enqueued.
     open: Option<Sample>,
     pending: VecDeque<Sample>,
-    /// A mark, and when the host saw it.
+    /// A mark, and when the host saw it reached: this aligns the clocks.
     aligned: Option<(Event, Instant)>,
 }
 
 impl Sampler {
-    /// Collects what earlier samples came to, if that is known by now, and begins a new one when it is time, with a mark that
-    /// `record` puts into the stream, which has the number `stream`.
+    /// Counts earlier samples that are done by now, and begins a new one when it is time, with a mark that `record` puts into
+    /// the stream, which has the number `stream`.
     pub fn begin(
         &mut self,
         context: &Arc<Context>,
@@ -117,7 +117,7 @@ impl Sampler {
             let Some(Sample { events, name }) = self.pending.pop_front() else { break };
             if let (Some(timeline), Some(name), Some((mark, at))) = (timeline, name, &self.aligned) {
                 let [start, _] = &events;
-                // None where the mark was renewed since it began.
+                // 0 where the mark was renewed after the call began.
                 let since = start.nanoseconds_since(mark)?;
                 if since > 0 {
                     let (began, took) = (*at + Duration::from_nanos(since), Duration::from_nanos(took));
@@ -129,7 +129,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Ends what [`Sampler::begin`] began.
+    /// Ends the sample that [`Sampler::begin`] began.
     pub fn end(&mut self, record: impl Fn(&Event) -> Result<(), DeviceError>) -> Result<(), DeviceError> {
         if let Some(sample) = self.open.take() {
             let [_, end] = &sample.events;

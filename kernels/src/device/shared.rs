@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Context, CudaStream, DeviceError, DeviceSlice, Memory, Order, Pinned};
 
-/// Device memory with an [`Order`], and a copy of it on the host for whoever wants one.
+/// Device memory with an [`Order`], and a copy of it on the host if one is wanted.
 ///
 /// Use it between `begin` and `end`, with all work on it enqueued in that stream:
 /// [`SharedMemory::begin_write`] … [`SharedMemory::end_write`], [`SharedMemory::begin_read`] … [`SharedMemory::end_read`].
@@ -15,7 +15,7 @@ pub struct SharedMemory {
     host: Mutex<Host>,
 }
 
-/// The host's copy, and whether it is that of what was last written.
+/// The host's copy, and whether it is up to date.
 #[derive(Debug, Default)]
 struct Host {
     copy: Option<Arc<Pinned>>,
@@ -23,7 +23,7 @@ struct Host {
 }
 
 impl SharedMemory {
-    /// Undefined bytes that nobody uses yet; `stream` counts the allocation.
+    /// Undefined bytes that no stream uses yet; `stream` counts the allocation.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
@@ -41,7 +41,7 @@ impl SharedMemory {
         self.memory.context()
     }
 
-    /// What `stream` does from now on waits until nobody uses the memory any more.
+    /// Work that is enqueued in `stream` from now on waits until no stream uses the memory.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -49,7 +49,7 @@ impl SharedMemory {
         self.order.begin_write(stream)
     }
 
-    /// What `stream` has done so far wrote the memory.
+    /// The work that `stream` was given so far wrote the memory.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -58,7 +58,7 @@ impl SharedMemory {
         self.order.end_write(stream)
     }
 
-    /// What `stream` does from now on waits until the memory has been written.
+    /// Work that is enqueued in `stream` from now on waits until the memory has been written.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -66,7 +66,7 @@ impl SharedMemory {
         self.order.begin_read(stream)
     }
 
-    /// What `stream` has done so far read the memory.
+    /// The work that `stream` was given so far read the memory.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -82,7 +82,7 @@ impl SharedMemory {
         self.order.wait_written(stream)
     }
 
-    /// The bytes on the host: copied when they are first wanted after having been written, and waited for.
+    /// The bytes on the host. The first call after they were written copies them, and waits.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
@@ -92,7 +92,7 @@ impl SharedMemory {
             return Ok(Arc::clone(copy));
         }
         self.order.begin_read(stream)?;
-        // A copy that somebody still reads is left to them.
+        // A copy that is still read is left to its readers.
         let idle = host.copy.take().and_then(Arc::into_inner);
         let mut copy = match idle {
             Some(copy) => copy,

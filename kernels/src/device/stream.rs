@@ -1,4 +1,4 @@
-//! A stream: what is enqueued there, and waiting for it.
+//! A CUDA stream: enqueuing work, and waiting for it.
 
 use std::{
     ffi::c_void,
@@ -31,8 +31,8 @@ unsafe impl Send for CudaStream {}
 unsafe impl Sync for CudaStream {}
 
 impl CudaStream {
-    /// A new stream in `context`, which counts in `counters`. Its kernels go before those of [`CudaStream::for_network`] where both
-    /// wait for room on the device: results are waited for by the host, and the next inputs by the network.
+    /// A new stream in `context`, which counts in `counters`. Its kernels go before those of [`CudaStream::for_network`] where
+    /// both wait for room on the device: the host waits for results, and the network for the next inputs.
     ///
     /// # Errors
     /// [`DeviceError::Call`] if the driver cannot make one.
@@ -76,12 +76,12 @@ impl CudaStream {
         })
     }
 
-    /// The context it belongs to.
+    /// The context that the stream belongs to.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// What was enqueued here.
+    /// Counts of the work that was enqueued here.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
@@ -114,7 +114,7 @@ impl CudaStream {
         Pinned::new(&self.context, bytes)
     }
 
-    /// Puts a mark behind what has been enqueued so far.
+    /// Puts a mark after the work that has been enqueued so far.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -126,7 +126,7 @@ impl CudaStream {
             .map_err(DeviceError::call("cuEventRecord"))
     }
 
-    /// What is enqueued from now on waits, on the device, until the mark is reached.
+    /// Work that is enqueued from now on waits, on the device, until the mark is reached.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -188,9 +188,9 @@ impl CudaStream {
         Ok(())
     }
 
-    /// As [`CudaStream::launch`], but its blocks may be set up while the kernel before it in the stream still runs, once that says
-    /// so (`let_next_start` in `cuda/prelude.cuh`). The kernel begins with `wait_for_previous`, which waits until all before it is
-    /// done; where the GPU or its code does not know that, it is launched as any other.
+    /// As [`CudaStream::launch`], but the kernel's blocks may be set up while the previous kernel in the stream still runs, once
+    /// that has called `let_next_start` of `cuda/prelude.cuh`. The kernel begins with `wait_for_previous`, which waits until all
+    /// earlier work is done; where the GPU or its code does not support that, it is launched as any other.
     ///
     /// # Safety
     /// As [`CudaStream::launch`]; the kernel touches no memory but its parameters before `wait_for_previous`.
@@ -272,7 +272,7 @@ impl CudaStream {
     /// Enqueues a copy from pinned memory.
     ///
     /// # Safety
-    /// `source` must not be written before the copy is done: wait for an event behind it. (It may be dropped: freeing pinned
+    /// `source` must not be written before the copy is done: wait for an event after it. (It may be dropped: freeing pinned
     /// memory waits.)
     ///
     /// # Errors
@@ -280,7 +280,7 @@ impl CudaStream {
     pub unsafe fn start_upload(&self, source: &Pinned, target: DeviceSlice<'_>) -> Result<(), DeviceError> {
         let bytes = source.bytes().min(target.bytes());
         let _entered = self.context.enter()?;
-        // SAFETY: both are there, and freeing pinned memory waits for the copy; the rest is the caller's promise.
+        // SAFETY: both are allocated, and freeing pinned memory waits for the copy; the rest is the caller's promise.
         unsafe {
             sys::cuMemcpyHtoDAsync_v2(target.pointer(), source.as_slice().as_ptr().cast(), bytes, self.raw)
         }
@@ -295,7 +295,7 @@ impl CudaStream {
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
     pub fn upload(&self, source: &Pinned, target: DeviceSlice<'_>) -> Result<(), DeviceError> {
-        // SAFETY: borrowed until it is done.
+        // SAFETY: `source` is borrowed until the copy is done.
         unsafe { self.start_upload(source, target)? };
         self.synchronize()
     }
@@ -303,7 +303,7 @@ impl CudaStream {
     /// Enqueues a copy to pinned memory.
     ///
     /// # Safety
-    /// `target` must neither be read nor written before the copy is done: wait for an event behind it. (It may be dropped:
+    /// `target` must neither be read nor written before the copy is done: wait for an event after it. (It may be dropped:
     /// freeing pinned memory waits.)
     ///
     /// # Errors
@@ -331,16 +331,16 @@ impl CudaStream {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn download(&self, source: DeviceSlice<'_>, target: &mut Pinned) -> Result<(), DeviceError> {
-        // SAFETY: borrowed mutably until it is done.
+        // SAFETY: `target` is borrowed mutably until the copy is done.
         unsafe { self.start_download(source, target)? };
         self.synchronize()
     }
 
-    /// Does `work`, which enqueues, and takes the time that it takes on the device: of every
-    /// [`super::SAMPLE_EVERY`]th call, or of all where a [`super::Timeline`] wants them.
+    /// Does `work`, which enqueues, and measures how long that takes on the device: for every
+    /// [`super::SAMPLE_EVERY`]th call, or for all where there is a [`super::Timeline`].
     ///
     /// # Errors
-    /// What `work` says, or [`DeviceError::Call`].
+    /// Those of `work`, or [`DeviceError::Call`].
     pub fn sampled<T, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let sampler = || self.sampler.lock().unwrap_or_else(PoisonError::into_inner);
         let started = sampler().begin(&self.context, &self.counters, self.id, |start| self.record(start))?;
@@ -369,7 +369,7 @@ impl CudaStream {
 impl Drop for CudaStream {
     fn drop(&mut self) {
         let _entered = self.context.enter();
-        // SAFETY: created by us, destroyed once. Work that is still under way finishes before the driver frees it.
+        // SAFETY: created by us, destroyed once. Work in flight finishes before the driver frees the stream.
         let _ = unsafe { stream::destroy(self.raw) };
     }
 }

@@ -1,11 +1,11 @@
-//! What the host tells the kernels of each frame, uploaded without waiting.
+//! Parameters that the host uploads for each frame, without waiting.
 
 use super::{CudaStream, DeviceError, DeviceSlice, Event, Memory, Pinned};
 
-/// Frames whose uploads may be under way at the same time.
+/// Frames whose uploads may be in flight at the same time.
 const IN_FLIGHT: usize = 4;
 
-/// Room for the uploads of a few frames, used in turn. It grows only when a frame needs more than every one before it.
+/// Room for the uploads of a few frames, used in turn. It grows only when a frame needs more than every earlier one.
 #[derive(Debug)]
 pub(crate) struct Uploads {
     slots: Vec<Slot>,
@@ -17,7 +17,7 @@ pub(crate) struct Uploads {
 pub(crate) struct Slot {
     host: Pinned,
     device: Memory,
-    /// Reached when the kernel has read it.
+    /// Reached when the kernel has read the upload.
     read: Event,
 }
 
@@ -27,12 +27,12 @@ impl Slot {
         Ok(Self { host, device, read: Event::new(stream.context())? })
     }
 
-    /// Where the bytes will be.
+    /// Where the bytes will be on the device.
     pub fn slice(&self) -> DeviceSlice<'_> {
         self.device.slice()
     }
 
-    /// Call it behind the launch of the kernel that reads them.
+    /// Call this after the launch of the kernel that reads the bytes.
     ///
     /// # Errors
     /// [`DeviceError::Call`].
@@ -51,8 +51,8 @@ impl Uploads {
         Ok(Self { slots, next: 0 })
     }
 
-    /// Enqueues the upload of `bytes` bytes that `fill` writes, which is told where they will lie on the device. The host only waits, which is counted, where the fourth frame
-    /// before this one has not been read yet.
+    /// Enqueues the upload of `bytes` bytes that `fill` writes; it gets their future address on the device. The host waits only
+    /// where the upload four frames earlier has not been read yet, and the wait is counted.
     ///
     /// # Errors
     /// [`DeviceError`].
@@ -71,7 +71,7 @@ impl Uploads {
             *slot = Slot::new(stream, bytes.next_power_of_two())?;
         }
         fill(&mut slot.host.as_mut_slice()[..bytes], slot.device.pointer());
-        // SAFETY: the slot comes up again only when `read` is reached, which is recorded behind the copy.
+        // SAFETY: the slot is used again only when `read` is reached, which is recorded after the copy.
         unsafe { stream.start_upload(&slot.host, slot.device.slice().first(bytes))? };
         Ok(slot)
     }

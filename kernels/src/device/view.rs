@@ -19,8 +19,8 @@ impl<'a> DeviceSlice<'a> {
     /// `bytes` bytes from `pointer` on.
     ///
     /// # Safety
-    /// They must be memory that the device may read and write, until the work that is given this slice is done. What
-    /// else uses them must be ordered with that work, by events.
+    /// The device must be allowed to read and write this memory until the work that is given this slice is done. Other
+    /// work that uses it must be ordered with that work, by events.
     pub unsafe fn from_raw(pointer: sys::CUdeviceptr, bytes: usize) -> Self {
         Self { pointer, bytes, memory: PhantomData }
     }
@@ -40,7 +40,7 @@ impl<'a> DeviceSlice<'a> {
         Self { bytes: bytes.min(self.bytes), ..self }
     }
 
-    /// What comes after its first `bytes`; nothing where it has less.
+    /// The part after its first `bytes`; empty where it has less.
     pub fn after(self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes);
         Self { pointer: self.pointer + bytes as u64, bytes: self.bytes - bytes, ..self }
@@ -175,8 +175,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_a_batch_lie_one_behind_the_other() {
-        // SAFETY: nobody reads it.
+    fn rows_of_a_batch_lie_one_after_the_other() {
+        // SAFETY: no test reads the memory.
         let data = unsafe { DeviceSlice::from_raw(4096, 48) };
         let batch = DeviceTensor::new("x", TensorType::Float16, &[4, 2, 3], data).unwrap();
         let row = batch.row(3).unwrap();

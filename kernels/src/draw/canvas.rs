@@ -1,4 +1,4 @@
-//! What primitives are painted on: the frame itself, or a list of commands that the GPU carries out.
+//! Canvases that primitives are painted on: the frame itself, or a list of commands that the GPU carries out.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::frame::{FrameFormat, PixelFormat};
 pub(super) struct Ink(pub [u8; 4]);
 
 impl Ink {
-    /// `part` of `whole` of it over another, rounded.
+    /// This ink over `back`, with a weight of `part` of `whole`, rounded.
     pub fn over(self, back: Self, part: u32, whole: u32) -> Self {
         let mix = |i: usize| {
             let sum = u32::from(back.0[i]) * (whole - part) + u32::from(self.0[i]) * part + whole / 2;
@@ -37,7 +37,7 @@ pub(super) enum Samples {
 }
 
 impl Samples {
-    /// What the kernels call it.
+    /// The kernels' number of this layout.
     pub fn number(self) -> u32 {
         match self {
             Self::Packed3 => 0,
@@ -98,9 +98,9 @@ impl Layout {
     }
 }
 
-/// Somewhere to paint. What is painted later covers what was before.
+/// A surface to paint on. Later paint covers earlier paint.
 pub(super) trait Canvas {
-    /// Of the frame.
+    /// The frame's layout.
     fn layout(&self) -> &Layout;
 
     /// Fills the pixels `x` by `y`, as far as they are in the frame, and every chroma sample that they touch.
@@ -118,7 +118,7 @@ pub(super) trait Canvas {
     /// negative), and the chroma samples whose top-left pixel they cover.
     fn letters(&mut self, origin: [i64; 2], scale: i64, text: &mut dyn Iterator<Item = Glyph>, ink: Ink);
 
-    /// The letters of `text`, of which the second ink is, on a label that begins at `origin` (neither coordinate is
-    /// negative, both are even) and was filled with the first. A chroma sample takes the mean of its four pixels' coverage.
+    /// The letters of `text` in the second ink, on a label that begins at `origin` (neither coordinate is negative, both are
+    /// even) and was filled with the first. A chroma sample takes the mean of its four pixels' coverage.
     fn picture(&mut self, origin: [i64; 2], text: &TextPicture, inks: [Ink; 2]);
 }

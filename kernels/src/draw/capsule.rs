@@ -1,11 +1,11 @@
-//! What lines and discs are made of: everything within a radius of a straight line.
+//! Capsules, which lines and discs are made of: all points within a radius of a straight line.
 
 use std::ops::Range;
 
 use super::pixels::{first, pixels};
 
-/// Everything within `r` of the line from `a` to `b`. It is convex, so a row's part is one interval: from the least to the greatest
-/// of where the row crosses the circles around both ends and the bar between them.
+/// All points within `r` of the line from `a` to `b`. It is convex, so its part of a row is one interval: from the least to the
+/// greatest of the places where the row crosses the circles around both ends and the bar between them.
 ///
 /// `cuda/draw.cu` finds the same intervals from the same numbers, by the same operations in the same order.
 #[repr(C)]
@@ -23,7 +23,7 @@ pub(super) struct Capsule {
 const _: () = assert!(size_of::<Capsule>() == 80, "cuda/draw.cu says the same");
 
 impl Capsule {
-    /// Numbers that are finite, and a radius above 0.
+    /// The numbers must be finite, and the radius above 0.
     pub fn new(a: [f64; 2], b: [f64; 2], r: f64) -> Self {
         // A disc's length need not be calculated.
         let length = if a == b { 0.0 } else { (b[0] - a[0]).hypot(b[1] - a[1]) };
@@ -56,7 +56,7 @@ impl Capsule {
                 (from, to) = (from.min(centre[0] - half), to.max(centre[0] + half));
             }
         }
-        // With x from a: 0 <= x * along.x + dy * along.y <= length, and likewise across, within r.
+        // With x counted from a: 0 <= x * along.x + dy * along.y <= length, and likewise across, within r.
         let dy = y - a[1];
         let lengthwise = cross(along[0], inverse[0], [0.0, *length], dy * along[1]);
         let across = cross(-along[1], inverse[1], [-r, *r], dy * along[0]);
@@ -68,7 +68,7 @@ impl Capsule {
     }
 }
 
-/// The x for which `low <= slope * x + offset <= high`, from and to; from lies after to where there are none.
+/// The first and last x for which `low <= slope * x + offset <= high`; the first is above the last where there are none.
 fn cross(slope: f64, inverse: f64, [low, high]: [f64; 2], offset: f64) -> (f64, f64) {
     if slope == 0.0 {
         let holds = low <= offset && offset < high;

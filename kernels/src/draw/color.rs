@@ -1,4 +1,4 @@
-//! Colours: which one stands for an identity, and what it is in a frame's own samples.
+//! Colours: which one stands for an identity, and its values in a frame's own samples.
 
 use crate::frame::{Matrix, Range};
 
@@ -12,7 +12,7 @@ impl Rgb {
     /// White.
     pub const WHITE: Self = Self(255, 255, 255);
 
-    /// Black or white, whichever is farther from this colour's luma (BT.601), which is what letters are read by: video
+    /// Black or white, whichever is farther from this colour's luma (BT.601). Luma makes letters readable, because video
     /// carries chroma at half the resolution.
     pub fn contrasting(self) -> Self {
         let luma = 299 * u32::from(self.0) + 587 * u32::from(self.1) + 114 * u32::from(self.2);

@@ -7,7 +7,7 @@ use super::{DrawError, Primitive, paint};
 use crate::device::{CudaStream, DeviceError, DeviceFrame, DeviceSlice, Kernel, Uploads};
 use crate::frame::FrameFormat;
 
-/// What room for commands begins with, in bytes: twenty labelled boxes take a third of it.
+/// Bytes for commands at first: twenty labelled boxes take a third of it.
 const ROOM: usize = 32 << 10;
 /// Pixels that a block draws.
 const TILE: [i32; 2] = [64, 16];
@@ -33,9 +33,9 @@ const _: () = assert!(size_of::<Params>() == 88);
 
 /// Draws on frames in CUDA memory: [`super::draw`]'s and [`super::paint_masks`]'s counterpart, which makes the same pixels.
 ///
-/// The host makes each primitive rectangles, letters and [`super::capsule::Capsule`]s, by the same code, and uploads those as a few KiB
-/// of commands; one kernel then finds the pixels of each, and writes them. Masks stay where they are on the device; one more kernel paints all of a frame's. It allocates only when
-/// a frame needs more room than every frame before it.
+/// The host divides each primitive into rectangles, letters and [`super::capsule::Capsule`]s, by the same code, and uploads those
+/// as a few KiB of commands; one kernel then finds the pixels of each, and writes them. Masks stay where they are on the device;
+/// one more kernel paints all masks of a frame. Allocates only when a frame needs more room than every earlier one.
 #[derive(Debug)]
 pub struct CudaCanvas {
     draw: Kernel,
@@ -61,8 +61,8 @@ impl CudaCanvas {
         })
     }
 
-    /// Enqueues the drawing of `primitives`, in order, on `frame`, which is of `format`; see [`super::draw`]. The host only
-    /// waits, which is counted, where the fourth frame before this one is not drawn yet.
+    /// Enqueues the drawing of `primitives`, in order, on `frame`, which is of `format`; see [`super::draw`]. The host waits
+    /// only where the frame four frames earlier is not drawn yet, and the wait is counted.
     ///
     /// # Errors
     /// [`DrawError`]. Nothing is drawn then.
@@ -91,9 +91,9 @@ impl CudaCanvas {
             [slot.slice(), slot.slice().after(list.len())],
             self.recorded.commands.len(),
         );
-        // SAFETY: `Params` is the kernel's. It writes pixels of the frame, whose planes were checked and are there by
-        // the frame's own promise, and reads the commands, which stay until the slot is used again, and their data, whose
-        // places `Recorder` has filled.
+        // SAFETY: `Params` mirrors the kernel's struct. The kernel writes pixels of the frame, whose planes were checked and
+        // live by the frame's own promise, and reads the commands, which stay until the slot is used again, and their data,
+        // whose places `Recorder` has filled.
         unsafe { stream.launch(&self.draw, grid, [THREADS, 1, 1], 0, &params) }?;
         slot.done(stream)?;
         Ok(())
@@ -114,7 +114,7 @@ impl CudaCanvas {
         let layout = checked(format, frame)?;
         let palette = palette(&layout);
         let colors: &[u8] = bytemuck::cast_slice(&palette);
-        // Masks on the host lie behind the pieces and the colours.
+        // Masks on the host lie after the pieces and the colours.
         let mut end = masks.len() * size_of::<Piece>() + colors.len();
         let mut on_host = Vec::new();
         self.pieces.clear();
@@ -143,16 +143,16 @@ impl CudaCanvas {
         })?;
         let colors = slot.slice().after(size_of_val(pieces.as_slice()));
         let params = Params::new(&layout, frame, origin, [slot.slice(), colors], pieces.len());
-        // SAFETY: `Params` is the kernel's. It reads and writes pixels of the frame, as above, and reads the pieces, which
-        // stay until the slot is used again, 256 colours behind them, and the masks: as many samples as `Piece::new` has
-        // checked, there by the slices' own promise or in the slot.
+        // SAFETY: `Params` mirrors the kernel's struct. The kernel reads and writes pixels of the frame, as above, and reads
+        // the pieces, which stay until the slot is used again, the 256 colours after them, and the masks: as many samples as
+        // `Piece::new` has checked, which live by the slices' own promise or in the slot.
         unsafe { stream.launch(&self.masks, grid, [THREADS, 1, 1], 0, &params) }?;
         slot.done(stream)?;
         Ok(())
     }
 }
 
-/// How the frame is drawn on.
+/// The frame's layout for drawing.
 pub(super) fn checked(format: &FrameFormat, frame: &DeviceFrame<'_>) -> Result<Layout, DrawError> {
     let layout = Layout::new(format)?;
     frame.check(format)?;

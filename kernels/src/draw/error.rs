@@ -15,20 +15,20 @@ pub enum DrawError {
     /// A frame whose planes are shorter than its format needs.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// A frame that the GPU's coordinates have no room for.
+    /// A frame that is too large for the GPU's coordinates.
     #[error(
         "cannot draw on frames of {width}x{height} on the GPU: a side may have at most {most} pixels. Use smaller frames, or put \
             cudainferdownload before this element"
     )]
     #[allow(missing_docs)]
     TooLarge { width: usize, height: usize, most: usize },
-    /// A frame that the coordinates of what is made unrecognisable have no room for.
+    /// A frame that is too large for the coordinates of blurred areas.
     #[error(
         "cannot blur frames of {width}x{height}: a side may have at most {most} pixels. Use smaller frames"
     )]
     #[allow(missing_docs)]
     BlurTooLarge { width: usize, height: usize, most: usize },
-    /// A mask's data are not what its sizes say.
+    /// A mask whose number of bytes does not match its size.
     #[error("a mask of {width}x{height} has {bytes} bytes, and needs one for each sample")]
     #[allow(missing_docs)]
     Mask { width: usize, height: usize, bytes: usize },

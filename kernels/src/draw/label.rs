@@ -25,7 +25,7 @@ pub(super) fn draw(canvas: &mut impl Canvas, [x, y]: [f32; 2], text: &str, color
     canvas.letters([x + scale, y + scale], scale, &mut glyphs, layout.ink(color.contrasting()));
 }
 
-/// The same with letters of a font.
+/// As [`draw`], with letters of a font.
 pub(super) fn draw_picture(canvas: &mut impl Canvas, [x, y]: [f32; 2], text: &TextPicture, color: Rgb) {
     if !(x.is_finite() && y.is_finite()) {
         return;

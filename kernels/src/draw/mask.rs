@@ -1,5 +1,5 @@
-//! A mask on a frame: which sample a pixel takes, and what that does to the pixel. The kernel (`cuda/masks.cu`) does the
-//! same operations in the same order, so both sides paint the same bytes.
+//! A mask on a frame: which sample a pixel takes, and how that changes the pixel. The kernel (`cuda/masks.cu`) does the same
+//! operations in the same order, so host and device paint the same bytes.
 
 use super::canvas::Layout;
 use super::pixels::pixels;
@@ -8,7 +8,7 @@ use crate::device::DeviceSlice;
 use crate::frame::PixelFormat;
 use crate::geometry::Rect;
 
-/// What a mask's bytes say.
+/// What a mask's bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaskInk {
     /// The number of a class, painted in that number's [`color_of`]; those of the background are left out. A pixel takes the
@@ -26,25 +26,25 @@ pub enum MaskInk {
 /// A mask, and where it lies on the frame. `D` is its data, `[height, width]`: `&[u8]` or [`MaskData`].
 #[derive(Clone, Copy, Debug)]
 pub struct Mask<D> {
-    /// A byte a sample, rows behind one another without a gap.
+    /// A byte a sample, rows one after the other without a gap.
     pub data: D,
     /// Samples in a row.
     pub width: usize,
     /// Rows.
     pub height: usize,
-    /// What it covers, in pixels of the frame. A pixel is painted if its centre lies inside. Nothing is where a number is not
-    /// finite, or a size not above 0.
+    /// The rectangle that the mask covers, in pixels of the frame. A pixel is painted if its centre lies inside. Nothing is
+    /// painted if a number is not finite, or a size not above 0.
     pub rect: Rect,
-    /// What the bytes say.
+    /// What the bytes mean.
     pub ink: MaskInk,
-    /// How much of the frame the mask hides where it is whole: 0 nothing, 255 all.
+    /// How much of the frame the mask hides where its coverage is full: 0 nothing, 255 all.
     pub opacity: u8,
     /// Write how much the mask hides into the frame's alpha channel instead, and leave the colours.
     pub into_alpha: bool,
 }
 
 impl<D> Mask<D> {
-    /// The same with its data elsewhere.
+    /// The same mask with other data.
     pub fn with_data<E>(&self, data: E) -> Mask<E> {
         let Self { width, height, rect, ink, opacity, into_alpha, .. } = *self;
         Mask { data, width, height, rect, ink, opacity, into_alpha }
@@ -56,7 +56,7 @@ impl<D> Mask<D> {
 pub enum MaskData<'a> {
     /// On the host: they are uploaded with each frame.
     Host(&'a [u8]),
-    /// On the device. What writes them must be ordered with the painting.
+    /// On the device. Work that writes them must be ordered with the painting.
     Device(DeviceSlice<'a>),
 }
 
@@ -69,7 +69,7 @@ impl MaskData<'_> {
     }
 }
 
-/// [`Piece::kind`]: as [`MaskInk`]. [`INTO_ALPHA`] is added.
+/// Values of [`Piece::kind`], as in [`MaskInk`]. The flag [`INTO_ALPHA`] may be added.
 pub(super) const CLASSES: u32 = 0;
 pub(super) const SOLID: u32 = 1;
 pub(super) const COVER: u32 = 2;
@@ -79,7 +79,7 @@ pub(super) const INTO_ALPHA: u32 = 4;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub(super) struct Piece {
-    /// The device's address of the samples; on the host where they lie in the frame's upload, or 0.
+    /// The samples' address on the device; for masks on the host, their place in the frame's upload, or 0.
     pub data: u64,
     pub left: i32,
     pub top: i32,
@@ -94,7 +94,7 @@ pub(super) struct Piece {
     pub kind: u32,
     /// The sample that is not painted; 256 for none.
     pub background: u32,
-    /// The colour's bytes, the first lowest; classes have them from the palette.
+    /// The colour's bytes, the first lowest; the colours of classes are in the palette.
     pub ink: u32,
     pub opacity: u32,
 }

@@ -2,13 +2,13 @@
 //!
 //! Coordinates are continuous frame pixels (pixel `i` has its centre at `i + 0.5`). Primitives are drawn in order, opaque,
 //! without antialiasing: a pixel is drawn or it is not, so that every device draws the same. Only the letters of a font are
-//! antialiased: between a label's background and its letters' colour, in integers, which every device computes alike. What lies outside the
-//! frame is cut off; a primitive with a coordinate that is NaN or infinite is left out.
+//! antialiased: between a label's background and its letters' colour, in integers, which every device computes alike. Parts
+//! outside the frame are cut off; a primitive with a coordinate that is NaN or infinite is left out.
 //!
 //! # Chroma at half resolution
 //! In NV12 and I420 two by two pixels share one chroma sample. A primitive sets the sample where it covers any of the four,
 //! so that lines of one pixel keep their colour, and the colour may reach one pixel beyond the primitive. Letters set
-//! it where they cover the top-left one, so that they do not eat up the background between them; labels lie on even
+//! the sample where they cover the top-left pixel, so that the background between them keeps its colour; labels lie on even
 //! pixels, so at an even scale letters are exact. Letters of a font cover as much of the sample as of its four pixels.
 
 pub mod blur;
@@ -42,11 +42,11 @@ use crate::geometry::Rect;
 use canvas::Canvas;
 use surface::Surface;
 
-/// What is drawn.
+/// A shape or text to draw.
 #[derive(Clone, Copy, Debug)]
 pub enum Primitive<'a> {
     /// The border of a box. Its edges are rounded to whole pixels, at least one apart, and the border grows inwards, so
-    /// that a box that fills the frame shows. One too small for a hole is filled.
+    /// that a box that fills the frame shows. A box too small for a hole is filled.
     Rect {
         /// The box; left out where its width or height is not greater than 0.
         rect: Rect,
@@ -70,7 +70,7 @@ pub enum Primitive<'a> {
         /// Magnification: a letter is 7 x 13 pixels times this. See [`default_scale`]. 0 draws nothing.
         scale: u32,
     },
-    /// The same with the letters of a font, which has any script. See [`fonts`].
+    /// As [`Primitive::Label`], with the letters of a font, for any script. See [`fonts`].
     FontLabel {
         /// As that of [`Primitive::Label`].
         x: f32,
@@ -109,13 +109,13 @@ pub fn default_scale(height: usize) -> u32 {
     u32::try_from(height.saturating_add(270) / 540).unwrap_or(u32::MAX).max(1)
 }
 
-/// Whether [`Primitive::Label`] has letters for `text`: nothing in it is beyond ISO 8859-1. Control characters, for which no
-/// font has any, count as shown.
+/// Whether [`Primitive::Label`] has letters for `text`: no character is beyond ISO 8859-1. Control characters, for which no font
+/// has letters, count as shown.
 pub fn built_in_letters_show(text: &str) -> bool {
     text.chars().all(|character| u32::from(character) < 0x100)
 }
 
-/// Draws `primitives` in order on `frame`, which is of `format`. Alpha becomes opaque where something is drawn.
+/// Draws `primitives` in order on `frame`, which is of `format`. Alpha becomes opaque in drawn pixels.
 ///
 /// # Errors
 /// [`DrawError::Format`] or [`DrawError::Frame`]; nothing is drawn then.

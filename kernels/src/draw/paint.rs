@@ -8,7 +8,7 @@ use crate::frame::{FrameFormat, FrameMut};
 
 /// Paints `masks` in order on `frame`, which is of `format`: each channel becomes
 /// `(frame * (255 - a) + color * a) / 255`, rounded, with `a` the mask's value times its opacity. A chroma sample at half
-/// resolution takes what is painted on the top-left one of its pixels.
+/// resolution gets the paint of the top-left one of its pixels.
 ///
 /// # Errors
 /// [`DrawError`]; nothing is painted then.
@@ -33,15 +33,15 @@ pub fn paint_masks(
 /// Where a pixel's centre lies on one axis of a mask.
 #[derive(Clone, Copy)]
 struct Tap {
-    /// The sample that it lies in.
+    /// The sample that the centre lies in.
     nearest: usize,
-    /// The two samples whose centres it lies between, and how far it is from the first.
+    /// The two samples between whose centres it lies, and how far it is from the first.
     between: [usize; 2],
     fraction: f32,
 }
 
 impl Tap {
-    /// For the axis' pixel `index`, counted from the piece's first.
+    /// The tap of pixel `index` on an axis, counted from the piece's first.
     fn new(piece: &Piece, axis: usize, index: i32) -> Self {
         let count = if axis == 0 { piece.width } else { piece.height };
         let at = piece.start[axis] + index as f32 * piece.step[axis];

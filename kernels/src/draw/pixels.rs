@@ -1,5 +1,5 @@
-//! From coordinates to pixels. A centre on the left or upper outline is inside, one on the right or lower outline is not, so that a
-//! line of one pixel is never two wide.
+//! From coordinates to pixels. A centre on the left or upper outline is inside, one on the right or lower outline is not, so
+//! that a line of one pixel is never two wide.
 
 use std::ops::Range;
 

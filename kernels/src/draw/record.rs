@@ -8,18 +8,18 @@ use super::capsule::Capsule;
 use super::letters::{Glyph, HEIGHT, WIDTH};
 use super::text_picture::TextPicture;
 
-/// What a command covers of its rectangle: all of it. Every chroma sample that it touches is drawn, too.
+/// A kind of command: it covers all of its rectangle. Every chroma sample that it touches is drawn, too.
 pub(super) const FILL: u32 = 0;
 /// The pixels of a [`Capsule`], whose bytes the data are. Chroma as with [`FILL`].
 pub(super) const CAPSULE: u32 = 1;
-/// Letters of [`Glyph`]'s four words each, magnified, of which the data has enough for the rectangle. Chroma samples
-/// are drawn whose top-left pixel is covered.
+/// Magnified letters, of which the data has enough for the rectangle, four words of a [`Glyph`] each. Chroma samples whose
+/// top-left pixel is covered are drawn.
 pub(super) const LETTERS: u32 = 2;
-/// All of it, each pixel with an ink of its own: the data are the background's ink and [`TextPicture`]'s rows, of which the
-/// first pixel is the rectangle's. A chroma sample's ink is that of the mean of its four pixels.
+/// All of the rectangle, each pixel with an ink of its own: the data are the background's ink and the rows of a [`TextPicture`],
+/// whose first pixel is that of the rectangle. A chroma sample's ink is that of the mean of its four pixels.
 pub(super) const PICTURE: u32 = 3;
 
-/// One thing to draw: the kernel's `Command`. The rectangle is within the frame; its right and bottom are outside it.
+/// A command to draw: the kernel's `Command`. The rectangle is within the frame; its right and bottom are outside it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub(super) struct Command {
@@ -41,14 +41,14 @@ const _: () = assert!(size_of::<Command>() == 32);
 /// The largest width and height of a frame whose drawing can be recorded.
 pub(super) const MOST: usize = 1 << 19;
 
-/// A canvas that remembers. Commands cover those before them.
+/// A canvas that records commands. Later commands cover earlier ones.
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
     layout: Layout,
     pub recorded: &'a mut Recorded,
 }
 
-/// What was recorded.
+/// Recorded commands and their data.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub commands: Vec<Command>,
@@ -56,7 +56,7 @@ pub(super) struct Recorded {
 }
 
 impl<'a> Recorder<'a> {
-    /// A frame of `layout`, whose sides are [`MOST`] pixels at most. Forgets what was `recorded` before.
+    /// A canvas for a frame of `layout`, whose sides are [`MOST`] pixels at most. Clears `recorded` first.
     pub fn new(layout: Layout, recorded: &'a mut Recorded) -> Self {
         recorded.commands.clear();
         recorded.data.clear();
@@ -64,7 +64,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn push(&mut self, [x, y]: &[Range<usize>; 2], ink: Ink, kind: u32, scale: i64) {
-        // Within the frame, so in i32. A magnification beyond is cut to it, and shows the same.
+        // Pixels within the frame fit into i32. A larger magnification is cut to it, which shows the same.
         let pixel = |v: usize| i32::try_from(v).unwrap_or(i32::MAX);
         self.recorded.commands.push(Command {
             left: pixel(x.start),
@@ -124,7 +124,7 @@ impl Canvas for Recorder<'_> {
             self.push(&area, letters, PICTURE, text.stride().into());
             let data = &mut self.recorded.data;
             data.push(u32::from_le_bytes(back.0));
-            // Rows below the frame are not needed, but for one that shares its chroma.
+            // Rows below the frame are not needed, except for one that shares its chroma with the last.
             let shown = area[1].len().next_multiple_of(2) * text.stride() as usize;
             data.extend(&text.words()[..shown]);
         }

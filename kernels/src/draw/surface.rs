@@ -8,7 +8,7 @@ use super::letters::{Glyph, HEIGHT, WIDTH};
 use super::text_picture::{COVERED, TextPicture};
 use crate::frame::{Frame, FrameFormat, FrameMut};
 
-/// Which pixels of a chroma sample's two by two must be drawn for the sample to be.
+/// Which of a chroma sample's two by two pixels must be drawn so that the sample is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chroma {
     /// Any of them.
@@ -37,7 +37,7 @@ pub(super) struct Surface<'f, 'a> {
 impl<'f, 'a> Surface<'f, 'a> {
     pub fn new(format: &FrameFormat, frame: &'f mut FrameMut<'a>) -> Result<Self, DrawError> {
         let layout = Layout::new(format)?;
-        // The planes are open to everyone, and may have been checked against another format.
+        // The planes are public fields, and may have been checked against another format.
         let [a, b, c] = [0, 1, 2].map(|plane| (&*frame.planes[plane], frame.strides[plane]));
         Frame::new(format, &[a, b, c])?;
         Ok(Self { frame, layout })
@@ -119,7 +119,7 @@ impl Canvas for Surface<'_, '_> {
             for row in 0..HEIGHT {
                 let top = top + scale * i64::from(row);
                 let mut rest = glyph.row(row);
-                // Pixels that touch are one rectangle.
+                // Adjacent pixels become one rectangle.
                 while rest != 0 {
                     let start = rest.trailing_zeros();
                     let end = start + (rest >> start).trailing_ones();
@@ -146,7 +146,7 @@ impl Canvas for Surface<'_, '_> {
             let row = row(i);
             for (j, x) in x.clone().enumerate() {
                 let value = TextPicture::value(row, j);
-                // What is free was filled with the background.
+                // Uncovered pixels have been filled with the background already.
                 if value > 0 {
                     self.put_first(x, y, levels[value as usize]);
                 }

@@ -1,4 +1,4 @@
-//! A line of text as a picture, as a font's rasteriser makes it.
+//! A line of text as a picture from a font's rasteriser.
 
 /// Pixels that a word of the picture holds.
 const PIXELS_A_WORD: usize = 8;
@@ -22,7 +22,7 @@ pub struct TextPicture {
 
 impl TextPicture {
     /// A label of `size` pixels (width, height), which is made larger where letters would leave it. They are in
-    /// `coverage`: `columns` bytes a row, 0 for what is free to 255 for what is covered, with the top-left one at `at` of
+    /// `coverage`: `columns` bytes a row, from 0 (not covered) to 255 (covered), with the top-left one at `at` of
     /// the label. A last row that is not whole is left out.
     pub fn new(size: [u32; 2], at: [u32; 2], columns: usize, coverage: &[u8]) -> Self {
         let rows = coverage.len().checked_div(columns).unwrap_or(0);
@@ -78,7 +78,7 @@ impl TextPicture {
         self.stride
     }
 
-    /// Of the pixel in `column` of a row of words.
+    /// The value of the pixel in `column` of a row of words.
     pub(super) fn value(row: &[u32], column: usize) -> u32 {
         row[column / PIXELS_A_WORD] >> (4 * (column % PIXELS_A_WORD)) & COVERED
     }

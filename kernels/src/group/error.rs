@@ -53,7 +53,7 @@ pub enum GroupError {
         "the skeleton has no edges, but points are grouped along edges. Write edges into the sidecar's [skeleton]"
     )]
     NoEdges,
-    /// An edge that is none.
+    /// An edge between points that do not exist or are the same.
     #[error(
         "the skeleton's edge {from}-{to} does not join two of its points, which are numbered from 0 to {last}. Correct edges in \
          the sidecar's [skeleton]"
@@ -83,13 +83,13 @@ pub enum GroupError {
          [skeleton]"
     )]
     Circle,
-    /// A tree is wanted.
+    /// Edges that are not a tree.
     #[error(
         "the skeleton's edges are not a tree over its {0} points, but displacements lead along a tree. Write the tree that the \
          model was trained with into the sidecar's [skeleton]"
     )]
     Tree(usize),
-    /// More than the kernels count.
+    /// More than the kernels can count.
     #[error(
         "a skeleton of {0} points and {1} edges is too large: it may have {MOST_POINTS} points and {MOST_EDGES} edges. Correct the \
          sidecar's [skeleton]"

@@ -1,12 +1,13 @@
 //! From peaks to instances: which points belong to the same person or animal.
 //!
-//! A bottom-up pose network finds the points of all instances in the frame at once ([`crate::peaks`]); further outputs
-//! tell which belong together. Two encodings are read:
+//! A bottom-up pose network finds the points of all instances in the frame at once ([`crate::peaks`]); its further outputs
+//! define which belong together. Two encodings are supported:
 //!
-//! | | the network's further outputs | what is done |
-//! |---|---|---|
-//! | [`PafGrouper`] | a vector field an edge of the skeleton, which points along the limb (part affinity fields) | every pair of peaks that an edge could join is scored by the field along the line between them, the pairs of an edge are assigned, and instances are assembled edge by edge |
-//! | [`DisplacementGrouper`] | an offset a point and a displacement an edge of a tree (PoseNet) | every peak is a root, from which the other points are reached by displacements; of roots near an instance that is there already none is taken |
+//! - [`PafGrouper`] reads a vector field an edge of the skeleton, which points along the limb (part affinity fields). Every pair
+//!   of peaks that an edge could join is scored by the field along the line between them, the pairs of an edge are assigned, and
+//!   instances are assembled edge by edge.
+//! - [`DisplacementGrouper`] reads an offset a point and a displacement an edge of a tree (PoseNet). Every peak is a root, from
+//!   which the other points are reached by displacements; roots near an earlier instance are dropped.
 //!
 //! [`CudaPafGrouper`] and [`CudaDisplacementGrouper`] do the same on the GPU: peaks and pairs, or roots, in two launches
 //! for all frames of a batch, with one wait.
@@ -39,7 +40,7 @@ pub struct Keypoint {
 /// A person or an animal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pose {
-    /// How sure it is; what it is made of is said where the poses come from.
+    /// Its confidence; the functions that return poses define it.
     pub score: f32,
     /// Every point of the skeleton in its order; `None` where it was not found.
     pub points: Vec<Option<Keypoint>>,
@@ -73,7 +74,7 @@ impl<'a> Field<'a> {
         Self { values, width: shape.width, height: shape.height, strides: shape.strides() }
     }
 
-    /// NaN where there is no such cell.
+    /// The value of a cell; NaN where there is no such cell.
     fn at(&self, channel: usize, x: usize, y: usize) -> f32 {
         let [by_channel, by_row, by_column] = self.strides;
         let value = self.values.get(channel * by_channel + y * by_row + x * by_column);
@@ -81,7 +82,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// How many elements on the next frame, channel, row and column of an output lie: `Strides` of `cuda/group.cu`.
+/// Elements from one frame, channel, row and column of an output to the next: `Strides` of `cuda/group.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Strides {
@@ -93,7 +94,7 @@ struct Strides {
 const _: () = assert!(size_of::<Strides>() == 24);
 
 impl Strides {
-    /// Of an output that [`crate::peaks`] takes, so that its elements are counted in 32 bits.
+    /// The strides of an output that [`crate::peaks`] accepts, so that 32 bits count its elements.
     fn of(shape: &MapShape) -> Self {
         let [channel, row, column] = shape.strides().map(|n| u32::try_from(n).unwrap_or(u32::MAX));
         Self { frame: (shape.channels * shape.height * shape.width) as u64, channel, row, column }

@@ -79,13 +79,13 @@ pub enum KeypointsError {
     Rows {
         /// What came.
         got: String,
-        /// How many rows it is to hold.
+        /// How many rows it must hold.
         wanted: usize,
     },
     /// A threshold that is not a number.
     #[error("a threshold of NaN finds nothing; set a number, for scores one between 0 and 1")]
     Threshold,
-    /// More than the GPU's side counts.
+    /// More values than the GPU counts.
     #[error("output '{0}' has 2^31 values or more in a batch; use smaller batches, or compute on the CPU")]
     TooLarge(String),
     /// The GPU failed.

@@ -7,8 +7,8 @@ use crate::group::Pose;
 use crate::peaks::{Outcome, activate};
 use crate::tensor::{TensorDesc, TensorView};
 
-/// The box and the score behind the points.
-const BEHIND: usize = 5;
+/// Values of the box and the score, which follow the points.
+const EXTRA: usize = 5;
 
 /// A person or an animal with its box.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl InstanceReader {
         params: CoordinateParams,
     ) -> Result<Self, KeypointsError> {
         match output.dims[..] {
-            [None | Some(1), _, Some(values)] if values > BEHIND && (values - BEHIND).is_multiple_of(3) => {
+            [None | Some(1), _, Some(values)] if values > EXTRA && (values - EXTRA).is_multiple_of(3) => {
                 Ok(Self { announced: Announced::new(output, input, params)? })
             }
             _ => Err(KeypointsError::InstancesShape(output.to_string())),
@@ -48,7 +48,7 @@ impl InstanceReader {
     /// The number of points of an instance.
     pub fn points(&self) -> Option<usize> {
         let values = self.announced.output.dims.last().copied().flatten()?;
-        Some(values.checked_sub(BEHIND)? / 3)
+        Some(values.checked_sub(EXTRA)? / 3)
     }
 
     /// Replaces `instances` by those of the output's first row that have the least score, the best first. `to_frame` leads
@@ -69,7 +69,7 @@ impl InstanceReader {
         let row = output.row(0).unwrap_or(*output).to_f32();
         let mut outcome = Outcome::default();
         for values in row.chunks_exact(each) {
-            let Some((points, &[a, b, c, d, score])) = values.split_last_chunk::<BEHIND>() else { continue };
+            let Some((points, &[a, b, c, d, score])) = values.split_last_chunk::<EXTRA>() else { continue };
             let (of_points, found): (Vec<_>, Vec<_>) =
                 points.chunks_exact(3).map(|values| announced.point(values, to_frame)).unzip();
             let bad = [a, b, c, d, score].iter().filter(|v| !v.is_finite()).count();

@@ -2,13 +2,13 @@
 //!
 //! | | the network's outputs | result |
 //! |---|---|---|
-//! | [`SimccReader`] | two vectors of scores a point, one along each axis of the input: SimCC (Li et al., ECCV 2022), as RTMPose and DWPose | points |
+//! | [`SimccReader`] | two vectors of scores a point, one an axis: SimCC (Li et al., ECCV 2022; RTMPose, DWPose) | points |
 //! | [`PointReader`] | coordinates, and mostly a score, of each point of one person: MoveNet, regression heads | points |
 //! | [`InstanceReader`] | the same of several people, each with a box and a score: MoveNet MultiPose | instances |
 //!
 //! [`CudaSimcc`], [`CudaPointReader`] and [`CudaInstanceReader`] read outputs that lie on the GPU. The maxima of SimCC are
-//! found there; coordinates are results already, some hundred bytes a frame, so they are brought to the host and read by
-//! the CPU's own code.
+//! found there; coordinates are results already, some hundred bytes a frame, so they are downloaded and read by the CPU's
+//! own code.
 
 mod cuda;
 mod error;

@@ -31,7 +31,7 @@ impl PointReader {
         }
     }
 
-    /// The number of points, if the output's description tells it.
+    /// The number of points, if the output's description has it.
     pub fn points(&self) -> Option<usize> {
         let dims = &self.announced.output.dims;
         dims.len().checked_sub(2).and_then(|i| dims[i])

@@ -34,7 +34,7 @@ impl Announced {
         Ok(Self { output: output.clone(), input, params })
     }
 
-    /// Whether an output is the one that was announced, and holds at least so many rows.
+    /// Whether an output is the one that was announced, and holds at least `rows` rows.
     pub fn check(
         &self,
         name: &str,
@@ -67,7 +67,7 @@ impl Announced {
         if self.params.normalized { [x * width, y * height] } else { [x, y] }
     }
 
-    /// A point of two coordinates and mostly a score, without which it is 1, if it is one; and how many of the values are
+    /// The point of two coordinates and mostly a score (1 if there is none), if it is valid; and how many of the values are
     /// not finite.
     pub fn point(&self, values: &[f32], to_frame: &Affine) -> (Option<Keypoint>, usize) {
         let non_finite = values.iter().filter(|v| !v.is_finite()).count();

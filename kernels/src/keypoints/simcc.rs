@@ -8,11 +8,11 @@ use crate::geometry::Affine;
 use crate::peaks::{Activation, Outcome, Peak, activate, axis};
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 
-/// The outputs' sizes once they are known.
+/// The outputs' sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
     pub points: usize,
-    /// Along x and y.
+    /// Cells along x and y.
     pub cells: [usize; 2],
     /// Tensor pixels per cell, and where the centre of cell 0 lies, of each axis.
     pub axes: [(f64, f64); 2],
@@ -55,7 +55,7 @@ impl Announced {
         Ok(this)
     }
 
-    /// Understands points and cells of both outputs, none of which is 0.
+    /// The shape of both outputs from their numbers of points and cells, none of which is 0.
     fn shape(&self, x: [usize; 2], y: [usize; 2]) -> Result<Shape, KeypointsError> {
         let Self { input: [width, height], params, .. } = *self;
         let names = || self.outputs.each_ref().map(ToString::to_string);
@@ -74,7 +74,7 @@ impl Announced {
         Ok(Shape { points: of_x, cells: [wx, wy], axes })
     }
 
-    /// Understands outputs of at least so many rows, or says what is wrong with them.
+    /// The shape of outputs of at least `rows` rows.
     pub fn read(&self, got: [(&str, TensorType, &[usize]); 2], rows: usize) -> Result<Shape, KeypointsError> {
         for ((name, ty, dims), declared) in got.into_iter().zip(&self.outputs) {
             let written = || TensorDesc::fixed(name, ty, dims).to_string();
@@ -99,7 +99,7 @@ impl Announced {
         self.shape(x, y)
     }
 
-    /// The point of this number from the maxima of both axes, each a cell and its value, if it is one.
+    /// The point of this number from the maxima of both axes, each a cell and its value, if it is valid.
     pub fn peak(
         &self,
         shape: &Shape,
@@ -158,8 +158,8 @@ impl SimccReader {
     /// `to_frame` leads from the input tensor's pixels to the frame's.
     ///
     /// # Errors
-    /// [`KeypointsError::Changed`] for other outputs than those announced, and for open dimensions what
-    /// [`SimccReader::new`] would have said.
+    /// [`KeypointsError::Changed`] for other outputs than those announced, and for open dimensions those of
+    /// [`SimccReader::new`].
     pub fn run(
         &mut self,
         x: &TensorView<'_>,

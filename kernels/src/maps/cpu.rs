@@ -20,7 +20,7 @@ impl Cells<'_> {
         if shape.channels == 1 { value } else { value * params.std[channel] + params.mean[channel] }
     }
 
-    /// Between four cells. What has no weight does not count, not even as NaN.
+    /// Interpolates between four cells. A cell without weight does not count, even if it is NaN.
     fn between(&self, channel: usize, x: Taps, y: Taps) -> f32 {
         let row =
             |y: usize| mix(self.number(channel, x.first, y), x.weight, || self.number(channel, x.second, y));
@@ -32,7 +32,7 @@ fn mix(a: f32, weight: f32, b: impl FnOnce() -> f32) -> f32 {
     if weight == 0.0 { a } else { a * (1.0 - weight) + b() * weight }
 }
 
-/// What the region's numbers are like. The tensor has been checked.
+/// The summary of the region's numbers. The tensor has been checked.
 pub(super) fn measure(plan: &Plan, values: &[f32], region: &Region) -> Summary {
     let cells = Cells { plan, values };
     let levels = plan.fixed();

@@ -52,7 +52,7 @@ struct Arguments {
     values: u64,
     blocks: u64,
     all: u64,
-    told: u64,
+    on_host: u64,
     out: u64,
     stride: u64,
     axes: [AxisArgument; 2],
@@ -82,22 +82,22 @@ const _: () = assert!(
 /// Room for video in device memory.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaPicture<'a> {
-    /// Which cells its pixels are made of.
+    /// Which cells its pixels show.
     pub place: &'a Place,
     /// 2 bytes a pixel of a map, 3 of a picture.
     pub out: DevicePlane<'a>,
 }
 
-/// [`super::MapReader`] on the GPU: the same samples and counts, to the bit. One frame is under way at a time.
+/// [`super::MapReader`] on the GPU: the same samples and counts, to the bit. One frame is in flight at a time.
 #[derive(Debug)]
 pub struct CudaMapReader {
     plan: Plan,
     measure: Kernel,
     finish: Kernel,
     paint: Kernel,
-    /// One record a block, and one of all.
+    /// One record a block, and one for all.
     records: Memory,
-    told: Pinned,
+    on_host: Pinned,
     done: Event,
     started: bool,
 }
@@ -106,7 +106,7 @@ impl CudaMapReader {
     /// As [`super::MapReader::new`].
     ///
     /// # Errors
-    /// As there, and [`MapError::Device`].
+    /// Those of that function, and [`MapError::Device`].
     pub fn new(output: &TensorDesc, params: Params, stream: &CudaStream) -> Result<Self, MapError> {
         let plan = Plan::new(output, params)?;
         let load = |name: &str| Kernel::load(stream.context(), "maps", name);
@@ -115,7 +115,7 @@ impl CudaMapReader {
             finish: load("finish")?,
             paint: load(&format!("paint_{}", output.ty))?,
             records: stream.allocate((BLOCKS + 1) * size_of::<Record>())?,
-            told: stream.pin(size_of::<Record>())?,
+            on_host: stream.pin(size_of::<Record>())?,
             done: Event::new(stream.context())?,
             started: false,
             plan,
@@ -127,8 +127,8 @@ impl CudaMapReader {
         self.plan.size()
     }
 
-    /// Enqueues what the numbers of `region` are like, which [`CudaMapReader::finish`] has, and video of them if `picture` has
-    /// room for it.
+    /// Enqueues the summary of the numbers of `region`, which [`CudaMapReader::finish`] returns, and video of them if `picture`
+    /// has room for it.
     ///
     /// # Errors
     /// As [`super::MapReader::run`], and [`MapError::Device`].
@@ -149,13 +149,13 @@ impl CudaMapReader {
         let arguments = self.arguments(tensor, region, picture.as_ref(), blocks);
         let threads = [number(THREADS), 1, 1];
         // SAFETY: `Arguments` mirrors the kernels' struct. The tensor is as large as its dimensions, which have been checked,
-        // as the region has; there are as many records as blocks and one more. All of it stays: `self` waits for the device
-        // when dropped, and whoever made the slices promised so.
+        // as the region has; there are as many records as blocks and one more. All memory stays: `self` waits for the device
+        // when dropped, and the makers of the slices promised it.
         unsafe {
             stream.launch(&self.measure, [number(blocks), 1, 1], threads, 0, &arguments)?;
             stream.launch(&self.finish, [1, 1, 1], threads, 0, &arguments)?;
         }
-        // Before the video, for which the host need not wait.
+        // Recorded before the video, for which the host need not wait.
         stream.record(&self.done)?;
         if let Some(CudaPicture { place, .. }) = picture {
             let [width, height] = place.size;
@@ -167,7 +167,7 @@ impl CudaMapReader {
         Ok(())
     }
 
-    /// Waits for what was started last, and says what its numbers are like; of no number if nothing was started.
+    /// Waits for the frame that was started last, and returns the summary of its numbers; [`Summary::NONE`] if none was started.
     ///
     /// # Errors
     /// [`MapError::Device`], also for faults of earlier work.
@@ -176,7 +176,7 @@ impl CudaMapReader {
             return Ok(Summary::NONE);
         }
         stream.wait_on_host(&self.done)?;
-        let record: Record = bytemuck::pod_read_unaligned(&self.told.as_slice()[..size_of::<Record>()]);
+        let record: Record = bytemuck::pod_read_unaligned(&self.on_host.as_slice()[..size_of::<Record>()]);
         stream.counters().device_to_host.add_size(size_of::<Record>());
         let Record { sum, min, max, finite, non_finite, out_of_range } = record;
         Ok(Summary { min, max, sum, finite, non_finite, out_of_range })
@@ -197,7 +197,7 @@ impl CudaMapReader {
             values: tensor.pointer(),
             blocks: records,
             all: records + (BLOCKS * size_of::<Record>()) as u64,
-            told: self.told.pointer(),
+            on_host: self.on_host.pointer(),
             out: picture.map_or(0, |picture| picture.out.pointer()),
             stride: picture.map_or(0, |picture| picture.out.stride() as u64),
             axes: picture.map_or_else(Default::default, |picture| {
@@ -223,7 +223,7 @@ impl CudaMapReader {
     }
 }
 
-/// For numbers of at most 2^31, which what was announced has been checked for.
+/// For numbers of at most 2^31, which the announced tensor has been checked for.
 fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with maps and parameters, as sentences.
+//! What can be wrong with maps and parameters.
 
 use crate::device::DeviceError;
 
@@ -8,7 +8,7 @@ pub enum MapError {
     /// Another element type.
     #[error("'{0}' must be float32, float16 or uint8; choose another output of the model or dequantise it")]
     Type(String),
-    /// Not so many channels, or dimensions that are open.
+    /// Another number of channels, or open dimensions.
     #[error(
         "'{tensor}' must have the dimensions {wanted}, all of them known; choose the model's output that holds the {what}"
     )]
@@ -23,13 +23,13 @@ pub enum MapError {
     /// A dimension of 0.
     #[error("'{0}' is empty; every dimension must be at least 1")]
     Empty(String),
-    /// More than is counted.
+    /// Sides that are too large.
     #[error("'{0}' is too large: sides go up to 32768; use a smaller output")]
     TooLarge(String),
-    /// A minimum and a maximum that span nothing.
+    /// A minimum that is not less than the maximum.
     #[error("a range from {0} to {1} has no values; set range-min to less than range-max")]
     Range(f32, f32),
-    /// A picture's mean or std that leads nowhere.
+    /// A picture's mean or std that cannot be used.
     #[error("the mean {mean:?} and std {std:?} of a picture must be finite numbers, and std not 0")]
     Normalization {
         /// By channel.
@@ -62,12 +62,12 @@ pub enum MapError {
         width: usize,
         /// Its height.
         height: usize,
-        /// What there is.
+        /// The number of bytes.
         bytes: usize,
-        /// From row to row.
+        /// Bytes from row to row.
         stride: usize,
     },
-    /// A way from tensor to frame that leads nowhere, that rotates, or that is beyond what is counted.
+    /// A map from tensor to frame that has no inverse or rotates, or sizes that are too large.
     #[error(
         "a map of {from:?} cells cannot be taken to a frame of {frame:?} pixels: sizes go from 1 to 32768, and the frame must \
          lie in the network's input upright"

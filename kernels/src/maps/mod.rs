@@ -1,19 +1,18 @@
 //! Maps of numbers, such as depth, anomaly scores and heat-maps, and pictures that a network makes.
 //!
-//! A map is one number a cell, a picture three: [`MapReader`] says what a frame's numbers are like ([`Summary`]), and makes
-//! video of them, which is GRAY16_LE of a map and RGB of a picture. The same on the GPU: [`CudaMapReader`].
+//! A map is one number a cell, a picture three: [`MapReader`] summarises a frame's numbers ([`Summary`]), and makes video of
+//! them: GRAY16_LE of a map, RGB of a picture. [`CudaMapReader`] does the same on the GPU.
 //!
-//! # What a sample becomes
-//! 1. A map's number is taken as it is. A picture's is `value * std + mean`, by channel, which takes back what a network's
-//!    normalisation did.
+//! # How a number becomes a sample
+//! 1. A map's number is taken as it is. A picture's is `value * std + mean`, by channel, which undoes a network's normalisation.
 //! 2. The range's minimum becomes 0 and its maximum the greatest sample, 65535 or 255: linearly, rounded to the nearest.
 //!    With [`Range::Frame`] the range is that of the finite numbers that lie in the frame.
-//! 3. A number that rounds to less than 0 or more than the greatest sample is *out of range*. It becomes one of the two, and
-//!    is counted. NaN and infinity become 0 and are counted.
+//! 3. A number that rounds to less than 0 or more than the greatest sample is *out of range*. It is clamped and counted. NaN and
+//!    infinity become 0 and are counted.
 //!
 //! Where video has another size than the map, numbers are interpolated bilinearly between the cells' centres before they
-//! become samples, and beyond the outermost cells of the frame they go on as there. All is float32 with the same operations
-//! in the same order on both devices, so that the samples are the same to the bit.
+//! become samples; beyond the outermost cells of the frame theirs are repeated. All is float32 with the same operations in the
+//! same order on host and device, so that the samples are the same to the bit.
 
 mod cpu;
 mod cuda;
@@ -39,7 +38,7 @@ use plan::Plan;
 /// Room for video.
 #[derive(Debug)]
 pub struct Picture<'a> {
-    /// Which cells its pixels are made of.
+    /// Which cells its pixels show.
     pub place: &'a Place,
     /// Its first row's first byte, and so on: 2 bytes a pixel of a map, 3 of a picture.
     pub out: &'a mut [u8],
@@ -68,10 +67,10 @@ impl MapReader {
         self.plan.size()
     }
 
-    /// What the numbers of `region` are like; and video of them, if `picture` has room for it.
+    /// The summary of the numbers of `region`; and video of them, if `picture` has room for it.
     ///
     /// # Errors
-    /// [`MapError::Changed`] where `tensor` is not what was announced, [`MapError::Region`] and [`MapError::Room`] where the
+    /// [`MapError::Changed`] where `tensor` is not the one announced, [`MapError::Region`] and [`MapError::Room`] where the
     /// sizes do not fit.
     pub fn run(
         &self,

@@ -21,11 +21,11 @@ pub struct Params {
     pub channels: usize,
     /// Which numbers become which samples.
     pub range: Range,
-    /// Of a picture, added after `std`, by channel in the tensor's order.
+    /// For a picture: added after `std`, by channel in the tensor's order.
     pub mean: [f32; 3],
-    /// Of a picture, factor on its numbers, by channel in the tensor's order.
+    /// For a picture: factor on its numbers, by channel in the tensor's order.
     pub std: [f32; 3],
-    /// Of a picture, which colour comes first: only [`ChannelOrder::Bgr`] differs.
+    /// For a picture: which colour comes first. Only [`ChannelOrder::Bgr`] differs.
     pub order: ChannelOrder,
 }
 

@@ -1,11 +1,11 @@
-//! Which cells of a map lie in the frame, and which of them a pixel of video is made of: in whole numbers, so that both
-//! devices agree.
+//! Which cells of a map lie in the frame, and which of them a pixel of video shows: in whole numbers, so that host and device
+//! agree.
 
 use super::MapError;
 use super::shape::MOST;
 use crate::geometry::Affine;
 
-/// Bits behind the point of places in the map, in cells.
+/// Fractional bits of places in the map, in cells.
 const FRACTION: u32 = 32;
 /// Added to places, in units of the last bit: more than rounding errors sum up to, and less than an interpolation's weight
 /// shows.
@@ -71,7 +71,7 @@ impl Line {
         let step = size[axis] as f64 / input[axis] as f64 / scale[axis];
         let start = -offset[axis] * step;
         let farthest = step * frame[axis] as f64 + start.abs();
-        // 2^29 cells leave two bits of an i64 to spare; NaN does not pass.
+        // 2^29 cells leave two bits of an i64 to spare. False for NaN.
         let fits = step > 0.0 && farthest < f64::from(1 << 29) && *skew == [0.0; 2];
         if fits { Ok(Self { step, start }) } else { Err(refused) }
     }
@@ -81,13 +81,13 @@ impl Line {
     }
 }
 
-/// Where the centres of a row's or column's pixels lie in the map: `step * pixel + start`, in cells with 32 bits behind the
-/// point.
+/// Where the centres of a row's or column's pixels lie in the map: `step * pixel + start`, in cells with 32 fractional
+/// bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
     pub step: i64,
     pub start: i64,
-    /// The cells that pixels are made of.
+    /// The cells that pixels show, from the first to the last.
     pub first: usize,
     pub last: usize,
     /// How many cells the map has.
@@ -103,7 +103,7 @@ pub(super) struct Taps {
 }
 
 impl Axis {
-    /// Of this pixel; none outside of the map.
+    /// The taps of this pixel; none outside of the map.
     pub fn taps(&self, pixel: usize) -> Option<Taps> {
         let place = self.step * i64::try_from(pixel).ok()? + self.start;
         usize::try_from(place >> FRACTION).ok().filter(|cell| *cell < self.cells)?;
@@ -116,7 +116,7 @@ impl Axis {
     }
 }
 
-/// Which cells the pixels of video are made of.
+/// Which cells the pixels of video show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The video's width and height.

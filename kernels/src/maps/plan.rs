@@ -1,4 +1,4 @@
-//! What was announced, once it is understood: the same for both devices.
+//! The announced tensor and the parameters, checked: the same for host and device.
 
 use super::shape::{Shape, shape};
 use super::{MapError, Params, Place, Range, Region, Summary};
@@ -42,7 +42,7 @@ impl Plan {
     pub fn new(tensor: &TensorDesc, params: Params) -> Result<Self, MapError> {
         let shape = shape(tensor, params.channels, params.layout)?;
         let Params { range, mean, std, .. } = params;
-        // Both the difference and what it is divided into must be float32.
+        // Both the difference and the scale must be finite in float32.
         if let Range::Fixed(min, max) = range
             && !(min < max && (max - min).is_finite() && (65535.0 / (max - min)).is_finite())
         {
@@ -60,7 +60,7 @@ impl Plan {
         [self.shape.width, self.shape.height]
     }
 
-    /// Whether what arrived is what was announced, and has the region.
+    /// Whether the tensor is the one that was announced, and has the region.
     pub fn check(&self, name: &str, ty: TensorType, dims: &[usize], region: &Region) -> Result<(), MapError> {
         if ty != self.tensor.ty || !dims.iter().copied().map(Some).eq(self.tensor.dims.iter().copied()) {
             let got = TensorDesc::fixed(name, ty, dims).to_string();
@@ -82,7 +82,7 @@ impl Plan {
         Err(MapError::Region { region: [x, y, w, h], size })
     }
 
-    /// Whether video of `place` has room in so many bytes.
+    /// Whether video of `place` has room in `bytes` bytes.
     pub fn check_room(&self, place: &Place, bytes: usize, stride: usize) -> Result<(), MapError> {
         self.check_region(&place.region)?;
         let [width, height] = place.size;
@@ -104,12 +104,12 @@ impl Plan {
         if self.shape.channels == 1 { 65535.0 } else { 255.0 }
     }
 
-    /// From the numbers of this frame to samples.
+    /// The levels for the numbers of this frame.
     pub fn levels(&self, summary: &Summary) -> Levels {
         self.fixed().unwrap_or_else(|| Levels::new(summary.min, summary.max, self.most()))
     }
 
-    /// The same if it does not depend on the frame.
+    /// The levels, if they do not depend on the frame.
     pub fn fixed(&self) -> Option<Levels> {
         match self.params.range {
             Range::Fixed(min, max) => Some(Levels::new(min, max, self.most())),

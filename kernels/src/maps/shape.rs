@@ -47,7 +47,7 @@ pub fn shape(tensor: &TensorDesc, channels: usize, layout: Option<Layout>) -> Re
     let dims = tensor.dims.iter().copied().collect::<Option<Vec<usize>>>().ok_or_else(refused)?;
     let [a, b, c] = match dims[..] {
         [1, a, b, c] | [a, b, c] => [a, b, c],
-        // A row alone is rather a score of each class.
+        // A single row is rather a score of each class.
         [h, w] if h != 1 && w != 1 => [1, h, w],
         _ => return Err(refused()),
     };

@@ -1,6 +1,6 @@
-//! What a map's numbers are like.
+//! Statistics of a map's numbers.
 
-/// Of the numbers of a map that lie in the frame; of a picture, of all channels.
+/// Statistics of the numbers of a map that lie in the frame; for a picture, over all channels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The least finite number; infinity if there is none.
@@ -18,7 +18,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of no number.
+    /// The summary of no number.
     pub const NONE: Self = Self {
         min: f32::INFINITY,
         max: f32::NEG_INFINITY,

@@ -138,7 +138,7 @@ fn nan_reaches_no_further_than_the_pixels_that_are_made_of_it() {
     let place = Place::of_frame([3, 1], [3, 1], &to_frame, [9, 3]).unwrap();
     let values = [300.0, f32::NAN, 300.0];
     let (summary, samples) = map([3, 1], &values, Range::Fixed(0.0, 65535.0), all([3, 1]), Some(place));
-    // The pixels on the outer cells' centres have no part in it.
+    // The pixels on the outer cells' centres do not depend on the cell that is NaN.
     let row = [300, 300, 0, 0, 0, 0, 0, 300, 300];
     assert_eq!(samples, [row, row, row].concat());
     assert_eq!(summary.non_finite, 1);
@@ -182,7 +182,7 @@ fn a_picture_is_rgb_whatever_its_layout_type_order_and_normalisation() {
         picture("p:float32:1x1x2x3", &bytes(&normalised), Params { mean, std, ..unit }, [2, 1]).1,
         wanted
     );
-    // From -1 to 1, and what is beyond or no number.
+    // From -1 to 1, with numbers beyond and NaN.
     let tanh = Params { range: Range::Fixed(-1.0, 1.0), ..Params::default() };
     let odd = [-1.0, 0.0, 1.0, 1.01, f32::NAN, 1.001];
     let (summary, out) = picture("p:float32:1x1x2x3", &bytes(&odd), tanh, [2, 1]);
@@ -191,7 +191,7 @@ fn a_picture_is_rgb_whatever_its_layout_type_order_and_normalisation() {
 }
 
 #[test]
-fn tensors_are_told_apart_by_their_shape() {
+fn tensors_are_distinguished_by_their_shape() {
     for (text, channels, wanted) in [
         ("m:float32:1x16x24", 1, Some([24, 16])),
         ("m:float16:1x1x16x24", 1, Some([24, 16])),
@@ -225,7 +225,7 @@ fn tensors_are_told_apart_by_their_shape() {
 }
 
 #[test]
-fn what_cannot_be_worked_with_is_said_in_a_sentence() {
+fn what_cannot_be_used_is_reported_in_a_sentence() {
     let output = desc("map:float32:1x2x3");
     let refused = |range| {
         MapReader::new(&output, Params { range, ..Params::default() }).map(|_| ()).unwrap_err().to_string()

@@ -1,4 +1,4 @@
-//! What a map was announced as, and whether the one that arrives is that.
+//! The map that was announced, and the check that an arriving map is that one.
 
 use super::grid::MapShape;
 use super::{BLUR, BLUR_SIGMA, Params, PeaksError};
@@ -11,7 +11,7 @@ use crate::tensor::{TensorDesc, TensorType};
 pub(crate) struct Announced {
     pub map: TensorDesc,
     pub params: Params,
-    /// Where its dimensions are all known.
+    /// The shape, if all dimensions are known.
     pub shape: Option<MapShape>,
     pub channels: Option<usize>,
     input: [usize; 2],
@@ -57,7 +57,7 @@ impl Announced {
         Ok(Self { map: map.clone(), params, shape, channels, input })
     }
 
-    /// Understands the map that arrived, or says as `PeakFinder::run` what is wrong with it.
+    /// The shape of the map that arrived; errors as those of `PeakFinder::run`.
     pub fn read(&self, name: &str, ty: TensorType, dims: &[usize]) -> Result<MapShape, PeaksError> {
         let announced = &self.map.dims;
         let same = ty == self.map.ty
@@ -80,8 +80,8 @@ impl Announced {
         MapShape::read(&self.map, image, self.input, &self.params)
     }
 
-    /// The same for a tensor of the GPU that holds at least so many frames along the first of its four dimensions; one of
-    /// three is one frame's.
+    /// As [`Self::read`] for a tensor on the GPU that holds at least `wanted` frames along the first of its four dimensions; a
+    /// tensor of three dimensions is one frame's.
     pub fn read_rows(&self, map: &DeviceTensor<'_>, wanted: usize) -> Result<MapShape, PeaksError> {
         let (frames, first) = match *map.dims {
             [frames, _, _, _] => (frames, map.row(0).unwrap_or(*map)),

@@ -1,16 +1,16 @@
-//! From maxima to peaks, the same for both devices: the threshold, the order, how many a channel keeps, their places.
+//! From maxima to peaks, the same for host and device: the threshold, the order, how many a channel keeps, their places.
 
 use super::grid::MapShape;
 use super::{Activation, Params, Peak};
 use crate::geometry::Affine;
 
-/// A maximum, with `at` for what else is known of it.
+/// A maximum; `at` is for further information about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate<T = ()> {
     pub channel: usize,
     /// `y * width + x`.
     pub cell: usize,
-    /// As it stands in the map.
+    /// The map's value, before the activation.
     pub value: f32,
     pub at: T,
 }
@@ -20,16 +20,16 @@ pub(super) struct Candidate<T = ()> {
 pub(crate) struct TensorPeak {
     /// `y * width + x`.
     pub cell: usize,
-    /// In continuous tensor pixels.
+    /// Across, in continuous tensor pixels.
     pub x: f64,
-    /// Likewise.
+    /// Down, likewise.
     pub y: f64,
     /// The map's value, before the activation.
     pub value: f32,
 }
 
-/// Hands the peaks among `candidates` to `emit`, by channel, score and scan order; `offset` says how far from its
-/// cell's centre one lies, in cells. Returns how many [`Params::top_k`] cut off.
+/// Hands the peaks among `candidates` to `emit`, by channel, score and scan order; `offset` gives a candidate's
+/// distance from its cell's centre, in cells. Returns how many [`Params::top_k`] cut off.
 pub(super) fn choose<T>(
     candidates: &mut Vec<Candidate<T>>,
     params: &Params,
@@ -40,7 +40,7 @@ pub(super) fn choose<T>(
 ) -> usize {
     let activate = |v| activate(params.activation, v);
     candidates.retain(|c| activate(c.value) >= params.threshold);
-    // By the raw value: great logits that differ have the same score.
+    // Sorted by the raw value, because large logits that differ have the same score.
     candidates.sort_unstable_by(|a, b| {
         a.channel.cmp(&b.channel).then(b.value.total_cmp(&a.value)).then(a.cell.cmp(&b.cell))
     });
@@ -68,8 +68,8 @@ pub(crate) fn activate(activation: Activation, v: f32) -> f32 {
     }
 }
 
-/// A raw value that everything that passes the threshold reaches. For logits it is a little low, since the sigmoid is
-/// rounded: near 1 by up to one step of 2^-24, which at a logit of 14 is 0.07, and from 17 on all of it.
+/// A raw value that all cells that pass the threshold reach. For logits it is a little low, because the sigmoid is rounded:
+/// near 1 by up to one step of 2^-24, which at a logit of 14 is 0.07; from 17 on the sigmoid is 1.
 pub(super) fn gate(params: &Params) -> f32 {
     match (params.activation, params.threshold) {
         (Activation::None, threshold) => threshold,

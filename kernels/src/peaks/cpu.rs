@@ -1,7 +1,7 @@
 //! The search. It streams over the rows as they lie in memory, whatever the layout: a row of `[1, H, W, C]` holds all
 //! channels side by side, so the neighbour to the right is `C` elements on; one of `[1, C, H, W]` holds one channel,
-//! and it is 1 element on. What is done to every element is branch-free and compiles to vector code; only cells that
-//! reach the threshold are looked at one by one.
+//! and it is 1 element on. The work on every element is branch-free and compiles to vector code; only cells that reach
+//! the threshold are checked one by one.
 
 use super::cells::Cells;
 use super::choose::{Candidate, TensorPeak, activate, choose, gate};
@@ -90,7 +90,7 @@ fn local_maxima(cells: &Cells<'_>, gate: f32, found: &mut Vec<Candidate>) -> usi
 /// Whether element `i`, of value `v`, of the middle row is above its neighbours `step` elements to either side. Rows
 /// outside the map are empty.
 fn is_maximum(rows: [&[f32]; 3], i: usize, step: usize, v: f32) -> bool {
-    // An infinite neighbour is no neighbour; a NaN compares false by itself.
+    // An infinite neighbour does not count; NaN compares false anyway.
     let earlier = |n: f32| n >= v && n < f32::INFINITY;
     let later = |n: f32| n > v && n < f32::INFINITY;
     let [above, row, below] = rows;
@@ -122,7 +122,7 @@ fn global_maxima(cells: &Cells<'_>, gate: f32, row_max: &mut Vec<f32>, found: &m
                 at: (),
             }));
         }
-        // Most rows hold nothing of interest; where a row is one channel, nothing below its best so far is.
+        // Most rows have no cell that reaches the gate; where a row is one channel, cells must also exceed its best so far.
         let best = if step == 1 { found[plane].value } else { f32::NEG_INFINITY };
         let (high, bad) = test(row, gate.max(best));
         if bad {

@@ -11,17 +11,17 @@ const FLAT: f64 = 1e-5;
 /// A Gaussian kernel that is applied along one axis, then along the other one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blur {
-    /// From the middle outwards; 0 behind the last.
+    /// From the middle outwards; 0 after the last.
     pub weights: [f64; MOST + 1],
     /// How many cells there are on each side of the middle.
     pub radius: usize,
-    /// What it meets beyond the map's edge.
+    /// How the map continues beyond its edge.
     pub border: Border,
 }
 
 impl Blur {
-    /// Of [`Params::blur`] cells, whose sum is 1. Without a standard deviation it is OpenCV's kernel of that size. (Its tables
-    /// for up to 9 cells are roundings of that.)
+    /// A kernel of [`Params::blur`] cells, whose sum is 1. Without a standard deviation it is OpenCV's kernel of that size.
+    /// (OpenCV's tables for up to 9 cells are roundings of it.)
     pub fn new(params: &Params) -> Self {
         let radius = (params.blur / 2).min(MOST);
         let sigma = params.sigma.map_or_else(|| 0.3 * (radius as f64 - 1.0) + 0.8, f64::from);
@@ -40,16 +40,16 @@ impl Blur {
     }
 }
 
-/// The cell that lies so many cells from one with `before` and `after` cells of the map on its sides, when what is beyond the
-/// edge is the map mirrored.
+/// The offset of the cell that is read `cells` cells from one with `before` and `after` cells of the map on its sides, where the
+/// map is mirrored at its edges.
 fn reflected(cells: isize, [before, after]: [usize; 2]) -> isize {
     let (before, size) = (before.cast_signed(), (before + after + 1).cast_signed());
     let at = (before + cells).rem_euclid(2 * size);
     at.min(2 * size - 1 - at) - before
 }
 
-/// The offset of the maximum from a cell, in cells. `at` is the activated value so many cells to the right and below, none
-/// where there is no finite one; `sides` says how many cells of the map there are on the left and right, above and below.
+/// The offset of the maximum from a cell, in cells. `at` gives the activated value at an offset to the right and
+/// down, none where it is not finite; `sides` are the numbers of the map's cells on the left and right, above and below.
 pub(super) fn offset(
     at: impl Fn(isize, isize) -> Option<f64>,
     sides: [[usize; 2]; 2],
@@ -78,7 +78,7 @@ pub(super) fn offset(
     if here <= 0.0 || middle <= 0.0 {
         return (0.0, 0.0);
     }
-    // So that the blurred map is as high as it was.
+    // So that the blurred map has the original height.
     let scale = here / middle;
     let (least, most) = if udp { (1e-3, 50.0) } else { (1e-10, f64::INFINITY) };
     let inside = |d: isize, [before, after]: [usize; 2]| {
@@ -102,7 +102,7 @@ pub(super) fn offset(
         )
     };
     let determinant = xx * yy - xy * xy;
-    // Not a maximum, or one of a plain whose curvature is the rounding of its logarithms.
+    // Not a maximum, or one of a plain whose curvature is only the rounding of its logarithms.
     if !(xx < -FLAT && determinant > FLAT * FLAT) {
         return (0.0, 0.0);
     }

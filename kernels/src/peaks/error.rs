@@ -27,13 +27,13 @@ pub enum PeaksError {
     Rows {
         /// What came.
         got: String,
-        /// How many frames it is to hold.
+        /// How many frames it must hold.
         wanted: usize,
     },
     /// A dimension or size of 0.
     #[error("confidence map '{0}' for a {1}x{2} input has a size of 0; give every size at least 1")]
     Empty(String, usize, usize),
-    /// The layout is open and the dimensions do not tell.
+    /// The layout is open and does not follow from the dimensions.
     #[error(
         "confidence map '{map}' can be read as {nchw} or as {nhwc}, and {fits} the {width}x{height} input. \
          Set the layout to nchw or nhwc, or correct the grid"
@@ -59,7 +59,7 @@ pub enum PeaksError {
     Changed {
         /// What came.
         got: String,
-        /// What [`super::PeakFinder::new`] was told.
+        /// What was announced to [`super::PeakFinder::new`].
         declared: String,
     },
     /// A threshold that is not a number.
@@ -68,7 +68,7 @@ pub enum PeaksError {
     /// No peak may be kept.
     #[error("a top-k of 0 keeps no peak; set it to 1 or more")]
     TopK,
-    /// More than the GPU's side counts.
+    /// More values than the GPU counts.
     #[error(
         "confidence map '{0}' has more than 2^28 values, or a batch of them 2^31; use a smaller one or smaller batches, \
          or compute on the CPU"
@@ -84,7 +84,7 @@ pub enum PeaksError {
         "a standard deviation of {0} cells cannot blur the maps; set the blur-sigma to a number from 0.1 to 16"
     )]
     Sigma(String),
-    /// More peaks in a batch than any before had. There is room for them when it is started again.
+    /// More peaks in a batch than in any earlier one. There is room for them when it is started again.
     #[error(
         "the confidence maps have more peaks than there was room for; start the batch again, with room for all"
     )]

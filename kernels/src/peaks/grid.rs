@@ -4,7 +4,7 @@ use super::{Grid, Params, PeaksError};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 
-/// A map's dimensions once they are understood.
+/// A map's dimensions, with their meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MapShape {
     pub layout: Layout,
@@ -18,7 +18,7 @@ pub(crate) struct MapShape {
 }
 
 impl MapShape {
-    /// Understands the three dimensions `image` (without the batch) of `map`, none of which is 0.
+    /// The shape from the three dimensions `image` (without the batch) of `map`, none of which is 0.
     pub fn read(
         map: &TensorDesc,
         image: [usize; 3],
@@ -28,7 +28,7 @@ impl MapShape {
         let [a, b, c] = image;
         let layout = match params.layout {
             Some(layout) => layout,
-            // One value: both readings are the same.
+            // A single value: both layouts are the same.
             None if image == [1; 3] => Layout::Nchw,
             None => match (fits([c, b], input, params.grid), fits([b, a], input, params.grid)) {
                 (true, false) => Layout::Nchw,
@@ -74,7 +74,7 @@ impl MapShape {
         ((x - self.first[0]) / self.scale[0], (y - self.first[1]) / self.scale[1])
     }
 
-    /// How many elements on the next channel, the next row and the next column lie.
+    /// Elements to the next channel, the next row and the next column.
     pub fn strides(&self) -> [usize; 3] {
         match self.layout {
             Layout::Nchw => [self.height * self.width, self.width, 1],

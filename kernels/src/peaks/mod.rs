@@ -60,7 +60,7 @@ impl PeakFinder {
         Ok(Self { announced: Announced::new(map, input, params)?, scratch: cpu::Scratch::default() })
     }
 
-    /// The number of channels, where the map's description tells it.
+    /// The number of channels, where the map's description has it.
     pub fn channels(&self) -> Option<usize> {
         self.announced.channels
     }
@@ -69,8 +69,7 @@ impl PeakFinder {
     /// `to_frame` leads from the input tensor's pixels to the frame's.
     ///
     /// # Errors
-    /// [`PeaksError::Changed`] where `map` is not what was announced, and for open dimensions what
-    /// [`PeakFinder::new`] would have said.
+    /// [`PeaksError::Changed`] where `map` is not the one announced, and for open dimensions those of [`PeakFinder::new`].
     pub fn run(
         &mut self,
         map: &TensorView<'_>,
@@ -81,7 +80,7 @@ impl PeakFinder {
         Ok(self.find(map, to_frame, |peak, _| peaks.push(peak))?.0)
     }
 
-    /// The same with where each peak lies in the tensor; also returns how the map's dimensions are read.
+    /// As [`Self::run`], with each peak's place in the tensor; also returns how the map's dimensions are read.
     pub(crate) fn find(
         &mut self,
         map: &TensorView<'_>,

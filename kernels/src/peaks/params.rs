@@ -1,4 +1,4 @@
-//! What to look for.
+//! Parameters of the search.
 
 use crate::preproc::Layout;
 use crate::sanity::{self, Expected};
@@ -12,7 +12,7 @@ const SLACK: f32 = 1.5;
 pub enum Mode {
     /// One peak a channel: its greatest cell, if it reaches the threshold. For one animal or person a frame.
     Global,
-    /// Every 3x3 maximum that reaches the threshold, so many a channel.
+    /// Every 3x3 maximum that reaches the threshold, at most [`Params::top_k`] a channel.
     Local,
 }
 
@@ -25,8 +25,8 @@ pub enum Refinement {
     /// axis where a neighbour is missing (the map's edge) or not finite is not refined.
     Quadratic,
     /// The mean place of the 5x5 neighbourhood, weighted by the values: the "integral" refinement of SLEAP (Pereira et
-    /// al., Nature Methods 2022). What lies outside the map or is not finite has no weight; where the weights do
-    /// not sum up to more than 0 there is no refinement. For maps without negative values, which logits are not.
+    /// al., Nature Methods 2022). Cells outside the map and values that are not finite have no weight; where the
+    /// weights do not sum up to more than 0 there is no refinement. For maps without negative values, which logits are not.
     Integral,
     /// A quarter of a cell towards the greater of the two neighbours on each axis: what mmpose and HRNet do by default. An
     /// axis where a neighbour is missing or not finite is not refined. (They leave out the second cell from the left and from
@@ -35,7 +35,8 @@ pub enum Refinement {
     /// "Distribution-Aware Coordinate Representation for Human Pose Estimation" (Zhang et al., CVPR 2020): the map is blurred
     /// ([`Params::blur`]), and the peak is where the Taylor expansion of its logarithm around the cell has its maximum, with
     /// derivatives over two cells. There is no refinement nearer than two cells to the map's edge, and none where the
-    /// expansion has no maximum, is as good as flat, or the value is not above 0; the offset is 2 cells at most, where the original has no bound.
+    /// expansion has no maximum, is almost flat, or the value is not above 0; the offset is 2 cells at most, where the original
+    /// has no bound.
     Dark,
     /// The same as "The Devil Is in the Details: Delving Into Unbiased Data Processing for Human Pose Estimation" (Huang et
     /// al., CVPR 2020) and mmpose do it for maps of that method: with derivatives over one cell, of values from 0.001 to 50,
@@ -49,13 +50,12 @@ pub const BLUR: std::ops::RangeInclusive<usize> = 3..=31;
 /// The least and the greatest [`Params::sigma`].
 pub const BLUR_SIGMA: std::ops::RangeInclusive<f32> = 0.1..=16.0;
 
-/// What a blur meets beyond the map's edge.
+/// How a map continues beyond its edge for a blur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Border {
     /// 0: mmpose's codecs.
     Zero,
-    /// The map again, mirrored at its edge, which is there twice: `c b a | a b c d`. SciPy's `gaussian_filter`, and transformers
-    /// with it.
+    /// The map mirrored at its edge, which is repeated: `c b a | a b c d`. SciPy's `gaussian_filter`, which transformers uses.
     Reflect,
 }
 
@@ -77,15 +77,15 @@ pub enum Grid {
     /// The first and last cells are the first and last pixels: cell `i` is pixel `i * (W - 1) / (w - 1)`, at that plus
     /// 0.5. Networks that align corners; PoseNet's 385 pixels and 25 cells. A single cell lies in the middle.
     Corners,
-    /// The same for maps whose sizes are even fractions of the input's, so that pixels between two cells are no whole number:
-    /// unbiased data processing (UDP; Huang et al., CVPR 2020), whose unit of length is the size less 1. HRNet with UDP and
-    /// ViTPose.
+    /// As [`Grid::Corners`], for maps whose sizes are even fractions of the input's, so that the distance of cells is no whole
+    /// number of pixels: unbiased data processing (UDP; Huang et al., CVPR 2020), whose unit of length is the size less 1. HRNet
+    /// with UDP and ViTPose.
     Udp,
     /// Cell `i` is pixel `i * W / w`, at that plus 0.5: maps drawn by sampling at every n-th pixel, as SLEAP does.
     Strided,
 }
 
-/// What to look for.
+/// Parameters of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
     /// Which maxima.
@@ -108,12 +108,12 @@ pub struct Params {
     /// That Gaussian's standard deviation in cells, in [`BLUR_SIGMA`]. `None`: OpenCV's for a kernel of that width,
     /// `0.3 * ((blur - 1) / 2 - 1) + 0.8`.
     pub sigma: Option<f32>,
-    /// What that blur meets beyond the map's edge.
+    /// How the map continues beyond its edge for that blur.
     pub border: Border,
     /// How many peaks a channel keeps in [`Mode::Local`], the strongest.
     pub top_k: usize,
-    /// How many channels are looked at, from the first on; `None` is all. For tensors that hold something else besides the
-    /// maps, whose values that are not finite are counted all the same.
+    /// How many channels are searched, from the first on; `None` is all. For tensors with further channels besides the maps;
+    /// their values that are not finite are counted all the same.
     pub channels: Option<usize>,
 }
 
@@ -148,7 +148,7 @@ impl Params {
     /// What the values of the maps should be.
     pub fn expected(&self) -> Expected {
         let activation = self.activation.into();
-        // Whoever sets another threshold means other units.
+        // A threshold outside of 0..1 shows that scores have another unit.
         let fraction = (0.0..=1.0).contains(&self.threshold);
         Expected {
             activation,

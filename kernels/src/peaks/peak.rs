@@ -1,4 +1,4 @@
-//! What is found.
+//! Results of the search.
 
 /// A point that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +20,6 @@ pub struct Outcome {
     pub non_finite: usize,
     /// Peaks that [`super::Params::top_k`] cut off.
     pub truncated: usize,
-    /// Whether there are as many instances as may be, and more were left out.
+    /// Whether there is the largest allowed number of instances, and more were left out.
     pub limited: bool,
 }

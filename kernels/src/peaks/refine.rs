@@ -16,7 +16,7 @@ pub(super) fn offset(
         let (x, y) = (x.checked_add_signed(dx)?, y.checked_add_signed(dy)?);
         cells.get(channel, x, y).filter(|v| v.is_finite())
     };
-    // The same activated, as f64.
+    // The activated value, as f64.
     let at = |dx: isize, dy: isize| Some(f64::from(activate(raw(dx, dy)?)));
     match params.refinement {
         Refinement::None => (0.0, 0.0),
@@ -39,7 +39,7 @@ pub(super) fn offset(
             // Negative values can carry the mean out of the neighbourhood it was taken over.
             ((sum_x / sum).clamp(-2.0, 2.0), (sum_y / sum).clamp(-2.0, 2.0))
         }
-        // Not activated: great logits have the same score.
+        // Without the activation, because large logits have the same score.
         Refinement::Shift => (quarter(raw(-1, 0), raw(1, 0)), quarter(raw(0, -1), raw(0, 1))),
         Refinement::Dark | Refinement::DarkUdp => {
             let sides = [[x, cells.width - 1 - x], [y, cells.height - 1 - y]];
@@ -48,7 +48,7 @@ pub(super) fn offset(
     }
 }
 
-/// Towards the greater of two neighbours.
+/// A quarter of a cell towards the greater of two neighbours.
 fn quarter(before: Option<f32>, after: Option<f32>) -> f64 {
     match (before, after) {
         (Some(before), Some(after)) if after > before => 0.25,

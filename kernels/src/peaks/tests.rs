@@ -36,14 +36,14 @@ fn run(map: &Map, layout: Layout, input: [usize; 2], params: Params) -> (Vec<Pea
     let desc = TensorDesc::fixed("maps", TensorType::Float32, &dims);
     let mut finder = PeakFinder::new(&desc, input, params).unwrap();
     let view = TensorView::new("maps", TensorType::Float32, &dims, bytemuck::cast_slice(&data)).unwrap();
-    // Twice, into a vector that is not empty: nothing may be left from before.
+    // Twice, into a vector that is not empty: its old contents must be gone.
     let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
     finder.run(&view, &Affine::IDENTITY, &mut peaks).unwrap();
     let outcome = finder.run(&view, &Affine::IDENTITY, &mut peaks).unwrap();
     (peaks, outcome)
 }
 
-/// The same by definition: (channel, x, y, score) in cells, where cell 0's centre is 0.
+/// Peaks by the definition: (channel, x, y, score) in cells, where cell 0's centre is 0.
 fn reference(map: &Map, params: &Params) -> (Vec<(usize, f64, f64, f64)>, Outcome) {
     let (h, w) = (map[0].len() as i64, map[0][0].len() as i64);
     let mut peaks = Vec::new();
@@ -129,7 +129,7 @@ fn assert_as_reference(map: &Map, layout: Layout, params: Params) {
     assert_eq!(outcome, want_outcome);
     assert_eq!(got.len(), want.len(), "{got:?}\n{want:?}");
     for (g, w) in got.iter().zip(&want) {
-        // Places: f32 of up to 70 cells, and the refinement of f32 sigmoids. Scores: a rounding of f32 or two.
+        // Tolerance of places: f32 up to 70 cells, and refinement by f32 sigmoids. Of scores: one or two roundings of f32.
         let near = (f64::from(g.x) - 0.5 - w.1).abs() < 1e-4 && (f64::from(g.y) - 0.5 - w.2).abs() < 1e-4;
         assert!(g.channel as usize == w.0 && near && (f64::from(g.score) - w.3).abs() < 1e-6, "{g:?} {w:?}");
     }
@@ -141,7 +141,7 @@ fn gaussian(x: f64, y: f64, sigma: f64) -> impl Fn(usize, usize, usize) -> f32 {
     }
 }
 
-/// What refinement is worth at sigma = 2 cells, which is about what pose networks draw. The bounds follow from the
+/// The error of each refinement at sigma = 2 cells, about as pose networks draw maps. The bounds follow from the
 /// formulas: a parabola through three samples of that gaussian is off by 0.012 cells at most, an expectation over 5x5
 /// by 0.293, because it cuts off the tail that is farther away.
 #[test]
@@ -265,7 +265,7 @@ fn the_strongest_are_kept_and_the_others_counted() {
 
 #[test]
 fn great_logits_stay_apart_and_thresholds_are_in_scores() {
-    // Both round to a score of 1; the greater comes first. 0 is 0.5, and passes a threshold of that.
+    // Logits 30 and 40 both round to a score of 1; the greater comes first. 0 has a score of 0.5, which reaches the threshold.
     let map: Map = vec![vec![vec![30.0, -9.0, 40.0, -9.0, 0.0, -9.0, -0.1]]];
     let params = Params {
         activation: Activation::Sigmoid,

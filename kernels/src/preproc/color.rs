@@ -6,8 +6,8 @@ use super::ChannelOrder;
 use crate::frame::{FrameFormat, Matrix, PixelFormat, Range};
 
 /// A conversion of one row, in place. Coefficients are derived from Kr and Kb alone (ITU-R BT.601, BT.709, BT.2020;
-/// quantisation as in ITU-T H.273, 8.3). Gray of RGB has the weights of BT.601, as OpenCV, Pillow, torchvision and
-/// TensorFlow have them, whose networks see such pictures.
+/// quantisation as in ITU-T H.273, 8.3). Gray of RGB has the weights of BT.601, as in OpenCV, Pillow, torchvision and
+/// TensorFlow, so as networks were trained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Color {
     /// Red, green and blue already.
@@ -32,7 +32,7 @@ pub(super) enum Color {
 }
 
 impl Color {
-    /// What turns `source` into the channels that the tensor needs.
+    /// The conversion of `source` to the channels that the tensor needs.
     pub fn new(source: &FrameFormat, channels: ChannelOrder) -> Self {
         let weights = |matrix: Matrix| {
             let (kr, kb) = matrix.weights();
@@ -60,7 +60,7 @@ impl Color {
             | PixelFormat::Gray8 => {
                 let (zero, luma, chroma) = match source.range {
                     Range::Limited => (16.0, 255.0 / 219.0, 255.0 / 224.0),
-                    // Ten bits' full scale is 1023, which the 8-bit scale of the samples shows as 255.75.
+                    // The full scale of ten bits is 1023, which is 255.75 in the 8-bit scale of the samples.
                     Range::Full if source.pixels == PixelFormat::P010Le => {
                         (0.0, 1020.0 / 1023.0, 1020.0 / 1023.0)
                     }
@@ -89,7 +89,7 @@ impl Color {
         if matches!(self, Self::Luma(..)) { 1 } else { 3 }
     }
 
-    /// How many channels it leaves.
+    /// How many channels result.
     pub fn channels(&self) -> usize {
         if matches!(self, Self::Luma(..) | Self::RgbToLuma(_)) { 1 } else { 3 }
     }

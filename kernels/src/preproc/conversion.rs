@@ -1,4 +1,4 @@
-//! What the kernels of `cuda/preproc.cu` and `cuda/regions.cu` need alike: how a frame is read and a tensor written.
+//! Common parameters of the kernels of `cuda/preproc.cu` and `cuda/regions.cu`: how a frame is read and a tensor written.
 
 use super::color::Color;
 use super::params::integers;
@@ -11,17 +11,17 @@ use crate::tensor::TensorType;
 /// Neighbouring pixels that a thread makes (`PIXELS` in the kernels).
 pub(super) const PIXELS: u32 = 4;
 
-/// An operation's kernel for how a frame is read, in two variants.
+/// An operation's kernel for one way to read frames, in two variants.
 #[derive(Debug)]
 pub(super) struct Kernels {
     kernel: Kernel,
-    /// Of a kernel that reads whole pixels, or samples of several bytes: what their addresses must be multiples of, and
-    /// the kernel for addresses that are not.
+    /// If the kernel reads whole pixels, or samples of several bytes: the alignment that their addresses need, and the kernel
+    /// for others.
     unaligned: Option<(u64, Kernel)>,
 }
 
 impl Kernels {
-    /// Loads the kernels of `operation` whose names end in `mode`; they begin with how they read a frame.
+    /// Loads the kernels of `operation` whose names end in `mode`; their names begin with the way to read a frame.
     ///
     /// # Errors
     /// [`PreprocError::Device`].
@@ -49,7 +49,7 @@ impl Kernels {
         Ok(Self { kernel: load(name)?, unaligned })
     }
 
-    /// The one for frames of which `addresses` has all bits of all addresses and strides.
+    /// The kernel for frames; `addresses` is the bitwise or of all addresses and strides.
     pub fn choose(&self, addresses: u64) -> &Kernel {
         match &self.unaligned {
             Some((unit, kernel)) if !addresses.is_multiple_of(*unit) => kernel,
@@ -70,7 +70,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Where `frame`'s components lie. All bits of the addresses and strides are put into `addresses`, too.
+    /// Where `frame`'s components lie. Adds the bits of all addresses and strides to `addresses`.
     pub fn new(frame: &DeviceFrame<'_>, planes: &Planes, addresses: &mut u64) -> Self {
         let mut source = Self::default();
         let layout = frame.layout();
@@ -136,7 +136,7 @@ impl Conversion {
                 half_rows: u32::from(component.half_rows),
             };
         }
-        // Channels are worked out in units of 256, from samples of ten bits in units of 4.
+        // Channels are computed in units of 256, from samples of ten bits in units of 4.
         let unit = if source.pixels == PixelFormat::P010Le { 1.0 / 1024.0 } else { 1.0 / 256.0 };
         let (color, bias) = match *color {
             Color::Rgb => ([0.0; 5], [0.0; 3]),
@@ -177,7 +177,7 @@ impl Conversion {
         (planes, conversion)
     }
 
-    /// Has images of `plan` written to `tensor`, `n` of them.
+    /// Sets `tensor` as the place for `n` images of `plan`.
     ///
     /// # Errors
     /// A tensor of another length, or not aligned to its element type.

@@ -1,4 +1,4 @@
-//! The CPU twin: one row of the tensor after the other, with tables and buffers that are made once.
+//! The CPU implementation: one row of the tensor after the other, with tables and buffers that are made once.
 
 use multiversion::multiversion;
 
@@ -13,7 +13,7 @@ use super::taps::Taps;
 use super::writer::Writer;
 use crate::frame::Frame;
 
-/// Picking an element of a row by index costs about as much as this many elements taken in a sweep.
+/// Reading an element of a row by index costs about as much as this many consecutive elements.
 const PICK: u64 = 3;
 
 /// A prepared conversion.
@@ -24,7 +24,7 @@ pub(super) struct Cpu {
     top: usize,
     width: usize,
     height: usize,
-    /// A row of the tensor in 0..255. Nothing is ever written left and right of the frame, so the padding stays.
+    /// A row of the tensor in 0..255. Only the frame's part is ever written, so the padding left and right of it stays.
     out: Row,
     /// A row of padding.
     bar: Row,
@@ -42,7 +42,7 @@ enum Steps {
 #[derive(Debug)]
 struct Interpolated {
     rows: Rows,
-    /// The vertical mix of source rows, and how it is resampled, where that is done after mixing.
+    /// The vertical mix of source rows, and its resampling, where rows are mixed first.
     mixed: Option<(Row, Horizontal)>,
     vertical: Taps,
     channels: usize,
@@ -133,7 +133,7 @@ impl Interpolated {
 }
 
 /// Whether it is cheaper to resample every source row that is read than to mix rows first. The order shows in the last
-/// bits, so the CUDA side keeps to it, too.
+/// bits, so the CUDA implementation keeps to it, too.
 pub(super) fn horizontal_first(x: &Taps, y: &Taps, columns: &Columns) -> bool {
     let (picks, mixes) = (PICK * x.total() as u64, y.total() as u64);
     let first = y.sources().len() as u64 * picks + mixes * x.len() as u64;
@@ -146,7 +146,7 @@ fn mix(rows: &mut Rows, frame: &Frame<'_>, first: usize, weights: &[f32], out: [
     match *weights {
         [_] => {
             for (out, row) in out.into_iter().zip(rows.get(frame, first)) {
-                // The kept row can be longer; unused planes are empty in both or only in `out`.
+                // The kept row can be longer than `out`; unused planes are empty in both or only in `out`.
                 let n = out.len().min(row.len());
                 out[..n].copy_from_slice(&row[..n]);
             }

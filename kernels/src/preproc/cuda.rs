@@ -1,7 +1,7 @@
-//! The CUDA twin: a batch of frames becomes a tensor in one launch of a kernel of `cuda/preproc.cu`.
+//! The CUDA implementation: a batch of frames becomes a tensor in one launch of a kernel of `cuda/preproc.cu`.
 //!
-//! There are no tables: the kernels find positions and weights from the integers in [`Axis`]. Filters, whose weights no
-//! few integers give, are the exception ([`super::tables`]).
+//! There are no tables: the kernels compute positions and weights from the integers in [`Axis`]. Filters, whose weights do not
+//! follow from a few integers, are the exception ([`super::tables`]).
 
 use super::color::Color;
 use super::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
@@ -30,20 +30,20 @@ pub struct CudaPreproc {
     way: Way,
 }
 
-/// How the kernel knows where to sample.
+/// How the kernel finds where to sample.
 #[derive(Debug)]
 enum Way {
-    /// By calculating it.
+    /// It calculates positions.
     Axes(Box<AxisKernels>),
-    /// By a table, in memory.
+    /// It reads a table in device memory.
     Table(Box<TableKernels>, Memory),
 }
 
-/// The kernels that calculate it.
+/// The kernels that calculate positions.
 #[derive(Debug)]
 struct AxisKernels {
     kernels: Kernels,
-    /// Of frames whose addresses and strides are multiples of [`WORD`], if there is a faster one.
+    /// A faster kernel, if there is one, for frames whose addresses and strides are multiples of [`WORD`].
     by_words: Option<Kernel>,
     planes: Planes,
     /// All but the addresses.
@@ -71,8 +71,8 @@ impl CudaPreproc {
         Ok(Self { plan, way })
     }
 
-    /// The dimensions of one frame's tensor, in its layout. A batch has as many as frames, one behind the other: the
-    /// first dimension is then their number.
+    /// The dimensions of one frame's tensor, in its layout. A batch has one for each frame, one after the other: its
+    /// first dimension is the number of frames.
     pub fn dims(&self) -> [usize; 4] {
         self.plan.dims()
     }
@@ -88,9 +88,9 @@ impl CudaPreproc {
     }
 
     /// Enqueues the filling of `tensor` (of [`CudaPreproc::bytes`] bytes a frame) from `frames`: one launch, whatever
-    /// their number. The stream must be of the context given to [`CudaPreproc::new`]. Any strides and addresses will
-    /// do, also different ones from frame to frame; a tensor width and address that are multiples of 4 elements are
-    /// stored fastest.
+    /// their number. The stream must be of the context given to [`CudaPreproc::new`]. Any strides and addresses are
+    /// allowed, also different ones from frame to frame; tensors whose width and address are multiples of 4 elements are
+    /// written fastest.
     ///
     /// # Errors
     /// A batch of none or of more than [`MAX_BATCH`] frames; a tensor of another length, or not aligned to its element
@@ -148,14 +148,14 @@ impl AxisKernels {
         let blocks = groups.div_ceil(THREADS);
         let threads = groups.div_ceil(blocks).next_multiple_of(32);
         let grid = [blocks, height, narrow(frames.len())];
-        // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold what the taps reach, which
-        // is inside the frame; the tensor to hold as many images as there are frames.
+        // SAFETY: `Parameters` mirrors the kernel's struct. The planes were checked to hold the frame, inside which the taps
+        // lie; the tensor to hold as many images as there are frames.
         unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &parameters) }?;
         Ok(())
     }
 }
 
-/// Which taps there are; the kernels' names end with it.
+/// The kind of taps; the kernels' names end with it.
 struct Mode {
     name: &'static str,
     interpolation: Interpolation,
@@ -202,13 +202,13 @@ impl Axis {
         let (step, unit) = (2 * frame, 2 * resized);
         let first = match interpolation {
             Interpolation::Nearest => step * crop + frame,
-            // Its first neighbour is that of the position less a half; a whole is added.
+            // The first neighbour is that of the position less a half; 1 is added.
             Interpolation::Bilinear => step * crop + frame + resized,
             // Filters have tables.
             Interpolation::Area | Interpolation::PilBilinear | Interpolation::PilBicubic => step * crop,
         };
         let (multiplier, shift) = reciprocal(narrow(unit));
-        // What weights are counted in: pixels between two neighbours, or of what a tensor pixel covers.
+        // The divisor of weights: of the distance between two neighbours, or of the area that a tensor pixel covers.
         let divisor = if interpolation == Interpolation::Area { step } else { unit } as f32;
         Self {
             pad: narrow(axis.pad),
@@ -261,8 +261,8 @@ impl Parameters {
         (planes, parameters)
     }
 
-    /// How many source pixels make a tensor pixel on each axis, if a kernel for areas of so many goes by words: the pixels of a
-    /// thread are filled together or not at all, and theirs of the frame are whole words.
+    /// How many source pixels make a tensor pixel on each axis, if there is a kernel that reads areas of that size by words: the
+    /// pixels of a thread are filled together or not at all, and their source pixels are whole words.
     fn whole_ratio(&self) -> Option<u32> {
         let Self { x, y, horizontal_first, .. } = self;
         let ratio = x.step / x.unit;
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// The ratio by which an area of a frame of these sides goes by words into a tensor of those.
+    /// That ratio for a frame and a tensor of these sides.
     fn ratio(frame: (usize, usize), (width, height): (usize, usize), resize: Resize) -> Option<u32> {
         let (pixels, matrix, range) = (PixelFormat::Nv12, Matrix::Bt709, Range::Limited);
         let format = FrameFormat { pixels, width: frame.0, height: frame.1, matrix, range };
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(ratio(full, (640, 640), Resize::Letterbox), Some(3));
         assert_eq!(ratio((1280, 720), (640, 640), Resize::Letterbox), Some(2));
         assert_eq!(ratio((2560, 1440), (640, 360), Resize::Stretch), Some(4));
-        // As high as the frame's middle: what is left out begins at column 420.
+        // The crop is as high as the frame; the filled part begins at column 420.
         assert_eq!(ratio(full, (360, 360), Resize::CenterCrop), Some(3));
         for (frame, tensor, resize, why) in [
             (full, (416, 416), Resize::Letterbox, "no whole number"),

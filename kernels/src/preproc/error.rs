@@ -32,7 +32,7 @@ pub enum PreprocError {
     /// A crop's ratio that is out of range.
     #[error("crop-ratio is {0}; give {MIN_CROP_RATIO} to 1, as 0.875 for 224 pixels of 256")]
     CropRatio(f64),
-    /// A frame that is resized beyond what can be counted before it is cropped.
+    /// A frame that would be resized to too many pixels before it is cropped.
     #[error(
         "a side of the resized frame is {0} pixels, beyond {MAX_RESIZED}; make the tensor smaller or crop-ratio larger"
     )]

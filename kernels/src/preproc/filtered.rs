@@ -13,7 +13,7 @@ use crate::frame::Frame;
 #[derive(Debug)]
 struct Runs {
     taps: Taps,
-    /// The weights of all runs, one run behind the other, in units of 2^-BITS.
+    /// The weights of all runs, one run after the other, in units of 2^-BITS.
     weights: Vec<i32>,
 }
 
@@ -31,10 +31,10 @@ pub(super) struct Filtered {
     rows: Rows,
     channels: usize,
     across: Runs,
-    /// Of each run of `across` the position of its first column among those that are read.
+    /// For each run of `across` the position of its first column among those that are read.
     firsts: Vec<usize>,
     down: Runs,
-    /// Of each run of `down` where its weights begin.
+    /// For each run of `down` where its weights begin.
     offsets: Vec<usize>,
     /// A row of 8-bit pixels before it is resampled.
     bytes: Vec<i32>,
@@ -104,7 +104,7 @@ impl Filtered {
         }
     }
 
-    /// Resamples row `y`, unless it is still there.
+    /// Resamples row `y`, unless it is still kept.
     fn keep(&mut self, frame: &Frame<'_>, y: usize) {
         let slots = self.kept.len();
         let kept = &mut self.kept[y % slots];

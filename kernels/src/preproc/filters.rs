@@ -1,22 +1,22 @@
-//! Antialiasing filters as Pillow's `Image.resize` has them: which pixels of the frame a resized pixel is made of, and
-//! with what integer weights.
+//! Antialiasing filters of Pillow's `Image.resize`: which pixels of the frame make a resized pixel, and with which integer
+//! weights.
 //!
-//! The filter is as wide as what it shrinks: its support grows with the factor of reduction, and is its own where the
-//! frame is enlarged. The arithmetic is that of Pillow's src/libImaging/Resample.c: weights in float64, normalised over the
-//! pixels that lie in the frame, then rounded to [`BITS`] binary places; rows are filtered first, and rounded to 8 bits,
-//! then columns. (Pillow 13 begins with the columns where it finds that cheaper, which shows in the rounding.)
+//! A filter's support grows with the factor of reduction; where the frame is enlarged, it is the filter's own. The arithmetic
+//! is that of Pillow's src/libImaging/Resample.c: weights in float64, normalised over the pixels that lie in the frame, then
+//! rounded to [`BITS`] binary places; rows are filtered first, and rounded to 8 bits, then columns. (Pillow 13 begins with the
+//! columns where it finds that cheaper, which shows in the rounding.)
 
 use super::Interpolation;
 use super::placement::Axis;
 
-/// Binary places of the weights. Sums of 8-bit pixels keep within 32 bits: the weights of a pixel are below 1.3 in sum of
-/// magnitudes, and 2 would do.
+/// Binary places of the weights. Sums of 8-bit pixels fit into 32 bits: the magnitudes of a pixel's weights sum up to less than
+/// 1.3, and 2 would be allowed.
 pub(super) const BITS: u32 = 22;
 
 /// A weight of 1.
 pub(super) const ONE: f32 = (1u32 << BITS) as f32;
 
-/// Half of the last place that is kept.
+/// A half, in the unit of the weights.
 pub(super) const HALF: i32 = 1 << (BITS - 1);
 
 /// The 8-bit pixel of a sum of weighted pixels that [`HALF`] was added to.
@@ -35,7 +35,7 @@ pub(super) enum Filter {
 }
 
 impl Filter {
-    /// The filter that an interpolation is, if it is one.
+    /// The filter of an interpolation, if it has one.
     pub fn of(interpolation: Interpolation) -> Option<Self> {
         match interpolation {
             Interpolation::PilBilinear => Some(Self::Triangle),
@@ -44,7 +44,7 @@ impl Filter {
         }
     }
 
-    /// Where it ends, in pixels from its centre.
+    /// Where the filter ends, in pixels from its centre.
     fn support(self) -> f64 {
         match self {
             Self::Triangle => 1.0,
@@ -63,13 +63,12 @@ impl Filter {
         }
     }
 
-    /// The first pixel of the frame that resized pixel `v` is made of, and the weights of it and its successors, in units
-    /// of 2^-[`BITS`].
+    /// The first frame pixel of resized pixel `v`, and the weights of it and its successors, in units of 2^-[`BITS`].
     pub fn weights(self, axis: &Axis, v: usize) -> (usize, impl Iterator<Item = f32> + use<>) {
         let scale = axis.frame as f64 / axis.resized as f64;
         let stretch = scale.max(1.0);
         let (center, support) = ((v as f64 + 0.5) * scale, self.support() * stretch);
-        // Truncates what is not negative.
+        // `as` truncates a number that is not negative.
         let first = (center - support + 0.5).max(0.0) as usize;
         let end = ((center + support + 0.5) as usize).min(axis.frame).max(first + 1);
         let shrink = 1.0 / stretch;

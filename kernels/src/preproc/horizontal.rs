@@ -29,7 +29,7 @@ pub(super) struct Four<const K: usize> {
 }
 
 impl Horizontal {
-    /// What has to follow a row's columns in memory: floats of any finite value, which get the weight 0.
+    /// How many floats of any finite value must follow a row's columns in memory; they get the weight 0.
     pub const SLACK: usize = 3;
 
     /// Prepares `taps` for rows that hold `columns` and then [`Self::SLACK`].

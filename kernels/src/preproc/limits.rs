@@ -1,4 +1,4 @@
-//! How much is made at once.
+//! Limits of sizes and batches.
 
 /// The longest side, of a frame or of a tensor, in pixels.
 pub const MAX_SIDE: usize = 16384;

@@ -11,7 +11,7 @@
 //!    luma 64..940 is 16..235; in full range 1023 is 255. Grey frames have their range expanded. RGB formats are taken
 //!    as they are; alpha is ignored. [`ChannelOrder::Gray`] is the expanded and clamped luma itself, or
 //!    0.299 R + 0.587 G + 0.114 B of an RGB frame, whatever its matrix.
-//! 2. **Placement.** Round is to the nearest integer, half to even; sizes are width and height in turn.
+//! 2. **Placement.** `round` gives the nearest integer, half to even; sizes are width and height in turn.
 //!    - Stretch: resized = tensor.
 //!    - Letterbox: r = min(tensor / frame), resized = max(1, round(frame r)); the left and top bars are
 //!      floor((tensor - resized) / 2) wide, which is Ultralytics' round((tensor - resized) / 2 - 0.1).
@@ -27,9 +27,9 @@
 //!    one that falls on an edge between two pixels may not depend on how a float was rounded.
 //!    - Bilinear: between the neighbours of s (v + 0.5) - 0.5.
 //!    - Nearest: pixel floor(s (v + 0.5)).
-//!    - Area: the mean over [s v, s (v + 1)), each source pixel weighted by what of it is covered.
-//!    - Pillow's filters (triangle, cubic): the pixels under the filter, which is max(1, s) times as wide as it is by
-//!      itself. These are the exception from the rule that nothing is rounded: frame pixels, resampled rows and the result
+//!    - Area: the mean over [s v, s (v + 1)), each source pixel weighted by its covered part.
+//!    - Pillow's filters (triangle, cubic): the pixels under the filter, which is scaled by
+//!      max(1, s). These are the exception from the rule that nothing is rounded: frame pixels, resampled rows and the result
 //!      are rounded to 8 bits, and calculated in integers, as Pillow does.
 //! 4. **Elements**, as [`Params`] says. The bars hold [`Params::padding`], which is normalised like a pixel.
 //!

@@ -1,4 +1,4 @@
-//! What the tensor shall be, and what is refused.
+//! Parameters of the tensor, and their checks.
 
 use super::PreprocError;
 use super::limits::{MAX_SIDE, MIN_CROP_RATIO};
@@ -12,9 +12,9 @@ pub enum Resize {
     Letterbox,
     /// Keep the aspect ratio, begin at the top left, fill the rest with the padding value (YOLOX, RTMDet).
     LetterboxTopLeft,
-    /// Fill the tensor, whatever that does to the aspect ratio.
+    /// Fill the tensor without keeping the aspect ratio.
     Stretch,
-    /// Keep the aspect ratio, fill the tensor, cut what does not fit, equally on both sides ([`Params::crop_ratio`]).
+    /// Keep the aspect ratio, fill the tensor, cut the rest equally on both sides ([`Params::crop_ratio`]).
     CenterCrop,
 }
 
@@ -60,7 +60,7 @@ pub enum Layout {
     Nhwc,
 }
 
-/// What the tensor shall be. Each element is
+/// Parameters of the tensor. Each element is
 /// `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's own channel order;
 /// for uint8, int8 and int32 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
 /// Float16 is rounded half to even.
@@ -72,7 +72,7 @@ pub struct Params {
     pub height: usize,
     /// How the frame fills it.
     pub resize: Resize,
-    /// Of [`Resize::CenterCrop`]: the tensor's sides as a fraction of what the frame is resized to cover (timm's
+    /// For [`Resize::CenterCrop`]: the tensor's sides as a fraction of the sides that the resized frame covers (timm's
     /// `crop_pct`; 0.875 for 224 of 256), 0.1 to 1.
     pub crop_ratio: f64,
     /// How pixels are sampled.
@@ -93,12 +93,12 @@ pub struct Params {
     pub quant_scale: f32,
     /// Integer that stands for 0 (uint8, int8, int32); itself a value of that type.
     pub zero_point: i32,
-    /// Pixel value (0..255) of what letterboxing adds, before normalisation, the same in every channel.
+    /// Pixel value (0..255) of a letterbox's bars, before normalisation, the same in every channel.
     pub padding: u8,
 }
 
-/// The least and the greatest integer of a tensor of this type; none if it holds no integers. Those of int32 go far beyond
-/// what pixels come to, and are no more than what rounding by adding a large float reaches.
+/// The least and the greatest integer of a tensor of this type; none if it holds no integers. Those of int32 are far
+/// beyond the values of pixels, and within the range in which adding a large float rounds.
 pub(super) fn integers(ty: TensorType) -> Option<(i32, i32)> {
     match ty {
         TensorType::UInt8 => Some((0, 255)),

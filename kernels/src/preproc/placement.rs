@@ -4,15 +4,15 @@ use super::{Params, Resize};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 
-/// One axis of the placement, in pixels. What is shown, the frame or a part of it, is thought resized to `resized` pixels,
-/// `crop` of which are cut before the tensor's first filled pixel `pad`; `len` pixels are filled.
+/// One axis of the placement, in pixels. The frame, or the part of it that is shown, is resized to `resized` pixels, of which the
+/// first `crop` are cut; the tensor is filled from pixel `pad` on, `len` pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Axis {
-    /// Frame pixels before what is shown.
+    /// Frame pixels before the part that is shown.
     pub origin: usize,
-    /// The extent of what is shown, in frame pixels.
+    /// The extent of the part that is shown, in frame pixels.
     pub frame: usize,
-    /// The same after resizing.
+    /// That extent after resizing.
     pub resized: usize,
     /// Tensor pixels before the first filled one.
     pub pad: usize,
@@ -23,7 +23,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The bar is wider behind than before, if it cannot be equal. What is cut before is the half, rounded half to even.
+    /// If bars cannot be equal, the right or bottom one is wider. Half of the excess, rounded half to even, is cut left or top.
     fn centred(frame: usize, resized: usize, tensor: usize) -> Self {
         let beyond = resized.saturating_sub(tensor);
         Self {
@@ -77,7 +77,7 @@ impl Placement {
         Self { x, y }
     }
 
-    /// The same of a part of a larger frame that begins at `origin`.
+    /// The placement of a part that begins at `origin` of a larger frame.
     pub fn moved(mut self, origin: [usize; 2]) -> Self {
         [self.x.origin, self.y.origin] = origin;
         self
@@ -98,11 +98,11 @@ fn rounded_down(frame: (usize, usize), tensor: (usize, usize)) -> (usize, usize)
     (side(frame.0), side(frame.1))
 }
 
-/// The size of a frame of which the tensor is cut from the middle: it covers the tensor divided by `ratio`, rounded down as
+/// The size of a resized frame from whose middle the tensor is cut: it covers the tensor divided by `ratio`, rounded down as
 /// in timm. The frame's other side is rounded down for a square tensor (torchvision's `Resize`), else to the nearest (timm's
 /// `ResizeKeepRatio`).
 fn center_crop(frame: (usize, usize), tensor: (usize, usize), ratio: f64) -> (usize, usize) {
-    // A little more, so that 224 / 0.96552 is the 232 that it was calculated from.
+    // The small summand makes 224 / 0.96552 the 232 from which the ratio was calculated.
     let target = |side: usize| ((side as f64 / ratio + 1e-3) as usize).max(side);
     let (w, h) = (target(tensor.0), target(tensor.1));
     let other = |length: usize, to: usize, from: usize| {

@@ -1,4 +1,4 @@
-//! What both implementations prepare alike: checked parameters, geometry, coefficients.
+//! Preparations of both implementations: checked parameters, geometry, coefficients.
 
 use super::color::Color;
 use super::limits::MAX_RESIZED;
@@ -55,7 +55,7 @@ impl Plan {
         }
     }
 
-    /// The frame's channel that each of the tensor's is made of.
+    /// The frame's channel for each channel of the tensor.
     pub fn order(&self) -> &'static [usize] {
         match self.params.channels {
             ChannelOrder::Gray => &[0],

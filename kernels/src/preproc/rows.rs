@@ -43,7 +43,7 @@ impl Rows {
         width: usize,
     ) -> Self {
         let planes = components.len();
-        // What Horizontal wants behind the pixels stays 0.
+        // The floats after the pixels that Horizontal needs stay 0.
         let read = columns.len() + Horizontal::SLACK;
         let (raw, kept) = if horizontal.is_some() { (read, width) } else { (0, read) };
         Self {

@@ -27,12 +27,12 @@ impl Component {
         self.wide
     }
 
-    /// The same, read as bytes: of words the upper one.
+    /// The component read as bytes: for words, the upper byte.
     pub fn upper_byte(self) -> Self {
         Self { offset: self.offset + usize::from(self.wide), wide: false, ..self }
     }
 
-    /// Its sample for pixel `x` of a row of its plane, in the 8-bit scale. `WIDE` is what [`Component::is_wide`] says.
+    /// Its sample for pixel `x` of a row of its plane, in the 8-bit scale. `WIDE` is that of [`Component::is_wide`].
     #[inline(always)]
     pub fn sample<const WIDE: bool>(&self, row: &[u8], x: usize) -> f32 {
         let at = (x >> usize::from(self.half_columns)) * self.group + self.offset;
@@ -93,7 +93,7 @@ impl Columns {
         };
         let first = first & !1;
         let len = last + 1 - first;
-        // A row read in one sweep costs about half as much a pixel as one picked by index.
+        // Reading a whole row costs about half as much a pixel as reading pixels by index.
         if 2 * needed.len() <= len { Self::Sparse(needed) } else { Self::Dense { first, len } }
     }
 

@@ -1,5 +1,5 @@
-//! The CUDA twin of what needs tables: filters, and parts of a frame. The host writes every pixel's taps into a table, by
-//! the same code as for the CPU, and a kernel of `cuda/preproc_table.cu` follows it.
+//! The CUDA implementation that needs tables: filters, and parts of a frame. The host writes every pixel's taps into a table, by
+//! the same code as for the CPU, and a kernel of `cuda/preproc_table.cu` reads it.
 
 use super::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
 use super::cpu::horizontal_first;
@@ -18,10 +18,10 @@ const THREADS: u32 = 256;
 /// Words of an image at the beginning of a table (`Image` in the kernel).
 const IMAGE: usize = 12;
 
-/// Words of the kernel's `Image` that lie behind its axes: whether columns go first, and three that are not used.
+/// Words of the kernel's `Image` after its axes: whether columns go first, and three that are not used.
 const REST: usize = 4;
 
-/// The table of the images that `plans` say.
+/// The table for images of `plans`.
 pub(super) fn table<'a>(plans: impl ExactSizeIterator<Item = &'a Plan>) -> Vec<u32> {
     let mut words = vec![0; plans.len() * IMAGE];
     for (i, plan) in plans.enumerate() {
@@ -37,8 +37,7 @@ pub(super) fn table<'a>(plans: impl ExactSizeIterator<Item = &'a Plan>) -> Vec<u
     words
 }
 
-const _: () =
-    assert!(IMAGE == 2 * 4 + REST && IMAGE * size_of::<u32>() == 48, "cuda/preproc_table.cu says so");
+const _: () = assert!(IMAGE == 2 * 4 + REST && IMAGE * size_of::<u32>() == 48, "as in cuda/preproc_table.cu");
 
 /// Appends the taps of an axis. Returns the kernel's `Axis`.
 fn append(
@@ -69,7 +68,7 @@ pub(super) struct TableKernels {
 }
 
 impl TableKernels {
-    /// Those for `plan`, or for parts of its frames.
+    /// Loads the kernels for `plan`, or for parts of its frames.
     ///
     /// # Errors
     /// [`PreprocError::Device`] where the kernels cannot be loaded.
@@ -82,8 +81,8 @@ impl TableKernels {
         Ok(Self { kernels, planes, parameters })
     }
 
-    /// Enqueues the filling of `tensor` with `images` images. With `parts` they are parts of the only frame, and `table` has
-    /// an image for each; else they are the frames, as many, and `table` has one image.
+    /// Enqueues the filling of `tensor` with `images` images. With `parts` these are parts of the only frame, and `table` has
+    /// an image for each; else they are as many frames, and `table` has one image.
     ///
     /// # Errors
     /// As [`super::CudaPreproc::run`]; the number of frames has been checked.

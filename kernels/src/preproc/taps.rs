@@ -5,7 +5,7 @@ use super::filters::{Filter, ONE};
 use super::placement::Axis;
 
 /// For each filled tensor pixel of an axis a run of consecutive source pixels and their weights, which sum to 1 (those of
-/// a filter up to rounding). Source pixels of weight 0 are left out (but for a filter's), so that they are not even read.
+/// a filter up to rounding). Source pixels of weight 0 are left out (except a filter's), so that they are not even read.
 #[derive(Debug, Default)]
 pub(super) struct Taps {
     /// First source pixel of each run.

@@ -9,7 +9,8 @@ use super::params::integers;
 use super::plan::Plan;
 use crate::tensor::TensorType;
 
-/// Adding it to a float of less than 2^22 rounds that to an integer, half to even, and leaves it in the low bits. Unlike `round_ties_even`, it needs no SSE4.1.
+/// Adding this to a float of less than 2^22 rounds that to an integer, half to even, and leaves the integer in the low bits.
+/// Unlike `round_ties_even`, it needs no SSE4.1.
 const ROUND: f32 = 12_582_912.0;
 
 /// Writes rows of a tensor.
@@ -18,7 +19,7 @@ pub(super) struct Writer {
     height: usize,
     layout: Layout,
     ty: TensorType,
-    /// The row's channel that each of the tensor's is made of.
+    /// The row's channel for each channel of the tensor.
     order: &'static [usize],
     /// Factor and summand of each channel of the tensor, normalisation and quantisation together.
     normalise: Vec<(f32, f32)>,
@@ -31,7 +32,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer of the rows that `plan` says.
+    /// A writer of rows for `plan`.
     pub fn new(plan: &Plan) -> Self {
         let Plan { params, normalise, .. } = plan;
         let run = match params.layout {
@@ -59,7 +60,7 @@ impl Writer {
                     let start = (c * self.height + y) * bytes;
                     let (out, pixels) = (&mut tensor[start..start + bytes], &row[self.order[c]]);
                     let (factor, summand) = self.normalise[c];
-                    // The usual case is spared the way through `line`.
+                    // The usual case skips the copy in `line`.
                     if self.ty == TensorType::Float32 {
                         to_float_bytes(pixels, factor, summand, out);
                     } else {
@@ -102,7 +103,7 @@ impl Writer {
                 let (low, high) = integers(self.ty).unwrap_or_default();
                 to_int32s(&self.line, (low as f32, high as f32), self.zero_point, out);
             }
-            // The other types were refused: float32 is what is left.
+            // The other types were refused, so this is float32.
             _ => out.copy_from_slice(bytemuck::cast_slice(&self.line)),
         }
     }

@@ -29,12 +29,12 @@ pub struct Expected {
     pub activation: Activation,
     /// Whether a [`super::Survey`] has the scores before the activation, not the confidences after it.
     pub raw: bool,
-    /// How far outside of 0..1 confidences may be; `None` where their range says nothing.
+    /// How far outside of 0..1 confidences may be; `None` where they have no range.
     pub slack: Option<f32>,
     /// The least and the greatest confidence that are possible if the activation is applied to probabilities; see
     /// [`Expected::of_probabilities`].
     pub twice: Option<[f32; 2]>,
-    /// What the confidence of a result must reach; `None` where a frame always has a result.
+    /// The least confidence of a result; `None` where a frame always has a result.
     pub threshold: Option<f32>,
     /// Whether the model gives confidences to which no activation can be applied.
     pub final_scores: bool,
@@ -50,7 +50,7 @@ pub struct Expected {
 impl Expected {
     /// The range of the best of a row's confidences if `activation` is applied to probabilities, and the confidence is the
     /// product of `factors` of them. A row has `columns` scores, if that is known, the background's among them. `None` if
-    /// that is not told from logits.
+    /// these cannot be distinguished from logits.
     pub fn of_probabilities(
         activation: Activation,
         factors: i32,
@@ -75,7 +75,7 @@ impl Expected {
         Some([-slack, 1.0 + slack])
     }
 
-    /// The confidence that a surveyed number stands for; `None` for the softmax of a row.
+    /// The confidence of a surveyed number; `None` for the softmax of a row.
     pub(super) fn confidence(&self, score: f32) -> Option<f32> {
         match (self.raw, self.activation) {
             (true, Activation::Softmax) => None,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A wrong sidecar seldom fails: scores that are logits, or boxes in another unit, give objects as well, or none. [`Watch`]
-//! looks at a few of the first [`LAST`] frames of a model, and each [`Suspicion`] comes once. It judges what no model that is
-//! read rightly does, whatever it sees: an empty scene is not suspected.
+//! surveys a few of the first [`LAST`] frames of a model, and reports each [`Suspicion`] once. It suspects only outputs that no
+//! model that is read rightly has, whatever is in the picture: an empty scene is not suspected.
 
 mod expected;
 mod survey;

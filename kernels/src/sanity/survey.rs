@@ -11,12 +11,12 @@ pub fn is_far([x, y]: [f32; 2], size: [usize; 2]) -> bool {
     x.abs() > FAR * width || y.abs() > FAR * height
 }
 
-/// What the results of a frame show without its outputs.
+/// Statistics of the results of a frame, which need no outputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Glance {
     /// Number of results; 0 where there is always one.
     pub found: usize,
-    /// The least and the greatest confidence, infinite the wrong way round if there is none.
+    /// The least and the greatest confidence, +infinity and -infinity if there is none.
     pub confidences: [f32; 2],
     /// Whether there are boxes, and none has two pixels of the input tensor.
     pub tiny: bool,
@@ -26,7 +26,7 @@ pub struct Glance {
     pub compared: usize,
     /// Those of them that lie on a stronger one of their class.
     pub repeated: usize,
-    /// The greatest class.
+    /// The greatest class of a result.
     pub class: Option<u32>,
 }
 
@@ -101,14 +101,14 @@ impl Default for Survey {
 }
 
 impl Survey {
-    /// Of scores that have nothing to do with each other.
+    /// Statistics of independent scores.
     pub fn of_scores(scores: impl IntoIterator<Item = f32>) -> Self {
         let mut survey = Self::default();
         scores.into_iter().for_each(|score| survey.score(score));
         survey
     }
 
-    /// Of rows of scores.
+    /// Statistics of rows of scores.
     pub fn of_rows<R: Iterator<Item = f32>>(rows: impl IntoIterator<Item = R>) -> Self {
         let mut survey = Self::default();
         for row in rows {
@@ -153,7 +153,7 @@ impl Survey {
         self.farthest = point.iter().fold(self.farthest, |farthest, x| farthest.max(x.abs()));
     }
 
-    /// Adds what the frame's results show without its outputs.
+    /// Adds the statistics of the frame's results.
     pub fn results(&mut self, glance: &Glance) {
         // An anchor may be of several classes.
         self.class = self.class.max(glance.class);
@@ -161,7 +161,7 @@ impl Survey {
         self.repeated += glance.repeated;
     }
 
-    /// Adds those of another frame.
+    /// Adds the statistics of another frame.
     pub(super) fn add(&mut self, other: &Self) {
         self.finite += other.finite;
         self.non_finite += other.non_finite;

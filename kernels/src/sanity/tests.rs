@@ -1,4 +1,4 @@
-//! Numbers of outputs that are right, and of outputs that are not.
+//! Outputs that are read rightly, and outputs that are not.
 
 use super::*;
 
@@ -19,8 +19,8 @@ fn found(found: usize) -> Glance {
     Glance { found, ..Glance::default() }
 }
 
-/// What is said about `frames` frames that are all alike, on the CPU.
-fn said(frames: usize, survey: &Survey, expected: &Expected, results: usize) -> Vec<Suspicion> {
+/// What is suspected of `frames` frames that are all alike, on the CPU.
+fn suspicions(frames: usize, survey: &Survey, expected: &Expected, results: usize) -> Vec<Suspicion> {
     let mut watch = Watch::default();
     let judged = |_| {
         let wanted = watch.wants(&found(results), expected, false);
@@ -37,24 +37,24 @@ fn between(lowest: f32, highest: f32) -> Survey {
 #[test]
 fn probabilities_are_not_suspected_be_the_scene_empty_or_full() {
     for (lowest, highest, results) in [(0.0, 0.99, 3), (1e-5, 1.0, 1), (-0.005, 1.004, 2)] {
-        assert_eq!(said(300, &between(lowest, highest), &PLAIN, results), []);
+        assert_eq!(suspicions(300, &between(lowest, highest), &PLAIN, results), []);
     }
-    assert_eq!(said(300, &between(0.0, 0.0), &PLAIN, 1), [], "as models pad");
-    assert_eq!(said(300, &Survey::default(), &PLAIN, 0), [], "no row at all");
+    assert_eq!(suspicions(300, &between(0.0, 0.0), &PLAIN, 1), [], "as models pad");
+    assert_eq!(suspicions(300, &Survey::default(), &PLAIN, 0), [], "no row at all");
 }
 
 #[test]
 fn logits_without_an_activation_are_suspected_once() {
     let logits = between(-9.5, 4.25);
-    assert_eq!(said(300, &logits, &PLAIN, 7), [Suspicion::Outside { lowest: -9.5, highest: 4.25 }]);
-    // None is above the threshold.
+    assert_eq!(suspicions(300, &logits, &PLAIN, 7), [Suspicion::Outside { lowest: -9.5, highest: 4.25 }]);
+    // No result is above the threshold.
     let negative = between(-9.5, -1.0);
-    assert_eq!(said(300, &negative, &PLAIN, 0), [Suspicion::Outside { lowest: -9.5, highest: -1.0 }]);
+    assert_eq!(suspicions(300, &negative, &PLAIN, 0), [Suspicion::Outside { lowest: -9.5, highest: -1.0 }]);
     // With the activation, or where confidence maps may be a little outside.
     let right = Expected { activation: Activation::Sigmoid, raw: true, ..PLAIN };
-    assert_eq!(said(300, &logits, &right, 7), []);
-    assert_eq!(said(300, &between(-0.2, 1.3), &Expected { slack: Some(1.0), ..PLAIN }, 7), []);
-    assert_eq!(said(300, &logits, &Expected { slack: None, ..PLAIN }, 7), []);
+    assert_eq!(suspicions(300, &logits, &right, 7), []);
+    assert_eq!(suspicions(300, &between(-0.2, 1.3), &Expected { slack: Some(1.0), ..PLAIN }, 7), []);
+    assert_eq!(suspicions(300, &logits, &Expected { slack: None, ..PLAIN }, 7), []);
 }
 
 #[test]
@@ -74,23 +74,23 @@ fn ranges_of_probabilities_that_are_activated_again_are_those_calculated_by_hand
 }
 
 #[test]
-fn an_activation_of_probabilities_is_suspected_before_and_behind_it() {
+fn an_activation_of_probabilities_is_suspected_before_and_after_it() {
     let sigmoid = Expected {
         activation: Activation::Sigmoid,
         twice: Expected::of_probabilities(Activation::Sigmoid, 1, None),
         ..PLAIN
     };
     let twice = [Suspicion::Twice { activation: Activation::Sigmoid }];
-    assert_eq!(said(1, &between(0.5, 0.731), &sigmoid, 84), twice);
-    assert_eq!(said(300, &between(0.4, 0.731), &sigmoid, 84), []);
-    assert_eq!(said(300, &between(0.5, 0.74), &sigmoid, 84), []);
+    assert_eq!(suspicions(1, &between(0.5, 0.731), &sigmoid, 84), twice);
+    assert_eq!(suspicions(300, &between(0.4, 0.731), &sigmoid, 84), []);
+    assert_eq!(suspicions(300, &between(0.5, 0.74), &sigmoid, 84), []);
     let raw = Expected { raw: true, ..sigmoid };
-    assert_eq!(said(1, &between(0.0, 1.0), &raw, 84), twice);
-    assert_eq!(said(300, &between(-0.1, 1.0), &raw, 84), []);
+    assert_eq!(suspicions(1, &between(0.0, 1.0), &raw, 84), twice);
+    assert_eq!(suspicions(300, &between(-0.1, 1.0), &raw, 84), []);
     // Few scores may be so by chance; 15 of 3 frames of 5 do not suffice, 20 of 4 do.
     let few = Survey::of_scores([0.0, 0.1, 0.2, 0.3, 0.4]);
-    assert_eq!(said(3, &few, &raw, 1), []);
-    assert_eq!(said(4, &few, &raw, 1), twice);
+    assert_eq!(suspicions(3, &few, &raw, 1), []);
+    assert_eq!(suspicions(4, &few, &raw, 1), twice);
 }
 
 #[test]
@@ -104,11 +104,11 @@ fn rows_that_add_up_to_one_are_probabilities_before_a_softmax() {
     };
     let row = |best: f32| std::iter::once(best).chain(std::iter::repeat_n((1.0 - best) / 19.0, 19));
     let twice = [Suspicion::Twice { activation: Activation::Softmax }];
-    assert_eq!(said(1, &Survey::of_rows([row(0.62)]), &softmax, 1), twice);
-    // One row that does not tells logits.
-    assert_eq!(said(300, &Survey::of_rows([row(0.62), row(1.5)]), &softmax, 1), []);
+    assert_eq!(suspicions(1, &Survey::of_rows([row(0.62)]), &softmax, 1), twice);
+    // One row that does not add up to 1 shows that scores are logits.
+    assert_eq!(suspicions(300, &Survey::of_rows([row(0.62), row(1.5)]), &softmax, 1), []);
     let positive = (0..20u8).map(|i| f32::from(i) / 20.0);
-    assert_eq!(said(300, &Survey::of_rows([positive]), &softmax, 1), []);
+    assert_eq!(suspicions(300, &Survey::of_rows([positive]), &softmax, 1), []);
     let survey = Survey::of_rows([row(0.62), row(1.5)]);
     assert_eq!((survey.rows, survey.probability_rows, survey.finite), (2, 1, 40));
 }
@@ -121,64 +121,64 @@ fn boxes_of_another_unit_are_suspected_and_a_few_wild_ones_are_not() {
         survey
     };
     let fractions = boxes(&[[0.1, 0.2, 0.5, 0.9], [-0.2, 0.0, 1.1, 0.3], [0.0; 4]]);
-    assert_eq!(said(300, &fractions, &PLAIN, 1), [Suspicion::Fractions { farthest: 1.1 }]);
+    assert_eq!(suspicions(300, &fractions, &PLAIN, 1), [Suspicion::Fractions { farthest: 1.1 }]);
     let normalized = Expected { normalized: Some(true), ..PLAIN };
-    assert_eq!(said(300, &fractions, &normalized, 1), []);
+    assert_eq!(suspicions(300, &fractions, &normalized, 1), []);
     let pixels = boxes(&[[8.0, 4.0, 24.0, 28.0], [0.0, 0.0, 64.0, 48.0]]);
-    assert_eq!(said(300, &pixels, &PLAIN, 1), []);
-    // The same times the input's size, as normalized boxes are read.
+    assert_eq!(suspicions(300, &pixels, &PLAIN, 1), []);
+    // The same boxes times the input's size, as if they were normalized.
     let far = boxes(&[[512.0, 192.0, 1536.0, 1344.0], [0.0, 0.0, 4096.0, 2304.0]]);
-    assert_eq!(said(300, &far, &normalized, 0), [Suspicion::Far { farthest: 4096.0 }]);
+    assert_eq!(suspicions(300, &far, &normalized, 0), [Suspicion::Far { farthest: 4096.0 }]);
     let mut mostly = [[8.0, 4.0, 24.0, 28.0]; 20];
     mostly[..17].fill([0.0, 0.0, 4096.0, 2304.0]);
-    assert_eq!(said(300, &boxes(&mostly), &PLAIN, 1), [], "17 of 20 is not nearly all");
+    assert_eq!(suspicions(300, &boxes(&mostly), &PLAIN, 1), [], "17 of 20 is not nearly all");
     mostly[17] = mostly[0];
-    assert_eq!(said(300, &boxes(&mostly), &PLAIN, 1), [Suspicion::Far { farthest: 4096.0 }]);
+    assert_eq!(suspicions(300, &boxes(&mostly), &PLAIN, 1), [Suspicion::Far { farthest: 4096.0 }]);
     // No size: padding.
-    assert_eq!(said(300, &boxes(&[[0.0; 4], [9e9, 9e9, 9e9, 9e9]]), &PLAIN, 0).len(), 0);
-    assert_eq!(said(300, &far, &Expected { normalized: None, ..PLAIN }, 1), []);
+    assert_eq!(suspicions(300, &boxes(&[[0.0; 4], [9e9, 9e9, 9e9, 9e9]]), &PLAIN, 0).len(), 0);
+    assert_eq!(suspicions(300, &far, &Expected { normalized: None, ..PLAIN }, 1), []);
 }
 
 #[test]
 fn a_frame_without_a_finite_score_and_a_class_without_a_name_are_suspected() {
     let nan = Survey::of_scores([f32::NAN; 84]);
-    assert_eq!(said(300, &nan, &PLAIN, 0), [Suspicion::NonFinite { scores: 84 }]);
+    assert_eq!(suspicions(300, &nan, &PLAIN, 0), [Suspicion::NonFinite { scores: 84 }]);
     let one = Survey::of_scores([f32::NAN, f32::INFINITY, 0.5]);
-    assert_eq!(said(300, &one, &PLAIN, 1), []);
+    assert_eq!(suspicions(300, &one, &PLAIN, 1), []);
     let class = |class| Survey { class, ..between(0.0, 0.9) };
     let named = Expected { labels: Some(2), ..PLAIN };
-    assert_eq!(said(300, &class(Some(1)), &named, 1), []);
-    assert_eq!(said(300, &class(Some(2)), &named, 1), [Suspicion::Class { class: 2, labels: 2 }]);
-    assert_eq!(said(300, &class(Some(2)), &PLAIN, 1), []);
+    assert_eq!(suspicions(300, &class(Some(1)), &named, 1), []);
+    assert_eq!(suspicions(300, &class(Some(2)), &named, 1), [Suspicion::Class { class: 2, labels: 2 }]);
+    assert_eq!(suspicions(300, &class(Some(2)), &PLAIN, 1), []);
 }
 
 #[test]
 fn the_same_score_everywhere_is_suspected_after_the_last_frame_only() {
     let same = between(0.125, 0.125);
-    assert_eq!(said(99, &same, &PLAIN, 0), []);
-    assert_eq!(said(300, &same, &PLAIN, 0), [Suspicion::Constant { score: 0.125 }]);
-    assert_eq!(said(300, &Survey::of_scores([0.125; 1]), &PLAIN, 1), [], "8 scores are few");
+    assert_eq!(suspicions(99, &same, &PLAIN, 0), []);
+    assert_eq!(suspicions(300, &same, &PLAIN, 0), [Suspicion::Constant { score: 0.125 }]);
+    assert_eq!(suspicions(300, &Survey::of_scores([0.125; 1]), &PLAIN, 1), [], "8 scores are few");
 }
 
 #[test]
-fn nothing_found_is_said_with_the_best_confidence_after_a_hundred_frames() {
+fn nothing_found_is_reported_with_the_best_confidence_after_a_hundred_frames() {
     let empty = between(0.0, 0.0625);
-    assert_eq!(said(99, &empty, &PLAIN, 0), []);
+    assert_eq!(suspicions(99, &empty, &PLAIN, 0), []);
     let nothing = [Suspicion::NothingFound { best: 0.0625, threshold: 0.25 }];
-    assert_eq!(said(100, &empty, &PLAIN, 0), nothing);
-    assert_eq!(said(300, &empty, &PLAIN, 0), nothing);
-    assert_eq!(said(300, &empty, &Expected { threshold: None, ..PLAIN }, 0), []);
-    // What another filter has dropped.
-    assert_eq!(said(300, &between(0.0, 0.5), &PLAIN, 0), []);
+    assert_eq!(suspicions(100, &empty, &PLAIN, 0), nothing);
+    assert_eq!(suspicions(300, &empty, &PLAIN, 0), nothing);
+    assert_eq!(suspicions(300, &empty, &Expected { threshold: None, ..PLAIN }, 0), []);
+    // Another filter has dropped the results.
+    assert_eq!(suspicions(300, &between(0.0, 0.5), &PLAIN, 0), []);
     let raw = Expected { activation: Activation::Sigmoid, raw: true, ..PLAIN };
-    let [Suspicion::NothingFound { best, .. }] = said(300, &between(-9.0, -2.0), &raw, 0)[..] else {
-        panic!("nothing was said");
+    let [Suspicion::NothingFound { best, .. }] = suspicions(300, &between(-9.0, -2.0), &raw, 0)[..] else {
+        panic!("nothing was suspected");
     };
     assert!((best - 0.119_202_92).abs() < 1e-6, "sigmoid(-2) is not {best}");
 }
 
 #[test]
-fn eight_frames_are_looked_at_on_the_cpu_and_none_behind_the_last() {
+fn eight_frames_are_surveyed_on_the_cpu_and_none_after_the_last() {
     let mut watch = Watch::default();
     let wanted: Vec<_> = (1..=1000).filter(|_| watch.wants(&found(0), &PLAIN, false)).collect();
     assert_eq!(wanted, [1, 2, 3, 4, 25, 50, 75, 100]);
@@ -213,7 +213,7 @@ fn nothing_is_downloaded_of_a_model_that_finds_something_and_little_of_others() 
     };
     assert_eq!(downloads(sure, &sigmoid), [0; 0]);
     assert_eq!(downloads(Glance { confidences: [0.5, 0.7], ..sure }, &sigmoid), [1, 2, 3, 4]);
-    // What was said need not be looked at again.
+    // After a suspicion was reported, frames need not be surveyed for it again.
     let mut watch = Watch::default();
     let high = Glance { confidences: [0.3, 6.5], ..sure };
     assert!(watch.wants(&high, &PLAIN, true));
@@ -225,10 +225,11 @@ fn nothing_is_downloaded_of_a_model_that_finds_something_and_little_of_others() 
 fn boxes_that_nobody_has_suppressed_are_suspected_once_and_neighbours_in_a_crowd_are_not() {
     let unique = Expected { unique: true, ..PLAIN };
     let seen = |repeated, compared| Survey { repeated, compared, ..between(0.0, 0.9) };
-    let frames_of =
-        |repeated, compared, expected: &Expected| said(300, &seen(repeated, compared), expected, compared);
+    let frames_of = |repeated, compared, expected: &Expected| {
+        suspicions(300, &seen(repeated, compared), expected, compared)
+    };
     assert_eq!(frames_of(20, 24, &unique), [Suspicion::Repeated { repeated: 20, boxes: 24 }]);
-    assert_eq!(frames_of(20, 24, &PLAIN), [], "gpunms has not suppressed them because it was told so");
+    assert_eq!(frames_of(20, 24, &PLAIN), [], "gpunms has kept them by its settings");
     assert_eq!(frames_of(30, 100, &unique), []);
     assert_eq!(frames_of(0, 0, &unique), []);
     // On a GPU, the results alone show it.
@@ -241,7 +242,7 @@ fn points_far_outside_are_suspected_like_boxes() {
     let mut survey = Survey::default();
     (0..5u8).for_each(|i| survey.point([40.0 * f32::from(i) + 640.0, 9.0], [64, 64]));
     let points = Expected { normalized: Some(true), threshold: None, slack: None, ..PLAIN };
-    assert_eq!(said(300, &survey, &points, 5), [Suspicion::Far { farthest: 800.0 }]);
+    assert_eq!(suspicions(300, &survey, &points, 5), [Suspicion::Far { farthest: 800.0 }]);
     let far = Glance { far: true, ..found(5) };
     assert!(Watch::default().wants(&far, &points, true) && !Watch::default().wants(&found(5), &points, true));
 }

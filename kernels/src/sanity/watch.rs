@@ -2,17 +2,17 @@
 
 use super::{Activation, Expected, Glance, Survey};
 
-/// No frame behind this one is looked at.
+/// No frame after this one is surveyed.
 pub const LAST: usize = 100;
 
-/// Frames that are looked at one after the other to begin with, and the distance of those that follow.
+/// The number of frames that are surveyed in a row at first, and the distance between the following ones.
 const FIRST: usize = 4;
 const STEP: usize = 25;
 /// The most frames whose tensors are downloaded from a GPU.
 const MOST_DOWNLOADS: usize = 4;
-/// Fewer scores may all lie in a range, or be the same, by chance.
+/// Fewer scores than this may all lie in a range, or be the same, by chance.
 const FEWEST_SCORES: usize = 16;
-/// Fewer boxes may lie on each other by chance.
+/// Fewer boxes than this may lie on each other by chance.
 const FEWEST_BOXES: usize = 8;
 /// Corners of boxes in 0..1 may be a little outside of it.
 const LARGEST_FRACTION: f32 = 2.0;
@@ -34,7 +34,7 @@ pub enum Suspicion {
         /// The greatest.
         highest: f32,
     },
-    /// An activation is applied to what are probabilities already.
+    /// An activation is applied to scores that are probabilities already.
     Twice {
         /// The activation.
         activation: Activation,
@@ -72,13 +72,13 @@ pub enum Suspicion {
     NothingFound {
         /// The best confidence of the frames that were looked at.
         best: f32,
-        /// What it would have had to reach.
+        /// The confidence that a result needs.
         threshold: f32,
     },
 }
 
 impl Suspicion {
-    /// Its bit in [`Watch::said`].
+    /// Its bit in [`Watch::reported`].
     fn bit(&self) -> u16 {
         match self {
             Self::NonFinite { .. } => 1,
@@ -94,24 +94,24 @@ impl Suspicion {
     }
 }
 
-/// Follows the first frames of a model.
+/// Surveys the first frames of a model.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     frames: usize,
     surveyed: usize,
     total: Survey,
     found: bool,
-    said: u16,
+    reported: u16,
 }
 
 impl Watch {
-    /// Whether there is nothing more to be done.
+    /// Whether no more frames will be surveyed.
     pub fn is_over(&self) -> bool {
         self.frames >= LAST
     }
 
-    /// Counts a frame, and says whether its outputs are wanted for [`Watch::judge`]. Those that are on a GPU have to be
-    /// downloaded for it: the first and the last frame's if nothing has been found, and a few whose results are doubtful.
+    /// Counts a frame, and returns whether its outputs are wanted for [`Watch::judge`]. Outputs on a GPU have to be downloaded
+    /// for it: those of the first and the last frame if nothing has been found, and of a few whose results are doubtful.
     pub fn wants(&mut self, glance: &Glance, expected: &Expected, on_gpu: bool) -> bool {
         if self.is_over() {
             return false;
@@ -122,10 +122,10 @@ impl Watch {
             return self.frames <= FIRST || self.frames.is_multiple_of(STEP);
         }
         let empty = !self.found && (self.frames == 1 || self.frames == LAST);
-        empty || self.surveyed < MOST_DOWNLOADS && self.said == 0 && is_doubtful(glance, expected)
+        empty || self.surveyed < MOST_DOWNLOADS && self.reported == 0 && is_doubtful(glance, expected)
     }
 
-    /// What is suspected now and has not been before. `survey` is the frame's that was counted last.
+    /// New suspicions that were not reported before. `survey` is that of the frame that was counted last.
     pub fn judge(&mut self, survey: &Survey, expected: &Expected) -> Vec<Suspicion> {
         self.surveyed += 1;
         self.total.add(survey);
@@ -142,7 +142,7 @@ impl Watch {
         for suspicion in [non_finite, scored, places, repeated, class].into_iter().flatten() {
             self.say(suspicion, &mut new);
         }
-        if self.is_over() && self.said == 0 && !self.found {
+        if self.is_over() && self.reported == 0 && !self.found {
             let best = expected.confidence(self.total.highest).filter(|_| self.total.finite > 0);
             if let (Some(best), Some(threshold)) = (best, expected.threshold)
                 && best < threshold
@@ -154,8 +154,8 @@ impl Watch {
     }
 
     fn say(&mut self, suspicion: Suspicion, to: &mut Vec<Suspicion>) {
-        if self.said & suspicion.bit() == 0 {
-            self.said |= suspicion.bit();
+        if self.reported & suspicion.bit() == 0 {
+            self.reported |= suspicion.bit();
             to.push(suspicion);
         }
     }
@@ -202,7 +202,7 @@ fn places(total: &Survey, expected: &Expected) -> Option<Suspicion> {
     (total.far_places * 10 >= total.places * 9).then_some(Suspicion::Far { farthest })
 }
 
-/// Whether the results make it worth the time to look at the outputs.
+/// Whether the results are doubtful enough to survey the outputs.
 fn is_doubtful(glance: &Glance, expected: &Expected) -> bool {
     let [lowest, highest] = glance.confidences;
     let twice = lowest <= highest && expected.twice.is_some_and(|range| is_within([lowest, highest], range));

@@ -48,8 +48,8 @@ impl Cleaner {
     }
 }
 
-/// `to` becomes what `pick` makes of the square of `radius` around each cell, as far as it lies in the mask; by rows, then
-/// by columns.
+/// Each cell of `to` becomes the `pick` of the square of `radius` around it, as far as it lies in the mask; by rows, then by
+/// columns.
 fn spread(
     from: &[u8],
     width: usize,
@@ -90,7 +90,7 @@ struct Run {
 #[derive(Debug, Default)]
 struct Areas {
     runs: Vec<Run>,
-    /// By run, one that it is connected to, itself or an earlier one; and at those that are their own, the cells.
+    /// By run, a run that it is connected to: itself or an earlier one. Only runs that are their own parents have sizes.
     parents: Vec<usize>,
     sizes: Vec<usize>,
 }
@@ -119,7 +119,7 @@ impl Areas {
                 while from < above.end && runs[from].end + width < run.start {
                     from += 1;
                 }
-                // Corners count, so that runs one cell beyond either end touch.
+                // Corners count, so a run touches those that begin or end one cell beyond its ends.
                 let mut other = from;
                 while other < above.end && runs[other].start + width <= run.end {
                     if runs[other].class == run.class {

@@ -1,5 +1,5 @@
-//! Masks from logits on the CPU: tiles of [`TILE`] cells, whose channels are looked at one after the other. What is done to
-//! a tile compiles to vector code.
+//! Masks from logits on the CPU: tiles of [`TILE`] cells, whose channels are processed one after the other. The work on a tile
+//! compiles to vector code.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ use super::value::{activate, blend, byte, share, softmax};
 use crate::preproc::Layout;
 use crate::tensor::{TensorType, TensorView};
 
-/// Cells looked at together: a channel of them is whole cache lines, and everything about them stays in the first cache.
+/// Cells of a tile: a channel of them is whole cache lines, and all their data stays in the first-level cache.
 const TILE: usize = 256;
 
 type Lane = [f32; TILE];
 
-/// Values in one of the types there are.
+/// Values in one of the float types.
 #[derive(Debug)]
 enum Floats<'a> {
     Single(Cow<'a, [f32]>),
@@ -57,7 +57,7 @@ impl<'a> Floats<'a> {
         }
     }
 
-    /// Puts `values` from `first` on, and rounds them as they lie there.
+    /// Stores `values` from `first` on, and rounds `values` to what was stored.
     fn store(&mut self, first: usize, values: &mut [f32]) {
         let n = values.len();
         match self {
@@ -71,7 +71,7 @@ impl<'a> Floats<'a> {
     }
 }
 
-/// The state of the smoothing: `planes` times the cells, one channel behind the other.
+/// The state of the smoothing: `planes` times the cells, one channel after the other.
 #[derive(Debug)]
 pub(super) struct State {
     values: Floats<'static>,
@@ -80,7 +80,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The sizes come from a model: there may be no memory for them.
+    /// Fails where memory is missing, because the sizes come from a model.
     pub fn new(plan: &Plan) -> Result<Self, SegmentError> {
         fn zeros<T: Clone>(n: usize, zero: T) -> Option<Vec<T>> {
             let mut values = Vec::new();
@@ -111,7 +111,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Loads and smooths `n` cells of a channel; returns how many of its values are not finite. What is behind the cells
+    /// Loads and smooths `n` cells of a channel; returns how many of its values are not finite. The rest of the lane
     /// becomes 0.
     fn lane(&mut self, channel: usize, first: usize, n: usize, store: bool, lane: &mut Lane) -> u32 {
         let Plan { announced, params, task, .. } = self.plan;
@@ -152,7 +152,7 @@ pub(super) fn run(plan: &Plan, logits: &TensorView<'_>, state: &mut State, mask:
     for (tile, bytes) in mask.chunks_mut(TILE).enumerate() {
         let (first, n) = (tile * TILE, bytes.len());
         match task {
-            // They have no floats: see map.rs.
+            // Class maps have no floats: see map.rs.
             Task::ClassMap => continue,
             Task::Argmax => {
                 let mut best = ([f32::NEG_INFINITY; TILE], [0; TILE]);

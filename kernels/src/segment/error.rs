@@ -1,4 +1,4 @@
-//! What can be wrong with logits, prototypes, masks and parameters, as sentences.
+//! What can be wrong with logits, prototypes, masks and parameters.
 
 use crate::device::DeviceError;
 
@@ -13,10 +13,10 @@ pub enum SegmentError {
     /// Integers that are not one number a cell.
     #[error(
         "'{0}' has whole numbers, which are read as the classes of cells, so it must be 1xHxW, 1x1xHxW, 1xHxWx1 or HxW; choose \
-         the output behind the model's argmax, or one with scores in float16 or float32"
+         the output after the model's argmax, or one with scores in float16 or float32"
     )]
     ClassMap(String),
-    /// What cannot be done with class numbers.
+    /// Parameters that class numbers do not allow.
     #[error(
         "'{0}' has the classes of cells, not their scores, so there is nothing to compare with a threshold, to smooth or to make \
          soft; set mode=argmax and smoothing=0, or choose an output with scores"
@@ -34,15 +34,15 @@ pub enum SegmentError {
     /// A dimension or size of 0.
     #[error("'{0}' for a {1}x{2} input has a size of 0; give every size at least 1")]
     Empty(String, usize, usize),
-    /// More than is counted.
+    /// More values than 31 bits count.
     #[error("'{0}' has more than 2^31 - 1 values; use a smaller output")]
     TooLarge(String),
-    /// No memory for what is remembered of it.
+    /// There is no memory for the state of the smoothing.
     #[error(
         "there is not enough memory to smooth '{0}' over the frames; set smoothing to 0 or use a smaller output"
     )]
     Memory(String),
-    /// The layout is open and the dimensions do not tell.
+    /// The layout is open and does not follow from the dimensions.
     #[error(
         "'{tensor}' can be read as {nchw} or as {nhwc}, and {fits} of them is an even reduction of the {width}x{height} \
          input; set the layout to nchw or nhwc"
@@ -72,7 +72,7 @@ pub enum SegmentError {
         /// How many it has.
         channels: usize,
     },
-    /// A channel that is not there.
+    /// A channel that does not exist.
     #[error(
         "channel {channel} is set, but '{tensor}' has {channels} channels, counted from 0. Set channel to less than {channels}"
     )]
@@ -92,7 +92,7 @@ pub enum SegmentError {
     /// A threshold that is not a number.
     #[error("a threshold of NaN finds nothing; set a number, for probabilities one between 0 and 1")]
     Threshold,
-    /// No factor that fades.
+    /// An unusable factor of smoothing.
     #[error("a smoothing of {0} is not possible: set 0 (none) or more, and less than 1")]
     Smoothing(f32),
     /// A square too large.
@@ -120,7 +120,7 @@ pub enum SegmentError {
         /// From row to row.
         stride: usize,
     },
-    /// A map from tensor to frame that leads nowhere, or sizes beyond what is counted.
+    /// A map from tensor to frame that has no inverse, or sizes that are too large.
     #[error(
         "a mask of {from:?} cells cannot be taken to a frame of {frame:?} pixels: sizes go from 1 to 32768, and the map \
          between them must be one that can be inverted"
@@ -134,7 +134,7 @@ pub enum SegmentError {
     /// Coefficients, regions and room for the masks that do not go together.
     #[error(
         "{regions} objects with masks of {bytes} bytes in all were handed {coefficients} coefficients, {each} wanted for each, \
-         and room for {room} bytes; hand over what Prototypes::regions or InstanceMasks::pixels said"
+         and room for {room} bytes; hand over what Prototypes::regions or InstanceMasks::pixels returned"
     )]
     Instances {
         /// Objects.
@@ -154,7 +154,7 @@ pub enum SegmentError {
          that holds the masks"
     )]
     Maps(String),
-    /// An object's map that is not there.
+    /// An object's map that does not exist.
     #[error(
         "an object's mask is number {row} in '{tensor}', which has {rows}; hand over the masks of the objects' own frame"
     )]

@@ -28,7 +28,7 @@ pub struct Window {
     pub height: u32,
     /// Its first byte among those of all objects.
     pub offset: u32,
-    /// Which of the maps is the object's; its number among the objects, of prototypes.
+    /// The number of the object's map; with prototypes, the object's number.
     pub row: u32,
 }
 
@@ -37,7 +37,7 @@ pub struct Window {
 pub struct Instances<'a> {
     /// Their boxes, in frame pixels.
     pub boxes: &'a [Rect],
-    /// Which of the maps is whose, as many as there are boxes; empty for prototypes.
+    /// The number of each box's map; empty for prototypes.
     pub rows: &'a [u32],
     /// From the input tensor's pixels to the frame's.
     pub to_frame: Affine,
@@ -45,18 +45,18 @@ pub struct Instances<'a> {
     pub frame: [usize; 2],
 }
 
-/// Makes the masks of single objects, of a sample a pixel of the frame or, of maps, a sample a cell.
+/// Makes the masks of single objects: a sample a pixel of the frame or, for maps, also a sample a cell.
 ///
-/// Values are interpolated bilinearly between the centres of cells, in float32, and beyond the outermost ones they go on as
-/// there; a sample is 1 where that is above the gate. Only then are objects cut out:
+/// Values are interpolated bilinearly between the centres of cells, in float32, and beyond the outermost cells theirs are
+/// repeated; a sample is 1 where the value is above the gate. Only then are objects cut out:
 /// - Prototypes `[1, M, h, w]` and `M` coefficients an object, as YOLO's segmentation models encode them: the values are the
 ///   sums that [`Prototypes`] compares, the gate is 0, and a pixel is 0 outside of the box (`x1 <= i < x2`). That is
 ///   Ultralytics' `process_mask` with `upsample`, to the frame's pixels in place of the input tensor's.
 /// - Maps of [`Extent::Input`], `[1, N, h, w]`, as DETR's descendants give for each query. They are not cut: rfdetr and
 ///   transformers keep what lies outside of the box.
 /// - Maps of [`Extent::Box`], as Mask R-CNN gives for each box: around the map lies a border of zeros, one cell wide, and map
-///   and border are put where the box is, enlarged as much and rounded towards 0 to whole pixels, as torchvision's
-///   `paste_masks_in_image` does.
+///   and border are pasted over the box, which is enlarged accordingly and rounded towards 0 to whole pixels, as
+///   torchvision's `paste_masks_in_image` does.
 #[derive(Clone, Debug)]
 pub struct InstanceMasks {
     pub(super) source: Source,
@@ -86,8 +86,8 @@ impl InstanceMasks {
     }
 
     /// Prepares for the output `maps` of a network whose input is `input` (width, height) pixels: float16 or float32,
-    /// `[1, N, h, w]`, `[N, 1, h, w]` or `[N, h, w]`, of which N may be open. What is above `threshold` after `activation`
-    /// is in the mask.
+    /// `[1, N, h, w]`, `[N, 1, h, w]` or `[N, h, w]`, of which N may be open. Values above `threshold` after `activation`
+    /// are in the mask.
     ///
     /// # Errors
     /// A [`SegmentError`] that says what is wrong with `maps`, the activation or the threshold.
@@ -136,7 +136,7 @@ impl InstanceMasks {
         }
     }
 
-    /// Whether values count as 0 beyond the outermost cells, one cell wide.
+    /// Whether there is a border of zeros, one cell wide, beyond the outermost cells.
     pub(super) fn has_border(&self) -> bool {
         matches!(self.source, Source::Maps { extent: Extent::Box, .. })
     }
@@ -176,7 +176,7 @@ impl InstanceMasks {
         Ok(bytes)
     }
 
-    /// The same with the cells of maps as samples, all of them: nothing is interpolated.
+    /// As [`Self::pixels`], with all cells of maps as samples: nothing is interpolated.
     pub fn cells(&self, rows: &[u32], windows: &mut Vec<Window>) -> usize {
         let [width, height] = self.size();
         let mut bytes = 0;
@@ -246,8 +246,8 @@ impl InstanceMasks {
         Ok(())
     }
 
-    /// That the values are those announced, that the windows are those of [`InstanceMasks::pixels`] or
-    /// [`InstanceMasks::cells`], or as good, and that there is room for them.
+    /// Checks that the values are those announced, that the windows are as valid as those of [`InstanceMasks::pixels`] or
+    /// [`InstanceMasks::cells`], and that there is room for them.
     pub(super) fn check(
         &self,
         name: &str,
@@ -310,7 +310,7 @@ struct Pasted {
     at: f64,
 }
 
-/// Of `cells` cells and the border around them, in a box from `from` to `to` in a frame of `frame` pixels.
+/// Pastes `cells` cells and the border around them over a box from `from` to `to` in a frame of `frame` pixels.
 fn pasted([from, to]: [f32; 2], cells: usize, frame: usize) -> Pasted {
     let padded = cells as f64 + 2.0;
     let (center, half) = ((to + from) * 0.5, (to - from) * 0.5 * (padded / cells as f64) as f32);
@@ -322,13 +322,12 @@ fn pasted([from, to]: [f32; 2], cells: usize, frame: usize) -> Pasted {
     Pasted {
         within: [pixel(first), pixel(last.saturating_add(1))],
         step,
-        // The border's cell is the one before the first.
+        // The cell of the border lies before the first one.
         at: (0.5 - first as f64) * step - 1.5,
     }
 }
 
-/// The cells that a window's samples are made of, of an image of `size` cells: left, top, right, bottom. None if it has no
-/// samples.
+/// The cells of an image of `size` cells that a window's samples read: left, top, right, bottom. None if it has no samples.
 fn touched(window: &Window, [width, height]: [usize; 2]) -> Option<[usize; 4]> {
     let Window { x, y, width: w, height: h, .. } = *window;
     if w == 0 || h == 0 {
@@ -361,7 +360,7 @@ fn taps(place: f64, size: usize, border: i64) -> (i64, i64, f32) {
     (cell(first), cell(first + 1.0), weight)
 }
 
-/// From `a` to `b`. What has no weight does not count, were it NaN.
+/// Interpolates from `a` to `b`. A value without weight does not count, even if it is NaN.
 fn between(a: f32, b: f32, weight: f32) -> f32 {
     if weight == 0.0 { a } else { (1.0 - weight) * a + weight * b }
 }

@@ -1,4 +1,4 @@
-//! Masks from class numbers, which a model that ends in an argmax gives in place of logits: each is its cell's byte.
+//! Masks from class numbers, which a model that ends in an argmax gives instead of logits: each number becomes its cell's byte.
 
 use crate::tensor::{TensorType, TensorView};
 

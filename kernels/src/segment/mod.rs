@@ -1,21 +1,21 @@
 //! From a network's logits to masks.
 //!
-//! A segmentation network answers with one small image a class: the higher a cell, the surer it is that the class is
-//! seen there. [`Segmenter`] makes one byte a cell of it, at the network's own size; [`Resize`] takes such a mask to the
-//! frame. [`Prototypes`] makes the masks of single objects, as YOLO's segmentation models encode them; [`InstanceMasks`] those
-//! of models that give a map for each object, and masks that are interpolated before they are compared.
+//! A segmentation network gives one small image a class: the greater a cell's value, the surer it is that the class is there.
+//! [`Segmenter`] makes a mask of these, one byte a cell, at the network's own size; [`Resize`] takes such a mask to the frame.
+//! [`Prototypes`] makes the masks of single objects, as YOLO's segmentation models encode them; [`InstanceMasks`] those of
+//! models that give a map for each object, and masks that are interpolated before they are compared.
 //!
 //! # What a cell becomes
 //! 1. With [`Params::smoothing`] `s` the values are the stream's state, `s * state + (1 - s) * logit`, computed in
-//!    float32 and kept in the tensor's own type: in float16 it stays behind a constant logit by up to `0.5 / (1 - s)`
-//!    steps of that type. A NaN leaves the state as it was; a state that is not finite is replaced by the logit.
+//!    float32 and kept in the tensor's own type: in float16 it may stop short of a constant logit by up to
+//!    `0.5 / (1 - s)` steps of that type. A NaN leaves the state as it was; a state that is not finite is replaced by the logit.
 //! 2. [`Classes::Argmax`] takes the class of the greatest value, the first of equals; NaN counts as -infinity.
 //!    [`Classes::Threshold`] takes 1 where the activated value of one channel reaches the threshold, else 0; a NaN does
 //!    not reach it. With [`Params::soft`] it is the activated value itself, 0..1 as 0..255.
 //! 3. Opening, then closing, then the removal of small areas, on the mask: see [`Params`].
 //!
-//! A tensor of integers holds class numbers: the network has chosen itself. They are the mask, for [`Classes::Argmax`] only
-//! and without smoothing; those that a byte cannot hold are counted and become 0.
+//! A tensor of integers holds class numbers, because the network ends in an argmax. They are the mask, for [`Classes::Argmax`]
+//! only and without smoothing; those that a byte cannot hold are counted and become 0.
 //!
 //! Softmax is `1 / sum(exp(v - v_channel))`, the sum in the channels' order and without NaN; with a single precision exp
 //! of our own, so that all of it is the same to the bit on the GPU: [`CudaSegmenter`], [`CudaResize`],

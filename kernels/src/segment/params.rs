@@ -1,8 +1,8 @@
-//! What to make of the logits.
+//! How logits become masks.
 
 use crate::preproc::Layout;
 
-/// How classes are told.
+/// How a cell's class is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Classes {
     /// The channel of the greatest value. For 2 to 256 channels.
@@ -14,31 +14,31 @@ pub enum Classes {
 /// What turns values into probabilities. It does not matter to [`Classes::Argmax`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// They are probabilities.
+    /// The values are probabilities.
     None,
-    /// They are logits, each for itself: `1 / (1 + exp(-v))`.
+    /// The values are independent logits: `1 / (1 + exp(-v))`.
     Sigmoid,
-    /// They are logits of classes that exclude each other. For 2 channels and more.
+    /// The values are logits of classes that exclude each other. For 2 channels and more.
     Softmax,
 }
 
-/// What to make of the logits.
+/// How logits become masks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// How classes are told.
+    /// How a cell's class is chosen.
     pub classes: Classes,
     /// The channel of [`Classes::Threshold`] and [`Params::soft`], which count from 0.
     pub channel: usize,
     /// What the values are.
     pub activation: Activation,
     /// The tensor's order of dimensions. `None`: the one whose height and width are an even reduction of the input
-    /// tensor's, by the same factor on both axes; else the one with a single channel; an error where that does not tell.
+    /// tensor's, by the same factor on both axes; else the one with a single channel; an error where that is ambiguous.
     pub layout: Option<Layout>,
     /// How much of the state a frame keeps: 0 (no smoothing) up to, but not including, 1.
     pub smoothing: f32,
     /// Radius in cells, 0..=32, of the square of `2 * radius + 1` cells by which the foreground is eroded and then
-    /// dilated: what is narrower than the square goes. Foreground is every class but 0, all classes together: a cell that
-    /// stays keeps its class, one that goes becomes 0. Soft masks are opened as grey images (least, then greatest, of the
+    /// dilated: parts narrower than the square vanish. Foreground is every class but 0, all classes together: a cell that
+    /// stays keeps its class, one that vanishes becomes 0. Soft masks are opened as grey images (least, then greatest, of the
     /// square). Cells outside the mask do not count, so the mask's edge erodes nothing; as in OpenCV.
     pub opening: u32,
     /// Radius likewise, by which the foreground is dilated and then eroded: gaps narrower than the square are filled. A

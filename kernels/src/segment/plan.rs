@@ -1,4 +1,4 @@
-//! What was announced, once it is understood: the same for both devices.
+//! The announced tensor and the parameters, checked: the same for host and device.
 
 use super::map::is_class_map;
 use super::{Activation, Classes, Params, SegmentError};
@@ -38,7 +38,7 @@ impl Announced {
         Ok(Self { tensor: tensor.clone(), shape })
     }
 
-    /// The same of integers, one a cell, which are class numbers.
+    /// As [`Self::new`] for integers, one a cell, which are class numbers.
     pub fn class_map(tensor: &TensorDesc, input: [usize; 2]) -> Result<Self, SegmentError> {
         let [width, height] = match image(tensor, input)? {
             [1, h, w] | [h, w, 1] => [w, h],
@@ -48,7 +48,7 @@ impl Announced {
         Ok(Self { tensor: tensor.clone(), shape })
     }
 
-    /// Whether what arrived is what was announced.
+    /// Whether the tensor is the one that was announced.
     pub fn check(&self, name: &str, ty: TensorType, dims: &[usize]) -> Result<(), SegmentError> {
         if ty == self.tensor.ty && dims.iter().copied().map(Some).eq(self.tensor.dims.iter().copied()) {
             return Ok(());
@@ -70,7 +70,7 @@ fn image(tensor: &TensorDesc, input: [usize; 2]) -> Result<[usize; 3], SegmentEr
     let image = match dims[..] {
         [n, _, _, _] if n != 1 => return Err(SegmentError::Batch(text(), n)),
         [_, a, b, c] | [a, b, c] => [a, b, c],
-        // A row alone is rather a class's number each.
+        // A single row is rather a class number each.
         [h, w] if h > 1 && w > 1 => [1, h, w],
         _ => return Err(SegmentError::Rank(text())),
     };
@@ -119,7 +119,7 @@ fn fits(shape: &TensorShape, [width, height]: [usize; 2]) -> bool {
     tiled || spans(w, width) && spans(h, height) && (width - 1) / (w - 1) == (height - 1) / (h - 1)
 }
 
-/// What a cell's byte is made of.
+/// What a cell's byte is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// The greatest of all channels.
@@ -128,7 +128,7 @@ pub(super) enum Task {
     Value,
     /// One channel among all.
     Softmax,
-    /// The number that is there.
+    /// The cell's own number.
     ClassMap,
 }
 
@@ -138,7 +138,7 @@ pub(super) struct Plan {
     pub announced: Announced,
     pub params: Params,
     pub task: Task,
-    /// What a value ([`Task::Value`]) or probability ([`Task::Softmax`]) must reach; nothing reaches NaN.
+    /// Threshold of the value ([`Task::Value`]) or probability ([`Task::Softmax`]); no value reaches NaN.
     pub gate: f32,
 }
 
@@ -191,7 +191,7 @@ impl Plan {
         [width, height]
     }
 
-    /// Whether what arrived is what was announced, and `room` the mask's size.
+    /// Whether the tensor is the one that was announced, and `room` the mask's size.
     pub fn check(&self, name: &str, ty: TensorType, dims: &[usize], room: usize) -> Result<(), SegmentError> {
         self.announced.check(name, ty, dims)?;
         let [width, height] = self.size();
@@ -210,14 +210,13 @@ impl Plan {
 /// The greatest radius of opening and closing: that of a tile on the GPU.
 pub const MOST_RADIUS: u32 = 32;
 
-/// The logit of a probability, so that nothing but a comparison is left to do: -infinity for what everything reaches, NaN
-/// for what nothing does.
+/// The logit of a probability, so that only a comparison remains: -infinity where every value reaches it, NaN where none does.
 pub(super) fn logit(p: f32) -> f32 {
     let p = f64::from(p);
     if p <= 0.0 { f32::NEG_INFINITY } else { (p / (1.0 - p)).ln() as f32 }
 }
 
-/// For numbers of at most 2^31, which what was announced has been checked for.
+/// For numbers of at most 2^31, which the announced tensor has been checked for.
 pub(super) fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -71,7 +71,7 @@ impl Prototypes {
         regions.extend(boxes.iter().map(|object| {
             let span = |axis: usize, from: f32, to: f32| {
                 let unit = (size[axis] as f64 / self.input[axis] as f64) as f32;
-                // Saturates: what is left of the mask begins at 0, NaN ends there.
+                // `as` saturates: a box left of the mask begins at 0, and NaN ends there.
                 let [first, end] = [from, to].map(|v| ((v * unit).ceil() as usize).min(size[axis]));
                 if from.is_nan() { (0, 0) } else { (first, end.saturating_sub(first)) }
             };
@@ -135,7 +135,7 @@ impl Prototypes {
         }
     }
 
-    /// That the regions are those of [`Prototypes::regions`], or as good, and that there is room for them.
+    /// Checks that the regions are as valid as those of [`Prototypes::regions`], and that there is room for them.
     pub(super) fn check(
         &self,
         coefficients: usize,
@@ -167,7 +167,7 @@ fn add(sums: &mut [f32], values: &[f32], factor: f32) {
     }
 }
 
-/// What is too large is refused when it is used.
+/// Numbers that are too large are refused when they are used.
 fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,11 +1,11 @@
-//! A mask at a network's size, taken to the frame: in whole numbers, so that both devices agree.
+//! A mask at a network's size, taken to the frame: in whole numbers, so that host and device agree.
 
 use super::SegmentError;
 use crate::geometry::Affine;
 
 /// The greatest width and height, of masks and frames.
 const MOST: usize = 1 << 15;
-/// Bits behind the point of places in the mask, in cells.
+/// Fractional bits of places in the mask, in cells.
 const FRACTION: u32 = 32;
 /// Added to places, in units of the last bit: more than rounding errors sum up to, so that a point on the edge of two
 /// cells always belongs to the later one.
@@ -17,8 +17,8 @@ const WEIGHT: u32 = 11;
 ///
 /// Everything is continuous: the centre of frame pixel `i`, at `i + 0.5`, is looked up in the input tensor and there in
 /// the mask, of whose `w` cells each covers `W / w` of the tensor's `W` pixels. Classes are those of the cell that the
-/// point lies in; soft masks are interpolated bilinearly between the cells' centres, and beyond the outermost ones they go
-/// on as there. Pixels that lie outside the tensor become 0.
+/// point lies in; soft masks are interpolated bilinearly between the cells' centres, and beyond the outermost cells theirs are
+/// repeated. Pixels that lie outside the tensor become 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resize {
     /// The mask's width and height in cells.
@@ -34,7 +34,7 @@ pub struct Resize {
 }
 
 /// Where the centres of the frame's pixels lie in the mask: `u = by_x * x + by_y * y + at` across, likewise `v` down, in
-/// cells with [`FRACTION`] bits behind the point.
+/// cells with [`FRACTION`] fractional bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub u: [i64; 3],
@@ -95,7 +95,7 @@ impl Resize {
             let at = by_x * (0.5 - ox) + by_y * (0.5 - oy);
             let [by_x, by_y, at] = [by_x, by_y, at].map(|v| v * unit);
             let farthest = by_x.abs() * frame[0] as f64 + by_y.abs() * frame[1] as f64 + at.abs();
-            // 2^29 cells leave two bits of an i64 to spare; so does NaN not pass.
+            // 2^29 cells leave two bits of an i64 to spare. False for NaN.
             (farthest < f64::from(1 << 29))
                 .then(|| [by_x, by_y, at].map(|v| (v * f64::exp2(f64::from(FRACTION))).round() as i64))
         };
@@ -187,8 +187,8 @@ impl Cells<'_> {
     }
 }
 
-/// What an upright soft mask's pixels are made of, the same in all rows: cells and weight, from the first pixel on that lies
-/// in the mask to the last.
+/// The cells and weight of an upright soft mask's pixels, which are the same in all rows: from the first pixel in the mask to
+/// the last.
 #[derive(Debug, Default)]
 struct Columns {
     first: usize,

@@ -1,4 +1,4 @@
-//! What logits should be, and statistics of what they are.
+//! The values that logits should have, and statistics of those that they have.
 
 use crate::preproc::Layout;
 use crate::sanity::{self, Expected, Survey};
@@ -21,7 +21,7 @@ impl From<Activation> for sanity::Activation {
     }
 }
 
-/// The logits of a model as they are looked at for what cannot be right.
+/// Surveys a model's logits for values that cannot be right.
 #[derive(Clone, Debug)]
 pub struct LogitsSurvey {
     plan: Plan,
@@ -40,7 +40,7 @@ impl LogitsSurvey {
     pub fn expected(&self) -> Expected {
         let Params { classes, activation, soft, .. } = self.plan.params;
         let activation = activation.into();
-        // The greatest is the greatest, whatever is applied. Whoever sets another threshold means other units.
+        // An activation does not change which is the greatest. A threshold outside of 0..1 shows that values have another unit.
         let fraction = match classes {
             Classes::Threshold(threshold) if !soft => (0.0..=1.0).contains(&threshold),
             _ => true,
@@ -62,8 +62,7 @@ impl LogitsSurvey {
     }
 
     /// Statistics of one frame's logits: of the channel that is used, or of all if they are compared. `None` for logits that
-    /// are not those announced,
-    /// and for class numbers.
+    /// are not those announced, and for class numbers.
     pub fn run(&self, logits: &TensorView<'_>) -> Option<Survey> {
         let Plan { announced, params, task, .. } = &self.plan;
         announced.check(logits.name, logits.ty, &logits.dims).ok()?;
@@ -82,10 +81,10 @@ impl LogitsSurvey {
 }
 
 impl InstanceMasks {
-    /// What [`InstanceMasks::survey`] should show; `None` of prototypes, which may have any values.
+    /// What [`InstanceMasks::survey`] should show; `None` for prototypes, which may have any values.
     pub fn expected(&self) -> Option<Expected> {
         let Source::Maps { activation, threshold, .. } = self.source else { return None };
-        // Whoever sets another threshold means other units.
+        // A threshold outside of 0..1 shows that values have another unit.
         let fraction = (0.0..=1.0).contains(&threshold);
         let activation = activation.into();
         Some(Expected {
@@ -101,7 +100,7 @@ impl InstanceMasks {
         })
     }
 
-    /// Statistics of the maps of all queries or boxes; `None` of prototypes.
+    /// Statistics of the maps of all queries or boxes; `None` for prototypes.
     pub fn survey(&self, maps: &TensorView<'_>) -> Option<Survey> {
         matches!(self.source, Source::Maps { .. }).then(|| Survey::of_scores(maps.to_f32().iter().copied()))
     }

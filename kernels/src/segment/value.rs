@@ -1,8 +1,8 @@
-//! What is done to one value, operation by operation as in cuda/segment.cu: the results are the same to the bit.
+//! The operations on one value, in the order of cuda/segment.cu, so that the results are the same to the bit.
 
 use super::Activation;
 
-/// 1.5 * 2^23: what is added to it is rounded to a whole number, halfway to the even one, in its last bits.
+/// 1.5 * 2^23: a number added to it is rounded to a whole number, halfway to the even one, in the sum's last bits.
 const ROUND: f32 = 12_582_912.0;
 
 /// exp(x) within 2 units in the last place, from Cephes' expf (Moshier): 0 below -87 and for NaN, infinite above 88.
@@ -29,7 +29,7 @@ pub(super) fn exp(x: f32) -> f32 {
     }
 }
 
-/// The probability that a value stands for, if that takes no other channel. NaN stays.
+/// The probability of a value, where that depends on no other channel. NaN stays.
 #[inline(always)]
 pub(super) fn activate(activation: Activation, v: f32) -> f32 {
     match activation {
@@ -45,7 +45,7 @@ pub(super) fn share(v: f32, of: f32) -> f32 {
     exp(if v == of { 0.0 } else { v - of })
 }
 
-/// What the sum of the shares stands for. NaN stays.
+/// The probability from the sum of the shares. NaN stays.
 #[inline(always)]
 pub(super) fn softmax(of: f32, sum: f32) -> f32 {
     if of.is_nan() { of } else { 1.0 / sum }
@@ -58,7 +58,7 @@ pub(super) fn byte(p: f32) -> u8 {
     (p * 255.0 + 0.5) as u8
 }
 
-/// The state behind a value, not yet rounded to its type; `keep` and `take` are the shares of both.
+/// The new state after a value, not yet rounded to its type; `keep` and `take` are the shares of the state and the value.
 #[inline(always)]
 pub(super) fn blend(state: f32, v: f32, keep: f32, take: f32) -> f32 {
     let mixed = keep * state + take * v;

@@ -2,13 +2,14 @@
 //! section 3.2).
 //!
 //! The scores are a tensor `[N, T, C]` of float32 or float16: N pictures of lines, T steps from left to right, C symbols, the
-//! first of which is the blank. A recogniser that ends in a recurrent network may give `[T, 1, C]`, of one line. Each step gives its surest symbol, the first of equals; a symbol that is that of the step
-//! before is the same one, and a blank is none: `--HH-EE-L-LL-O-` is HELLO. The confidence of the line is the mean of those of
-//! the steps whose symbols are kept, as in PP-OCR's `CTCLabelDecode`. A step whose scores are all NaN or infinite is a blank.
+//! first of which is the blank. A recogniser that ends in a recurrent network may give `[T, 1, C]`, of one line. Each step gives
+//! its surest symbol, the first of equals. A symbol that repeats the previous step's is dropped, and so are blanks:
+//! `--HH-EE-L-LL-O-` is HELLO. The confidence of the line is the mean over the steps whose symbols are kept, as in PP-OCR's
+//! `CTCLabelDecode`. A step whose scores are all NaN or infinite is a blank.
 //!
 //! The surest symbol of a step is the surest class of a row of scores, so [`Reader`] and [`CudaReader`] are a
-//! [`Classifier`] and a [`CudaClassifier`] of one class over T rows a line; what holds there of equal results holds here. From
-//! a GPU come 40 bytes a step.
+//! [`Classifier`] and a [`CudaClassifier`] of one class over T rows a line, and equal results are guaranteed as there. A GPU
+//! sends 40 bytes a step.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ pub enum TextError {
          characters. Set output to the one that has them"
     )]
     Scores(String),
-    /// Scores that are not what was announced.
+    /// Scores whose type or dimensions are not the announced ones.
     #[error("the scores came as '{got}', but '{declared}' was announced")]
     Changed {
         /// What came.
@@ -38,12 +39,12 @@ pub enum TextError {
         /// What the reader was made for.
         declared: String,
     },
-    /// Of the steps' scores.
+    /// An error of the steps' scores.
     #[error(transparent)]
     Steps(#[from] ClassifyError),
 }
 
-/// What a line says.
+/// The text of a line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     /// Its symbols, from left to right, none of which is the blank.
@@ -53,7 +54,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Of the surest class of each step.
+    /// The line of the surest class of each step.
     fn of<'a>(steps: impl IntoIterator<Item = Option<&'a Class>>) -> Self {
         let (mut symbols, mut sum, mut before) = (Vec::new(), 0.0, BLANK);
         for step in steps {
@@ -81,7 +82,7 @@ struct Announced {
 impl Announced {
     fn new(output: &TensorDesc, activation: Activation) -> Result<Self, TextError> {
         let float = matches!(output.ty, TensorType::Float32 | TensorType::Float16);
-        // Where one of two dimensions is 1, the other one has the steps; of `[1, 1, C]` either may be.
+        // Where one of two dimensions is 1, the other one has the steps; in `[1, 1, C]` it does not matter.
         let steps_first = match output.dims[..] {
             [_, Some(0), _] | [_, _, Some(0)] => None,
             [Some(1), ..] => Some(false),
@@ -96,7 +97,7 @@ impl Announced {
         Ok(Self { output: output.clone(), steps_first, params })
     }
 
-    /// A step's scores, as a classifier knows them.
+    /// A step's scores, described for a classifier.
     fn step(&self) -> TensorDesc {
         let symbols = self.output.dims.get(2).copied().flatten();
         TensorDesc { dims: vec![None, symbols], ..self.output.clone() }
@@ -125,7 +126,7 @@ impl Announced {
     }
 }
 
-/// What the steps of a line are like: those of the first, and the NaN and infinities of all.
+/// The outcome of a line: that of the first step, with the NaN and infinities of all.
 fn outcome_of(steps: impl IntoIterator<Item = Outcome>) -> Outcome {
     let joined = steps
         .into_iter()
@@ -142,7 +143,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Prepares for `output`, as one line's is described; `activation` makes the scores of a step probabilities.
+    /// Prepares for `output`, described as that of one line; `activation` makes the scores of a step probabilities.
     ///
     /// # Errors
     /// An output that is not a row of scores for each step.
@@ -152,10 +153,10 @@ impl Reader {
         Ok(Self { announced, steps, best: Vec::new() })
     }
 
-    /// The first line of `scores`, and what its scores are like: those of the first step, and the NaN and infinities of all.
+    /// The first line of `scores`, and the outcome of its scores: that of the first step, with the NaN and infinities of all.
     ///
     /// # Errors
-    /// Scores that are not what was announced.
+    /// Scores whose type or dimensions are not the announced ones.
     pub fn run(&mut self, scores: &TensorView<'_>) -> Result<(Line, Outcome), TextError> {
         let Self { announced, steps, best } = self;
         let [_, count, symbols] = announced.dims(scores.name, scores.ty, &scores.dims)?;
@@ -171,18 +172,18 @@ impl Reader {
     }
 }
 
-/// [`Reader`] on the GPU, for all lines of a batch at once. One batch is under way at a time.
+/// [`Reader`] on the GPU, for all lines of a batch at once. One batch is in flight at a time.
 #[derive(Debug)]
 pub struct CudaReader {
     announced: Announced,
     steps: CudaClassifier,
-    /// Steps of each line that is under way.
+    /// Steps of each line in flight.
     count: usize,
     best: Vec<Vec<Class>>,
 }
 
 impl CudaReader {
-    /// Prepares for `output`, as one line's is described; `activation` makes the scores of a step probabilities.
+    /// Prepares for `output`, described as that of one line; `activation` makes the scores of a step probabilities.
     ///
     /// # Errors
     /// As [`Reader::new`], and an error of the driver.
@@ -192,8 +193,8 @@ impl CudaReader {
         Ok(Self { announced, steps, count: 1, best: Vec::new() })
     }
 
-    /// Enqueues the reading of the first `lines` lines of `scores`; [`CudaReader::finish`] has them. What was started before
-    /// and not finished is given up. It allocates where there are more steps than ever before.
+    /// Enqueues the reading of the first `lines` lines of `scores`; [`CudaReader::finish`] returns them. A batch that
+    /// was started before and not finished is dropped. Allocates only for more steps than ever before.
     ///
     /// # Errors
     /// As [`Reader::run`], and an error of the driver.
@@ -211,7 +212,7 @@ impl CudaReader {
         Ok(steps.start(stream, &rows.map_err(changed)?, lines * steps_each)?)
     }
 
-    /// Waits, once, for the batch that was started last: its lines, each as [`Reader::run`] gives it.
+    /// Waits once for the batch that was started last, and returns its lines, each as [`Reader::run`] does.
     ///
     /// # Errors
     /// An error of the driver, also for faults of earlier work.

@@ -5,26 +5,26 @@
 pub struct Embeddings<'a> {
     /// Row-major `[detections, length]`. A row that is cut off, is zero, or has a value that is not finite is ignored.
     pub values: &'a [f32],
-    /// Values of one. An object's appearance is forgotten when that changes.
+    /// Values of an embedding. An object's appearance is forgotten when this changes.
     pub length: usize,
 }
 
 impl<'a> Embeddings<'a> {
-    /// That of a detection; empty where there is none.
+    /// The embedding of a detection; empty where there is none.
     pub(super) fn of(&self, index: usize) -> &'a [f32] {
         self.values.get(index * self.length..(index + 1) * self.length).unwrap_or_default()
     }
 }
 
-/// How much of an object's appearance stays with a new embedding (JDE's and BoT-SORT's alpha).
+/// The weight of an object's old appearance against a new embedding (JDE's and BoT-SORT's alpha).
 const MEMORY: f64 = 0.9;
 
-/// An object's appearance: the mean of its embeddings, each of length 1, the later the weightier.
+/// An object's appearance: the mean of its embeddings, each of length 1; later ones have more weight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Appearance(Vec<f32>);
 
 impl Appearance {
-    /// Takes in an embedding, if it is one.
+    /// Takes in an embedding, if it is valid.
     pub(super) fn take(&mut self, embedding: &[f32]) {
         let Some(length) = length(embedding) else { return };
         let new = embedding.iter().map(|value| f64::from(*value) / length);
@@ -37,7 +37,7 @@ impl Appearance {
         }
     }
 
-    /// The cosine of the angle between it and an embedding, -1 to 1; `None` where one of them is none.
+    /// The cosine of the angle between it and an embedding, -1 to 1; `None` where one of them is missing.
     pub(super) fn similarity(&self, embedding: &[f32]) -> Option<f32> {
         if embedding.len() != self.0.len() {
             return None;
@@ -51,7 +51,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// Its length; `None` for what is no embedding.
+/// The length of a vector; `None` for an invalid embedding.
 fn length(embedding: &[f32]) -> Option<f64> {
     let length = dot(embedding, embedding).sqrt();
     (length.is_finite() && length > 0.0).then_some(length)
@@ -94,7 +94,7 @@ mod tests {
         for none in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[1.0, 0.0, 0.0]] {
             assert_eq!(appearance.similarity(none), None);
         }
-        // Another model's.
+        // An embedding of another model.
         appearance.take(&[1.0, 0.0, 0.0]);
         assert_eq!(
             (appearance.similarity(&[1.0, 0.0]), appearance.similarity(&[2.0, 0.0, 0.0])),

@@ -1,6 +1,6 @@
-//! The combination of the other algorithms that measured best on detectors' output (`scripts/evaluate mot`).
+//! The combination of the other algorithms that was the best on detectors' output (`scripts/evaluate mot`).
 //!
-//! ByteTrack's associations ([`super::bytetrack`]); BoT-SORT's filter, which trusts its own prediction a little more
+//! ByteTrack's associations ([`super::bytetrack`]); BoT-SORT's filter, which relies a little more on its own prediction
 //! (process noise of 0.7 times the paper's deviation); OC-SORT's momentum, with the direction of the filter's velocity;
 //! and thresholds from the detector's own confidences ([`super::confidence`]). Chosen on three of MOT15's sequences
 //! (ADL-Rundle-6, KITTI-13, TUD-Campus); the others are reported separately.

@@ -26,8 +26,8 @@ pub(super) fn step(
     cascade(targets, params, seen, usable, costs, [first]);
 }
 
-/// The same with these first associations one after the other, each of who the one before has left over; scores are weighed
-/// by the confidence in all of them. Weak detections are compared as in the last.
+/// One frame with several first associations in turn, each of the objects and detections that the previous one has left over;
+/// all of them weigh scores by the confidence. Weak detections are compared as in the last of them.
 pub(super) fn cascade<M: Motion, const N: usize>(
     targets: &mut Targets<M>,
     params: &Params,
@@ -41,13 +41,14 @@ pub(super) fn cascade<M: Motion, const N: usize>(
     for rule in rules {
         targets.round(seen, &mut high, Rule { weigh_confidence: true, ..rule }, costs, |_| true);
     }
-    // Longer lost objects have no say here: their prediction is vague, and weak detections are often background.
+    // Objects that have been lost for longer do not take part: their prediction is vague, and weak detections are often
+    // background.
     let buffer = rules.last().map_or(0.0, |rule| rule.buffer);
     let second = Rule { buffer, appearance: None, ..Rule::new(Gate::Before(params.iou_low), params) };
     targets.round(seen, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
 
     targets.start(seen, &seen.split(high, params.new_confidence).0);
     targets.settle(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
-    // An unconfirmed object has no credit: one miss ends it.
+    // One miss ends an unconfirmed object.
     targets.keep(|target| target.misses <= if target.was_confirmed() { params.max_lost } else { 0 });
 }

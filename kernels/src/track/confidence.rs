@@ -1,30 +1,29 @@
-//! Which of a detector's confidences are high.
+//! Thresholds from the distribution of a detector's confidences.
 
 /// Bins of the histogram, over 0..1.
 const BINS: usize = 100;
-/// Detections before which nothing is known.
+/// There are no thresholds before this many detections.
 const FEW: u32 = 100;
-/// The histogram is halved when it has so many, so that the distribution may change.
+/// The histogram is halved when it has this many, so that the distribution may change.
 const MANY: u32 = 20_000;
-/// The part of the strong detections, the least confident, that starts no object.
+/// The share of the strong detections, the least confident, that starts no object.
 const DOUBTFUL: f64 = 0.25;
-/// The threshold between weak and strong detections is at most ByteTrack's: some detectors let hardly any weak ones through.
+/// The threshold between weak and strong detections is at most ByteTrack's: some detectors give hardly any weak ones.
 const HIGHEST: f32 = 0.6;
 
-/// What a detector's confidences have been so far. Detectors differ: the same person may be a matter of 0.7 for one and of
-/// 0.98 for another.
+/// The distribution of a detector's confidences so far. Detectors differ: one may give a person 0.7, another 0.98.
 #[derive(Clone, Debug)]
 pub(super) struct Confidences {
     counts: [u32; BINS],
     total: u32,
 }
 
-/// Thresholds that are made of them.
+/// Thresholds from the distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Thresholds {
     /// Between weak and strong detections.
     pub(super) high: f32,
-    /// From here on a strong one may start an object.
+    /// A detection of this confidence or more may start an object.
     pub(super) new: f32,
 }
 
@@ -35,7 +34,7 @@ impl Default for Confidences {
 }
 
 impl Confidences {
-    /// Takes in those of a frame, each within 0..1.
+    /// Takes in the confidences of a frame, each within 0..1.
     pub(super) fn take(&mut self, confidences: impl Iterator<Item = f32>) {
         for confidence in confidences {
             if let Some(count) = self.counts.get_mut(bin(confidence)) {
@@ -84,7 +83,7 @@ impl Confidences {
 }
 
 fn bin(confidence: f32) -> usize {
-    // The edges are no exact numbers: a threshold must fall into its own bin.
+    // The bins' edges are not exact in f32, but a threshold must fall into its own bin.
     (((confidence + 1e-4) * BINS as f32) as usize).min(BINS - 1)
 }
 
@@ -109,7 +108,7 @@ mod tests {
         let two = of(&[(500, 0.1), (300, 0.15), (50, 0.65), (100, 0.75), (50, 0.85)]);
         let Thresholds { high, new } = two.thresholds().unwrap();
         assert!(high > 0.15 && high <= 0.65, "{high}");
-        // A quarter of the 200 strong ones is exactly the 50.
+        // The 50 weakest are exactly a quarter of the 200 strong ones.
         assert_eq!(new, 0.75);
         assert_eq!(of(&[(500, 0.1), (51, 0.65), (100, 0.75), (49, 0.85)]).thresholds().unwrap().new, 0.65);
     }
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_nothing_is_said_and_old_ones_fade() {
+    fn few_detections_give_no_thresholds_and_old_ones_fade() {
         assert_eq!(of(&[(99, 0.9)]).thresholds(), None);
         assert_eq!(of(&[(60, 0.0), (60, 0.0)]).thresholds(), Some(Thresholds { high: 0.0, new: 0.0 }));
         let mut changed = of(&[(15_000, 0.3), (4000, 0.5)]);

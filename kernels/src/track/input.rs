@@ -11,39 +11,39 @@ pub const AREA_OF_BOX: f32 = 0.53;
 /// The keypoints of a frame's detections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Poses<'a> {
-    /// Row-major `[detections, keypoints]`, in the boxes' coordinates; a point with a coordinate that is not finite is not
-    /// there, and neither is a row that is cut off.
+    /// Row-major `[detections, keypoints]`, in the boxes' coordinates; a point with a coordinate that is not finite is missing,
+    /// and so is a row that is cut off.
     pub points: &'a [(f32, f32)],
-    /// One a keypoint, see [`COCO_SIGMAS`](crate::associate::COCO_SIGMAS); without any, boxes are compared. Later frames may
-    /// have more keypoints, at the end.
+    /// A sigma for each keypoint, see [`COCO_SIGMAS`](crate::associate::COCO_SIGMAS); without any, boxes are compared. Later
+    /// frames may have more keypoints, at the end.
     pub sigmas: &'a [f32],
-    /// One a detection: whether its box is no detector's, but was drawn around its points. Then the filter is told of missing
-    /// points not the smaller box that they leave, but the expected one, moved as the others have moved. False where it is
-    /// cut off.
+    /// For each detection whether its box is drawn around its points, and not by a detector. Where points are missing, the
+    /// filter then does not get the smaller box of the others, but the expected box, moved as the others have moved. False for
+    /// detections beyond the end of the slice.
     pub around_points: &'a [bool],
 }
 
-/// What a tracker is told of a frame.
+/// The input of a tracker for a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct TrackerInput<'a> {
-    /// What was detected.
+    /// The frame's detections.
     pub detections: &'a [Detection],
     /// Their keypoints, where these are compared.
     pub poses: Poses<'a>,
     /// By how much each box is rotated about its centre, in radians, clockwise on the screen; then rotated boxes are
-    /// compared. Where it is cut off, 0.
+    /// compared. 0 for detections beyond the end of the slice.
     pub angles: &'a [f32],
-    /// Their appearance, for algorithms that ask.
+    /// Their appearance, for algorithms that use it.
     pub embeddings: Embeddings<'a>,
-    /// The time since the frame before in frames, at the rate at which the video usually has them: 1 but for gaps and
-    /// variable frame rates. What is not finite or not above 0 counts as 1.
+    /// The time since the previous frame, in frames at the video's usual rate: 1 but for gaps and variable frame rates. A
+    /// value that is not finite or not above 0 counts as 1.
     pub elapsed: f64,
-    /// How the camera has moved since then: where in this frame a point of the frame before lies.
+    /// How the camera has moved since then: where in this frame a point of the previous frame lies.
     pub camera: Option<Affine>,
 }
 
 impl<'a> TrackerInput<'a> {
-    /// Detections alone, one frame after the one before.
+    /// Detections alone, of the frame that follows the previous one.
     pub fn of(detections: &'a [Detection]) -> Self {
         Self {
             detections,

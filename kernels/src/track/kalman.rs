@@ -6,7 +6,7 @@
 
 use crate::geometry::Affine;
 
-/// By how much a camera's motion enlarges what is seen.
+/// By how much a camera's motion enlarges the picture.
 pub(super) fn scale(camera: &Affine) -> f64 {
     (camera.scale[0] * camera.scale[1] - camera.skew[0] * camera.skew[1]).abs().sqrt()
 }
@@ -14,7 +14,7 @@ pub(super) fn scale(camera: &Affine) -> f64 {
 /// Values measured per detection.
 pub(super) const MEASURED: usize = 4;
 
-/// Variances of a measured value and of its velocity, or what a frame adds to them.
+/// Variances of a measured value and of its velocity, or the noise that a frame adds to them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Variance {
     pub(super) value: f64,
@@ -41,7 +41,7 @@ impl Axis {
 
     fn update(&mut self, measured: f64, noise: f64) {
         let total = self.variance.value + noise;
-        // Only absurd values make a covariance that is none; then the measurement is ignored.
+        // Only absurd values make an invalid covariance; then the measurement is ignored.
         if total.is_nan() || total <= 0.0 {
             return;
         }
@@ -80,14 +80,14 @@ impl Kalman {
         self.0.map(|axis| axis.velocity)
     }
 
-    /// Holds the velocity of one measured value at 0 from here on.
+    /// Sets the velocity of one measured value to 0, and keeps it there.
     pub(super) fn stop(&mut self, measured: usize) {
         if let Some(axis) = self.0.get_mut(measured) {
             axis.velocity = 0.0;
         }
     }
 
-    /// Moves a time on, in frames; `noise` is what one frame adds (the diagonal of Q).
+    /// Moves on by a time in frames; `noise` is added for each frame (the diagonal of Q).
     pub(super) fn predict(&mut self, frames: f64, noise: [Variance; MEASURED]) {
         for (axis, noise) in self.0.iter_mut().zip(noise) {
             axis.predict(frames, noise);
@@ -247,7 +247,7 @@ mod tests {
                 ] {
                     assert!(close(ours, theirs), "frame {frame}, value {i}: {ours} is not {theirs}");
                 }
-                // What is not written out must be zero.
+                // Covariances that the filter does not have must be zero.
                 assert!(
                     (0..8).all(|j| j == i || j == v || (p[i][j] == 0.0 && p[v][j] == 0.0)),
                     "frame {frame}"

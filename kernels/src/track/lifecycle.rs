@@ -8,8 +8,7 @@ use super::target::Target;
 use super::{State, Track};
 use crate::associate::Costs;
 
-/// Frames that may be missing without a track's being given up for it, whatever its algorithm forgives of frames that
-/// were there.
+/// The gap, in frames, after which tracks may still be known, even if their algorithm keeps lost objects for fewer frames.
 const LONGEST_GAP: f64 = 30.0;
 
 /// All objects of one tracker, oldest first.
@@ -21,21 +20,21 @@ pub(super) struct Targets<M> {
     matcher: Matcher,
 }
 
-// Not derived: that would ask `M: Default`.
+// Not derived, because that would require `M: Default`.
 impl<M> Default for Targets<M> {
     fn default() -> Self {
         Self { all: Vec::new(), last_id: 0, frame: 0, matcher: Matcher::default() }
     }
 }
 
-/// How many frames the next may come later for objects to be known still.
+/// The longest gap before the next frame, in frames, after which objects are still known.
 pub(super) fn longest_gap(max_lost: u32) -> f64 {
     f64::from(max_lost).max(LONGEST_GAP) + 1.0
 }
 
 impl<M: Motion> Targets<M> {
-    /// Moves all on to the next frame and returns its number, from 1. After a gap of more than `max_lost` frames, and
-    /// of more than a second of the usual 30, nobody is known.
+    /// Moves all objects on to the next frame and returns its number, from 1. After a gap of more than `max_lost` frames that
+    /// is also longer than a second (of the usual 30 frames), no object is known.
     pub(super) fn begin_frame(&mut self, seen: FrameView<'_>, max_lost: u32) -> u32 {
         self.frame = self.frame.saturating_add(1);
         let longest = longest_gap(max_lost);
@@ -43,13 +42,13 @@ impl<M: Motion> Targets<M> {
         self.frame
     }
 
-    /// Forgets all; identities go on.
+    /// Forgets all objects; identities go on.
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.frame = 0;
     }
 
-    /// Forgets their appearance.
+    /// Forgets the objects' appearance.
     pub(super) fn clear_appearance(&mut self) {
         self.all.iter_mut().for_each(|target| target.appearance = Appearance::default());
     }
@@ -87,7 +86,7 @@ impl<M: Motion> Targets<M> {
         }
     }
 
-    /// Gives up all others.
+    /// Removes all objects that are not `alive`.
     pub(super) fn keep(&mut self, alive: impl Fn(&Target<M>) -> bool) {
         self.all.retain(alive);
     }

@@ -19,7 +19,7 @@ pub(super) struct Rule {
     pub(super) weigh_confidence: bool,
     /// Other classes never match.
     pub(super) class_aware: bool,
-    /// Where the objects are looked for.
+    /// Which box of an object detections are compared with.
     pub(super) search_box: SearchBox,
     /// By how much of its width and height each box grows on each side before it is compared.
     pub(super) buffer: f32,
@@ -29,35 +29,35 @@ pub(super) struct Rule {
     pub(super) appearance: Option<AppearanceRule>,
 }
 
-/// What a match gains where appearances are similar; BoT-SORT's (section 3.3).
+/// The rule by which similar appearances raise a match's score; BoT-SORT's (section 3.3).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AppearanceRule {
     /// Lowest similarity of boxes or poses at which appearance counts.
     pub(super) proximity: f32,
-    /// Highest cosine distance, halved, at which they do.
+    /// Highest cosine distance, halved, at which appearance counts.
     pub(super) distance: f32,
 }
 
-/// Where an object is looked for.
+/// Which box of an object detections are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchBox {
-    /// Where the filter expects it.
+    /// The box that the filter expects.
     Expected,
-    /// Where it was last seen.
+    /// The box where it was last seen.
     LastSeen,
 }
 
-/// What a match gains where the object goes on in its direction; OC-SORT's.
+/// The rule by which a match scores higher where the object goes on in its direction; OC-SORT's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Momentum {
-    /// The gain is half of this, times the detection's confidence, straight on, and a loss backwards.
+    /// Straight on, the score rises by half of this times the detection's confidence; backwards, it falls by as much.
     pub(super) weight: f32,
-    /// From where to where the direction is taken, see [`Motion::heading`].
+    /// The frames over which the direction is taken, see [`Motion::heading`].
     pub(super) frames: u32,
 }
 
 impl Rule {
-    /// Similarity of boxes as they are, where objects are expected, and appearance.
+    /// A rule that compares boxes as they are, where objects are expected, and appearance.
     pub(super) fn new(gate: Gate, params: &Params) -> Self {
         Self {
             gate,
@@ -78,13 +78,13 @@ impl Momentum {
 
     fn weigh(&self, score: f32, heading: Option<Heading>, one: &Observation<'_>) -> f32 {
         let gain = heading.map_or(0.0, |heading| heading.agreement(&one.detection.rect)) as f32;
-        // Whoever may match at all still may.
+        // A pair that may match at all still may.
         (score + self.weight * one.detection.confidence * gain).max(f32::MIN_POSITIVE)
     }
 }
 
 impl AppearanceRule {
-    /// The better of the score and half the appearances' cosine and one, as far as appearance counts.
+    /// The greater of the score and half of 1 + the appearances' cosine, where appearance counts.
     fn weigh(&self, score: f32, similarity: f32, seen: &Appearance, one: &Observation<'_>) -> f32 {
         if similarity < self.proximity {
             return score;
@@ -104,7 +104,7 @@ pub(super) struct Matcher {
     points: Vec<(f32, f32)>,
     poses: Vec<Range<usize>>,
     pairs: Vec<Pair>,
-    /// Poses' pairs.
+    /// Pairs by their poses.
     pose_pairs: Vec<Pair>,
     assignment: Assignment,
 }
@@ -184,7 +184,7 @@ impl Matcher {
         rotated_iou_pairs(&expected, &seen, may_match, &mut self.pairs);
     }
 
-    /// Pairs up poses that are near each other instead; where one of two has no points, the boxes' overlap stays.
+    /// Replaces these pairs by those of poses that are near each other; where one of two has no points, the boxes' overlap stays.
     fn compare_poses(
         &mut self,
         sigmas: &[f32],
@@ -198,18 +198,18 @@ impl Matcher {
             area: AREA_OF_BOX * rect.w * rect.h,
         });
         let rows: Vec<Pose<'_>> = expected_poses.collect();
-        // Their areas are not used.
+        // The areas of detections are not used.
         let cols: Vec<Pose<'_>> =
             offered.iter().map(|(_, one)| Pose { points: one.pose, area: 1.0 }).collect();
         let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
         pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
-        // Who lacks points resembles nobody there.
+        // A pose without points is similar to none.
         costs.oks(&rows, &cols, sigmas, may_match, pose_pairs);
         pairs.append(pose_pairs);
         pairs.sort_by_key(|pair| (pair.row, pair.col));
     }
 
-    /// Makes the pairs' similarities scores, without those that may not match. Returns the gate that is left to pass.
+    /// Makes scores of the pairs' similarities, and removes pairs that may not match. Returns the gate that is left to apply.
     fn weigh<M: Motion>(
         &mut self,
         candidates: &[&mut Target<M>],

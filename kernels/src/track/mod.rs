@@ -1,7 +1,7 @@
 //! From a frame's detections to stable identities over time: SORT, ByteTrack, OC-SORT, BoT-SORT and C-BIoU.
 //!
-//! A [`Tracker`] takes the detections of one frame after the other and says which track each belongs to. Its results are a
-//! function of the sequence of detections alone. Boxes are compared by IoU ([`Tracker::update`]), objects with keypoints by
+//! A [`Tracker`] takes the detections of one frame after the other and returns which track each belongs to. Its results are
+//! a function of the sequence of detections alone. Boxes are compared by IoU ([`Tracker::update`]), objects with keypoints by
 //! OKS ([`Tracker::update_poses`]).
 //!
 //! ```
@@ -57,11 +57,11 @@ use lifecycle::Targets;
 use motion::Motion;
 use observation::FrameView;
 
-/// Detections of a frame that are taken in at most: the most confident, of equal ones the first. What remains is bounded in
-/// time and memory, whatever a detector lets through.
+/// The most detections of a frame that are used: the most confident, of equal ones the first. So time and memory are bounded,
+/// whatever a detector gives.
 pub const MOST_DETECTIONS: usize = 10_000;
 
-/// The same where poses are compared, each with each.
+/// As [`MOST_DETECTIONS`], where poses are compared, each with each.
 pub const MOST_POSES: usize = 2_000;
 
 /// Follows objects through one video. An update takes time proportional to the detections and to the pairs of them and
@@ -80,7 +80,7 @@ trait Engine: Debug + Send + Sync {
     fn step(&mut self, params: &Params, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs);
     /// Writes the published tracks to their detections' places.
     fn publish(&self, tracks: &mut [Option<Track>]);
-    /// Forgets all objects, but not which identities there were.
+    /// Forgets all objects, but does not give their identities again.
     fn clear(&mut self);
     /// Forgets the objects' appearance.
     fn clear_appearance(&mut self);
@@ -146,7 +146,7 @@ impl Tracker {
         Ok(Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() })
     }
 
-    /// Another with the same parameters that has seen nothing yet and compares on the CPU.
+    /// Another tracker with the same parameters that has seen nothing yet and compares on the CPU.
     #[must_use]
     pub fn fresh(&self) -> Self {
         let params = self.params.clone();
@@ -169,11 +169,11 @@ impl Tracker {
         self.costs.failure()
     }
 
-    /// From now on embeddings are others, of which two are similar up to a distance of `appearance` ([`Params::appearance`]): the
-    /// objects' appearance so far is forgotten.
+    /// From now on embeddings come from another model; two are similar up to a distance of `appearance` ([`Params::appearance`]).
+    /// The objects' appearance so far is forgotten.
     ///
     /// # Errors
-    /// A distance that is none; then nothing changes.
+    /// An invalid distance; then nothing changes.
     pub fn change_appearance(&mut self, appearance: f32) -> Result<(), TrackError> {
         let params = Params { appearance, ..self.params.clone() };
         params.validate()?;
@@ -187,13 +187,13 @@ impl Tracker {
         lifecycle::longest_gap(self.params.max_lost)
     }
 
-    /// What it was set up with.
+    /// The tracker's parameters.
     pub fn params(&self) -> &Params {
         &self.params
     }
 
     /// Takes in the next frame's detections (none is fine) and writes to `tracks`, one entry per detection, the track each
-    /// belongs to: `None` while that is unconfirmed or there is none. Every frame must be told, also an empty one.
+    /// belongs to: `None` while that is unconfirmed or there is none. Every frame must be passed, also an empty one.
     ///
     /// Detections whose box is not finite or has no area, and those with a confidence below `min_confidence` or NaN, belong
     /// to no track.
@@ -201,12 +201,12 @@ impl Tracker {
         self.update_frame(&TrackerInput::of(detections), tracks);
     }
 
-    /// The same for a frame of which more is known. Returns the number of detections that were too many
-    /// ([`MOST_DETECTIONS`], [`MOST_POSES`]); they belong to no track.
+    /// As [`Tracker::update`] for a frame of which more is known. Returns the number of detections beyond
+    /// [`MOST_DETECTIONS`] or [`MOST_POSES`]; they belong to no track.
     ///
     /// Detections with keypoints are compared by object keypoint similarity ([`oks_pairs`](crate::associate::oks_pairs)):
-    /// the thresholds `iou` and `iou_low` mean that then. A track's pose is expected where it was last seen, moved as the
-    /// filter says that the box's centre has moved since. The object's area, which OKS relates distances to, is
+    /// the thresholds `iou` and `iou_low` mean that then. A track's pose is expected where it was last seen, moved as
+    /// the filter's estimate of the box's centre has moved since. The object's area, which OKS relates distances to, is
     /// [`AREA_OF_BOX`] of the box that the filter expects. Where a detection or a track has no keypoints, their boxes' IoU
     /// counts.
     pub fn update_frame(&mut self, frame: &TrackerInput<'_>, tracks: &mut Vec<Option<Track>>) -> usize {
@@ -229,18 +229,18 @@ impl Tracker {
         surplus
     }
 
-    /// Every object it follows, oldest first, as of the last update: the published, the lost (with the box where they are
-    /// expected) and the tentative.
+    /// Every object that is tracked, oldest first, as of the last update: published, lost (with the expected box) and tentative
+    /// ones.
     pub fn tracks(&self) -> impl Iterator<Item = Track> + '_ {
         self.engine.tracks()
     }
 
-    /// Those of [`Tracker::tracks`] that were published before and are out of sight now.
+    /// The tracks of [`Tracker::tracks`] that were published before and are out of sight now.
     pub fn lost(&self) -> impl Iterator<Item = Track> + '_ {
         self.tracks().filter(|track| track.state == State::Lost)
     }
 
-    /// Forgets what it follows, as at a seek. Identities go on: one that was given is not given again.
+    /// Forgets all objects, as at a seek. Identities go on: one that was given is not given again.
     pub fn reset(&mut self) {
         self.engine.clear();
         self.confidences = Confidences::default();

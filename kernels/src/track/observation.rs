@@ -4,7 +4,7 @@ use super::{Poses, TrackerInput};
 use crate::detect::Detection;
 use crate::geometry::{Affine, Rect};
 
-/// What a tracker works on.
+/// A frame's detections and everything that is known about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameView<'a>(&'a TrackerInput<'a>);
 
@@ -12,12 +12,12 @@ pub(super) struct FrameView<'a>(&'a TrackerInput<'a>);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation<'a> {
     pub(super) detection: &'a Detection,
-    /// Empty where it has no points.
+    /// The keypoints; empty where there are none.
     pub(super) pose: &'a [(f32, f32)],
     /// Whether the box is one around the points.
     pub(super) around_points: bool,
     pub(super) angle: f32,
-    /// Empty where it has none.
+    /// The embedding; empty where there is none.
     pub(super) embedding: &'a [f32],
 }
 
@@ -43,13 +43,13 @@ impl<'a> FrameView<'a> {
         !self.0.angles.is_empty()
     }
 
-    /// The time since the frame before, in frames.
+    /// The time since the previous frame, in frames.
     pub(super) fn elapsed(&self) -> f64 {
         let elapsed = self.0.elapsed;
         if elapsed.is_finite() && elapsed > 0.0 { elapsed } else { 1.0 }
     }
 
-    /// How the camera has moved since.
+    /// How the camera has moved since then.
     pub(super) fn camera(&self) -> Option<&'a Affine> {
         let finite = |camera: &&Affine| {
             [camera.scale, camera.skew, camera.offset].as_flattened().iter().all(|v| v.is_finite())
@@ -61,12 +61,12 @@ impl<'a> FrameView<'a> {
         self.0.detections.get(index).map_or(0.0, |detection| detection.confidence)
     }
 
-    /// Of the listed, those from a confidence on, and the others.
+    /// Splits the listed detections into those with at least this confidence, and the others.
     pub(super) fn split(&self, listed: Vec<usize>, confidence: f32) -> (Vec<usize>, Vec<usize>) {
         listed.into_iter().partition(|index| self.confidence(*index) >= confidence)
     }
 
-    /// One a keypoint; empty where boxes are compared.
+    /// A sigma for each keypoint; empty where boxes are compared.
     pub(super) fn sigmas(&self) -> &'a [f32] {
         self.0.poses.sigmas
     }
@@ -76,7 +76,7 @@ fn is_there((x, y): &(f32, f32)) -> bool {
     x.is_finite() && y.is_finite()
 }
 
-/// The points, and ever more that are not there.
+/// The points, followed by endless missing ones.
 fn padded(points: &[(f32, f32)]) -> impl Iterator<Item = &(f32, f32)> {
     points.iter().chain(std::iter::repeat(&(f32::NAN, f32::NAN)))
 }
@@ -88,9 +88,9 @@ fn centre(rect: &Rect) -> (f32, f32) {
 /// The keypoints of a tracked object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Posture {
-    /// Those that were there when any were last seen, relative to the centre that the filter's box had then.
+    /// The points of the last frame that had any, relative to the centre that the filter's box had then.
     last: Vec<(f32, f32)>,
-    /// Each as it was last seen itself, likewise.
+    /// Each point where it was itself last seen, likewise.
     known: Vec<(f32, f32)>,
 }
 
@@ -115,7 +115,7 @@ impl Posture {
         out.extend(self.last.iter().map(|(x, y)| (x + cx, y + cy)));
     }
 
-    /// Whether points that were never seen before make another box of it than `expected`.
+    /// Whether points that were never seen before give another box than `expected`.
     pub(super) fn is_outgrown(&self, one: &Observation<'_>, expected: &Rect) -> bool {
         let mut pairs = one.pose.iter().zip(padded(&self.known));
         one.around_points
@@ -123,7 +123,7 @@ impl Posture {
             && one.detection.rect.iou(expected) < 0.5
     }
 
-    /// The box of an object of which `one` was seen and `expected` was expected.
+    /// The box to measure for an object of which `one` was seen and `expected` was expected.
     pub(super) fn measure(&self, one: &Observation<'_>, expected: &Rect) -> Rect {
         let pairs = || padded(one.pose).zip(&self.known);
         let lacks = pairs().any(|(point, known)| is_there(known) && !is_there(point));

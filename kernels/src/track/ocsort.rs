@@ -1,9 +1,9 @@
 //! OC-SORT: J. Cao, J. Pang, X. Weng, R. Khirodkar, K. Kitani, "Observation-centric SORT: rethinking SORT for robust
 //! multi-object tracking", CVPR 2023.
 //!
-//! SORT, and three things that trust observations more than the filter: a match that goes on in the object's direction scores
-//! higher (observation-centric momentum, section 4.2); an object without a match is searched for where it was last seen, not
-//! where the filter has drifted to (recovery, 4.3); and the filter of an object that comes back is run again along the
+//! SORT, and three things that rely on observations more than on the filter: a match that goes on in the object's direction
+//! scores higher (observation-centric momentum, section 4.2); an object without a match is searched for where it was last seen,
+//! not where the filter has drifted to (recovery, 4.3); and the filter of an object that comes back is run again along the
 //! straight way between the two observations (re-update, 4.1: [`super::motion::Observed`]). Written from the paper. Unlike in
 //! its authors' program, pairs that overlap too little are forbidden before the assignment, so that their direction has no
 //! influence.

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// A tracking algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// What measured best on detectors' output: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, and
+    /// The best combination on detectors' output: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, and
     /// thresholds from the detector's own confidences.
     Auto,
     /// Bewley et al., "Simple online and realtime tracking", ICIP 2016: one association by IoU.
@@ -16,8 +16,8 @@ pub enum Algorithm {
     /// Zhang et al., "ByteTrack: multi-object tracking by associating every detection box", ECCV 2022: a second
     /// association keeps tracks alive on weak detections.
     ByteTrack,
-    /// Cao et al., "Observation-centric SORT: rethinking SORT for robust multi-object tracking", CVPR 2023: trusts what was
-    /// seen more than what the filter made of it while nothing was.
+    /// Cao et al., "Observation-centric SORT: rethinking SORT for robust multi-object tracking", CVPR 2023: relies on
+    /// observations more than on the filter's predictions without them.
     OcSort,
     /// Aharon et al., "BoT-SORT: robust associations multi-pedestrian tracking", arXiv:2206.14651, 2022: ByteTrack with a
     /// better filter, appearance, and motion of the camera.
@@ -28,7 +28,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All there are.
+    /// Every algorithm.
     pub const ALL: [Self; 6] =
         [Self::Auto, Self::Sort, Self::ByteTrack, Self::OcSort, Self::BotSort, Self::CBiou];
 
@@ -65,12 +65,12 @@ impl FromStr for Algorithm {
 /// The most frames that a direction is taken over.
 pub const MOST_MOMENTUM_FRAMES: u32 = 15;
 
-/// What a tracker is set up with. Take an algorithm's ([`Params::of`]) and change what must differ.
+/// A tracker's parameters. Take those of an algorithm ([`Params::of`]) and change what must differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Which tracker.
     pub algorithm: Algorithm,
-    /// Detections of lower confidence are ignored. ByteTrack lives on weak detections: let the detector pass them on.
+    /// Detections of lower confidence are ignored. ByteTrack needs weak detections: let the detector pass them on.
     pub min_confidence: f32,
     /// All but SORT and OC-SORT: detections from this confidence on take part in the first association, weaker ones in the last.
     pub high_confidence: f32,
@@ -81,17 +81,17 @@ pub struct Params {
     /// 100 were seen: Otsu's threshold, 0.6 at most, and the lower quartile of what is above it.
     pub auto_confidence: bool,
     /// A track is published once it has been detected in this many frames in a row after its first. In the first
-    /// frames of a sequence (SORT and OC-SORT: this many, the others: one) detections are believed at once.
+    /// frames of a sequence (SORT and OC-SORT: this many, the others: one) detections are published at once.
     pub min_hits: u32,
     /// A track that was not detected in more than this many frames in a row is given up.
     pub max_lost: u32,
-    /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box, for ByteTrack's first
-    /// association and its likes that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
+    /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box; for the first association of
+    /// ByteTrack and similar algorithms that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
     pub iou: f32,
     /// All but SORT and OC-SORT: lowest IoU, or OKS, of a match with a weak detection.
     pub iou_low: f32,
-    /// OC-SORT and auto: half of this is what a match gains where the object goes straight on, and loses where it turns back. The
-    /// paper's lambda.
+    /// OC-SORT and auto: a match's score rises by half of this where the object goes straight on, and falls by as much where it
+    /// turns back. The paper's lambda.
     pub momentum: f32,
     /// OC-SORT and auto: frames from one observation to the other that the direction is taken between. The paper's delta t.
     pub momentum_frames: u32,
@@ -108,7 +108,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// An algorithm's own.
+    /// An algorithm's own parameters.
     pub fn of(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Auto => Self::auto(),
@@ -120,8 +120,8 @@ impl Params {
         }
     }
 
-    /// ByteTrack's as [`Params::bytetrack`] has them, momentum as in OC-SORT's paper, automatic confidences, and appearance from an
-    /// IoU of 0.1 on (HOTA of people in vtest.avi with [`crate::appearance`] 60.1, from 0.5 on 56.0, without 55.1).
+    /// Those of [`Params::bytetrack`], momentum as in OC-SORT's paper, automatic confidences, and appearance from an IoU of 0.1
+    /// on (HOTA of people in vtest.avi with [`crate::appearance`] 60.1, from 0.5 on 56.0, without 55.1).
     pub fn auto() -> Self {
         Self { algorithm: Algorithm::Auto, auto_confidence: true, proximity: 0.1, ..Self::bytetrack() }
     }
@@ -166,7 +166,7 @@ impl Params {
 
     /// ByteTrack with the paper's confidences (0.1, 0.6, 0.7), 30 lost frames and second association (IoU 0.5). Its first
     /// association is wider than the paper's (0.1 instead of 0.2): at the 5 to 10 frames a second that inference often
-    /// runs at, somebody who turns moves by half a body between two frames.
+    /// runs at, a person who turns moves by half a body between two frames.
     pub fn bytetrack() -> Self {
         Self {
             algorithm: Algorithm::ByteTrack,
@@ -221,7 +221,7 @@ pub enum TrackError {
     Threshold {
         /// The field of [`Params`].
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: f32,
     },
     /// A direction over no frames, or over more than are remembered.

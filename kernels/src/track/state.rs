@@ -5,11 +5,11 @@ use crate::geometry::Rect;
 /// Where a track is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Seen too few times in a row to be believed.
+    /// Seen too few times in a row to be published.
     Tentative,
     /// Detected in this frame.
     Tracked,
-    /// Believed, but not detected in this frame.
+    /// Published before, but not detected in this frame.
     Lost,
 }
 
@@ -28,13 +28,13 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Track {
     /// Its identity: 1, 2, 3 and so on, in the order in which a tracker's tracks were first published. 0 for a tentative
-    /// track that has never been.
+    /// track that was never published.
     pub id: u64,
     /// The class of its last detection.
     pub class: u32,
     /// Frames since its first detection, which itself has age 0.
     pub age: u32,
-    /// Detections it has had.
+    /// How many detections it had.
     pub hits: u32,
     /// Where it is in its life.
     pub state: State,

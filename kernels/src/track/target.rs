@@ -19,7 +19,7 @@ pub(super) struct Target<M> {
     age: u32,
     /// Frames since its last detection.
     pub(super) misses: u32,
-    /// Detections it has had.
+    /// How many detections it had.
     hits: u32,
     /// Detections in a row, not counting its very first.
     pub(super) streak: u32,
@@ -70,7 +70,7 @@ impl<M: Motion> Target<M> {
     pub(super) fn update(&mut self, index: usize, one: &Observation<'_>) {
         let expected = self.rect();
         if self.posture.is_outgrown(one, &expected) {
-            // As a movement the filter would go on with it.
+            // Taken as a movement, the filter would continue it.
             self.motion = M::new(&one.detection.rect);
             self.posture = Posture::default();
         } else {
@@ -111,7 +111,7 @@ impl<M: Motion> Target<M> {
         self.motion.last_seen()
     }
 
-    /// Where it came from and in which direction it went, see [`Motion::heading`].
+    /// Its direction, see [`Motion::heading`].
     pub(super) fn heading(&self, frames: u32) -> Option<Heading> {
         self.motion.heading(frames)
     }

@@ -2,15 +2,15 @@
 
 use super::FrameTime;
 
-/// How long a frame lasts if that is not known: only `patience` uses this.
+/// The assumed duration of a frame, in ns, if it is not known: only `patience` uses this.
 const GUESS: u64 = 33_333_333;
 
-/// Counts the time since the first frame. It never goes back: between two frames of which the second is earlier than the
-/// first, as long passes as the first one lasts.
+/// Counts the time since the first frame. It never goes back: where the second of two frames is earlier than the first, the
+/// time between them is the first one's duration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     moment: Moment,
-    /// The frame before: its presentation time, given or reckoned, and its duration.
+    /// The previous frame: its presentation time, given or calculated, and its duration.
     before: Option<FrameTime>,
 }
 
@@ -19,12 +19,12 @@ pub(super) struct Clock {
 pub(super) struct Moment {
     /// Ns since the first frame.
     now: u64,
-    /// Steps until now whose length was not known.
+    /// The number of steps until now whose length was not known.
     guesses: u64,
 }
 
 impl Clock {
-    /// Takes in the next frame. `usual` is what frames last by their caps, in ns.
+    /// Takes in the next frame. `usual` is the duration of frames by their caps, in ns.
     pub fn advance(&mut self, frame: FrameTime, usual: Option<u64>) -> Moment {
         let duration = frame.duration.or(usual).filter(|d| *d > 0);
         let mut pts = frame.pts;
@@ -43,12 +43,12 @@ impl Clock {
 }
 
 impl Moment {
-    /// How long ago `earlier` was, in ns, if need be by a guess.
+    /// How long ago `earlier` was, in ns, with assumed durations where they are not known.
     pub fn since(self, earlier: Self) -> u64 {
         self.now.saturating_sub(earlier.now)
     }
 
-    /// The same where it is known.
+    /// How long ago `earlier` was, in ns; none where that is not known.
     pub fn known_since(self, earlier: Self) -> Option<u64> {
         (self.guesses == earlier.guesses).then(|| self.since(earlier))
     }

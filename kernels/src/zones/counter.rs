@@ -9,7 +9,7 @@ use super::totals::Totals;
 use super::view::{Ground, Now, View, ZoneState};
 use super::{Event, EventKind, FrameTime, Kind, Params, Sighting, Stay, Units, Zone, ZoneError};
 
-/// What happened in a frame.
+/// The events and stays of a frame.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The events, those of lost objects last.
@@ -27,7 +27,7 @@ pub struct Counter {
     zones: Vec<Ground>,
     /// Width and height; 0 while they are not known.
     frame: [f64; 2],
-    /// What frames last by their caps.
+    /// The duration of frames by their caps.
     usual: Option<u64>,
     clock: Clock,
     frames: u64,
@@ -41,12 +41,12 @@ struct Track {
     /// The number of the frame in which it was seen last.
     frame: u64,
     label: Arc<str>,
-    /// By zone.
+    /// The object's state in each zone.
     states: Vec<Option<ZoneState>>,
 }
 
 impl Counter {
-    /// Nothing has been seen.
+    /// A counter that has seen nothing yet.
     ///
     /// # Errors
     /// Parameters that cannot be used.
@@ -81,7 +81,7 @@ impl Counter {
         &self.report
     }
 
-    /// What a zone has counted.
+    /// The counts of a zone.
     pub fn totals(&self, zone: usize) -> Option<&Totals> {
         self.zones.get(zone).map(|ground| &ground.totals)
     }
@@ -91,8 +91,8 @@ impl Counter {
         self.tracks.len()
     }
 
-    /// The frames from now on are of another size, in pixels, and last as long, in ns, where they do not say it. Who is inside
-    /// stays so until the next frame says otherwise; nobody crosses a line between two frames of different sizes.
+    /// From now on frames have another size, in pixels, and this duration, in ns, where they have none of their own. Objects
+    /// that are inside stay so until the next frame shows otherwise; none crosses a line between two frames of different sizes.
     pub fn set_frame(&mut self, size: [usize; 2], duration: Option<u64>) {
         let size = size.map(|v| v as f64);
         self.usual = duration;
@@ -113,8 +113,8 @@ impl Counter {
         }
     }
 
-    /// Takes other parameters. Zones that are in both keep what they know and what they have counted. Where another point of the
-    /// objects counts from now on, nobody crosses a line between two frames.
+    /// Takes other parameters. Zones that are in both keep their states and counts. Where another point of the objects counts
+    /// from now on, no object crosses a line between the last frame and the next.
     ///
     /// # Errors
     /// Parameters that cannot be used; then nothing changes.
@@ -130,7 +130,7 @@ impl Counter {
         for track in self.tracks.values_mut() {
             track.states = from.iter().map(|old| old.and_then(|i| track.states[i].clone())).collect();
             for (place, zone) in track.states.iter_mut().zip(&params.zones) {
-                // Who is in a polygon stays so until the next frames say otherwise: it counts in the occupancy.
+                // An object in a polygon stays so until the next frames show otherwise: it counts in the occupancy.
                 if !same_anchor && zone.anchor.is_none() && matches!(place, Some(ZoneState::Line(_))) {
                     *place = None;
                 }
@@ -141,7 +141,7 @@ impl Counter {
         Ok(())
     }
 
-    /// A new stream: nothing has been seen, nothing counted.
+    /// Begins a new stream: nothing has been seen, nothing counted.
     pub fn reset(&mut self) {
         self.tracks.clear();
         (self.clock, self.frames) = (Clock::default(), 0);
@@ -151,12 +151,12 @@ impl Counter {
         }
     }
 
-    /// Counts anew from now on. Objects that are inside stay inside.
+    /// Resets the counts. Objects that are inside stay inside.
     pub fn clear(&mut self) {
         self.zones.iter_mut().for_each(|ground| ground.totals.clear());
     }
 
-    /// Puts the zones on frames of the size that they have now.
+    /// Places the zones on frames of their current size.
     fn survey(&mut self) {
         let scale = if self.params.units == Units::Fraction { self.frame } else { [1.0; 2] };
         for (zone, ground) in self.params.zones.iter().zip(&mut self.zones) {
@@ -166,8 +166,8 @@ impl Counter {
         }
     }
 
-    /// Takes in the next frame: its objects, and what they have done since the one before. Objects whose box is not finite
-    /// count as not seen, and so does the second of two with the same identity.
+    /// Takes in the next frame with its objects, and returns what these have done since the previous one. Objects whose box is
+    /// not finite count as not seen, and so does the second of two with the same identity.
     pub fn update(&mut self, time: FrameTime, objects: &[Sighting<'_>]) -> &Report {
         self.frames += 1;
         let now = Now { moment: self.clock.advance(time, self.usual), size: self.frame };
@@ -194,7 +194,7 @@ impl Counter {
         &self.report
     }
 
-    /// An object with an identity.
+    /// Takes in an object with an identity.
     fn follow(&mut self, now: Now, index: usize, id: u64, object: &Sighting<'_>) {
         let zones = self.zones.len();
         let track = self.tracks.entry(id).or_insert_with(|| Track {
@@ -240,7 +240,7 @@ impl Counter {
         }
     }
 
-    /// An object without an identity.
+    /// Takes in an object without an identity.
     fn show(&mut self, now: Now, index: usize, object: &Sighting<'_>) {
         for (zone, ground) in self.zones.iter_mut().enumerate() {
             let view = View { now, params: &self.params, zone, object };
@@ -252,7 +252,7 @@ impl Counter {
         }
     }
 
-    /// Gives up the objects that have not been seen for too long.
+    /// Drops the objects that have not been seen for too long.
     fn lose(&mut self, now: Now) {
         let patience = self.params.patience;
         let late = |track: &Track| now.moment.since(track.seen) > patience;
@@ -280,7 +280,7 @@ impl Counter {
         }
     }
 
-    /// Tells which zones have filled or emptied.
+    /// Reports which zones have reached their occupancy or fallen below it.
     fn watch(&mut self) {
         for (zone, (ground, asked)) in self.zones.iter_mut().zip(&self.params.zones).enumerate() {
             let occupancy = ground.totals.all.occupancy;

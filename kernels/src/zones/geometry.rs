@@ -1,9 +1,9 @@
-//! Points, polygons and segments in the plane. y goes down, so what is clockwise on the screen has a positive orientation.
+//! Points, polygons and segments in the plane. y goes down, so points clockwise on the screen have a positive orientation.
 
 /// A point: x, y.
 pub(super) type Point = [f64; 2];
 
-/// Twice the area of the triangle `a`, `b`, `p`: above 0 where `p` is to the right, seen from `a` to `b`. Its sign
+/// Twice the area of the triangle `a`, `b`, `p`: above 0 where `p` lies on the right, seen from `a` to `b`. Its sign
 /// is exact for coordinates that are single-precision numbers of frames' size.
 pub(super) fn orientation(a: Point, b: Point, p: Point) -> f64 {
     (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0])
@@ -16,7 +16,7 @@ pub(super) fn contains(polygon: &[Point], p: Point) -> bool {
         if (a[1] <= p[1]) == (b[1] <= p[1]) {
             continue;
         }
-        // Always looked at from above, so that the polygon on the edge's other side gets the same answer.
+        // The edge is always taken from its upper end, so that the polygon on its other side gets the same answer.
         let (upper, lower) = if a[1] < b[1] { (a, b) } else { (b, a) };
         inside ^= orientation(upper, lower, p) > 0.0;
     }
@@ -24,7 +24,7 @@ pub(super) fn contains(polygon: &[Point], p: Point) -> bool {
 }
 
 /// Whether the way from `p` to `q`, which are on different sides of the line through `a` and `b`, passes between these. `a`
-/// belongs to the segment, `b` does not. `inwards` says that it goes from left to right.
+/// belongs to the segment, `b` does not. `inwards` is true for a way from left to right.
 pub(super) fn passes(a: Point, b: Point, p: Point, q: Point, inwards: bool) -> bool {
     let (at_a, at_b) = (orientation(p, q, a), orientation(p, q, b));
     if inwards { at_a >= 0.0 && at_b < 0.0 } else { at_a <= 0.0 && at_b > 0.0 }

@@ -6,18 +6,18 @@ use super::geometry::{Point, distance_to_line, orientation, passes};
 /// Where an object is with respect to a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineState {
-    /// Where it was seen last, in frame pixels.
+    /// Where the object was seen last, in frame pixels.
     pub last: Point,
-    /// The side that it counts as being on: whether that is the right one.
+    /// Whether the side that it counts as being on is the right one.
     right: bool,
-    /// Since it has been seen on the other side.
+    /// Set while it has been seen on the other side.
     beyond: Option<Beyond>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Beyond {
     frames: u32,
-    /// Whether it got there between the line's ends.
+    /// Whether it passed between the line's ends.
     through: bool,
     /// Whether it counted when it was seen last.
     counts: bool,
@@ -28,7 +28,7 @@ struct Beyond {
 pub(super) struct Rule {
     /// Frames in a row beyond the line.
     pub frames: u32,
-    /// Pixels beyond it; nothing where that does not matter, because the object cannot get any further.
+    /// Pixels beyond the line; none where they do not matter, because the object cannot get any further.
     pub margin: Option<f64>,
     /// Whether objects of this class count.
     pub counts: bool,
@@ -39,12 +39,12 @@ fn is_right([a, b]: [Point; 2], p: Point) -> bool {
 }
 
 impl LineState {
-    /// Of an object that is seen first.
+    /// For an object that is seen for the first time.
     pub fn new(line: [Point; 2], at: Point) -> Self {
         Self { last: at, right: is_right(line, at), beyond: None }
     }
 
-    /// The object is seen at `at`. Which way it has crossed the line, if that is sure now.
+    /// Takes in that the object is seen at `at`; returns in which direction it has crossed the line, if that is sure now.
     pub fn see(&mut self, line: [Point; 2], at: Point, rule: Rule) -> Option<Direction> {
         let [a, b] = line;
         let last = std::mem::replace(&mut self.last, at);

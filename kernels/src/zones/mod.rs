@@ -8,13 +8,13 @@
 //!   do not. So of two zones that share an edge, exactly one has a point on it. An anchor at or beyond the frame's border counts
 //!   as half a pixel inside it.
 //! - A *line* leads from its first point to its second. Seen in that direction, `in` crossings come from the left and `out`
-//!   crossings from the right. An object crosses if its anchor's way, straight from each frame to the next, passes between
+//!   crossings from the right. An object crosses if its anchor's way, straight from frame to frame, passes between
 //!   the line's ends. The line itself belongs to its right side; its first point belongs to the line, the second does not. So a
 //!   way through the end that two lines share crosses one of them, and a way cut into pieces crosses as often as the whole.
 //! - *Jitter* does not count: an object enters, leaves or crosses when it has been on the other side for `min_frames` frames in a
 //!   row, and leaves or crosses only when it is `margin` away then.
-//! - *Lost* objects keep their position for `patience`: one that returns in that time has gone straight from there to here.
-//!   Others leave the zones that they were in, as of when they were last seen, and are forgotten.
+//! - *Lost* objects keep their position for `patience`: an object that returns in that time counts as having gone straight to its
+//!   new place. Others leave the zones that they were in, as of when they were last seen, and are forgotten.
 //! - An object keeps the class with which it entered until it leaves.
 
 mod clock;
@@ -34,7 +34,7 @@ pub use counter::{Counter, Report};
 pub use params::{Anchor, Kind, Params, Units, Zone, ZoneError};
 pub use totals::{Counts, Totals};
 
-/// When a frame is shown, as far as that is known, in ns.
+/// The times of a frame, as far as they are known, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameTime {
     /// Presentation time.
@@ -65,7 +65,7 @@ pub enum Direction {
     Out,
 }
 
-/// What happened.
+/// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// An object is in a polygon now.
@@ -99,7 +99,7 @@ pub enum EventKind {
 pub struct Event {
     /// Index of the zone among [`Params::zones`].
     pub zone: usize,
-    /// What it is.
+    /// The kind of event.
     pub what: EventKind,
     /// Index of the object among the frame's; none where it is of no object, or of one that is not in the frame.
     pub object: Option<usize>,

@@ -14,7 +14,7 @@ pub enum Anchor {
     Center,
     CenterRight,
     BottomLeft,
-    /// Where somebody stands.
+    /// The middle of the bottom edge: where a person stands.
     #[default]
     BottomCenter,
     BottomRight,
@@ -48,7 +48,7 @@ pub enum Kind {
     Line,
 }
 
-/// What coordinates are.
+/// The unit of coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Units {
     /// Pixels of the frame.
@@ -61,30 +61,30 @@ pub enum Units {
 /// A zone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
-    /// What it is called.
+    /// The zone's name.
     pub name: String,
-    /// What it is.
+    /// Polygon or line.
     pub kind: Kind,
     /// The outline, or the line's two ends.
     pub points: Vec<[f64; 2]>,
     /// Which objects count, by their classes' names or numbers; empty: all.
     pub classes: Vec<String>,
-    /// Which point of them counts; none: that of the parameters.
+    /// Which point of the objects counts; none: that of the parameters.
     pub anchor: Option<Anchor>,
-    /// From how long a visit on there is an event, in ns.
+    /// A visit of this length is an event, in ns.
     pub dwell: Option<u64>,
-    /// From how many objects on there is an event.
+    /// This many objects in the zone are an event.
     pub occupancy: Option<u32>,
 }
 
 impl Zone {
-    /// One that counts every object and has no events of its own.
+    /// A zone that counts every object and has no events of its own.
     pub fn new(name: &str, kind: Kind, points: Vec<[f64; 2]>) -> Self {
         let (name, classes) = (name.to_owned(), Vec::new());
         Self { name, kind, points, classes, anchor: None, dwell: None, occupancy: None }
     }
 
-    /// A polygon's outline without points that repeat the one before.
+    /// A polygon's outline without points that repeat the previous one.
     pub(super) fn outline(&self) -> Vec<Point> {
         let mut points = self.points.clone();
         points.dedup();
@@ -121,14 +121,14 @@ impl Zone {
     }
 }
 
-/// Everything that a [`super::Counter`] is asked for.
+/// The parameters of a [`super::Counter`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// The zones.
     pub zones: Vec<Zone>,
-    /// What their coordinates are.
+    /// The unit of their coordinates.
     pub units: Units,
-    /// The point of a box that counts, where the zone does not say another.
+    /// The point of a box that counts, where the zone does not set another.
     pub anchor: Anchor,
     /// Frames in a row on the other side that make an event, at least 1.
     pub min_frames: u32,
@@ -155,10 +155,10 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Whether a [`super::Counter`] can work by them.
+    /// Checks that a [`super::Counter`] can use these parameters.
     ///
     /// # Errors
-    /// What is wrong, and with which zone.
+    /// The error names the zone.
     pub fn check(&self) -> Result<(), ZoneError> {
         if self.min_frames == 0 {
             return Err(ZoneError::MinFrames);

@@ -7,11 +7,11 @@ use super::clock::Moment;
 /// Whether an object is in a polygon.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Presence {
-    /// Whether it has been seen outside.
+    /// Whether the object has been seen outside.
     was_outside: bool,
-    /// The run of frames in which it has been seen on the other side than the one it counts as being on.
+    /// The run of frames in which it was seen on the other side than it counts as being on.
     run: Option<Run>,
-    /// While it counts as being inside.
+    /// Set while it counts as being inside.
     pub visit: Option<Visit>,
 }
 
@@ -21,16 +21,16 @@ struct Run {
     since: Moment,
 }
 
-/// A time in a polygon.
+/// A visit of an object in a polygon.
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     since: Moment,
-    /// When it was seen inside last, or not any more first.
+    /// When it was last seen inside, or first seen outside again.
     until: Moment,
-    /// The class that it came with.
+    /// The class with which it entered.
     pub label: Arc<str>,
-    /// Whether the event that it is long has been reported.
-    pub told: bool,
+    /// Whether the event of a long visit has been reported.
+    pub reported: bool,
 }
 
 impl Visit {
@@ -40,17 +40,18 @@ impl Visit {
     }
 }
 
-/// What has become of an object.
+/// A change of an object's presence.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// It is inside, since then; whether it was when it was seen first. [`Presence::begin`] the visit.
+    /// It is inside, since this moment; `appeared` if it was so when it was seen first. Call [`Presence::begin`] then.
     Enters { since: Moment, appeared: bool },
     /// It is outside.
     Leaves(Visit),
 }
 
 impl Presence {
-    /// The object is seen inside or not, `far` from the outline or not; if its class does not count, it does not come in.
+    /// Takes in that the object is seen inside or not, `far` from the outline or not; if its class does not count, it does not
+    /// enter.
     pub fn see(&mut self, now: Moment, inside: bool, far: bool, counts: bool, frames: u32) -> Option<Change> {
         if let Some(visit) = &mut self.visit {
             if inside {
@@ -70,12 +71,12 @@ impl Presence {
         (run.frames >= frames).then_some(Change::Enters { since: run.since, appeared: !self.was_outside })
     }
 
-    /// A visit begins.
+    /// Begins a visit.
     pub fn begin(&mut self, since: Moment, now: Moment, label: Arc<str>) {
-        (self.visit, self.run) = (Some(Visit { since, until: now, label, told: false }), None);
+        (self.visit, self.run) = (Some(Visit { since, until: now, label, reported: false }), None);
     }
 
-    /// The object is no longer there; the visit that ends thereby.
+    /// Takes in that the object is lost; returns the visit that this ends.
     pub fn lose(&mut self) -> Option<Visit> {
         (self.was_outside, self.run) = (true, None);
         self.visit.take()

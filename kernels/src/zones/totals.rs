@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Direction;
 
-/// What is counted of all objects, and of each class.
+/// The counts of all objects, or of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Objects in the polygon now.
@@ -20,12 +20,12 @@ pub struct Counts {
     pub crossed_out: u64,
 }
 
-/// What a zone has counted since the stream's start.
+/// The counts of a zone since the stream's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Of all objects.
+    /// The counts of all objects.
     pub all: Counts,
-    /// By the classes' names, as far as there was something to count.
+    /// The counts by the classes' names, without classes of which none was counted.
     pub classes: BTreeMap<Arc<str>, Counts>,
     /// The longest visit that has ended, in ns.
     pub longest_dwell: Option<u64>,
@@ -64,17 +64,17 @@ impl Totals {
         })
     }
 
-    /// An object without an identity is there in this frame.
+    /// Counts an object without an identity in this frame's occupancy.
     pub(super) fn show(&mut self, label: &str) -> Arc<str> {
         self.change(label, |counts| counts.occupancy += 1)
     }
 
-    /// And is not looked for in the next.
+    /// Takes it out of the occupancy before the next frame.
     pub(super) fn hide(&mut self, label: &str) {
         self.change(label, |counts| counts.occupancy = counts.occupancy.saturating_sub(1));
     }
 
-    /// All but the occupancy begins anew.
+    /// Resets all counts but the occupancy.
     pub(super) fn clear(&mut self) {
         let keep =
             |counts: &mut Counts| *counts = Counts { occupancy: counts.occupancy, ..Counts::default() };
@@ -84,7 +84,7 @@ impl Totals {
         (self.longest_dwell, self.visits) = (None, (0, 0));
     }
 
-    /// Changes the counts of all and of a class, whose name it gives back.
+    /// Changes the counts of all objects and of a class; returns the class's name.
     fn change(&mut self, label: &str, change: impl Fn(&mut Counts)) -> Arc<str> {
         change(&mut self.all);
         if let Some((label, _)) = self.classes.get_key_value(label) {

@@ -9,17 +9,17 @@ use super::polygon::{Change, Presence};
 use super::totals::Totals;
 use super::{Direction, EventKind, Kind, Params, Sighting, Zone};
 
-/// A zone on the ground of a frame, and what it has counted.
+/// A zone placed on a frame, and its counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ground {
-    /// Frame pixels.
+    /// The zone's points in frame pixels.
     pub(super) points: Vec<Point>,
     /// The classes that are given as numbers.
     pub(super) numbers: Vec<u32>,
     pub(super) totals: Totals,
     /// The classes of the objects without an identity that were in it in the last frame.
     pub(super) shown: Vec<Arc<str>>,
-    /// Whether the event that it is full was reported.
+    /// Whether it was reported that the zone's occupancy is reached.
     pub(super) full: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum ZoneState {
     Polygon(Presence),
 }
 
-/// What is the same for all objects of a frame.
+/// Values that are the same for all objects of a frame.
 #[derive(Clone, Copy)]
 pub(super) struct Now {
     pub(super) moment: Moment,
@@ -70,7 +70,7 @@ impl View<'_> {
             || self.object.class.is_some_and(|class| ground.numbers.contains(&class))
     }
 
-    /// How many pixels beyond an edge it must be; nothing at the frame's border, where it can get no further.
+    /// How many pixels beyond an edge it must be; none at the frame's border, where it can get no further.
     pub(super) fn margin(&self, border: bool) -> Option<f64> {
         let side = self.object.rect.w.max(self.object.rect.h).max(0.0);
         (!border).then_some(self.params.margin * f64::from(side))
@@ -115,8 +115,8 @@ impl View<'_> {
             None => {}
         }
         let Some((visit, long)) = presence.visit.as_mut().zip(self.zone().dwell) else { return };
-        if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.told) {
-            visit.told = true;
+        if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.reported) {
+            visit.reported = true;
             tell(EventKind::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
         }
     }

@@ -11,7 +11,7 @@ type Module = Vec<String>;
 pub struct Graph(BTreeMap<Module, BTreeSet<Module>>);
 
 impl Graph {
-    /// Of these files.
+    /// The dependencies of these files.
     pub fn of(sources: &[Source]) -> Self {
         let files = Files(sources.iter().map(|source| (source.module.clone(), source)).collect());
         let dependencies = |source: &Source| {
@@ -26,12 +26,12 @@ impl Graph {
         Self(sources.iter().map(|source| (source.module.clone(), dependencies(source))).collect())
     }
 
-    /// How many there are.
+    /// The number of dependencies.
     pub fn edges(&self) -> usize {
         self.0.values().map(BTreeSet::len).sum()
     }
 
-    /// The same without what `glib::wrapper!` needs: a GObject's module names its `imp`, which in turn names the wrapper.
+    /// The same without the circles that `glib::wrapper!` needs: a GObject's module names its `imp`, which names the wrapper.
     pub fn without_wrappers(mut self) -> Self {
         for (module, all) in &mut self.0 {
             let imp: Module = module.iter().cloned().chain(["imp".to_owned()]).collect();
@@ -40,7 +40,7 @@ impl Graph {
         self
     }
 
-    /// That of the modules right below the root, each with all that is in it. The root itself is no part of it.
+    /// The graph of the modules right below the root, each with its submodules. The root itself is not part of it.
     pub fn of_rooms(&self) -> Self {
         let mut rooms: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
         for (from, all) in &self.0 {
@@ -80,7 +80,7 @@ impl Graph {
     /// A way from a module back to it, if there is one.
     pub fn circle(&self) -> Option<Vec<String>> {
         let mut left = self.0.clone();
-        // Whoever depends on nothing that is left is in no circle.
+        // A module that depends on no remaining module is in no circle.
         loop {
             let names: BTreeSet<Module> = left.keys().cloned().collect();
             left.values_mut().for_each(|all| all.retain(|module| names.contains(module)));
@@ -132,7 +132,7 @@ impl Files<'_> {
         Some(base.into_iter().chain(rest.iter().cloned()).collect())
     }
 
-    /// The same of a path in the text, which may begin with a name that was brought in.
+    /// As [`Self::absolute`] for a path outside of `use`, which may begin with an imported name.
     fn absolute_in_text(&self, source: &Source, path: &[String]) -> Option<Module> {
         self.absolute(source, path).or_else(|| {
             let (first, rest) = path.split_first()?;
@@ -141,7 +141,7 @@ impl Files<'_> {
         })
     }
 
-    /// The file that defines what a path from the root on names, through whoever passes it on.
+    /// The file that defines the item that a path from the root names, also where other files re-export it.
     fn defining(&self, path: &[String], seen: &mut BTreeSet<Module>) -> Option<Module> {
         let length = (0..=path.len()).rev().find(|length| self.has(&path[..*length]))?;
         let (module, rest) = path.split_at(length);

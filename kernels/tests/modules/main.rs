@@ -1,8 +1,8 @@
 //! Modules depend on each other in one direction only: files of the kernels, the plugins' top-level modules, and, with the
 //! exceptions below, files of the plugins.
 //!
-//! Whoever reads a file can then read what it is made of first. A circle is broken by moving what both sides need (a
-//! parameter, an error, a plain struct) into a file below them.
+//! So a file can be read after those that it builds on. A circle is broken by moving what both sides need (a parameter, an
+//! error, a plain struct) into a file below them.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not know as such
 
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use graph::Graph;
 
-/// The circles of files that the plugins still have, and why. No other may come, and what is broken goes from this list.
+/// The circles of files that the plugins still have, and why. There must be no others; a broken circle must leave this list.
 const REMAINING: [(&[&str], &str); 3] = [
     (
         &["decoding::class", "decoding::imp"],

@@ -1,17 +1,17 @@
-//! What a file of Rust mentions and defines, as far as modules are concerned.
+//! The modules that a file of Rust mentions, and the items that it defines.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A name that a file brings in.
+/// A name that a file imports.
 #[derive(Debug)]
 pub struct Use {
     /// As written; a glob ends in `*`.
     pub path: Vec<String>,
-    /// What it is called here.
+    /// Its name in this file.
     pub name: String,
-    /// Whether it is passed on.
+    /// Whether it is re-exported.
     pub public: bool,
 }
 
@@ -20,7 +20,7 @@ pub struct Use {
 pub struct Source {
     /// Its module: `detect::nms` is `["detect", "nms"]`, and the crate's root is empty.
     pub module: Vec<String>,
-    /// Whether it is a `mod.rs` or `lib.rs`, whose public `use` only passes on.
+    /// Whether it is a `mod.rs` or `lib.rs`, whose public `use` only re-exports.
     pub is_top: bool,
     pub uses: Vec<Use>,
     /// Paths outside of `use`.
@@ -84,7 +84,7 @@ pub fn parse(path: &str, text: &str) -> Source {
                 path.push(part.clone());
                 at += 2;
             }
-            // What `pub(in crate::a)` names is who may see, not what is seen.
+            // `pub(in crate::a)` names a visibility, not a dependency.
             if !is_visibility {
                 source.paths.push(path);
             }
@@ -124,7 +124,7 @@ fn item(tokens: &[String]) -> usize {
     tokens.len()
 }
 
-/// The names that a tree of `use` brings in.
+/// The names that a tree of `use` imports.
 fn tree(tokens: &[String], before: &[String], public: bool, uses: &mut Vec<Use>) {
     let (mut path, mut at) = (before.to_vec(), 0);
     let mut name = None;

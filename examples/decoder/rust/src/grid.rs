@@ -124,7 +124,7 @@ mod tests {
         let output = TensorDesc::fixed("grid", TensorType::Float32, &[1, 125, 1, 1]);
         let grid = Grid::new(&[output], [32, 32]).unwrap();
         let mut values = [-9.0; 125];
-        // Of the first anchor NaN, of the second an infinite width, of the third a box.
+        // The first anchor has NaN, the second an infinite width, the third a box.
         for (anchor, objectness, width) in [(0, f32::NAN, 0.0), (1, 9.0, 1000.0), (2, 9.0, 0.0)] {
             values[25 * anchor + 2] = width;
             values[25 * anchor + 4] = objectness;

@@ -32,7 +32,7 @@ mod tests {
     fn an_application_may_register_its_own_elements_before_cudainfers() {
         gst::init().unwrap();
         crate::register(None).unwrap();
-        // And twice, as programs do that have several parts.
+        // Registered twice, as programs of several parts do.
         for _ in 0..2 {
             gstcudainfer::plugin_register_static().unwrap();
         }

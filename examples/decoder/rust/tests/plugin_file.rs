@@ -1,5 +1,5 @@
-//! The decoder as a plugin file, which has cudainfer's elements too, for GStreamer's own tools. Here, because cargo builds the
-//! file together with this crate's tests.
+//! The decoder as a plugin file, which has cudainfer's elements too, for GStreamer's own tools. The test is here because cargo
+//! builds the file together with this crate's tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 use std::path::PathBuf;
@@ -39,20 +39,20 @@ fn a_plugin_with_a_decoder_of_ones_own_has_all_that_gst_launch_needs() {
     );
     let output = tool(&line, &alone("../examples/libgstyolov2.so"));
     assert!(output.status.success(), "{output:?}");
-    // By hand: see PERSON of tests/elements/plugin/tutorials.
+    // Calculated by hand: see PERSON of tests/elements/plugin/tutorials.
     let person = r#""label":"person","label_id":14,"confidence":0.9378,"box":{"x":82.88,"y":7.16,"w":41.92,"h":25.53}"#;
     assert_eq!(String::from_utf8_lossy(&output.stdout).matches(person).count(), 2, "{output:?}");
 }
 
 #[test]
-fn where_gstreamer_finds_cudainfers_own_file_too_the_second_says_so_and_the_first_works() {
+fn where_gstreamer_finds_cudainfers_own_file_too_the_second_reports_it_and_the_first_works() {
     let [with, without] = ["../examples/libgstyolov2.so", "libgstcudainfer.so"].map(alone);
     for (plugins, decoder) in [(format!("{with}:{without}"), true), (format!("{without}:{with}"), false)] {
         let output = tool("gst-inspect-1.0 trtinfer", &plugins);
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("has cudainfer's elements, but this process has them already"), "{said}");
-        assert!(!said.contains("panicked"), "{said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(printed.contains("has cudainfer's elements, but this process has them already"), "{printed}");
+        assert!(!printed.contains("panicked"), "{printed}");
         assert_eq!(tool("gst-inspect-1.0 yolov2rs", &plugins).status.success(), decoder);
     }
 }

@@ -1,4 +1,4 @@
-//! The definition in the module's page, once more: in f64, pixel by pixel, sharing nothing with the implementation.
+//! The definition in the module's page, implemented again: in f64, pixel by pixel, sharing nothing with the implementation.
 
 use super::*;
 
@@ -114,7 +114,7 @@ fn counts_are_those_of_the_definition() {
     }
 }
 
-/// What is rounded otherwise by the factors of 16 bits moves to another level now and then.
+/// The 16-bit factors round differently, so that a few samples move to another level.
 #[test]
 fn counts_of_rgb_are_those_of_the_definition_but_for_rounding() {
     use PixelFormat as P;

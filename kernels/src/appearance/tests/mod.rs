@@ -88,7 +88,7 @@ fn a_box_beyond_the_edge_is_its_part_inside() {
         (rect(-20.0, -9.0, 40.0, 30.0), rect(0.0, 0.0, 20.0, 21.0)),
         (rect(50.0, 20.0, 500.0, 500.0), rect(50.0, 20.0, 15.0, 13.0)),
         (rect(-1e30, -1e30, 2e30, 2e30), rect(0.0, 0.0, 65.0, 33.0)),
-        // The pixels that it touches.
+        // A box stands for the pixels that it touches.
         (rect(10.9, 10.9, 1.2, 0.05), rect(10.0, 10.0, 3.0, 1.0)),
     ] {
         assert_eq!(counts(&owned, &[outside]), counts(&owned, &[inside]), "{outside:?}");
@@ -127,7 +127,7 @@ fn the_middle_weighs_more_than_the_sides() {
 }
 
 #[test]
-fn stripes_across_and_along_are_told_apart_by_gradients() {
+fn stripes_across_and_along_are_distinguished_by_gradients() {
     let owned = painted(64, 64, |x, y| if (if x < 32 { x } else { y }) % 4 < 2 { [70; 3] } else { [90; 3] });
     let across = similarity(&owned, rect(0.0, 0.0, 32.0, 64.0), rect(32.0, 0.0, 32.0, 64.0));
     // Colours are 4 of 5 counts, and the same; without gradients it would be 1. Counters that edges of one direction share

@@ -1,4 +1,4 @@
-//! What is not to be believed, and what does not count.
+//! Answers that must not be believed, and corners that must not count.
 
 use super::super::estimator::believed;
 use super::super::ransac::{Agreement, Pair, agree};

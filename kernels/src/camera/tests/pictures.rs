@@ -55,7 +55,7 @@ fn a_picture_is_the_mean_luma_of_every_format() {
         let mut shrink = Shrink::new(format).unwrap();
         let picture = shrink.run(&owned.frame()).unwrap();
         assert_eq!(picture.size(), [343, 10]);
-        // Column 100 of 343 is of the columns from 300.29 to 303.29.
+        // Column 100 of 343 is the mean of the columns from 300.29 to 303.29.
         let mut sum = 0.0;
         for y in 9..12 {
             for (x, weight) in [(300, 0.708_454_8), (301, 1.0), (302, 1.0), (303, 0.294_460_6)] {

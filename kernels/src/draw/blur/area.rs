@@ -18,7 +18,7 @@ const LEAST_CELL: i32 = 4;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub(super) struct Area {
-    /// The first pixel, and the one behind the last, across and down. Within the frame.
+    /// The first pixel, and the one after the last, across and down. Within the frame.
     pub from: [i32; 2],
     pub to: [i32; 2],
     /// Where the cell that holds the first pixel begins; it may be off the frame. Even.
@@ -40,7 +40,7 @@ impl Area {
         let edges = |start: f32, length: f32, size: i32| {
             let start = f64::from(start);
             let [start, end] = if finite { [start, start + f64::from(length)] } else { [0.0, size.into()] };
-            // Outwards to even pixels; a box without a size still covers the pixels around its place.
+            // Rounded outwards to even pixels; a box without a size still covers the pixels around its place.
             let down = |v: f64| 2 * ((v.clamp(-FAR, FAR) / 2.0).floor() as i32);
             let (first, last) = (down(start.min(end)), -down(-start.max(end)));
             (first, last.max(first + 2))
@@ -101,9 +101,9 @@ pub(super) struct Plane {
     pub number: usize,
     /// Bytes from sample to sample.
     pub bytes: usize,
-    /// Of these, the first so many are colours; alpha is not.
+    /// The number of bytes that are colours, which come first; alpha is none.
     pub channels: usize,
-    /// Which of a cell's colours the first of them is.
+    /// Which channel of a cell's colour the first byte is.
     pub channel: usize,
     /// Pixels for a sample, across and down.
     pub step: i32,

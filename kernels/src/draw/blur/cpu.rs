@@ -1,4 +1,4 @@
-//! On frames in host memory: the reference for the kernels.
+//! Blurring frames in host memory: the reference for the kernels.
 
 use super::BlurMode;
 use super::area::{Area, Plane, areas, planes};
@@ -11,9 +11,9 @@ use crate::geometry::Rect;
 /// A cell's colour: three channels as the planes have them.
 type Color = [u8; 3];
 
-/// Makes what lies in `boxes` (frame pixels; the cells along a box's longer side are `cells`, 1 to [`super::MOST_CELLS`])
-/// unrecognisable on `frame`, which is of `format`. A box covers every pixel that it touches, and one more where that is needed to
-/// end on even pixels; one with a number that is not finite covers the whole frame. Alpha stays as it is. Returns how many of the
+/// Makes the pixels in `boxes` unrecognisable on `frame`, which is of `format`. Boxes are in frame pixels, and have `cells` cells
+/// along their longer side, 1 to [`super::MOST_CELLS`]. A box covers every pixel that it touches, and one more where it must end
+/// on even pixels; one with a number that is not finite covers the whole frame. Alpha stays as it is. Returns how many of the
 /// boxes are on the frame.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn blur(
     let layout = *surface.layout();
     let (areas, _) = areas(&layout, boxes, cells)?;
     let [first, second, third, _] = layout.ink(Rgb::BLACK).0;
-    // All are read before one is written.
+    // All pixels are read before one is written.
     let colors: Vec<Vec<Color>> = areas
         .iter()
         .map(|area| match mode {
@@ -77,7 +77,8 @@ fn means(surface: &Surface<'_, '_>, area: &Area) -> Vec<Color> {
     (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))).map(|(r, c)| cell(r, c)).collect()
 }
 
-/// The cells' means, each with those around it by the weights 1 4 6 4 1 across and down; the outermost go on beyond the area.
+/// The cells' means, each mixed with those around it by the weights 1 4 6 4 1 across and down; the outermost cells are repeated
+/// beyond the area.
 fn smoothed(area: &Area, means: &[Color]) -> Vec<Color> {
     const WEIGHTS: [u32; 5] = [1, 4, 6, 4, 1];
     let [columns, rows] = area.count;
@@ -128,7 +129,7 @@ struct Tap {
 }
 
 impl Tap {
-    /// For sample `index` of the plane.
+    /// The tap of sample `index` of the plane.
     fn new(area: &Area, plane: &Plane, axis: usize, index: usize) -> Self {
         let index = i32::try_from(index).unwrap_or(i32::MAX);
         // In half pixels from the centre of the first cell.
@@ -143,7 +144,7 @@ impl Tap {
     }
 }
 
-/// The colours, from cell to cell linearly.
+/// The colours, interpolated linearly between cells.
 fn interpolate(surface: &mut Surface<'_, '_>, area: &Area, plane: &Plane, colors: &[Color]) {
     let stride = surface.frame.strides[plane.number];
     let data = &mut surface.frame.planes[plane.number];

@@ -1,4 +1,4 @@
-//! On frames in CUDA memory.
+//! Blurring frames in CUDA memory.
 
 use super::BlurMode;
 use super::area::areas;
@@ -8,7 +8,7 @@ use crate::draw::{DrawError, Rgb};
 use crate::frame::FrameFormat;
 use crate::geometry::Rect;
 
-/// What room for areas begins with, in bytes: a hundred of them.
+/// Bytes for areas at first: a hundred of them.
 const ROOM: usize = 4 << 10;
 
 /// The kernels' `Params`.
@@ -38,7 +38,7 @@ pub struct CudaBlur {
     smooth: Kernel,
     blur: Kernel,
     uploads: Uploads,
-    /// The cells' colours. They grow when a frame has more cells than every frame before it.
+    /// The cells' colours. The memory grows when a frame has more cells than every earlier one.
     cells: Memory,
 }
 
@@ -58,11 +58,11 @@ impl CudaBlur {
         })
     }
 
-    /// Enqueues what [`super::blur`] does. The host only waits, which is counted, where the fourth frame before this one is not
-    /// done yet.
+    /// Enqueues what [`super::blur`] does. The host waits only where the frame four frames earlier is not done yet, and the wait
+    /// is counted.
     ///
     /// # Errors
-    /// [`DrawError`]. The frame may be changed in part then, where the GPU failed.
+    /// [`DrawError`]. Where the GPU failed, the frame may be changed in part.
     pub fn blur(
         &mut self,
         stream: &CudaStream,
@@ -103,9 +103,9 @@ impl CudaBlur {
             ink: u32::from_le_bytes(layout.ink(Rgb::BLACK).0),
         };
         let most = areas.iter().map(super::area::Area::cells).max().unwrap_or(0);
-        // SAFETY: `Params` is the kernels', for all three. They read and write pixels of the frame, whose planes were checked and
-        // are there by the frame's own promise, within the areas, which `areas` cuts to the frame; they read the areas, which stay
-        // until the slot is used again, and write a colour for each cell, twice, for which there is room.
+        // SAFETY: `Params` mirrors the struct of all three kernels. They read and write pixels of the frame, whose planes were
+        // checked and live by the frame's own promise, within the areas, which `areas` cuts to the frame; they read the areas,
+        // which stay until the slot is used again, and write a colour for each cell, twice, for which there is room.
         unsafe {
             if mode != BlurMode::Fill {
                 stream.launch(&self.means, [count, most, 1], [THREADS, 1, 1], 0, &params)?;

@@ -1,10 +1,10 @@
 //! Parts of a frame made unrecognisable, in place.
 //!
 //! A box is divided into square cells, at most `cells` along its longer side. Of each cell only the mean of its pixels is
-//! kept, so of a box at most `cells * cells` colours are left, however large it is: what is shown depends on nothing else, and
-//! no filter brings back more. All arithmetic is on integers, so every device makes the same bytes.
+//! kept, so of a box at most `cells * cells` colours are left, however large it is: the result depends on nothing else, and
+//! no filter can restore more. All arithmetic is on integers, so every device makes the same bytes.
 //!
-//! Where boxes overlap, a pixel is that of the box with the largest cells; all means are of the frame as it came.
+//! Where boxes overlap, a pixel belongs to the box with the largest cells; all means are of the original frame.
 
 mod area;
 mod cpu;
@@ -26,6 +26,6 @@ pub enum BlurMode {
     /// The cells' means, smoothed from cell to cell by the binomial kernel 1 4 6 4 1 and interpolated linearly: about a Gaussian
     /// blur, whose standard deviation is 1.1 cells.
     Gaussian,
-    /// Black. Nothing of the pixels is left.
+    /// Black: nothing of the pixels is left.
     Fill,
 }

@@ -68,8 +68,8 @@ fn cells_of(rect: &Rect, cells: u32) -> ([f64; 2], [f64; 2], f64) {
     (from, to, even((longer / f64::from(cells)).ceil().max(4.0), true))
 }
 
-/// The same by the definition. Of a Gaussian blur the exact values before rounding are not known here: each of its three
-/// roundings (the mean, the smoothed mean, the result) moves a value by 0.5 at most, and the taps in 256ths by 2 x 255 / 256 more.
+/// The picture by the definition, and its tolerance. This does not round in between: each of a Gaussian blur's three roundings
+/// (the mean, the smoothed mean, the result) moves a value by 0.5 at most, and the taps in 256ths by 2 x 255 / 256 more.
 fn expected(picture: &Picture, mode: BlurMode, cells: u32, boxes: &[Rect]) -> (Picture, f64) {
     let (mut source, mut result) = (picture.clone(), picture.clone());
     let mut boxes: Vec<_> = boxes.iter().map(|rect| cells_of(rect, cells)).collect();
@@ -220,7 +220,7 @@ proptest! {
     ) {
         let (rect, mode) = (Rect { x, y, w, h }, MODES[mode]);
         let mut one = Picture::new(DRAWABLE[format], [57, 41], seed);
-        // Every cell turned round: other pixels, the same means.
+        // The pixels of every cell in reverse order: other pixels, the same means.
         let mut other = one.clone();
         let (from, to, cell) = cells_of(&rect, cells);
         for channel in one.channels() {

@@ -9,18 +9,18 @@ use crate::draw::TextPicture;
 /// A text, the size of its letters and the width of its frame.
 pub(super) type Key = (String, u32, u32);
 
-/// Bytes of pictures after which those that were not drawn since the last time go.
+/// After this many bytes of pictures, those that were not drawn since the last time are dropped.
 const ROOM: usize = 4 << 20;
-/// What an entry takes besides its picture and its text, about.
+/// Bytes that an entry takes besides its picture and its text, about.
 const ENTRY: usize = 200;
 
-/// Keeps what was drawn lately: between [`ROOM`] and twice that in bytes, once so much was drawn. Nothing is ordered, so to
-/// find one is one look-up or two.
+/// Keeps texts that were drawn lately: between [`ROOM`] and twice that in bytes, once that much was drawn. There is no order to
+/// maintain, so finding a text takes one or two look-ups.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     young: HashMap<Key, Arc<TextPicture>>,
     old: HashMap<Key, Arc<TextPicture>>,
-    /// Of the young.
+    /// Bytes of the young entries.
     bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Which fonts there are.
+//! The available fonts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,12 +6,12 @@ use cosmic_text::fontdb::{Database, Family, ID, Query, Source};
 
 use super::{FontChoice, FontError};
 
-/// Families for text without one, if there is none that the system calls sans-serif.
+/// Families for text if none was chosen and the system has no sans-serif family.
 const PLAIN: [&str; 4] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "FreeSans"];
-/// Families that an error names.
+/// The most families that an error names.
 const NAMED: usize = 5;
 
-/// All fonts of the system: what fontconfig is set up for, else those of the usual folders. They are looked up once a process.
+/// All fonts of the system: those of fontconfig's configuration, else those of the usual folders. Looked up once a process.
 fn system() -> &'static Database {
     static SYSTEM: OnceLock<Database> = OnceLock::new();
     SYSTEM.get_or_init(|| {
@@ -24,7 +24,7 @@ fn system() -> &'static Database {
 /// All fonts to choose from, and the one that comes first.
 ///
 /// # Errors
-/// That one is not there.
+/// The chosen font is not available.
 pub(super) fn open(choice: FontChoice) -> Result<(Database, ID), FontError> {
     let mut database = system().clone();
     let find = |database: &Database, families: &[Family<'_>]| {
@@ -38,7 +38,7 @@ pub(super) fn open(choice: FontChoice) -> Result<(Database, ID), FontError> {
             find(&database, &families).or_else(any).ok_or(FontError::None)?
         }
         FontChoice::Family(family) => {
-            // As it is spelt there: a query minds the case.
+            // The database's spelling, because queries are case-sensitive.
             let names = || database.faces().flat_map(|face| face.families.iter().map(|(name, _)| name));
             let spelt = names().find(|name| name.to_lowercase() == family.to_lowercase()).cloned();
             let found = spelt.and_then(|name| find(&database, &[Family::Name(&name)]));

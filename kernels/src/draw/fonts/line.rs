@@ -1,10 +1,10 @@
-//! What a label's text is before it is shaped.
+//! A label's text before it is shaped.
 
 use std::collections::HashSet;
 
 /// Stands for a character that no font has: every font for text has digits, and they are as wide as a letter.
 const STAND_IN: char = '0';
-/// Characters of a text beyond those that a frame's width shows: marks that take no room of their own.
+/// Characters of a text beyond those that fit into a frame's width: marks that take no room of their own.
 const MARKS: usize = 64;
 /// The most characters of a text.
 const MOST: usize = 4096;
@@ -18,7 +18,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Of `text`, as much of it as can be seen in `widest` pixels if letters have `size`. Those of `absent` are replaced.
+    /// As much of `text` as can be seen in `widest` pixels if letters have `size`. Characters of `absent` are replaced.
     pub fn new(text: &str, size: u32, widest: u32, absent: &HashSet<char>) -> Self {
         // Few letters are narrower than a quarter of their size.
         let seen = usize::try_from(4 * u64::from(widest) / u64::from(size.max(1))).unwrap_or(MOST);

@@ -1,8 +1,8 @@
 //! Labels in any script: text to a [`TextPicture`], with the fonts of the system or of a file.
 //!
 //! A line of text is brought into visual order (UAX #9), shaped and rasterised by cosmic-text, on the host. Each part is in the
-//! first font that has it: the chosen one, then the system's. What no font has is drawn as a box. Colour glyphs (emoji) are
-//! drawn as their silhouette. Control characters and line ends are spaces.
+//! first font that has it: the chosen one, then the system's. Characters that no font has are drawn as boxes, colour glyphs
+//! (emoji) as their silhouettes. Control characters and line ends are spaces.
 //!
 //! The system's fonts are looked up once a process, when they are first needed.
 
@@ -31,10 +31,10 @@ pub use without::Fonts;
 
 use super::TextPicture;
 
-/// Which font text is in, as far as it has the characters.
+/// Which font text has, as far as the font has the characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FontChoice {
-    /// What the system calls sans-serif.
+    /// The system's sans-serif font.
     System,
     /// A family of the system's, as `DejaVu Sans`; case does not matter.
     Family(String),
@@ -71,6 +71,6 @@ pub enum FontError {
 pub struct Typeset {
     /// The picture.
     pub picture: Arc<TextPicture>,
-    /// The characters that no font has, of those that were not found absent before.
+    /// The characters of the text that no font has and that were not reported before.
     pub absent: Vec<char>,
 }

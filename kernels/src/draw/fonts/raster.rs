@@ -1,4 +1,4 @@
-//! Glyphs put together to a picture.
+//! Glyphs composed to a picture.
 
 use crate::draw::TextPicture;
 
@@ -8,7 +8,7 @@ pub(super) struct Stamp<'a> {
     pub top: i32,
     /// Pixels a row.
     pub width: u32,
-    /// Bytes from pixel to pixel, of which the last is the coverage.
+    /// Bytes from pixel to pixel; the last one of a pixel is the coverage.
     pub step: usize,
     pub data: &'a [u8],
 }
@@ -18,10 +18,10 @@ pub(super) struct Stamp<'a> {
 pub(super) struct Frame {
     /// Room left and right of the letters.
     pub side: i32,
-    /// Of the label above and below the baseline, where letters need no more.
+    /// Rows of the label above and below the baseline, where letters need no more.
     pub above: i32,
     pub below: i32,
-    /// The most above and below the baseline.
+    /// The most rows above and below the baseline.
     pub highest: i32,
     pub lowest: i32,
     /// The widest label.
@@ -29,7 +29,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// For letters of `size` pixels, on frames so wide.
+    /// For letters of `size` pixels, on frames `widest` pixels wide.
     pub fn new(size: u32, widest: u32) -> Self {
         let size = i32::try_from(size).unwrap_or(i32::MAX / 400);
         // Capitals are about 0.72 of the size: as much room above them as below the baseline.
@@ -44,7 +44,7 @@ impl Frame {
     }
 }
 
-/// Coverage from `left` to `right` and `top` to `bottom` of the line.
+/// Coverage of the part of a line from `left` to `right` and `top` to `bottom`.
 pub(super) struct Sheet {
     left: i32,
     top: i32,
@@ -53,8 +53,8 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// An empty one for all of `extents` (left, top, right, bottom), cut to what a label of `frame` can show. Of a line that is
-    /// `reversed` (from right to left) the right part is kept.
+    /// An empty sheet for all of `extents` (left, top, right, bottom), cut to the size that a label of `frame` can have. Of a
+    /// line that is `reversed` (from right to left) the right part is kept.
     pub fn new(extents: impl Iterator<Item = [i32; 4]>, frame: &Frame, reversed: bool) -> Self {
         let all = extents.reduce(|a, b| [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])]);
         let [mut left, top, mut right, bottom] = all.unwrap_or_default();
@@ -72,7 +72,7 @@ impl Sheet {
         Self { left, top, width, coverage: vec![0; width * length(top, bottom)] }
     }
 
-    /// Adds a glyph: what two cover is covered by the one or the other.
+    /// Adds a glyph; where two glyphs cover a pixel, it gets the union of both coverages.
     pub fn add(&mut self, stamp: &Stamp<'_>) {
         let width = usize::try_from(stamp.width).unwrap_or(0);
         for (y, row) in (stamp.top..).zip(stamp.data.chunks_exact((stamp.step * width).max(1))) {
@@ -100,18 +100,18 @@ impl Sheet {
         self.coverage.get_mut(row * self.width + column)
     }
 
-    /// The label of it, at least as wide as `advance`, which is how far the text goes.
+    /// The label with these letters, at least as wide as the text's `advance`.
     pub fn picture(&self, frame: &Frame, advance: i32) -> TextPicture {
         let rows = i32::try_from(self.coverage.len().checked_div(self.width).unwrap_or(0)).unwrap_or(0);
         let columns = i32::try_from(self.width).unwrap_or(0);
-        // A pixel around what is higher or lower than letters usually are.
+        // A pixel of margin above and below letters that are higher or lower than usual.
         let above = frame.above.max(1 - self.top);
         let below = frame.below.max(self.top + rows + 1);
         let width = columns
             .max(advance.min(frame.widest.saturating_sub(2 * frame.side)))
             .saturating_add(2 * frame.side);
         let pixels = |v: i32| u32::try_from(v).unwrap_or(0);
-        // Where letters reach beyond the text's own begin, it moves.
+        // The text moves right where letters reach beyond its start.
         let left = frame.side + self.left.clamp(0, (width - 2 * frame.side - columns).max(0));
         let (size, at) = ([width, above + below].map(pixels), [left, above + self.top].map(pixels));
         TextPicture::new(size, at, self.width, &self.coverage)

@@ -18,7 +18,7 @@ fn typeset(text: &str) -> Arc<TextPicture> {
     typeset.picture
 }
 
-/// The picture's rows of values, without the label around them.
+/// The rows of values of the part with letters, without the label around it.
 fn rows(picture: &TextPicture) -> Vec<Vec<u32>> {
     let stride = picture.stride() as usize;
     let [columns, _] = picture.extent();
@@ -59,7 +59,7 @@ fn letters_have_the_size_that_is_asked_for_and_room_around_them() {
     assert!((74..=84).contains(&width), "{width}");
     let [label_width, label_height] = picture.size();
     assert!((50..=52).contains(&label_height) && (92..=104).contains(&label_width), "{:?}", picture.size());
-    // All labels are as high, but for letters that need more.
+    // All labels have this height, unless letters need more.
     assert_eq!(typeset("person 7").size()[1], label_height);
     assert!(typeset("Ệ").size()[1] >= label_height);
     let [_, half] = ink(&fonts().typeset("H", SIZE / 2, WIDEST).picture);
@@ -68,7 +68,7 @@ fn letters_have_the_size_that_is_asked_for_and_room_around_them() {
 
 #[test]
 fn hebrew_and_arabic_run_from_right_to_left_and_arabic_letters_join() {
-    // A wide letter and a narrow one: the first is on the right.
+    // A wide letter and a narrow one: the first letter is on the right.
     let [narrow, wide] = parts(&typeset("או"))[..] else { panic!("two letters") };
     assert!(2 * narrow < wide + 4, "{narrow} {wide}");
     let [wide, narrow] = parts(&typeset("Ml"))[..] else { panic!("two letters") };
@@ -104,9 +104,9 @@ fn chinese_comes_from_another_font_of_the_same_size() {
 }
 
 #[test]
-fn a_character_that_no_font_has_is_a_box_and_is_told_once() {
+fn a_character_that_no_font_has_is_a_box_and_is_reported_once() {
     let mut fonts = fonts();
-    // Of a private area.
+    // A character of a private use area.
     let first = fonts.typeset("\u{10fffd}", SIZE, WIDEST);
     assert_eq!(first.absent, ['\u{10fffd}']);
     let [width, height] = ink(&first.picture);

@@ -18,16 +18,16 @@ use crate::draw::TextPicture;
 
 /// Which forms of Chinese characters are preferred; a font that is named overrides it.
 const LOCALE: &str = "en-US";
-/// Glyphs after which the rasterised ones are forgotten: about 10 MB of large ones.
+/// After this many rasterised glyphs all are dropped: about 10 MB of large ones.
 const GLYPHS: usize = 4096;
-/// Texts after which words that were not in them are shaped anew.
+/// Texts after which words that did not occur in them are dropped from the cache of shapes.
 const WORDS: u64 = 2048;
-/// Characters that no font has, after which they are forgotten.
+/// The most characters that are remembered as absent from all fonts; then all are forgotten.
 const ABSENT: usize = 4096;
 /// The largest letters, in pixels.
 const LARGEST: u32 = 512;
 
-/// A font, with the system's fonts for what it lacks, and what was made with them.
+/// A font, the system's fonts for characters that it lacks, and caches of texts and glyphs.
 pub struct Fonts {
     system: FontSystem,
     /// The font that comes first.
@@ -35,7 +35,7 @@ pub struct Fonts {
     glyphs: SwashCache,
     absent: HashSet<char>,
     cache: Cache,
-    /// Texts that were not in the cache.
+    /// The number of texts that were not in the cache.
     made: u64,
 }
 
@@ -52,15 +52,15 @@ enum Place {
 }
 
 impl Fonts {
-    /// Looks the fonts up; the first of a process that does reads a part of every font of the system.
+    /// Looks the fonts up; the first call in a process reads a part of every font of the system.
     ///
     /// # Errors
-    /// [`FontError`]: the font is not there, or none.
+    /// [`FontError`]: the font is not available, or there is none.
     pub fn open(choice: FontChoice) -> Result<Self, FontError> {
         let bad = if matches!(choice, FontChoice::File(_)) { FontError::File } else { FontError::None };
         let (mut database, first) = database::open(choice)?;
         let face = database.face(first).ok_or(bad.clone())?.clone();
-        // The family that text without one has: fonts are asked for by family, and that of a file may be the system's, too.
+        // A family name of its own: fonts are asked for by family, and the system may have a family of the file's name.
         let family = format!("cudainfer {first}");
         database.remove_face(first);
         let mut renamed = face;
@@ -70,7 +70,7 @@ impl Fonts {
         database.set_sans_serif_family(family);
         let mut system =
             FontSystem::new_with_locale_and_db_and_fallback(LOCALE.into(), database, PlatformFallback);
-        // Once it is loaded it stays, so text always has a font.
+        // Once a font is loaded it stays, so text always has a font.
         let loaded: Option<ID> = system.get_font(first, weight).map(|font| font.id());
         loaded.ok_or(bad)?;
         let first = Attrs::new().family(Family::SansSerif).weight(weight).style(style).stretch(stretch);
@@ -79,7 +79,7 @@ impl Fonts {
     }
 
     /// The label of `text` in letters of `size` pixels (from the lowest to the highest, about), for frames `widest` pixels
-    /// wide: what is too long loses its end. A text that was drawn lately is only looked up.
+    /// wide: a text that is too long loses its end. A text that was drawn lately is only looked up.
     pub fn typeset(&mut self, text: &str, size: u32, widest: u32) -> Typeset {
         let size = size.clamp(1, LARGEST);
         let key = (text.to_owned(), size, widest);
@@ -88,7 +88,7 @@ impl Fonts {
         }
         self.made += 1;
         if self.made.is_multiple_of(WORDS) {
-            // What was not seen since the time before last.
+            // Drops words that were not used since the call before last.
             self.system.shape_run_cache.trim(1);
         }
         let mut line = self.shape(text, size, widest);
@@ -105,7 +105,7 @@ impl Fonts {
         let line = Line::new(text, size, widest, &self.absent);
         let shaped =
             ShapeLine::new(&mut self.system, &line.text, &AttrsList::new(&self.first), Shaping::Advanced, 1);
-        // Without a width nothing is wrapped. (With Wrap::None cosmic-text 0.19 loses what a line begins with if it runs against
+        // Without a width nothing is wrapped. (With Wrap::None cosmic-text 0.19 loses the start of a line if that runs against
         // the line's direction.)
         let laid_out = shaped.layout(size as f32, None, Wrap::Word, None, None, Hinting::Disabled);
         let all = laid_out.into_iter().next().unwrap_or_else(|| LayoutLine {
@@ -157,12 +157,12 @@ impl Fonts {
                 Place::Glyph { key, x, y } => self.stamp(key, x, y).and_then(|stamp| {
                     let rows = stamp.data.len().checked_div(stamp.step * stamp.width as usize)?;
                     let [width, rows] = [i32::try_from(stamp.width).ok()?, i32::try_from(rows).ok()?];
-                    // Of a space nothing is seen, however wide it is.
+                    // A space shows nothing, however wide it is.
                     (rows > 0).then(|| [stamp.left, stamp.top, stamp.left + width, stamp.top + rows])
                 }),
             });
         }
-        // Where everything runs from right to left, or within such a text.
+        // True if all parts run from right to left, or if they are within such a text.
         let reversed =
             laid_out.glyphs.iter().map(|glyph| glyph.level).min().is_some_and(|level| level.is_rtl());
         let mut sheet = Sheet::new(extents.into_iter(), &frame, reversed);
@@ -190,7 +190,7 @@ impl Fonts {
 
 fn place(glyph: &LayoutGlyph, line: &Line) -> Place {
     if glyph.glyph_id == 0 || line.stand_ins.contains(&glyph.start) {
-        // With a gap to the next one.
+        // With a gap to the next box.
         let (left, width) = (glyph.x.round() as i32 + 1, glyph.w.round() as i32 - 2);
         return Place::Missing { left, right: left + width.max(2) };
     }

@@ -1,13 +1,13 @@
-//! What there is of fonts in a build without them.
+//! Stand-ins for the types of fonts in a build without them.
 
 use super::{FontChoice, FontError, Typeset};
 
-/// Without values.
+/// A type without values.
 #[derive(Debug)]
 pub enum Fonts {}
 
 impl Fonts {
-    /// There are none.
+    /// Always fails: this build has no fonts.
     ///
     /// # Errors
     /// [`FontError::NotBuilt`], always.
@@ -15,7 +15,7 @@ impl Fonts {
         Err(FontError::NotBuilt)
     }
 
-    /// Nobody gets here.
+    /// Cannot be called, because there is no value.
     pub fn typeset(&mut self, _text: &str, _size: u32, _widest: u32) -> Typeset {
         match *self {}
     }

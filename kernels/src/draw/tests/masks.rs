@@ -1,8 +1,8 @@
-//! Masks against a picture painted pixel by pixel in f64 from what each mask says of the pixel's centre.
+//! Masks against a picture painted pixel by pixel in f64, from each mask's value at the pixel's centre.
 
 use super::*;
 
-/// How much of what a pixel at a centre takes, by the definition; `None` outside the mask.
+/// Which colour a pixel with this centre takes, and how much of it, by the definition; `None` outside the mask.
 fn expected(mask: &Mask<&[u8]>, x: f64, y: f64) -> Option<(Rgb, f64)> {
     let [left, top, w, h] = [mask.rect.x, mask.rect.y, mask.rect.w, mask.rect.h].map(f64::from);
     if !(x >= left && x < left + w && y >= top && y < top + h) {
@@ -33,7 +33,7 @@ impl Picture {
         paint_masks(&self.format, &mut frame, masks)
     }
 
-    /// The same by definition, on a copy whose pixels are first painted whole.
+    /// Paints a mask by the definition, by blending with a copy whose pixels are painted opaque.
     fn blend(&mut self, mask: &Mask<&[u8]>) {
         let mut whole = self.clone();
         let mut cover = vec![0.0; self.format.width * self.format.height];
@@ -87,7 +87,7 @@ fn every_format_gets_each_pixels_share_of_the_colour_and_nothing_else() {
         MaskInk::Solid(ORANGE),
         MaskInk::Cover(ORANGE),
     ];
-    // Of the frame's own size, smaller, larger, and partly beyond it. No pixel's centre lies on a border between samples,
+    // Masks of the frame's own size, smaller, larger, and partly beyond it. No pixel's centre lies on a border between samples,
     // where rounding decides.
     let rects = [
         (41, 27, WHOLE),
@@ -106,7 +106,7 @@ fn every_format_gets_each_pixels_share_of_the_colour_and_nothing_else() {
                 let mut want = got.clone();
                 got.masks(&[mask]).unwrap();
                 want.blend(&mask);
-                // Interpolating in f32 may round the other way, by one; a blend of that by less. The rest is exact.
+                // Interpolation in f32 may round differently, by 1, and the blend of that by less. The other kinds are exact.
                 let tolerance = if matches!(ink, MaskInk::Cover(_)) { 1 } else { 0 };
                 for (plane, (got, want)) in got.planes.iter().zip(&want.planes).enumerate() {
                     for (i, (a, b)) in got.0.iter().zip(&want.0).enumerate() {

@@ -176,7 +176,7 @@ fn colours_follow_the_matrix_and_range() {
                 let level = |i: u32| (i % 7 * 85 / 2) as u8;
                 let color = Rgb(level(i), level(i / 7), level(i / 49));
                 let format = FrameFormat { matrix, range, ..format(PixelFormat::I420, 2, 2) };
-                // Some pure colours lie exactly between two samples, and either is as near.
+                // Some pure colours lie exactly between two samples, and both are as near.
                 if unrounded(color, &format).iter().any(|v| (v.fract() - 0.5).abs() < 1e-9) {
                     continue;
                 }
@@ -235,7 +235,7 @@ fn coordinates_that_are_no_place_draw_nothing_and_far_ones_are_cut_off() {
     ])
     .unwrap();
     got.assert_is(&untouched, "nothing to draw");
-    // As large as can be, and through the frame: everything is covered.
+    // Lines as thick as possible, through the frame: everything is covered.
     let mut want = untouched.clone();
     want.paint_where(ORANGE, |_, _| true);
     let rect = Rect { x: -3e38, y: -3e38, w: f32::MAX, h: f32::MAX };
@@ -284,7 +284,7 @@ fn distance(a: (f32, f32), b: (f32, f32), x: f64, y: f64) -> f64 {
 #[test]
 fn thin_lines_have_one_pixel_a_step_and_no_gap() {
     for (dx, dy) in [(30.0, 0.0), (30.0, 7.0), (30.0, 29.0), (7.0, 30.0), (0.0, 30.0), (-20.0, 30.0)] {
-        // Through pixel borders, where an end might count for both or none.
+        // The ends lie on borders of pixels, where an end might count for both pixels or none.
         let points = [(25.0, 5.0), (25.0 + dx, 5.0 + dy)];
         let before = Picture::new(format(PixelFormat::Bgra, 65, 40));
         let mut after = before.clone();

@@ -1,9 +1,9 @@
-//! Labels with the letters of a font, against the blend's definition.
+//! Labels with the letters of a font, against the definition of blending.
 
 use super::*;
 use crate::draw::text_picture::TextPicture;
 
-/// Coverage of every level, none of it like its neighbours.
+/// Coverage of every level, each unlike its neighbours.
 fn coverage(columns: usize, rows: usize) -> Vec<u8> {
     (0..columns * rows).map(|i| (i * 53 % 256) as u8).collect()
 }
@@ -16,7 +16,7 @@ fn level(coverage: u8) -> u32 {
 /// `part` of `whole` of one byte over the other, in float64.
 fn mixed(back: u8, letters: u8, part: u32, whole: u32) -> u8 {
     let share = f64::from(part) / f64::from(whole);
-    // Halves, of which binary fractions have none here or exactly one, are rounded up.
+    // Halves are rounded up; the small summand makes up for f64 values just below a half.
     (f64::from(back) * (1.0 - share) + f64::from(letters) * share + 0.5 + 1e-9).floor() as u8
 }
 
@@ -64,7 +64,7 @@ fn each_pixel_is_between_the_background_and_the_letters_in_every_format() {
 /// Blends the letters' colour over the background's where `value` says, wherever it is not 0.
 fn blend(picture: &mut Picture, [back, ink]: [Rgb; 2], value: impl Fn(usize, usize) -> u32) {
     let FrameFormat { pixels, width, height, .. } = picture.format;
-    // What both would be if the whole frame were of one colour.
+    // Both frames as if they were of one colour each.
     let [mut backs, mut inks] = [(); 2].map(|()| picture.clone());
     backs.paint_where(back, |_, _| true);
     inks.paint_where(ink, |_, _| true);
@@ -112,7 +112,7 @@ fn a_label_larger_than_the_frame_is_cut_off_at_the_right_and_below() {
     let covered = coverage(90, 40);
     let picture = TextPicture::new([90, 40], [0, 0], 90, &covered);
     for pixels in DRAWABLE {
-        // Odd sides: the last chroma samples are of pixels beside the frame, too.
+        // Odd sides: the last chroma samples also belong to pixels beside the frame.
         let mut small = Picture::new(format(pixels, 33, 17));
         let mut large = Picture::new(format(pixels, 90, 40));
         for picture_of in [&mut small, &mut large] {

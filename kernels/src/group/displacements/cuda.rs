@@ -1,8 +1,8 @@
-//! The walks on the GPU: `cuda/group.cu`, one launch behind that of the peaks.
+//! The walks on the GPU: `cuda/group.cu`, one launch after that of the peaks.
 //!
 //! The search leaves its records in device memory, too; a thread of the second kernel takes each as a root and writes the
 //! points of its instance to pinned memory, at the number of the record. [`CudaDisplacementGrouper::finish`] waits once
-//! for both and takes those that the CPU's own code chooses, so everything is the CPU's to the bit.
+//! for both, and the CPU's own code selects instances, so results are those of the CPU to the bit.
 
 use super::decode::{Part, Root};
 use super::params::MOST_PARTS;
@@ -19,7 +19,7 @@ use crate::tensor::{TensorDesc, TensorType};
 const THREADS: u32 = 64;
 /// Blocks that keep a large GPU busy.
 const BLOCKS: u32 = 264;
-/// Roots in pinned memory: for a few frames, and for each of many. What is beyond is fetched afterwards.
+/// Roots in pinned memory: for a few frames, and for each of many. Further roots are fetched afterwards.
 const NEAR: usize = 1024;
 const NEAR_A_FRAME: usize = 256;
 const PART: usize = size_of::<Part>();
@@ -47,17 +47,17 @@ struct Arguments {
 }
 const _: () = assert!(size_of::<Arguments>() == 384);
 
-/// [`super::DisplacementGrouper`] on the GPU, for all frames of a batch at once. A frame alone is a batch of one. What holds
-/// for [`CudaPeaks`] holds here: one batch is under way at a time.
+/// [`super::DisplacementGrouper`] on the GPU, for all frames of a batch at once. A frame alone is a batch of one. As with
+/// [`CudaPeaks`], one batch is in flight at a time.
 #[derive(Debug)]
 pub struct CudaDisplacementGrouper {
     peaks: CudaPeaks,
     plan: Plan,
     kernel: Kernel,
-    /// The points of roots by record, and behind them in device memory those that find no room.
+    /// The points of roots by record; those that find no room here are in device memory.
     near: Pinned,
     far: Memory,
-    /// What was fetched of `far`.
+    /// The part of `far` that was fetched.
     more: Pinned,
     points: usize,
     to_frame: Vec<Affine>,
@@ -68,7 +68,7 @@ impl CudaDisplacementGrouper {
     /// As [`super::DisplacementGrouper::new`]. All four outputs are of the same type.
     ///
     /// # Errors
-    /// As it says, and [`GroupError::Device`].
+    /// Those of that function, and [`GroupError::Device`].
     pub fn new(
         outputs: &DisplacementOutputs<&TensorDesc>,
         input: [usize; 2],
@@ -96,11 +96,11 @@ impl CudaDisplacementGrouper {
         })
     }
 
-    /// Enqueues the grouping of the frames of a batch; [`CudaDisplacementGrouper::finish`] has the instances. All outputs have
-    /// as many rows as there are `to_frame`, or more.
+    /// Enqueues the grouping of the frames of a batch; [`CudaDisplacementGrouper::finish`] returns the instances. All outputs
+    /// have as many rows as there are `to_frame`, or more.
     ///
     /// # Errors
-    /// As [`CudaPeaks::start`] for each output, and what [`CudaDisplacementGrouper::new`] would have said.
+    /// As [`CudaPeaks::start`] for each output, and for open dimensions those of [`CudaDisplacementGrouper::new`].
     pub fn start(
         &mut self,
         stream: &CudaStream,
@@ -127,13 +127,13 @@ impl CudaDisplacementGrouper {
     }
 
     /// Waits for the batch that was started last and replaces `poses` by the instances of its frames, each as
-    /// [`super::DisplacementGrouper::run`] does; returns what else happened, frame by frame. If none was started, there are
+    /// [`super::DisplacementGrouper::run`] does; returns the outcomes, frame by frame. If no batch was started, there are
     /// none. It waits once, and once more, which counts as a fallback, where [`CudaPeaks::finish`] does and where there are
     /// more than 1024 roots (256 a frame, in larger batches).
     ///
     /// # Errors
-    /// That of [`CudaPeaks::finish`] where there was no room; [`GroupError::Device`], also for faults of earlier work. There are
-    /// then no instances.
+    /// That of [`CudaPeaks::finish`] where there was no room; [`GroupError::Device`], also for faults of earlier work. After an
+    /// error there are no instances.
     pub fn finish(
         &mut self,
         stream: &CudaStream,
@@ -159,7 +159,7 @@ impl CudaDisplacementGrouper {
             if self.more.bytes() < bytes {
                 self.more = stream.pin(bytes)?;
             }
-            // SAFETY: so many points lie there, in memory that `self` holds, and the stream is waited for.
+            // SAFETY: this many points lie there, in memory that `self` holds, and the stream is waited for.
             let rest = unsafe { DeviceSlice::from_raw(self.far.pointer(), bytes) };
             stream.download(rest, &mut self.more)?;
         }
@@ -183,10 +183,10 @@ impl CudaDisplacementGrouper {
         Ok(outcomes)
     }
 
-    /// [`CudaDisplacementGrouper::start`] and [`CudaDisplacementGrouper::finish`], and once more where there was no room.
+    /// [`CudaDisplacementGrouper::start`] and [`CudaDisplacementGrouper::finish`], repeated where there was no room.
     ///
     /// # Errors
-    /// As they say; there are then no instances.
+    /// Theirs; after an error there are no instances.
     pub fn run(
         &mut self,
         stream: &CudaStream,
@@ -244,14 +244,14 @@ impl CudaDisplacementGrouper {
             to,
         };
         let grid = [number(records.most()).div_ceil(THREADS).clamp(1, BLOCKS), 1, 1];
-        // SAFETY: `Arguments` mirrors the kernel's struct. The records are those of the launch before, in the same stream,
-        // and there is room for the points of as many; the outputs have as many values as their dimensions say. All of it
-        // stays: `self` waits for the device when dropped, and whoever made the outputs' slices promised so.
+        // SAFETY: `Arguments` mirrors the kernel's struct. The records are those of the previous launch in the same stream,
+        // and there is room for their points; the outputs have as many values as their dimensions say. All memory stays:
+        // `self` waits for the device when dropped, and the makers of the outputs' slices promised it.
         unsafe { stream.launch(&self.kernel, grid, [THREADS, 1, 1], 0, &arguments) }?;
         Ok(())
     }
 
-    /// Makes room for so many bytes.
+    /// Makes room for `near` and `far` bytes.
     fn fit(&mut self, stream: &CudaStream, near: usize, far: usize) -> Result<(), DeviceError> {
         if self.near.bytes() < near {
             self.near = stream.pin(near)?;

@@ -9,7 +9,7 @@ pub(super) struct Root {
     pub channel: usize,
     /// `y * width + x`.
     pub cell: usize,
-    /// As it stands in the map.
+    /// The map's value, without an activation.
     pub value: f32,
     /// On the GPU, the number of its record.
     pub record: usize,
@@ -22,24 +22,24 @@ pub(super) struct Part {
     /// In continuous tensor pixels.
     pub x: f32,
     pub y: f32,
-    /// As it stands in the map.
+    /// The map's value, without an activation.
     pub value: f32,
-    /// Values that counted as 0 on the way to it.
+    /// Values that counted as 0 on the way to this point.
     pub non_finite: u32,
 }
 
-/// What a frame's outputs hold.
+/// The values of a frame's outputs.
 pub(super) struct Outputs<'a> {
     pub maps: Field<'a>,
     pub offsets: Field<'a>,
     pub forward: Field<'a>,
     pub backward: Field<'a>,
-    /// The maps'.
+    /// The shape of the maps.
     pub shape: MapShape,
 }
 
 impl Outputs<'_> {
-    /// The cell nearest to a place, a half to the greater one. Places are relative to the first cell's centre.
+    /// The cell nearest to a place; a half is rounded up. Places are relative to the first cell's centre.
     fn nearest(&self, place: [f64; 2]) -> [usize; 2] {
         let size = [self.shape.width, self.shape.height];
         [0, 1]
@@ -55,7 +55,7 @@ impl Outputs<'_> {
         })
     }
 
-    /// Where a cell says that a point is.
+    /// The place of a point by the offset at a cell.
     fn refined(&self, point: usize, cell: [usize; 2], bad: &mut u32) -> [f64; 2] {
         let offset = Self::vector(&self.offsets, [point, self.shape.channels + point], cell, bad);
         [0, 1].map(|i| self.shape.scale[i] * cell[i] as f64 + offset[i])

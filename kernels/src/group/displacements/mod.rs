@@ -1,11 +1,10 @@
 //! Offsets and displacements: PoseNet (Papandreou et al., "PersonLab", ECCV 2018, sections 3.1 to 3.3, as TensorFlow.js's
 //! `decodeMultiplePoses` does it).
 //!
-//! Every peak of every map is a root, the strongest first. The others of an instance's points are reached from it along
-//! a tree: by the displacement that the network gives at the cell nearest to the point reached last, then twice by the
-//! offset of the cell nearest to there ([`decode`]). A root that lies near the same point of an instance found
-//! earlier is dropped. An instance's score is the mean of its points' scores, where those near the same point of an
-//! earlier instance count as 0.
+//! Every peak of every map is a root, the strongest first. The instance's other points are reached from it along a tree: by
+//! the displacement that the network gives at the cell nearest to the previous point, then twice by the offset of the nearest
+//! cell ([`decode`]). A root that lies near the same point of an earlier instance is dropped. An instance's score is the mean
+//! of its points' scores, where those near the same point of an earlier instance count as 0.
 
 mod cuda;
 mod decode;
@@ -34,8 +33,8 @@ pub struct DisplacementGrouper {
 }
 
 impl DisplacementGrouper {
-    /// Prepares for the outputs of a network whose input is `input` (width, height) pixels. `peaks` says what a root is;
-    /// mode and refinement are not looked at.
+    /// Prepares for the outputs of a network whose input is `input` (width, height) pixels. `peaks` defines a root; its
+    /// mode and refinement are ignored.
     ///
     /// # Errors
     /// Every [`GroupError`] that says what is wrong with them; outputs with open dimensions are checked when they arrive.
@@ -52,11 +51,11 @@ impl DisplacementGrouper {
     }
 
     /// Replaces `poses` by the instances of a frame, the best first, equals in the order of their roots. `to_frame` leads
-    /// from the input tensor's pixels to the frame's. The outcome counts what was read of the further outputs and is not
-    /// finite, too: it counts as 0.
+    /// from the input tensor's pixels to the frame's. The outcome also counts values of the further outputs that are not
+    /// finite; they count as 0.
     ///
     /// # Errors
-    /// As [`crate::peaks::PeakFinder::run`] for each output, and what [`DisplacementGrouper::new`] would have said.
+    /// As [`crate::peaks::PeakFinder::run`] for each output, and for open dimensions those of [`DisplacementGrouper::new`].
     pub fn run(
         &mut self,
         outputs: &DisplacementOutputs<TensorView<'_>>,

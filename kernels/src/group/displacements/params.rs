@@ -1,4 +1,4 @@
-//! What is asked of offsets and displacements, and the outputs that hold them.
+//! Parameters of grouping by offsets and displacements, and the outputs that hold them.
 
 /// Points of a skeleton.
 pub(super) const MOST_PARTS: usize = 64;
@@ -29,7 +29,7 @@ pub const POSENET_TREE: [[usize; 2]; 16] = [
 pub struct DisplacementParams {
     /// The tree as pairs of points, parent and child, in the order of the displacements' channels.
     pub tree: Vec<[usize; 2]>,
-    /// Tensor pixels around an instance's point in which another one's counts as the same.
+    /// Radius in tensor pixels around an instance's point in which the same point of another instance is suppressed.
     pub nms_radius: f32,
     /// How many instances a frame has at most.
     pub max_poses: usize,
@@ -41,8 +41,8 @@ pub struct DisplacementParams {
     pub min_score: f32,
 }
 
-/// One thing for each of the network's four outputs. Of `P` points and a tree of `E` edges they have, before or behind
-/// height and width, so many channels.
+/// A value for each of the network's four outputs. Each field gives the number of channels, which come before or after height
+/// and width, for `P` points and a tree of `E` edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DisplacementOutputs<T> {
     /// `P`: the confidence maps.

@@ -1,4 +1,4 @@
-//! What was asked for, checked against the outputs.
+//! Parameters, checked against the outputs.
 
 use super::params::{DisplacementOutputs, DisplacementParams, MOST_PARTS};
 use crate::group::GroupError;
@@ -63,7 +63,7 @@ impl Plan {
                 let last = points.saturating_sub(1);
                 return Err(GroupError::Edge { from: *parent, to: *child, last });
             }
-            // Every edge hangs a new point on one that is there.
+            // Every edge must add a new point to one that has been reached.
             let hangs = i == 0 || reached[*parent];
             reached[*parent] = true;
             if !hangs || std::mem::replace(&mut reached[*child], true) {

@@ -6,17 +6,17 @@ use crate::geometry::Affine;
 use crate::group::{Keypoint, Pose, select};
 use crate::peaks::{Outcome, activate};
 
-/// What else decides.
+/// Parameters of the choice, and the points' scales.
 pub(super) struct Suppression<'a> {
     pub plan: &'a Plan,
-    /// How many the skeleton has.
+    /// The number of the skeleton's points.
     pub points: usize,
     pub to_frame: &'a Affine,
 }
 
 impl Suppression<'_> {
-    /// Appends the instances to `poses`, which is empty; `walk` puts the points of a root's in place of what it is given.
-    /// Adds to `outcome` how many values counted as 0 in those that were taken, and whether others were left out.
+    /// Appends the instances to `poses`, which is empty; `walk` replaces its argument by the points of a root's instance. Adds
+    /// to `outcome` how many values counted as 0 in the instances taken, and whether others were left out.
     pub fn suppress(
         &self,
         roots: &mut [Root],
@@ -25,7 +25,7 @@ impl Suppression<'_> {
         outcome: &mut Outcome,
     ) {
         let params = &self.plan.params;
-        // By the raw value: great logits that differ have the same score.
+        // Sorted by the raw value, because large logits that differ have the same score.
         roots.sort_unstable_by(|a, b| {
             b.value.total_cmp(&a.value).then(a.channel.cmp(&b.channel)).then(a.cell.cmp(&b.cell))
         });

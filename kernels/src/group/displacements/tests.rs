@@ -40,7 +40,8 @@ impl Scene {
         Self { outputs: DisplacementOutputs { maps, offsets: zeros(2 * POINTS), forward, backward } }
     }
 
-    /// Someone whose points lie at these pixels; every cell within `reach` of one tells the way to its neighbours in the tree.
+    /// Adds a person whose points lie at these pixels; every cell within `reach` of a point gets the way to its neighbours in the
+    /// tree.
     fn person(&mut self, at: [[f64; 2]; POINTS], logit: f32) {
         for (point, [x, y]) in at.into_iter().enumerate() {
             for (row, column) in (0..HEIGHT).flat_map(|row| (0..WIDTH).map(move |column| (row, column))) {
@@ -85,7 +86,7 @@ impl Scene {
             TensorView::new(named[i].0, TensorType::Float32, &dims[i], data).unwrap()
         });
         let views = DisplacementOutputs { maps, offsets, forward, backward };
-        // Twice, into a vector that is not empty: nothing may be left from before.
+        // Twice, into a vector that is not empty: its old contents must be gone.
         let mut poses = vec![Pose::default()];
         grouper.run(&views, &Affine::IDENTITY, &mut poses).unwrap();
         let outcome = grouper.run(&views, &Affine::IDENTITY, &mut poses).unwrap();
@@ -108,15 +109,15 @@ impl Scene {
         [STRIDE * (cell % WIDTH) as f64 + off[0], STRIDE * (cell / WIDTH) as f64 + off[1]]
     }
 
-    /// From `point` on to all neighbours in the tree but `behind`.
-    fn spread(&self, point: usize, behind: usize, from: [f64; 2], points: &mut [([f64; 2], f64)]) {
+    /// Goes from `point` to all neighbours in the tree but `previous`.
+    fn spread(&self, point: usize, previous: usize, from: [f64; 2], points: &mut [([f64; 2], f64)]) {
         for (edge, [parent, child]) in TREE.into_iter().enumerate() {
             let (next, field) = match point {
                 _ if point == parent => (child, &self.outputs.forward),
                 _ if point == child => (parent, &self.outputs.backward),
                 _ => continue,
             };
-            if next == behind {
+            if next == previous {
                 continue;
             }
             let way = Self::vector(field, self.cell(from[0], from[1]), edge);
@@ -174,7 +175,7 @@ impl Scene {
         let want = self.reference(f64::from(params.nms_radius), params.max_poses);
         assert_eq!(got.len(), want.len(), "{got:?}\n{want:?}");
         for (pose, (score, points)) in got.iter().zip(&want) {
-            // float32 of places up to 200, and of sigmoids and their sums.
+            // Tolerances are those of float32 for places up to 200, and for sigmoids and their sums.
             assert!((f64::from(pose.score) - score).abs() < 1e-5, "{pose:?} {score} {points:?}");
             for (got, (at, score)) in pose.points.iter().zip(points) {
                 let got = got.unwrap();
@@ -301,7 +302,7 @@ fn what_does_not_fit_is_refused_with_a_sentence() {
     let [maps, offsets] = ["m:float32:1x10x12x5", "o:float32:1x10x12x10"];
     let [forward, backward] = ["f:float32:1x10x12x8", "b:float32:1x10x12x8"];
     let check =
-        |said: String, parts: &[&str]| assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        |text: String, parts: &[&str]| assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     check(
         refused([maps, "o:float32:1x10x12x5", forward, backward], &TREE),
         &["offsets", "5 points", "10 are"],

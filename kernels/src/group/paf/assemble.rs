@@ -67,7 +67,7 @@ pub(super) fn assemble(
     non_finite
 }
 
-/// The ranks of a channel's peaks in the order of their cells, as the references have them: it decides between equals.
+/// The ranks of a channel's peaks in the order of their cells. As in the reference programs, that order decides between equals.
 fn in_scan_order(parts: &Parts, point: usize) -> Vec<usize> {
     let of_point = parts.of(point);
     let mut ranks: Vec<usize> = (0..of_point.len()).collect();
@@ -75,7 +75,7 @@ fn in_scan_order(parts: &Parts, point: usize) -> Vec<usize> {
     ranks
 }
 
-/// The lines of the assignment with the largest sum, over all lines; those that are good enough of them.
+/// Assigns all lines so that the sum of scores is the largest, and keeps the lines that are good enough.
 fn assigned(plan: &Plan, parts: &Parts, [from, to]: [usize; 2], lines: &[Line]) -> Vec<Connection> {
     let [rows, columns] = [from, to].map(|point| in_scan_order(parts, point));
     let line = |row: usize, column: usize| lines[rows[row] * columns.len() + columns[column]].score;
@@ -122,8 +122,8 @@ fn greedy(plan: &Plan, parts: &Parts, [from, to]: [usize; 2], lines: &[Line]) ->
     candidates
 }
 
-/// Adds a connection to the instance that has one of its ends, makes one of two that have one each and no point twice, or
-/// begins one.
+/// Adds a connection to the instance that has one of its ends, merges two instances that have one end each and no point in
+/// common, or begins an instance.
 fn connect(
     people: &mut Vec<Person>,
     points: usize,

@@ -1,9 +1,9 @@
-//! The scores on the GPU: `cuda/group.cu`, one launch behind that of the peaks.
+//! The scores on the GPU: `cuda/group.cu`, one launch after that of the peaks.
 //!
 //! The search leaves its records in device memory, too, where the second kernel finds them; it writes the scores of all
 //! lines straight to pinned memory. [`CudaPafGrouper::finish`] waits once for both, brings the peaks into order as
-//! [`CudaPeaks`] does, and assembles the instances by the CPU's own code. A line has its place by its edge and the
-//! ranks of its peaks, which both devices number alike: the strongest first. So everything is the CPU's to the bit.
+//! [`CudaPeaks`] does, and assembles the instances by the CPU's own code. A line's place follows from its edge and the
+//! ranks of its peaks, which host and device number alike: the strongest first. So results are those of the CPU to the bit.
 
 use super::lines::{Line, Scale};
 use super::plan::Plan;
@@ -16,7 +16,7 @@ use crate::tensor::TensorDesc;
 
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Lines a frame in pinned memory: 18 for each of 19 edges. What is beyond is fetched afterwards.
+/// Lines a frame in pinned memory: 18 times 18 for each of 19 edges. Further lines are fetched afterwards.
 const NEAR: usize = 19 * 18 * 18;
 const LINE: usize = size_of::<Line>();
 
@@ -59,8 +59,8 @@ struct Arguments {
 }
 const _: () = assert!(size_of::<Arguments>() == 1376);
 
-/// [`super::PafGrouper`] on the GPU, for all frames of a batch at once. A frame alone is a batch of one. What holds for
-/// [`CudaPeaks`] holds here: one batch is under way at a time.
+/// [`super::PafGrouper`] on the GPU, for all frames of a batch at once. A frame alone is a batch of one. As with
+/// [`CudaPeaks`], one batch is in flight at a time.
 #[derive(Debug)]
 pub struct CudaPafGrouper {
     peaks: CudaPeaks,
@@ -68,12 +68,12 @@ pub struct CudaPafGrouper {
     plan: Plan,
     kernel: Kernel,
     top_k: usize,
-    /// Lines, for each frame so many, and behind them in device memory those that find no room.
+    /// Lines, the same number for each frame; those that find no room here are in device memory.
     near: Pinned,
     far: Memory,
     /// Peaks by frame and point.
     counts: Pinned,
-    /// What was fetched of `far`.
+    /// The part of `far` that was fetched.
     more: Pinned,
     parts: Vec<Parts>,
 }
@@ -82,7 +82,7 @@ impl CudaPafGrouper {
     /// As [`super::PafGrouper::new`].
     ///
     /// # Errors
-    /// As it says, and [`GroupError::Device`].
+    /// Those of that function, and [`GroupError::Device`].
     pub fn new(
         maps: &TensorDesc,
         fields: &TensorDesc,
@@ -111,11 +111,11 @@ impl CudaPafGrouper {
         })
     }
 
-    /// Enqueues the grouping of the frames of a batch; [`CudaPafGrouper::finish`] has the instances. Both outputs have as
-    /// many rows as there are `to_frame`, or more.
+    /// Enqueues the grouping of the frames of a batch; [`CudaPafGrouper::finish`] returns the instances. Both outputs have
+    /// as many rows as there are `to_frame`, or more.
     ///
     /// # Errors
-    /// As [`CudaPeaks::start`] for either output, and what [`CudaPafGrouper::new`] would have said.
+    /// As [`CudaPeaks::start`] for either output, and for open dimensions those of [`CudaPafGrouper::new`].
     pub fn start(
         &mut self,
         stream: &CudaStream,
@@ -134,13 +134,13 @@ impl CudaPafGrouper {
     }
 
     /// Waits for the batch that was started last and replaces `poses` by the instances of its frames, each as
-    /// [`super::PafGrouper::run`] does; returns what else happened, frame by frame. If none was started, there are none. It
+    /// [`super::PafGrouper::run`] does; returns the outcomes, frame by frame. If no batch was started, there are none. It
     /// waits once, and once more, which counts as a fallback, where [`CudaPeaks::finish`] does and where a frame has more
     /// than 6156 pairs of peaks.
     ///
     /// # Errors
-    /// That of [`CudaPeaks::finish`] where there was no room; [`GroupError::Device`], also for faults of earlier work. There are
-    /// then no instances.
+    /// That of [`CudaPeaks::finish`] where there was no room; [`GroupError::Device`], also for faults of earlier work. After an
+    /// error there are no instances.
     pub fn finish(
         &mut self,
         stream: &CudaStream,
@@ -161,10 +161,10 @@ impl CudaPafGrouper {
         Ok(outcomes)
     }
 
-    /// [`CudaPafGrouper::start`] and [`CudaPafGrouper::finish`], and once more where there was no room.
+    /// [`CudaPafGrouper::start`] and [`CudaPafGrouper::finish`], repeated where there was no room.
     ///
     /// # Errors
-    /// As they say; there are then no instances.
+    /// Theirs; after an error there are no instances.
     pub fn run(
         &mut self,
         stream: &CudaStream,
@@ -234,14 +234,14 @@ impl CudaPafGrouper {
             edge,
         };
         let grid = [arguments.edges, number(frames), 1];
-        // SAFETY: `Arguments` mirrors the kernel's struct. The records are those of the launch before, in the same stream;
+        // SAFETY: `Arguments` mirrors the kernel's struct. The records are those of the previous launch in the same stream;
         // fields, lines and counts are as many as the arguments say, and stay: `self` waits for the device when dropped,
-        // and whoever made the fields' slice promised so.
+        // and the maker of the fields' slice promised it.
         unsafe { stream.launch(&self.kernel, grid, [THREADS, 1, 1], 0, &arguments) }?;
         Ok(())
     }
 
-    /// Makes room for so many frames.
+    /// Makes room for `frames` frames.
     fn fit(&mut self, stream: &CudaStream, frames: usize) -> Result<(), DeviceError> {
         let [near, far] = [NEAR, self.far_size()].map(|lines| frames * lines * LINE);
         if self.near.bytes() < near {
@@ -254,7 +254,7 @@ impl CudaPafGrouper {
         Ok(())
     }
 
-    /// Makes instances of what the kernel wrote of a frame; returns the samples that are not finite.
+    /// Assembles instances from the lines that the kernel wrote for a frame; returns the number of samples that are not finite.
     fn assemble(
         &mut self,
         stream: &CudaStream,
@@ -276,7 +276,7 @@ impl CudaPafGrouper {
                 self.more = stream.pin(beyond * LINE)?;
             }
             let from = self.far.pointer() + (frame * self.far_size() * LINE) as u64;
-            // SAFETY: so many lines lie there, in memory that `self` holds, and the stream is waited for.
+            // SAFETY: this many lines lie there, in memory that `self` holds, and the stream is waited for.
             let rest = unsafe { DeviceSlice::from_raw(from, beyond * LINE) };
             stream.download(rest, &mut self.more)?;
         }

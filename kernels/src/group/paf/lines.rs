@@ -20,25 +20,25 @@ pub(super) struct End {
 }
 
 impl End {
-    /// `shape` is the fields'.
+    /// `shape` is that of the fields.
     pub fn new(place: &TensorPeak, shape: &MapShape) -> Self {
         let (x, y) = shape.to_cell(place.x, place.y);
         Self { cell: [x as f32, y as f32], at: [place.x as f32, place.y as f32] }
     }
 }
 
-/// What a line was found to be. `Line` of the kernel.
+/// The score of a line. `Line` of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(super) struct Line {
-    /// NaN where both ends are the same place.
+    /// The score; NaN where both ends are the same place.
     pub score: f32,
     /// Samples above [`PafParams::min_sample`], and 65536 times those that are not finite.
     counts: u32,
 }
 
 impl Line {
-    /// Between no two places.
+    /// A line without a length.
     pub const NONE: Self = Self { score: f32::NAN, counts: 0 };
 
     /// Samples that are high.
@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-/// The input's size as it matters.
+/// Lengths that follow from the input's size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     /// Tensor pixels that a line may be long without a penalty.

@@ -2,7 +2,7 @@
 //!
 //! A field has two channels an edge, x and y of a vector that points from the edge's first point to its second where
 //! there is such a limb. The score of a pair of peaks is the mean of the field's projection on the line between
-//! them, at evenly spaced samples ([`lines`]). Two conventions of what follows are known ([`PafConvention`]).
+//! them, at evenly spaced samples ([`lines`]). There are two conventions for the rest ([`PafConvention`]).
 
 mod assemble;
 mod cuda;
@@ -24,7 +24,7 @@ use lines::{End, Line};
 use parts::Parts;
 use plan::Plan;
 
-/// What confidence maps are searched for: the skeleton's points alone.
+/// Parameters of the search in confidence maps: for the skeleton's points alone.
 fn of_points(peaks: Params, paf: &PafParams) -> Params {
     Params { channels: Some(paf.points), top_k: peaks.top_k.min(MOST_PEAKS), ..peaks }
 }
@@ -62,11 +62,11 @@ impl PafGrouper {
     }
 
     /// Replaces `poses` by the instances of a frame, the best first, equals in the order in which they were found. `to_frame`
-    /// leads from the input tensor's pixels to the frame's. The outcome counts the fields' samples that are not finite, too:
-    /// they count as 0.
+    /// leads from the input tensor's pixels to the frame's. The outcome also counts samples of the fields that are not
+    /// finite; they count as 0.
     ///
     /// # Errors
-    /// As [`crate::peaks::PeakFinder::run`] for either output, and what [`PafGrouper::new`] would have said.
+    /// As [`crate::peaks::PeakFinder::run`] for either output, and for open dimensions those of [`PafGrouper::new`].
     pub fn run(
         &mut self,
         maps: &TensorView<'_>,

@@ -1,18 +1,18 @@
-//! What is asked of part affinity fields, and how much of it there may be.
+//! Parameters of grouping by part affinity fields, and their limits.
 
-/// Peaks of a channel that are looked at, the strongest: the least of this and [`crate::peaks::Params::top_k`].
+/// Peaks of a channel that are used, the strongest: the least of this and [`crate::peaks::Params::top_k`].
 pub const MOST_PEAKS: usize = 256;
 
-/// Points of a skeleton.
+/// The most points of a skeleton.
 pub const MOST_POINTS: usize = 128;
 
-/// Edges of a skeleton.
+/// The most edges of a skeleton.
 pub const MOST_EDGES: usize = 128;
 
-/// Samples of a line.
+/// The most samples of a line.
 pub const MOST_SAMPLES: usize = 32;
 
-/// Whose networks' fields they are.
+/// The program whose networks' fields these are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PafConvention {
     /// SLEAP's (Pereira et al., Nature Methods 2022, as sleap-nn does it): a sample is the field's nearest cell, pairs of an
@@ -32,7 +32,7 @@ pub enum PafConvention {
 pub struct PafParams {
     /// Whose fields they are.
     pub convention: PafConvention,
-    /// How many points the skeleton has: the first so many channels of the confidence maps. One channel more is the
+    /// How many points the skeleton has. They are the first channels of the confidence maps; one channel more is the
     /// background.
     pub points: usize,
     /// The skeleton's edges as numbers of points, from the field's tail to its tip.

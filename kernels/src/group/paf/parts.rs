@@ -1,4 +1,4 @@
-//! Which peaks are whose part.
+//! The peaks that are parts of instances.
 
 use crate::peaks::{Peak, TensorPeak};
 
@@ -6,12 +6,12 @@ use crate::peaks::{Peak, TensorPeak};
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) found: Vec<(Peak, TensorPeak)>,
-    /// Where each channel's begin, and where the last one's end.
+    /// Where each channel's peaks begin, and where the last one's end.
     pub(super) starts: Vec<usize>,
 }
 
 impl Parts {
-    /// To be called when all are in `found`, by ascending channel.
+    /// Must be called when all peaks are in `found`, by ascending channel.
     pub(super) fn index(&mut self, points: usize) {
         let found = &self.found;
         let start = |channel| found.partition_point(|(peak, _)| (peak.channel as usize) < channel);

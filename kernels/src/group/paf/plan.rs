@@ -8,7 +8,7 @@ use crate::peaks::{Announced, MapShape, PeaksError};
 
 const WHAT: &str = "part affinity fields";
 
-/// Parameters that are right, and what follows from them.
+/// Valid parameters, and values that follow from them.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub params: PafParams,
@@ -16,7 +16,7 @@ pub(super) struct Plan {
     pub order: Vec<(usize, bool)>,
     /// Where on a line, from 0 to 1, its samples lie.
     pub samples: Vec<f32>,
-    /// One tensor holds maps and fields.
+    /// Whether one tensor holds maps and fields.
     together: bool,
 }
 
@@ -125,7 +125,7 @@ fn breadth_first(points: usize, edges: &[[usize; 2]]) -> Option<Vec<(usize, bool
     Some(order)
 }
 
-/// As they come; an edge whose points are connected by earlier ones begins no instance.
+/// The edges in their order; an edge whose points are connected by earlier ones begins no instance.
 fn in_turn(points: usize, edges: &[[usize; 2]]) -> Vec<(usize, bool)> {
     let mut group: Vec<usize> = (0..points).collect();
     let mut order = Vec::new();

@@ -1,4 +1,4 @@
-//! Coordinates are results: they are brought to the host, all rows of a batch in one copy, and read there.
+//! Coordinates are results already: all rows of a batch are downloaded in one copy, and read on the host.
 
 use crate::device::{CudaStream, DeviceTensor, Event, Pinned};
 use crate::geometry::Affine;
@@ -7,12 +7,12 @@ use crate::keypoints::{CoordinateParams, Instance, InstanceReader, KeypointsErro
 use crate::peaks::{Outcome, Peak};
 use crate::tensor::{Dims, TensorDesc, TensorView};
 
-/// Brings the rows of an output to the host.
+/// Downloads the rows of an output.
 #[derive(Debug)]
 struct Fetched {
     rows: Pinned,
     done: Event,
-    /// One a row under way.
+    /// The maps of the rows in flight.
     to_frame: Vec<Affine>,
     /// The dimensions of a batch of these rows.
     dims: Option<Dims>,
@@ -28,7 +28,7 @@ impl Fetched {
         })
     }
 
-    /// Enqueues the copy. What was started before and not finished is given up.
+    /// Enqueues the copy. One that was started before and not finished is dropped.
     fn start(
         &mut self,
         announced: &Announced,
@@ -44,7 +44,7 @@ impl Fetched {
         if self.rows.bytes() < rows.bytes() {
             self.rows = stream.pin(rows.bytes())?;
         }
-        // SAFETY: nobody looks before `finish`, which waits for it.
+        // SAFETY: only `finish` reads the memory, and it waits for the copy.
         unsafe { stream.start_download(rows.slice(), &mut self.rows)? };
         stream.record(&self.done)?;
         self.to_frame.clear();
@@ -70,7 +70,7 @@ impl Fetched {
     }
 }
 
-/// [`PointReader`] for an output that lies in device memory, for all rows of a batch at once. One batch is under way at a
+/// [`PointReader`] for an output that lies in device memory, for all rows of a batch at once. One batch is in flight at a
 /// time.
 #[derive(Debug)]
 pub struct CudaPointReader {
@@ -92,7 +92,7 @@ impl CudaPointReader {
         Ok(Self { reader: PointReader::new(output, input, params)?, fetched: Fetched::new(stream)? })
     }
 
-    /// Enqueues the copy of as many rows of `output` as there are `to_frame`; [`CudaPointReader::finish`] has the points.
+    /// Enqueues the copy of as many rows of `output` as there are `to_frame`; [`CudaPointReader::finish`] returns the points.
     ///
     /// # Errors
     /// As [`PointReader::run`], and [`KeypointsError::Rows`] or [`KeypointsError::Device`].
@@ -105,7 +105,7 @@ impl CudaPointReader {
         self.fetched.start(&self.reader.announced, stream, output, to_frame)
     }
 
-    /// Waits, once, and replaces `peaks` by the points of the rows that were started last, each as [`PointReader::run`] does.
+    /// Waits once, and replaces `peaks` by the points of the rows that were started last, each as [`PointReader::run`] does.
     ///
     /// # Errors
     /// [`KeypointsError::Device`], also for faults of earlier work.
@@ -126,7 +126,7 @@ impl CudaPointReader {
     }
 }
 
-/// [`InstanceReader`] in the same way.
+/// [`InstanceReader`] for an output that lies in device memory, as [`CudaPointReader`].
 #[derive(Debug)]
 pub struct CudaInstanceReader {
     reader: InstanceReader,
@@ -147,8 +147,8 @@ impl CudaInstanceReader {
         Ok(Self { reader: InstanceReader::new(output, input, params)?, fetched: Fetched::new(stream)? })
     }
 
-    /// Enqueues the copy of as many rows of `output` as there are `to_frame`; [`CudaInstanceReader::finish`] has the
-    /// instances.
+    /// Enqueues the copy of as many rows of `output` as there are `to_frame`; [`CudaInstanceReader::finish`] returns
+    /// the instances.
     ///
     /// # Errors
     /// As [`InstanceReader::run`], and [`KeypointsError::Rows`] or [`KeypointsError::Device`].
@@ -161,7 +161,7 @@ impl CudaInstanceReader {
         self.fetched.start(&self.reader.announced, stream, output, to_frame)
     }
 
-    /// Waits, once, and replaces `instances` by those of the rows that were started last, each as [`InstanceReader::run`]
+    /// Waits once, and replaces `instances` by those of the rows that were started last, each as [`InstanceReader::run`]
     /// does.
     ///
     /// # Errors

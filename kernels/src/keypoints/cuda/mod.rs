@@ -1,4 +1,4 @@
-//! The same for outputs that lie on the GPU, for all rows of a batch at once.
+//! The readers for outputs that lie on the GPU, for all rows of a batch at once.
 
 mod coordinates;
 mod simcc;

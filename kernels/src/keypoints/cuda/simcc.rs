@@ -1,4 +1,4 @@
-//! The maxima on the GPU: `cuda/simcc.cu`, one launch for all rows of a batch. What they mean is the CPU's own code.
+//! The maxima on the GPU: `cuda/simcc.cu`, one launch for all rows of a batch. The CPU's own code makes points of them.
 
 use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Pinned};
 use crate::geometry::Affine;
@@ -10,7 +10,7 @@ use crate::tensor::TensorDesc;
 /// Warps of a block, each of which takes a vector.
 const WARPS: usize = 4;
 
-/// Vectors that the kernel counts.
+/// The most vectors that the kernel counts.
 const MOST: usize = 1 << 31;
 
 /// The kernel's `Maximum`.
@@ -43,16 +43,16 @@ const _: () =
     assert!(size_of::<Maximum>() == 16 && size_of::<Parameters>() == 40, "cuda/simcc.cu says the same");
 
 /// Reads the two outputs of a SimCC network that lie in device memory: [`crate::keypoints::SimccReader`] on the GPU, for all
-/// rows of a batch at once. The results are the CPU's to the bit. One batch is under way at a time.
+/// rows of a batch at once. The results are those of the CPU to the bit. One batch is in flight at a time.
 #[derive(Debug)]
 pub struct CudaSimcc {
     announced: Announced,
-    /// For the types of the outputs along x and y.
+    /// The kernel for the types of the outputs along x and y.
     kernel: Kernel,
     /// Where the kernel writes: a `Maximum` for each axis of each point of each row.
     maxima: Pinned,
     done: Event,
-    /// Of the rows under way.
+    /// The shape of the rows in flight.
     pending: Option<Shape>,
     to_frame: Vec<Affine>,
 }
@@ -81,8 +81,8 @@ impl CudaSimcc {
         })
     }
 
-    /// Enqueues the search in as many rows of `x` and `y` as there are `to_frame`; [`CudaSimcc::finish`] has the points. What
-    /// was started before and not finished is given up. It allocates where there are more rows than ever before.
+    /// Enqueues the search in as many rows of `x` and `y` as there are `to_frame`; [`CudaSimcc::finish`] returns the points.
+    /// A batch that was started before and not finished is dropped. Allocates only for more rows than ever before.
     ///
     /// # Errors
     /// As [`crate::keypoints::SimccReader::run`], and [`KeypointsError::Rows`], [`KeypointsError::TooLarge`] or
@@ -117,8 +117,8 @@ impl CudaSimcc {
             unused: 0,
         };
         let (blocks, threads) = (narrow(vectors.div_ceil(WARPS)), narrow(32 * WARPS));
-        // SAFETY: `Parameters` mirrors the kernel's struct. Both outputs have been checked to hold so many vectors of so many
-        // cells; there is pinned memory for as many maxima, which waits for the device when dropped.
+        // SAFETY: `Parameters` mirrors the kernel's struct. Both outputs have been checked to hold this many vectors of this
+        // many cells; there is pinned memory for as many maxima, which waits for the device when dropped.
         unsafe { stream.launch(&self.kernel, [blocks, 1, 1], [threads, 1, 1], 0, &parameters) }?;
         stream.record(&self.done)?;
         self.to_frame.clear();
@@ -127,8 +127,8 @@ impl CudaSimcc {
         Ok(())
     }
 
-    /// Waits, once, for the batch that was started last and replaces `peaks` by the points of its rows, each as
-    /// [`crate::keypoints::SimccReader::run`] does; returns what else happened, row by row. If none was started, there are
+    /// Waits once for the batch that was started last and replaces `peaks` by the points of its rows, each as
+    /// [`crate::keypoints::SimccReader::run`] does; returns the outcomes, row by row. If no batch was started, there are
     /// none.
     ///
     /// # Errors

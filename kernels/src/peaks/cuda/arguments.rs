@@ -1,4 +1,4 @@
-//! What the kernels are told.
+//! The kernels' arguments.
 
 use super::record::number;
 use crate::peaks::grid::MapShape;
@@ -9,7 +9,7 @@ pub(super) const THREADS: usize = 128;
 pub(super) const MOST: usize = 4;
 /// Elements that a thread of the global search takes.
 pub(super) const EACH: usize = 8;
-/// Loads under way that keep a large GPU's memory busy: with more, threads take several each.
+/// Loads in flight that keep a large GPU's memory busy: with more, threads take several each.
 pub(super) const MANY_THREADS: usize = 1 << 16;
 /// `Params` of the kernels, whose fields are explained there.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl Arguments {
     }
 }
 
-/// `Records` of `cuda/peaks.cuh`: where a launch leaves its records for a kernel behind it.
+/// `Records` of `cuda/peaks.cuh`: where a launch leaves its records for a kernel after it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Records {

@@ -51,8 +51,8 @@ impl Dark {
         }))
     }
 
-    /// Enqueues the refinement of the records of a search that was enqueued just before, `most` at most. They are left in
-    /// device memory, too.
+    /// Enqueues the refinement of the records, at most `most`, of the search that was enqueued just before. The records stay
+    /// in device memory, too.
     pub fn launch(
         &self,
         stream: &CudaStream,
@@ -72,7 +72,7 @@ impl Dark {
             reflect: u32::from(self.blur.border == Border::Reflect),
         };
         let blocks = number(most.min(MANY).div_ceil(WARPS).max(1));
-        // SAFETY: `Parameters` mirrors the kernel's struct. Map and records are those of the search, which stay as long.
+        // SAFETY: `Parameters` mirrors the kernel's struct. Map and records are those of the search, and stay as long as for it.
         unsafe { stream.launch(&self.kernel, [blocks, 1, 1], [number(32 * WARPS), 1, 1], 0, &parameters) }
     }
 }

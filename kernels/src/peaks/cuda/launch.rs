@@ -1,4 +1,4 @@
-//! What a launch of the search is told.
+//! The arguments of a launch of the search.
 
 use super::arguments::{Arguments, EACH, MANY_THREADS, MOST, THREADS};
 use super::finder::CudaPeaks;
@@ -10,7 +10,7 @@ use crate::peaks::{Mode, Params, Refinement};
 use crate::preproc::Layout;
 
 impl CudaPeaks {
-    /// What to launch, and in how many blocks.
+    /// The arguments of the launch, and the number of blocks.
     pub(super) fn arguments(
         &self,
         map: &DeviceTensor<'_>,
@@ -66,7 +66,7 @@ impl CudaPeaks {
                 Refinement::Quadratic => 1,
                 Refinement::Integral => 2,
                 Refinement::Shift => 3,
-                // By a kernel behind this one.
+                // A kernel after this one refines.
                 Refinement::Dark | Refinement::DarkUdp => 0,
             },
             searched: self.announced.params.channels.map_or(NONE, number),

@@ -2,11 +2,10 @@
 //!
 //! [`Refinement::Dark`](super::Refinement::Dark) takes a second one: `cuda/dark.cu`.
 //!
-//! The kernel writes what it finds, refined but in no order, straight to pinned memory. [`CudaPeaks::finish`] waits for
-//! it, and brings it into order, applies `top_k` and maps it to the frame by the CPU's own code. So everything is the
-//! CPU's to the bit, save three things: with [`Activation::Sigmoid`] the refinement weighs by another exp (a rounding of
-//! the last bit now and then), the second kernel has another logarithm (likewise), and with [`Mode::Global`] a score of 0
-//! has no sign.
+//! The kernel writes peaks, refined but in no order, straight to pinned memory. [`CudaPeaks::finish`] waits for it, sorts the
+//! peaks, applies `top_k` and maps them to the frame by the CPU's own code. So results are those of the CPU to the bit, save
+//! three things: with [`Activation::Sigmoid`] the refinement weighs by another exp (the last bit differs now and then), the
+//! second kernel has another logarithm (likewise), and with [`Mode::Global`] a score of 0 has no sign.
 
 mod arguments;
 mod dark;
@@ -29,22 +28,21 @@ use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Event, K
 use crate::geometry::Affine;
 use crate::tensor::TensorDesc;
 
-/// Records in pinned memory, more than maps with anything to see in them give: for a few frames, and for each of many.
-/// What is beyond is fetched afterwards.
+/// Records in pinned memory, more than maps of real scenes give: for a few frames, and for each of many. Further records are
+/// fetched afterwards.
 const NEAR: usize = 8192;
 const NEAR_A_FRAME: usize = 1024;
-/// Records beyond those in device memory, as long as no batch has had more. As many as maps can have would take hundreds of
-/// megabytes, and maps of a trained model never have them.
+/// Further records in device memory, as long as no batch has had more. Room for all that maps can have would take hundreds of
+/// megabytes, and maps of a trained model never need it.
 const FAR: usize = 8192;
-/// Values a map may have, and those of a batch together: the kernels count elements, rounded up to what a block takes, in
-/// 32 bits.
+/// The most values of a map, and of a batch together: the kernels count elements, rounded up to whole blocks, in 32 bits.
 const MOST_VALUES: usize = 1 << 28;
 const MOST_VALUES_OF_ALL: usize = 1 << 31;
 
 impl CudaPeaks {
-    /// Prepares for the output `map` of a network, as one frame's is described, whose input is `input` (width, height)
-    /// pixels. Memory for a map with open dimensions is allocated when the first one arrives, and that for batches when
-    /// there is a larger one than before.
+    /// Prepares for the output `map`, described as that of one frame, of a network whose input is `input` (width, height)
+    /// pixels. Memory for a map with open dimensions is allocated when the first one arrives, and that for batches when a
+    /// larger one arrives than before.
     ///
     /// # Errors
     /// As [`super::PeakFinder::new`], and [`PeaksError::TooLarge`] or [`PeaksError::Device`].
@@ -57,7 +55,7 @@ impl CudaPeaks {
         Self::with_records(map, input, params, stream, false)
     }
 
-    /// The same; if `for_kernel`, the records are left in device memory, too.
+    /// As [`Self::new`]; if `for_kernel`, records stay in device memory, too.
     pub(crate) fn with_records(
         map: &TensorDesc,
         input: [usize; 2],
@@ -101,16 +99,16 @@ impl CudaPeaks {
         Ok(this)
     }
 
-    /// The number of channels, where the map's description tells it.
+    /// The number of channels, where the map's description has it.
     pub fn channels(&self) -> Option<usize> {
         self.announced.channels
     }
 
-    /// Enqueues the search in `map`; [`CudaPeaks::finish`] has the peaks. What was started before and not finished is
-    /// given up.
+    /// Enqueues the search in `map`; [`CudaPeaks::finish`] returns the peaks. A batch that was started before and not finished
+    /// is dropped.
     ///
-    /// The first of the map's four dimensions counts the frames: as many as there are `to_frame`, each of which leads from
-    /// the input tensor's pixels to its frame's, or more, which are not looked at. A map of three is one frame's.
+    /// The first of the map's four dimensions counts the frames. There are as many as `to_frame`, each of which leads from the
+    /// input tensor's pixels to its frame's; further ones are ignored. A map of three dimensions is one frame's.
     ///
     /// # Errors
     /// As [`super::PeakFinder::run`] for one frame's map, [`PeaksError::Rows`] where it holds too few, and
@@ -127,8 +125,8 @@ impl CudaPeaks {
         Ok(())
     }
 
-    /// [`CudaPeaks::start`] without the mark that [`CudaPeaks::finish`] waits for: [`CudaPeaks::mark`] sets it, behind what
-    /// else is enqueued. How the map's dimensions are read, and where the records are; `None` if there is no frame.
+    /// [`CudaPeaks::start`] without the mark that [`CudaPeaks::finish`] waits for: [`CudaPeaks::mark`] sets it, after further
+    /// work. Returns how the map's dimensions are read, and where the records are; `None` if there is no frame.
     pub(crate) fn launch(
         &mut self,
         stream: &CudaStream,
@@ -145,8 +143,8 @@ impl CudaPeaks {
         let (arguments, blocks) = self.arguments(map, &shape, wanted);
         let [grid, block] = [[blocks, 1, 1], [number(arguments::THREADS), 1, 1]];
         // SAFETY: `Arguments` mirrors the kernel's struct. The map has as many values as its dimensions say, the
-        // records and headers as many as the arguments say; all of it stays: `self` waits for the device when dropped,
-        // and whoever made the map's slice promised so.
+        // records and headers as many as the arguments say; all memory stays: `self` waits for the device when dropped,
+        // and the maker of the map's slice promised it.
         unsafe { stream.launch(&self.kernel, grid, block, 0, &arguments) }?;
         if let Some(dark) = &self.dark {
             dark.launch(stream, map, &shape, &arguments, self.most(&shape, wanted))?;
@@ -163,19 +161,19 @@ impl CudaPeaks {
         stream.record(&self.done)
     }
 
-    /// Gives up what was launched.
+    /// Drops the batch that was launched.
     pub(crate) fn give_up(&mut self) {
         self.pending = None;
     }
 
     /// Waits for the batch that was started last and replaces `peaks` by those of its frames, each as
-    /// [`super::PeakFinder::run`] does, and returns what else happened, frame by frame. If none was started, there are
+    /// [`super::PeakFinder::run`] does, and returns the outcomes, frame by frame. If no batch was started, there are
     /// none. It waits once; once more for maps with values that are not finite, and for each 8192 peaks (before
     /// [`Params::top_k`]; 1024 a frame, in larger batches) beyond the first 8192, which counts as a fallback.
     ///
     /// # Errors
     /// [`PeaksError::NoRoom`] where the batch has more peaks than any before: start it again. [`PeaksError::Device`], also
-    /// for faults of earlier work. There are then no peaks.
+    /// for faults of earlier work. After an error there are no peaks.
     pub fn finish(
         &mut self,
         stream: &CudaStream,
@@ -191,7 +189,7 @@ impl CudaPeaks {
         if self.pending.is_some() { self.to_frame.len() } else { 0 }
     }
 
-    /// [`CudaPeaks::finish`], which hands over each peak with its frame, its place in the tensor and its record's number.
+    /// [`CudaPeaks::finish`] that passes on each peak with its frame, its place in the tensor and its record's number.
     pub(crate) fn finish_with(
         &mut self,
         stream: &CudaStream,
@@ -227,10 +225,10 @@ impl CudaPeaks {
         Ok(outcomes.collect())
     }
 
-    /// [`CudaPeaks::start`] and [`CudaPeaks::finish`], and once more where there was no room.
+    /// [`CudaPeaks::start`] and [`CudaPeaks::finish`], repeated where there was no room.
     ///
     /// # Errors
-    /// As they say; there are then no peaks.
+    /// Theirs; after an error there are no peaks.
     pub fn run(
         &mut self,
         stream: &CudaStream,
@@ -249,7 +247,7 @@ impl CudaPeaks {
         }
     }
 
-    /// Makes room for the records of so many maps of this shape: for all that they can give, or as many as a batch has had.
+    /// Makes room for the records of `frames` maps of this shape: for all that they can give, or as many as a batch has had.
     fn fit(&mut self, stream: &CudaStream, shape: &MapShape, frames: usize) -> Result<(), PeaksError> {
         let MapShape { channels, width, height, .. } = *shape;
         let values = width.checked_mul(height).and_then(|cells| cells.checked_mul(channels));
@@ -285,7 +283,7 @@ impl CudaPeaks {
         Ok(())
     }
 
-    /// The most peaks that so many maps of this shape can have.
+    /// The most peaks that `frames` maps of this shape can have.
     fn most(&self, shape: &MapShape, frames: usize) -> usize {
         let MapShape { channels, width, height, .. } = *shape;
         match self.announced.params.mode {
@@ -295,8 +293,8 @@ impl CudaPeaks {
         }
     }
 
-    /// Takes this launch's records from number `first` on, `most` at most, out of the pinned memory: how many there are, and
-    /// whether the one that is no peak is among them.
+    /// Takes this launch's records from number `first` on, at most `most`, out of the pinned memory. Returns their number, and
+    /// whether the record that is no peak is among them.
     fn collect(&mut self, first: usize, most: usize, shape: &MapShape) -> (usize, bool) {
         let records = self.near.as_slice().chunks_exact(RECORD).take(most);
         let records = records.map(bytemuck::pod_read_unaligned::<Record>);
@@ -324,10 +322,10 @@ impl CudaPeaks {
         (count, marked)
     }
 
-    /// Fetches what did not fit into the pinned memory; returns the number of values that are not finite, by frame. Where
-    /// there was no room in device memory either, the next launch makes it.
+    /// Fetches the records that did not fit into the pinned memory; returns the number of values that are not finite, by frame.
+    /// Where there was no room in device memory either, the next launch makes it.
     fn fetch(&mut self, stream: &CudaStream, shape: &MapShape) -> Result<Vec<u32>, PeaksError> {
-        // SAFETY: waited for just below, before anybody looks.
+        // SAFETY: the copy is waited for just below, before the memory is read.
         unsafe { stream.start_download(self.headers.slice(), &mut self.header)? };
         stream.record(&self.done)?;
         stream.wait_on_host(&self.done)?;
@@ -340,14 +338,14 @@ impl CudaPeaks {
         let near = self.near.bytes() / RECORD;
         let more = (found as usize).saturating_sub(near);
         if more > self.far.bytes() / RECORD {
-            // Some more than these, for batches that have a few more.
+            // Rounded up, for batches that have a few more.
             self.far_records = more.next_power_of_two();
             return Err(PeaksError::NoRoom);
         }
         for first in (0..more).step_by(near) {
             let count = (more - first).min(near);
             let from = self.far.pointer() + (first * RECORD) as u64;
-            // SAFETY: so many records lie there, in memory that `self` holds, and the stream is waited for.
+            // SAFETY: this many records lie there, in memory that `self` holds, and the stream is waited for.
             let records = unsafe { DeviceSlice::from_raw(from, count * RECORD) };
             // SAFETY: as above.
             unsafe { stream.start_download(records, &mut self.near)? };

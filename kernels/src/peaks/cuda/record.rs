@@ -1,4 +1,4 @@
-//! Records of the kernels, and numbers as they take them.
+//! Records of the kernels, and conversion to their numbers.
 
 use crate::peaks::grid::MapShape;
 use crate::preproc::Layout;
@@ -7,7 +7,7 @@ use crate::preproc::Layout;
 pub(super) type Record = [u64; 4];
 pub(super) const RECORD: usize = size_of::<Record>();
 
-/// The element of a record that is no peak, but says that there are values that are not finite.
+/// The element of a record that is no peak, but a note that there are values that are not finite.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// `Header` of the kernels, of which the host reads the first: how many records there are.

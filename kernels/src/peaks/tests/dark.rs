@@ -15,7 +15,7 @@ fn heat_map([x, y]: [f64; 2], sigma: f64, neighbour: f64) -> Map {
     })
 }
 
-/// Of a map: what it is made of, and its place by `shift`, then by `dark` and `dark-udp` with 11 and with 17 cells.
+/// A map's arguments, and its place by `shift`, then by `dark` and `dark-udp` with 11 and with 17 cells.
 type Case = ([f64; 2], f64, f64, [[f64; 2]; 5]);
 
 const CASES: [Case; 5] = [
@@ -120,7 +120,7 @@ fn the_grid_of_unbiased_data_processing_ends_at_the_last_pixel() {
         let off = (f64::from(peaks[0].x) - 0.5 - x, f64::from(peaks[0].y) - 0.5 - y);
         assert!(off.0.abs() < TOLERANCE && off.1.abs() < TOLERANCE, "{off:?}");
     }
-    // The layout is told by the sizes, which are not those of corners.
+    // The layout follows from the sizes, which are not those of corners.
     let map: TensorDesc = "m:float32:1x17x64x48".parse().unwrap();
     assert_eq!(PeakFinder::new(&map, [192, 256], udp).unwrap().channels(), Some(17));
     let corners = Params { grid: Some(Grid::Corners), ..udp };
@@ -136,7 +136,7 @@ fn gaussians_are_found_exactly_where_nothing_disturbs_them() {
             let params = Params { refinement, grid: Some(Grid::Strided), ..Params::default() };
             let (peaks, _) = run(&map, Layout::Nchw, [65, 65], params);
             let off = (f64::from(peaks[0].x) - 0.5 - x).abs().max((f64::from(peaks[0].y) - 0.5 - y).abs());
-            // A blurred gaussian is one; the kernel ends at 2.5 standard deviations.
+            // A blurred gaussian is a gaussian, but the kernel ends at 2.5 standard deviations.
             assert!(off < 0.002, "{refinement:?}: {off} cells off");
         }
     }

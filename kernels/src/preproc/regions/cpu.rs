@@ -1,5 +1,5 @@
-//! The CPU twin: one row of a region after the other, in float32. Where its samples lie is found for the whole row, then
-//! their taps are read component by component, converted together, and mixed.
+//! The CPU implementation: one row of a region after the other, in float32. The positions of samples are found for the whole
+//! row, then their taps are read component by component, converted together, and mixed.
 
 use multiversion::multiversion;
 
@@ -125,7 +125,7 @@ impl Cpu {
         }
     }
 
-    /// Finds the samples of a row. Returns which taps lie outside of the frame anywhere.
+    /// Finds the samples of a row. Returns which taps lie outside of the frame for any sample.
     fn place(&mut self, grid: &Grid, column: usize, row: usize) -> u8 {
         let [last_x, last_y] = self.frame.map(|side| side - 1);
         // Lossless after clamping.

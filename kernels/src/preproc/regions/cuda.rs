@@ -1,4 +1,4 @@
-//! The CUDA twin: the regions of a frame become a tensor in one launch of a kernel of `cuda/regions.cu`.
+//! The CUDA implementation: the regions of a frame become a tensor in one launch of a kernel of `cuda/regions.cu`.
 
 use super::grid::Grid;
 use super::{grids, plan};
@@ -9,7 +9,7 @@ use crate::preproc::conversion::{Conversion, Kernels, PIXELS, Planes, Source, na
 use crate::preproc::plan::Plan;
 use crate::preproc::{Interpolation, Params, PreprocError};
 
-/// The most regions of one launch (`REGIONS` in the kernel): what fits into its parameters, which need no copy then.
+/// The most regions of one launch (`REGIONS` in the kernel): that many fit into its parameters, so they need no copy.
 const MOST: usize = 64;
 
 /// Threads of a block.
@@ -46,8 +46,8 @@ impl CudaRegionPreproc {
         Ok(Self { plan, kernels, planes, parameters })
     }
 
-    /// The dimensions of one region's tensor, in its layout. A batch has as many as regions, one behind the other: the
-    /// first dimension is then their number.
+    /// The dimensions of one region's tensor, in its layout. A batch has one for each region, one after the other:
+    /// its first dimension is the number of regions.
     pub fn dims(&self) -> [usize; 4] {
         self.plan.dims()
     }
@@ -71,7 +71,7 @@ impl CudaRegionPreproc {
         tensor: DeviceSlice<'_>,
     ) -> Result<(), PreprocError> {
         let mut parameters = self.parameters;
-        // Once for all, so that nothing is enqueued where something is wrong.
+        // Checked once for all launches, so that nothing is enqueued after an error.
         parameters.conversion.set_tensor(&self.plan, to_frame.len(), tensor)?;
         frame.check(&self.plan.source)?;
         grids(&self.plan, to_frame).try_for_each(|grid| grid.map(|_| ()))?;

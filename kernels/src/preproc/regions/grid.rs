@@ -9,12 +9,12 @@ const REACH: f64 = (1 << 24) as f64;
 /// The most samples of a tensor pixel, on an axis.
 const MOST: f64 = 64.0;
 
-/// A point that is nearer to a pixel's far edge than this counts as beyond it, because rounding may have kept it from
-/// there: nearest neighbours of edges are those that exact arithmetic gives.
+/// A point that is nearer to a pixel's far edge than this counts as beyond it, because rounding may have kept it before the
+/// edge. So nearest neighbours of points on edges are those of exact arithmetic.
 const NUDGE: f64 = 1.0 / (1 << 17) as f64;
 
-/// The fixed point's unit: 2^-32 pixel. Over [`super::super::MAX_SIDE`] pixels of at most 64 samples, steps rounded to it lead
-/// astray by less than 2^-12 pixel, and by less than 2^-18 with one sample a pixel.
+/// The fixed point's unit: 2^-32 pixel. Over [`super::super::MAX_SIDE`] pixels of at most 64 samples, the error of rounded steps
+/// adds up to less than 2^-12 pixel, and to less than 2^-18 with one sample a pixel.
 const UNIT: f64 = (1u64 << 32) as f64;
 
 /// A grid of samples over a region, in 2^-32 frame pixels: the kernel's `Grid`.
@@ -32,7 +32,7 @@ pub(super) struct Grid {
     pub inverse: f32,
 }
 
-/// A sample's pixel (of those that are interpolated the first of two by two), which need not lie in the frame.
+/// A sample's pixel (the first of two by two where samples are interpolated), which need not lie in the frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     pub x: i32,
@@ -51,11 +51,11 @@ impl Grid {
         let corners = [(0.0, 0.0), (width, 0.0), (0.0, height), (width, height)];
         let reachable =
             |a: usize| corners.iter().all(|(x, y)| (along[a] * x + across[a] * y + offset[a]).abs() <= REACH);
-        // Also false for what is not a number.
+        // Also true for NaN.
         if !(reachable(0) && reachable(1)) {
             return None;
         }
-        // As many as pixels are stepped over, but for a scale that rounding has left a little too large.
+        // One sample for each frame pixel of the step, with a margin for scales that rounding has made a little too large.
         let samples = |step: [f64; 2]| match interpolation {
             Interpolation::Area => (step[0].hypot(step[1]) - 1e-6).ceil().clamp(1.0, MOST),
             _ => 1.0,
@@ -123,7 +123,7 @@ mod tests {
                         (f64::from(pixel) + f64::from(weight) - wanted).abs()
                     };
                     let worst = error(got.x, got.weights[0], x).max(error(got.y, got.weights[1], y));
-                    // Documented, plus the nudge of the nearest and the 24 bits of weights.
+                    // The documented error, plus the nudge of nearest neighbours and the 24 bits of weights.
                     let most = if samples == 1 { 1.0 / 65_536.0 } else { 1.0 / 4096.0 };
                     assert!(worst < most, "{worst} at {i}, {j}: {map:?} {interpolation:?}");
                 }

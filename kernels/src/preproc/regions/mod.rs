@@ -2,18 +2,18 @@
 //!
 //! # What every implementation computes
 //!
-//! Colour and elements as [`crate::preproc`] says. In between, the region's map leads from tensor pixels to frame pixels:
+//! Colour and elements are as in [`crate::preproc`]. In between, the region's map leads from tensor pixels to frame pixels:
 //! pixel (i, j) of the tensor has its centre at (i + 0.5, j + 0.5), which is a point p of the frame. Its value is
 //! - Nearest: the pixel that holds p.
 //! - Bilinear: between the two by two neighbours of p - (0.5, 0.5).
-//! - Area: the mean of columns x rows such bilinear samples, evenly spread over what the tensor pixel covers, turned as
-//!   that is. Their number on an axis is the map's scale there, rounded up (at most 64): each is about a pixel from the next.
-//!   Where the scale is whole and the samples meet pixels' centres, that is the very mean of the pixels; where the region
-//!   is enlarged, it is bilinear.
+//! - Area: the mean of columns x rows such bilinear samples, evenly spread over the area that the tensor pixel covers, and
+//!   turned with it. Their number on an axis is the map's scale there, rounded up (at most 64): each is about a pixel from
+//!   the next. Where the scale is whole and the samples meet pixels' centres, that is the exact mean of the pixels; where the
+//!   region is enlarged, it is bilinear.
 //!
 //! Frame pixels beyond the frame's edge have [`Params::padding`] as their value, also as neighbours: a sample within half
-//! a pixel of the edge mixes with it. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample` with
-//! zeros (`align_corners=False`); [`super::Preproc`] clamps there.
+//! a pixel of the edge mixes with the padding. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample`
+//! with zeros (`align_corners=False`); [`super::Preproc`] clamps there.
 //!
 //! [`Part`]s are the exception: upright, of whole pixels, and each resized like a frame of its own.
 //!
@@ -48,7 +48,7 @@ pub struct RegionPreproc {
 }
 
 impl RegionPreproc {
-    /// Prepares the conversion. [`Params::resize`] is not used: the maps say it.
+    /// Prepares the conversion. [`Params::resize`] is not used, because the maps define it.
     ///
     /// # Errors
     /// As [`super::Preproc::new`], and Pillow's filters, which do not follow a map that may turn.
@@ -57,8 +57,8 @@ impl RegionPreproc {
         Ok(Self { cpu: Cpu::new(&plan), plan })
     }
 
-    /// The dimensions of one region's tensor, in its layout. A batch has as many as regions, one behind the other: the
-    /// first dimension is then their number.
+    /// The dimensions of one region's tensor, in its layout. A batch has one for each region, one after the other:
+    /// its first dimension is the number of regions.
     pub fn dims(&self) -> [usize; 4] {
         self.plan.dims()
     }
@@ -93,7 +93,7 @@ impl RegionPreproc {
     }
 }
 
-/// The plan of `params`, whatever they say of resizing.
+/// The plan of `params`, without their way of resizing.
 fn plan(source: FrameFormat, params: Params) -> Result<Plan, PreprocError> {
     if Filter::of(params.interpolation).is_some() {
         return Err(PreprocError::RegionFilter);

@@ -1,5 +1,5 @@
-//! Parts of a frame in whole pixels, each resized like a frame of its own: what `image[y1:y2, x1:x2]` or Pillow's `crop`
-//! followed by a resize makes. Nothing beyond a part's edge is read.
+//! Parts of a frame in whole pixels, each resized like a frame of its own, as by `image[y1:y2, x1:x2]` or Pillow's `crop`
+//! followed by a resize. Pixels beyond a part's edge are not read.
 
 use super::super::cpu::Cpu;
 use super::super::plan::Plan;
@@ -9,7 +9,7 @@ use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Uploads};
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::{Affine, Rect};
 
-/// Room for the tables of a frame's parts to begin with, in bytes.
+/// Bytes for the tables of a frame's parts at first.
 const ROOM: usize = 1 << 16;
 
 /// A part of a frame, in pixels.
@@ -34,7 +34,7 @@ pub fn part(rect: Rect, padding: f32, frame: [usize; 2]) -> Option<Part> {
     let side = |begin: f64, length: f64, most: usize| {
         let (middle, half) = (begin + 0.5 * length, 0.5 * length * padding);
         let [first, end] = [middle - half, middle + half].map(f64::round_ties_even);
-        // Also false for what is not a number.
+        // Also true for NaN.
         if !(first.is_finite() && end > first) {
             return None;
         }
@@ -80,7 +80,7 @@ impl PartPreproc {
         Ok(Self { plan: Plan::new(source, params)? })
     }
 
-    /// The dimensions of one part's tensor, in its layout. A batch has as many as parts, one behind the other.
+    /// The dimensions of one part's tensor, in its layout. A batch has one for each part, one after the other.
     pub fn dims(&self) -> [usize; 4] {
         self.plan.dims()
     }

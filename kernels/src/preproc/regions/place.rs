@@ -7,14 +7,14 @@ use crate::preproc::Interpolation;
 /// How a box fills the tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fit {
-    /// The whole box with its aspect kept, centred. What lies around it in the frame fills the rest.
+    /// The whole box with its aspect kept, centred. The frame around it fills the rest.
     Letterbox,
-    /// The same, but the box begins at the tensor's top left.
+    /// As [`Fit::Letterbox`], but the box begins at the tensor's top left.
     LetterboxTopLeft,
-    /// The box fills the tensor, whatever that does to its aspect.
+    /// The box fills the tensor, without its aspect kept.
     Stretch,
-    /// One scale for all boxes: the tensor's longer side covers that many frame pixels, around the box's centre. Its size
-    /// and the padding do not matter, it may even be a point.
+    /// One scale for all boxes: the tensor's longer side covers that many frame pixels, around the box's centre. The
+    /// box's size and the padding do not matter; the box may even be a point.
     Fixed(f32),
 }
 
@@ -45,14 +45,14 @@ pub fn region(
         }
     };
     let sized = if matches!(fit, Fit::Fixed(_)) { w >= 0.0 && h >= 0.0 } else { w > 0.0 && h > 0.0 };
-    // Also false for what is not a number.
+    // Also true for NaN.
     if !(sized && padding > 0.0 && sx > 0.0 && sy > 0.0) {
         return None;
     }
     let (sin, cos) = angle.sin_cos();
     let (scale, skew) = ([cos * sx, cos * sy], [-sin * sy, sin * sx]);
     let center = [x + 0.5 * w, y + 0.5 * h];
-    // The tensor's pixels that the box fills, if it begins with them.
+    // The size of the box in tensor pixels, where the box begins at the tensor's corner.
     let (fill_w, fill_h) = if fit == Fit::LetterboxTopLeft {
         (w * padding / sx, h * padding / sy)
     } else {
@@ -63,7 +63,7 @@ pub fn region(
         center[1] - 0.5 * (skew[1] * fill_w + scale[1] * fill_h),
     ];
     let to_frame = Affine { scale, skew, offset };
-    // What can be sampled, and is finite therefore.
+    // Checks that the map can be sampled, and so is finite.
     Grid::new(&to_frame, tensor, Interpolation::Bilinear)?;
     // Two rectangles overlap if they do along the axes of each.
     let [frame_w, frame_h] = frame.map(|n| n as f64);
@@ -87,9 +87,9 @@ pub fn region(
 /// A region as mmpose's `TopdownAffine` cuts it (mmpose 1, structures/bbox/transforms.py), from the map that [`region`] gives
 /// with [`Fit::Letterbox`] for a tensor of `tensor` (width, height) pixels.
 ///
-/// mmpose takes a box's numbers for positions counted from the first pixel's centre, not from its edge, and joins the two
-/// centres so (`get_warp_matrix`); with `udp`, the centres of the tensor's first and last pixel lie on the box's edges
-/// (`get_udp_warp_matrix`). Skeletons that were trained on such crops are found to a fraction of a pixel only there.
+/// mmpose counts a box's numbers from the first pixel's centre, not from its edge, and maps box centre to tensor centre by these
+/// (`get_warp_matrix`); with `udp`, the centres of the tensor's first and last pixel lie on the box's edges
+/// (`get_udp_warp_matrix`). Networks that were trained on such crops are exact to a fraction of a pixel only with them.
 pub fn as_mmpose(map: &Affine, udp: bool, tensor: [usize; 2]) -> Affine {
     let Affine { scale, skew, offset } = *map;
     let [width, height] = tensor.map(|n| n as f64);
@@ -101,7 +101,7 @@ pub fn as_mmpose(map: &Affine, udp: bool, tensor: [usize; 2]) -> Affine {
         skew[1] * width / 2.0 + scale[1] * height / 2.0 + offset[1],
     ];
     let (scale, skew) = ([scale[0] * wide, scale[1] * high], [skew[0] * high, skew[1] * wide]);
-    // What of the tensor lies on the box's centre, from edges. Half a pixel more of it is its centre's position.
+    // The tensor's point on the box's centre, counted from edges. Without udp, mmpose counts width / 2 from pixels' centres.
     let (u, v) = if udp { (width / 2.0, height / 2.0) } else { ((width + 1.0) / 2.0, (height + 1.0) / 2.0) };
     let offset = [middle[0] + 0.5 - scale[0] * u - skew[0] * v, middle[1] + 0.5 - skew[1] * u - scale[1] * v];
     Affine { scale, skew, offset }
@@ -119,7 +119,7 @@ mod tests {
     const FRAME: [usize; 2] = [640, 480];
 
     fn assert_near(got: (f32, f32), wanted: (f32, f32)) {
-        // Frame pixels of up to some thousands, in float32.
+        // The tolerance is that of float32 for some thousands of frame pixels.
         let near = (got.0 - wanted.0).hypot(got.1 - wanted.1) < 2e-3;
         assert!(near, "{got:?}, not {wanted:?}");
     }
@@ -129,7 +129,7 @@ mod tests {
         // 60x15 around (30, 25), in 20x20: three frame pixels each, and the box's corner first.
         let map = region(BOX, 0.0, 1.5, Fit::LetterboxTopLeft, [20, 20], FRAME).unwrap();
         assert_eq!(map, Affine::upright([3.0, 3.0], [0.0, 17.5]));
-        // The box's upper left as it is shown: turned by a quarter, its upper right corner in the frame.
+        // The upper left corner of the upright box is, after a quarter turn, its upper right corner in the frame.
         let map = region(BOX, FRAC_PI_2, 1.0, Fit::LetterboxTopLeft, [20, 20], FRAME).unwrap();
         assert_near(map.point(0.0, 0.0), (35.0, 5.0));
         assert_near(map.point(20.0, 5.0), (25.0, 45.0));
@@ -190,7 +190,7 @@ mod tests {
         for bad in [0.0, -1.0, f32::NAN, f32::INFINITY] {
             none(BOX, 0.0, 1.0, Fit::Fixed(bad));
         }
-        // Both have upright boxes around them that overlap the frame, but one passes its corner.
+        // The upright boxes around both overlap the frame, but one of them passes the frame's corner.
         let diagonal = |x: f32| Rect { x: x - 50.0, y: x - 5.0, w: 100.0, h: 10.0 };
         assert!(region(diagonal(-3.0), -PI / 4.0, 1.0, Fit::Stretch, [8, 8], FRAME).is_some());
         none(diagonal(-4.0), -PI / 4.0, 1.0, Fit::Stretch);
@@ -220,7 +220,7 @@ mod tests {
                 };
                 for (u, v) in [(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)] {
                     let wanted = (cx + cos * u * a - sin * v * b, cy + sin * u * a + cos * v * b);
-                    // Sines of float32 angles, over boxes of up to 900 x 300 times the tensor's aspect.
+                    // The tolerance is that of sines of float32 angles, over boxes of up to 900 x 300 times the tensor's aspect.
                     let got = map.point((1.0 + u) * tw / 2.0, (1.0 + v) * th / 2.0);
                     let near = (got.0 - wanted.0).hypot(got.1 - wanted.1) <= 1e-5 * (1e3 + a + b);
                     prop_assert!(near, "{:?}, not {:?}", got, wanted);

@@ -37,7 +37,7 @@ impl Tiles {
         Some(Self { starts: [starts(0), starts(1)], size })
     }
 
-    /// How many there are.
+    /// The number of tiles.
     pub fn count(&self) -> usize {
         self.starts[0].len().saturating_mul(self.starts[1].len())
     }
@@ -47,7 +47,7 @@ impl Tiles {
         self.size
     }
 
-    /// Where they are, in frame pixels.
+    /// The tiles in frame pixels.
     pub fn rects(&self) -> impl Iterator<Item = Rect> {
         let [w, h] = self.size.map(|side| side as f32);
         let [columns, rows] = &self.starts;

@@ -30,7 +30,7 @@ fn cases() -> Vec<Params> {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
                 let zero_point = if ty == TensorType::UInt8 { 100 } else { -3 };
                 let params = Params { width: 17, height: 13, ty, layout, channels, ..Params::default() };
-                // The step is coarse enough that some saturate at neither end, and fine enough that some do.
+                // With this step some elements saturate, and others do not.
                 let params = Params { mean: MEAN, std: STD, quant_scale: 0.02, zero_point, ..params };
                 cases.push(params);
             }
@@ -64,7 +64,7 @@ fn every_type_layout_and_channel_order_equals_the_reference() {
                             _ => (-1e6, 1e6, f64::from(i32::from_ne_bytes(bytes.try_into().unwrap()))),
                         };
                         let exact = v / f64::from(params.quant_scale) + f64::from(params.zero_point);
-                        // One step only where the exact value is as good as half-way between two.
+                        // An error of one step is allowed only where the exact value is almost half-way between two.
                         let tie = ((exact - exact.floor()) - 0.5).abs() < 2.0 * error / 0.02;
                         let (got, wanted) = (got, exact.round_ties_even().clamp(low, high));
                         assert!(got == wanted || (tie && (got - wanted).abs() == 1.0), "{got} {exact}");
@@ -93,7 +93,7 @@ fn integers_saturate_and_halves_go_to_the_even_one() {
     let bytes = run(&owned, &steep);
     assert!(bytes[..100].iter().all(|b| *b == 0) && bytes[101..].iter().all(|b| *b == 255));
     assert_eq!(bytes[100], 1, "nothing but the zero point");
-    // Pixel values as they are, and far beyond those of 8 bits, to 2^20.
+    // Pixel values themselves, and values far beyond those of 8 bits, to 2^20.
     let wide = |params: Params| -> Vec<i32> {
         let bytes = run(&owned, &Params { ty: TensorType::Int32, zero_point: 0, ..params });
         bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()

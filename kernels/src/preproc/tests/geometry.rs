@@ -103,7 +103,7 @@ proptest! {
                 }
                 // The frame begins where the tensor does.
                 Resize::LetterboxTopLeft => prop_assert!(begin == 0.0 && end >= frame - slack),
-                // And the other way round.
+                // The tensor lies inside the frame, centred to a tensor pixel.
                 Resize::CenterCrop => {
                     prop_assert!(begin >= -slack && end <= frame + slack);
                     prop_assert!(((frame - end) - begin).abs() <= scale + slack);
@@ -115,7 +115,7 @@ proptest! {
             let resized = [frame.0 as f64 / map.scale[0], frame.1 as f64 / map.scale[1]];
             let exact = resized[0] * frame.1 as f64 / frame.0 as f64;
             let other = resized[1] * frame.0 as f64 / frame.1 as f64;
-            // To the nearest, or down.
+            // Sides are rounded to the nearest pixel, or down.
             let nearest = resize == Resize::Letterbox || resize == Resize::CenterCrop && tensor.0 != tensor.1;
             let most = if nearest { 0.5 } else { 1.0 } + 1e-6;
             let ok = (exact - resized[1]).abs() <= most || (other - resized[0]).abs() <= most

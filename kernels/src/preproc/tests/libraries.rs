@@ -1,12 +1,12 @@
-//! Against what Pillow and OpenCV make of the same noise (tests/references/preproc.py): at most 1 grey level apart, and
-//! Pillow's filters not at all.
+//! Against the results of Pillow and OpenCV for the same noise (tests/references/preproc.py): at most 1 grey level apart, and
+//! Pillow's filters exactly.
 
 use super::*;
 use crate::geometry::Rect;
 
 const LINES: &str = include_str!("references.txt");
 
-/// What a library made.
+/// A library's result.
 struct Made {
     what: &'static str,
     frame: (usize, usize),
@@ -15,7 +15,7 @@ struct Made {
     pixels: Vec<u8>,
 }
 
-/// All lines of which `of` says so; there are `n`.
+/// All results for which `of` is true; there must be `n`.
 fn made(n: usize, of: impl Fn(&str) -> bool) -> Vec<Made> {
     let all: Vec<Made> = LINES
         .lines()
@@ -101,7 +101,7 @@ fn a_centre_crop_equals_resize_and_center_crop_of_a_pil_image() {
     }
 }
 
-/// OpenCV rounds to 8 bits, with weights of 11: 0.5, and a little.
+/// OpenCV rounds to 8 bits, with weights of 11 bits: the tolerance is 0.5 and a little.
 #[test]
 fn a_letterbox_at_the_top_left_equals_yoloxs() {
     for (i, made) in made(3, |what| what == "yolox").iter().enumerate() {

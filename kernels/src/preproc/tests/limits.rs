@@ -1,4 +1,4 @@
-//! What is refused, and what only looks dangerous.
+//! Parameters that are refused, and those that only look dangerous.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn impossible_parameters_are_refused_with_their_name() {
         assert_eq!(named(Params { std: [1.0, bad, 1.0], ..good.clone() }), "std");
         let int8 = Params { ty: TensorType::Int8, quant_scale: bad, ..good.clone() };
         assert_eq!(named(int8), "quant_scale");
-        // It has no meaning there, so it may be anything.
+        // A float tensor does not use it, so it may be anything.
         assert!(Preproc::new(source, Params { quant_scale: bad, ..good.clone() }).is_ok());
     }
     for bad in [0.0, -1.0, 0.09, 1.01, f64::NAN] {

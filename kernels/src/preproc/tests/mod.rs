@@ -1,6 +1,6 @@
-//! Against the reference, with a tolerance of 2e-3 of 0..255: float32 keeps 3e-5 there, a handful of operations and
-//! area sums of a few dozen terms lose less than ten times that, and half a step of any mistake in geometry or colour
-//! is far more on noise.
+//! Against the reference, with a tolerance of 2e-3 of 0..255: float32 is exact to 3e-5 there, a few operations and area sums
+//! of a few dozen terms lose less than ten times that, and on noise any mistake in geometry or colour makes a far larger
+//! difference.
 
 mod colour;
 mod elements;
@@ -19,7 +19,7 @@ const TOLERANCE: f64 = 2e-3;
 
 const TYPES: [TensorType; 5] =
     [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
-/// Filters work on colours of 8 bits: one that is a half but for the last bits of its conversion may be rounded either way.
+/// Filters work on colours of 8 bits: a value that is a half but for the last bits of its conversion may be rounded either way.
 const FILTER_TOLERANCE: f64 = 1.0 + TOLERANCE;
 
 const RESIZES: [Resize; 4] =
@@ -45,7 +45,7 @@ fn run(owned: &Owned, params: &Params) -> Vec<u8> {
     let mut preproc = Preproc::new(owned.format, params.clone()).unwrap();
     let mut tensor = vec![0xaa; preproc.bytes()];
     preproc.run(&owned.frame(), &mut tensor).unwrap();
-    // Again, over the first result: nothing may remain of the frame before.
+    // Again, over the first result: nothing of the previous frame may remain.
     let first = tensor.clone();
     tensor.fill(0x55);
     preproc.run(&owned.frame(), &mut tensor).unwrap();

@@ -1,4 +1,4 @@
-//! The definition in the module's page, once more: per output pixel, in f64, straight from the formulas, sharing
+//! The definition in the module's page, implemented again: per output pixel, in f64, straight from the formulas, sharing
 //! nothing with the implementation but the parameters' types.
 
 use super::{ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, Params, PixelFormat, Range, Resize};
@@ -15,7 +15,7 @@ impl Owned {
         let planes = (0..format.pixels.planes())
             .map(|plane| {
                 let stride = format.pixels.row_bytes(plane, format.width) + slack;
-                // The last row ends with its pixels: nothing may be read behind them.
+                // The last row ends with its pixels: nothing may be read after them.
                 let bytes = stride * format.pixels.rows(plane, format.height) - slack;
                 let data = (0..bytes)
                     .map(|_| {
@@ -96,7 +96,7 @@ impl Owned {
     }
 
     fn weigh(&self, rgb: [f64; 3], gray: bool) -> [f64; 3] {
-        // As OpenCV's cvtColor has it, of every frame.
+        // The weights of OpenCV's cvtColor, for every frame.
         let (kr, kb) = (0.299, 0.114);
         if gray { [kr * rgb[0] + (1.0 - kr - kb) * rgb[1] + kb * rgb[2]; 3] } else { rgb }
     }
@@ -116,7 +116,7 @@ fn kr_kb(matrix: Matrix) -> (f64, f64) {
 fn axes(format: &FrameFormat, params: &Params) -> [(f64, f64, f64); 2] {
     let frame = [format.width as f64, format.height as f64];
     let tensor = [params.width as f64, params.height as f64];
-    // What a crop's resized frame covers.
+    // The sides that a crop's resized frame covers.
     let covered = tensor.map(|side| (side / params.crop_ratio + 1e-3).floor());
     let ratios = |tensor: [f64; 2]| [tensor[0] / frame[0], tensor[1] / frame[1]];
     // Multiplied first, so that a half is exactly a half.
@@ -177,8 +177,8 @@ fn taps(interpolation: Interpolation, frame: f64, resized: f64, v: f64) -> Vec<(
                 })
                 .collect();
             let sum: f64 = weights.iter().map(|(_, w)| w).sum();
-            // Pillow's weights have 22 binary places. Otherwise every sum that is a half but for the last bits would be
-            // rounded the other way; where 18 pixels become 27, that is one of six.
+            // Pillow's weights have 22 binary places. Without them, sums that are a half but for the last bits would be
+            // rounded the other way; where 18 pixels become 27, that is one sum in six.
             let one = f64::from(1 << 22);
             weights.into_iter().map(|(p, w)| (p, (w / sum * one).round() / one)).collect()
         }
@@ -200,7 +200,7 @@ pub fn pixels(owned: &Owned, params: &Params) -> Vec<f64> {
     pixels_of(owned, params, [0, 0, owned.format.width, owned.format.height])
 }
 
-/// The same of a part of the frame: left, top, width, height.
+/// As [`pixels`] for a part of the frame: left, top, width, height.
 pub fn pixels_of(owned: &Owned, params: &Params, part: [usize; 4]) -> Vec<f64> {
     let format = FrameFormat { width: part[2], height: part[3], ..owned.format };
     let gray = params.channels == ChannelOrder::Gray;

@@ -1,10 +1,10 @@
 //! Regions of interest: against a reference in f64 (with the tolerance of the other tests), against [`Preproc`], and exactly
-//! where exactness is to be had.
+//! where results are exact.
 
 use super::*;
 use crate::geometry::Affine;
 
-/// Filters are for what is not turned.
+/// All but the filters, which cannot be turned.
 const INTERPOLATIONS: [Interpolation; 3] =
     [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
 
@@ -145,7 +145,7 @@ fn a_turned_region_partly_outside_the_frame_equals_opencvs() {
     }
 }
 
-/// Of what enlarges, bilinear samples within half a pixel of the frame's edge mix with the padding; they are left out.
+/// In enlarged regions, bilinear samples within half a pixel of the frame's edge mix with the padding; they are left out.
 #[test]
 fn the_whole_frame_as_a_region_equals_the_stretched_frame() {
     let shapes = [
@@ -183,7 +183,7 @@ fn the_whole_frame_as_a_region_equals_the_stretched_frame() {
 
 #[test]
 fn quarter_turns_and_mirrors_equal_transposed_crops_exactly() {
-    // But for means, which are then summed in another order.
+    // Except for means, which are summed in another order.
     let equal = |a: f32, b: f32, exact: bool| if exact { a == b } else { (a - b).abs() < 1e-4 };
     let owned = Owned::noise(format(PixelFormat::Nv12, (65, 33)), 0, 9);
     let (w, h) = (12, 7);
@@ -234,7 +234,7 @@ fn a_crop_at_scale_1_has_the_frames_own_pixels_and_padding_around() {
     }
 }
 
-/// SLEAP's crops begin at whole pixels and ours where the centre asks for: points must come out the same, within 0.1 pixel.
+/// SLEAP's crops begin at whole pixels, ours anywhere: points must come out the same, within 0.1 pixel.
 #[test]
 fn a_point_found_in_a_crop_of_a_fractional_centre_returns_to_where_it_is() {
     let (width, height) = (64, 48);
@@ -286,7 +286,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
     }
 }
 
-/// Elements are written as of whole frames: the same crop by the two ways, in every type and layout.
+/// Elements are written as for whole frames: the same crop in both ways, in every type and layout.
 #[test]
 fn elements_equal_those_of_whole_frames() {
     let owned = Owned::noise(format(PixelFormat::Bgra, (21, 13)), 0, 8);
@@ -332,7 +332,7 @@ fn what_does_not_fit_is_refused_without_a_panic() {
         let error = RegionPreproc::new(owned.format, Params { interpolation, ..plain((8, 8)) }).unwrap_err();
         assert_eq!(error, PreprocError::RegionFilter);
     }
-    // The largest that can be followed, and a map onto a single point.
+    // The largest map that is allowed, and a map onto a single point.
     let huge = [Affine::upright([2e6, 2e6], [0.0, 0.0]), Affine::upright([0.0, 0.0], [3.5, 3.5])];
     for interpolation in INTERPOLATIONS {
         let mut regions =

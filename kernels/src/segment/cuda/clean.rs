@@ -48,7 +48,7 @@ pub(super) struct CudaCleaner {
     params: Params,
     least: Kernel,
     greatest: Kernel,
-    /// In their order.
+    /// The kernels for areas, in the order of their launches.
     areas: [Kernel; 4],
     /// A mask, and two words a cell; empty where they are not used.
     spare: Memory,
@@ -118,8 +118,8 @@ impl CudaCleaner {
         let (mask, spare) = (mask.pointer(), self.spare.pointer());
         for (kernel, from, to, end) in [(first, mask, spare, NEITHER), (second, spare, mask, end)] {
             let arguments = Spread { from, own: mask, to, width, height, radius, end };
-            // SAFETY: `Spread` mirrors the kernels' struct; both masks have a byte for each cell. The second kernel reads
-            // of the mask that it writes no cell but its own.
+            // SAFETY: `Spread` mirrors the kernels' struct; both masks have a byte for each cell. A thread of the second
+            // kernel reads only its own cell of the mask that it writes.
             unsafe { stream.launch(kernel, self.grid(TILE), BLOCK, 0, &arguments) }?;
         }
         Ok(())

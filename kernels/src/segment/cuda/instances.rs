@@ -42,7 +42,7 @@ pub struct CudaInstanceMasks {
 }
 
 impl CudaInstanceMasks {
-    /// For values of which `plan` knows what they are.
+    /// For the values that `plan` describes.
     ///
     /// # Errors
     /// [`SegmentError::Device`].
@@ -56,13 +56,13 @@ impl CudaInstanceMasks {
         Ok(Self { kernel, uploads: Uploads::new(stream, OBJECTS * each)?, plan })
     }
 
-    /// What is known of the values.
+    /// The description of the values.
     pub fn plan(&self) -> &InstanceMasks {
         &self.plan
     }
 
     /// Enqueues the masks of all objects, one copy and one launch, and returns at once. `coefficients` and `windows` are
-    /// free afterwards. `masks` has as many bytes as [`InstanceMasks::pixels`] or [`InstanceMasks::cells`] said.
+    /// free afterwards. `masks` has as many bytes as [`InstanceMasks::pixels`] or [`InstanceMasks::cells`] returned.
     ///
     /// # Errors
     /// As [`InstanceMasks::run`], and [`SegmentError::Device`].
@@ -89,7 +89,7 @@ impl CudaInstanceMasks {
                     Layout::Nhwc => [channels, channels, 1],
                 }
             }
-            // A map is a sum of one, which is its own.
+            // A map counts as the sum of a single value, and each object has its own.
             Source::Maps { .. } => [1, 1, 0],
         };
         let is_map = matches!(plan.source, Source::Maps { .. });
@@ -119,8 +119,8 @@ impl CudaInstanceMasks {
         };
         let [blocks, threads] = [masks.bytes().div_ceil(THREADS), THREADS].map(number);
         // SAFETY: `Arguments` mirrors the kernels' struct. The windows' rows are among the values' and their bytes among the
-        // masks', which has been checked, and there are as many coefficients as they want. All of it stays: the slot until
-        // `done`, the rest as whoever made the slices promised.
+        // masks', which has been checked, and there are as many coefficients as they want. All memory stays: the slot until
+        // `done`, the rest as the makers of the slices promised.
         unsafe { stream.launch(kernel, [blocks, 1, 1], [threads, 1, 1], 0, &arguments) }?;
         Ok(slot.done(stream)?)
     }

@@ -1,4 +1,4 @@
-//! Masks from logits on the GPU: `cuda/segment.cu`, one launch a frame, and what clean-up adds.
+//! Masks from logits on the GPU: `cuda/segment.cu`, one launch a frame, and those of clean-up.
 
 mod clean;
 mod instances;
@@ -32,7 +32,7 @@ struct Arguments {
     state: u64,
     mask: u64,
     counts: u64,
-    told: u64,
+    on_host: u64,
     cells: u32,
     channels: u32,
     cell_step: u32,
@@ -54,18 +54,18 @@ const _: () = assert!(size_of::<Arguments>() == 88);
 pub struct CudaSegmenter {
     plan: Plan,
     kernel: Kernel,
-    /// What is faster for sizes and addresses that 16 bytes divide.
+    /// The faster kernel for sizes and addresses that 16 bytes divide.
     wide: Option<Kernel>,
     state: Memory,
     fresh: bool,
-    /// `Counts` of the kernels, and where the host is told of them.
+    /// `Counts` of the kernels, and the number that they report to the host.
     counts: Memory,
-    told: Pinned,
+    on_host: Pinned,
     cleaner: Option<CudaCleaner>,
 }
 
 impl CudaSegmenter {
-    /// As [`super::Segmenter::new`]; allocates the state, and what clean-up needs.
+    /// As [`super::Segmenter::new`]; allocates the state, and memory for clean-up.
     ///
     /// # Errors
     /// As there, and [`SegmentError::Device`].
@@ -98,7 +98,7 @@ impl CudaSegmenter {
             state: stream.allocate(smoothed)?,
             fresh: true,
             counts,
-            told: stream.pin(size_of::<u64>())?,
+            on_host: stream.pin(size_of::<u64>())?,
             cleaner: CudaCleaner::new([width, height], &params, stream)?,
             plan,
         })
@@ -141,8 +141,8 @@ impl CudaSegmenter {
         };
         let [blocks, threads, shared] = [blocks, THREADS, shared].map(number);
         // SAFETY: `Arguments` mirrors the kernels' struct. Logits and mask are as large as the plan says, which has been
-        // checked; so is the state, which is there if it is used. All of it stays: `self` waits for the device when
-        // dropped, and whoever made the slices promised so.
+        // checked; so is the state, which is there if it is used. All memory stays: `self` waits for the device when
+        // dropped, and the makers of the slices promised it.
         unsafe { stream.launch(kernel, [blocks, 1, 1], [threads, 1, 1], shared, &arguments) }?;
         self.fresh = false;
         match &self.cleaner {
@@ -156,21 +156,21 @@ impl CudaSegmenter {
         self.fresh = true;
     }
 
-    /// Values that were NaN or infinite, as [`super::Outcome::non_finite`], in all frames so far: those that the device is
-    /// done with, and the last of these may be missing. It does not wait.
+    /// Values that were NaN or infinite, as [`super::Outcome::non_finite`], in all frames that the device is done
+    /// with; the last of these may be missing. It does not wait.
     pub fn non_finite(&self) -> u64 {
-        if self.plan.task == Task::ClassMap { 0 } else { self.told() }
+        if self.plan.task == Task::ClassMap { 0 } else { self.reported() }
     }
 
-    /// Class numbers that a byte cannot hold, as [`super::Outcome::out_of_range`], and likewise.
+    /// Class numbers that a byte cannot hold, as [`super::Outcome::out_of_range`], in the same frames.
     pub fn out_of_range(&self) -> u64 {
-        if self.plan.task == Task::ClassMap { self.told() } else { 0 }
+        if self.plan.task == Task::ClassMap { self.reported() } else { 0 }
     }
 
-    fn told(&self) -> u64 {
-        let told: *const u64 = self.told.as_slice().as_ptr().cast();
-        // SAFETY: it is 8 bytes, aligned to more; the device writes them at once.
-        unsafe { told.read_volatile() }
+    fn reported(&self) -> u64 {
+        let count: *const u64 = self.on_host.as_slice().as_ptr().cast();
+        // SAFETY: the memory is 8 bytes, aligned to more; the device writes them at once.
+        unsafe { count.read_volatile() }
     }
 
     fn arguments(&self, logits: &DeviceTensor<'_>, mask: DeviceSlice<'_>) -> Arguments {
@@ -188,7 +188,7 @@ impl CudaSegmenter {
             state: if params.smoothing > 0.0 { self.state.pointer() } else { 0 },
             mask: mask.pointer(),
             counts: self.counts.pointer(),
-            told: self.told.pointer(),
+            on_host: self.on_host.pointer(),
             cells: number(cells),
             channels: number(channels),
             cell_step: number(cell_step),
@@ -209,7 +209,7 @@ impl CudaSegmenter {
     }
 }
 
-/// Whether all channels of a cell are looked at and lie side by side.
+/// Whether all channels of a cell are read and lie side by side.
 fn tiled(plan: &Plan) -> bool {
     matches!(plan.task, Task::Argmax | Task::Softmax) && plan.announced.shape.layout == Layout::Nhwc
 }

@@ -8,7 +8,7 @@ use crate::tensor::TensorDesc;
 
 /// Threads of a block.
 const THREADS: usize = 256;
-/// Frames whose objects are on their way to the device before the host waits for the first of them.
+/// Frames whose uploads may be in flight before the host waits for the first of them.
 const SLOTS: usize = 4;
 /// Objects that there is room for at first.
 const OBJECTS: usize = 320;
@@ -30,12 +30,12 @@ struct Arguments {
 }
 const _: () = assert!(size_of::<Arguments>() == 56 && size_of::<Region>() == 20);
 
-/// A frame's regions, and its coefficients behind them.
+/// A frame's regions, followed by its coefficients.
 #[derive(Debug)]
 struct Slot {
     host: Pinned,
     device: Memory,
-    /// Behind the copy.
+    /// Recorded after the copy.
     copied: Event,
 }
 
@@ -69,7 +69,7 @@ impl CudaPrototypes {
         Self::of(Prototypes::new(prototypes, input, layout)?, stream)
     }
 
-    /// For prototypes of which `plan` knows what they are.
+    /// For the prototypes that `plan` describes.
     ///
     /// # Errors
     /// [`SegmentError::Device`].
@@ -81,13 +81,13 @@ impl CudaPrototypes {
         Ok(Self { plan, kernel, slots, next: 0 })
     }
 
-    /// What is known of the prototypes: their size, the coefficients, the regions of boxes.
+    /// The description of the prototypes: their size, the coefficients, the regions of boxes.
     pub fn plan(&self) -> &Prototypes {
         &self.plan
     }
 
     /// Enqueues the masks of all objects, one copy and one launch, and returns at once. `coefficients` and `regions` are
-    /// free afterwards. `masks` has as many bytes as [`Prototypes::regions`] said.
+    /// free afterwards. `masks` has as many bytes as [`Prototypes::regions`] returned.
     ///
     /// # Errors
     /// As [`Prototypes::run`], and [`SegmentError::Device`].
@@ -140,8 +140,8 @@ impl CudaPrototypes {
         };
         let [blocks, threads] = [masks.bytes().div_ceil(THREADS), THREADS].map(number);
         // SAFETY: `Arguments` mirrors the kernels' struct. The regions lie within prototypes and masks, which has been
-        // checked, and there are as many coefficients as they want. All of it stays: `self` waits for the device when
-        // dropped, and whoever made the slices promised so.
+        // checked, and there are as many coefficients as they want. All memory stays: `self` waits for the device when
+        // dropped, and the makers of the slices promised it.
         Ok(unsafe { stream.launch(&self.kernel, [blocks, 1, 1], [threads, 1, 1], 0, &arguments) }?)
     }
 }

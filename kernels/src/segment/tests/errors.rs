@@ -1,4 +1,4 @@
-//! What cannot be worked with.
+//! Tensors and parameters that are refused.
 
 use super::super::{Activation, Classes, Params, SegmentError, Segmenter};
 use crate::preproc::Layout;

@@ -90,7 +90,7 @@ fn interpolated_prototypes_give_the_masks_of_ultralytics() {
         let objects = Instances { boxes: &boxes(), rows: &[], to_frame: Affine::IDENTITY, frame: [68, 36] };
         let mut windows = Vec::new();
         plan.pixels(&objects, &mut windows).unwrap();
-        // Only what lies in the box has bytes.
+        // Only pixels in the box have bytes.
         assert_eq!(
             windows.iter().map(|w| [w.x, w.y, w.width, w.height]).collect::<Vec<_>>(),
             [[8, 4, 33, 27], [0, 0, 20, 36], [34, 11, 0, 0], [50, 20, 18, 16]]
@@ -130,7 +130,7 @@ fn maps_of_boxes_are_pasted_as_torchvision_does() {
     let mut windows = Vec::new();
     plan.pixels(&objects, &mut windows).unwrap();
     assert_same(&run(&plan, &[4, 1, 7, 7], &values, &[], &windows, [68, 36]), "torchvision");
-    // The smallest box is one of a pixel, which the others' rows do not matter to.
+    // The smallest box has a single pixel across.
     assert_eq!((windows[2].width, windows[2].height), (1, 2));
 }
 

@@ -64,7 +64,7 @@ fn masks_are_where_the_sigmoid_is_above_a_half_and_cropped_to_boxes() {
                         within(i % w, object.x, object.right()) && within(i / w, object.y, object.bottom());
                     let sum: f64 =
                         (0..m).map(|k| prototypes.values[k * h * w + i] * f64::from(coefficients[k])).sum();
-                    // What float32 sums up to is exact to 1e-6.
+                    // Sums in float32 are exact to 1e-6.
                     if sum.abs() > 1e-6 {
                         let inside = 1.0 / (1.0 + (-sum).exp()) > 0.5;
                         assert_eq!(*got, u8::from(within && inside), "{layout:?} {ty} {object:?} cell {i}");

@@ -1,4 +1,4 @@
-//! How a box is filtered: the trackers' state vectors and noise, and what they remember of observations.
+//! How a box is filtered: the trackers' state vectors and noise, and the observations that they remember.
 
 mod area_ratio;
 mod observed;
@@ -17,7 +17,7 @@ use crate::geometry::{Affine, Rect};
 pub(super) trait Motion {
     /// Starts at a box, at rest. The box must have a finite position and a finite, positive size.
     fn new(rect: &Rect) -> Self;
-    /// Moves a time on, in frames; `lost` when the last frame had no measurement.
+    /// Moves on by a time in frames; `lost` when the last frame had no measurement.
     fn predict(&mut self, frames: f64, lost: bool);
     /// Moves with the camera.
     fn moved(&mut self, camera: &Affine);
@@ -31,8 +31,8 @@ pub(super) trait Motion {
     fn last_seen(&self) -> Rect {
         self.rect()
     }
-    /// The direction over the last `frames` frames; `None` where it stands still. Where observations are remembered, that
-    /// from the observation `frames` frames before the last one to that, or from the first later one there is.
+    /// The direction over the last `frames` frames; `None` where the box stands still. Where observations are remembered, it
+    /// leads to the last one from that `frames` frames earlier, or from the first later one.
     fn heading(&self, frames: u32) -> Option<Heading> {
         let ([x, y], [vx, vy]) = (centre(&self.rect()), self.velocity());
         let from = [x - f64::from(frames) * vx, y - f64::from(frames) * vy];
@@ -40,13 +40,13 @@ pub(super) trait Motion {
     }
 }
 
-/// Velocity, in pixels per frame, below which something stands.
+/// Velocity, in pixels per frame, below which a box stands still.
 const STANDING: f64 = 1e-6;
 
 /// A direction, and where one that is compared with it begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heading {
-    /// A unit vector, or none where it stood still.
+    /// A unit vector, or zero where it stood still.
     direction: [f64; 2],
     from: [f64; 2],
 }

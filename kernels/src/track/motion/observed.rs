@@ -7,13 +7,13 @@ use crate::geometry::{Affine, Rect};
 use crate::track::kalman::scale;
 use crate::track::params::MOST_MOMENTUM_FRAMES;
 
-/// OC-SORT's model (Cao et al. 2023): SORT's filter, and the observations. When an object comes back, what the filter made
-/// of the time without it is forgotten: it is run again with boxes on the straight way between the two observations.
+/// OC-SORT's model (Cao et al. 2023): SORT's filter, and the observations. When an object comes back, the filter's estimates
+/// for the time without it are dropped: it is run again with boxes on the straight way between the two observations.
 #[derive(Clone, Debug)]
 pub(in crate::track) struct Observed {
     filter: AreaRatio,
-    /// As it expected the first frame without an observation, and how long after the last observation that one and those
-    /// after it were, in frames.
+    /// The filter at the first frame without an observation, and the times of that frame and the following ones since the last
+    /// observation, in frames.
     before: Option<(AreaRatio, Vec<f64>)>,
     /// How long ago the last observation was, in frames.
     since: f64,
@@ -75,7 +75,7 @@ impl Motion for Observed {
         self.since = 0.0;
         self.filter.update(rect);
         self.seen.push_back((self.now, *rect));
-        // One before the window stays, for a direction over a gap.
+        // One observation before the window is kept, for a direction over a gap.
         while self.seen.get(1).is_some_and(|(frame, _)| frame + MOST_MOMENTUM_FRAMES < self.now) {
             self.seen.pop_front();
         }

@@ -72,9 +72,9 @@ impl Motion for RatioHeight {
     }
 }
 
-/// BoT-SORT's model (Aharon et al. 2022, section 3.1): centre, width and height, each with a velocity; the noise of what
-/// is horizontal grows with the width, of what is vertical with the height. Positions' process noise is so many per cent of
-/// the paper's deviation.
+/// BoT-SORT's model (Aharon et al. 2022, section 3.1): centre, width and height, each with a velocity; the noise of
+/// horizontal values grows with the width, of vertical values with the height. The process noise of positions is
+/// `NOISE` per cent of the paper's deviation.
 #[derive(Clone, Debug)]
 pub(in crate::track) struct WidthHeight<const NOISE: u8>(Kalman);
 

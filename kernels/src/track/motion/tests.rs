@@ -1,4 +1,4 @@
-//! What holds for every filter, and what for the one that remembers observations.
+//! Tests of every filter, and of the one that remembers observations.
 
 use super::*;
 
@@ -71,11 +71,11 @@ fn the_direction_is_that_of_the_last_observations_and_agrees_most_straight_on() 
         let rect = Rect { x: BOX.x + dx, y: BOX.y + dy, ..BOX };
         object.heading(frames).unwrap().agreement(&rect)
     };
-    // Over three frames, from (20, 10), it went down.
+    // Over three frames, from (20, 10), the box went down.
     for (dx, dy, wanted) in [(20.0, 40.0, 0.5), (20.0, 0.0, -0.5), (90.0, 10.0, 0.0), (50.0, 40.0, 0.25)] {
         assert!((agrees(3, dx, dy) - wanted).abs() < 1e-6, "{dx} {dy}: {}", agrees(3, dx, dy));
     }
-    // Over five it went down and a little to the right.
+    // Over five frames it went down and a little to the right.
     assert!(agrees(5, 30.0, 30.0) > agrees(5, 10.0, 30.0));
     // The last two observations count where more frames are between them.
     for _ in 0..40 {

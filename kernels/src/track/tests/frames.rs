@@ -1,8 +1,8 @@
-//! What a frame tells besides its boxes: time, the camera's motion, angles and embeddings.
+//! Input besides boxes: time, the camera's motion, angles and embeddings.
 
 use super::*;
 
-fn told(tracker: &mut Tracker, frame: &TrackerInput<'_>) -> Vec<u64> {
+fn ids_in(tracker: &mut Tracker, frame: &TrackerInput<'_>) -> Vec<u64> {
     let mut tracks = Vec::new();
     tracker.update_frame(frame, &mut tracks);
     tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
@@ -12,15 +12,15 @@ fn told(tracker: &mut Tracker, frame: &TrackerInput<'_>) -> Vec<u64> {
 fn missing_frames_are_passed_over_by_the_time_that_they_took() {
     let at = |frame: f32| [seen(20.0 * frame, 10.0, 0.9)];
     for params in every() {
-        // SORT has to lose sight of it within the gap, if it is told nothing.
+        // SORT has to lose sight of it within the gap, if it gets no time.
         for (elapsed, found) in [(6.0, 1), (1.0, 0)] {
             let mut tracker = tracker(params.clone());
             for frame in 0..20u8 {
                 assert_eq!(ids(&mut tracker, &at(f32::from(frame))), [1]);
             }
             let after = at(25.0);
-            let got = told(&mut tracker, &TrackerInput { elapsed, ..TrackerInput::of(&after) })[0];
-            assert_eq!(got == 1, found == 1, "{:?}, told {elapsed}: {got}", params.algorithm);
+            let got = ids_in(&mut tracker, &TrackerInput { elapsed, ..TrackerInput::of(&after) })[0];
+            assert_eq!(got == 1, found == 1, "{:?}, elapsed {elapsed}: {got}", params.algorithm);
         }
     }
 }
@@ -29,11 +29,11 @@ fn missing_frames_are_passed_over_by_the_time_that_they_took() {
 fn the_same_path_at_another_rate_gives_the_same_velocity_by_time() {
     let mut tracker = tracker(Params::bytetrack());
     for frame in 0..60u8 {
-        // Now one, now three frames on.
+        // By turns one and three frames on.
         let time = 2.0 * f32::from(frame) + f32::from(frame % 2);
         let detections = [seen(2.0 * time, 10.0 + time, 0.9)];
         let elapsed = if frame % 2 == 1 { 3.0 } else { 1.0 };
-        assert_eq!(told(&mut tracker, &TrackerInput { elapsed, ..TrackerInput::of(&detections) }), [1]);
+        assert_eq!(ids_in(&mut tracker, &TrackerInput { elapsed, ..TrackerInput::of(&detections) }), [1]);
     }
     let [vx, vy] = tracker.tracks().next().unwrap().velocity;
     assert!((vx - 2.0).abs() < 0.01 && (vy - 1.0).abs() < 0.01, "{vx} {vy}");
@@ -49,9 +49,9 @@ fn after_a_gap_of_more_than_a_second_nobody_is_known() {
             let mut tracker = tracker(params.clone());
             let still = [seen(5.0, 5.0, 0.9)];
             for _ in 0..9 {
-                told(&mut tracker, &TrackerInput::of(&still));
+                ids_in(&mut tracker, &TrackerInput::of(&still));
             }
-            let known = told(&mut tracker, &TrackerInput { elapsed, ..TrackerInput::of(&still) }) == [1];
+            let known = ids_in(&mut tracker, &TrackerInput { elapsed, ..TrackerInput::of(&still) }) == [1];
             assert_eq!(known, id, "{:?} after {elapsed}", params.algorithm);
         }
     }
@@ -80,10 +80,10 @@ fn who_moves_with_the_camera_is_found_where_the_camera_shows_it() {
         let found = |camera| {
             let mut tracker = tracker(params.clone());
             for _ in 0..9 {
-                told(&mut tracker, &TrackerInput::of(&[seen(100.0, 100.0, 0.9)]));
+                ids_in(&mut tracker, &TrackerInput::of(&[seen(100.0, 100.0, 0.9)]));
             }
             let after = [seen(250.0, 60.0, 0.9)];
-            told(&mut tracker, &TrackerInput { camera, ..TrackerInput::of(&after) })[0]
+            ids_in(&mut tracker, &TrackerInput { camera, ..TrackerInput::of(&after) })[0]
         };
         assert_eq!(found(camera), 1, "{:?}", params.algorithm);
         assert_ne!(found(None), 1, "{:?}: the test shows nothing", params.algorithm);
@@ -103,24 +103,24 @@ fn rotated_boxes_tell_apart_who_share_a_centre() {
         let (order, ids) = if frame % 2 == 0 { (angles, [1, 2]) } else { ([angles[1], angles[0]], [2, 1]) };
         let bars = [bar, bar];
         let frame = TrackerInput { angles: &order, ..TrackerInput::of(&bars) };
-        assert_eq!(told(&mut tracker, &frame), ids);
+        assert_eq!(ids_in(&mut tracker, &frame), ids);
     }
     assert!((tracker.tracks().next().unwrap().angle - 1.45).abs() < 1e-5);
 }
 
 #[test]
 fn appearance_decides_where_boxes_do_not() {
-    // Two that stand side by side and swap places from one frame to the next, as no filter expects.
+    // Two objects that stand side by side and swap places from one frame to the next, as no filter expects.
     let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
     let (red, blue) = ([1.0, 0.0, 0.1], [0.0, 1.0, 0.1]);
     let swapped = |values: Option<&[f32]>| {
         let mut tracker = tracker(Params::botsort());
         let embeddings = Embeddings { values: &[red, blue].concat(), length: 3 };
         for _ in 0..5 {
-            told(&mut tracker, &TrackerInput { embeddings, ..TrackerInput::of(&[left, right]) });
+            ids_in(&mut tracker, &TrackerInput { embeddings, ..TrackerInput::of(&[left, right]) });
         }
         let embeddings = Embeddings { values: values.unwrap_or_default(), length: 3 };
-        told(&mut tracker, &TrackerInput { embeddings, ..TrackerInput::of(&[left, right]) })
+        ids_in(&mut tracker, &TrackerInput { embeddings, ..TrackerInput::of(&[left, right]) })
     };
     assert_eq!(swapped(Some(&[blue, red].concat())), [2, 1]);
     assert_eq!(swapped(None), [1, 2]);
@@ -132,7 +132,7 @@ fn appearances_of_another_kind_are_not_compared_with_those_before() {
     let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
     let mut tracker = tracker(Params::botsort());
     let show = |tracker: &mut Tracker, values: &[f32]| {
-        told(
+        ids_in(
             tracker,
             &TrackerInput {
                 embeddings: Embeddings { values, length: 2 },
@@ -143,7 +143,7 @@ fn appearances_of_another_kind_are_not_compared_with_those_before() {
     for _ in 0..5 {
         assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [1, 2]);
     }
-    // Another model, that says the same of who stands there the other way round.
+    // Another model, which gives the two objects each other's embedding.
     tracker.change_appearance(0.25).unwrap();
     assert_eq!(show(&mut tracker, &[0.0, 1.0, 1.0, 0.0]), [1, 2]);
     assert_eq!(show(&mut tracker, &[1.0, 0.0, 0.0, 1.0]), [2, 1], "it is known by the new one");

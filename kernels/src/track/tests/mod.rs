@@ -106,7 +106,7 @@ fn a_weak_detection_keeps_a_track_alive_but_starts_none() {
         let x = 5.0 + f32::from(step);
         assert_eq!(ids(&mut tracker, &[seen(x, 5.0, 0.2), seen(300.0, 5.0, 0.3)]), [1, 0]);
     }
-    // Between the two thresholds: confident enough to be matched first, not to start a track.
+    // Confidences between the two thresholds: enough to be matched first, but not to start a track.
     assert_eq!(ids(&mut tracker, &[seen(12.0, 5.0, 0.65), seen(300.0, 5.0, 0.65)]), [1, 0]);
     assert_eq!(tracker.tracks().count(), 1);
     assert_eq!(ids(&mut tracker, &[seen(12.0, 5.0, 0.05)]), [0], "below min_confidence");
@@ -124,7 +124,7 @@ fn ocsort_finds_who_stopped_out_of_sight_where_it_was_last_seen() {
         for _ in 0..6 {
             ids(&mut tracker, &[]);
         }
-        // The filter expects it 140 pixels further, where it would have gone.
+        // The filter expects the object 140 pixels further on its way.
         [(); 5].map(|()| ids(&mut tracker, &[seen(185.0, 5.0, 0.9)])[0])
     };
     assert_eq!(after_a_stop(Params::ocsort()), [0, 0, 1, 1, 1], "the same, after hits in a row");
@@ -141,7 +141,7 @@ fn of_two_that_overlap_alike_ocsort_takes_the_one_straight_on() {
             ids(&mut tracker, &[seen(x, y, 0.9)]);
         }
         let rect = tracker.tracks().next().unwrap().rect;
-        // Both as far from where it is expected: one lies behind, overlapping a little more, one ahead.
+        // Both are as far from the expected place: one lies back, overlapping a little more, one ahead.
         ids(&mut tracker, &[seen(rect.x, rect.y - 20.0, 0.9), seen(rect.x, rect.y + 40.0, 0.9)])
     };
     assert_eq!(found(0.0).iter().position(|&id| id == 1), Some(0));
@@ -152,7 +152,7 @@ fn of_two_that_overlap_alike_ocsort_takes_the_one_straight_on() {
 fn cbiou_follows_who_moves_by_more_than_its_width() {
     let all = |params: Params| {
         let mut tracker = tracker(params);
-        // By 50 pixels at a time, from rest; it is 40 wide.
+        // The object moves by 50 pixels at a time, from rest; it is 40 wide.
         let of_frame = |step: u8| ids(&mut tracker, &[seen(50.0 * f32::from(step), 5.0, 0.9)])[0];
         (0..8u8).map(of_frame).collect::<Vec<u64>>()
     };
@@ -181,7 +181,7 @@ fn crossing_objects_keep_their_ids() {
 }
 
 #[test]
-fn classes_match_only_their_own_unless_told_otherwise() {
+fn classes_match_only_their_own_unless_set_otherwise() {
     for mut params in every() {
         let car = Detection { class: 2, ..seen(5.0, 5.0, 0.9) };
         let mut aware = tracker(params.clone());
@@ -225,7 +225,7 @@ fn reset_forgets_objects_and_goes_on_with_identities() {
         let most = *first.iter().flatten().max().unwrap();
         tracker.reset();
         assert_eq!(tracker.tracks().count(), 0);
-        // Everything as the first time, but for the identities that have been given.
+        // All is as the first time, except for the identities, which are not given again.
         let later =
             first.map(|ids| ids.into_iter().map(|id| if id > 0 { id + most } else { 0 }).collect::<Vec<_>>());
         assert_eq!(run(&mut tracker), later);

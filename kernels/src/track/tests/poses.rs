@@ -7,7 +7,7 @@ const SIZE: (f32, f32) = (40.0, 90.0);
 const SIGMAS: [f32; 4] = [0.067; 4];
 const NONE: (f32, f32) = (f32::NAN, 0.0);
 
-/// Head, tail and two sides of something in a box of `SIZE` that begins at `x`; upside down, if so.
+/// Head, tail and two sides of an animal in a box of `SIZE` that begins at `x`; upside down if asked.
 fn pose(x: f32, upside_down: bool) -> [(f32, f32); 4] {
     let (w, h) = SIZE;
     let upright = [(x + w / 2.0, 0.0), (x + w / 2.0, h), (x, h / 2.0), (x + w, h / 2.0)];
@@ -80,7 +80,7 @@ fn missing_points_lower_the_similarity_and_missing_poses_leave_it_to_the_boxes()
         for pose in [full, half, full, [NONE; 4], half, half, [NONE; 4], full] {
             assert_eq!(see(pose), [1], "{pose:?}");
         }
-        // The same box, yet another pose: of one who was last seen with points, whatever came between.
+        // The same box with another pose: the object was last seen with points, whatever came in between.
         see([NONE; 4]);
         assert_ne!(see([full[1], full[0], full[3], full[2]]), [1]);
     }
@@ -94,7 +94,7 @@ fn a_box_around_points_does_not_shrink_or_jump_when_points_are_missing() {
             let x = 3.0 * f32::from(frame);
             let mut points = pose(x, false);
             let mut seen = boxed(x, 0.9);
-            // From frame 10 on one side and the tail are gone, from 20 on more: what is left has other boxes.
+            // From frame 10 on one side and the tail are missing, from 20 on more: the box of the others differs.
             if frame >= 10 {
                 (points[1], points[3]) = (NONE, NONE);
                 seen.rect = Rect { x, y: 0.0, w: 20.0, h: 45.0 };

@@ -1,10 +1,10 @@
-//! Lines: who crosses, and who does not.
+//! Lines: which objects cross, and which do not.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Upwards along x = 15, from y = 20 to 10: whoever walks it has smaller x to the left.
+/// A line upwards along x = 15, from y = 20 to 10: its left side has the smaller x.
 fn post() -> Zone {
     line([[15.0, 20.0], [15.0, 10.0]])
 }
@@ -81,12 +81,12 @@ fn at_the_frames_border_no_margin_is_asked_for() {
         let params = Params { margin: 0.5, ..at_once(vec![line([[0.0, 190.0], [200.0, 190.0]])]) };
         let mut counter = counter(params);
         counter.set_frame([200, 200], None);
-        let mut said = Vec::new();
+        let mut events = Vec::new();
         for (bottom, frame) in [(150.0, 0), (y, 1)] {
             let rect = Rect { x: 50.0, y: bottom - 100.0, w: 40.0, h: 100.0 };
-            said.extend(counter.update(at(frame), &[Sighting { rect, ..dot(1, [0.0; 2]) }]).events.clone());
+            events.extend(counter.update(at(frame), &[Sighting { rect, ..dot(1, [0.0; 2]) }]).events.clone());
         }
-        said.len()
+        events.len()
     };
     assert_eq!((crosses(195.0), crosses(200.0)), (0, 1), "the feet cannot be 50 pixels below the line");
 }
@@ -99,7 +99,7 @@ fn who_was_lost_has_gone_straight_and_who_vanished_beyond_the_line_has_crossed()
     for (margin, seen, wanted) in [(0.5, 3, vec![(34, IN)]), (0.5, 1, vec![])] {
         let params = Params { margin, min_frames: 3, ..at_once(vec![post()]) };
         let mut counter = super::counter(params);
-        let mut said = Vec::new();
+        let mut events = Vec::new();
         for frame in 0..40u64 {
             // 20 pixels high, so that the margin is 10; it gets 5 beyond and vanishes.
             let x = if frame == 0 { 10.0 } else { 20.0 };
@@ -107,9 +107,9 @@ fn who_was_lost_has_gone_straight_and_who_vanished_beyond_the_line_has_crossed()
             let object = Sighting { rect, ..dot(1, [0.0; 2]) };
             let objects = if frame <= seen { vec![object] } else { vec![] };
             let report = counter.update(at(frame), &objects);
-            said.extend(report.events.iter().map(|event| (frame, event.what)));
+            events.extend(report.events.iter().map(|event| (frame, event.what)));
         }
-        assert_eq!(said, wanted, "seen {seen} frames beyond");
+        assert_eq!(events, wanted, "seen {seen} frames beyond");
     }
 }
 
@@ -124,7 +124,7 @@ fn only_classes_that_are_asked_for_cross_by_name_or_by_number() {
     assert_eq!(crossed(&["car", "person"]), 1);
     assert_eq!(crossed(&["0"]), 1);
     assert_eq!(crossed(&["car", "1"]), 0);
-    // Nor when they are lost beyond the line: it is the class that they had last.
+    // Nor when they are lost beyond the line: their last class decides.
     let lost = |labels: [&'static str; 4]| {
         let zones = vec![Zone { classes: vec!["person".into()], ..post() }];
         // It is never far enough beyond the line to have crossed it before it is lost.
@@ -203,7 +203,7 @@ fn ways() -> impl Strategy<Value = Vec<[f64; 2]>> {
 }
 
 proptest! {
-    /// Whole numbers, so that ways often end on the line or go through its ends.
+    /// Coordinates are whole numbers, so that ways often end on the line or go through its ends.
     #[test]
     fn a_way_cut_into_pieces_crosses_as_often(way in ways()) {
         let halves = |way: &[[f64; 2]]| {
@@ -224,7 +224,7 @@ proptest! {
         prop_assert_eq!(count(&way), count(&halves(&cut)));
     }
 
-    /// Two lines end to end count what one of their length does, also where a way goes through their common end.
+    /// Two lines end to end count as one line of their length does, also where a way goes through their common end.
     #[test]
     fn two_lines_end_to_end_are_as_good_as_one(way in ways()) {
         let places: Vec<_> = way.into_iter().map(Some).collect();

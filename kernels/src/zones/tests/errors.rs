@@ -1,4 +1,4 @@
-//! Zones that cannot be.
+//! Zones that are refused.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn refused(zones: Vec<Zone>) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_zone_is_said_with_its_name() {
+fn what_is_wrong_with_a_zone_is_reported_with_its_name() {
     let polygon = |points: &[[f64; 2]]| Zone::new("yard", Kind::Polygon, points.to_vec());
     let straight = |points: &[[f64; 2]]| Zone::new("door", Kind::Line, points.to_vec());
     for (zone, parts) in [

@@ -1,4 +1,4 @@
-//! Points in polygons and ways over lines, against other ways to find out.
+//! Points in polygons and ways over lines, against other methods.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::super::geometry::{
     contains, crossing_edges, distance, distance_to_outline, edges, orientation, passes,
 };
 
-/// Whether a point is in a polygon by how often the outline winds around it: a method that knows no rays.
+/// Whether a point is in a polygon by how often the outline winds around it: a method without rays.
 fn winds_around(polygon: &[[f64; 2]], p: [f64; 2]) -> bool {
     let turns: f64 = edges(polygon)
         .map(|(a, b)| {
@@ -81,7 +81,7 @@ proptest! {
         }
         let mut twisted = polygon.clone();
         twisted.swap(1, 2);
-        // Around the centre the way now goes to and fro; whether edges meet is asked of all pairs, one by one.
+        // Around the centre the outline now goes to and fro; all pairs of edges are checked one by one.
         let all: Vec<_> = edges(&twisted).collect();
         let meet = |i: usize, j: usize| {
             let steps = (0..=400).map(|k| f64::from(k) / 400.0);

@@ -1,4 +1,4 @@
-//! Times that are missing or go back, frames that change their size, zones that change, and what is forgotten.
+//! Times that are missing or go back, frames that change their size, zones that change, and objects that are forgotten.
 
 use super::*;
 

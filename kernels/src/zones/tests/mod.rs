@@ -1,4 +1,4 @@
-//! Zones from outside: what is said of objects that move.
+//! Zones from outside: the events of objects that move.
 
 mod crossing;
 mod errors;
@@ -16,13 +16,13 @@ fn at(frame: u64) -> FrameTime {
     FrameTime { pts: Some(frame * 100 * MS), duration: Some(100 * MS) }
 }
 
-/// An object without a size at a point, so that it is where every anchor is.
+/// An object without a size at a point, where all of its anchors are then.
 fn dot(id: u64, [x, y]: [f64; 2]) -> Sighting<'static> {
     let rect = Rect { x: x as f32, y: y as f32, w: 0.0, h: 0.0 };
     Sighting { id: Some(id), label: "person", class: Some(0), rect }
 }
 
-/// Counts as soon as something is on the other side.
+/// Parameters that count as soon as an object is on the other side.
 fn at_once(zones: Vec<Zone>) -> Params {
     Params { zones, min_frames: 1, margin: 0.0, ..Params::default() }
 }
@@ -41,18 +41,18 @@ fn counter(params: Params) -> Counter {
     Counter::new(params).unwrap()
 }
 
-/// What is said of a single object that is seen at these places, frame by frame; nothing where it is not seen.
+/// The events of a single object that is seen at these places, frame by frame; `None` where it is not seen.
 fn walk(counter: &mut Counter, places: &[Option<[f64; 2]>]) -> Vec<(usize, EventKind)> {
-    let mut said = Vec::new();
+    let mut events = Vec::new();
     for (frame, place) in places.iter().enumerate() {
         let objects: Vec<_> = place.iter().map(|p| dot(1, *p)).collect();
         let report = counter.update(at(frame as u64), &objects);
-        said.extend(report.events.iter().map(|event| (frame, event.what)));
+        events.extend(report.events.iter().map(|event| (frame, event.what)));
     }
-    said
+    events
 }
 
-/// The same of one that is seen at x along y = 15.
+/// The events of an object that is seen at these x along y = 15.
 fn along(counter: &mut Counter, xs: &[f64]) -> Vec<(usize, EventKind)> {
     let places: Vec<_> = xs.iter().map(|x| Some([*x, 15.0])).collect();
     walk(counter, &places)

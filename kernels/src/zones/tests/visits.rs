@@ -1,4 +1,4 @@
-//! Polygons: who is inside, since when, and who has left.
+//! Polygons: which objects are inside, since when, and which have left.
 
 use proptest::prelude::*;
 
@@ -7,9 +7,9 @@ use super::*;
 #[test]
 fn an_object_enters_and_leaves_with_the_time_that_it_was_inside() {
     let mut counter = counter(at_once(vec![square()]));
-    let said = along(&mut counter, &[5.0, 12.0, 15.0, 18.0, 25.0, 30.0]);
+    let events = along(&mut counter, &[5.0, 12.0, 15.0, 18.0, 25.0, 30.0]);
     let left = EventKind::Leave { vanished: false, dwell: Some(300 * MS) };
-    assert_eq!(said, [(1, EventKind::Enter { appeared: false }), (4, left)]);
+    assert_eq!(events, [(1, EventKind::Enter { appeared: false }), (4, left)]);
     let totals = counter.totals(0).unwrap();
     assert_eq!((totals.all.entered, totals.all.left, totals.all.occupancy), (1, 1, 0));
     assert_eq!((totals.longest_dwell, totals.mean_dwell()), (Some(300 * MS), Some(300 * MS)));
@@ -18,9 +18,9 @@ fn an_object_enters_and_leaves_with_the_time_that_it_was_inside() {
 #[test]
 fn times_count_from_the_first_frame_inside_however_many_it_takes_to_be_sure() {
     let mut counter = counter(Params { min_frames: 3, ..at_once(vec![square()]) });
-    let said = along(&mut counter, &[5.0, 12.0, 12.0, 15.0, 18.0, 25.0, 30.0, 31.0]);
+    let events = along(&mut counter, &[5.0, 12.0, 12.0, 15.0, 18.0, 25.0, 30.0, 31.0]);
     let left = EventKind::Leave { vanished: false, dwell: Some(400 * MS) };
-    assert_eq!(said, [(3, EventKind::Enter { appeared: false }), (7, left)]);
+    assert_eq!(events, [(3, EventKind::Enter { appeared: false }), (7, left)]);
 }
 
 #[test]
@@ -31,10 +31,10 @@ fn who_is_seen_first_inside_has_appeared_there() {
 
 #[test]
 fn a_frame_on_the_other_side_is_jitter() {
-    let said = |xs: &[f64]| along(&mut counter(Params { min_frames: 2, ..at_once(vec![square()]) }), xs);
+    let events = |xs: &[f64]| along(&mut counter(Params { min_frames: 2, ..at_once(vec![square()]) }), xs);
     let once = [(1, EventKind::Enter { appeared: true })];
-    assert_eq!(said(&[15.0, 15.0, 25.0, 15.0, 25.0, 15.0, 25.0]), once);
-    assert_eq!(said(&[5.0, 15.0, 5.0, 15.0, 5.0, 15.0]), []);
+    assert_eq!(events(&[15.0, 15.0, 25.0, 15.0, 25.0, 15.0, 25.0]), once);
+    assert_eq!(events(&[5.0, 15.0, 5.0, 15.0, 5.0, 15.0]), []);
 }
 
 #[test]
@@ -60,16 +60,16 @@ fn who_vanishes_inside_leaves_when_patience_ends_as_of_when_it_was_seen() {
     let mut places = vec![Some([15.0, 15.0]); 5];
     places.extend([None; 40]);
     let mut counter = counter(at_once(vec![square()]));
-    let said = walk(&mut counter, &places);
+    let events = walk(&mut counter, &places);
     // Seen last in frame 4; 3 s are over in frame 34, and exceeded in 35.
-    assert_eq!(said[1..], [(35, EventKind::Leave { vanished: true, dwell: Some(400 * MS) })]);
+    assert_eq!(events[1..], [(35, EventKind::Leave { vanished: true, dwell: Some(400 * MS) })]);
     assert_eq!(counter.totals(0).unwrap().all.occupancy, 0);
-    // Who is back in time has not left, and was there all the while.
+    // An object that is back in time has not left, and counts as inside all the while.
     let mut places = vec![Some([15.0, 15.0])];
     places.extend([None; 29]);
     places.extend([Some([15.0, 15.0]), Some([25.0, 15.0])]);
-    let said = walk(&mut super::counter(at_once(vec![square()])), &places);
-    assert_eq!(said[1..], [(31, EventKind::Leave { vanished: false, dwell: Some(3100 * MS) })]);
+    let events = walk(&mut super::counter(at_once(vec![square()])), &places);
+    assert_eq!(events[1..], [(31, EventKind::Leave { vanished: false, dwell: Some(3100 * MS) })]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn an_object_keeps_the_class_that_it_came_with() {
 }
 
 #[test]
-fn long_visits_and_full_zones_are_told_once() {
+fn long_visits_and_full_zones_are_reported_once() {
     let zone = Zone { dwell: Some(200 * MS), occupancy: Some(2), ..square() };
     let mut counter = counter(at_once(vec![zone]));
     let mut see = |frame, xs: &[f64]| {
@@ -138,7 +138,7 @@ fn who_stands_on_the_lower_border_of_the_frame_is_in_a_zone_that_reaches_there()
 proptest! {
     #[test]
     fn who_entered_and_has_not_left_is_there(
-        // Of each of five objects, frame by frame: where it is, if it is seen.
+        // The places of five objects, frame by frame, where they are seen.
         ways in prop::collection::vec(prop::collection::vec(prop::option::of([0i32..30, 0i32..30]), 5), 1..60),
         (min_frames, margin, patience) in (1u32..4, 0.0..0.5f64, 0u64..1000),
     ) {

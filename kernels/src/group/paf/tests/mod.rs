@@ -1,4 +1,4 @@
-//! Against a reference in f64 that knows nothing of the code, and on scenes whose instances are known.
+//! Against a reference in f64 that shares no code, and on scenes whose instances are known.
 
 mod reference;
 
@@ -110,7 +110,7 @@ impl Output {
         Self { name, ty: TensorType::Float32, dims, data: bytemuck::cast_slice(data).to_vec() }
     }
 
-    /// The same in the other type, and channels last.
+    /// The same values in the other type, and channels last.
     fn otherwise(&self) -> Self {
         let [_, c, h, w] = self.dims;
         let data: &[f32] = bytemuck::cast_slice(&self.data);
@@ -140,7 +140,7 @@ fn run(
     to_frame: &Affine,
 ) -> (Vec<Pose>, Outcome) {
     let mut grouper = PafGrouper::new(&maps.desc(), &fields.desc(), [INPUT; 2], peaks, params).unwrap();
-    // Twice, into a vector that is not empty: nothing may be left from before.
+    // Twice, into a vector that is not empty: its old contents must be gone.
     let mut poses = vec![Pose::default()];
     grouper.run(&maps.view(), &fields.view(), to_frame, &mut poses).unwrap();
     let outcome = grouper.run(&maps.view(), &fields.view(), to_frame, &mut poses).unwrap();
@@ -158,7 +158,7 @@ const BOTH: [PafConvention; 2] = [PafConvention::Sleap, PafConvention::OpenPose]
 const FLY: [[usize; 2]; 3] = [[0, 1], [1, 2], [1, 3]];
 
 #[test]
-fn two_that_cross_are_told_apart_in_every_layout_and_type() {
+fn two_that_cross_are_distinguished_in_every_layout_and_type() {
     let mut scene = Scene::new(4, &FLY);
     let falling = [Some([8, 8]), Some([28, 28]), Some([52, 52]), Some([20, 40])];
     let rising = [Some([8, 52]), Some([36, 24]), Some([56, 4]), Some([48, 40])];
@@ -271,7 +271,7 @@ fn values_that_are_not_finite_count_as_nothing_and_are_counted() {
     let (poses, outcome) = scene.run(&params);
     assert_eq!(outcome, Outcome { non_finite: 2, truncated: 0, limited: false });
     assert!((poses[0].score - 0.8).abs() < 1e-6, "{poses:?}");
-    // Interpolated, a cell is met by samples on both sides of it.
+    // With interpolation, samples on both sides of a cell read it.
     let params = PafParams { convention: PafConvention::OpenPose, ..params };
     let interpolated = scene.run(&params).1.non_finite;
     assert!((3..=6).contains(&interpolated), "{interpolated}");
@@ -346,8 +346,8 @@ fn refused(maps: &str, fields: &str, change: impl FnOnce(&mut PafParams)) -> Str
 #[test]
 fn what_does_not_fit_is_refused_with_a_sentence() {
     let (maps, fields) = ("m:float32:1x4x32x32", "f:float32:1x6x16x16");
-    let check = |said: String, parts: &[&str]| {
-        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    let check = |message: String, parts: &[&str]| {
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
     check(refused("m:float32:1x5x32x32", fields, |_| ()), &["5 channels", "4 points want 4:"]);
     let openpose = |p: &mut PafParams| p.convention = PafConvention::OpenPose;

@@ -1,4 +1,4 @@
-//! Random scenes against the definition, computed in f64 by trying all.
+//! Random scenes against the definition, computed in f64 by trying all assignments.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn line(scene: &Scene, params: &PafParams, edge: usize, a: [usize; 2], b: [usize
     Some((samples.iter().sum::<f64>() / n + penalty * f64::from(params.length_weight), high))
 }
 
-/// The best sum of a full assignment, by trying all.
+/// The best sum of a full assignment, by trying all assignments.
 fn best(
     scores: &[Vec<Option<f64>>],
     row: usize,
@@ -174,7 +174,7 @@ fn random_scenes_are_grouped_as_by_definition() {
         let want = reference(&scene, &params, &at);
         let points: Vec<_> = want.iter().map(|w| w.0.clone()).collect();
         assert_eq!(pixels(&got), points, "turn {turn}: {got:?} {want:?}");
-        // float32 sums of ten and of three.
+        // Tolerances are those of float32 sums of ten and of three numbers.
         assert!(
             got.iter().zip(&want).all(|(g, w)| (f64::from(g.score) - w.1).abs() < 1e-5),
             "{got:?} {want:?}"
