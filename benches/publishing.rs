@@ -132,13 +132,8 @@ fn run(publish: &str, frames: usize) -> serde_json::Value {
             result[field] = count(field).into();
         }
     }
-<<<<<<< HEAD
     pipeline.stop();
-    told
-=======
-    line.stop();
     result
->>>>>>> a88b80a7b0528f372370323e7acb767e3d952382
 }
 
 /// A Kafka cluster, and its address.
