@@ -38,8 +38,8 @@ GOAL = 0.01
 # The tracer's options of each run of a turn; of the collector's port {}. One frame in 100 is sampled: the default.
 SIDES = {
     "without": "",
-    "with": "cudainfer(metrics=127.0.0.1:0)",
-    "traced": "cudainfer(metrics=127.0.0.1:0,otlp=http://127.0.0.1:{})",
+    "with": "cudainfertracer(metrics=127.0.0.1:0)",
+    "traced": "cudainfertracer(metrics=127.0.0.1:0,otlp=http://127.0.0.1:{})",
 }
 
 

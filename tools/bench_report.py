@@ -344,7 +344,7 @@ def metrics(results: Path) -> list[str]:
     return [
         "### Metrics",
         "",
-        "What `GST_TRACERS=cudainfer(metrics=...)` costs while it is scraped every second, and what it costs with `otlp=` besides,",
+        "What `GST_TRACERS=cudainfertracer(metrics=...)` costs while it is scraped every second, and what it costs with `otlp=` besides,",
         "which sends one frame in 100 as a trace; measured in turns with a pipeline without it.",
         f"{told['processor']}, {told['cores']} cores.",
         "",

@@ -117,7 +117,7 @@ def main(what: str, video: str | None = None) -> int:
     print(pipeline.printable(command), flush=True)
     for stale in (*files.values(), report):
         stale.unlink(missing_ok=True)
-    tracing = {"GST_TRACERS": f"cudainfer(json={report.absolute()})", "LC_ALL": "C.UTF-8"}
+    tracing = {"GST_TRACERS": f"cudainfertracer(json={report.absolute()})", "LC_ALL": "C.UTF-8"}
     launch, progress = Launch(command, pipeline.environment() | tracing, log), Progress()
     # Ctrl-C reaches gst-launch too, which closes the video properly (-e) and ends.
     signal.signal(signal.SIGINT, lambda *_: None)

@@ -171,9 +171,9 @@ def with_tracer(environment: dict[str, str]) -> dict[str, str]:
     """The environment with the tracer on a port that the system chooses, which its log tells."""
     tracers = environment.get("GST_TRACERS", "")
     if "cudainfer" in tracers:
-        raise PipelineError(f"--watch starts the tracer itself: leave cudainfer out of GST_TRACERS={tracers}")
+        raise PipelineError(f"--watch starts the tracer itself: leave cudainfertracer out of GST_TRACERS={tracers}")
     mine = {
-        "GST_TRACERS": ";".join(filter(None, [tracers, "cudainfer(metrics=127.0.0.1:0)"])),
+        "GST_TRACERS": ";".join(filter(None, [tracers, "cudainfertracer(metrics=127.0.0.1:0)"])),
         "GST_DEBUG": ",".join(filter(None, [environment.get("GST_DEBUG"), f"{CATEGORY}:4"])),
         "GST_DEBUG_NO_COLOR": "1",
     }

@@ -76,10 +76,10 @@ class Screens(unittest.TestCase):
         self.assertEqual(out.getvalue(), "a\nb\n\x1b[2A\x1b[Jown\na\nb\n\x1b[2A\x1b[Jc\n")
 
     def test_a_tracer_that_is_there_already_is_told(self):
-        with self.assertRaisesRegex(watch.PipelineError, "leave cudainfer out"):
-            watch.with_tracer({"GST_TRACERS": "cudainfer(json=a)"})
+        with self.assertRaisesRegex(watch.PipelineError, "leave cudainfertracer out"):
+            watch.with_tracer({"GST_TRACERS": "cudainfertracer(json=a)"})
         mine = watch.with_tracer({"GST_TRACERS": "latency", "GST_DEBUG": "2", "GST_DEBUG_FILE": "x"})
-        self.assertEqual(mine["GST_TRACERS"], "latency;cudainfer(metrics=127.0.0.1:0)")
+        self.assertEqual(mine["GST_TRACERS"], "latency;cudainfertracer(metrics=127.0.0.1:0)")
         self.assertEqual((mine["GST_DEBUG"], "GST_DEBUG_FILE" in mine), ("2,cudainfer-tracer:4", False))
 
 

@@ -64,7 +64,7 @@ def run(way: str, video: str, model: str, frames: int, trace: str = "") -> tuple
     source = f"filesrc location={video} ! qtdemux ! h264parse ! nvh264dec ! identity eos-after={frames} silent=true"
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         environment = os.environ | {
-            "GST_TRACERS": f"cudainfer(json={report.name}{trace and f',trace={trace}'})",
+            "GST_TRACERS": f"cudainfertracer(json={report.name}{trace and f',trace={trace}'})",
             "GST_DEBUG": "1",
         }
         done = subprocess.run(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 pub const PLUGIN: &str = "cudainfer";
 
 /// The tracer, as it counts for `/metrics` of this process.
-const TRACER: &str = "cudainfer(metrics=application)";
+const TRACER: &str = "cudainfertracer(metrics=application)";
 
 /// Starts GStreamer with the tracer and finds the plugin: installed, or beside the program.
 ///

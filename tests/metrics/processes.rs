@@ -17,7 +17,7 @@ pub(crate) fn launch(options: &str, line: &str) -> Command {
         .env("GST_PLUGIN_PATH", folder)
         .env("GST_REGISTRY_FORK", "no")
         .env("GST_REGISTRY", scratch("registry").join("registry.bin"))
-        .env("GST_TRACERS", format!("cudainfer({options})"))
+        .env("GST_TRACERS", format!("cudainfertracer({options})"))
         .env("GST_DEBUG", "cudainfer-tracer:4")
         .env("GST_DEBUG_NO_COLOR", "1")
         .stdout(Stdio::piped())

@@ -27,7 +27,7 @@ FLOWS = re.compile(r"^(Setting pipeline to PLAYING|Pipeline is live)", re.MULTIL
 def tracers(folder: Path) -> str:
     """The value of GST_TRACERS that writes into `folder`."""
     path = folder.absolute()
-    return f"cudainfer(json={path / 'elements.json'},trace={path / 'trace.json'})"
+    return f"cudainfertracer(json={path / 'elements.json'},trace={path / 'trace.json'})"
 
 
 def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:

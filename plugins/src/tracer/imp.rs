@@ -195,7 +195,9 @@ impl ObjectImpl for CudaInferTracer {
         static ONE: AtomicBool = AtomicBool::new(false);
         self.parent_constructed();
         if ONE.swap(true, Ordering::Relaxed) {
-            complain("the tracer works once: give it all options together, as in cudainfer(json=A,trace=B)");
+            complain(
+                "the tracer works once: give it all options together, as in cudainfertracer(json=A,trace=B)",
+            );
             return;
         }
         let params = self.obj().property::<Option<String>>("params").unwrap_or_default();

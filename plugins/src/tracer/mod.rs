@@ -1,11 +1,11 @@
-//! SECTION:tracer-cudainfer
+//! SECTION:tracer-cudainfertracer
 //!
 //! Shows where a pipeline's time goes: prints, when a pipeline ends, one row for each element with its buffers and what one
 //! of them took. A pipeline ends with EOS, with its first error, or by leaving PAUSED.
 //!
 //! ```text
-//! GST_TRACERS=cudainfer gst-launch-1.0 videotestsrc num-buffers=100 ! videoconvert ! fakesink
-//! GST_TRACERS="cudainfer(json=times.json,trace=times.trace)" gst-launch-1.0 …
+//! GST_TRACERS=cudainfertracer gst-launch-1.0 videotestsrc num-buffers=100 ! videoconvert ! fakesink
+//! GST_TRACERS="cudainfertracer(json=times.json,trace=times.trace)" gst-launch-1.0 …
 //! ```
 //!
 //! | option | writes |
@@ -49,5 +49,5 @@ glib::wrapper! {
 }
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
-    gst::Tracer::register(Some(plugin), "cudainfer", CudaInferTracer::static_type())
+    gst::Tracer::register(Some(plugin), "cudainfertracer", CudaInferTracer::static_type())
 }

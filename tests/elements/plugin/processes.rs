@@ -29,7 +29,7 @@ pub fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn gst_inspect_lists_every_element_and_the_tracer() {
-    let output = tool(&["gst-inspect-1.0", "--plugin", "cudainfer"], &[]);
+    let output = tool(&["gst-inspect-1.0", "cudainfer"], &[]);
     let listed = text(&output.stdout);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     for name in [
@@ -47,10 +47,13 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "zonecount",
         "inferoverlay",
         "inferpublish",
-        "cudainfer (",
+        "cudainfertracer (",
     ] {
         assert!(listed.contains(name), "{name} is not in {listed}");
     }
+    // Each name finds one thing: the plugin's and the tracer's differ.
+    let tracer = text(&tool(&["gst-inspect-1.0", "cudainfertracer"], &[]).stdout);
+    assert!(tracer.contains("Tracer"), "{tracer}");
 }
 
 #[test]

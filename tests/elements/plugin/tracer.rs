@@ -26,7 +26,7 @@ impl Traced {
     fn with(run: impl FnOnce(&[(&str, &str)]) -> Output) -> Self {
         let folder = scratch("tracer");
         let (json, trace) = (folder.join("times.json"), folder.join("times.trace"));
-        let tracers = format!("cudainfer(json={},trace={})", json.display(), trace.display());
+        let tracers = format!("cudainfertracer(json={},trace={})", json.display(), trace.display());
         let output = run(&[("GST_TRACERS", &tracers)]);
         let read = |path: &Path| std::fs::read(path).unwrap_or_else(|e| panic!("{e}: {output:?}"));
         let report = serde_json::from_slice(&read(&json)).unwrap();
@@ -204,16 +204,16 @@ fn buffers_in_lists_are_counted_one_by_one() {
 #[test]
 fn an_unknown_option_or_a_second_tracer_is_told() {
     let line = "videotestsrc num-buffers=1 ! fakesink";
-    let output = launch(line, &[("GST_TRACERS", "cudainfer(jsn=x)")]);
+    let output = launch(line, &[("GST_TRACERS", "cudainfertracer(jsn=x)")]);
     assert!(
         text(&output.stderr).contains(
             "metrics=ADDRESS:PORT or metrics=application, stall=SECONDS, otlp=URL and sample=N, not 'jsn=x'"
         ),
         "{output:?}"
     );
-    let output = launch(line, &[("GST_TRACERS", "cudainfer;cudainfer")]);
+    let output = launch(line, &[("GST_TRACERS", "cudainfertracer;cudainfertracer")]);
     assert!(text(&output.stderr).contains("works once"), "{output:?}");
-    let output = launch(line, &[("GST_TRACERS", "cudainfer(trace=/nowhere/a,json=/nowhere/b)")]);
+    let output = launch(line, &[("GST_TRACERS", "cudainfertracer(trace=/nowhere/a,json=/nowhere/b)")]);
     for file in ["'/nowhere/a' cannot be written", "'/nowhere/b' cannot be written"] {
         assert_eq!(text(&output.stderr).matches(file).count(), 1, "{output:?}");
     }
@@ -253,7 +253,7 @@ fn a_profiler_sees_each_frame_of_an_element_as_a_range() {
     }
     assert_eq!(seen.matches(" pop\n").count(), 8, "{seen}");
 
-    let with_tracer = [attached[0], attached[1], ("GST_TRACERS", "cudainfer")];
+    let with_tracer = [attached[0], attached[1], ("GST_TRACERS", "cudainfertracer")];
     let seen = run(&with_tracer);
     assert_eq!(
         seen.matches(" push fakesink0\n").count(),
