@@ -48,6 +48,11 @@ pub enum DeviceError {
         "this plugin was built without the kernel {operation}/{name}: build it again, from one version of its sources"
     )]
     NoKernel { operation: &'static str, name: String },
+    #[error(
+        "the GPU has not finished its work for {seconds} s. Look with nvidia-smi whether another program keeps it busy or it has \
+         failed, and restart the process"
+    )]
+    Busy { seconds: u64 },
     #[error("CUDA's {call} failed: {reason}. After a fault on the GPU, restart the process")]
     Call { call: &'static str, reason: String },
     #[error(

@@ -15,6 +15,9 @@ use super::{Context, DeviceError};
 const AWAKE: Duration = Duration::from_micros(100);
 const ASLEEP: Duration = Duration::from_micros(20);
 
+/// How long a thread waits for work at most: far longer than the longest run of a network, so that only a GPU that hangs takes it.
+const LIMIT: Duration = Duration::from_secs(600);
+
 /// A mark in a stream. A new one counts as reached. See [`super::CudaStream::record`] and [`super::CudaStream::wait`].
 #[derive(Debug)]
 pub struct Event {
@@ -75,6 +78,15 @@ impl Event {
         }
     }
 
+    /// Records the mark in the context's legacy default stream, which waits for all blocking streams of the context.
+    pub(super) fn record_in_legacy_stream(&self) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        // CU_STREAM_LEGACY of cuda.h.
+        let legacy = ptr::without_provenance_mut(1);
+        // SAFETY: the event lives, and the handle stands for a stream that every context has.
+        unsafe { sys::cuEventRecord(self.raw, legacy) }.result().map_err(DeviceError::call("cuEventRecord"))
+    }
+
     /// Work that is enqueued in a stream of another library from now on waits, on the device, until the mark is reached.
     ///
     /// # Safety
@@ -92,15 +104,18 @@ impl Event {
     /// polls, and leaves its core to others. (An event that wakes the thread by itself would cost 2 us on the device each time.)
     ///
     /// # Errors
-    /// [`DeviceError::Call`], also for faults of earlier work.
+    /// [`DeviceError::Call`], also for faults of earlier work; [`DeviceError::Busy`] where the work takes longer than ten minutes,
+    /// and goes on using its memory.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        let started = Instant::now();
-        while !self.done()? {
-            if started.elapsed() > AWAKE {
-                thread::sleep(ASLEEP);
-            }
-        }
-        Ok(())
+        poll(|| self.done(), Some(LIMIT))
+    }
+
+    /// As [`Event::synchronize`] without a limit, for memory that must not be freed before.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`], also for faults of earlier work.
+    pub(super) fn synchronize_however_long(&self) -> Result<(), DeviceError> {
+        poll(|| self.done(), None)
     }
 
     /// Time on the device since `start`; both must have time stamps and be [`Event::done`].
@@ -119,10 +134,46 @@ impl Event {
     }
 }
 
+/// Waits until `done`, for `limit` at most.
+fn poll(
+    mut done: impl FnMut() -> Result<bool, DeviceError>,
+    limit: Option<Duration>,
+) -> Result<(), DeviceError> {
+    let started = Instant::now();
+    while !done()? {
+        let waited = started.elapsed();
+        if limit.is_some_and(|limit| waited > limit) {
+            return Err(DeviceError::Busy { seconds: waited.as_secs() });
+        }
+        if waited > AWAKE {
+            thread::sleep(ASLEEP);
+        }
+    }
+    Ok(())
+}
+
 impl Drop for Event {
     fn drop(&mut self) {
         let _entered = self.context.enter();
         // SAFETY: created by us, destroyed once; the driver delays that until the mark is reached.
         let _ = unsafe { sys::cuEventDestroy_v2(self.raw) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_ends_is_waited_for_and_work_that_hangs_is_an_error() {
+        let mut polls = 0;
+        let ends = || {
+            polls += 1;
+            Ok(polls == 3)
+        };
+        assert_eq!(poll(ends, None), Ok(()));
+        assert_eq!(polls, 3);
+        assert_eq!(poll(|| Ok(false), Some(Duration::from_millis(1))), Err(DeviceError::Busy { seconds: 0 }));
+        assert_eq!(poll(|| Err(DeviceError::NoDriver), None), Err(DeviceError::NoDriver));
     }
 }

@@ -20,7 +20,8 @@ unsafe impl Send for Graph {}
 unsafe impl Sync for Graph {}
 
 impl Graph {
-    /// Records what `work` enqueues in `stream` instead of running it.
+    /// Records what `work` enqueues in `stream` instead of running it. Recording is safe: it keeps addresses, and only
+    /// [`CudaStream::launch_graph`] uses them.
     ///
     /// # Errors
     /// Those of `work`, or [`DeviceError::Call`] if `work` did what cannot be recorded, such as waiting for the device.
@@ -60,11 +61,15 @@ impl Graph {
 impl CudaStream {
     /// Enqueues recorded work.
     ///
+    /// # Safety
+    /// The graph uses the addresses that it was recorded with: that memory must still be there, be as large, stay until the work is
+    /// done, and be ordered as for work that is enqueued in this stream now.
+    ///
     /// # Errors
     /// [`DeviceError::Call`].
-    pub fn launch_graph(&self, graph: &mut Graph) -> Result<(), DeviceError> {
+    pub unsafe fn launch_graph(&self, graph: &mut Graph) -> Result<(), DeviceError> {
         let _entered = self.context().enter()?;
-        // SAFETY: both live; the memory that the graph uses is its maker's promise.
+        // SAFETY: both live; the memory that the graph uses is the caller's promise.
         unsafe { sys::cuGraphLaunch(graph.raw, self.raw()) }
             .result()
             .map_err(DeviceError::call("cuGraphLaunch"))?;

@@ -1,10 +1,13 @@
 //! Which streams used device memory last, so that several can use it in turn without the host.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys;
 
-use super::{CudaStream, DeviceError, Event};
+use super::{Context, CudaStream, DeviceError, Event};
+
+/// What stands for the streams of other libraries; no [`CudaStream`] has this number.
+const OTHERS: usize = usize::MAX;
 
 /// The events of the last writer of some memory and of its readers since: the next writer waits for all of them, a reader
 /// waits for the writer, both on the device. So memory may go back to its pool while work on it is still in flight.
@@ -86,6 +89,22 @@ impl Order {
         Ok(())
     }
 
+    /// The work that another library was given so far has read the memory, in whichever blocking stream of the memory's `context`.
+    /// (Streams are blocking unless they were made otherwise: those of GStreamer are, and the default streams of PyTorch and CuPy.)
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn end_read_by_others(&self, context: &Arc<Context>) -> Result<(), DeviceError> {
+        let read = &mut self.lock().read;
+        if let Some(mark) = read.iter().find(|mark| mark.stream == OTHERS) {
+            return mark.event.record_in_legacy_stream();
+        }
+        let event = Event::new(context)?;
+        event.record_in_legacy_stream()?;
+        read.push(Mark { stream: OTHERS, event });
+        Ok(())
+    }
+
     /// The calling thread waits until the memory has been written, counted in `stream` if that took waiting.
     ///
     /// # Errors
@@ -112,14 +131,14 @@ impl Order {
         }
     }
 
-    /// The calling thread waits until no stream uses the memory any more: call this before the memory goes to code that does
-    /// not know this order.
+    /// The calling thread waits, however long that takes, until no stream uses the memory any more: call this before the memory
+    /// goes to code that does not know this order.
     ///
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
     pub fn wait_unused(&self) -> Result<(), DeviceError> {
         let marks = self.lock();
-        marks.written.iter().chain(&marks.read).try_for_each(|mark| mark.event.synchronize())
+        marks.written.iter().chain(&marks.read).try_for_each(|mark| mark.event.synchronize_however_long())
     }
 }
 

@@ -74,6 +74,14 @@ impl SharedMemory {
         self.order.end_read(stream)
     }
 
+    /// The work that another library was given so far in blocking streams has read the memory.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`].
+    pub fn end_read_by_others(&self) -> Result<(), DeviceError> {
+        self.order.end_read_by_others(self.memory.context())
+    }
+
     /// The calling thread waits until the memory has been written, counted in `stream` if that took waiting.
     ///
     /// # Errors

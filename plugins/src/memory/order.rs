@@ -156,19 +156,33 @@ fn needs_sync(memory: &gst::MemoryRef) -> bool {
 /// [`MemoryError::Device`], also for faults of earlier work.
 pub fn hand_over(buffer: &mut gst::BufferRef, stream: &CudaStream) -> Result<bool, MemoryError> {
     let mut written = true;
-    for memory in buffer.iter_memories() {
+    for index in 0..buffer.n_memory() {
+        let memory = buffer.peek_memory(index);
+        // Not where others have the memory, too, and may be reading its flags.
+        let is_flagged =
+            known(memory).is_some() && own_stream(memory).is_some() && set_need_sync(buffer, index);
+        let memory = buffer.peek_memory(index);
         let Some(uses) = known(memory) else { continue };
-        let Some(own) = own_stream(memory) else {
-            uses.order.wait_written(stream)?;
-            continue;
-        };
-        // SAFETY: the memory holds its stream.
-        unsafe { uses.order.let_wait(own.cast())? };
-        // SAFETY: the buffer is writable and nobody else has the frame yet; every memory begins with these flags.
-        unsafe { (*memory.as_ptr().cast_mut()).mini_object.flags |= library::NEED_SYNC };
-        written = false;
+        match own_stream(memory).filter(|_| is_flagged) {
+            // SAFETY: the memory holds its stream.
+            Some(own) => unsafe { uses.order.let_wait(own.cast())? },
+            None => uses.order.wait_written(stream)?,
+        }
+        written &= !is_flagged;
     }
     Ok(written)
+}
+
+/// Has whoever maps the memory of this number wait for its own stream. False where the memory is not this buffer's alone.
+fn set_need_sync(buffer: &mut gst::BufferRef, index: usize) -> bool {
+    // With a range of one memory, nothing is merged or replaced.
+    if !buffer.is_memory_range_writable(index..index + 1) {
+        return false;
+    }
+    let Ok(memory) = buffer.peek_memory_mut(index) else { return false };
+    // SAFETY: the memory is writable, so nobody else has it; every memory begins with these flags.
+    unsafe { (*memory.as_mut_ptr()).mini_object.flags |= library::NEED_SYNC };
+    true
 }
 
 /// What stands for the promise in an ALLOCATION query: the API type of a meta that no buffer ever carries.
@@ -336,6 +350,18 @@ mod tests {
         promise(&mut query);
         assert!(promised(&query));
         assert_eq!(query.allocation_metas().count(), 2);
+    }
+
+    #[test]
+    fn flags_of_memory_that_others_have_are_left_alone() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::with_size(16).unwrap();
+        let other = buffer.copy();
+        let is_shared = ptr::eq(buffer.peek_memory(0), other.peek_memory(0));
+        assert!(is_shared && !set_need_sync(buffer.get_mut().unwrap(), 0));
+        assert!(!needs_sync(other.peek_memory(0)));
+        drop(other);
+        assert!(set_need_sync(buffer.get_mut().unwrap(), 0) && needs_sync(buffer.peek_memory(0)));
     }
 
     #[test]

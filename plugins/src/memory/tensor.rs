@@ -1,9 +1,11 @@
 //! Tensors in device memory, as GStreamer's buffers hold them.
 //!
 //! The allocator's memory is [`SharedMemory`]. Mapping it for reading, in any language, gives the bytes on the host,
-//! downloaded on first access. `GST_MAP_CUDA` gives the address on the device, once what was written there is complete;
-//! whoever maps it so for writing must have finished writing when it unmaps. Our own elements do neither: they order their
-//! work by [`SharedMemory`]'s events.
+//! downloaded on first access. `GST_MAP_CUDA` gives the address on the device, once what was written there is complete.
+//! Whoever maps it so for writing must have finished writing when it unmaps; whoever maps it so for reading must have enqueued
+//! all reads by then, in blocking streams of the memory's context (those of GStreamer, and the default streams of PyTorch and
+//! CuPy), which the next writer waits for, or have finished them. Our own elements do neither: they order their work by
+//! [`SharedMemory`]'s events.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -29,8 +31,52 @@ struct TensorMemory {
     offset: usize,
     /// For downloads: a stream apart, because the producer's may be recording a graph at any time.
     stream: Arc<CudaStream>,
-    /// The host's copy while it is mapped, and how many times.
-    mapped: Mutex<(usize, Option<Arc<Pinned>>)>,
+    /// The host's copies that are mapped.
+    mapped: Mutex<HostMaps<Pinned>>,
+}
+
+/// Copies on the host that are mapped at the moment. There are several where the memory was written, by way of another row of the
+/// batch, while it was mapped: each map keeps the bytes that it was given.
+struct HostMaps<C> {
+    copies: Vec<HostMap<C>>,
+}
+
+struct HostMap<C> {
+    copy: Arc<C>,
+    /// Where in memory its bytes are.
+    bytes: std::ops::Range<usize>,
+    /// How many times it is mapped.
+    maps: usize,
+}
+
+impl<C> Default for HostMaps<C> {
+    fn default() -> Self {
+        Self { copies: Vec::new() }
+    }
+}
+
+impl<C> HostMaps<C> {
+    /// Keeps a copy, whose bytes these are, until it was released once more.
+    fn add(&mut self, copy: Arc<C>, bytes: std::ops::Range<usize>) {
+        match self.copies.iter_mut().find(|known| Arc::ptr_eq(&known.copy, &copy)) {
+            Some(known) => known.maps += 1,
+            None => self.copies.push(HostMap { copy, bytes, maps: 1 }),
+        }
+    }
+
+    /// The map of the copy that has a byte at `address` ends.
+    fn release(&mut self, address: usize) {
+        // The end as well: a map of no bytes, or behind an offset, may point there.
+        let is_its = |known: &HostMap<C>| (known.bytes.start..=known.bytes.end).contains(&address);
+        let exact = self.copies.iter().position(|known| known.bytes.contains(&address));
+        let Some(index) = exact.or_else(|| self.copies.iter().position(is_its)) else { return };
+        if let Some(known) = self.copies.get_mut(index) {
+            known.maps -= 1;
+            if known.maps == 0 {
+                self.copies.swap_remove(index);
+            }
+        }
+    }
 }
 
 glib::wrapper! {
@@ -269,15 +315,15 @@ unsafe extern "C" fn map(
 
 unsafe extern "C" fn unmap(memory: *mut gst::ffi::GstMemory, info: *mut gst::ffi::GstMapInfo) {
     // SAFETY: as above; the info is that of the map.
-    let (memory, flags) = unsafe { (&*memory.cast::<TensorMemory>(), (*info).flags) };
-    called_from_c("unmapping a tensor", (), || memory.unmap(flags));
+    let (memory, info) = unsafe { (&*memory.cast::<TensorMemory>(), &*info) };
+    called_from_c("unmapping a tensor", (), || memory.unmap(info.flags, info.data.addr()));
 }
 
 impl TensorMemory {
     fn map(&self, flags: gst::ffi::GstMapFlags) -> Result<glib::ffi::gpointer, DeviceError> {
         let writes = flags & gst::ffi::GST_MAP_WRITE != 0;
         if flags & MAP_CUDA != 0 {
-            // Whoever maps it knows nothing of our events, so nothing may be under way.
+            // Whoever maps it knows nothing of our events, so no work on it may be in flight.
             if writes {
                 self.shared.begin_write(&self.stream)?;
             } else {
@@ -295,26 +341,25 @@ impl TensorMemory {
             return Ok(std::ptr::null_mut());
         }
         let host = self.shared.to_host(&self.stream)?;
-        let mut mapped = lock(&self.mapped);
+        let bytes = host.as_slice().as_ptr_range();
         let address = host.as_slice()[self.offset..].as_ptr();
-        *mapped = (mapped.0 + 1, Some(host));
+        lock(&self.mapped).add(host, bytes.start.addr()..bytes.end.addr());
         Ok(address.cast_mut().cast())
     }
 
-    fn unmap(&self, flags: gst::ffi::GstMapFlags) {
-        if flags & MAP_CUDA != 0 {
-            if flags & gst::ffi::GST_MAP_WRITE != 0
-                // What was written has to be there by now, because nobody has said in which stream.
-                && let Err(error) = self.shared.end_write(&self.stream)
-            {
-                gst::error!(CAT, "a tensor that was written cannot be followed: {error}");
-            }
-            return;
+    /// `data` is the address that the map gave.
+    fn unmap(&self, flags: gst::ffi::GstMapFlags, data: usize) {
+        if flags & MAP_CUDA == 0 {
+            return lock(&self.mapped).release(data);
         }
-        let mut mapped = lock(&self.mapped);
-        mapped.0 = mapped.0.saturating_sub(1);
-        if mapped.0 == 0 {
-            mapped.1 = None;
+        let marked = if flags & gst::ffi::GST_MAP_WRITE != 0 {
+            // What was written is complete, because nobody has said in which stream.
+            self.shared.end_write(&self.stream)
+        } else {
+            self.shared.end_read_by_others()
+        };
+        if let Err(error) = marked {
+            gst::error!(CAT, "later work may not wait for what another library does with a tensor: {error}");
         }
     }
 }
@@ -331,6 +376,25 @@ mod tests {
         // Without a stream there is nothing to allocate from: an error, no crash.
         let allocator: TensorAllocator = glib::Object::new();
         assert!(allocator.alloc(16, None).is_err());
+    }
+
+    #[test]
+    fn a_copy_that_is_mapped_stays_when_a_newer_one_is_mapped_and_goes_with_its_last_map() {
+        let (old, new) = (Arc::new("old"), Arc::new("new"));
+        let mut maps = HostMaps::default();
+        maps.add(Arc::clone(&old), 100..200);
+        maps.add(Arc::clone(&old), 100..200);
+        // Another row of the batch was written: the next map has other bytes, at an address that may follow.
+        maps.add(Arc::clone(&new), 200..300);
+        let held = || [&old, &new].map(|copy| Arc::strong_count(copy) - 1);
+        assert_eq!(held(), [1, 1]);
+        maps.release(150);
+        assert_eq!(held(), [1, 1]);
+        maps.release(200);
+        assert_eq!(held(), [1, 0], "the first byte of the new one is not the end of the old one");
+        maps.release(200);
+        assert_eq!(held(), [0, 0], "a map of no bytes points to the end");
+        maps.release(100);
     }
 
     #[test]

@@ -382,6 +382,45 @@ fn what_is_written_to_a_frame_of_another_context_is_written_there() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn a_tensor_that_is_mapped_keeps_its_bytes_while_a_sibling_is_written_and_mapped() {
+    use gstcudainfer::memory::tensor::{TensorAllocator, part};
+    const CUDA_WRITE: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_WRITE | gst::ffi::GST_MAP_FLAG_LAST << 1;
+    init();
+    let stream = stream();
+    let pool = TensorAllocator::new(&stream).unwrap().pool(64).unwrap();
+    let batch = pool.acquire_buffer(None).unwrap();
+    let [row, sibling] = [0, 32].map(|offset| part(&batch, offset, 32).unwrap());
+    let write = |byte| {
+        let memory = sibling.peek_memory(0).as_ptr().cast_mut();
+        let mut info = std::mem::MaybeUninit::zeroed();
+        // SAFETY: the buffer holds its memory; a map that succeeds fills the info, and it is unmapped once.
+        let mut info = unsafe {
+            assert_ne!(gst::ffi::gst_memory_map(memory, info.as_mut_ptr(), CUDA_WRITE), 0);
+            info.assume_init()
+        };
+        // SAFETY: mapped, and waited for; the row before it is of the same memory.
+        let bytes = unsafe { DeviceSlice::from_raw(info.data as u64 - 32, 64) };
+        stream.fill(bytes, byte).unwrap();
+        stream.synchronize().unwrap();
+        // SAFETY: as above.
+        unsafe { gst::ffi::gst_memory_unmap(memory, &raw mut info) };
+    };
+    write(1);
+    let first = row.map_readable().unwrap();
+    write(2);
+    let second = row.map_readable().unwrap();
+    // What the first map's memory would be overwritten with, if it had been given back.
+    let third = stream.pin(64).unwrap();
+    assert_eq!((first.as_slice(), second.as_slice()), (&[1; 32][..], &[2; 32][..]));
+    drop(second);
+    assert_eq!(first.as_slice(), [1; 32]);
+    drop((first, third));
+    drop((row, sibling, batch));
+    pool.set_active(false).unwrap();
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn what_is_written_through_a_cuda_map_of_a_tensor_is_what_the_cpu_maps_next() {
     use gstcudainfer::memory::tensor::TensorAllocator;
     const CUDA_MAP: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST << 1;

@@ -8,6 +8,9 @@
 //! than that of the global scope, a library is opened with `RTLD_DEEPBIND`, with which it prefers its own dependencies,
 //! libgcc_s among them. Otherwise it is opened as usual.
 //!
+//! What libstdc++ is bound to is read from the tables of 64-bit ELF files with addends (`RELA`), as [`IS_READ`] lists the
+//! architectures that have them. Elsewhere libraries are opened as usual.
+//!
 //! The libraries of its GPU providers are opened in the same way, after ONNX Runtime has given them its own functions, which their
 //! initialisers call (`provider`). Where one cannot be, users are warned.
 
@@ -22,6 +25,13 @@ use crate::inference::log::CAT;
 
 /// What raises an exception.
 const RAISE: &CStr = c"_Unwind_RaiseException";
+
+/// Whether the structs below describe the tables of this architecture's libraries (System V ABI and its supplements: 64-bit entries,
+/// and a symbol's number in the upper half of a relocation's `info`). Only x86-64 is tested.
+const IS_READ: bool = cfg!(all(
+    target_pointer_width = "64",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64", target_arch = "powerpc64")
+));
 
 /// Opens a library in C++.
 ///
@@ -47,9 +57,12 @@ pub(super) fn differs() -> bool {
     differs
 }
 
-/// The function by which libstdc++ raises exceptions; `None` where it is not loaded, or not bound yet.
+/// The function by which libstdc++ raises exceptions; `None` where it is not loaded, not bound yet, or cannot be read.
 fn raising() -> Option<usize> {
     let mut raising = None::<usize>;
+    if !IS_READ {
+        return None;
+    }
     // SAFETY: the callback is called during this call only, with the pointer to `raising`, which it may write.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut raising).cast()) };
     raising
@@ -97,8 +110,9 @@ struct Symbol {
     size: u64,
 }
 
-const _: () =
-    assert!(size_of::<Dynamic>() == 16 && size_of::<Relocation>() == 24 && size_of::<Symbol>() == 24);
+const _: () = assert!(
+    !IS_READ || size_of::<Dynamic>() == 16 && size_of::<Relocation>() == 24 && size_of::<Symbol>() == 24
+);
 
 /// The tags of the tables that are needed (System V ABI, "Dynamic Section").
 mod tag {
@@ -177,6 +191,9 @@ mod tests {
 
     #[test]
     fn what_libstdcpp_raises_exceptions_by_is_found_among_its_relocations() {
+        if !IS_READ {
+            return;
+        }
         // SAFETY: libstdc++'s and libgcc_s's initialisers are meant for any process.
         let [_cpp, gcc] =
             ["libstdc++.so.6", "libgcc_s.so.1"].map(|name| unsafe { open(Path::new(name)) }.unwrap());

@@ -250,7 +250,9 @@ impl Gpu {
         let graphs = self.graphs;
         let options = if graphs { &self.options.enqueued } else { &self.options.waited };
         let mut launch = || match &mut run.graph {
-            Some(graph) => stream.launch_graph(graph).map_err(InferenceError::from),
+            // SAFETY: it uses memory of the session and of the `ShapeRuns` that holds it (inputs, constants and outputs), which live
+            // as long as the graph. Nobody else uses that memory: images are copied there, and outputs from there, in this stream.
+            Some(graph) => unsafe { stream.launch_graph(graph) }.map_err(InferenceError::from),
             None => {
                 stream.counters().launches.add(1);
                 stream.counters().host_waits.add(u64::from(!graphs));
