@@ -1,4 +1,4 @@
-//! What the API has changed, as it is kept across restarts: STATE/streams.json.
+//! Changes by the API, which are kept across restarts in STATE/streams.json.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ const FILE: &str = "streams.json";
 /// Bytes that a file of the folder may have.
 pub(super) const MOST: u64 = 16 * 1024 * 1024;
 
-/// The differences from the file.
+/// The differences from the configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Kept {
@@ -23,25 +23,25 @@ pub struct Kept {
     pub patched: BTreeMap<String, Patched>,
     /// Sources of the file that were removed, as they were there.
     pub removed: BTreeMap<String, SourceConfig>,
-    /// Models that took the place of those of the lines, by `PIPELINE/ELEMENT`.
+    /// Models that took the place of those of the pipelines' descriptions, by `PIPELINE/ELEMENT`.
     pub models: BTreeMap<String, ChangedModel>,
 }
 
 /// A source of the file that was changed.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Patched {
-    /// As it was in the file then.
+    /// The source as it was in the file when it was changed.
     pub file: SourceConfig,
-    /// As it is now.
+    /// The source as it is now.
     pub now: SourceConfig,
 }
 
 /// A model that took another one's place.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ChangedModel {
-    /// That of the line.
+    /// The model in the pipeline's description.
     pub line: String,
-    /// That in use.
+    /// The model in use.
     pub now: String,
 }
 
@@ -65,7 +65,7 @@ impl Kept {
         })
     }
 
-    /// Writes it, so that at any time either the old or the new one is there as a whole.
+    /// Writes the file, so that at any time either the old or the new one is there as a whole.
     ///
     /// # Errors
     /// A sentence.
@@ -79,7 +79,8 @@ impl Kept {
         write().map_err(|e| format!("'{}' cannot be written: {e}", path.display()))
     }
 
-    /// The sources that run, of those in the file; forgets what the file has overtaken, with a sentence each.
+    /// The sources that run, made of those in the file and the changes. Forgets each change that no longer fits the file, and
+    /// returns a sentence about it.
     pub fn apply(&mut self, file: &[SourceConfig]) -> (Vec<SourceConfig>, Vec<String>) {
         let mut said = Vec::new();
         let in_file = |name: &String| file.iter().find(|source| source.name == *name);
@@ -117,7 +118,7 @@ impl Kept {
         (now.chain(self.added.values()).cloned().collect(), said)
     }
 
-    /// Notes that a source is like this now; `file` is what the configuration has of it.
+    /// Notes that a source is like this now; `file` is the source in the configuration, if it has one.
     pub fn put(&mut self, now: &SourceConfig, file: Option<&SourceConfig>) {
         let name = &now.name;
         self.added.remove(name);

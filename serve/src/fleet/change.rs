@@ -9,7 +9,7 @@ use super::{Fleet, Refusal};
 use crate::config::{SourceConfig, read_json};
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Difference, Effect, Line, Stream, StreamSpec, StreamStatus};
+use crate::stream::{Description, Difference, Effect, Stream, StreamSpec, StreamStatus};
 use crate::unpoisoned::lock;
 
 /// What a change has led to.
@@ -90,7 +90,7 @@ pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
     // What is taken away goes first: zones and zones-file exclude each other.
     differences.sort_by_key(|difference| !matches!(difference.value.get::<Option<String>>(), Ok(None)));
     for difference in differences {
-        if let Some(element) = built.line.element(&difference.element) {
+        if let Some(element) = built.description.element(&difference.element) {
             element.set_property_from_value(&difference.property, &difference.value);
         }
     }
@@ -102,7 +102,7 @@ fn live_differences(old: &StreamSpec, new: &StreamSpec) -> Option<Vec<Difference
     if !same_but_properties(old, new) {
         return None;
     }
-    let (Ok(before), Ok(after)) = (Line::new(old), Line::new(new)) else { return None };
+    let (Ok(before), Ok(after)) = (Description::new(old), Description::new(new)) else { return None };
     let differences = before.differences(&after)?;
     differences.iter().all(|difference| difference.while_playing).then_some(differences)
 }
@@ -119,7 +119,7 @@ fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
         (spec.config.zones_file, spec.config.zone_units) = (None, None);
         (spec.config.restart, spec.config.loops) = (None, false);
         spec.restart = crate::config::Restart::default();
-        spec.line = crate::config::FilledLine::default();
+        spec.description = crate::config::FilledDescription::default();
         spec
     };
     !taken_away && bare(old) == bare(new)

@@ -68,11 +68,11 @@ impl Fleet {
             return Err(Refusal::Conflict(format!("pipeline '{name}' has no stream yet")));
         }
         let network = Network::of_pipeline(&self.config(), name, element).map_err(Refusal::Invalid)?;
-        let (element, line) = (network.name(), network.model());
+        let (element, own) = (network.name(), network.model());
         let (key, instance) = (format!("{name}/{element}"), format!("{name}/{element}"));
-        let before = lock(&self.0.kept).models.get(&key).map_or(line.clone(), |changed| changed.now.clone());
+        let before = lock(&self.0.kept).models.get(&key).map_or(own.clone(), |changed| changed.now.clone());
         let uses = |stream: &Arc<Stream>| {
-            let network = stream.built()?.line.element(&element)?;
+            let network = stream.built()?.description.element(&element)?;
             (network.property::<Option<String>>("instance")? == instance).then_some(network)
         };
         let playing = |stream: &&Arc<Stream>| stream.status().state == State::Playing;
@@ -84,10 +84,10 @@ impl Fleet {
         let _changing = lock(&self.0.changing);
         let models = {
             let mut kept = lock(&self.0.kept);
-            if line == model {
+            if own == model {
                 kept.models.remove(&key);
             } else {
-                kept.models.insert(key, ChangedModel { line, now: model.to_owned() });
+                kept.models.insert(key, ChangedModel { line: own, now: model.to_owned() });
             }
             kept.models.clone()
         };

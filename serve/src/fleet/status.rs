@@ -91,8 +91,10 @@ impl Fleet {
         let pipeline = |(name, pipeline): (&String, &crate::config::Pipeline)| {
             let mut models: BTreeMap<String, Vec<String>> = BTreeMap::new();
             let own: Vec<_> = streams.iter().filter(|(spec, _)| spec.config.pipeline == *name).collect();
-            for element in
-                own.iter().filter_map(|(_, built)| built.as_ref()).flat_map(|built| built.line.networks())
+            for element in own
+                .iter()
+                .filter_map(|(_, built)| built.as_ref())
+                .flat_map(|built| built.description.networks())
             {
                 let of = models.entry(gst::prelude::GstObjectExt::name(&element).to_string()).or_default();
                 of.extend(gst::prelude::ObjectExt::property::<Option<String>>(&element, "model"));

@@ -15,7 +15,7 @@ use super::saving::Unwritten;
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck, Wrong};
 use crate::stream::{
-    Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus, check_line, check_publish,
+    Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus, check_description, check_publish,
 };
 use crate::unpoisoned::lock;
 use crate::{log, output};
@@ -377,8 +377,8 @@ fn check_unused(config: &Config) -> Result<(), Wrong> {
     let used = |name: &String| config.sources.iter().any(|source| source.pipeline == *name);
     for (name, pipeline) in config.pipelines.iter().filter(|(name, _)| !used(name)) {
         // A key that each stream is to fill in is no mistake.
-        let Ok(line) = pipeline.line_for(&SourceConfig::default()) else { continue };
-        check_line(&line).map_err(|sentence| Wrong {
+        let Ok(filled) = pipeline.filled_for(&SourceConfig::default()) else { continue };
+        check_description(&filled).map_err(|sentence| Wrong {
             file: config.path.clone(),
             line: config.line_of_pipeline(name),
             sentence: format!("pipeline '{name}': {sentence}"),
@@ -454,8 +454,9 @@ fn restart_sharers(fleet: &Inner, name: &str, instances: &[String]) {
         instances.join(", ")
     ));
     for (other, stream) in lock(&fleet.streams).iter().filter(|(other, _)| *other != name) {
-        let shares =
-            stream.built().is_some_and(|built| built.line.instances.iter().any(|i| instances.contains(i)));
+        let shares = stream
+            .built()
+            .is_some_and(|built| built.description.instances.iter().any(|i| instances.contains(i)));
         if shares {
             log::warning(format_args!("stream '{other}': shares the model of '{name}'"));
             stream.restart(Reason::Gpu);

@@ -60,6 +60,6 @@ impl Fleet {
         streams
             .iter()
             .filter(|stream| stream.status().state == State::Playing)
-            .any(|stream| stream.built().is_some_and(|built| built.line.instances.contains(instance)))
+            .any(|stream| stream.built().is_some_and(|built| built.description.instances.contains(instance)))
     }
 }

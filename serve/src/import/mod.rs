@@ -116,12 +116,12 @@ pub fn import(file: &Path) -> Result<Imported, ImportError> {
     let outputs = sinks::translate(&document, &report);
     let overlay = sinks::overlay(&document, &report, outputs.rtsp.is_some());
     rest(&document, &report);
-    let lines = pipeline::Lines::new(&networks, tracker, overlay, &document, &report);
+    let pipelines = pipeline::Pipelines::new(&networks, tracker, overlay, &document, &report);
     let service = write::Service {
         made_from: &file.file_name().unwrap_or_default().to_string_lossy(),
         rtsp: outputs.rtsp,
-        pipelines: lines.used(sources.len(), &zones),
-        set: lines.set.clone(),
+        pipelines: pipelines.used(sources.len(), &zones),
+        set: pipelines.set.clone(),
         publish: outputs.publish.clone(),
         sources: sources
             .into_iter()
@@ -135,7 +135,7 @@ pub fn import(file: &Path) -> Result<Imported, ImportError> {
         unpaced: outputs.unpaced(),
     };
     let config = service.toml();
-    Ok(Imported { config, sidecars: lines.sidecars, report })
+    Ok(Imported { config, sidecars: pipelines.sidecars, report })
 }
 
 /// Sensors' ids in the place of numbers, where they are names of one source only.

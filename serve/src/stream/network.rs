@@ -2,8 +2,8 @@
 
 use gst::prelude::*;
 
-use super::line::{self, Defaults};
-use super::{Line, StreamSpec, elements, properties};
+use super::description::{self, Defaults};
+use super::{Description, StreamSpec, elements, properties};
 use crate::config::{Config, SourceConfig};
 
 /// A trtinfer with the properties that a pipeline's line gives it.
@@ -19,17 +19,19 @@ impl Network {
         let at = |sentence: String| format!("pipeline '{pipeline}': {sentence}");
         let bare =
             SourceConfig { name: "default".into(), pipeline: pipeline.to_owned(), ..SourceConfig::default() };
-        let line = config.pipelines.get(pipeline).and_then(|pipeline| pipeline.line_for(&bare).ok());
-        let defaults = line.as_ref().and_then(|line| Defaults::of(line).ok()).unwrap_or_default();
+        let filled = config.pipelines.get(pipeline).and_then(|pipeline| pipeline.filled_for(&bare).ok());
+        let defaults = filled.as_ref().and_then(|filled| Defaults::of(filled).ok()).unwrap_or_default();
         let name = defaults.network(element).map_err(at)?;
-        let bin = line::parse(&line.unwrap_or_default()).map_err(at)?;
+        let bin = description::parse(&filled.unwrap_or_default()).map_err(at)?;
         let found = elements::all(&bin).into_iter().find(|element| element.name() == name);
         found.map(Self).ok_or_else(|| at(format!("it has no trtinfer '{name}'")))
     }
 
     /// Those of a stream, with what its source sets.
     pub fn of_stream(spec: &StreamSpec) -> Vec<Self> {
-        Line::new(spec).map(|line| line.networks().into_iter().map(Self).collect()).unwrap_or_default()
+        Description::new(spec)
+            .map(|description| description.networks().into_iter().map(Self).collect())
+            .unwrap_or_default()
     }
 
     /// Its name.

@@ -3,7 +3,7 @@
 use gst::prelude::*;
 
 use super::file::SourceFile;
-use super::{Line, StreamSpec, elements, source};
+use super::{Description, StreamSpec, elements, source};
 use crate::config::Source;
 
 /// A stream's pipeline, in NULL.
@@ -16,7 +16,7 @@ pub struct Built {
     /// All of it; called as the stream.
     pub pipeline: gst::Pipeline,
     /// What the configuration says.
-    pub line: Line,
+    pub description: Description,
     /// What the camera sends, encoded; none where the source is raw. Branches need a queue.
     pub encoded: Option<gst::Element>,
     /// The `decodebin`; none where the source is a test picture.
@@ -34,7 +34,7 @@ impl Built {
     /// A sentence; the configuration is wrong, or a plugin is missing.
     pub(super) fn new(spec: &StreamSpec, file: Option<SourceFile>) -> Result<Self, String> {
         let pipeline = gst::Pipeline::with_name(spec.name());
-        let line = Line::new(spec).map_err(|(_, sentence)| sentence)?;
+        let description = Description::new(spec).map_err(|(_, sentence)| sentence)?;
         let convert = elements::make("videoconvert", "convert")?;
         let frames = elements::make("tee", "frames")?;
         let sink = elements::make("fakesink", "sink")?;
@@ -44,7 +44,7 @@ impl Built {
         sink.set_property("sync", paced);
         // Then the time begins with the first frame, which the sink holds until the pipeline plays; others pass at once.
         sink.set_property("async", paced);
-        let mut chain = vec![convert.clone(), line.bin.clone().upcast()];
+        let mut chain = vec![convert.clone(), description.bin.clone().upcast()];
         chain.extend(spec.publishers()?);
         chain.extend([frames.clone(), sink.clone()]);
         let failed = |e: gst::glib::BoolError| format!("the pipeline cannot be put together: {}", e.message);
@@ -56,6 +56,6 @@ impl Built {
             )
         })?;
         let source::Added { encoded, decoder } = source::add(spec, file, &pipeline, &convert)?;
-        Ok(Self { pipeline, line, encoded, decoder, frames, sink })
+        Ok(Self { pipeline, description, encoded, decoder, frames, sink })
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::line::{Defaults, Line};
+use super::description::{Defaults, Description};
 use super::publish::publisher;
 use super::{elements, file, permission, properties};
-use crate::config::{ChangedModel, Config, FilledLine, Restart, Scalar, Source, SourceConfig, hide};
+use crate::config::{ChangedModel, Config, FilledDescription, Restart, Scalar, Source, SourceConfig, hide};
 
 /// Why a stream is listed and not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct StreamSpec {
     /// What its URI is.
     pub source: Source,
     /// The launch line, and the values of its keys.
-    pub line: FilledLine,
+    pub description: FilledDescription,
     /// When it is started again.
     pub restart: Restart,
     /// The inferpublishes behind the line.
@@ -85,14 +85,14 @@ impl StreamSpec {
         let kind = Source::parse(&source.uri).map_err(at("uri"))?;
         let pipeline = config.pipelines.get(&source.pipeline);
         let pipeline = pipeline.ok_or_else(|| at("pipeline")("there is no such pipeline".into()))?;
-        let line = pipeline.line_for(&source).map_err(at("set"))?;
+        let description = pipeline.filled_for(&source).map_err(at("set"))?;
         let bare = SourceConfig {
             name: "default".into(),
             pipeline: source.pipeline.clone(),
             ..SourceConfig::default()
         };
         let defaults =
-            pipeline.line_for(&bare).ok().and_then(|line| Defaults::of(&line).ok()).unwrap_or_default();
+            pipeline.filled_for(&bare).ok().and_then(|filled| Defaults::of(&filled).ok()).unwrap_or_default();
         let concerns =
             |streams: &Option<Vec<String>>| streams.as_ref().is_none_or(|all| all.contains(&source.name));
         let publish = config.publish.iter().filter(|publish| concerns(&publish.streams));
@@ -100,7 +100,7 @@ impl StreamSpec {
         Ok(Self {
             held: None,
             source: kind,
-            line,
+            description,
             restart: config.restart_of(&source),
             publish,
             defaults,
@@ -119,7 +119,7 @@ impl StreamSpec {
         Self {
             held: Some(why),
             source: Source::Rtsp,
-            line: FilledLine::default(),
+            description: FilledDescription::default(),
             restart: config.restart_of(&source),
             publish: Vec::new(),
             defaults: Defaults::default(),
@@ -147,16 +147,16 @@ impl StreamSpec {
 
     /// Checks what needs GStreamer.
     fn check(&self, config: &Config) -> Result<(), (&'static str, String)> {
-        let line = Line::new(self)?;
-        permission::check(config, &self.config, &self.source, &self.line, &line)?;
+        let description = Description::new(self)?;
+        permission::check(config, &self.config, &self.source, &self.description, &description)?;
         let key = if self.config.set.is_empty() { "line" } else { "set" };
-        line.check_models().map_err(|sentence| (key, sentence))?;
-        let models = line.models();
+        description.check_models().map_err(|sentence| (key, sentence))?;
+        let models = description.models();
         for changed in self.models.values().filter(|changed| models.contains(&changed.now)) {
             // It may have been missing when that was looked at.
             permission::check_model(config, &changed.now).map_err(|sentence| (key, sentence))?;
         }
-        line.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
+        description.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
         self.file().map_err(|sentence| ("uri", sentence))?;
         let source = match &self.source {
             Source::Test(_) => elements::make("videotestsrc", "check"),
@@ -181,7 +181,7 @@ impl StreamSpec {
     /// Whether a file that it needs is not there.
     fn lacks_a_file(&self) -> bool {
         let is_absent = |path: &Path| path.metadata().is_err();
-        let models = Line::new(self).map(|line| line.models()).unwrap_or_default();
+        let models = Description::new(self).map(|description| description.models()).unwrap_or_default();
         models.iter().any(|model| is_absent(Path::new(model)))
             || self.config.zones_file.as_deref().is_some_and(is_absent)
             || self.lacks_its_source()

@@ -254,7 +254,7 @@ impl Thread {
 
     /// Makes what the stream gives besides messages; restarts keep it, while the same is wanted.
     fn make_outputs(&mut self) {
-        let wanted = output::Wanted::of(&self.spec.config, &self.spec.line.line);
+        let wanted = output::Wanted::of(&self.spec.config, &self.spec.description.text);
         if self.wanted.as_ref() == Some(&wanted) {
             return;
         }
@@ -277,7 +277,8 @@ impl Thread {
         let (events, number) = (Mutex::new(self.events.clone()), self.runs);
         let events = Arc::new(events);
         let report = move |report: Report| drop(lock(&events).send(Event::Run(number, report)));
-        self.instances = super::Line::new(&self.spec).map(|line| line.instances).unwrap_or_default();
+        self.instances =
+            super::Description::new(&self.spec).map(|description| description.instances).unwrap_or_default();
         self.run = Some(Run::start(
             &self.spec,
             number,

@@ -15,8 +15,8 @@ pub(crate) use table::Grant;
 use table::grant;
 pub(super) use table::is_login;
 
-use super::{Line, line};
-use crate::config::{Config, FilledLine, Scalar, Server, Source, SourceConfig, TestSource, fill};
+use super::{Description, description};
+use crate::config::{Config, FilledDescription, Scalar, Server, Source, SourceConfig, TestSource, fill};
 
 /// The most pixels of a client's test picture, and the most of them a second.
 const TEST_PICTURE: (i64, i32) = (3840 * 2160, 120);
@@ -29,8 +29,8 @@ pub(super) fn check(
     config: &Config,
     source: &SourceConfig,
     kind: &Source,
-    filled: &FilledLine,
-    parsed: &Line,
+    filled: &FilledDescription,
+    parsed: &Description,
 ) -> Result<(), (&'static str, String)> {
     let none = SourceConfig::default();
     let operator = config.sources.iter().find(|own| own.name == source.name).unwrap_or(&none);
@@ -63,11 +63,11 @@ pub(super) fn check(
             "a client may not name files: send the zones themselves, as zones".into(),
         ));
     }
-    let same_line = *pipeline == operator.pipeline;
-    let changed = |key: &String, value: &Scalar| !(same_line && operator.set.get(key) == Some(value));
+    let same_pipeline = *pipeline == operator.pipeline;
+    let changed = |key: &String, value: &Scalar| !(same_pipeline && operator.set.get(key) == Some(value));
     let changed: Vec<&String> =
         set.iter().filter(|(key, value)| changed(key, value)).map(|(key, _)| key).collect();
-    for slot in line::template(&filled.line).slots {
+    for slot in description::template(&filled.text).slots {
         let Some(key) = changed.iter().find(|key| slot.has(key)) else { continue };
         for element in parsed.found(&slot.element).map_err(at("set"))? {
             let value = fill(&slot.text, &filled.values);
@@ -163,21 +163,22 @@ pub fn is_named(config: &Config, model: &str) -> bool {
     };
     let sources: Vec<SourceConfig> =
         config.pipelines.keys().map(bare).chain(config.sources.iter().cloned()).collect();
-    let mut lines: Vec<FilledLine> = Vec::new();
+    let mut seen: Vec<FilledDescription> = Vec::new();
     for source in &sources {
         let named = |(key, value): (&String, &Scalar)| key.ends_with(".model") && value.to_string() == model;
         if source.overrides.iter().any(named) {
             return true;
         }
-        let Some(Ok(line)) = config.pipelines.get(&source.pipeline).map(|pipeline| pipeline.line_for(source))
+        let Some(Ok(filled)) =
+            config.pipelines.get(&source.pipeline).map(|pipeline| pipeline.filled_for(source))
         else {
             continue;
         };
-        if !lines.contains(&line) {
-            if line::Defaults::of(&line).is_ok_and(|defaults| defaults.has_model(model)) {
+        if !seen.contains(&filled) {
+            if description::Defaults::of(&filled).is_ok_and(|defaults| defaults.has_model(model)) {
                 return true;
             }
-            lines.push(line);
+            seen.push(filled);
         }
     }
     false
