@@ -82,12 +82,12 @@ impl Kept {
     /// The sources that run, made of those in the file and the changes. Forgets each change that no longer fits the file, and
     /// returns a sentence about it.
     pub fn apply(&mut self, file: &[SourceConfig]) -> (Vec<SourceConfig>, Vec<String>) {
-        let mut said = Vec::new();
+        let mut sentences = Vec::new();
         let in_file = |name: &String| file.iter().find(|source| source.name == *name);
         self.added.retain(|name, _| {
             let keeps = in_file(name).is_none();
             if !keeps {
-                said.push(format!(
+                sentences.push(format!(
                     "the configuration has a source '{name}' now, which replaces the one that was added"
                 ));
             }
@@ -97,7 +97,7 @@ impl Kept {
             let source = in_file(name);
             if source != Some(&patched.file) {
                 let what = if source.is_some() { "has changed" } else { "is gone" };
-                said.push(format!(
+                sentences.push(format!(
                     "source '{name}' {what} in the configuration, so its changes by the API are forgotten"
                 ));
             }
@@ -106,7 +106,7 @@ impl Kept {
         self.removed.retain(|name, removed| {
             let source = in_file(name);
             if source.is_some_and(|source| source != removed) {
-                said.push(format!(
+                sentences.push(format!(
                     "source '{name}' has changed in the configuration, so it is no longer removed"
                 ));
             }
@@ -115,7 +115,7 @@ impl Kept {
         let from_file = file.iter().filter(|source| !self.removed.contains_key(&source.name));
         let now =
             from_file.map(|source| self.patched.get(&source.name).map_or(source, |patched| &patched.now));
-        (now.chain(self.added.values()).cloned().collect(), said)
+        (now.chain(self.added.values()).cloned().collect(), sentences)
     }
 
     /// Notes that a source is like this now; `file` is the source in the configuration, if it has one.
@@ -161,14 +161,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         kept.save(&folder.path().join("new")).unwrap();
         let mut kept = Kept::load(&folder.path().join("new")).unwrap();
-        let (now, said) = kept.apply(&file);
+        let (now, forgotten) = kept.apply(&file);
         let now: Vec<_> = now.iter().map(|source| (source.name.as_str(), source.uri.whole())).collect();
         assert_eq!(now, [("a", "test://changed"), ("c", "test://c"), ("x", "test://x")]);
-        assert!(said.is_empty(), "{said:?}");
+        assert!(forgotten.is_empty(), "{forgotten:?}");
         let other = [source("a", "test://2"), source("b", "test://2"), source("x", "test://2")];
-        let (now, said) = kept.apply(&other);
+        let (now, forgotten) = kept.apply(&other);
         assert_eq!(now, other);
-        assert_eq!(said.len(), 3, "{said:?}");
+        assert_eq!(forgotten.len(), 3, "{forgotten:?}");
         assert_eq!(kept, Kept::default());
         kept.put(&file[0], Some(&file[0]));
         assert_eq!(kept, Kept::default(), "a change back is none");

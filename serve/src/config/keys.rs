@@ -90,7 +90,7 @@ mod tests {
             read_json::<SourceConfig>(source).unwrap_err()
         };
         let zone = |kind: &str| serde_json::json!([{"name": "z", "kind": kind, "points": []}]);
-        for (said, expected) in [
+        for (result, expected) in [
             (source("uri", 5.into()), "found integer 5, expected a text in quotes"),
             (source("loop", "yes".into()), "found string \"yes\", expected true or false"),
             (source("zones", zone("polygn")), "there is no choice 'polygn': 'polygon' is probably meant"),
@@ -105,7 +105,7 @@ mod tests {
                 "the key 'uri' is missing",
             ),
         ] {
-            assert_eq!(said, expected);
+            assert_eq!(result, expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Changing a stream: while it plays where that can be done, else by starting it again.
+//! Changing a stream: while it plays if that is possible, else by starting it again.
 
 use gst::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct Change {
 pub enum Applied {
     /// Nothing has changed.
     Nothing,
-    /// It was set while the stream goes on.
+    /// The change was set while the stream plays.
     Live,
     /// The stream is started again.
     Restart,
@@ -67,7 +67,7 @@ impl Fleet {
     }
 }
 
-/// Has a stream run something else.
+/// Has a stream run a changed spec.
 pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
     let old = stream.spec();
     if *old == spec {
@@ -85,9 +85,9 @@ pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
         return Applied::Restart;
     };
     let effect = if differences.is_empty() { Effect::Later } else { Effect::Live };
-    // First what is to run, then the pipeline that was built by then: one that is being built meanwhile has the change itself.
+    // First the spec, then the pipeline that was built by then: a pipeline that is still being built has the change in its spec.
     let Some(built) = stream.change(spec, effect) else { return Applied::Live };
-    // What is taken away goes first: zones and zones-file exclude each other.
+    // Properties that become unset go first: zones and zones-file exclude each other.
     differences.sort_by_key(|difference| !matches!(difference.value.get::<Option<String>>(), Ok(None)));
     for difference in differences {
         if let Some(element) = built.description.element(&difference.element) {
@@ -97,7 +97,7 @@ pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
     Applied::Live
 }
 
-/// What differs, where all of it can be set while the stream plays.
+/// The properties that differ, if all of them can be set while the stream plays.
 fn live_differences(old: &StreamSpec, new: &StreamSpec) -> Option<Vec<Difference>> {
     if !same_but_properties(old, new) {
         return None;
@@ -107,9 +107,9 @@ fn live_differences(old: &StreamSpec, new: &StreamSpec) -> Option<Vec<Difference
     differences.iter().all(|difference| difference.while_playing).then_some(differences)
 }
 
-/// Whether all that differs are properties of the line's elements, and limits of the supervisor.
+/// Whether only properties of the pipeline's elements and limits of the supervisor differ.
 fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
-    // A property that was overridden and no longer is would have to be "not set" again, which no value says.
+    // If an override is removed, the property would have to be "not set" again, and no value means that.
     let taken_away = old.config.overrides.keys().any(|key| !new.config.overrides.contains_key(key));
     let bare = |spec: &StreamSpec| {
         let mut spec = spec.clone();
