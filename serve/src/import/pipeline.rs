@@ -12,7 +12,7 @@ use super::report::{
 };
 use super::section::Section;
 
-/// The name of the pipeline of streams with or without zones: zonecount needs some.
+/// The name of the pipeline of streams with or without zones: zonecount does not run without zones.
 pub(super) fn name(with_zones: bool) -> &'static str {
     if with_zones { "deepstream-zones" } else { "deepstream" }
 }
@@ -127,7 +127,7 @@ fn region(
         label.cloned().unwrap_or_else(|| class.to_string())
     };
     let names: Vec<String> = match (classes, of) {
-        // All classes of the network: named only if objects of another one come, too.
+        // All classes of that network: they are named only if frames also have objects of another network.
         ([], Some(of)) if detectors > 1 => of.labels.clone(),
         (ids, _) => ids.iter().map(name).collect(),
     };
