@@ -239,7 +239,7 @@ fn parse_elements(description: &str) -> Result<gst::Bin, String> {
         let form = ". Write elements as NAME PROPERTY=VALUE, with ! between them, as for gst-launch-1.0";
         format!("the line does not parse: {}{}", e.message(), if syntax { form } else { "" })
     })?;
-    bin.downcast::<gst::Bin>().map_err(|_| "the line is no line of elements".into())
+    bin.downcast::<gst::Bin>().map_err(|_| "the line describes no elements".into())
 }
 
 /// Whether raw video can pass a pad of a bin, by the caps of the pad template of the element inside.
@@ -265,8 +265,8 @@ fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
     }
     let names: Vec<String> = all.iter().map(|element| element.name().to_string()).collect();
     Err(match nearest(name, names.iter().map(String::as_str)) {
-        Some(near) => format!("the line has no element '{name}': '{near}' is probably meant"),
-        None => format!("the line has no element '{name}', it has {}", names.join(", ")),
+        Some(near) => format!("the pipeline has no element '{name}': '{near}' is probably meant"),
+        None => format!("the pipeline has no element '{name}', it has {}", names.join(", ")),
     })
 }
 

@@ -1,4 +1,4 @@
-//! All that is to be run for one stream.
+//! All that a stream needs to run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,37 +11,37 @@ use crate::config::{ChangedModel, Config, FilledDescription, Restart, Scalar, So
 /// Why a stream is listed and not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// A sentence for those who look at it.
+    /// A sentence for the user.
     pub why: String,
-    /// Whether it is tried again by itself: a file is not there, and may come as those of a network folder do.
+    /// Whether it is tried again by itself, because a file is missing and may come back, as files of a network folder do.
     pub tried_again: bool,
 }
 
-/// A stream, as it is to be run: two that are equal run equally.
+/// All that a stream needs to run: streams with equal specs run equally.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
     /// The source's keys.
     pub config: SourceConfig,
     /// Why it is listed and not started.
     pub held: Option<Held>,
-    /// What its URI is.
+    /// The kind of source, by its URI.
     pub source: Source,
-    /// The launch line, and the values of its keys.
+    /// The description of its pipeline, and the values of its keys.
     pub description: FilledDescription,
     /// When it is started again.
     pub restart: Restart,
-    /// The inferpublishes behind the line.
+    /// The properties of each inferpublish that follows the pipeline.
     pub publish: Vec<BTreeMap<String, Scalar>>,
-    /// What trtinfers of the pipeline are like without a source.
+    /// The properties of the pipeline's trtinfers without a source.
     pub(super) defaults: Defaults,
-    /// The folder below which the source's file must be, where a client has named it.
+    /// The folder below which the source's file must be, if a client has named it.
     pub(super) files: Option<PathBuf>,
-    /// Models that took the place of those of the line, by element.
+    /// Models that took the place of those of the description, by element.
     pub models: BTreeMap<String, ChangedModel>,
 }
 
 impl StreamSpec {
-    /// Puts together what a configuration says about a source, and checks it with GStreamer. Nothing is started.
+    /// Collects all keys of a configuration about a source, and checks them with GStreamer. Nothing is started.
     ///
     /// # Errors
     /// The key, and a sentence that begins with the source's name.
@@ -55,7 +55,7 @@ impl StreamSpec {
         Ok(spec)
     }
 
-    /// The same, or a stream that is held where that is wrong.
+    /// The same, or a held stream if the keys are wrong.
     pub fn new_or_held(
         config: &Config,
         source: SourceConfig,
@@ -134,13 +134,13 @@ impl StreamSpec {
         &self.config.name
     }
 
-    /// Whether it is another one that could go on, if a file were not missing by now.
+    /// Whether this spec equals `running`, which plays, but for a file that is missing by now.
     pub fn lacks_a_file_only(&self, running: &Self) -> bool {
         self.held.as_ref().is_some_and(|held| held.tried_again)
             && Self { held: None, ..self.clone() } == *running
     }
 
-    /// The same with other models in the place of those of the line, by `PIPELINE/ELEMENT`.
+    /// The same with other models in place of those of the description, by `PIPELINE/ELEMENT`.
     pub fn with_models(&self, models: &BTreeMap<String, ChangedModel>) -> Self {
         Self { models: of_pipeline(&self.config.pipeline, models), ..self.clone() }
     }
@@ -153,7 +153,7 @@ impl StreamSpec {
         description.check_models().map_err(|sentence| (key, sentence))?;
         let models = description.models();
         for changed in self.models.values().filter(|changed| models.contains(&changed.now)) {
-            // It may have been missing when that was looked at.
+            // The file may have been missing when the permission was checked before.
             permission::check_model(config, &changed.now).map_err(|sentence| (key, sentence))?;
         }
         description.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
@@ -178,7 +178,7 @@ impl StreamSpec {
         Ok(())
     }
 
-    /// Whether a file that it needs is not there.
+    /// Whether a file that it needs is missing.
     fn lacks_a_file(&self) -> bool {
         let is_absent = |path: &Path| path.metadata().is_err();
         let models = Description::new(self).map(|description| description.models()).unwrap_or_default();
@@ -187,7 +187,7 @@ impl StreamSpec {
             || self.lacks_its_source()
     }
 
-    /// A text of GStreamer's without what logs in at the source.
+    /// A text of GStreamer's without the logins at the source.
     pub(super) fn without_secrets(&self, text: &str) -> String {
         let logins = self.config.source.iter().filter(|(property, _)| permission::is_login(property));
         self.config.uri.hide_in(&hide(text, logins.map(|(_, value)| value.to_string()).collect()))

@@ -1,6 +1,8 @@
-//! Who may set what: the configuration everything, clients of the API what table.rs grants. docs/serve-permissions.md describes it.
+//! Permissions: the configuration may set everything, and clients of the API what table.rs grants. docs/serve-permissions.md
+//! describes them.
 //!
-//! What differs from the source in the configuration is a client's, also when it is read from the folder `state` at the next start.
+//! Keys that differ from the source in the configuration were set by a client, also if they come from the folder `state` at the
+//! next start.
 
 mod table;
 #[cfg(test)]
@@ -18,10 +20,10 @@ pub(super) use table::is_login;
 use super::{Description, description};
 use crate::config::{Config, FilledDescription, Scalar, Server, Source, SourceConfig, TestSource, fill};
 
-/// The most pixels of a client's test picture, and the most of them a second.
+/// The most pixels of a client's test picture, and the most pictures a second.
 const TEST_PICTURE: (i64, i32) = (3840 * 2160, 120);
 
-/// Refuses what a client may not have set in a source.
+/// Refuses keys of a source that a client may not set.
 ///
 /// # Errors
 /// The key, and a sentence.
@@ -34,7 +36,7 @@ pub(super) fn check(
 ) -> Result<(), (&'static str, String)> {
     let none = SourceConfig::default();
     let operator = config.sources.iter().find(|own| own.name == source.name).unwrap_or(&none);
-    // Who adds a key to a source decides here whether it is a client's.
+    // All keys are named, so that whoever adds one to a source must decide here whether clients may set it.
     let SourceConfig {
         name: _,
         uri,
@@ -84,7 +86,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses properties of a source's element that a client may not have set.
+/// Refuses properties of a source's element that a client may not set.
 ///
 /// # Errors
 /// A sentence.
@@ -113,8 +115,8 @@ pub(super) fn check_source(
     Ok(())
 }
 
-/// Refuses a model that clients may not choose. Those are free that the configuration names for a trtinfer, and files below
-/// `[server] models`.
+/// Refuses a model that clients may not choose. They may choose models that the configuration names for a trtinfer, and files
+/// below `[server] models`.
 ///
 /// # Errors
 /// A sentence.
@@ -131,13 +133,13 @@ pub fn check_model(config: &Config, model: &str) -> Result<(), String> {
     ))
 }
 
-/// Whether a model is a file that is not there or cannot be looked at, below `[server] models` by its name: it may come back, as those of a
+/// Whether a model's path is below `[server] models` and its file is missing or cannot be read: it may come back, as files of a
 /// network folder do.
 pub fn is_missing_model(config: &Config, model: &str) -> bool {
     config.server.models.as_deref().is_some_and(|folder| is_missing_below(folder, Path::new(model)))
 }
 
-/// Whether a path that is below a folder by its name leads to nothing.
+/// Whether a path that is below a folder by its name leads to no file.
 pub(super) fn is_missing_below(folder: &Path, path: &Path) -> bool {
     let (Ok(folder), Ok(path)) = (std::path::absolute(folder), std::path::absolute(path)) else {
         return false;
@@ -187,7 +189,7 @@ pub fn is_named(config: &Config, model: &str) -> bool {
 fn check_uri(kind: &Source, server: &Server) -> Result<(), String> {
     match kind {
         Source::Rtsp | Source::Http => Ok(()),
-        // Where the file is, is looked at when it is opened.
+        // Whether the file is below the folder is checked when it is opened.
         Source::File if server.files.is_some() => Ok(()),
         Source::File => {
             Err("a client may not name files: the operator must set files in [server] to the folder with those for clients".into())
