@@ -1,4 +1,4 @@
-//! Whatever is wrong is one sentence, before anything starts.
+//! Each fault of a configuration is reported in one sentence, before anything starts.
 
 use std::net::TcpListener;
 
@@ -115,7 +115,7 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
 #[test]
 fn an_encoder_that_is_not_there_is_missed_where_it_is_needed() {
     let text = good().replace("[server]\n", "[server]\nencoder = \"x264en\"\nstate = \".\"\n");
-    assert!(check(&text).status.success(), "nobody needs it");
+    assert!(check(&text).status.success(), "no source needs the encoder");
     let output = check(&(text + "hls = true\n"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(78), "{said}");
@@ -123,7 +123,7 @@ fn an_encoder_that_is_not_there_is_missed_where_it_is_needed() {
 }
 
 #[test]
-fn a_line_that_takes_or_gives_no_video_is_refused() {
+fn a_pipeline_that_takes_or_gives_no_video_is_refused() {
     for (line, part) in
         [("audioconvert", "no video at its sink pad"), ("videoconvert ! x264enc", "no video at its src pad")]
     {
@@ -174,7 +174,7 @@ fn cameras_that_do_not_answer_are_a_warning_each() {
 }
 
 #[test]
-fn a_port_in_use_is_told_before_anything_starts() {
+fn a_port_in_use_is_reported_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = check(&good().replace("127.0.0.1:0", &address));
@@ -185,7 +185,7 @@ fn a_port_in_use_is_told_before_anything_starts() {
 }
 
 #[test]
-fn an_rtsp_port_in_use_is_told_before_anything_starts() {
+fn an_rtsp_port_in_use_is_reported_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = check(&good().replace("[server]", &format!("[server]\nrtsp = \"{address}\"")));
@@ -198,7 +198,7 @@ fn an_rtsp_port_in_use_is_told_before_anything_starts() {
 #[test]
 fn without_the_plugin_one_sentence_says_what_to_set() {
     let folder = scratch("alone");
-    // Beside the program of the tests is the plugin, too.
+    // The plugin is also beside the program of the tests, so the program is copied to another folder.
     let program = folder.join("cudainfer-serve");
     std::fs::copy(env!("CARGO_BIN_EXE_cudainfer-serve"), &program).unwrap();
     let file = folder.join("serve.toml");
