@@ -110,8 +110,8 @@ fn an_event_is_recorded_from_the_key_frame_before_it_into_a_file_that_plays() {
     drop(outputs);
     let recordings = files(&kept.folders("door").recordings, ".mp4");
     let [file] = &recordings[..] else { panic!("{recordings:?}") };
-    // From second 7 (2.5 seconds before second 10 is 7.5, and the key frame before that is at 7) to second 13; the times of decoding
-    // differ by two frames.
+    // From second 7 (2.5 seconds before second 10 is 7.5, and the key frame before that is at 7) to second 13; the times of
+    // decoding differ by two frames.
     let count = decoded(file);
     assert!((58..=63).contains(&count), "{count} frames");
     assert!(file.file_name().unwrap().to_string_lossy().ends_with("-zone-door.mp4"), "{file:?}");

@@ -1,5 +1,5 @@
-//! openapi.json, compared with the server: every path, method and status that it names exists, every answer fits its schema, and it
-//! names every path of the server.
+//! openapi.json, compared with the server: every path, method and status that it names exists, every answer fits its schema, and
+//! it names every path of the server.
 
 use std::collections::BTreeSet;
 

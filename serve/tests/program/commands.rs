@@ -51,8 +51,8 @@ fn folder(server: &str) -> PathBuf {
 fn start(folder: &Path) -> (Service, String) {
     let service = Service::start_with(&mut command(), &folder.join("serve.toml"));
     service.logs("'door': playing", 1);
-    let said = service.logs("control and page are at ", 1);
-    let url = said.rsplit(' ').next().unwrap().trim_end_matches('/').to_owned();
+    let line = service.logs("control and page are at ", 1);
+    let url = line.rsplit(' ').next().unwrap().trim_end_matches('/').to_owned();
     (service, url)
 }
 

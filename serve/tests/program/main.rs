@@ -8,7 +8,6 @@ mod certificates;
 mod commands;
 mod descriptors;
 mod imported;
-
 mod service;
 mod signals;
 mod wrong_input;

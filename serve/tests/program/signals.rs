@@ -61,7 +61,7 @@ fn the_start_the_reload_the_end_and_that_it_is_alive_are_reported_to_systemd() {
     let folder = scratch("notify");
     let socket = UnixDatagram::bind(folder.join("socket")).unwrap();
     socket.set_read_timeout(Some(cudainfer_tests::LIMIT)).unwrap();
-    let said = |part: &str| {
+    let reported = |part: &str| {
         until(part, || {
             let mut bytes = [0; 4096];
             let count = socket.recv(&mut bytes).unwrap();
@@ -73,13 +73,13 @@ fn the_start_the_reload_the_end_and_that_it_is_alive_are_reported_to_systemd() {
     let mut command = command();
     command.env("NOTIFY_SOCKET", folder.join("socket")).env("WATCHDOG_USEC", "300000");
     let mut service = Service::start_with(&mut command, &file);
-    said("READY=1");
-    said("WATCHDOG=1");
-    said("WATCHDOG=1");
+    reported("READY=1");
+    reported("WATCHDOG=1");
+    reported("WATCHDOG=1");
     service.signal(Signal::HUP);
-    said("RELOADING=1");
-    said("READY=1");
+    reported("RELOADING=1");
+    reported("READY=1");
     service.signal(Signal::TERM);
-    said("STOPPING=1");
+    reported("STOPPING=1");
     assert_eq!(service.ends().code(), Some(0));
 }

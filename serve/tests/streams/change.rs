@@ -74,7 +74,8 @@ fn another_model_is_used_by_all_that_share_it_and_a_wrong_one_by_nobody() {
     frames_come(&fleet, "b", 5);
     assert_eq!(model_of(&fleet, "b"), new);
 
-    // A stream may start after an element got another model and before the service has noted that: as if the change were under way.
+    // A stream may start after an element got another model and before the service has noted that, as if the change were under
+    // way.
     let network = fleet.built("a").unwrap().description.element("trtinfer").unwrap();
     network.set_property("model", &old);
     until("both have it", || ["a", "b"].iter().all(|name| model_of(&fleet, name) == old));
