@@ -50,7 +50,7 @@ pub fn threads() -> Vec<String> {
     names.map(|name| name.trim_end().to_owned()).collect()
 }
 
-/// Keeps the only worker of an instance busy until it is let go, by a frame that fails: the worker posts that, and whoever looks at
+/// Keeps the only worker of an instance busy until it is released, by a frame that fails: the worker posts that, and whoever looks at
 /// messages takes his time.
 pub struct Busy {
     stream: Stream,
@@ -160,7 +160,7 @@ impl Stream {
         ))
     }
 
-    /// A line of these elements behind fusedpreproc; `out` is its last one.
+    /// A pipeline of these elements after fusedpreproc; `out` is its last one.
     pub fn with(elements: &str) -> Self {
         let pipeline = TestPipeline::new(&format!("fusedpreproc name=pre ! {elements}"));
         let live = Arc::new(AtomicBool::new(false));
@@ -279,13 +279,13 @@ impl Stream {
         self.frames().iter().map(|frame| frame.number).collect()
     }
 
-    /// Waits until so many frames came out.
+    /// Waits until this many frames came out.
     #[track_caller]
     pub fn wait_for(&self, count: usize) {
         until(&format!("{count} frames"), || self.frames().len() >= count);
     }
 
-    /// The latency that the sink is told: whether it is live, and how long it is.
+    /// The latency that the sink gets: whether it is live, and how long it is.
     pub fn latency(&self) -> (bool, Duration) {
         let mut query = gst::query::Latency::new();
         assert!(self.pipeline.element("out").static_pad("sink").unwrap().peer_query(&mut query));
@@ -346,7 +346,7 @@ impl Held {
     }
 }
 
-/// What is to be known of a frame; its object must be its own.
+/// What a test must know of a frame; its object must be its own.
 fn frame(buffer: &gst::Buffer) -> Frame {
     let number = buffer.pts().unwrap().mseconds() / 10;
     let found = objects(buffer);

@@ -5,7 +5,7 @@ use gst::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 use gstcudainfer::memory::order::{promise, promised};
 
-/// Whether a promise made behind `line` arrives before it, for frames of `from` that become `to`.
+/// Whether a promise made after `line` arrives before it, for frames of `from` that become `to`.
 fn arrives(line: &str, from: VideoFormat, to: VideoFormat) -> bool {
     gst::init().unwrap();
     let caps = |format| VideoInfo::builder(format, 64, 48).build().unwrap().to_caps().unwrap();

@@ -35,7 +35,7 @@ fn video(format: VideoFormat, width: u32, height: u32) -> VideoInfo {
     VideoInfo::builder(format, width, height).fps(gst::Fraction::new(25, 1)).build().unwrap()
 }
 
-/// `line` behind a model with these outputs, whose input is as large as the frame.
+/// `line` after a model with these outputs, whose input is as large as the frame.
 fn behind_model(line: &str, info: &VideoInfo, outputs: &[TensorDesc]) -> Harness {
     let fields = gst::Structure::builder("fields")
         .field("tensor-width", info.width().cast_signed())
@@ -202,7 +202,7 @@ fn the_overlay_paints_classes_but_the_background_half_transparent() {
     let mut off = behind_model("segmask ! inferoverlay masks=false", &info, &[desc("logits", &[1, 3, 2, 4])]);
     let out = off.push_and_pull(frame(&info, 40, vec![logits(CLASSES)])).unwrap();
     assert_eq!(bytes(&out), vec![40; info.size()]);
-    assert_eq!(masks(&out).len(), 1, "who is behind still gets it");
+    assert_eq!(masks(&out).len(), 1, "the elements downstream still get it");
 }
 
 /// Two prototypes of 4x2 cells: the first is positive on the left half, the second on the right.

@@ -31,7 +31,7 @@ fn fault() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn a_fault_ends_the_line_with_an_error_and_the_process_goes_on() {
+fn a_fault_ends_the_pipeline_with_an_error_and_the_process_goes_on() {
     let pipeline = TestPipeline::start(&format!(
         "videotestsrc is-live=true ! video/x-raw,format=NV12,width=64,height=64,framerate=200/1 ! cudainferupload \
          ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms name=n ! fakesink",

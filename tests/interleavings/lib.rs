@@ -1,5 +1,5 @@
 //! trtinfer's lane, queue and share of the cores, compiled with loom's locks instead of std's: loom runs what happens here again and
-//! again, with every order in which the threads can take turns, and finds who waits for ever.
+//! again, with every order in which the threads can take turns, and finds threads that wait forever.
 //!
 //! Each function is something that elements do to each other, as running.rs, worker.rs and change.rs do it. Of the threads' turns, those
 //! orders are tried in which a thread is interrupted a few times where it does not wait ([`every_order`]).
@@ -71,7 +71,7 @@ struct Element {
 
 type Queue = Arc<Batcher<Frame>>;
 
-/// A queue whose batches have up to so many frames. Partial ones wait for ever, or not at all.
+/// A queue whose batches have up to this many frames. Partial batches wait forever, or not at all.
 fn queue(size: usize, waits: bool) -> Queue {
     let timeout = if waits { Duration::from_secs(1 << 20) } else { Duration::ZERO };
     Arc::new(Batcher::new(Rules { size, min: 0, timeout, in_flight: 2 * size }))
@@ -248,7 +248,7 @@ pub fn a_stop_lets_everybody_go() {
 /// Another model between two frames: what waits for the one before goes at once, and the frames stay in order.
 pub fn a_change_of_the_model_loses_nothing() {
     let (before, after, element) = (queue(2, true), queue(1, false), element());
-    // Somebody else uses the one before, too: its batch of two would wait for ever.
+    // Another thread uses the earlier instance, too: its batch of two would wait forever.
     let (client, _other) = (before.join(Some(2)), before.join(Some(2)));
     let threads = [worker(&before), worker(&after), element.task()];
     assert_eq!(element.chain(&before, client, Leaky::No, 0), Ok(true));

@@ -57,7 +57,7 @@ fn a_stream_that_never_begins_is_stalled_and_one_that_is_paused_is_not() {
 }
 
 #[test]
-fn what_comes_before_a_demuxer_or_behind_a_compositor_is_not_looked_at() {
+fn what_comes_before_a_demuxer_or_after_a_compositor_is_not_looked_at() {
     let folder = cudainfer_tests::scratch("demuxed");
     let file = folder.join("a.mkv").display().to_string();
     cudainfer_tests::run(&format!(

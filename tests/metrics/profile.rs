@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use cudainfer_tests::{LIMIT, model, root, scratch};
 use serde_json::Value;
 
-/// Runs the Python behind scripts/profile with these words.
+/// Runs the Python of scripts/profile with these arguments.
 fn profile(words: &[&str]) -> Output {
     let test = std::env::current_exe().unwrap();
     Command::new("timeout")
@@ -74,7 +74,7 @@ fn a_pipelines_profile_has_its_network_its_threads_and_what_bounds_it() {
 }
 
 #[test]
-fn a_pipeline_that_fails_is_told_with_its_own_sentence() {
+fn a_pipeline_that_fails_is_reported_with_its_own_sentence() {
     let folder = scratch("profile-fails");
     let at = |name: &str| folder.join(name).display().to_string();
     let early = profile(&[
@@ -115,8 +115,8 @@ fn a_pipeline_that_fails_is_told_with_its_own_sentence() {
 fn an_application_is_profiled_by_its_environment_alone() {
     let folder = scratch("profile-attached").join("run");
     let at = folder.display().to_string();
-    let told = text(&profile(&["--environment", &at]).stdout);
-    let value = told.trim().strip_prefix("export GST_TRACERS='").and_then(|rest| rest.strip_suffix('\''));
+    let printed = text(&profile(&["--environment", &at]).stdout);
+    let value = printed.trim().strip_prefix("export GST_TRACERS='").and_then(|rest| rest.strip_suffix('\''));
     let test = std::env::current_exe().unwrap();
     let status = Command::new("gst-launch-1.0")
         .args(
@@ -126,7 +126,7 @@ fn an_application_is_profiled_by_its_environment_alone() {
         .arg(format!("model={}", model("detector-slow")))
         .args("! fakesink sync=false".split(' '))
         .env("GST_PLUGIN_PATH", test.parent().unwrap())
-        .env("GST_TRACERS", value.unwrap_or_else(|| panic!("{told}")))
+        .env("GST_TRACERS", value.unwrap_or_else(|| panic!("{printed}")))
         .env("GST_REGISTRY_FORK", "no")
         .stdout(std::process::Stdio::null())
         .status();

@@ -12,7 +12,7 @@ use crate::client::{ask, page, send};
 use crate::server;
 
 #[test]
-fn pages_that_are_none_and_methods_that_are_not_answered_are_told() {
+fn pages_that_are_none_and_methods_that_are_not_answered_are_refused() {
     for (method, path, status) in [
         ("GET", "/", 200),
         ("GET", "/metrics?collect[]=x", 200),

@@ -52,11 +52,11 @@ impl<T: Read + Write + Send> Connection for T {}
 
 impl Collector {
     fn start(answers: Answers) -> Self {
-        Self::behind(answers, |stream| Box::new(stream))
+        Self::with(answers, |stream| Box::new(stream))
     }
 
-    /// One behind what `wrap` makes of a connection.
-    fn behind(answers: Answers, wrap: impl Fn(TcpStream) -> Box<dyn Connection> + Send + 'static) -> Self {
+    /// A collector that reads and writes through what `wrap` makes of a connection.
+    fn with(answers: Answers, wrap: impl Fn(TcpStream) -> Box<dyn Connection> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::<Mutex<Vec<_>>>::default();
@@ -273,7 +273,7 @@ fn a_frame_that_two_branches_get_has_the_calls_of_both() {
 }
 
 #[test]
-fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_told_of() {
+fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_reported() {
     let absent = SocketAddr::from(([127, 0, 0, 1], free_port()));
     for (answers, why) in [
         (None, "Connection refused"),
@@ -295,8 +295,8 @@ fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_told_of() {
         assert!(output.status.success(), "{answers:?}: {said}");
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
         assert_eq!(report["frames"], 2000, "{answers:?}");
-        let told: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
-        assert!(told.iter().any(|line| line.contains(why)), "{answers:?}: {said}");
+        let warnings: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
+        assert!(warnings.iter().any(|line| line.contains(why)), "{answers:?}: {said}");
         assert!(!said.contains("secret"), "{said}");
     }
 }
@@ -316,8 +316,8 @@ fn what_is_no_url_or_no_number_is_a_sentence_and_the_pipeline_runs() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        let told: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
-        assert!(told.len() == 1 && told[0].contains(why), "{options}: {said}");
+        let warnings: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
+        assert!(warnings.len() == 1 && warnings[0].contains(why), "{options}: {said}");
     }
 }
 
@@ -338,7 +338,7 @@ fn encrypted() -> (Collector, PathBuf) {
     let wrap = move |stream| -> Box<dyn Connection> {
         Box::new(StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream))
     };
-    (Collector::behind(Answers::Well, wrap), file)
+    (Collector::with(Answers::Well, wrap), file)
 }
 
 #[test]

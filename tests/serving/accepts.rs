@@ -26,7 +26,7 @@ fn a_model_with_another_input_is_fed_by_what_is_before_it() {
 }
 
 #[test]
-fn a_model_with_another_input_is_taken_over_behind_a_queue_that_is_full_of_frames() {
+fn a_model_with_another_input_is_taken_over_downstream_of_a_queue_that_is_full_of_frames() {
     let _alone = alone();
     until("no other model", || workers() == 0);
     let stream = Stream::with(&format!(
@@ -73,7 +73,7 @@ fn an_input_that_cannot_be_had_leaves_the_old_model_running() {
 }
 
 #[test]
-fn a_model_of_another_task_is_refused_by_what_is_behind() {
+fn a_model_of_another_task_is_refused_by_the_elements_downstream() {
     let _together = together();
     for (wanted, properties) in [
         // The same input; another one; and one whose batch is the only one it takes.
@@ -123,11 +123,11 @@ fn relabelled(name: &str, labels: [&str; 2]) -> String {
 }
 
 #[test]
-fn a_model_without_masks_is_refused_by_segmask_behind_other_elements() {
+fn a_model_without_masks_is_refused_by_segmask_downstream_of_other_elements() {
     let _together = together();
-    for behind in ["segmask name=seg", "tracker ! queue ! segmask name=seg ! tracker"] {
+    for after in ["segmask name=seg", "tracker ! queue ! segmask name=seg ! tracker"] {
         let stream = Stream::with(&format!(
-            "trtinfer name=infer model={} ! gpunms name=nms ! {behind} ! fakesink name=out async=false",
+            "trtinfer name=infer model={} ! gpunms name=nms ! {after} ! fakesink name=out async=false",
             model("masks")
         ));
         stream.begin();
@@ -183,7 +183,7 @@ fn every_branch_of_a_tee_is_asked() {
 }
 
 #[test]
-fn a_second_model_behind_is_not_asked_about_the_first() {
+fn a_second_model_downstream_is_not_asked_about_the_first() {
     let _together = together();
     let stream = Stream::with(&format!(
         "trtinfer name=infer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! classify ! fakesink name=out \

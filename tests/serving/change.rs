@@ -18,7 +18,7 @@ pub fn push_until(stream: &Stream, mut next: u64, label: &str) -> u64 {
     next
 }
 
-/// Pushes `count` more frames and ends; all frames since the first must have come, with these labels one behind the other.
+/// Pushes `count` more frames and ends; all frames since the first must have come, with these labels one after the other.
 #[track_caller]
 pub fn end_with(stream: &Stream, next: u64, count: u64, labels: &[&str]) -> Vec<Frame> {
     (next..next + count).for_each(|number| stream.push(number));
@@ -74,11 +74,11 @@ fn loading_a_model_holds_no_frame_up() {
     stream.begin();
     stream.push(0);
     stream.wait_for(1);
-    // Whoever loads asks what is behind, and is held there.
+    // The thread that loads asks the elements downstream, and is held in that query.
     let held = Arc::new((Mutex::new([false; 2]), Condvar::new()));
     let asked = Arc::clone(&held);
-    let behind = stream.pipeline.element("infer").static_pad("src").unwrap();
-    behind.add_probe(gst::PadProbeType::QUERY_DOWNSTREAM, move |_, info| {
+    let downstream = stream.pipeline.element("infer").static_pad("src").unwrap();
+    downstream.add_probe(gst::PadProbeType::QUERY_DOWNSTREAM, move |_, info| {
         let is_question =
             info.query().and_then(|query| query.structure()).is_some_and(|s| s.name() == "cudainfer-accepts");
         if is_question {
@@ -137,7 +137,7 @@ fn loaders() -> usize {
 }
 
 #[test]
-fn of_many_changes_the_last_is_what_is_taken_over_also_behind_some_that_fail() {
+fn of_many_changes_the_last_is_what_is_taken_over_also_after_some_that_fail() {
     let _alone = alone();
     let stream = Stream::new("detector-batch", "");
     stream.begin();

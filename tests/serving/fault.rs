@@ -86,7 +86,7 @@ fn a_frame_on_which_the_model_fails_does_so_alone() {
 #[test]
 fn a_model_that_fails_in_batches_only_costs_no_frame() {
     let _together = together();
-    // Frames of one stream: those before and behind the bright one come through, up to the error.
+    // Frames of one stream: those before and after the bright one come through, up to the error.
     let stream = Stream::new(
         "detector-fails-on-bright",
         "batch-size=4 batch-timeout=10000000000 max-in-flight=8 workers=1",

@@ -51,7 +51,7 @@ fn a_change_that_is_taken_back_before_a_frame_comes_changes_nothing() {
     // No frame has come yet that it could take over at.
     until("it has been loaded", || workers() == 4);
     stream.set_model("detector-batch");
-    until("it has been let go of", || workers() == 2);
+    until("it has been released", || workers() == 2);
     end_with(&stream, 1, 20, &["red"]);
     assert_eq!(stream.model(), model("detector-batch"));
 }
@@ -142,7 +142,7 @@ fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
 }
 
 #[test]
-fn a_line_can_be_stopped_while_another_model_loads() {
+fn a_pipeline_can_be_stopped_while_another_model_loads() {
     let _together = together();
     for wait in [0, 1, 5, 20] {
         let stream = Stream::new("detector-batch", "");

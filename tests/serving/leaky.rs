@@ -52,8 +52,8 @@ fn finished(stream: Stream) -> (Stream, Vec<Frame>, Vec<u64>) {
     (stream, frames, lost)
 }
 
-/// Each frame is either there or said to be lost, in order, and the first behind each gap says that there is one; no other
-/// does.
+/// Asserts that each frame has come, in order, or was reported as lost, and that the first frame after each gap is marked as
+/// discontinuous, and no other.
 fn nothing_is_lost_silently(stream: &Stream, frames: &[Frame], lost: &[u64]) {
     let numbers: Vec<_> = frames.iter().map(|frame| frame.number).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
@@ -61,9 +61,9 @@ fn nothing_is_lost_silently(stream: &Stream, frames: &[Frame], lost: &[u64]) {
     assert_eq!((all.len(), numbers.len() + lost.len()), (60, 60), "{numbers:?} {lost:?}");
     assert_eq!(stream.count("dropped"), lost.len() as u64);
     let marked: Vec<_> = frames.iter().filter(|frame| frame.discont).map(|frame| frame.number).collect();
-    let behind_gaps: Vec<_> =
+    let after_gaps: Vec<_> =
         numbers.iter().copied().filter(|n| *n > 0 && !numbers.contains(&(n - 1))).collect();
-    assert_eq!(marked, behind_gaps, "{numbers:?}");
+    assert_eq!(marked, after_gaps, "{numbers:?}");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn leaky_downstream_loses_the_oldest_that_wait_and_keeps_the_newest() {
 }
 
 #[test]
-fn leaky_downstream_loses_frames_that_are_done_where_what_is_behind_is_slow() {
+fn leaky_downstream_loses_frames_that_are_done_where_the_elements_downstream_are_slow() {
     let _together = together();
     let stream = Stream::new("detector-batch", "leaky=downstream max-in-flight=3 workers=1");
     let mut held = stream.hold("nms");

@@ -61,7 +61,7 @@ fn frames_and_events_leave_in_the_order_in_which_they_came() {
             Out::Frame(frame) => frame.number.to_string(),
             Out::Event(name) => name.clone(),
         };
-        // A sink is told the latency and tags, which are nobody's frame.
+        // A sink also gets the latency and tags, which belong to no frame.
         let got: Vec<_> = stream.out().iter().map(name).filter(|name| name != "tag").collect();
         assert_eq!(got, wanted, "{properties}");
         assert_eq!(stream.count("frames"), FRAMES, "{properties}");
@@ -128,7 +128,7 @@ fn a_flush_in_the_middle_drops_what_is_inside_and_nothing_that_comes_after() {
 #[test]
 fn a_flush_while_the_lane_is_full_and_a_batch_waits_goes_through() {
     let _together = together();
-    // Longer than anybody waits for anything, and not for ever, so that a flush that waits for it fails the test.
+    // Longer than any wait of a test, and not forever, so that a flush that waits for it fails the test.
     let timeout = 2 * LIMIT.as_nanos();
     let properties = format!("batch-size=4 batch-timeout={timeout} max-in-flight=6 workers=1");
     let stream = Stream::new("detector-batch", &properties);

@@ -25,7 +25,7 @@ const UPSTREAM: [&str; 10] = [
     "simple_seeks",
 ];
 
-/// It fails with nothing but a queue behind matroskademux, so it has a source of its own.
+/// This scenario fails even with only a queue after matroskademux, so it has a source of its own.
 const STATES: &str = "change_state_intensive";
 
 /// Those beside this file.
@@ -137,7 +137,7 @@ fn only_what_is_said_of_our_elements_is_an_issue() {
 
 #[test]
 #[ignore = "needs gst-validate-1.0"]
-fn detections_with_everything_behind_them() {
+fn detections_with_everything_downstream() {
     let folder = scratch("validate-detections");
     passes_every_scenario(&format!(
         "cudainferupload device=cpu ! fusedpreproc device=cpu ! trtinfer device=cpu model={} ! gpunms ! tracker ! zonecount zones=door=line:48,0,48,64 ! inferpublish location={} \

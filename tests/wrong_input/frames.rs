@@ -244,7 +244,7 @@ fn a_model_that_leaves_its_size_open_follows_frames_that_change_theirs() {
 }
 
 #[test]
-fn caps_that_change_to_ones_that_do_not_fit_stop_the_line() {
+fn caps_that_change_to_ones_that_do_not_fit_stop_the_pipeline() {
     let pipeline =
         from_app(RGB8X4, &format!("fusedpreproc ! trtinfer model={} ! gpunms ! fakesink", model("detector")));
     let source = pipeline.element("in");

@@ -118,7 +118,7 @@ fn a_virtual_environment_above_the_working_directory_is_found() {
 
 #[test]
 fn an_old_library_in_one_environment_does_not_hide_a_good_one_in_the_next() {
-    // The search goes on behind a library that does not serve.
+    // The search goes on after a library that cannot be used.
     let folder = scratch("two-environments");
     let packages = folder.join(".venv/lib/python3.11/site-packages/onnxruntime/capi");
     std::fs::create_dir_all(&packages).unwrap();

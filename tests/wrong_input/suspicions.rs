@@ -188,7 +188,7 @@ fn an_empty_scene_says_nothing_about_the_model_but_that_nothing_was_found() {
 }
 
 #[test]
-fn a_classifiers_probabilities_and_logits_are_told_apart() {
+fn a_classifiers_probabilities_and_logits_are_distinguished() {
     // Red, green and blue of a mean picture, which are 0..1 and add up to 1 in a picture that is all red.
     let sidecar = "[input]\nresize = \"stretch\"\n[output]\nlabels = [\"red\", \"green\", \"blue\"]\n";
     // Probabilities of one picture: no activation belongs to them.
@@ -206,7 +206,7 @@ fn a_classifiers_probabilities_and_logits_are_told_apart() {
 }
 
 #[test]
-fn a_masks_and_a_maps_logits_and_probabilities_are_told_apart() {
+fn a_masks_and_a_maps_logits_and_probabilities_are_distinguished() {
     let logits = "[input]\nresize = \"stretch\"\nmean = [0.5]\nstd = [0.05]\n";
     let red = with_sidecar("mask-red", logits);
     run(30, "smpte", &red, "segmask")
@@ -226,7 +226,7 @@ fn a_masks_and_a_maps_logits_and_probabilities_are_told_apart() {
 }
 
 #[test]
-fn the_maps_of_objects_are_told_apart_as_well() {
+fn the_maps_of_objects_are_distinguished_as_well() {
     run(30, "smpte", &model("queries-masks"), "gpunms ! segmask activation=none")
         .once(&["but probabilities", "set activation=sigmoid, or activation = \"sigmoid\" in [segment]"]);
     run(30, "smpte", &model("lists-masks"), "gpunms ! segmask activation=sigmoid")

@@ -1,4 +1,4 @@
-//! A system that gives no more threads: what cannot go on says so, and stops. They are refused in children of the test.
+//! A system that gives no more threads: an element that cannot go on posts an error, and stops. The threads are refused in children of the test.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ fn refuse_threads() {
     assert!(std::thread::Builder::new().spawn(|| ()).is_err());
 }
 
-/// An instruction of a filter: skips so many if its comparison holds, or not.
+/// An instruction of a filter: skips this many instructions if its comparison holds, and that many if not.
 fn statement(code: u32, if_true: u8, if_false: u8, operand: u32) -> libc::sock_filter {
     libc::sock_filter { code: code.try_into().unwrap(), jt: if_true, jf: if_false, k: operand }
 }

@@ -5,9 +5,9 @@ use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=256,height=128";
 
-fn pipeline_of(pre: &str, behind: &str) -> String {
+fn pipeline_of(pre: &str, after: &str) -> String {
     format!(
-        "{SOURCE} ! fusedpreproc name=pre {pre} ! trtinfer model={} ! {behind} ! fakesink",
+        "{SOURCE} ! fusedpreproc name=pre {pre} ! trtinfer model={} ! {after} ! fakesink",
         model("extents")
     )
 }

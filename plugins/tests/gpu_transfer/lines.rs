@@ -1,4 +1,4 @@
-//! Lines with GStreamer's own CUDA elements, before and behind ours.
+//! Pipelines with GStreamer's own CUDA elements, before and after ours.
 
 use gst::prelude::*;
 use gst_video::VideoFormat;
@@ -53,7 +53,7 @@ fn our_elements_and_gstreamers_follow_each_other_in_any_order_without_a_copy_bet
         eprintln!("skipped the rest: GStreamer's nvcodec plugin found no NVRTC, so there is no cudaconvert");
         return;
     }
-    // Its conversion may lose something: GStreamer's elements alone say what is to come.
+    // Its conversion may lose something: the expected frames are those of GStreamer's elements alone.
     let there_and_back = "cudaconvert ! video/x-raw(memory:CUDAMemory),format=I420 ! cudaconvert";
     let (wanted, _) = frames(&format!("cudaupload ! {there_and_back} ! cudadownload"));
     for line in [

@@ -97,7 +97,7 @@ fn holds(format: VideoFormat, size: (u32, u32)) -> bool {
     false
 }
 
-/// Runs `path` behind `source` with an appsink at its end, and hands over each frame beside the source's own, which
+/// Runs `path` after `source` with an appsink at its end, and hands over each frame beside the source's own, which
 /// took no part in it. The pipeline is in NULL when it returns; nothing was said on its bus.
 fn run(source: &str, path: &str, each: impl FnMut(&gst::Sample, &gst::Sample)) -> gst::Pipeline {
     let (pipeline, said) = run_and_hear(source, path, each);

@@ -58,7 +58,7 @@ fn run(size: [usize; 2], elements: &str, frame: gst::Buffer) -> Vec<Object> {
     objects(&out[0])
 }
 
-/// The error of `elements` behind frames of a line.
+/// The error of `elements` after frames of a line.
 fn refused(elements: &str, parts: &[&str]) {
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=320,height=48 ! {elements} ! fakesink"

@@ -1,4 +1,4 @@
-//! Regions of interest: fusedpreproc roi=objects and the model behind it.
+//! Regions of interest: fusedpreproc roi=objects and the model after it.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, end, model, push, until};
@@ -61,7 +61,7 @@ fn mean(set: &TensorSet) -> [f32; 3] {
     [values[0], values[1], values[2]].map(|v| v * 255.0 / 2.0)
 }
 
-fn model_line(properties: &str, batch: &str) -> String {
+fn model_pipeline(properties: &str, batch: &str) -> String {
     format!(
         "fusedpreproc roi=objects {properties} ! trtinfer name=infer model={} {batch}",
         model("constants-batch")
@@ -79,7 +79,7 @@ fn each_object_gets_what_the_model_says_of_its_region_whatever_the_batch() {
     for batch in
         ["batch-size=1", "batch-size=4", "batch-size=4 workers=1 batch-timeout=5000000", "batch-size=16"]
     {
-        let frames_out = sets(&model_line("", batch), &frames);
+        let frames_out = sets(&model_pipeline("", batch), &frames);
         assert_eq!(frames_out.iter().map(Vec::len).collect::<Vec<_>>(), [5, 0, 1, 11], "{batch}");
         for set in frames_out.iter().flatten() {
             let i = usize::try_from(set.object.unwrap()).unwrap();
@@ -101,7 +101,7 @@ fn each_object_gets_what_the_model_says_of_its_region_whatever_the_batch() {
 
 #[test]
 fn a_frame_without_objects_passes_without_work() {
-    let frames_out = sets(&model_line("", "batch-size=8 batch-timeout=1000000000000"), &[vec![], vec![]]);
+    let frames_out = sets(&model_pipeline("", "batch-size=8 batch-timeout=1000000000000"), &[vec![], vec![]]);
     assert_eq!(frames_out.iter().map(Vec::len).collect::<Vec<_>>(), [0, 0]);
 }
 
@@ -132,7 +132,7 @@ fn classes_sizes_and_turns_choose_the_objects() {
 }
 
 #[test]
-fn streams_behind_a_funnel_have_their_own_turns() {
+fn streams_downstream_of_a_funnel_have_their_own_turns() {
     let caps = format!("video/x-raw,format=RGB,width={WIDTH},height={HEIGHT},framerate=100/1");
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=a format=time caps={caps} ! funnel name=f ! fusedpreproc roi=objects width=32 height=32 interval=1 \

@@ -71,7 +71,7 @@ fn faces_of_retinaface_are_counted_from_its_prior_boxes() {
 }
 
 #[test]
-fn prior_boxes_are_told_by_the_sidecar() {
+fn prior_boxes_are_given_by_the_sidecar() {
     let line = format!(
         "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc ! trtinfer model={} \
          ! gpunms ! fakesink name=out",

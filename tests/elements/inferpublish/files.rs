@@ -138,7 +138,7 @@ fn rotation_loses_no_line() {
 }
 
 #[test]
-fn only_so_many_files_are_kept_and_numbers_go_on_after_a_restart() {
+fn only_max_files_are_kept_and_numbers_go_on_after_a_restart() {
     let path = scratch("retention").join("out.jsonl");
     let pipeline = format!(
         "videotestsrc num-buffers=200 ! {SMALL} ! inferpublish max-size=5000 max-files=3 location={} ! fakesink",

@@ -92,7 +92,7 @@ fn a_line_looks_like_this() {
 }
 
 #[test]
-fn streams_behind_a_funnel_are_counted_apart_and_can_be_told_apart() {
+fn streams_downstream_of_a_funnel_are_counted_separately_and_can_be_distinguished() {
     let path = scratch("funnel").join("out.jsonl");
     const CAPS: &str = "video/x-raw,format=GRAY8,width=8,height=8,framerate=30/1";
     let pipeline = TestPipeline::new(&format!(
@@ -112,12 +112,12 @@ fn streams_behind_a_funnel_are_counted_apart_and_can_be_told_apart() {
         end(&pipeline.element(name));
     }
     pipeline.wait().succeeds();
-    let told: Vec<_> = lines(&path)
+    let written: Vec<_> = lines(&path)
         .iter()
         .map(|line| (line["stream"].as_str().unwrap().to_owned(), line["frame"].as_u64().unwrap()))
         .collect();
     let wanted = (0..7).map(|n| (if n % 2 == 0 { a.clone() } else { b.clone() }, n / 2));
-    assert_eq!(told, wanted.collect::<Vec<_>>());
+    assert_eq!(written, wanted.collect::<Vec<_>>());
 }
 
 /// What is published of `elements` on the film; `source` is what stands before it.

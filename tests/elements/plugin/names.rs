@@ -91,7 +91,7 @@ fn literals(source: &str) -> Vec<String> {
     found
 }
 
-/// The names of properties that a sentence mentions: those with a value, and those that something is to be done with.
+/// The names of properties that a sentence mentions: those with a value, and those that it asks to set or remove.
 fn mentioned(text: &str) -> BTreeSet<String> {
     let is_name = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_lowercase())

@@ -142,7 +142,7 @@ fn detect_track_keeps_each_persons_identity() {
     for person in PEOPLE {
         let first = on(&records[0], person);
         let (id, mut last) = (first["track"]["id"].as_u64().unwrap(), person);
-        // The one who crosses near meets others behind the lamp post after two seconds.
+        // The person who crosses near the camera meets others beyond the lamp post after two seconds.
         let seen = records
             .iter()
             .take(20)
@@ -200,7 +200,7 @@ fn count_says_of_everybody_who_is_followed_whether_they_are_in_the_area() {
             }
         }
     }
-    // The one who is on the left in the first frame walks to the right and is behind the middle in the last.
+    // The person on the left in the first frame walks to the right and is beyond the middle in the last.
     let last = &records[29]["zones"];
     assert_eq!([&last[0]["entered"], &last[0]["left"], &last[1]["in"], &last[1]["out"]], [1, 1, 1, 0]);
     is_watchable(&output);

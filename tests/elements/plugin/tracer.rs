@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::plugin::processes::{command, text, tool};
 
-/// What a line left behind: its output, the tracer's report and its trace.
+/// The results of a pipeline: its output, the tracer's report and its trace.
 struct Traced {
     output: Output,
     report: Value,
@@ -63,7 +63,7 @@ fn launch(line: &str, environment: &[(&str, &str)]) -> Output {
 }
 
 /// A line with every element that works on the CPU.
-fn whole_line(frames: u32) -> String {
+fn whole_pipeline(frames: u32) -> String {
     format!(
         "videotestsrc num-buffers={frames} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} device=cpu ! gpunms \
          ! tracker ! inferpublish location=/dev/null ! inferoverlay ! fakesink",
@@ -73,7 +73,7 @@ fn whole_line(frames: u32) -> String {
 
 #[test]
 fn the_tracer_accounts_for_every_element_at_the_end() {
-    let traced = Traced::run(&whole_line(7));
+    let traced = Traced::run(&whole_pipeline(7));
     assert!(traced.output.status.success(), "{:?}", traced.output);
     assert_eq!((&traced.report["frames"], &traced.report["end"]), (&7.into(), &"eos".into()));
     assert!(traced.report["seconds"].as_f64().is_some_and(|s| s > 0.0));
@@ -107,7 +107,7 @@ fn the_tracer_accounts_for_every_element_at_the_end() {
 
 #[test]
 fn a_trace_has_every_call_of_every_element_in_its_thread() {
-    let traced = Traced::run(&whole_line(5));
+    let traced = Traced::run(&whole_pipeline(5));
     for row in traced.report["elements"].as_array().unwrap() {
         let calls = traced.calls(row["name"].as_str().unwrap());
         let frames: Vec<_> = calls.iter().map(|call| call["args"]["frame"].as_u64().unwrap()).collect();
@@ -174,8 +174,8 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
         let running = interrupted.args(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         until("frames flow", || lines.metadata().is_ok_and(|file| file.len() > 0));
         // What Ctrl-C sends.
-        let told = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
-        assert!(told.success());
+        let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+        assert!(sent.success());
         within(|| running.wait_with_output().unwrap())
     });
     assert_eq!(traced.report["end"], "stopped", "{:?}", traced.output);
@@ -202,7 +202,7 @@ fn buffers_in_lists_are_counted_one_by_one() {
 }
 
 #[test]
-fn an_unknown_option_or_a_second_tracer_is_told() {
+fn an_unknown_option_or_a_second_tracer_is_reported() {
     let line = "videotestsrc num-buffers=1 ! fakesink";
     let output = launch(line, &[("GST_TRACERS", "cudainfer(jsn=x)")]);
     assert!(

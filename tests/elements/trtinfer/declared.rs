@@ -16,7 +16,7 @@ struct Outcome {
     errors: Vec<String>,
     /// The objects of the last frame.
     objects: Vec<Object>,
-    /// The property of trtinfer and of the element behind it.
+    /// The property of trtinfer and of the element after it.
     properties: [Option<String>; 2],
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use cudainfer_tests::{TestPipeline, complaints, fetched, model, scratch};
 
-/// Set where the child is to run.
+/// Set in the process that must run as the child.
 const CHILD: &str = "CUDAINFER_TEST_SHARED_RUNTIME";
 
 #[test]

@@ -81,7 +81,7 @@ fn stat(pipeline: &TestPipeline, field: &str) -> u64 {
     number(&pipeline.element("count").property::<gst::Structure>("stats"), field)
 }
 
-/// The zones' state and the events behind each frame.
+/// The zones' state and the events after each frame.
 pub type Reported = Vec<(Vec<Zone>, Vec<ZoneEvent>)>;
 
 pub fn reported(seen: &Mutex<Vec<gst::Buffer>>) -> Reported {
@@ -89,7 +89,7 @@ pub fn reported(seen: &Mutex<Vec<gst::Buffer>>) -> Reported {
 }
 
 #[test]
-fn who_walks_through_is_told_in_metadata_messages_and_counts() {
+fn who_walks_through_is_reported_in_metadata_messages_and_counts() {
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=10 ! {FRAMES} ! identity name=scene ! tracker \
          ! zonecount name=count zones={ZONES} ! fakesink name=out"
@@ -98,8 +98,9 @@ fn who_walks_through_is_told_in_metadata_messages_and_counts() {
     let (seen, posted) = (pipeline.collect("out"), messages(&pipeline));
     pipeline.play();
     pipeline.wait().succeeds();
-    let told = reported(&seen);
-    let events: Vec<_> = told.iter().zip(0..).flat_map(|((_, e), i)| e.iter().map(move |e| (i, e))).collect();
+    let states = reported(&seen);
+    let events: Vec<_> =
+        states.iter().zip(0..).flat_map(|((_, e), i)| e.iter().map(move |e| (i, e))).collect();
     let said: Vec<_> = events.iter().map(|(frame, e)| (*frame, e.zone.as_str(), e.what)).collect();
     // Each is sure in the second frame on the other side; the feet are inside from frame 2 on and outside from frame 7 on.
     let left = EventKind::Leave { vanished: false, dwell: Some(500 * MS) };
@@ -113,10 +114,10 @@ fn who_walks_through_is_told_in_metadata_messages_and_counts() {
         events.iter().all(|(_, e)| (e.object, e.track, e.label.as_str()) == (Some(0), Some(1), "person"))
     );
     // The state of each frame comes with it.
-    let yard = |frame: usize| told[frame].0[1].counts;
+    let yard = |frame: usize| states[frame].0[1].counts;
     assert_eq!([2, 3, 7, 8].map(|frame| yard(frame).occupancy), [0, 1, 1, 0]);
-    assert_eq!((yard(9).entered, yard(9).left, told[9].0[0].counts.crossed_in), (1, 1, 1));
-    assert_eq!(told[0].0[1].points, [[20.0, 0.0], [44.0, 0.0], [44.0, 64.0], [20.0, 64.0]]);
+    assert_eq!((yard(9).entered, yard(9).left, states[9].0[0].counts.crossed_in), (1, 1, 1));
+    assert_eq!(states[0].0[1].points, [[20.0, 0.0], [44.0, 0.0], [44.0, 64.0], [20.0, 64.0]]);
     // Objects say where they are.
     let stays: Vec<_> = seen.lock().unwrap().iter().map(|buffer| objects(buffer)[0].zones.clone()).collect();
     let dwell: Vec<_> =
@@ -336,8 +337,8 @@ fn streams_that_share_the_element_are_counted_apart() {
         until("the frame", || seen.lock().unwrap().len() == usize::from(n) + 1);
         shown.push([number(&counts(&pipeline)[0], "in"), number(&counts(&pipeline)[0], "out")]);
     }
-    let told = reported(&seen);
-    let crossed: Vec<_> = told
+    let states = reported(&seen);
+    let crossed: Vec<_> = states
         .iter()
         .zip(0..)
         .flat_map(|((_, events), n)| events.iter().map(move |e| (n, e.track, e.what)))
@@ -349,7 +350,7 @@ fn streams_that_share_the_element_are_counted_apart() {
     let of = |s: &gst::Structure| s.get::<String>("stream-id").unwrap();
     assert_eq!(posted.lock().unwrap().iter().map(of).collect::<Vec<_>>(), [stream("a"), stream("b")]);
     assert_eq!(shown[18..], [[1, 0], [0, 1]], "the property has the counts of the stream whose turn it is");
-    for (zones, _) in &told {
+    for (zones, _) in &states {
         assert_eq!(zones[0].points, [[32.0, 64.0], [32.0, 0.0]]);
     }
     pipeline.stop();

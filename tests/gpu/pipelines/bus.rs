@@ -71,7 +71,7 @@ fn frames_from_system_memory_are_uploaded_once_and_give_the_same() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn without_gpu_memory_in_between_the_line_says_so_and_goes_on() {
+fn without_gpu_memory_in_between_the_pipeline_reports_it_and_goes_on() {
     let report = run(&format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=NV12,width=64,height=64 ! fusedpreproc ! trtinfer model={} \
          provider=cuda ! gpunms ! fakesink",
@@ -83,7 +83,7 @@ fn without_gpu_memory_in_between_the_line_says_so_and_goes_on() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn overlay_and_download_end_a_line_in_system_memory() {
+fn overlay_and_download_end_a_pipeline_in_system_memory() {
     let frames = buffers(&format!(
         "{} ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms ! tracker ! inferoverlay ! cudainferdownload \
          ! video/x-raw ! fakesink name=out",

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn a_line_from_nvdec_finds_what_the_cpu_finds() {
+fn a_pipeline_from_nvdec_finds_what_the_cpu_finds() {
     let model = fetched("models/nanodet.onnx");
     let gpu = found(&format!(
         "{} ! fusedpreproc device=cuda ! trtinfer model={model} provider=cuda ! gpunms device=cuda ! tracker \

@@ -27,7 +27,7 @@ fn assert_loader() {
 }
 
 #[test]
-fn the_decoder_in_python_finds_what_the_paper_says_and_the_elements_behind_it_use_it() {
+fn the_decoder_in_python_finds_what_the_paper_says_and_the_elements_downstream_use_it() {
     assert_loader();
     for (color, preproc, wanted) in SCENES {
         let line = format!(
@@ -75,7 +75,7 @@ fn numpy_sees_the_tensors_own_memory() {
 }
 
 #[test]
-fn tensors_are_gone_behind_the_decoder_in_python() {
+fn tensors_are_gone_downstream_of_the_decoder_in_python() {
     within("tensors_are_gone");
 }
 
