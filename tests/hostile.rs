@@ -1,4 +1,4 @@
-//! Models whose bytes are not what they were, and sizes for which there is no memory: a line with them ends in an error or
+//! Models whose bytes are not what they were, and sizes for which there is no memory: a pipeline with them ends in an error or
 //! succeeds, and never ends the process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
@@ -53,18 +53,18 @@ fn limit_memory() {
 /// Loads the model and runs it on a frame; returns whether that worked.
 #[track_caller]
 fn runs(model: &Path, preproc: &str, what: &str) -> bool {
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=1 ! video/x-raw,width=32,height=32 ! fusedpreproc device=cpu {preproc} \
          ! trtinfer provider=cpu device=cpu workers=1 engine-cache=none model={} ! fakesink",
         model.display()
     );
-    end(&line, what).is_none()
+    end(&description, what).is_none()
 }
 
-/// Runs a line to its end, or to its first error, which is returned.
+/// Runs a pipeline to its end, or to its first error, which is returned.
 #[track_caller]
-fn end(line: &str, what: &str) -> Option<String> {
-    let pipeline = gst::parse::launch(line).unwrap().downcast::<gst::Pipeline>().unwrap();
+fn end(description: &str, what: &str) -> Option<String> {
+    let pipeline = gst::parse::launch(description).unwrap().downcast::<gst::Pipeline>().unwrap();
     let _ = pipeline.set_state(gst::State::Playing);
     let ends = [gst::MessageType::Error, gst::MessageType::Eos];
     let end = pipeline.bus().unwrap().timed_pop_filtered(CLOCK_LIMIT, &ends);

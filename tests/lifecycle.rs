@@ -10,8 +10,8 @@ use cudainfer_tests::{TestPipeline, end, filled, model, push, run, scratch, unti
 use gst::prelude::*;
 use gstcudainfer::meta::object::objects;
 
-/// Makes the sink at the line's end reach PLAYING without a first frame, also after a flush. GStreamer 1.22 loses a state
-/// change that comes between a sink's preroll and the thread that then continues to PLAYING: the line stays in PAUSED,
+/// Makes the sink at the pipeline's end reach PLAYING without a first frame, also after a flush. GStreamer 1.22 loses a state
+/// change that comes between a sink's preroll and the thread that then continues to PLAYING: the pipeline stays in PAUSED,
 /// whatever its elements are. Tests that flush while playing keep out of its way like this, those that pause by
 /// [`TestPipeline::reach`].
 const NO_PREROLL: &str = "async=false";
@@ -239,7 +239,7 @@ fn a_failed_pipeline_can_be_started_again() {
     pipeline.wait().succeeds();
 }
 
-/// A line of a source called `in` and a model that takes pictures of 24x16.
+/// A pipeline of a source called `in` and a model that takes pictures of 24x16.
 fn small(model_name: &str, pattern: &str) -> TestPipeline {
     TestPipeline::new(&format!(
         "videotestsrc name=in num-buffers=2 pattern={pattern} ! video/x-raw,format=RGB,width=24,height=16 ! fusedpreproc \
@@ -394,10 +394,10 @@ fn the_latency_of_a_live_pipeline_is_how_long_a_batch_waits_and_runs() {
 
 #[test]
 fn whatever_is_done_to_a_pipeline_in_whatever_order_it_plays_to_its_end_afterwards() {
-    // Three lines at once, each with its own order of events; the numbers are Knuth's generator's, always the same.
+    // Three pipelines at once, each with its own order of events; the numbers are Knuth's generator's, always the same.
     let threads: Vec<_> = (0..3u64)
         .map(|seed| {
-            // videotestsrc seeks; a demuxer's pads come and go, and gst-launch lines link them once only.
+            // videotestsrc seeks; a demuxer's pads come and go, and pipelines of gst-launch-1.0 link them once only.
             let pipeline = TestPipeline::new(&format!(
                 "videotestsrc num-buffers=200 pattern=red ! queue max-size-buffers=3 ! {}",
                 whole("detector", &format!("workers={} max-in-flight={}", seed + 1, 1 + 3 * seed))

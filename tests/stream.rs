@@ -135,7 +135,7 @@ pub struct Frame {
     pub label: String,
 }
 
-/// A detector's line that a test pushes into; everything happens in the test's thread up to trtinfer.
+/// A detector's pipeline that a test pushes into; everything happens in the test's thread up to trtinfer.
 pub struct Stream {
     /// `pre` is fusedpreproc, `infer` trtinfer, `out` the sink.
     pub pipeline: TestPipeline,
@@ -152,7 +152,7 @@ fn brightness(number: u64) -> u8 {
 }
 
 impl Stream {
-    /// A line whose trtinfer has these properties besides the model.
+    /// A pipeline whose trtinfer has these properties besides the model.
     pub fn new(model_name: &str, properties: &str) -> Self {
         Self::with(&format!(
             "trtinfer name=infer model={} {properties} ! gpunms name=nms ! fakesink name=out async=false",

@@ -1,4 +1,4 @@
-//! A fault on the GPU in the middle of a line: an error on the bus, and a process that goes on.
+//! A fault on the GPU in the middle of a pipeline: an error on the bus, and a process that goes on.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 

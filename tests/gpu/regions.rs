@@ -184,9 +184,9 @@ fn a_mask_is_that_of_the_cpu_and_nothing_waits_for_it() {
             fetched("models/selfie.onnx")
         )
     };
-    let bytes = |line: &str| -> Vec<Vec<u8>> {
+    let bytes = |description: &str| -> Vec<Vec<u8>> {
         let mask = |frame: &gst::Buffer| masks(frame)[0].data.map_readable().unwrap().to_vec();
-        buffers(line).iter().map(mask).collect()
+        buffers(description).iter().map(mask).collect()
     };
     let (gpu, cpu) = (bytes(&pipeline_of("", "cuda")), bytes(&pipeline_of("! cudainferdownload", "cpu")));
     assert!(gpu.len() >= 30 && gpu.len() == cpu.len());

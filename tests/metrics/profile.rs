@@ -33,12 +33,12 @@ fn json(file: &Path) -> Value {
 #[test]
 fn a_pipelines_profile_has_its_network_its_threads_and_what_bounds_it() {
     let folder = scratch("profile").join("run");
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=80 ! video/x-raw,width=320,height=240,framerate=30/1 ! fusedpreproc \
          ! trtinfer name=infer model={} ! queue ! gpunms ! fakesink name=end sync=false",
         model("detector-slow")
     );
-    let output = profile(&["--output", &folder.display().to_string(), &line]);
+    let output = profile(&["--output", &folder.display().to_string(), &description]);
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
 
     let report = json(&folder.join("report.json"));

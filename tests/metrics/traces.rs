@@ -170,14 +170,14 @@ fn traces(spans: Vec<Span>) -> BTreeMap<Vec<u8>, BTreeMap<String, Span>> {
 #[test]
 fn a_sampled_frame_is_a_trace_from_its_first_element_to_the_sink() {
     let collector = Collector::start(Answers::Well);
-    let line = format!(
+    let description = format!(
         "videotestsrc name=camera num-buffers=8 pattern=red ! video/x-raw,framerate=10/1 ! fusedpreproc name=pre device=cpu \
          ! trtinfer name=infer model={} device=cpu batch-size=4 batch-timeout=3600000000000 max-in-flight=8 ! gpunms name=nms \
          ! queue name=queue ! tracker name=track ! fakesink name=sink async=false",
         model("detector-batch")
     );
     let before = now();
-    let output = launch(&format!("otlp=http://{},sample=2", collector.address), &line)
+    let output = launch(&format!("otlp=http://{},sample=2", collector.address), &description)
         .env("OTEL_SERVICE_NAME", "tested")
         .env_remove("GST_DEBUG")
         .output()
@@ -250,9 +250,9 @@ fn a_sampled_frame_is_a_trace_from_its_first_element_to_the_sink() {
 #[test]
 fn a_frame_that_two_branches_get_has_the_calls_of_both() {
     let collector = Collector::start(Answers::Well);
-    let line = "videotestsrc num-buffers=3 ! tee name=tee ! queue name=a ! fakesink name=sink-a \
+    let description = "videotestsrc num-buffers=3 ! tee name=tee ! queue name=a ! fakesink name=sink-a \
                 tee. ! queue name=b ! fakesink name=sink-b";
-    let output = launch(&format!("otlp=http://{},sample=1", collector.address), line)
+    let output = launch(&format!("otlp=http://{},sample=1", collector.address), description)
         .env("OTEL_SERVICE_NAME", "tested")
         .output()
         .unwrap();
@@ -288,9 +288,9 @@ fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_reported() {
         let address = answers.map_or(absent, |answers| Collector::start(answers).address);
         let json = scratch("json").join("a.json").display().to_string();
         let options = format!("otlp=http://me:secret@{address},sample=1,json={json}");
-        let line =
+        let description =
             "videotestsrc num-buffers=2000 ! video/x-raw,width=16,height=16 ! identity ! queue ! fakesink";
-        let output = launch(&options, line).env_remove("GST_DEBUG").output().unwrap();
+        let output = launch(&options, description).env_remove("GST_DEBUG").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{answers:?}: {said}");
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use cudainfer_tests::{model, run};
 
-/// A line around a trtinfer called `t` with this model and these properties.
+/// A pipeline around a trtinfer called `t` with this model and these properties.
 fn pipeline_of(model_name: &str, properties: &str) -> String {
     format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc \

@@ -55,7 +55,7 @@ fn a_model_of_one_pixel_sees_the_pictures_mean() {
     assert!(values.iter().zip([1.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-6), "{values:?}");
 }
 
-/// A line that starts with an appsrc of these caps.
+/// A pipeline that starts with an appsrc of these caps.
 fn from_app(caps: &str, rest: &str) -> TestPipeline {
     TestPipeline::new(&format!("appsrc name=in format=time caps=\"{caps}\" ! {rest}"))
 }

@@ -1,4 +1,4 @@
-//! ONNX Runtime missing, too old, or something else. Its library is loaded once a process, so these lines run in
+//! ONNX Runtime missing, too old, or something else. Its library is loaded once a process, so these pipelines run in
 //! children of the test.
 
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use cudainfer_tests::{LIMIT, model, root, run, scratch};
 
 const LINE: &str = "CUDAINFER_TEST_LINE";
 
-/// What a child does: runs the line in its environment and prints what it said. Nothing in the test run itself.
+/// The child process: runs the pipeline of its environment and prints the messages. In the test run itself, it does nothing.
 #[test]
 fn child() {
-    let Ok(line) = std::env::var(LINE) else { return };
-    for error in run(&line).errors {
+    let Ok(description) = std::env::var(LINE) else { return };
+    for error in run(&description).errors {
         println!("ERROR {error}");
     }
 }
 
-/// Runs a line in a child in `folder` and returns its errors, one a line.
-fn errors(line: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
+/// Runs a pipeline in a child process in `folder` and returns its errors, one a line.
+fn errors(description: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "library::child", "--nocapture"]).current_dir(folder).env(LINE, line);
+    child.args(["--exact", "library::child", "--nocapture"]).current_dir(folder).env(LINE, description);
     child.env_remove("ORT_DYLIB_PATH").env_remove("VIRTUAL_ENV").envs(environment.iter().copied());
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + 2 * LIMIT;
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > until {
             child.kill().unwrap();
-            panic!("the child hangs: {line}");
+            panic!("the child hangs: {description}");
         }
         std::thread::sleep(Duration::from_millis(10));
     }

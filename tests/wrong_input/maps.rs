@@ -79,11 +79,11 @@ fn elements_downstream_that_want_another_size_or_format_are_named() {
     ]);
     cudainfer_tests::init();
     for (output, format) in [("gray16", "RGB"), ("rgb", "GRAY16_LE"), ("gray16", "GRAY8")] {
-        let line = format!(
+        let description = format!(
             "{SOURCE} ! trtinfer model={} ! tensormap output={output} ! video/x-raw,format={format} ! fakesink",
             model("map-depth")
         );
-        let error = gst::parse::launch(&line).expect_err(&line);
+        let error = gst::parse::launch(&description).expect_err(&description);
         assert!(error.message().contains("tensormap"), "{output} {format}: {error}");
     }
 }

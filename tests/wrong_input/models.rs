@@ -2,7 +2,7 @@
 
 use cudainfer_tests::{model, run, scratch};
 
-/// A line around a trtinfer with these properties.
+/// A pipeline around a trtinfer with these properties.
 fn pipeline_of(properties: &str) -> String {
     format!("videotestsrc num-buffers=3 ! fusedpreproc ! trtinfer {properties} ! fakesink")
 }

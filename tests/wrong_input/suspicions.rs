@@ -3,7 +3,7 @@
 use cudainfer_tests::{TestPipeline, fetched, model, scratch};
 use gst::prelude::*;
 
-/// What a line said.
+/// The messages of a pipeline.
 struct Said {
     warnings: Vec<String>,
     infos: Vec<String>,
@@ -29,7 +29,7 @@ impl Said {
     }
 }
 
-/// Runs a line to its end. INFO messages count that are about what was found.
+/// Runs a pipeline to its end. Of INFO messages, those about suspicious results are kept.
 #[track_caller]
 fn said(pipeline: &str) -> Said {
     let pipeline = TestPipeline::new(pipeline);

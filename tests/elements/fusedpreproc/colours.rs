@@ -71,7 +71,7 @@ fn a_full_range_without_a_matrix_is_full_range_and_the_matrix_is_doubted_once() 
 fn gray_of_rgb_frames_does_not_depend_on_their_height() {
     // Pure green: 0.587 of 255, as cv2, Pillow, torchvision and TensorFlow have it.
     for size in ["width=32,height=240", "width=32,height=720"] {
-        let line = format!("videotestsrc num-buffers=1 pattern=green ! video/x-raw,format=RGB,{size}");
-        assert_eq!(seen(&line, "gray"), [150], "{size}");
+        let description = format!("videotestsrc num-buffers=1 pattern=green ! video/x-raw,format=RGB,{size}");
+        assert_eq!(seen(&description, "gray"), [150], "{size}");
     }
 }

@@ -6,7 +6,7 @@ use gst_video::{VideoBufferFlags, VideoInfo};
 
 const MAKER: &str = "fusedpreproc device=cpu width=32 height=32";
 
-/// The warnings of a line with frames like these.
+/// The warnings of a pipeline with frames like these.
 fn warnings(frames: &str, rest: &str) -> Vec<String> {
     let pipeline = format!(
         "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=64,height=48 ! {frames} {rest} ! fakesink"

@@ -1,4 +1,4 @@
-//! What inferpublish writes: valid by the schema, and the same however a line is threaded.
+//! What inferpublish writes: valid by the schema, and the same with any number of threads in the pipeline.
 
 use std::path::Path;
 

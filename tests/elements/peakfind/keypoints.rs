@@ -1,4 +1,4 @@
-//! Models that give keypoints without confidence maps, and the refinements of pose libraries, in whole lines.
+//! Models that give keypoints without confidence maps, and the refinements of pose libraries, in whole pipelines.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, buffers, model, run, scratch};

@@ -1,4 +1,4 @@
-//! The lines of pipelines/, on the first frames of the video that scripts/setup fetches.
+//! The pipelines of pipelines/, on the first frames of the video that scripts/setup fetches.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ const PEOPLE: [[f64; 4]; 3] =
 /// A launch file with its keys filled in, as tools/pipeline.py does: `# key=default  help` declares `{key}`.
 pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
     let text = std::fs::read_to_string(root().join("pipelines").join(format!("{name}.launch"))).unwrap();
-    let (header, line): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
-    let mut line = line.join(" ");
+    let (header, description): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
+    let mut description = description.join(" ");
     let mut keys: HashMap<&str, &str> = HashMap::new();
     for words in header {
         let Some((key, default)) = words[1..].split_whitespace().next().and_then(|w| w.split_once('='))
@@ -33,9 +33,9 @@ pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
             Some(path) => root().join(path).display().to_string(),
             None => value.to_owned(),
         };
-        line = line.replace(&format!("{{{key}}}"), &value);
+        description = description.replace(&format!("{{{key}}}"), &value);
     }
-    line
+    description
 }
 
 /// Runs a launch file; what it published, and the video it wrote.
@@ -312,12 +312,12 @@ fn depth_paints_what_the_model_says_of_each_place() {
     run(&launch("depth", &[("video", &video), ("model", &model), ("output", &output)])).succeeds();
     is_watchable(Path::new(&output));
     let small = |file: &str, format: &str| -> Vec<Vec<u8>> {
-        let line = format!(
+        let description = format!(
             "filesrc location={file} ! decodebin ! videoconvertscale ! video/x-raw,format={format},width=24,height=16 \
              ! fakesink name=out"
         );
         let bytes = |frame: &gst::Buffer| frame.map_readable().unwrap().to_vec();
-        buffers(&line).iter().take(30).map(bytes).collect()
+        buffers(&description).iter().take(30).map(bytes).collect()
     };
     let (depths, pictures) = (small(&output, "GRAY8"), small(&video, "RGB"));
     for (depth, picture) in depths.iter().zip(&pictures) {

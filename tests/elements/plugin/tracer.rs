@@ -17,9 +17,9 @@ struct Traced {
 }
 
 impl Traced {
-    /// Runs a line to its end.
-    fn run(line: &str) -> Self {
-        Self::with(|environment| launch(line, environment))
+    /// Runs a pipeline to its end.
+    fn run(description: &str) -> Self {
+        Self::with(|environment| launch(description, environment))
     }
 
     /// Runs something with the tracer and both of its files.
@@ -57,12 +57,13 @@ impl Traced {
     }
 }
 
-fn launch(line: &str, environment: &[(&str, &str)]) -> Output {
-    let arguments: Vec<_> = ["gst-launch-1.0", "-q"].into_iter().chain(line.split_whitespace()).collect();
+fn launch(description: &str, environment: &[(&str, &str)]) -> Output {
+    let arguments: Vec<_> =
+        ["gst-launch-1.0", "-q"].into_iter().chain(description.split_whitespace()).collect();
     tool(&arguments, environment)
 }
 
-/// A line with every element that works on the CPU.
+/// A pipeline with every element that works on the CPU.
 fn whole_pipeline(frames: u32) -> String {
     format!(
         "videotestsrc num-buffers={frames} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} device=cpu ! gpunms \
@@ -159,7 +160,7 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
         let lines = scratch("stopped").join("lines.json");
         let location = format!("location={}", lines.display());
         let mut interrupted = command("gst-launch-1.0", environment);
-        let line = [
+        let description = [
             "-q",
             "videotestsrc",
             "is-live=true",
@@ -171,7 +172,8 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
             "!",
             "fakesink",
         ];
-        let running = interrupted.args(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let running =
+            interrupted.args(description).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         until("frames flow", || lines.metadata().is_ok_and(|file| file.len() > 0));
         // What Ctrl-C sends.
         let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
@@ -186,34 +188,34 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
 #[test]
 fn buffers_in_lists_are_counted_one_by_one() {
     // The payloader pushes each frame as a list of packets; identity takes them one by one.
-    for line in ["! fakesink", "! identity ! fakesink"] {
-        let traced = Traced::run(&format!("videotestsrc num-buffers=3 ! rtpvrawpay {line}"));
+    for elements in ["! fakesink", "! identity ! fakesink"] {
+        let traced = Traced::run(&format!("videotestsrc num-buffers=3 ! rtpvrawpay {elements}"));
         let packets = traced.row("fakesink")["frames"].as_u64().unwrap();
         assert_eq!(traced.row("rtpvrawpay")["frames"], 3);
         assert!(packets > 10 * 3, "{packets}");
-        if line.contains("identity") {
+        if elements.contains("identity") {
             assert_eq!(traced.row("identity")["frames"], packets);
         }
         let calls = traced.calls("fakesink0");
         let sum: u64 = calls.iter().map(|call| call["args"]["buffers"].as_u64().unwrap()).sum();
         assert_eq!(sum, packets);
-        assert_eq!(calls.len() as u64 == packets, line.contains("identity"), "{} calls", calls.len());
+        assert_eq!(calls.len() as u64 == packets, elements.contains("identity"), "{} calls", calls.len());
     }
 }
 
 #[test]
 fn an_unknown_option_or_a_second_tracer_is_reported() {
-    let line = "videotestsrc num-buffers=1 ! fakesink";
-    let output = launch(line, &[("GST_TRACERS", "cudainfer(jsn=x)")]);
+    let description = "videotestsrc num-buffers=1 ! fakesink";
+    let output = launch(description, &[("GST_TRACERS", "cudainfer(jsn=x)")]);
     assert!(
         text(&output.stderr).contains(
             "metrics=ADDRESS:PORT or metrics=application, stall=SECONDS, otlp=URL and sample=N, not 'jsn=x'"
         ),
         "{output:?}"
     );
-    let output = launch(line, &[("GST_TRACERS", "cudainfer;cudainfer")]);
+    let output = launch(description, &[("GST_TRACERS", "cudainfer;cudainfer")]);
     assert!(text(&output.stderr).contains("works once"), "{output:?}");
-    let output = launch(line, &[("GST_TRACERS", "cudainfer(trace=/nowhere/a,json=/nowhere/b)")]);
+    let output = launch(description, &[("GST_TRACERS", "cudainfer(trace=/nowhere/a,json=/nowhere/b)")]);
     for file in ["'/nowhere/a' cannot be written", "'/nowhere/b' cannot be written"] {
         assert_eq!(text(&output.stderr).matches(file).count(), 1, "{output:?}");
     }
@@ -237,9 +239,9 @@ fn a_profiler_sees_each_frame_of_an_element_as_a_range() {
     let folder = scratch("profiler");
     let (library, file) = (profiler(&folder).display().to_string(), folder.join("ranges"));
     let ranges = file.display().to_string();
-    let line = "videotestsrc num-buffers=4 ! tracker ! inferpublish location=/dev/null ! fakesink";
+    let description = "videotestsrc num-buffers=4 ! tracker ! inferpublish location=/dev/null ! fakesink";
     let run = |environment: &[(&str, &str)]| {
-        let output = launch(line, environment);
+        let output = launch(description, environment);
         assert!(output.status.success(), "{output:?}");
         std::fs::read_to_string(&file).unwrap_or_default()
     };

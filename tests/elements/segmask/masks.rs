@@ -1,4 +1,4 @@
-//! Masks of whole lines, through models whose logits are the picture's colours.
+//! Masks of whole pipelines, through models whose logits are the picture's colours.
 
 use cudainfer_tests::{TestPipeline, buffers, model, push, run, scratch, until};
 use gst::prelude::*;

@@ -1,4 +1,4 @@
-//! Maps of numbers of whole lines, through models whose maps are the picture's colours.
+//! Maps of numbers of whole pipelines, through models whose maps are the picture's colours.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Poses in whole lines: from keypoints to tracks.
+//! Poses in whole pipelines: from keypoints to tracks.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -1,4 +1,4 @@
-//! Tracks in whole lines: time, streams that share the tracker, those who are lost, and looks.
+//! Tracks in whole pipelines: time, streams that share the tracker, lost objects, and appearance.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, end, model, push, until};
@@ -37,7 +37,7 @@ fn pipeline_of(elements: &str) -> TestPipeline {
     ))
 }
 
-/// What becomes of these frames, and the line, which has ended.
+/// These frames after the tracker, and the pipeline, which has ended.
 fn followed(elements: &str, frames: Vec<gst::Buffer>) -> (TestPipeline, Vec<gst::Buffer>) {
     let pipeline = pipeline_of(elements);
     let out = pipeline.collect("out");

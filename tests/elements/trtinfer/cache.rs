@@ -130,15 +130,15 @@ fn a_spoilt_entry_is_built_anew_with_one_warning_and_right_results() {
 #[test]
 fn the_user_hears_of_a_spoilt_entry_as_a_warning_on_the_bus() {
     let (folder, model) = (scratch("heard"), fetched("models/posenet.onnx"));
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=2 ! fusedpreproc device=cpu ! trtinfer name=t provider=cpu model={model} engine-cache={} ! fakesink",
         folder.display()
     );
-    assert_eq!(run(&line).succeeds().warnings, [""; 0]);
+    assert_eq!(run(&description).succeeds().warnings, [""; 0]);
     fs::write(entries(&folder)[0].join("graph.onnx"), "").unwrap();
-    let warnings = run(&line).succeeds().warnings;
+    let warnings = run(&description).succeeds().warnings;
     assert!(warnings.len() == 1 && warnings[0].starts_with("t: in the engine cache, '"), "{warnings:?}");
-    assert_eq!(run(&line).succeeds().warnings, [""; 0]);
+    assert_eq!(run(&description).succeeds().warnings, [""; 0]);
 }
 
 #[test]

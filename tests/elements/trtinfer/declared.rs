@@ -7,7 +7,7 @@ use cudainfer_tests::{TestPipeline, model, scratch};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{Object, objects};
 
-/// What a line said and made.
+/// The messages and results of a pipeline.
 #[derive(Debug)]
 struct Outcome {
     /// Each INFO message about how a model is read: the element, the sentence, the sidecar that would say the same.

@@ -34,12 +34,12 @@ fn found(frame: &gst::Buffer) -> Vec<(String, [f32; 4], f32)> {
     objects(frame).into_iter().map(summary).collect()
 }
 
-/// What a line that ends in a fakesink called `out` gives.
+/// The results of a pipeline that ends in a fakesink called `out`.
 fn results(pipeline: &str) -> Vec<Vec<(String, [f32; 4], f32)>> {
     buffers(&format!("{pipeline} ! fakesink name=out")).iter().map(found).collect()
 }
 
-/// The caps of the last pad of a line, once it has run.
+/// The caps of an element's source pad, once the pipeline has run.
 fn caps_after(pipeline: &str, element: &str) -> gst::Caps {
     let pipeline = TestPipeline::new(&format!("{pipeline} ! fakesink"));
     pipeline.play();
@@ -328,8 +328,8 @@ fn yolov8tensordec_links_after_trtinfer_and_finds_the_same() {
     if !has(28, &["yolov8tensordec"]) {
         return;
     }
-    let boxes = |line: &str| -> Vec<[f32; 4]> {
-        let mut boxes: Vec<_> = results(line)[0].iter().map(|(_, rect, _)| *rect).collect();
+    let boxes = |pipeline: &str| -> Vec<[f32; 4]> {
+        let mut boxes: Vec<_> = results(pipeline)[0].iter().map(|(_, rect, _)| *rect).collect();
         boxes.sort_by(|a, b| a.partial_cmp(b).unwrap());
         boxes
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What gpunms puts on frames that `line` makes of those that `source` does, pushed into another pipeline; and what `name` counts
+/// What gpunms puts on frames that `pipeline` makes of those that `source` makes, pushed into another pipeline; and what `name` counts
 /// there.
 fn found_in_two_pipelines(source: &str, pipeline: &str, name: &str) -> (Vec<Vec<Object>>, gst::Structure) {
     let theirs = TestPipeline::new(&format!("{source} ! appsink name=theirs sync=false"));
