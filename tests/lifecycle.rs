@@ -67,7 +67,7 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
         for i in 0..20 {
             let to = (i * 37 % 150) * 40;
             seek(&pipeline, to);
-            // Whatever was in flight has been flushed when the seek returns; the first frame is the one asked for.
+            // Frames in flight have been flushed when the seek returns; the first frame after it is the requested one.
             until("frames after the seek", || {
                 seen.lock().unwrap().iter().any(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(to)))
             });
@@ -84,7 +84,7 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
         pipeline.wait().succeeds();
         let last = after();
         assert_eq!(last.len(), 100, "frames after the last seek");
-        // One object, seen since the seek, counted from 0, with an identity that none before has had: one a seek.
+        // One object, whose age counts from 0 since the seek, with a new identity after each seek.
         let id = last[0].0;
         assert!(id > 1, "{id}");
         assert!(last.iter().zip(0..).all(|(track, age)| *track == (id, age)), "{last:?}");
@@ -190,14 +190,14 @@ fn a_pipeline_can_be_torn_down_while_the_model_works() {
     for wait in [0, 30, 200] {
         pipeline.play();
         std::thread::sleep(Duration::from_millis(wait));
-        // What runs is waited for, what waits is dropped.
+        // Stopping waits for the frame that the model works on, and drops frames that wait.
         pipeline.stop();
     }
 }
 
 #[test]
 fn elements_of_a_slow_pipeline_can_be_seeked_and_flushed() {
-    // The sink takes its time, so everything before it is full.
+    // The sink is slow, so all queues before it are full.
     let pipeline = TestPipeline::new(&format!(
         "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! fusedpreproc ! trtinfer model={} max-in-flight=2 \
          ! gpunms ! queue max-size-buffers=2 ! identity sleep-time=50000 ! fakesink name=out {NO_PREROLL}",

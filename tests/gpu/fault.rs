@@ -12,7 +12,7 @@ use cudainfer_kernels::preproc::{CudaPreproc, Params};
 use cudainfer_tests::{TestPipeline, model, until};
 use gst::prelude::*;
 
-/// Makes the GPU write where there is no memory: the context is lost to everybody in this process.
+/// Makes the GPU write where there is no memory: nothing in this process can use the context any more.
 fn fault() {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
     let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
@@ -22,7 +22,7 @@ fn fault() {
         CudaPreproc::new(format, Params { width: 64, height: 64, ..Params::default() }, &stream).unwrap();
     let frame = stream.allocate(64 * 64 * 4).unwrap();
     let frame = DeviceFrame::new(&format, &[DevicePlane::new(frame.slice(), 64 * 4)]).unwrap();
-    // SAFETY: it is not: the fault is what this is for.
+    // SAFETY: this is not safe on the GPU: the fault is its purpose. On the host, the arguments are valid.
     let nowhere = unsafe { DeviceSlice::from_raw(1 << 46, preproc.bytes()) };
     let _ = preproc.run(&stream, &[frame], nowhere);
     let error = stream.synchronize().unwrap_err().to_string();

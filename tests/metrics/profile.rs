@@ -51,7 +51,7 @@ fn a_pipelines_profile_has_its_network_its_threads_and_what_bounds_it() {
     let [worker] = &report["workers"].as_array().unwrap()[..] else { panic!("{report}") };
     assert_eq!((&worker["elements"], &worker["runs"]), (&["infer"].into(), &80.into()));
     assert!(report["latency_ms"]["p99"].as_f64().unwrap() >= report["latency_ms"]["p50"].as_f64().unwrap());
-    // The sentence is the terminal's, the file's and the page's.
+    // The terminal, the file and the page have the same sentence.
     let what = report["bound"]["what"].as_str().unwrap();
     assert!(what.contains("infer"), "{what}");
     assert!(text(&output.stdout).contains(what));
@@ -85,7 +85,7 @@ fn a_pipeline_that_fails_is_reported_with_its_own_sentence() {
     assert_eq!(early.status.code(), Some(1));
     assert!(text(&early.stderr).contains("'/none.onnx'"), "{}", text(&early.stderr));
 
-    // It has frames until then, so that there is a report.
+    // The pipeline has frames before it fails, so there is a report.
     let late = profile(&[
         "--output",
         &at("late"),

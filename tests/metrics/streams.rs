@@ -1,4 +1,4 @@
-//! Streams that come and go: what they are called, and that nothing of them stays.
+//! Streams that come and go: their names, and that none of their labels stays.
 
 use cudainfer_tests::{TestPipeline, until};
 use gst::prelude::*;

@@ -1,4 +1,4 @@
-//! Spans of sampled frames, as a collector gets them, and collectors that are none.
+//! Spans of sampled frames, as a collector gets them, and servers that are no collectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -22,16 +22,16 @@ use crate::processes::launch;
 /// What a collector does with a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answers {
-    /// Takes it.
+    /// Accepts it.
     Well,
-    /// Takes all spans but two.
+    /// Accepts all spans but two.
     Refusing,
     Status(u16),
-    /// Something else than HTTP.
+    /// Answers with something that is no HTTP.
     Garbage,
-    /// A web page, with status 200.
+    /// Answers with a web page, with status 200.
     Page,
-    /// Not at all.
+    /// Does not answer.
     Never,
     /// Closes the connection.
     Closing,

@@ -1,4 +1,5 @@
-//! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
+//! Another model while frames flow: it takes over between two frames, no frame is lost, and a model that does not fit is
+//! not used.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -84,8 +85,9 @@ fn loading_a_model_holds_no_frame_up() {
         if is_question {
             let mut state = asked.0.lock().unwrap();
             state[0] = true;
-            let let_go = asked.1.wait_timeout_while(state, cudainfer_tests::LIMIT, |[_, let_go]| !*let_go);
-            assert!(!let_go.unwrap().1.timed_out(), "nobody lets it go");
+            let released =
+                asked.1.wait_timeout_while(state, cudainfer_tests::LIMIT, |[_, released]| !*released);
+            assert!(!released.unwrap().1.timed_out(), "the query was not released");
         }
         gst::PadProbeReturn::Ok
     });

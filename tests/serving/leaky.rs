@@ -1,4 +1,4 @@
-//! What a live source loses when the model is too slow for it: counted, said, and marked where it is missing.
+//! Frames of a live source that are lost when the model is too slow: they are counted, reported, and marked by a discontinuity.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,15 +10,15 @@ use cudainfer_tests::stream::{Frame, NEVER, Stream, together};
 
 const FRAMES: u64 = 60;
 
-/// Pushes frames that wait until the end: another stream shares the model, and its frames would have to come for a batch to be full.
-/// Returns what came out and the numbers that QOS messages say were lost.
+/// Pushes frames that wait until the end, because another stream shares the model, and a batch is full only with its frames.
+/// Returns the frames that were pushed and the numbers of those that QOS messages report as lost.
 fn overrun(properties: &str) -> (Stream, Vec<Frame>, Vec<u64>) {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let instance = COUNT.fetch_add(1, Ordering::Relaxed);
     let shared = format!("instance=overrun{instance} batch-size=16 batch-timeout={NEVER} workers=1");
     let idle = Stream::new("detector-batch", &format!("{shared} max-in-flight=16"));
     idle.begin();
-    // More of it may come from now on.
+    // From now on, batches wait for further frames of this stream.
     idle.push(0);
     let stream = Stream::new("detector-batch", &format!("{shared} {properties}"));
     stream.begin();
@@ -26,7 +26,7 @@ fn overrun(properties: &str) -> (Stream, Vec<Frame>, Vec<u64>) {
     finished(stream)
 }
 
-/// Ends the stream, and returns what came out and the numbers that QOS messages say were lost.
+/// Ends the stream, and returns the frames that were pushed and the numbers of those that QOS messages report as lost.
 fn finished(stream: Stream) -> (Stream, Vec<Frame>, Vec<u64>) {
     stream.event(gst::event::Eos::new());
     let bus = stream.pipeline.bus().unwrap();
@@ -99,10 +99,10 @@ fn leaky_downstream_loses_frames_that_are_done_where_the_elements_downstream_are
         }
         until("its run", || stream.count("frames") == number + 1);
     }
-    held.let_go();
+    held.release();
     let (stream, frames, lost) = finished(stream);
     nothing_is_lost_silently(&stream, &frames, &lost);
-    // The one that was being pushed, and the newest.
+    // The frame that was being pushed, and the newest ones.
     assert_eq!(stream.numbers(), [0, FRAMES - 2, FRAMES - 1]);
 }
 
@@ -126,7 +126,7 @@ fn which_frames_are_lost_can_be_changed_while_it_plays() {
     (0..20).for_each(|number| stream.push(number));
     assert_eq!(stream.count("dropped"), 18);
     stream.pipeline.element("infer").set_property_from_str("leaky", "no");
-    held.let_go();
+    held.release();
     (20..30).for_each(|number| stream.push(number));
     stream.end();
     assert_eq!(stream.count("dropped"), 18);

@@ -1,4 +1,4 @@
-//! Nothing is lost, nothing overtakes: frames and events leave in the order in which they came, whatever the batches are.
+//! No frame is lost or overtakes another: frames and events leave in the order in which they came, whatever the batches are.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ fn frames_and_events_leave_in_the_order_in_which_they_came() {
                 2 => Some((gst::event::Gap::new(ClockTime::from_mseconds(10 * number), None), "gap")),
                 5 => Some((custom("mine"), "mine")),
                 7 => {
-                    // Other frames: they do not go in one batch with those before.
+                    // Frames with other caps, which do not share a batch with earlier ones.
                     let rate = format!("{}/1", 100 + number);
                     Some((gst::event::Caps::new(&CAPS.replace("100/1", &rate).parse().unwrap()), "caps"))
                 }
@@ -134,7 +134,7 @@ fn a_flush_while_the_lane_is_full_and_a_batch_waits_goes_through() {
     let stream = Stream::new("detector-batch", &properties);
     let mut held = stream.hold("nms");
     stream.begin();
-    // Four come out of a batch, and stay; two wait for two more, which cannot come before the flush.
+    // Four frames come out of a batch, and are held; two wait for two more, which cannot come before the flush.
     (0..6).for_each(|number| stream.push(number));
     held.wait();
     std::thread::scope(|scope| {
@@ -144,7 +144,7 @@ fn a_flush_while_the_lane_is_full_and_a_batch_waits_goes_through() {
         assert!(started.elapsed() < LIMIT, "{:?}", started.elapsed());
         assert_eq!(pushing.join().unwrap(), Err(gst::FlowError::Flushing));
     });
-    held.let_go();
+    held.release();
     assert!(stream.event(gst::event::FlushStop::new(true)));
     stream.segment();
     stream.out().clear();

@@ -45,7 +45,7 @@ fn a_minimum_above_the_batch_is_refused() {
         "t: min-batch-size=5 is more than batch-size=4",
         "no batch would ever be large enough",
     ]);
-    // Also where the model says how large a batch is.
+    // The same if the model has a fixed batch size.
     run(&pipeline_of("detector-fixed-batch", "min-batch-size=5"))
         .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than the batch size, 4"]);
     run(&pipeline_of("detector-batch", "min-batch-size=2"))

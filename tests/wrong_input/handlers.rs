@@ -8,7 +8,7 @@ use cudainfer_tests::{TestPipeline, filled, model, push};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object};
 
-/// Reads all properties of an element, and sets those that can be set now to what they are.
+/// Reads all properties of an element, and sets those that can be set now to their present values.
 fn look_at(element: &gst::Element) {
     for property in element.list_properties().iter().filter(|p| p.owner_type() == element.type_()) {
         let value = element.property_value(property.name());

@@ -61,7 +61,7 @@ fn library(folder: &Path, source: &str) -> PathBuf {
     to
 }
 
-/// What release 1.10 answers somebody who asks for a newer API: its version, and nothing.
+/// A library as release 1.10, which has a version, and no API for a caller that asks for a newer one.
 const OLD: &str = r#"
 struct base { const void *(*get_api)(unsigned); const char *(*get_version)(void); };
 static const void *get_api(unsigned version) { return 0; }

@@ -59,7 +59,7 @@ fn a_range_that_is_not_known_or_not_possible_is_named() {
     with("picture-bright", "output=rgb std=<1.0,0.0,1.0>").fails_with(&["std not 0"]);
     with("picture-bright", "output=rgb mean=<1.0,2.0>")
         .fails_with(&["mean has 2 values: set one, or one for each"]);
-    // Without video nobody needs to know.
+    // Without video, the range is not needed.
     with("map-bare", "").succeeds();
 }
 

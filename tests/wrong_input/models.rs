@@ -131,7 +131,7 @@ fn a_pipeline_that_was_set_to_use_the_cpu_warns_of_nothing() {
 
 #[test]
 fn a_model_that_fails_while_it_runs_stops_the_pipeline_with_onnx_runtimes_reason() {
-    // At this size always, whatever the picture.
+    // The model fails at this size, whatever the picture.
     let pipeline = format!(
         "videotestsrc num-buffers=50 ! fusedpreproc width=32 height=32 ! trtinfer model={} ! fakesink",
         model("fails-at-size")

@@ -269,13 +269,13 @@ fn a_place_that_cannot_be_written_is_named() {
         "cannot be written",
         "Set location",
     ]);
-    // What should be its folder is none.
+    // The path's parent is no folder.
     run(&format!("{SOURCE} ! inferpublish location=/dev/null/out ! fakesink")).fails_with(&[
         "'/dev/null/out'",
         "cannot be written",
         "Set location",
     ]);
-    // Full while it runs.
+    // The disk is full while the pipeline runs.
     run(&format!("{SOURCE} ! inferpublish disk-full=stop location=/dev/full ! fakesink")).fails_with(&[
         "/dev/full",
         "cannot be written",
@@ -285,7 +285,7 @@ fn a_place_that_cannot_be_written_is_named() {
 
 #[test]
 fn an_element_that_leads_nowhere_ends_with_an_error() {
-    // With one frame only, nobody comes after it to carry the failure upstream.
+    // With one frame only, no later frame carries the failure upstream.
     for frames in [1, 3, 50] {
         let report = run(&format!(
             "videotestsrc num-buffers={frames} ! fusedpreproc ! trtinfer model={}",
@@ -312,7 +312,7 @@ fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
         "the property crop-ratio is 0.875, but resize is letterbox",
         "set resize=center-crop",
     ]);
-    // The sidecar's.
+    // The resize is the sidecar's.
     report_of("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
     let regions = |properties: &str| {
         run(&format!("{SOURCE} ! fusedpreproc roi=objects width=32 height=32 {properties} ! fakesink"))

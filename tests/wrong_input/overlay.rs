@@ -1,4 +1,4 @@
-//! What is set wrong of the overlay.
+//! Wrong properties of inferoverlay.
 
 use cudainfer_tests::{init, run};
 

@@ -1,4 +1,4 @@
-//! Models that are read otherwise than they are meant: nothing fails, and the results cannot be right.
+//! Models that are read in another way than they were made for: nothing fails, and the results cannot be right.
 
 use cudainfer_tests::{TestPipeline, fetched, model, scratch};
 use gst::prelude::*;
@@ -29,7 +29,7 @@ impl Said {
     }
 }
 
-/// Runs a pipeline to its end. Of INFO messages, those about suspicious results are kept.
+/// Runs a pipeline to its end. Of INFO messages, those that nothing was found are kept.
 #[track_caller]
 fn said(pipeline: &str) -> Said {
     let pipeline = TestPipeline::new(pipeline);
@@ -183,7 +183,7 @@ fn an_empty_scene_says_nothing_about_the_model_but_that_nothing_was_found() {
     assert_eq!(said.warnings, [""; 0]);
     let [info] = &said.infos[..] else { panic!("{:?}", said.infos) };
     assert!(info.contains("in 100 frames") && info.contains("was 0, below confidence=0.400"), "{info}");
-    // One object in one frame, and nothing is said.
+    // With one object in one frame, no message is posted.
     run(130, "red", &model("detector"), "gpunms").nothing();
 }
 
@@ -191,7 +191,7 @@ fn an_empty_scene_says_nothing_about_the_model_but_that_nothing_was_found() {
 fn a_classifiers_probabilities_and_logits_are_distinguished() {
     // Red, green and blue of a mean picture, which are 0..1 and add up to 1 in a picture that is all red.
     let sidecar = "[input]\nresize = \"stretch\"\n[output]\nlabels = [\"red\", \"green\", \"blue\"]\n";
-    // Probabilities of one picture: no activation belongs to them.
+    // The outputs are probabilities already, so an activation is wrong.
     let colours = with_sidecar("says-colours", &format!("{sidecar}[classify]\nactivation = \"softmax\"\n"));
     run(130, "red", &colours, "classify").once(&[
         "softmax is applied to them once more",

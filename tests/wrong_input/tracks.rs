@@ -1,4 +1,4 @@
-//! What a tracker cannot make sense of.
+//! Frames and objects that a tracker cannot use.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -37,7 +37,7 @@ fn found(elements: &str) -> (Vec<Object>, Vec<String>) {
     let mut posted = Vec::new();
     pipeline.each_message(|message| match message.view() {
         gst::MessageView::Warning(warning) => posted.push(format!("WARNING {}", warning.error())),
-        // How the model is read is said of every model.
+        // INFO messages with details are about how a model is read, and are posted for every model.
         gst::MessageView::Info(info) if info.details().is_none() => {
             posted.push(format!("INFO {}", info.error()));
         }
@@ -83,7 +83,7 @@ fn sigmoid(logit: f64) -> f64 {
     1.0 / (1.0 + (-logit).exp())
 }
 
-/// The softmax of (10, 0, 0): of the first, and of each other.
+/// The softmax of (10, 0, 0): the first value, and each of the others.
 fn sure() -> (f64, f64) {
     let sum = 10f64.exp() + 2.0;
     (10f64.exp() / sum, 1.0 / sum)

@@ -1,4 +1,4 @@
-//! Crop metadata, by which a sink lets others crop for nothing: frames that carry it are not what our elements see.
+//! Crop metadata, with which an element upstream leaves the cropping to the sink: our elements must not see frames that have it.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, push};

@@ -41,7 +41,7 @@ fn every_kind_of_line_is_valid_by_the_schema() {
         }
     }
     assert_eq!(Vec::from_iter(kinds), ["cudainfer.event/2", "cudainfer.frame/5", "cudainfer.track/2"]);
-    // The schema is no rubber stamp.
+    // The schema refuses wrong records.
     let mut record = lines(&folder.join("0.jsonl")).remove(0);
     assert!(violations(&record).is_empty());
     for (field, value) in [("frame", (-1).into()), ("time", "yesterday".into()), ("colour", "red".into())] {
@@ -69,7 +69,7 @@ fn the_stream_time_is_the_position_in_a_file_whose_presentation_times_begin_late
     let records = lines(&path);
     let times = |name: &str| records.iter().map(|record| record[name].as_u64().unwrap()).collect::<Vec<_>>();
     assert_eq!(times("stream_time"), Vec::from_iter((0..10).map(|i| i * 40_000_000)));
-    // The muxer makes room for the frames that are decoded before they are shown.
+    // The muxer delays timestamps, because some frames are decoded before they are shown.
     assert_eq!(times("pts"), Vec::from_iter((2..12).map(|i| i * 40_000_000)));
 }
 
@@ -170,7 +170,7 @@ fn two_streams_in_one_process_do_not_mix() {
             folder.join(name).display()
         )
     };
-    // Another stream of other frames runs beside them.
+    // Another stream with other frames runs at the same time.
     run(&format!(
         "{} {} videotestsrc num-buffers=60 pattern=ball ! {elements} ! inferpublish location={} ! fakesink",
         branch("a"),

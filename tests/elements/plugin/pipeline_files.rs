@@ -38,7 +38,7 @@ pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
     description
 }
 
-/// Runs a launch file; what it published, and the video it wrote.
+/// Runs a launch file. Returns the records that it published, and the video that it wrote.
 fn publish(name: &str, values: &[(&str, &str)]) -> (Vec<Value>, PathBuf) {
     let folder = scratch(name);
     let (json, output) = (folder.join("out.jsonl"), folder.join("out.mp4"));
@@ -98,7 +98,7 @@ fn detect_tiles_finds_each_of_the_people_once() {
 
 #[test]
 fn tiled_shows_four_videos_each_in_its_place() {
-    // One that is black stands for one of the four.
+    // One of the four videos is black.
     let (folder, video) = (scratch("tiled"), video());
     let (black, output) = (folder.join("black.mkv").display().to_string(), folder.join("out.mp4"));
     run(&format!(
@@ -191,7 +191,7 @@ fn count_says_of_everybody_who_is_followed_whether_they_are_in_the_area() {
         for object in record["objects"].as_array().unwrap().iter().filter(|o| o.get("track").is_some()) {
             let [x, _, w, _] = rect(&object["box"]);
             let middle = x + w / 2.0;
-            // Near the edge it may go either way, and who has just come is not sure yet.
+            // Near the edge, both sides are possible, and a new track is not counted yet.
             let frames = seen.entry(object["track"]["id"].as_u64()).or_insert(0);
             *frames += 1;
             if *frames > 2 && (middle - 384.0).abs() > 20.0 {

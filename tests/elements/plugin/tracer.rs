@@ -22,7 +22,7 @@ impl Traced {
         Self::with(|environment| launch(description, environment))
     }
 
-    /// Runs something with the tracer and both of its files.
+    /// Calls `run` with the environment for the tracer and both of its files.
     fn with(run: impl FnOnce(&[(&str, &str)]) -> Output) -> Self {
         let folder = scratch("tracer");
         let (json, trace) = (folder.join("times.json"), folder.join("times.trace"));
@@ -116,7 +116,7 @@ fn a_trace_has_every_call_of_every_element_in_its_thread() {
         let pts: Vec<_> = calls.iter().map(|call| call["args"]["pts"].as_u64().unwrap()).collect();
         assert!(pts.is_sorted() && pts[4] > pts[0], "{pts:?}");
     }
-    // What ends, ends after what ended before it; what was called inside a call lies inside it.
+    // Calls are in the order of their ends, and a call that was made inside another one lies inside it.
     let mut threads: HashMap<i64, Vec<(f64, f64)>> = HashMap::new();
     for event in traced.trace.iter().filter(|event| event["ph"] == "X" && event["cat"].is_null()) {
         let (start, took) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
@@ -175,7 +175,7 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
         let running =
             interrupted.args(description).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         until("frames flow", || lines.metadata().is_ok_and(|file| file.len() > 0));
-        // What Ctrl-C sends.
+        // The signal that Ctrl-C sends.
         let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
         assert!(sent.success());
         within(|| running.wait_with_output().unwrap())

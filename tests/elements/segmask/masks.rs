@@ -98,7 +98,7 @@ fn streams_downstream_of_a_funnel_are_smoothed_separately_and_go_on_at_each_turn
         buffer
     };
     let (red, green, blue) = ([255, 0, 0], [0, 255, 0], [0, 0, 255]);
-    // The same size, and another one: then caps change at each turn.
+    // Streams of the same size, and of two sizes: then caps change at each turn.
     for width in [24, 48] {
         let caps = |width| format!("video/x-raw,format=RGB,width={width},height={HEIGHT},framerate=100/1");
         let pipeline = TestPipeline::new(&format!(
@@ -122,7 +122,7 @@ fn streams_downstream_of_a_funnel_are_smoothed_separately_and_go_on_at_each_turn
         }
         let classes: Vec<_> =
             out.lock().unwrap().iter().map(|frame| bytes(&masks(frame)[0].data)[0]).collect();
-        // What is left of the first colour: 1, 0.75, 0.56, 0.42, 0.32.
+        // The share of the first colour that is left: 1, 0.75, 0.56, 0.42, 0.32.
         assert_eq!(classes, [0, 2, 0, 2, 0, 2, 1, 1, 1, 1], "width {width}");
         pipeline.stop();
     }

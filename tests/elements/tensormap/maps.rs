@@ -175,7 +175,7 @@ fn values_beyond_the_range_are_counted_and_warned_about_once() {
         let frame = bytes(&ran.frames[3]);
         assert_eq!(frame[..2], if name == "map-depth" { [255, 255] } else { [255, 0] }, "{name}");
     }
-    // What is not made into video has no range.
+    // A map that does not become video has no range.
     let ran = run(HALVES, "map-depth", "");
     assert_eq!(ran.stats.get("out-of-range"), Ok(0u64));
 }

@@ -1,4 +1,5 @@
-//! GStreamer's own tensors (`GstTensorMeta`, 1.26) in whole pipelines, with GStreamer's elements before and after ours if it has them.
+//! GStreamer's own tensors (`GstTensorMeta`, 1.26) in whole pipelines, with GStreamer's elements before and after ours if it
+//! has them.
 
 use std::path::PathBuf;
 
@@ -96,7 +97,7 @@ fn our_decoder_finds_the_same_in_all_forms_and_takes_the_tensors_off() {
     for form in ["ours", "both", "gst"] {
         assert_eq!(results(&format!("{} tensors={form} ! gpunms", yolo())), expected, "{form}");
     }
-    // One branch that wants frames without this plugin's tensors makes them plain for both.
+    // If one branch wants frames without this plugin's tensors, neither branch gets them.
     let tee = format!(
         "{} tensors=both ! tee name=t t. ! queue ! videoconvert ! video/x-raw,format=RGB ! fakesink async=false t. ! queue",
         yolo()
@@ -310,7 +311,7 @@ fn ssdobjectdetector_and_ssdtensordec_link_after_trtinfer_and_find_the_same() {
         let refused = gst::parse::launch(&format!("{pipeline} tensors=ours ! {decoder} ! fakesink"));
         assert!(refused.unwrap_err().to_string().contains("could not link"));
     }
-    // Before 1.28, caps say nothing of tensors.
+    // Before 1.28, caps have nothing about tensors.
     if has(26, &["ssdobjectdetector"]) && !gstreamer_announces() {
         for found in results(&format!("{pipeline} tensors=gst ! ssdobjectdetector")) {
             let [(_, rect, confidence)] = &found[..] else { panic!("{found:?}") };
@@ -336,7 +337,7 @@ fn yolov8tensordec_links_after_trtinfer_and_finds_the_same() {
     let theirs = boxes(&format!("{} ! yolov8tensordec", yolo()));
     let ours = boxes(&format!("{} ! gpunms", yolo()));
     assert_eq!(theirs.len(), 1);
-    // It rounds by adding a half to the size.
+    // GStreamer's element rounds by adding a half to the size.
     for (a, b) in theirs.iter().flatten().zip(ours.iter().flatten()) {
         assert!((a - b).abs() <= 1.0, "{theirs:?} {ours:?}");
     }

@@ -1,4 +1,4 @@
-//! What goes over the bus, and what is waited for.
+//! Copies over the bus, and waits for the GPU.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn only_outputs_that_cannot_be_right_are_downloaded_and_warned_about_once() {
         let said: Vec<_> = report.warnings.iter().filter(|warning| warning.starts_with("n: ")).collect();
         assert_eq!(said.len(), usize::from(text.is_some()), "{name}: {report:?}");
         assert!(said.iter().all(|warning| text.is_some_and(|text| warning.contains(text))), "{said:?}");
-        // The outputs are downloaded by the memory that trtinfer allocates.
+        // The outputs are downloaded by their memory, which trtinfer allocates, so the waits count for trtinfer.
         let waits =
             pipeline.element("t").property::<gst::Structure>("stats").get::<u64>("host-waits").unwrap();
         assert!(if text.is_some() { (1..=4).contains(&waits) } else { waits == 0 }, "{name}: {waits} waits");
