@@ -8,8 +8,8 @@ use gst::prelude::*;
 
 use cudainfer_tests::stream::{CAPS, NEVER, Out, Stream, together};
 
-/// Settings that differ in everything that could disturb the order: every batch size, with and without waiting, one worker and four,
-/// from a frame to thirty-two in flight.
+/// Settings that differ in everything that could disturb the order: every batch size, with and without waiting, one worker and
+/// four, from a frame to thirty-two in flight.
 fn settings() -> impl Iterator<Item = String> {
     (1..=8).flat_map(|batch: usize| {
         [0, 20].map(|timeout| {

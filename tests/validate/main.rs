@@ -1,8 +1,9 @@
-//! GStreamer's own checker, gst-validate, watches every element's pads while scenarios change states, seek, flush, pause and change
-//! the rate. Most scenarios are GStreamer's, those beside this file are ours. An issue of one of our elements fails the test.
+//! GStreamer's own checker, gst-validate, watches every element's pads while scenarios change states, seek, flush, pause and
+//! change the rate. Most scenarios are GStreamer's, those beside this file are ours. An issue of one of our elements fails the
+//! test.
 //!
-//! gst-validate-1.0 must be of GStreamer 1.24 or newer: the one of 1.22 forgets the data of pads' functions, and crashes with every
-//! element in Rust. CONTRIBUTING.md says where it comes from. `GST_VALIDATE_PROGRAM` names another one than that of PATH.
+//! gst-validate-1.0 must be of GStreamer 1.24 or newer: the one of 1.22 forgets the data of pads' functions, and crashes with
+//! every element in Rust. CONTRIBUTING.md says where it comes from. `GST_VALIDATE_PROGRAM` names another one than that of PATH.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is tests
 
 use std::path::PathBuf;

@@ -101,8 +101,8 @@ fn a_handler_may_stop_the_element_that_fails() {
         "tracker name=it embedding-output=none",
         "inferpublish name=it disk-full=stop location=/dev/full",
     ] {
-        // No preroll: an error keeps a bin from going on to PLAYING, and a sink that waits for that holds the frame, for which every
-        // element above waits that is stopped by itself.
+        // No preroll: an error keeps a bin from going on to PLAYING, and a sink that waits for that holds the frame, for which
+        // every element above waits that is stopped by itself.
         let pipeline = TestPipeline::new(&format!(
             "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 \
              ! identity name=made ! {elements} ! fakesink async=false"

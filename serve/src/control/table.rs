@@ -142,8 +142,8 @@ impl Entries {
         id
     }
 
-    /// Begins a request of a connection, if another one may be under way. Requests from this machine do not count for the limit of
-    /// all peers: they are answered even if other peers have used it up.
+    /// Begins a request of a connection, if another one may be under way. Requests from this machine do not count for the limit
+    /// of all peers: they are answered even if other peers have used it up.
     fn begin(&mut self, id: u64) -> bool {
         let Some(peer) = self.all.get(&id).map(|entry| entry.peer) else { return false };
         let requests = |of: &dyn Fn(Peer) -> bool| -> usize {

@@ -181,7 +181,8 @@ fn lines(section: Section<'_>, size: [f64; 2], zones: &mut Vec<Zone>) {
             section.note(key, NotTranslated, "its direction does not cross it");
             continue;
         }
-        // zonecount counts objects as in that come from the left of the line, seen along it: so the direction must lead to its right.
+        // zonecount counts objects as in that come from the left of the line, seen along it: so the direction must lead to its
+        // right.
         let ends = if turn > 0.0 { [a, b] } else { [b, a] };
         let ends = if extended { to_border(ends) } else { ends };
         let name = unused(zones, key.trim_start_matches("line-crossing-"));

@@ -1,7 +1,7 @@
 //! `cudainfer-serve import`: deepstream-app's configuration as this service's.
 //!
-//! Each kind of group has a file of its own that translates it. [`section::Section`] marks the keys that a translation reads; each
-//! key that none reads becomes a finding, so that no key is dropped silently.
+//! Each kind of group has a file of its own that translates it. [`section::Section`] marks the keys that a translation reads;
+//! each key that none reads becomes a finding, so that no key is dropped silently.
 
 mod analytics;
 mod document;

@@ -184,8 +184,8 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Keeps `folder`, which need not exist yet, within the limits of `config`. Unfinished files of processes that were killed get
-    /// their names or are removed, so no other process may be writing there now.
+    /// Keeps `folder`, which need not exist yet, within the limits of `config`. Unfinished files of processes that were killed
+    /// get their names or are removed, so no other process may be writing there now.
     ///
     /// # Errors
     /// A sentence, if the folder cannot be made.

@@ -62,8 +62,8 @@ mod gate {
         pub struct Gate(ObjectSubclass<GateImp>) @extends gst::Bin, gst::Element, gst::Object, @implements gst::ChildProxy;
     }
 
-    /// Has the next pipeline wait while it is built. Returns a receiver, which gets a message when it waits, and a sender: dropping
-    /// it lets the pipeline go on.
+    /// Has the next pipeline wait while it is built. Returns a receiver, which gets a message when it waits, and a sender:
+    /// dropping it lets the pipeline go on.
     pub fn close() -> (Receiver<()>, Sender<()>) {
         static REGISTERED: Once = Once::new();
         cudainfer_tests::init();

@@ -1,4 +1,5 @@
-//! Objects that nobody must recognise: what the overlay hides and for how long, and that no frame passes whose objects it could not hide.
+//! Objects that nobody must recognise: what the overlay hides and for how long, and that no frame passes whose objects it could
+//! not hide.
 
 use cudainfer_kernels::draw::blur::{BlurMode, blur};
 use cudainfer_kernels::frame::FrameMut;

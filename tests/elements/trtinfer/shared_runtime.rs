@@ -1,4 +1,5 @@
-//! One ONNX Runtime that GStreamer's onnxinference and trtinfer both use, as with a distribution's packages, in a process of its own.
+//! One ONNX Runtime that GStreamer's onnxinference and trtinfer both use, as with a distribution's packages, in a process of its
+//! own.
 
 use std::process::Command;
 

@@ -191,8 +191,8 @@ fn a_batch_costs_the_launches_and_the_wait_of_one_frame_and_no_allocation() {
     }
 }
 
-/// Rows with more candidates than the small kernels take: one batch with such a row is decoded once more, with the other kernels (two
-/// windows of 4096 candidates), those that follow with these only, until there is no such row.
+/// Rows with more candidates than the small kernels take: one batch with such a row is decoded once more, with the other kernels
+/// (two windows of 4096 candidates), those that follow with these only, until there is no such row.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn crowded_rows_equal_the_cpu_beside_others_and_cost_a_second_wait_once() {

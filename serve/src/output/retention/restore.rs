@@ -1,5 +1,5 @@
-//! Unfinished files of a process that was killed. Recordings play up to the last second before that, and get their names; all other
-//! files are removed.
+//! Unfinished files of a process that was killed. Recordings play up to the last second before that, and get their names; all
+//! other files are removed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

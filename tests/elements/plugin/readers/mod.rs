@@ -1,5 +1,5 @@
-//! The readers of results for C and Python: plugins/include/cudainfer.h and python/cudainfer. The programs of docs/embedding.md print the
-//! same in all languages, and what the readers give is what inferpublish writes.
+//! The readers of results for C and Python: plugins/include/cudainfer.h and python/cudainfer. The programs of docs/embedding.md
+//! print the same in all languages, and what the readers give is what inferpublish writes.
 
 use std::process::Command;
 
