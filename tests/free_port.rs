@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A port that nobody has. It is below those that the system gives to whoever asks for any (`ip_local_port_range`, from 32768), so that
-/// nobody gets it before it is used, nor while a server is started again.
+/// A port that no process uses. It is below those that the system assigns by itself (`ip_local_port_range`, from 32768), so that
+/// no other process gets it before it is used, nor while a server is started again.
 pub fn free_port() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     loop {

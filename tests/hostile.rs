@@ -1,5 +1,5 @@
-//! Models whose bytes are not what they were, and sizes for which there is no memory: a line with them ends in an error or
-//! succeeds, and never ends the process.
+//! Models with damaged bytes, and sizes for which there is no memory: a pipeline with them ends with an error or succeeds, and
+//! never ends the process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::path::Path;
 use cudainfer_tests::{CLOCK_LIMIT, init, model, scratch};
 use gst::prelude::*;
 
-/// Models that are made of each one that is right.
+/// How many damaged models are made of each valid one.
 const MUTATIONS: u64 = 300;
-/// Bytes that the process may take beyond what it has at the start: enough for any model here that is right.
+/// Bytes that the process may take beyond those that it has at the start: enough for any valid model here.
 const ROOM: u64 = 1 << 29;
 
 /// SplitMix64, by Vigna: the same numbers in every run.
@@ -40,31 +40,31 @@ fn init_and_limit_memory() {
 
 fn limit_memory() {
     // Each thread may reserve some memory of its own, which counts, too: the more cores, the more of them.
-    // SAFETY: it takes numbers.
+    // SAFETY: the call takes numbers only.
     assert_eq!(unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) }, 1);
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = status.split(' ').next().unwrap().parse().unwrap();
     let most = pages * 4096 + ROOM;
     let limit = libc::rlimit { rlim_cur: most, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: it reads the limit, which lives.
+    // SAFETY: the call reads the limit, which lives longer.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
 }
 
 /// Loads the model and runs it on a frame; returns whether that worked.
 #[track_caller]
 fn runs(model: &Path, preproc: &str, what: &str) -> bool {
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=1 ! video/x-raw,width=32,height=32 ! fusedpreproc device=cpu {preproc} \
          ! trtinfer provider=cpu device=cpu workers=1 engine-cache=none model={} ! fakesink",
         model.display()
     );
-    end(&line, what).is_none()
+    end(&description, what).is_none()
 }
 
-/// Runs a line to its end, or to its first error, which is returned.
+/// Runs a pipeline to its end, or to its first error, which is returned.
 #[track_caller]
-fn end(line: &str, what: &str) -> Option<String> {
-    let pipeline = gst::parse::launch(line).unwrap().downcast::<gst::Pipeline>().unwrap();
+fn end(description: &str, what: &str) -> Option<String> {
+    let pipeline = gst::parse::launch(description).unwrap().downcast::<gst::Pipeline>().unwrap();
     let _ = pipeline.set_state(gst::State::Playing);
     let ends = [gst::MessageType::Error, gst::MessageType::Eos];
     let end = pipeline.bus().unwrap().timed_pop_filtered(CLOCK_LIMIT, &ends);
@@ -122,7 +122,7 @@ fn a_model_with_other_bytes_is_refused_or_runs() {
             std::fs::write(&path, &bytes).unwrap();
             ran += u64::from(runs(&path, "", &format!("mutation {number} of {name}")));
         }
-        // Both ends are reached.
+        // Some models succeed, and some fail.
         assert!((1..MUTATIONS).contains(&ran), "{ran} of {MUTATIONS} of {name} ran");
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: starting pipelines, waiting for their end with a time limit, and seeing what comes out.
+//! Helpers of all tests: starting pipelines, waiting for their end with a time limit, and collecting their frames.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
 mod free_port;
@@ -15,14 +15,14 @@ use gst::prelude::*;
 
 pub use free_port::free_port;
 
-/// No test waits longer for anything; a pipeline that needs more hangs. A machine that has just been set up reads everything from
-/// its disk first.
+/// The longest wait of a test; a pipeline that needs more hangs. The limit is high because a machine that has just been set up
+/// reads everything from its disk first.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// The same for GStreamer.
 pub const CLOCK_LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(LIMIT.as_secs());
 
-/// What the names of the tests' folders begin with; the process's number follows.
+/// The begin of the names of the tests' folders; the process's number follows.
 const SCRATCH: &str = "cudainfer-test-";
 
 /// Starts GStreamer with the plugin.
@@ -34,7 +34,7 @@ pub fn init() {
     });
 }
 
-/// The repository, or what stands for it on a GPU machine (scripts/gpu-bundle).
+/// The repository, or the folder that replaces it on a GPU machine (scripts/gpu-bundle).
 pub fn root() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned();
     std::env::var_os("CUDAINFER_ROOT").map_or_else(built, PathBuf::from)
@@ -126,12 +126,12 @@ fn compiled_c_decoder() -> PathBuf {
     library
 }
 
-/// What a pipeline posted until it ended.
+/// The messages of a pipeline until it ended.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The errors' sentences, without their debug texts.
     pub errors: Vec<String>,
-    /// The errors' debug texts, for whoever reads a test's failure.
+    /// The errors' debug texts, for the reader of a test's failure.
     pub details: Vec<String>,
     /// The warnings' sentences.
     pub warnings: Vec<String>,
@@ -200,7 +200,7 @@ impl TestPipeline {
         self.by_name(name).unwrap_or_else(|| panic!("there is no element '{name}'"))
     }
 
-    /// Waits for the end or the first error, whose companions that follow at once are collected too.
+    /// Waits for the end or the first error, and collects further errors that follow at once.
     #[track_caller]
     pub fn wait(&self) -> Report {
         let bus = self.bus().unwrap();
@@ -316,7 +316,7 @@ pub fn buffers(description: &str) -> Vec<gst::Buffer> {
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
-/// What a program wrote to its standard error, without the notes on schemas of Debian's ONNX Runtime (docs/install.md).
+/// A program's standard error, without the notes on schemas of Debian's ONNX Runtime (docs/install.md).
 pub fn complaints(output: &std::process::Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let mut noted = false;
@@ -329,7 +329,7 @@ pub fn complaints(output: &std::process::Output) -> String {
     own.map(|line| format!("{line}\n")).collect()
 }
 
-/// Does something in a thread of its own; panics where it takes longer than the limit or panics itself.
+/// Calls a function in a thread of its own; panics if it takes longer than the limit or panics itself.
 #[track_caller]
 pub fn within<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = std::sync::mpsc::channel();
@@ -347,7 +347,7 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Pushes a frame into an `appsrc`; what comes of it is seen on the bus.
+/// Pushes a frame into an `appsrc`. The result is ignored, because an error is also posted on the bus.
 pub fn push(source: &gst::Element, buffer: gst::Buffer) {
     let _ = source.emit_by_name::<gst::FlowReturn>("push-buffer", &[&buffer]);
 }

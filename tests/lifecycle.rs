@@ -10,13 +10,13 @@ use cudainfer_tests::{TestPipeline, end, filled, model, push, run, scratch, unti
 use gst::prelude::*;
 use gstcudainfer::meta::object::objects;
 
-/// Makes the sink at the line's end reach PLAYING without a first frame, also after a flush. GStreamer 1.22 loses a state
-/// change that comes between a sink's preroll and the thread that then continues to PLAYING: the line stays in PAUSED,
+/// Makes the sink at the pipeline's end reach PLAYING without a first frame, also after a flush. GStreamer 1.22 loses a state
+/// change that comes between a sink's preroll and the thread that then continues to PLAYING: the pipeline stays in PAUSED,
 /// whatever its elements are. Tests that flush while playing keep out of its way like this, those that pause by
 /// [`TestPipeline::reach`].
 const NO_PREROLL: &str = "async=false";
 
-/// Everything behind a source of frames, down to an element called `out`.
+/// Everything downstream of a source of frames, down to an element called `out`.
 fn whole(model_name: &str, properties: &str) -> String {
     format!(
         "fusedpreproc ! trtinfer name=infer {properties} model={} ! gpunms ! tracker \
@@ -67,24 +67,24 @@ fn seeks_while_playing_flush_and_go_on_with_new_identities() {
         for i in 0..20 {
             let to = (i * 37 % 150) * 40;
             seek(&pipeline, to);
-            // Whatever was in flight has been flushed when the seek returns; the first frame is the one asked for.
-            until("frames behind the seek", || {
+            // Frames in flight have been flushed when the seek returns; the first frame after it is the requested one.
+            until("frames after the seek", || {
                 seen.lock().unwrap().iter().any(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(to)))
             });
             seen.lock().unwrap().clear();
         }
         seek(&pipeline, 4000);
-        let behind = || {
+        let after = || {
             let seen = seen.lock().unwrap();
             let from = seen.iter().rposition(|(pts, _)| *pts == Some(gst::ClockTime::from_mseconds(4000)));
             from.map_or(vec![], |from| seen[from..].iter().map(|(_, track)| track.unwrap()).collect())
         };
         // An earlier seek may have come to the end, too.
-        until("the frames behind the last seek", || behind().len() == 100);
+        until("the frames after the last seek", || after().len() == 100);
         pipeline.wait().succeeds();
-        let last = behind();
-        assert_eq!(last.len(), 100, "frames behind the last seek");
-        // One object, seen since the seek, counted from 0, with an identity that none before has had: one a seek.
+        let last = after();
+        assert_eq!(last.len(), 100, "frames after the last seek");
+        // One object, whose age counts from 0 since the seek, with a new identity after each seek.
         let id = last[0].0;
         assert!(id > 1, "{id}");
         assert!(last.iter().zip(0..).all(|(track, age)| *track == (id, age)), "{last:?}");
@@ -159,7 +159,7 @@ fn flushes_by_hand_between_frames_lose_nothing_that_comes_after() {
 }
 
 #[test]
-fn a_line_can_be_stopped_from_any_state_while_frames_are_in_flight() {
+fn a_pipeline_can_be_stopped_from_any_state_while_frames_are_in_flight() {
     for (from, to) in [
         (gst::State::Playing, gst::State::Null),
         (gst::State::Paused, gst::State::Null),
@@ -181,7 +181,7 @@ fn a_line_can_be_stopped_from_any_state_while_frames_are_in_flight() {
 }
 
 #[test]
-fn a_line_can_be_torn_down_while_the_model_works() {
+fn a_pipeline_can_be_torn_down_while_the_model_works() {
     // One frame takes a tenth of a second or more.
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc ! fusedpreproc ! trtinfer model={} ! fakesink name=out",
@@ -190,14 +190,14 @@ fn a_line_can_be_torn_down_while_the_model_works() {
     for wait in [0, 30, 200] {
         pipeline.play();
         std::thread::sleep(Duration::from_millis(wait));
-        // What runs is waited for, what waits is dropped.
+        // Stopping waits for the frame that the model works on, and drops frames that wait.
         pipeline.stop();
     }
 }
 
 #[test]
-fn elements_of_a_slow_line_can_be_seeked_and_flushed() {
-    // The sink takes its time, so everything before it is full.
+fn elements_of_a_slow_pipeline_can_be_seeked_and_flushed() {
+    // The sink is slow, so all queues before it are full.
     let pipeline = TestPipeline::new(&format!(
         "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! fusedpreproc ! trtinfer model={} max-in-flight=2 \
          ! gpunms ! queue max-size-buffers=2 ! identity sleep-time=50000 ! fakesink name=out {NO_PREROLL}",
@@ -216,7 +216,7 @@ fn elements_of_a_slow_line_can_be_seeked_and_flushed() {
 }
 
 #[test]
-fn a_failed_line_can_be_started_again() {
+fn a_failed_pipeline_can_be_started_again() {
     let pipeline =
         TestPipeline::new(&format!("videotestsrc num-buffers=5 name=in ! {}", whole("fails-on-bright", "")));
     // gpunms refuses this model's output too, but the model itself fails first where the picture is bright.
@@ -239,7 +239,7 @@ fn a_failed_line_can_be_started_again() {
     pipeline.wait().succeeds();
 }
 
-/// A line of a source called `in` and a model that takes pictures of 24x16.
+/// A pipeline of a source called `in` and a model that takes pictures of 24x16.
 fn small(model_name: &str, pattern: &str) -> TestPipeline {
     TestPipeline::new(&format!(
         "videotestsrc name=in num-buffers=2 pattern={pattern} ! video/x-raw,format=RGB,width=24,height=16 ! fusedpreproc \
@@ -283,7 +283,7 @@ fn a_frame_whose_run_has_no_end_can_be_stopped_and_others_run_after_it() {
 }
 
 #[test]
-fn a_line_can_go_back_to_ready_and_play_again() {
+fn a_pipeline_can_go_back_to_ready_and_play_again() {
     let pipeline = TestPipeline::new(&format!("videotestsrc num-buffers=20 ! {}", whole("detector", "")));
     let seen = pipeline.collect("out");
     for round in 1..=5 {
@@ -327,7 +327,7 @@ fn an_element_can_be_unlinked_while_it_works() {
 }
 
 #[test]
-fn the_end_comes_behind_the_last_frame_however_many_work() {
+fn the_end_comes_after_the_last_frame_however_many_work() {
     for workers in [1, 2, 4] {
         let pipeline = TestPipeline::new(&format!(
             "videotestsrc num-buffers=97 ! {}",
@@ -358,15 +358,15 @@ fn the_end_comes_behind_the_last_frame_however_many_work() {
 }
 
 #[test]
-fn a_live_line_is_told_how_long_a_batch_waits_and_runs() {
+fn the_latency_of_a_live_pipeline_is_how_long_a_batch_waits_and_runs() {
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc is-live=true ! video/x-raw,width=64,height=64,framerate=50/1 \
          ! fusedpreproc ! trtinfer name=infer model={} batch-timeout=300000000 ! gpunms ! fakesink name=out sync=true processing-deadline=0",
         model("detector")
     ));
-    // What the line decided on travels upstream from the sinks.
-    let told = Arc::new(Mutex::new(gst::ClockTime::ZERO));
-    let noted = told.clone();
+    // The latency that the pipeline chooses travels upstream from the sinks.
+    let latency = Arc::new(Mutex::new(gst::ClockTime::ZERO));
+    let noted = latency.clone();
     pipeline.element("infer").static_pad("src").unwrap().add_probe(
         gst::PadProbeType::EVENT_UPSTREAM,
         move |_, info| {
@@ -388,16 +388,16 @@ fn a_live_line_is_told_how_long_a_batch_waits_and_runs() {
             }
         }
         // A frame of the source, the time that a batch may wait, and two runs of the model, however long they take here.
-        told.lock().unwrap().mseconds() >= 320
+        latency.lock().unwrap().mseconds() >= 320
     });
 }
 
 #[test]
-fn whatever_is_done_to_a_line_in_whatever_order_it_plays_to_its_end_afterwards() {
-    // Three lines at once, each with its own order of events; the numbers are Knuth's generator's, always the same.
+fn whatever_is_done_to_a_pipeline_in_whatever_order_it_plays_to_its_end_afterwards() {
+    // Three pipelines at once, each with its own order of events; the numbers are Knuth's generator's, always the same.
     let threads: Vec<_> = (0..3u64)
         .map(|seed| {
-            // videotestsrc seeks; a demuxer's pads come and go, and gst-launch lines link them once only.
+            // videotestsrc seeks; a demuxer's pads come and go, and pipelines of gst-launch-1.0 link them once only.
             let pipeline = TestPipeline::new(&format!(
                 "videotestsrc num-buffers=200 pattern=red ! queue max-size-buffers=3 ! {}",
                 whole("detector", &format!("workers={} max-in-flight={}", seed + 1, 1 + 3 * seed))

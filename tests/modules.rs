@@ -1,4 +1,4 @@
-//! Every source file is compiled into something: one that no module names is read by nobody.
+//! Every source file is compiled: a file that no module names would be dead.
 #![allow(clippy::unwrap_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
 use std::collections::BTreeSet;

@@ -7,7 +7,7 @@ use gst::prelude::*;
 /// Memory in use, in KiB: what the allocator has given out and not got back. Resident memory is no measure of a leak: what
 /// the allocator keeps of what it got back, in an arena for each thread, goes up and down by megabytes.
 fn in_use() -> usize {
-    // SAFETY: it takes no argument and only reads the allocator's own counts.
+    // SAFETY: the call takes no argument and only reads the allocator's own counts.
     let counts = unsafe { libc::mallinfo2() };
     (counts.uordblks + counts.hblkhd) / 1024
 }
@@ -51,7 +51,7 @@ fn hundreds_of_cycles_leave_memory_threads_and_files_as_they_were() {
             (threads, files) = (entries("/proc/self/task"), entries("/proc/self/fd"));
         }
     }
-    // The least of ten cycles in a row: what is really held, not what is just being given back.
+    // The least of ten cycles in a row: memory that is really in use, without memory that is just being released.
     let least = |from: usize| *memory[from..from + 10].iter().min().unwrap();
     let (early, late) = (least(CYCLES / 2 - 10), least(CYCLES - 10));
     let grown = late.saturating_sub(early) / (CYCLES / 2);

@@ -1,5 +1,5 @@
-//! A stream that a test pushes frame by frame, and what comes out of it. Each frame's brightness follows from its number, and the
-//! detectors' confidence from the brightness: a result that ended up on another's frame is seen.
+//! A stream that a test pushes frame by frame, and the frames and events that come out. Each frame's brightness follows from its
+//! number, and the detectors' confidence from the brightness, so that a result on a wrong frame is noticed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,17 +16,17 @@ pub const CAPS: &str = "video/x-raw,format=RGB,width=8,height=8,framerate=100/1"
 
 static NOISE: RwLock<()> = RwLock::new(());
 
-/// Held by tests that only want to be right, which run at the same time.
+/// Locked for reading by tests that may run at the same time as others.
 pub fn together() -> RwLockReadGuard<'static, ()> {
     NOISE.read().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Held by tests that count threads: nothing runs beside them.
+/// Locked by tests that count threads, so that no other test runs at the same time.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
     NOISE.write().unwrap_or_else(|e| e.into_inner())
 }
 
-/// An hour in nanoseconds: as a `batch-timeout`, one that no test lives to see.
+/// An hour in nanoseconds: a `batch-timeout` that never ends within a test.
 pub const NEVER: &str = "3600000000000";
 
 /// Worker threads of all models in this process.
@@ -50,15 +50,15 @@ pub fn threads() -> Vec<String> {
     names.map(|name| name.trim_end().to_owned()).collect()
 }
 
-/// Keeps the only worker of an instance busy until it is let go, by a frame that fails: the worker posts that, and whoever looks at
-/// messages takes his time.
+/// Keeps the only worker of an instance busy until it is released, by a frame that fails: the worker posts an error, and the
+/// handler of messages waits.
 pub struct Busy {
     stream: Stream,
     held: Arc<(Mutex<[bool; 2]>, Condvar)>,
 }
 
 impl Busy {
-    /// A stream with these properties, which do not keep anybody busy yet.
+    /// A stream with these properties, which does not keep the worker busy yet.
     pub fn new(model_name: &str, properties: &str) -> Self {
         let stream = Stream::new(model_name, properties);
         let held = Arc::new((Mutex::new([false; 2]), Condvar::new()));
@@ -70,7 +70,7 @@ impl Busy {
                 state[0] = true;
                 changed.notify_all();
                 let (state, timeout) =
-                    changed.wait_timeout_while(state, crate::LIMIT, |[_, let_go]| !*let_go).unwrap();
+                    changed.wait_timeout_while(state, crate::LIMIT, |[_, released]| !*released).unwrap();
                 drop(state);
                 assert!(!timeout.timed_out(), "nobody lets it go");
             }
@@ -100,7 +100,7 @@ impl Busy {
     }
 
     /// Lets the worker go on.
-    pub fn let_go(&self) {
+    pub fn release(&self) {
         self.held.0.lock().unwrap()[1] = true;
         self.held.1.notify_all();
     }
@@ -108,12 +108,12 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        // Or the pipeline would wait for the worker, also while a test fails.
-        self.let_go();
+        // Otherwise the pipeline would wait for the worker, also while a test fails.
+        self.release();
     }
 }
 
-/// Something that came out.
+/// A frame or event that came out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Out {
     /// A frame.
@@ -129,19 +129,19 @@ pub struct Frame {
     pub number: u64,
     /// When it came.
     pub at: Instant,
-    /// Whether it says that frames are missing before it.
+    /// Whether it is marked as discontinuous: frames are missing before it.
     pub discont: bool,
     /// The label of its first object.
     pub label: String,
 }
 
-/// A detector's line that a test pushes into; everything happens in the test's thread up to trtinfer.
+/// A detector's pipeline that a test pushes into; everything happens in the test's thread up to trtinfer.
 pub struct Stream {
     /// `pre` is fusedpreproc, `infer` trtinfer, `out` the sink.
     pub pipeline: TestPipeline,
-    /// What the frames are pushed on.
+    /// The pad on which frames are pushed.
     pub pad: gst::Pad,
-    /// Whether it says that it is live.
+    /// Whether it answers latency queries as a live source.
     pub live: Arc<AtomicBool>,
     out: Arc<Mutex<Vec<Out>>>,
 }
@@ -152,7 +152,7 @@ fn brightness(number: u64) -> u8 {
 }
 
 impl Stream {
-    /// A line whose trtinfer has these properties besides the model.
+    /// A pipeline whose trtinfer has these properties besides the model.
     pub fn new(model_name: &str, properties: &str) -> Self {
         Self::with(&format!(
             "trtinfer name=infer model={} {properties} ! gpunms name=nms ! fakesink name=out async=false",
@@ -160,7 +160,7 @@ impl Stream {
         ))
     }
 
-    /// A line of these elements behind fusedpreproc; `out` is its last one.
+    /// A pipeline of these elements after fusedpreproc; `out` is its last one.
     pub fn with(elements: &str) -> Self {
         let pipeline = TestPipeline::new(&format!("fusedpreproc name=pre ! {elements}"));
         let live = Arc::new(AtomicBool::new(false));
@@ -279,13 +279,13 @@ impl Stream {
         self.frames().iter().map(|frame| frame.number).collect()
     }
 
-    /// Waits until so many frames came out.
+    /// Waits until this many frames came out.
     #[track_caller]
     pub fn wait_for(&self, count: usize) {
         until(&format!("{count} frames"), || self.frames().len() >= count);
     }
 
-    /// The latency that the sink is told: whether it is live, and how long it is.
+    /// The latency that the sink gets: whether it is live, and how long it is.
     pub fn latency(&self) -> (bool, Duration) {
         let mut query = gst::query::Latency::new();
         assert!(self.pipeline.element("out").static_pad("sink").unwrap().peer_query(&mut query));
@@ -299,12 +299,12 @@ impl Stream {
         stats.get(field).unwrap_or_else(|e| panic!("{e}: {stats}"))
     }
 
-    /// What trtinfer's model is.
+    /// trtinfer's model.
     pub fn model(&self) -> String {
         self.pipeline.element("infer").property("model")
     }
 
-    /// Names another model.
+    /// Sets another model.
     pub fn set_model(&self, name: &str) {
         self.pipeline.element("infer").set_property("model", model(name));
     }
@@ -316,7 +316,7 @@ impl Stream {
             gst::MessageView::Error(error) => Some(error.error().to_string()),
             _ => None,
         };
-        // That the CPU is used is no news, nor that tests wait for batches without being live.
+        // These warnings are expected: no GPU is used, and tests wait for batches without being live.
         let known = ["no GPU is used", "nothing before this element is live"];
         let news = |text: &String| !known.iter().any(|known| text.contains(known));
         let bus = self.pipeline.bus().unwrap();
@@ -339,14 +339,14 @@ impl Held {
     }
 
     /// Lets everything go on.
-    pub fn let_go(&mut self) {
+    pub fn release(&mut self) {
         if let Some(probe) = self.probe.take() {
             self.pad.remove_probe(probe);
         }
     }
 }
 
-/// What is to be known of a frame; its object must be its own.
+/// What a test must know of a frame; its object must be its own.
 fn frame(buffer: &gst::Buffer) -> Frame {
     let number = buffer.pts().unwrap().mseconds() / 10;
     let found = objects(buffer);

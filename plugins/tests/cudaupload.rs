@@ -163,7 +163,7 @@ fn cpu_is_silent() {
 }
 
 #[test]
-fn a_line_that_wants_cuda_memory_can_be_linked_and_fails_to_negotiate_without_a_gpu() {
+fn a_pipeline_that_wants_cuda_memory_can_be_linked_and_fails_to_negotiate_without_a_gpu() {
     init();
     let pipeline = gst::parse::launch(
         "videotestsrc num-buffers=1 ! cudainferupload device=cpu ! video/x-raw(memory:CUDAMemory) ! fakesink",

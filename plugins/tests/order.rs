@@ -5,11 +5,11 @@ use gst::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 use gstcudainfer::memory::order::{promise, promised};
 
-/// Whether a promise made behind `line` arrives before it, for frames of `from` that become `to`.
-fn arrives(line: &str, from: VideoFormat, to: VideoFormat) -> bool {
+/// Whether a promise made after `description` arrives before it, for frames of `from` that become `to`.
+fn arrives(description: &str, from: VideoFormat, to: VideoFormat) -> bool {
     gst::init().unwrap();
     let caps = |format| VideoInfo::builder(format, 64, 48).build().unwrap().to_caps().unwrap();
-    let mut harness = gst_check::Harness::new_parse(line);
+    let mut harness = gst_check::Harness::new_parse(description);
     harness.sinkpad().unwrap().add_probe(gst::PadProbeType::QUERY_DOWNSTREAM, |_, info| {
         match info.query_mut().map(gst::QueryRef::view_mut) {
             Some(gst::QueryViewMut::Allocation(query)) => {
@@ -30,8 +30,8 @@ fn arrives(line: &str, from: VideoFormat, to: VideoFormat) -> bool {
 
 #[test]
 fn elements_that_pass_the_memory_on_pass_the_promise_on() {
-    for line in ["identity", "queue", "capsfilter", "videoconvert", "tee name=t ! queue"] {
-        assert!(arrives(line, VideoFormat::Nv12, VideoFormat::Nv12), "{line}");
+    for description in ["identity", "queue", "capsfilter", "videoconvert", "tee name=t ! queue"] {
+        assert!(arrives(description, VideoFormat::Nv12, VideoFormat::Nv12), "{description}");
     }
 }
 

@@ -35,14 +35,14 @@ fn video(format: VideoFormat, width: u32, height: u32) -> VideoInfo {
     VideoInfo::builder(format, width, height).fps(gst::Fraction::new(25, 1)).build().unwrap()
 }
 
-/// `line` behind a model with these outputs, whose input is as large as the frame.
-fn behind_model(line: &str, info: &VideoInfo, outputs: &[TensorDesc]) -> Harness {
+/// A harness of `description` after a model with these outputs, whose input is as large as the frame.
+fn after_model(description: &str, info: &VideoInfo, outputs: &[TensorDesc]) -> Harness {
     let fields = gst::Structure::builder("fields")
         .field("tensor-width", info.width().cast_signed())
         .field("tensor-height", info.height().cast_signed())
         .field("tensor-outputs", caps::outputs_value(outputs))
         .build();
-    let mut harness = Harness::new_parse(line);
+    let mut harness = Harness::new_parse(description);
     harness.set_src_caps(caps::with_fields(&info.to_caps().unwrap(), &fields));
     harness
 }
@@ -86,7 +86,7 @@ fn classes_are_the_greatest_values_at_the_models_size_or_the_frames() {
     let info = video(VideoFormat::Rgb, 8, 4);
     for (properties, size) in [("", (4, 2)), ("size=frame", (8, 4))] {
         let mut harness =
-            behind_model(&format!("segmask {properties}"), &info, &[desc("logits", &[1, 3, 2, 4])]);
+            after_model(&format!("segmask {properties}"), &info, &[desc("logits", &[1, 3, 2, 4])]);
         let out = harness.push_and_pull(frame(&info, 7, vec![logits(CLASSES)])).unwrap();
         let mask = only(&out);
         let labels = ["0", "1", "2"].map(str::to_owned).to_vec();
@@ -105,7 +105,7 @@ fn classes_are_the_greatest_values_at_the_models_size_or_the_frames() {
 #[test]
 fn smoothing_keeps_a_share_of_the_frames_before_and_a_flush_forgets_them() {
     let info = video(VideoFormat::Rgb, 2, 2);
-    let mut harness = behind_model("segmask smoothing=0.5 mode=soft", &info, &[desc("p", &[1, 1, 1, 1])]);
+    let mut harness = after_model("segmask smoothing=0.5 mode=soft", &info, &[desc("p", &[1, 1, 1, 1])]);
     let push = |harness: &mut Harness, value| {
         let out = harness.push_and_pull(frame(&info, 0, vec![tensor("p", &[1, 1, 1, 1], &[value])])).unwrap();
         bytes(&only(&out).data)[0]
@@ -135,7 +135,7 @@ fn gray_frames_are_the_mask_and_keep_what_is_known_of_the_objects() {
             cells.map(|p| if p >= 0.5 { 255 } else { 0 }),
         ),
     ] {
-        let mut harness = behind_model(&format!("segmask output=gray {properties}"), &info, &[outputs]);
+        let mut harness = after_model(&format!("segmask output=gray {properties}"), &info, &[outputs]);
         let mut buffer = frame(&info, 7, vec![tensor]);
         let rect = Rect { x: 1.0, y: 1.0, w: 2.0, h: 2.0 };
         let object = Object {
@@ -162,8 +162,8 @@ fn without_a_mode_gray_and_alpha_are_soft() {
     let cells = [0.0, 0.2, 0.6, 1.0, 1.0, 0.0, 0.5, 0.25];
     let wanted = cells.map(|p: f32| (255.0 * p).round() as u8);
     let make = |output: &str| {
-        let line = format!("segmask output={output}");
-        let mut harness = behind_model(&line, &info, &[desc("p", &[1, 1, 2, 4])]);
+        let description = format!("segmask output={output}");
+        let mut harness = after_model(&description, &info, &[desc("p", &[1, 1, 2, 4])]);
         let shared = frame(&info, 7, vec![tensor("p", &[1, 1, 2, 4], &cells)]);
         let out = bytes(&harness.push_and_pull(shared.clone()).unwrap());
         assert_eq!(bytes(&shared), vec![7; info.size()], "somebody else's frame has changed");
@@ -177,7 +177,7 @@ fn without_a_mode_gray_and_alpha_are_soft() {
 #[test]
 fn alpha_of_classes_is_all_but_the_background() {
     let info = video(VideoFormat::Bgra, 4, 2);
-    let mut harness = behind_model("segmask output=alpha", &info, &[desc("logits", &[1, 3, 2, 4])]);
+    let mut harness = after_model("segmask output=alpha", &info, &[desc("logits", &[1, 3, 2, 4])]);
     let out = harness.push_and_pull(frame(&info, 7, vec![logits(CLASSES)])).unwrap();
     let wanted: Vec<u8> =
         CLASSES.iter().flat_map(|class| [7, 7, 7, if *class == 0 { 0 } else { 255 }]).collect();
@@ -192,17 +192,17 @@ fn half(old: u8, ink: u8) -> u8 {
 #[test]
 fn the_overlay_paints_classes_but_the_background_half_transparent() {
     let info = video(VideoFormat::Rgba, 4, 2);
-    let mut harness = behind_model("segmask ! inferoverlay", &info, &[desc("logits", &[1, 3, 2, 4])]);
+    let mut harness = after_model("segmask ! inferoverlay", &info, &[desc("logits", &[1, 3, 2, 4])]);
     let out = harness.push_and_pull(frame(&info, 40, vec![logits(CLASSES)])).unwrap();
     let pixel = |class: usize| {
         let Rgb(r, g, b) = color_of(class as u64);
         if class == 0 { [40; 4] } else { [r, g, b, 255].map(|ink| half(40, ink)) }
     };
     assert_eq!(bytes(&out), CLASSES.map(pixel).concat());
-    let mut off = behind_model("segmask ! inferoverlay masks=false", &info, &[desc("logits", &[1, 3, 2, 4])]);
+    let mut off = after_model("segmask ! inferoverlay masks=false", &info, &[desc("logits", &[1, 3, 2, 4])]);
     let out = off.push_and_pull(frame(&info, 40, vec![logits(CLASSES)])).unwrap();
     assert_eq!(bytes(&out), vec![40; info.size()]);
-    assert_eq!(masks(&out).len(), 1, "who is behind still gets it");
+    assert_eq!(masks(&out).len(), 1, "the elements downstream still get it");
 }
 
 /// Two prototypes of 4x2 cells: the first is positive on the left half, the second on the right.
@@ -229,7 +229,7 @@ fn each_detection_gets_its_own_mask_within_its_box_in_its_own_colour() {
     let info = video(VideoFormat::Rgb, 8, 4);
     let outputs = [desc("protos", &[1, 2, 2, 4]), desc(COEFFICIENTS, &[0, 2])];
     let overlay = "segmask ! inferoverlay boxes=false labels=false confidences=false";
-    let mut harness = behind_model(overlay, &info, &outputs);
+    let mut harness = after_model(overlay, &info, &outputs);
     let whole = Rect { x: 0.0, y: 0.0, w: 8.0, h: 4.0 };
     let out = harness
         .push_and_pull(detections(
@@ -267,7 +267,7 @@ fn each_detection_gets_its_own_mask_within_its_box_in_its_own_colour() {
 fn coefficients_for_more_objects_than_there_are_say_what_to_do() {
     let info = video(VideoFormat::Rgb, 8, 4);
     let outputs = [desc("protos", &[1, 2, 2, 4]), desc(COEFFICIENTS, &[0, 2])];
-    let mut harness = behind_model("segmask", &info, &outputs);
+    let mut harness = after_model("segmask", &info, &outputs);
     let bus = gst::Bus::new();
     harness.element().unwrap().set_bus(Some(&bus));
     let buffer = frame(&info, 0, vec![prototypes(), tensor(COEFFICIENTS, &[1, 2], &[1.0, 1.0])]);

@@ -21,8 +21,8 @@ class Array:
     `numpy()` is a view that cannot be written to; numbers on the GPU are copied to the host once for it. `torch.from_dlpack(array)`
     and `cupy.from_dlpack(array)` are views where the numbers lie; `torch.as_tensor(array, device="cuda")` and `cupy.asarray(array)`
     as well, through `__cuda_array_interface__`. Write to none of them: other elements, and other frames of a batch, read the same
-    memory. Only NumPy, and DLPack's consumers where NumPy is 2.1 or newer, are told so. The pipeline gets the memory back when the
-    last view is gone.
+    memory. Only NumPy, and DLPack's consumers where NumPy is 2.1 or newer, know that the view is read-only. The pipeline gets the
+    memory back when the last view is gone.
     """
 
     def __init__(self, data: gst.Data, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:

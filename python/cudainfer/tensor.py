@@ -1,4 +1,4 @@
-"""The tensors of a frame: between fusedpreproc and trtinfer the network's input, behind trtinfer its outputs."""
+"""The tensors of a frame: between fusedpreproc and trtinfer the network's input, downstream of trtinfer its outputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Tensors:
 def tensors(buffer: Any) -> list[Tensors]:
     """The tensors of a frame, given as a Gst.Buffer: of the whole frame, or with `fusedpreproc roi=…` of each region.
 
-    Where a frame has only GStreamer's own (1.26), it is those. None behind the elements that decode them: gpunms, peakfind, classify, embed, segmask and tensormap.
+    If a frame has only GStreamer's own tensors (1.26), these. There are none downstream of the elements that decode them: gpunms, peakfind,
+    classify, embed, segmask and tensormap.
     """
     meta = gst.custom_meta(buffer, "GstCudaInferTensorMeta")
     if not meta:

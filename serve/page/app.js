@@ -10,7 +10,7 @@ const PICTURE_PERIOD = 1000;
 const $ = (id) => document.getElementById(id);
 /** The name of the stream that is shown. */
 let shown = null;
-/** The name of the stream that is to be shown when it has been read. */
+/** The name of the stream that the page shows once the streams have been read. */
 let wanted = null;
 let pictureUrl = null;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// What makes the elements of a configuration's lines.
+/// The plugin with cudainfer's elements.
 pub const PLUGIN: &str = "cudainfer";
 
 /// The tracer, as it counts for `/metrics` of this process.
@@ -14,18 +14,18 @@ const TRACER: &str = "cudainfertracer(metrics=application)";
 /// A sentence that says what to do.
 ///
 /// # Safety of the environment
-/// To be called before any other thread begins, because it may set a variable of the environment.
+/// Must be called before any other thread begins, because it may set a variable of the environment.
 pub fn init() -> Result<(), String> {
     if std::env::var_os("GST_TRACERS").is_none() {
         // SAFETY: no other thread has begun that could read the environment meanwhile, as this function's contract says.
         unsafe { std::env::set_var("GST_TRACERS", TRACER) };
     }
-    // A tracer is made while GStreamer starts, when a plugin beside the program is not known yet.
+    // GStreamer makes tracers while it starts, so a plugin beside the program must be in the path before that.
     let beside = folder_of_program().filter(|folder| folder.join("libgstcudainfer.so").is_file());
     if let Some(folder) = beside {
         let mut paths = vec![folder];
         paths.extend(std::env::var_os("GST_PLUGIN_PATH").iter().flat_map(std::env::split_paths));
-        // The user's own path goes first.
+        // The user's own path must stay first.
         paths.rotate_left(1);
         if let Ok(joined) = std::env::join_paths(paths) {
             // SAFETY: as above.

@@ -29,7 +29,7 @@ const GPU_FAULT: u8 = 70;
 const LEFT_BEHIND: u8 = 71;
 const WRONG_CONFIGURATION: u8 = 78;
 
-/// What the main thread waits for.
+/// Events that the main thread waits for.
 enum Event {
     Signal(i32),
     Exit(Exit),
@@ -67,7 +67,7 @@ fn print(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Reads the configuration, in its folder, and does something with it.
+/// Reads the configuration in its folder and calls `work` with it.
 fn prepared(path: &std::ffi::OsStr, work: impl FnOnce(Config) -> ExitCode) -> ExitCode {
     let path = match Path::new(path).canonicalize() {
         Ok(path) => path,
@@ -76,7 +76,7 @@ fn prepared(path: &std::ffi::OsStr, work: impl FnOnce(Config) -> ExitCode) -> Ex
             return ExitCode::from(WRONG_CONFIGURATION);
         }
     };
-    // Before any thread is there: it may set a variable of the environment.
+    // Before any thread is started, because it may set a variable of the environment.
     if let Err(sentence) = gstreamer::init() {
         log::error(sentence);
         return ExitCode::FAILURE;
@@ -165,7 +165,7 @@ fn serve(config: Config) -> ExitCode {
         match received.recv_timeout(beat) {
             Ok(Event::Signal(SIGHUP)) => {
                 systemd::reloading();
-                // What is wrong is in the log and in /status.
+                // An error is in the log and in /status.
                 let _ = fleet.reload();
                 systemd::ready(&fleet.status().line());
             }
@@ -177,12 +177,12 @@ fn serve(config: Config) -> ExitCode {
         if fleet.is_alive() {
             systemd::alive();
         } else {
-            log::error("the thread of a stream does not go around any more");
+            log::error("the thread of a stream does not run its loop any more");
         }
     }
 }
 
-/// Ends all streams. `because` is the exit code of what ends the service; without, it was asked to.
+/// Ends all streams. `because` is the exit code if the service ends by itself, and `None` if it was asked to end.
 fn stop(fleet: &Fleet, because: Option<u8>) -> ExitCode {
     systemd::stopping();
     log::info("stopping");

@@ -1,5 +1,5 @@
-//! What this process may still take of the system: file descriptors and threads. GStreamer and GLib abort where they get none, so that
-//! this is asked before they need them.
+//! File descriptors and threads that the system still gives this process. GStreamer and GLib abort if they get none, so both are
+//! checked before GStreamer needs them.
 
 use std::fs::read_dir;
 use std::io;
@@ -11,13 +11,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::log;
 
-/// More file descriptors than that are not asked for: a hard limit may be a billion, and some programs close all of them one by one.
+/// The most file descriptors to which the limit is raised: a hard limit may be a billion, and some programs close all of them one
+/// by one.
 const ENOUGH: u64 = 65_536;
 
-/// So many file descriptors a pipeline may take until its first frame.
+/// The most file descriptors that a pipeline takes until its first frame.
 const OF_A_PIPELINE: u64 = 32;
 
-/// So many threads it may take.
+/// The most threads that a pipeline takes.
 const THREADS: usize = 16;
 
 /// Raises the limit on file descriptors as far as that is allowed and useful, and logs it.
@@ -48,7 +49,7 @@ fn reserve(most: u64) -> u64 {
 /// How many of `most` file descriptors are left.
 fn descriptors_left(most: u64) -> u64 {
     match read_dir("/proc/self/fd") {
-        // The folder itself is among them.
+        // The folder that is being listed has a descriptor as well.
         Ok(open) => most.saturating_sub(u64::try_from(open.count()).unwrap_or(u64::MAX)),
         Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::MFILE | Errno::NFILE)) => 0,
         // Without /proc that cannot be known.
@@ -56,7 +57,7 @@ fn descriptors_left(most: u64) -> u64 {
     }
 }
 
-/// Whether there is what another stream's pipeline takes, without what HTTP, the state, logs and recordings need.
+/// Checks that there are enough for another stream's pipeline, besides what HTTP, the state, logs and recordings need.
 ///
 /// # Errors
 /// A sentence: what is missing, and what to set.
@@ -66,7 +67,7 @@ pub fn for_a_stream() -> Result<(), String> {
     enough_threads(THREADS)
 }
 
-/// The same for a small pipeline of a stream that runs, as for a picture or a recording: it may take from what is kept.
+/// The same for a small pipeline of a stream that runs, as for a picture or a recording: it may use the reserve.
 ///
 /// # Errors
 /// As [`for_a_stream`].
@@ -95,7 +96,7 @@ fn enough_threads(count: usize) -> Result<(), String> {
     })
 }
 
-/// Starts `count` threads, which end at once when all are there.
+/// Starts `count` threads, which end as soon as all have started.
 fn threads(count: usize) -> io::Result<()> {
     let start = |_| -> io::Result<(Sender<()>, JoinHandle<_>)> {
         let (end, wait) = channel::<()>();

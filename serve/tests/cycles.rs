@@ -1,4 +1,5 @@
-//! Streams that are added and removed a thousand times leave nothing behind; alone in its process, which it measures.
+//! Streams that are added and removed a thousand times leave no memory, threads or file descriptors. The test is alone in its
+//! process, which it measures.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
@@ -10,17 +11,18 @@ use cudainfer_serve::config::{Config, SourceConfig};
 use cudainfer_serve::fleet::Fleet;
 use cudainfer_tests::{model, scratch, until};
 
-/// Cycles until everything that is made once has been made: pools, threads' arenas, the types of all elements.
+/// Cycles until everything that is made only once exists: pools, threads' arenas, the types of all elements.
 const WARM_UP: usize = 200;
 
-/// Memory may grow by so much in a thousand cycles: what the allocator keeps varies by about one MB; a pipeline that stayed would
-/// take several hundred KB each time.
+/// By how much memory may grow in a thousand cycles: what the allocator keeps varies by about one MB; a pipeline that stayed in
+/// each cycle would take several hundred KB each time.
 const GROWTH_KB: u64 = 8 * 1024;
 
-/// With a decoder's threads, whose arenas of the allocator fill up over some thousand cycles; with MALLOC_ARENA_MAX=1 nothing grows.
+/// The same with a decoder, whose threads fill the allocator's arenas over some thousand cycles; with MALLOC_ARENA_MAX=1 nothing
+/// grows.
 const GROWTH_WITH_A_DECODER_KB: u64 = 32 * 1024;
 
-/// What the process has is printed after so many.
+/// The process's memory, descriptors and threads are printed after this many cycles.
 const REPORTED: usize = 500;
 
 fn resident_kb() -> u64 {
@@ -33,10 +35,10 @@ fn count(folder: &str) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
-/// A picture of the test, without a decoder.
+/// A test picture, which needs no decoder.
 const TEST: &str = "test://ball?width=64&height=48&rate=100";
 
-/// H.264 as a camera sends it, which is taken apart, parsed and decoded.
+/// H.264 as a camera sends it, which is demuxed, parsed and decoded.
 fn video(folder: &Path) -> String {
     let file = folder.join("video.ts");
     cudainfer_tests::run(&format!(
@@ -48,7 +50,7 @@ fn video(folder: &Path) -> String {
     format!("file://{}", file.display())
 }
 
-/// Prints what the process has.
+/// Prints the process's memory, descriptors and threads.
 fn report(kind: &str, cycles: usize, since: Instant) {
     let (files, threads) = (count("/proc/self/fd"), count("/proc/self/task"));
     println!("{kind},{cycles},{},{files},{threads},{}", resident_kb(), since.elapsed().as_secs());
@@ -59,7 +61,7 @@ fn cycle(fleet: &Fleet, uri: &str, number: usize) {
     let source = SourceConfig {
         name: name.clone(),
         uri: uri.into(),
-        // Frames of a file that have been read are not waited for when it is removed.
+        // Not paced, so that removing the stream need not wait for frames that were read already.
         live: Some(!uri.starts_with("file:")),
         ..SourceConfig::default()
     };
@@ -68,7 +70,7 @@ fn cycle(fleet: &Fleet, uri: &str, number: usize) {
     fleet.remove(&name).unwrap();
 }
 
-/// Runs cycles with this source, and compares what the process has then with what it had before.
+/// Runs cycles with this source, and compares the process's memory, descriptors and threads with those before.
 fn run(folder: &Path, cycles: usize, uri: &str, growth_kb: u64) {
     let kind = uri.split(':').next().unwrap();
     let text = format!(

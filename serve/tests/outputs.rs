@@ -1,4 +1,4 @@
-//! What streams give besides messages, fed by pipelines of the test: files that play, RTSP and HLS that a client reads.
+//! The outputs of streams besides messages, fed by pipelines of the test: files must play, and clients must read RTSP and HLS.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
@@ -40,8 +40,8 @@ impl Kept {
 }
 
 /// The buffers of a pipeline that ends with an element before an appsink, and their caps.
-fn buffers(line: &str) -> Vec<(gst::Buffer, gst::Caps)> {
-    let pipeline = gst::parse::launch(&format!("{line} ! appsink name=out sync=false")).unwrap();
+fn buffers(description: &str) -> Vec<(gst::Buffer, gst::Caps)> {
+    let pipeline = gst::parse::launch(&format!("{description} ! appsink name=out sync=false")).unwrap();
     let pipeline = pipeline.downcast::<gst::Pipeline>().unwrap();
     let sink = pipeline.by_name("out").and_downcast::<AppSink>().unwrap();
     pipeline.set_state(gst::State::Playing).unwrap();
@@ -110,7 +110,8 @@ fn an_event_is_recorded_from_the_key_frame_before_it_into_a_file_that_plays() {
     drop(outputs);
     let recordings = files(&kept.folders("door").recordings, ".mp4");
     let [file] = &recordings[..] else { panic!("{recordings:?}") };
-    // From second 7 (a key frame, 2.5 seconds before second 10 are 7.5) to second 13; times of decoding differ by two frames.
+    // From second 7 (2.5 seconds before second 10 is 7.5, and the key frame before that is at 7) to second 13; the times of
+    // decoding differ by two frames.
     let count = decoded(file);
     assert!((58..=63).contains(&count), "{count} frames");
     assert!(file.file_name().unwrap().to_string_lossy().ends_with("-zone-door.mp4"), "{file:?}");
@@ -139,7 +140,7 @@ fn frames_of_every_format_are_recorded_into_files_that_play() {
         drop(outputs);
         let recordings = files(&kept.folders("door").recordings, ".mp4");
         let [file] = &recordings[..] else { panic!("{encoder}: {recordings:?}") };
-        // Two seconds, and what lies between the key frame before them and their begin.
+        // Two seconds, and the frames from the last key frame before them.
         let count = decoded(file);
         assert!((20..=26).contains(&count), "{encoder}: {count} frames");
     }
@@ -244,7 +245,7 @@ fn the_best_picture_of_a_track_is_kept_when_it_ends() {
     give(square(0, 10.0, 0.5));
     give(square(1, 50.0, 0.9));
     give(square(2, 20.0, 0.9));
-    // Nothing for longer than the patience of three seconds.
+    // The track is in no frame for longer than the patience of three seconds.
     let (mut empty, caps) = square(50, 0.0, 0.0);
     while let Some(region) = empty.make_mut().meta_mut::<gst_video::VideoRegionOfInterestMeta>() {
         region.remove().unwrap();
@@ -341,7 +342,7 @@ fn rtsp_gives_the_frames_with_their_boxes_while_somebody_watches() {
         pipeline.set_state(gst::State::Null).unwrap();
         shown
     };
-    // The box is drawn in a colour, on frames that have none.
+    // The box is drawn in a colour on gray frames.
     assert_eq!(watch(Some(&outputs), "secret", "door"), Some(((640, 480), (true, Some(1)))));
     wait("nothing is encoded any more", || outputs.watchers() == 0);
     assert_eq!(watch(None, "wrong", "door"), None);
@@ -352,9 +353,9 @@ fn rtsp_gives_the_frames_with_their_boxes_while_somebody_watches() {
 }
 
 #[test]
-fn an_rtsp_port_in_use_is_told() {
+fn an_rtsp_port_in_use_is_reported() {
     cudainfer_tests::init();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let said = Rtsp::start(taken.local_addr().unwrap(), None).unwrap_err();
-    assert!(said.contains("RTSP cannot be served at 127.0.0.1") && said.contains("in use"), "{said}");
+    let error = Rtsp::start(taken.local_addr().unwrap(), None).unwrap_err();
+    assert!(error.contains("RTSP cannot be served at 127.0.0.1") && error.contains("in use"), "{error}");
 }

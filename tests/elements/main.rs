@@ -1,4 +1,4 @@
-//! What comes out of whole lines, against what must come out.
+//! The results of whole pipelines, compared with the expected ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod classify;
@@ -64,7 +64,7 @@ fn steady(text: &str) -> String {
     text
 }
 
-/// What is wrong with a line by docs/schema.json; nothing, if nothing is.
+/// Faults of a record by docs/schema.json; none if it is valid.
 fn violations(record: &Value) -> Vec<String> {
     static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
         let text = std::fs::read_to_string(cudainfer_tests::root().join("docs/schema.json")).unwrap();
@@ -73,7 +73,7 @@ fn violations(record: &Value) -> Vec<String> {
     SCHEMA.iter_errors(record).map(|e| format!("{}: {e}", e.instance_path())).collect()
 }
 
-/// x, y, w, h of a box in a line.
+/// x, y, w, h of a box in a record.
 fn rect(value: &Value) -> [f64; 4] {
     ["x", "y", "w", "h"].map(|field| value[field].as_f64().unwrap())
 }

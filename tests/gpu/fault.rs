@@ -1,4 +1,4 @@
-//! A fault on the GPU in the middle of a line: an error on the bus, and a process that goes on.
+//! A fault on the GPU in the middle of a pipeline: an error on the bus, and a process that goes on.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
@@ -12,7 +12,7 @@ use cudainfer_kernels::preproc::{CudaPreproc, Params};
 use cudainfer_tests::{TestPipeline, model, until};
 use gst::prelude::*;
 
-/// Makes the GPU write where there is no memory: the context is lost to everybody in this process.
+/// Makes the GPU write where there is no memory: nothing in this process can use the context any more.
 fn fault() {
     let Ok(Resolved::Cuda(device)) = Choice::Cuda(0).resolve() else { panic!("needs a CUDA device") };
     let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
@@ -22,7 +22,7 @@ fn fault() {
         CudaPreproc::new(format, Params { width: 64, height: 64, ..Params::default() }, &stream).unwrap();
     let frame = stream.allocate(64 * 64 * 4).unwrap();
     let frame = DeviceFrame::new(&format, &[DevicePlane::new(frame.slice(), 64 * 4)]).unwrap();
-    // SAFETY: it is not: the fault is what this is for.
+    // SAFETY: this is not safe on the GPU: the fault is its purpose. On the host, the arguments are valid.
     let nowhere = unsafe { DeviceSlice::from_raw(1 << 46, preproc.bytes()) };
     let _ = preproc.run(&stream, &[frame], nowhere);
     let error = stream.synchronize().unwrap_err().to_string();
@@ -31,7 +31,7 @@ fn fault() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn a_fault_ends_the_line_with_an_error_and_the_process_goes_on() {
+fn a_fault_ends_the_pipeline_with_an_error_and_the_process_goes_on() {
     let pipeline = TestPipeline::start(&format!(
         "videotestsrc is-live=true ! video/x-raw,format=NV12,width=64,height=64,framerate=200/1 ! cudainferupload \
          ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms name=n ! fakesink",

@@ -1,4 +1,4 @@
-//! Second models, poses and masks on the GPU: what they find, and what goes over the bus for it.
+//! Second models, poses and masks on the GPU: their results, and copies over the bus.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
@@ -94,7 +94,7 @@ fn same_people_in_tiles(crop: &str) {
     assert!(people > 60, "people are in the picture: {people}");
     let mut compared = 0;
     for (frame, (gpu, cpu)) in gpu.iter().zip(&cpu).enumerate() {
-        // One whose confidence or overlap is at a threshold may be there on one side only.
+        // An object whose confidence or overlap is at a threshold may be found on one side only.
         assert!(gpu.len().abs_diff(cpu.len()) <= 1, "frame {frame}: {} and {}", gpu.len(), cpu.len());
         for a in gpu {
             let near = |b: &Object| {
@@ -184,13 +184,13 @@ fn a_mask_is_that_of_the_cpu_and_nothing_waits_for_it() {
             fetched("models/selfie.onnx")
         )
     };
-    let bytes = |line: &str| -> Vec<Vec<u8>> {
+    let bytes = |description: &str| -> Vec<Vec<u8>> {
         let mask = |frame: &gst::Buffer| masks(frame)[0].data.map_readable().unwrap().to_vec();
-        buffers(line).iter().map(mask).collect()
+        buffers(description).iter().map(mask).collect()
     };
     let (gpu, cpu) = (bytes(&pipeline_of("", "cuda")), bytes(&pipeline_of("! cudainferdownload", "cpu")));
     assert!(gpu.len() >= 30 && gpu.len() == cpu.len());
-    // The network's own outputs are the same memory's worth on both sides: what is compared is the masks' making.
+    // The network runs on the GPU on both sides, so the comparison is of how the masks are made.
     for (frame, (gpu, cpu)) in gpu.iter().zip(&cpu).enumerate() {
         let worst = gpu.iter().zip(cpu).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
         assert!(worst <= 1, "frame {frame}: {worst} of 255 apart");

@@ -2,7 +2,7 @@
 
 use cudainfer_interleavings::every_order;
 
-/// Tests of these functions, each with so many interruptions of threads that do not wait.
+/// Tests of these functions, each with this many interruptions of threads that do not wait.
 macro_rules! in_every_order {
     ($($interruptions:literal $name:ident)*) => {
         $(

@@ -1,10 +1,10 @@
-//! trtinfer's lane, queue, share of the cores and change of the model, compiled with loom's locks instead of std's: loom runs what happens here again and
-//! again, with every order in which the threads can take turns, and finds who waits for ever.
+//! trtinfer's lane, queue, share of the cores and change of the model, compiled with loom's locks instead of std's: loom runs
+//! each function again and again, with every order in which the threads can take turns, and finds threads that wait forever.
 //!
-//! Each function is something that elements do to each other, as frames.rs, worker.rs and change.rs do it. Of the threads' turns, those
-//! orders are tried in which a thread is interrupted a few times where it does not wait ([`every_order`]).
+//! Each function is an interaction of elements, as frames.rs, worker.rs and change.rs have it. Loom tries the orders in which a
+//! thread is interrupted a few times where it does not wait ([`every_order`]).
 //!
-//! Loom has no time: who waits for a deadline waits until something else wakes it. So no test here is rescued by one.
+//! Loom has no time: a thread that waits for a deadline waits until something else wakes it. So no deadline saves a test here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this runs in tests only
 
 use std::sync::Arc;
@@ -52,10 +52,10 @@ mod sync {
     }
 }
 
-/// Runs something with every order of its threads in which these are interrupted at most `interruptions` times.
+/// Runs a function with every order of its threads in which these are interrupted at most `interruptions` times.
 ///
 /// # Panics
-/// It panics with one of them, or its threads wait for each other.
+/// The function panics with one of these orders, or its threads wait for each other.
 pub fn every_order(interruptions: usize, run: fn()) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(interruptions);
@@ -83,7 +83,7 @@ struct Element {
 
 type Queue = Arc<Batcher<Frame>>;
 
-/// A queue whose batches have up to so many frames. Partial ones wait for ever, or not at all.
+/// A queue whose batches have up to this many frames. Partial batches wait forever, or not at all.
 fn queue(size: usize, waits: bool) -> Queue {
     let timeout = if waits { Duration::from_secs(1 << 20) } else { Duration::ZERO };
     Arc::new(Batcher::new(Rules { size, min: 0, timeout, in_flight: 2 * size }))
@@ -94,7 +94,7 @@ fn element() -> Arc<Element> {
 }
 
 impl Element {
-    /// As `TrtInfer::chain`: a frame that comes. Returns whether it was taken.
+    /// As `TrtInfer::chain`: takes a frame. Returns whether it was accepted.
     fn chain(
         self: &Arc<Self>,
         queue: &Queue,
@@ -170,7 +170,7 @@ pub fn frames_leave_in_order() {
     end(&queue, &element, client, threads);
 }
 
-/// A frame that comes waits while the lane is full, and comes in when there is room.
+/// A new frame waits while the lane is full, and is taken when there is room.
 pub fn a_full_lane_lets_a_frame_in_when_one_has_left() {
     let (queue, element) = (queue(1, false), element());
     let client = queue.join(Some(1));
@@ -183,7 +183,7 @@ pub fn a_full_lane_lets_a_frame_in_when_one_has_left() {
     end(&queue, &element, client, threads);
 }
 
-/// A batch that waits for more goes when no more can come.
+/// A batch that waits for more frames runs when no more can come.
 pub fn the_end_does_not_wait_for_a_batch_to_fill() {
     let (queue, element) = (queue(4, true), element());
     let client = queue.join(Some(4));
@@ -196,7 +196,7 @@ pub fn the_end_does_not_wait_for_a_batch_to_fill() {
     end(&queue, &element, client, threads);
 }
 
-/// Two elements fill a batch; when one of them leaves, nobody waits for its frames.
+/// Two elements fill a batch; when one of them leaves, the batch does not wait for its frames.
 pub fn who_leaves_is_not_waited_for() {
     let (queue, element) = (queue(2, true), element());
     let (client, other) = (queue.join(Some(1)), queue.join(Some(1)));
@@ -206,7 +206,7 @@ pub fn who_leaves_is_not_waited_for() {
         spawn(move || queue.leave(other))
     };
     assert_eq!(element.chain(&queue, client, Leaky::No, 0), Ok(true));
-    // Room for the second there is when the first has left.
+    // There is room for the second frame when the first has left.
     assert_eq!(element.chain(&queue, client, Leaky::No, 1), Ok(true));
     leaves.join().unwrap();
     assert!(element.drain(&queue, client));
@@ -214,7 +214,7 @@ pub fn who_leaves_is_not_waited_for() {
     end(&queue, &element, client, threads);
 }
 
-/// A flush while frames are on their way and another waits to come in: nothing from before it comes out after it.
+/// A flush while frames are in flight and another waits to be taken: no frame from before the flush is pushed after it.
 pub fn a_flush_drops_what_is_on_its_way_and_nothing_that_comes_after() {
     let (queue, element) = (queue(1, false), element());
     let client = queue.join(Some(1));
@@ -229,7 +229,7 @@ pub fn a_flush_drops_what_is_on_its_way_and_nothing_that_comes_after() {
     };
     assert!(element.lane.flush_start().is_empty());
     while queue.take_back(client).is_some() {}
-    // As the pad does it: the task has ended, and the streaming thread has returned.
+    // As with the pad, the flush begins anew only after the task has ended and the streaming thread has returned.
     task.join().unwrap();
     feeder.join().unwrap();
     let before = element.pushed().len();
@@ -241,7 +241,7 @@ pub fn a_flush_drops_what_is_on_its_way_and_nothing_that_comes_after() {
     end(&queue, &element, client, threads.into_iter().chain([task]));
 }
 
-/// Everybody who waits for anything returns when the element and its instance are stopped.
+/// All threads that wait return when the element and its instance are stopped.
 pub fn a_stop_lets_everybody_go() {
     // The worker waits for a batch to fill, the task for a frame, the feeder for room.
     let (queue, element) = (queue(2, true), element());
@@ -257,10 +257,10 @@ pub fn a_stop_lets_everybody_go() {
     end(&queue, &element, client, threads.into_iter().chain([feeder]));
 }
 
-/// Another model between two frames: what waits for the one before goes at once, and the frames stay in order.
+/// Another model between two frames: frames that wait for the earlier model run at once, and all frames stay in order.
 pub fn a_change_of_the_model_loses_nothing() {
     let (before, after, element) = (queue(2, true), queue(1, false), element());
-    // Somebody else uses the one before, too: its batch of two would wait for ever.
+    // Another thread uses the earlier instance, too: its batch of two would wait forever.
     let (client, _other) = (before.join(Some(2)), before.join(Some(2)));
     let threads = [worker(&before), worker(&after), element.task()];
     assert_eq!(element.chain(&before, client, Leaky::No, 0), Ok(true));
@@ -273,8 +273,8 @@ pub fn a_change_of_the_model_loses_nothing() {
     end(&after, &element, client, threads);
 }
 
-/// A frame that is lost for the one that comes is either lost or comes out, whatever the worker does meanwhile; the newest is not lost
-/// while an older one waits.
+/// A frame that must give way to a new one is either lost or pushed, whatever the worker does meanwhile; the newest frame is not
+/// lost while an older one waits.
 pub fn frames_that_give_way_are_lost_once() {
     let (queue, element) = (queue(1, false), element());
     let client = queue.join(Some(1));
@@ -284,13 +284,13 @@ pub fn frames_that_give_way_are_lost_once() {
     assert!(element.drain(&queue, client));
     let pushed = element.pushed();
     assert!(pushed.is_sorted_by(|a, b| a < b) && !pushed.is_empty(), "{pushed:?}");
-    // What was taken last had nobody to give way to.
+    // No frame came after the last one, so it is not lost.
     assert_eq!(pushed.last(), taken.last());
     assert!(pushed.iter().all(|number| taken.contains(number)), "{pushed:?} {taken:?}");
     end(&queue, &element, client, threads);
 }
 
-/// Two elements of a queue: one is stopped while it has frames there, and the other's come out.
+/// Two elements of a queue: one is stopped while it has frames there, and the other's frames are pushed.
 pub fn an_element_that_stops_takes_nobody_with_it() {
     let (queue, element, stops) = (queue(2, true), element(), self::element());
     let (client, other) = (queue.join(Some(1)), queue.join(Some(1)));
@@ -311,7 +311,7 @@ pub fn an_element_that_stops_takes_nobody_with_it() {
     end(&queue, &element, client, threads);
 }
 
-/// Whoever waits for cores gets them, however many the others want.
+/// A thread that waits for cores gets them, however many the others want.
 pub fn everybody_gets_cores() {
     let cores = Arc::new(Cores::new(2));
     let busy = Arc::new(Mutex::new(0));

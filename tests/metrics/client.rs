@@ -1,4 +1,4 @@
-//! Asks the server, and reads its page.
+//! Sends requests to the server, and reads its page.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,11 +13,11 @@ pub(crate) struct Answer {
     pub body: String,
 }
 
-/// Sends bytes and returns what comes back until the server closes the connection; `all` says that nothing more will be sent.
+/// Sends bytes and returns the answer until the server closes the connection. With `all`, the sending side is closed.
 pub(crate) fn send(server: SocketAddr, bytes: &[u8], all: bool) -> Vec<u8> {
     let mut connection = TcpStream::connect(server).unwrap();
     connection.set_read_timeout(Some(cudainfer_tests::LIMIT)).unwrap();
-    // It may close before it has read everything.
+    // The server may close the connection before it has read everything.
     let _ = connection.write_all(bytes);
     if all {
         let _ = connection.shutdown(std::net::Shutdown::Write);
@@ -27,7 +27,7 @@ pub(crate) fn send(server: SocketAddr, bytes: &[u8], all: bool) -> Vec<u8> {
     answer
 }
 
-/// Asks for a page, as HTTP 1.0: then nothing is chunked.
+/// Requests a page by HTTP 1.0, so that the answer is not chunked.
 pub(crate) fn ask(server: SocketAddr, method: &str, path: &str) -> Answer {
     let question = format!("{method} {path} HTTP/1.0\r\n\r\n");
     let answer = String::from_utf8(send(server, question.as_bytes(), false)).unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn ask(server: SocketAddr, method: &str, path: &str) -> Answer {
     }
 }
 
-/// The metrics, as they are now.
+/// The present metrics.
 pub(crate) fn page(server: SocketAddr) -> String {
     let answer = ask(server, "GET", "/metrics");
     assert_eq!(answer.status, 200, "{}", answer.head);
@@ -48,7 +48,7 @@ pub(crate) fn page(server: SocketAddr) -> String {
     answer.body
 }
 
-/// The health, as it is now.
+/// The present health.
 pub(crate) fn health(server: SocketAddr) -> Value {
     let answer = ask(server, "GET", "/healthz");
     let health: Value = serde_json::from_str(&answer.body).unwrap();
@@ -68,7 +68,7 @@ pub(crate) fn stalled(server: SocketAddr, pipeline: &str) -> Vec<String> {
     mine.map(|stream| stream["stream"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The samples of a page that have all of `labels` (each `name="value"`): what is left of their labels is ignored.
+/// The samples of a page that have all of `labels` (each `name="value"`); their other labels are ignored.
 pub(crate) fn samples(page: &str, name: &str, labels: &[&str]) -> Vec<f64> {
     let mine = page.lines().filter(|line| {
         line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))

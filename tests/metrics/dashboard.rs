@@ -1,4 +1,4 @@
-//! deploy/grafana.json against the metrics that there are.
+//! deploy/grafana.json, compared with the metrics of the tracer and the service.
 
 use std::collections::HashSet;
 
@@ -52,7 +52,7 @@ fn the_dashboard_asks_only_for_metrics_that_there_are() {
             assert!(known.contains(metric), "there is no metric {metric}: {query}");
         }
     }
-    // What everybody wants to see.
+    // The most important metrics.
     for wanted in [
         "frames_total",
         "frames_dropped_total",

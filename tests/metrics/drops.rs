@@ -19,7 +19,7 @@ fn a_frame_that_comes_too_late_counts_in_the_sink_that_drops_it() {
     pipeline.set_property("name", "late");
     let _ = pipeline.set_state(gst::State::Playing);
     let labels = ["pipeline=\"late\"", "element=\"sink\"", "stream=\"camera\"", "reason=\"late\""];
-    // Each is as old as the pipeline.
+    // Each frame has the time 0, so it is as late as the pipeline is old.
     until("a frame is late", || {
         push(&pipeline.element("camera"), cudainfer_tests::filled(16, 0, 0));
         !samples(&page(server()), "cudainfer_frames_dropped_total", &labels).is_empty()

@@ -26,7 +26,7 @@ fn a_stream_that_stops_is_named_until_it_moves_again_and_one_that_has_ended_is_n
     }
     end(&pipeline.element("second"));
     let _ = pipeline.set_state(gst::State::Playing);
-    // The second one has been still for as long.
+    // The second stream has had no frame for as long, but it has ended.
     until("the first is stalled", || stalled(server(), "stops") == ["first"]);
     let mut frame = 1;
     until("it moves again", || {
@@ -57,7 +57,7 @@ fn a_stream_that_never_begins_is_stalled_and_one_that_is_paused_is_not() {
 }
 
 #[test]
-fn what_comes_before_a_demuxer_or_behind_a_compositor_is_not_looked_at() {
+fn what_comes_before_a_demuxer_or_after_a_compositor_is_not_looked_at() {
     let folder = cudainfer_tests::scratch("demuxed");
     let file = folder.join("a.mkv").display().to_string();
     cudainfer_tests::run(&format!(
@@ -71,12 +71,12 @@ fn what_comes_before_a_demuxer_or_behind_a_compositor_is_not_looked_at() {
          appsrc name=camera format=time caps={caps} ! compositor name=mix ! fakesink async=false"
     ));
     pipeline.set_property("name", "derived");
-    // Neither of them ends.
+    // Neither stream ends.
     push(&pipeline.element("file"), gst::Buffer::from_mut_slice(std::fs::read(&file).unwrap()));
     push(&pipeline.element("camera"), filled(256, 0, 0));
     push(&pipeline.element("camera"), filled(256, 0, 1));
     let _ = pipeline.set_state(gst::State::Playing);
-    // What the demuxer and the camera give, and neither the file's bytes nor what is mixed.
+    // The streams of the demuxer and the camera, and neither the file's bytes nor the mixed frames.
     let both = |names: &[String]| {
         ["camera", "file/"].iter().all(|part| names.iter().any(|name| name.starts_with(part)))
     };

@@ -1,5 +1,5 @@
-//! What the tracer tells while pipelines run, and what scripts/profile makes of its files. It is made in this process, once for all tests, which tell their pipelines apart
-//! by name; what is set up by variables runs in processes of its own.
+//! The tracer's pages while pipelines run, and the reports of scripts/profile. One tracer in this process serves all tests, whose
+//! pipelines have different names; tests that set it up by variables run processes of their own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which clippy does not know as such
 
 mod client;
@@ -20,7 +20,7 @@ use std::sync::{LazyLock, Mutex};
 
 use gst::glib;
 
-/// Where the tracer of this process answers; it calls a stream stalled after a fifth of a second.
+/// The address of this process's tracer, for which a stream is stalled after a fifth of a second.
 fn server() -> SocketAddr {
     static SERVER: LazyLock<SocketAddr> = LazyLock::new(|| {
         cudainfer_tests::init();

@@ -123,11 +123,11 @@ fn a_pipeline_that_plays_again_counts_on_under_the_same_name() {
 
 #[test]
 fn the_status_has_the_statistics_of_every_element_of_ours() {
-    let pipeline = ended("told");
+    let pipeline = ended("described");
     let status = ask(server(), "GET", "/status");
     let status: Value = serde_json::from_str(&status.body).unwrap();
     let elements = status["elements"].as_array().unwrap();
-    let mine: Vec<_> = elements.iter().filter(|element| element["pipeline"] == "told").collect();
+    let mine: Vec<_> = elements.iter().filter(|element| element["pipeline"] == "described").collect();
     assert_eq!(mine.len(), 5, "{status}");
     let infer = mine.iter().find(|element| element["name"] == "infer").unwrap();
     assert_eq!((&infer["factory"], &infer["state"]), (&"trtinfer".into(), &"PLAYING".into()));

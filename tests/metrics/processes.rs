@@ -6,14 +6,14 @@ use std::process::{Command, Output, Stdio};
 use cudainfer_tests::{LIMIT, scratch};
 
 /// gst-launch-1.0 with the tracer of these options.
-pub(crate) fn launch(options: &str, line: &str) -> Command {
+pub(crate) fn launch(options: &str, description: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap();
     assert!(folder.join("libgstcudainfer.so").is_file(), "the plugin is not beside the test");
     let mut command = Command::new("timeout");
     command
         .args([LIMIT.as_secs().to_string().as_str(), "gst-launch-1.0", "-q"])
-        .args(line.split_whitespace())
+        .args(description.split_whitespace())
         .env("GST_PLUGIN_PATH", folder)
         .env("GST_REGISTRY_FORK", "no")
         .env("GST_REGISTRY", scratch("registry").join("registry.bin"))
@@ -50,11 +50,11 @@ fn with_a_port_in_use_the_pipeline_runs_and_one_sentence_says_so() {
 
 #[test]
 fn metrics_alone_make_no_table_and_say_only_in_the_log_where_they_are() {
-    let line = "videotestsrc num-buffers=3 ! fakesink";
-    let output = launch("metrics=127.0.0.1:0", line).env_remove("GST_DEBUG").output().unwrap();
+    let description = "videotestsrc num-buffers=3 ! fakesink";
+    let output = launch("metrics=127.0.0.1:0", description).env_remove("GST_DEBUG").output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let json = scratch("json").join("a.json").display().to_string();
-    let output = launch(&format!("metrics=127.0.0.1:0,json={json}"), line).output().unwrap();
+    let output = launch(&format!("metrics=127.0.0.1:0,json={json}"), description).output().unwrap();
     assert!(said(&output).contains("metrics are at http://127.0.0.1:"), "{output:?}");
     assert!(said(&output).contains("element"), "the table: {output:?}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();

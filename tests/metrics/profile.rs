@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use cudainfer_tests::{LIMIT, model, root, scratch};
 use serde_json::Value;
 
-/// Runs the Python behind scripts/profile with these words.
+/// Runs the Python of scripts/profile with these arguments.
 fn profile(words: &[&str]) -> Output {
     let test = std::env::current_exe().unwrap();
     Command::new("timeout")
@@ -33,12 +33,12 @@ fn json(file: &Path) -> Value {
 #[test]
 fn a_pipelines_profile_has_its_network_its_threads_and_what_bounds_it() {
     let folder = scratch("profile").join("run");
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=80 ! video/x-raw,width=320,height=240,framerate=30/1 ! fusedpreproc \
          ! trtinfer name=infer model={} ! queue ! gpunms ! fakesink name=end sync=false",
         model("detector-slow")
     );
-    let output = profile(&["--output", &folder.display().to_string(), &line]);
+    let output = profile(&["--output", &folder.display().to_string(), &description]);
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
 
     let report = json(&folder.join("report.json"));
@@ -51,7 +51,7 @@ fn a_pipelines_profile_has_its_network_its_threads_and_what_bounds_it() {
     let [worker] = &report["workers"].as_array().unwrap()[..] else { panic!("{report}") };
     assert_eq!((&worker["elements"], &worker["runs"]), (&["infer"].into(), &80.into()));
     assert!(report["latency_ms"]["p99"].as_f64().unwrap() >= report["latency_ms"]["p50"].as_f64().unwrap());
-    // The sentence is the terminal's, the file's and the page's.
+    // The terminal, the file and the page have the same sentence.
     let what = report["bound"]["what"].as_str().unwrap();
     assert!(what.contains("infer"), "{what}");
     assert!(text(&output.stdout).contains(what));
@@ -74,7 +74,7 @@ fn a_pipelines_profile_has_its_network_its_threads_and_what_bounds_it() {
 }
 
 #[test]
-fn a_pipeline_that_fails_is_told_with_its_own_sentence() {
+fn a_pipeline_that_fails_is_reported_with_its_own_sentence() {
     let folder = scratch("profile-fails");
     let at = |name: &str| folder.join(name).display().to_string();
     let early = profile(&[
@@ -85,7 +85,7 @@ fn a_pipeline_that_fails_is_told_with_its_own_sentence() {
     assert_eq!(early.status.code(), Some(1));
     assert!(text(&early.stderr).contains("'/none.onnx'"), "{}", text(&early.stderr));
 
-    // It has frames until then, so that there is a report.
+    // The pipeline has frames before it fails, so there is a report.
     let late = profile(&[
         "--output",
         &at("late"),
@@ -115,8 +115,8 @@ fn a_pipeline_that_fails_is_told_with_its_own_sentence() {
 fn an_application_is_profiled_by_its_environment_alone() {
     let folder = scratch("profile-attached").join("run");
     let at = folder.display().to_string();
-    let told = text(&profile(&["--environment", &at]).stdout);
-    let value = told.trim().strip_prefix("export GST_TRACERS='").and_then(|rest| rest.strip_suffix('\''));
+    let printed = text(&profile(&["--environment", &at]).stdout);
+    let value = printed.trim().strip_prefix("export GST_TRACERS='").and_then(|rest| rest.strip_suffix('\''));
     let test = std::env::current_exe().unwrap();
     let status = Command::new("gst-launch-1.0")
         .args(
@@ -126,7 +126,7 @@ fn an_application_is_profiled_by_its_environment_alone() {
         .arg(format!("model={}", model("detector-slow")))
         .args("! fakesink sync=false".split(' '))
         .env("GST_PLUGIN_PATH", test.parent().unwrap())
-        .env("GST_TRACERS", value.unwrap_or_else(|| panic!("{told}")))
+        .env("GST_TRACERS", value.unwrap_or_else(|| panic!("{printed}")))
         .env("GST_REGISTRY_FORK", "no")
         .stdout(std::process::Stdio::null())
         .status();

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::client::send;
 use crate::{dashboard, server};
 
-/// A program of Debian's package prometheus: on the PATH, or where scripts/test puts it. Without it, a test is skipped, but not where
-/// everything has to be tested.
+/// A program of Debian's package prometheus: on the PATH, or where scripts/test puts it. Without it, a test is skipped, unless
+/// everything must be tested.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let fetched = root().join(".cache/prometheus");
@@ -61,7 +61,7 @@ impl Prometheus {
         Some(Self { process, address })
     }
 
-    /// What a query gives: its values; or nothing while Prometheus is not there.
+    /// The values of a query; `None` while Prometheus does not answer.
     fn query(&self, query: &str) -> Option<Result<Vec<f64>, Value>> {
         let escaped: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
         std::net::TcpStream::connect(self.address).ok()?;
@@ -75,7 +75,7 @@ impl Prometheus {
         Some(Ok(results.filter_map(|result| result["value"][1].as_str()?.parse().ok()).collect()))
     }
 
-    /// Waits until a query gives a value that will do.
+    /// Waits until a query has a value that fits.
     fn until(&self, query: &str, mut wanted: impl FnMut(f64) -> bool) {
         until(
             query,
@@ -113,7 +113,7 @@ fn prometheus_scrapes_a_running_pipeline_and_understands_every_query_of_the_dash
             other => panic!("{query}: {other:?}"),
         }
     }
-    // What has ended is stale at once, and not shown as if it went on.
+    // A stream that has ended is stale at once, and not shown as if it went on.
     pipeline.stop();
     until(
         "the stream is gone",

@@ -1,4 +1,4 @@
-//! The server under everything that may come to a port.
+//! The server with every kind of bytes that may come to a port.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::client::{ask, page, send};
 use crate::server;
 
 #[test]
-fn pages_that_are_none_and_methods_that_are_not_answered_are_told() {
+fn pages_that_are_none_and_methods_that_are_not_answered_are_refused() {
     for (method, path, status) in [
         ("GET", "/", 200),
         ("GET", "/metrics?collect[]=x", 200),
@@ -31,7 +31,7 @@ fn pages_that_are_none_and_methods_that_are_not_answered_are_told() {
 
 #[test]
 fn garbage_and_connections_that_say_nothing_leave_the_server_as_it_was() {
-    // Kept open, and never finished.
+    // A request that stays open and is never finished.
     let silent: Vec<_> = (0..50)
         .map(|n| {
             let mut connection = TcpStream::connect(server()).unwrap();
@@ -65,7 +65,7 @@ fn garbage_and_connections_that_say_nothing_leave_the_server_as_it_was() {
     assert!(page(server()).contains("cudainfer_build_info"));
 }
 
-/// A connection that holds little of what is not read.
+/// A connection with a small buffer, whose client does not read.
 fn deaf() -> TcpStream {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     set_socket_recv_buffer_size(&socket, 4096).unwrap();
@@ -81,7 +81,7 @@ fn who_does_not_read_an_answer_does_not_hold_up_others() {
         let _ = connection.write_all(&b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(200));
     }
     let server = server();
-    // The first ones may come before answers are stuck.
+    // The first requests may be answered before those of the other connections are stuck.
     within(move || (0..20).for_each(|_| assert!(page(server).contains("cudainfer_build_info"))));
     drop(deaf);
 }

@@ -1,4 +1,4 @@
-//! Streams that come and go: what they are called, and that nothing of them stays.
+//! Streams that come and go: their names, and that none of their labels stays.
 
 use cudainfer_tests::{TestPipeline, until};
 use gst::prelude::*;
@@ -7,7 +7,7 @@ use crate::client::{page, sample, samples};
 use crate::server;
 
 #[test]
-fn a_thousand_streams_that_came_and_went_leave_no_labels_behind() {
+fn a_thousand_streams_that_came_and_went_leave_no_labels() {
     server();
     let pipeline = TestPipeline::new(
         "appsrc name=stays is-live=true ! funnel name=funnel ! identity name=shared ! fakesink async=false",

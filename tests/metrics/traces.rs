@@ -1,4 +1,4 @@
-//! Spans of sampled frames, as a collector gets them, and collectors that are none.
+//! Spans of sampled frames, as a collector gets them, and servers that are no collectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -22,16 +22,16 @@ use crate::processes::launch;
 /// What a collector does with a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answers {
-    /// Takes it.
+    /// Accepts it.
     Well,
-    /// Takes all spans but two.
+    /// Accepts all spans but two.
     Refusing,
     Status(u16),
-    /// Something else than HTTP.
+    /// Answers with something that is no HTTP.
     Garbage,
-    /// A web page, with status 200.
+    /// Answers with a web page, with status 200.
     Page,
-    /// Not at all.
+    /// Does not answer.
     Never,
     /// Closes the connection.
     Closing,
@@ -52,11 +52,11 @@ impl<T: Read + Write + Send> Connection for T {}
 
 impl Collector {
     fn start(answers: Answers) -> Self {
-        Self::behind(answers, |stream| Box::new(stream))
+        Self::with(answers, |stream| Box::new(stream))
     }
 
-    /// One behind what `wrap` makes of a connection.
-    fn behind(answers: Answers, wrap: impl Fn(TcpStream) -> Box<dyn Connection> + Send + 'static) -> Self {
+    /// A collector that reads and writes through what `wrap` makes of a connection.
+    fn with(answers: Answers, wrap: impl Fn(TcpStream) -> Box<dyn Connection> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::<Mutex<Vec<_>>>::default();
@@ -170,14 +170,14 @@ fn traces(spans: Vec<Span>) -> BTreeMap<Vec<u8>, BTreeMap<String, Span>> {
 #[test]
 fn a_sampled_frame_is_a_trace_from_its_first_element_to_the_sink() {
     let collector = Collector::start(Answers::Well);
-    let line = format!(
+    let description = format!(
         "videotestsrc name=camera num-buffers=8 pattern=red ! video/x-raw,framerate=10/1 ! fusedpreproc name=pre device=cpu \
          ! trtinfer name=infer model={} device=cpu batch-size=4 batch-timeout=3600000000000 max-in-flight=8 ! gpunms name=nms \
          ! queue name=queue ! tracker name=track ! fakesink name=sink async=false",
         model("detector-batch")
     );
     let before = now();
-    let output = launch(&format!("otlp=http://{},sample=2", collector.address), &line)
+    let output = launch(&format!("otlp=http://{},sample=2", collector.address), &description)
         .env("OTEL_SERVICE_NAME", "tested")
         .env_remove("GST_DEBUG")
         .output()
@@ -250,9 +250,9 @@ fn a_sampled_frame_is_a_trace_from_its_first_element_to_the_sink() {
 #[test]
 fn a_frame_that_two_branches_get_has_the_calls_of_both() {
     let collector = Collector::start(Answers::Well);
-    let line = "videotestsrc num-buffers=3 ! tee name=tee ! queue name=a ! fakesink name=sink-a \
+    let description = "videotestsrc num-buffers=3 ! tee name=tee ! queue name=a ! fakesink name=sink-a \
                 tee. ! queue name=b ! fakesink name=sink-b";
-    let output = launch(&format!("otlp=http://{},sample=1", collector.address), line)
+    let output = launch(&format!("otlp=http://{},sample=1", collector.address), description)
         .env("OTEL_SERVICE_NAME", "tested")
         .output()
         .unwrap();
@@ -273,7 +273,7 @@ fn a_frame_that_two_branches_get_has_the_calls_of_both() {
 }
 
 #[test]
-fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_told_of() {
+fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_reported() {
     let absent = SocketAddr::from(([127, 0, 0, 1], free_port()));
     for (answers, why) in [
         (None, "Connection refused"),
@@ -288,15 +288,15 @@ fn a_collector_that_is_absent_slow_or_broken_costs_no_frame_and_is_told_of() {
         let address = answers.map_or(absent, |answers| Collector::start(answers).address);
         let json = scratch("json").join("a.json").display().to_string();
         let options = format!("otlp=http://me:secret@{address},sample=1,json={json}");
-        let line =
+        let description =
             "videotestsrc num-buffers=2000 ! video/x-raw,width=16,height=16 ! identity ! queue ! fakesink";
-        let output = launch(&options, line).env_remove("GST_DEBUG").output().unwrap();
+        let output = launch(&options, description).env_remove("GST_DEBUG").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{answers:?}: {said}");
         let report: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
         assert_eq!(report["frames"], 2000, "{answers:?}");
-        let told: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
-        assert!(told.iter().any(|line| line.contains(why)), "{answers:?}: {said}");
+        let warnings: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
+        assert!(warnings.iter().any(|line| line.contains(why)), "{answers:?}: {said}");
         assert!(!said.contains("secret"), "{said}");
     }
 }
@@ -316,8 +316,8 @@ fn what_is_no_url_or_no_number_is_a_sentence_and_the_pipeline_runs() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        let told: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
-        assert!(told.len() == 1 && told[0].contains(why), "{options}: {said}");
+        let warnings: Vec<_> = said.lines().filter(|line| line.starts_with("cudainfer: WARNING")).collect();
+        assert!(warnings.len() == 1 && warnings[0].contains(why), "{options}: {said}");
     }
 }
 
@@ -338,7 +338,7 @@ fn encrypted() -> (Collector, PathBuf) {
     let wrap = move |stream| -> Box<dyn Connection> {
         Box::new(StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream))
     };
-    (Collector::behind(Answers::Well, wrap), file)
+    (Collector::with(Answers::Well, wrap), file)
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn on_a_terminal_the_line_is_replaced() {
     assert!(output.status.success(), "{shown}");
     let drawn = shown.matches(" frames/s ").count();
     assert!(drawn > 0, "{shown}");
-    // All but the first one go over another.
+    // Each but the first is drawn over the one before.
     assert!(shown.matches("\x1b[1A\x1b[J").count() >= drawn - 1, "{shown:?}");
 }
 

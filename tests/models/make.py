@@ -136,7 +136,7 @@ def several() -> None:
     graph.node("Add", ["images", "more"], "sum")
     graph.output("sum", F32, [1, 3, 16, 24])
     graph.save("two-images")
-    # The only output is of a type that nobody behind could read.
+    # The only output is of a type that no element downstream could read.
     graph = Graph(F32, [1, 3, 16, 24])
     graph.node("Cast", ["images"], "texts", to=TensorProto.STRING)
     graph.output("texts", TensorProto.STRING, [1, 3, 16, 24])
@@ -208,7 +208,7 @@ def detectors() -> None:
     graph.output("detections", F32, [1, "found", 6])
     graph.save("open-output", '[output]\ndecoder = "end-to-end"\nlabels = ["a", "b"]\n')
 
-    # Shapes that cannot be told apart, and one that is none.
+    # Shapes that cannot be distinguished, and one that is none.
     for name, dims in [("ambiguous", [1, 1000, 85]), ("unknown-shape", [1, 7, 9, 11])]:
         graph = Graph(F32, [1, 3, 640, 640])
         graph.node("Add", [graph.constant("empty", np.zeros(dims, np.float32)), graph.nothing()], "out")
@@ -489,7 +489,7 @@ def anchors() -> None:
     heads[8][1, 3, 2, 4:] = [20, -20, 0]
     heads[32][0, 0, 1, 4:] = [20, 20, -20]
     words = RED_AND_BLUE + f"[anchors]\nsizes = {sizes}\n"
-    for name, tables, told in [
+    for name, tables, given in [
         ("anchors-planes", {s: head.transpose(0, 3, 1, 2).reshape(21, *head.shape[1:3]) for s, head in heads.items()}, True),
         ("anchors-rows", heads, True),
         ("anchors-untold", heads, False),
@@ -498,7 +498,7 @@ def anchors() -> None:
         # The largest stride first, as Darknet has it.
         constant_outputs(graph, {f"head_{stride}": tables[stride] for stride in [32, 16, 8]})
         formula = "yolov3" if name == "anchors-planes" else "yolov5"
-        graph.save(name, words + f'formula = "{formula}"\n' if told else RED_AND_BLUE)
+        graph.save(name, words + f'formula = "{formula}"\n' if given else RED_AND_BLUE)
 
 
 # Class, left, top, right, bottom in tensor pixels, and the strongest coverage. The face is on the first person, the second person

@@ -1,4 +1,4 @@
-//! Another model while frames flow: the elements around trtinfer are asked, and what does not suit one of them is not taken.
+//! Another model while frames flow: trtinfer asks the elements around it, and does not use a model that one of them cannot take.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn a_model_with_another_input_is_fed_by_what_is_before_it() {
 }
 
 #[test]
-fn a_model_with_another_input_is_taken_over_behind_a_queue_that_is_full_of_frames() {
+fn a_model_with_another_input_is_taken_over_downstream_of_a_queue_that_is_full_of_frames() {
     let _alone = alone();
     until("no other model", || workers() == 0);
     let stream = Stream::with(&format!(
@@ -34,7 +34,7 @@ fn a_model_with_another_input_is_taken_over_behind_a_queue_that_is_full_of_frame
          ! fakesink name=out async=false",
         model("detector-batch")
     ));
-    // Held back until the queue holds more frames than anybody expects.
+    // Frames are held back until the queue has more of them than usual.
     let pad = stream.pipeline.element("infer").static_pad("src").unwrap();
     let blocked =
         pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, |_, _| gst::PadProbeReturn::Ok);
@@ -73,10 +73,10 @@ fn an_input_that_cannot_be_had_leaves_the_old_model_running() {
 }
 
 #[test]
-fn a_model_of_another_task_is_refused_by_what_is_behind() {
+fn a_model_of_another_task_is_refused_by_the_elements_downstream() {
     let _together = together();
     for (wanted, properties) in [
-        // The same input; another one; and one whose batch is the only one it takes.
+        // A model with the same input, one with another input, and one that takes only one batch size.
         ("heat-maps-64", ""),
         ("heat-maps-batch", ""),
         ("heat-maps-batch", "batch-size=3 batch-timeout=20000000 max-in-flight=8"),
@@ -105,7 +105,7 @@ fn a_model_of_another_task_is_refused_by_what_is_behind() {
             assert!(said[0].contains(part), "no '{part}': {}", said[0]);
         }
         assert_eq!(stream.model(), model("detector-batch"));
-        // And one that does fit is taken over as if nothing had been.
+        // A model that fits is used, in spite of the refused ones.
         stream.set_model("detector-retrained");
         let next = push_until(&stream, next + 20, "rot");
         end_with(&stream, next, 5, &["red", "rot"]);
@@ -123,11 +123,11 @@ fn relabelled(name: &str, labels: [&str; 2]) -> String {
 }
 
 #[test]
-fn a_model_without_masks_is_refused_by_segmask_behind_other_elements() {
+fn a_model_without_masks_is_refused_by_segmask_downstream_of_other_elements() {
     let _together = together();
-    for behind in ["segmask name=seg", "tracker ! queue ! segmask name=seg ! tracker"] {
+    for after in ["segmask name=seg", "tracker ! queue ! segmask name=seg ! tracker"] {
         let stream = Stream::with(&format!(
-            "trtinfer name=infer model={} ! gpunms name=nms ! {behind} ! fakesink name=out async=false",
+            "trtinfer name=infer model={} ! gpunms name=nms ! {after} ! fakesink name=out async=false",
             model("masks")
         ));
         stream.begin();
@@ -146,7 +146,7 @@ fn a_model_without_masks_is_refused_by_segmask_behind_other_elements() {
         for part in ["is not taken over", "masks.onnx' goes on", "seg: frames arrive without tensors"] {
             assert!(said[0].contains(part), "no '{part}': {}", said[0]);
         }
-        // And one with masks is taken over.
+        // A model with masks is used.
         stream.pipeline.element("infer").set_property("model", relabelled("masks", ["rot", "blau"]));
         let next = push_until(&stream, next + 20, "rot");
         end_with(&stream, next, 5, &["red", "rot"]);
@@ -183,7 +183,7 @@ fn every_branch_of_a_tee_is_asked() {
 }
 
 #[test]
-fn a_second_model_behind_is_not_asked_about_the_first() {
+fn a_second_model_downstream_is_not_asked_about_the_first() {
     let _together = together();
     let stream = Stream::with(&format!(
         "trtinfer name=infer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! classify ! fakesink name=out \

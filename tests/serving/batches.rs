@@ -5,7 +5,7 @@ use gstcudainfer::meta::tensor::TensorSet;
 
 use cudainfer_tests::stream::{Busy, NEVER, Stream, together};
 
-/// What inferpublish writes of 40 moving pictures.
+/// The records of 40 moving pictures.
 fn records(model_name: &str, properties: &str) -> String {
     let path = scratch("records").join("records.jsonl");
     run(&format!(
@@ -20,7 +20,7 @@ fn records(model_name: &str, properties: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| {
         let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
-        // Of the run, not of the frame.
+        // These fields differ between runs.
         ["id", "source", "time"].iter().for_each(|key| drop(record.as_object_mut().unwrap().remove(*key)));
         record.to_string() + "\n"
     });
@@ -40,7 +40,7 @@ fn results_are_those_of_each_frame_alone_whatever_the_batches_are() {
     ] {
         assert_eq!(records("detector-batch", properties), alone, "{properties}");
     }
-    // Four rows, always, of which the last are empty where frames lack.
+    // The batch always has four rows, of which the last are empty if frames are missing.
     for properties in ["", "batch-size=4 batch-timeout=20000000", "batch-size=3", "batch-size=1", "workers=1"]
     {
         assert_eq!(records("detector-fixed-batch", properties), alone, "{properties}");
@@ -90,7 +90,7 @@ fn one_stream_fills_batches_by_itself_and_counts_them() {
         stream.begin();
         (0..42).for_each(|number| stream.push(number));
         stream.end();
-        // Ten full ones and what is left at the end.
+        // Ten full batches, and the rest at the end.
         assert_eq!((stream.count("batches"), stream.count("batched-frames")), (11, 42), "{model_name}");
         assert_eq!(stream.count("batch-limit"), 4);
         assert_eq!(stream.count("step-downs"), 0);
@@ -128,7 +128,7 @@ fn frames_gather_while_the_model_is_busy() {
     for number in 0..2 {
         streams.iter().for_each(|stream| stream.push(number));
     }
-    busy.let_go();
+    busy.release();
     for stream in &streams {
         stream.end();
         assert_eq!((stream.count("batches"), stream.count("batched-frames")), (2, 8));
@@ -141,7 +141,7 @@ fn a_partial_batch_goes_at_the_deadline() {
     let stream = Stream::new("detector-batch", "batch-size=8 batch-timeout=50000000 max-in-flight=16");
     stream.begin();
     for round in 0..3 {
-        // Nothing comes after it.
+        // No frame follows, so only the deadline makes the batch run.
         stream.push(round);
         stream.wait_for(usize::try_from(round + 1).unwrap());
     }

@@ -8,7 +8,7 @@ use gst::prelude::*;
 
 use cudainfer_tests::stream::alone;
 
-/// What GStreamer and GLib have said that must never be said.
+/// How many criticals GStreamer and GLib have logged; there must be none.
 static CRITICALS: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts criticals from now on.
@@ -75,7 +75,7 @@ impl Walk {
         self.branches.push(Branch { bin, tee });
     }
 
-    /// Takes a branch out, in one of the orders that applications do it in.
+    /// Removes a branch, in one of the orders of steps that applications use.
     fn remove(&mut self) {
         if self.branches.is_empty() {
             return;

@@ -1,4 +1,5 @@
-//! Another model while frames flow: it takes over between two frames, nothing is lost, and what does not fit is not taken.
+//! Another model while frames flow: it takes over between two frames, no frame is lost, and a model that does not fit is
+//! not used.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -18,7 +19,7 @@ pub fn push_until(stream: &Stream, mut next: u64, label: &str) -> u64 {
     next
 }
 
-/// Pushes `count` more frames and ends; all frames since the first must have come, with these labels one behind the other.
+/// Pushes `count` more frames and ends; all frames since the first must have come, with these labels one after the other.
 #[track_caller]
 pub fn end_with(stream: &Stream, next: u64, count: u64, labels: &[&str]) -> Vec<Frame> {
     (next..next + count).for_each(|number| stream.push(number));
@@ -74,18 +75,19 @@ fn loading_a_model_holds_no_frame_up() {
     stream.begin();
     stream.push(0);
     stream.wait_for(1);
-    // Whoever loads asks what is behind, and is held there.
+    // The thread that loads asks the elements downstream, and is held in that query.
     let held = Arc::new((Mutex::new([false; 2]), Condvar::new()));
     let asked = Arc::clone(&held);
-    let behind = stream.pipeline.element("infer").static_pad("src").unwrap();
-    behind.add_probe(gst::PadProbeType::QUERY_DOWNSTREAM, move |_, info| {
+    let downstream = stream.pipeline.element("infer").static_pad("src").unwrap();
+    downstream.add_probe(gst::PadProbeType::QUERY_DOWNSTREAM, move |_, info| {
         let is_question =
             info.query().and_then(|query| query.structure()).is_some_and(|s| s.name() == "cudainfer-accepts");
         if is_question {
             let mut state = asked.0.lock().unwrap();
             state[0] = true;
-            let let_go = asked.1.wait_timeout_while(state, cudainfer_tests::LIMIT, |[_, let_go]| !*let_go);
-            assert!(!let_go.unwrap().1.timed_out(), "nobody lets it go");
+            let released =
+                asked.1.wait_timeout_while(state, cudainfer_tests::LIMIT, |[_, released]| !*released);
+            assert!(!released.unwrap().1.timed_out(), "the query was not released");
         }
         gst::PadProbeReturn::Ok
     });
@@ -137,7 +139,7 @@ fn loaders() -> usize {
 }
 
 #[test]
-fn of_many_changes_the_last_is_what_is_taken_over_also_behind_some_that_fail() {
+fn of_many_changes_the_last_is_what_is_taken_over_also_after_some_that_fail() {
     let _alone = alone();
     let stream = Stream::new("detector-batch", "");
     stream.begin();

@@ -1,4 +1,4 @@
-//! A stream that fails harms nobody else, not even in the same batch.
+//! A stream that fails harms no other stream, not even in the same batch.
 
 use gst::prelude::*;
 use gstcudainfer::meta::tensor::TensorSet;
@@ -17,7 +17,7 @@ fn three(model_name: &str, instance: &str) -> [Stream; 3] {
     })
 }
 
-/// Pushes a frame into each, and waits for those of the streams that `live`.
+/// Pushes a frame into each stream, and waits for those of the streams in `live`.
 fn round(streams: &[Stream], number: u64, live: &[usize]) {
     let before: Vec<_> = streams.iter().map(|stream| stream.frames().len()).collect();
     for stream in streams {
@@ -45,7 +45,7 @@ fn a_frame_without_its_tensor_fails_alone() {
     round(&streams, 1, &[0, 2]);
     streams[1].pipeline.wait().fails_with(&["infer: a frame came without a tensor", "3x64x64"]);
     streams[1].pipeline.stop();
-    // Nobody waits for frames of the one that has left.
+    // Batches do not wait for frames of the stream that has left.
     (2..6).for_each(|number| {
         for stream in [&streams[0], &streams[2]] {
             stream.push(number);
@@ -74,7 +74,8 @@ fn a_frame_on_which_the_model_fails_does_so_alone() {
     streams[0].wait_for(2);
     streams[2].wait_for(2);
     streams[1].pipeline.wait().fails_with(&["infer: ", "failed to run the model", "Gather"]);
-    // The one that failed is still there, and sends nothing more; the others are not held up by it: at their ends at the latest.
+    // The stream that failed still exists and sends nothing more; it does not hold up the others, whose batches run at their ends
+    // at the latest.
     for stream in [&streams[0], &streams[2]] {
         stream.push(2);
         stream.end();
@@ -86,7 +87,7 @@ fn a_frame_on_which_the_model_fails_does_so_alone() {
 #[test]
 fn a_model_that_fails_in_batches_only_costs_no_frame() {
     let _together = together();
-    // Frames of one stream: those before and behind the bright one come through, up to the error.
+    // Frames of one stream: those before and after the bright one come through, up to the error.
     let stream = Stream::new(
         "detector-fails-on-bright",
         "batch-size=4 batch-timeout=10000000000 max-in-flight=8 workers=1",

@@ -1,4 +1,4 @@
-//! Models changed twice at once, taken back, or stopped in between, while frames of the one before are still inside.
+//! Models that are changed twice at once, changed back, or stopped in between, while frames of the earlier model are in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ fn the_last_of_several_quick_changes_counts() {
         stream.begin();
         (0..5).for_each(|number| stream.push(number));
         quick.iter().for_each(|name| stream.set_model(name));
-        // Until whatever is under way has come to its end: only one model is left.
+        // Until all changes are done, and only one model is left.
         let mut next = 5;
         until(label, || {
             (next..next + 10).for_each(|number| stream.push(number));
@@ -48,10 +48,10 @@ fn a_change_that_is_taken_back_before_a_frame_comes_changes_nothing() {
     stream.push(0);
     stream.wait_for(1);
     stream.set_model("detector-retrained");
-    // No frame has come yet that it could take over at.
+    // The model is loaded and not in use: it takes over at the next frame, and none has come yet.
     until("it has been loaded", || workers() == 4);
     stream.set_model("detector-batch");
-    until("it has been let go of", || workers() == 2);
+    until("it has been released", || workers() == 2);
     end_with(&stream, 1, 20, &["red"]);
     assert_eq!(stream.model(), model("detector-batch"));
 }
@@ -91,10 +91,10 @@ fn tensors_that_were_asked_for_may_come_when_they_are_no_longer_wanted() {
         let held = pad.add_probe(gst::PadProbeType::BLOCK_DOWNSTREAM, |_, _| gst::PadProbeReturn::Ok);
         (next..next + 5).for_each(|number| stream.push(number));
         stream.set_model(last);
-        // Whether that is loaded by then makes no difference to what must come out.
+        // The results must be the same whether the model is loaded by then or not.
         std::thread::sleep(ms(200));
         pad.remove_probe(held.unwrap());
-        // The queue is emptied, so that tensors can be asked for again.
+        // The queue is emptied, so that tensors can be requested again.
         next += 5;
         until(label, || {
             (next..next + 5).for_each(|number| stream.push(number));
@@ -142,7 +142,7 @@ fn frames_that_are_still_inside_keep_the_labels_of_their_model() {
 }
 
 #[test]
-fn a_line_can_be_stopped_while_another_model_loads() {
+fn a_pipeline_can_be_stopped_while_another_model_loads() {
     let _together = together();
     for wait in [0, 1, 5, 20] {
         let stream = Stream::new("detector-batch", "");
@@ -151,7 +151,7 @@ fn a_line_can_be_stopped_while_another_model_loads() {
         stream.set_model("detector-slow");
         std::thread::sleep(Duration::from_millis(wait));
         stream.pipeline.stop();
-        // And started again with it.
+        // The pipeline is started again with the new model.
         stream.out().clear();
         stream.begin();
         stream.push(1);

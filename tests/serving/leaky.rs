@@ -1,4 +1,4 @@
-//! What a live source loses when the model is too slow for it: counted, said, and marked where it is missing.
+//! Frames of a live source that are lost when the model is too slow: they are counted, reported, and marked by a discontinuity.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,15 +10,15 @@ use cudainfer_tests::stream::{Frame, NEVER, Stream, together};
 
 const FRAMES: u64 = 60;
 
-/// Pushes frames that wait until the end: another stream shares the model, and its frames would have to come for a batch to be full.
-/// Returns what came out and the numbers that QOS messages say were lost.
+/// Pushes frames that wait until the end, because another stream shares the model, and a batch is full only with its frames.
+/// Returns the frames that were pushed and the numbers of those that QOS messages report as lost.
 fn overrun(properties: &str) -> (Stream, Vec<Frame>, Vec<u64>) {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let instance = COUNT.fetch_add(1, Ordering::Relaxed);
     let shared = format!("instance=overrun{instance} batch-size=16 batch-timeout={NEVER} workers=1");
     let idle = Stream::new("detector-batch", &format!("{shared} max-in-flight=16"));
     idle.begin();
-    // More of it may come from now on.
+    // From now on, batches wait for further frames of this stream.
     idle.push(0);
     let stream = Stream::new("detector-batch", &format!("{shared} {properties}"));
     stream.begin();
@@ -26,7 +26,7 @@ fn overrun(properties: &str) -> (Stream, Vec<Frame>, Vec<u64>) {
     finished(stream)
 }
 
-/// Ends the stream, and returns what came out and the numbers that QOS messages say were lost.
+/// Ends the stream, and returns the frames that were pushed and the numbers of those that QOS messages report as lost.
 fn finished(stream: Stream) -> (Stream, Vec<Frame>, Vec<u64>) {
     stream.event(gst::event::Eos::new());
     let bus = stream.pipeline.bus().unwrap();
@@ -52,8 +52,8 @@ fn finished(stream: Stream) -> (Stream, Vec<Frame>, Vec<u64>) {
     (stream, frames, lost)
 }
 
-/// Each frame is either there or said to be lost, in order, and the first behind each gap says that there is one; no other
-/// does.
+/// Asserts that each frame has come, in order, or was reported as lost, and that the first frame after each gap is marked as
+/// discontinuous, and no other.
 fn nothing_is_lost_silently(stream: &Stream, frames: &[Frame], lost: &[u64]) {
     let numbers: Vec<_> = frames.iter().map(|frame| frame.number).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
@@ -61,9 +61,9 @@ fn nothing_is_lost_silently(stream: &Stream, frames: &[Frame], lost: &[u64]) {
     assert_eq!((all.len(), numbers.len() + lost.len()), (60, 60), "{numbers:?} {lost:?}");
     assert_eq!(stream.count("dropped"), lost.len() as u64);
     let marked: Vec<_> = frames.iter().filter(|frame| frame.discont).map(|frame| frame.number).collect();
-    let behind_gaps: Vec<_> =
+    let after_gaps: Vec<_> =
         numbers.iter().copied().filter(|n| *n > 0 && !numbers.contains(&(n - 1))).collect();
-    assert_eq!(marked, behind_gaps, "{numbers:?}");
+    assert_eq!(marked, after_gaps, "{numbers:?}");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn leaky_downstream_loses_the_oldest_that_wait_and_keeps_the_newest() {
 }
 
 #[test]
-fn leaky_downstream_loses_frames_that_are_done_where_what_is_behind_is_slow() {
+fn leaky_downstream_loses_frames_that_are_done_where_the_elements_downstream_are_slow() {
     let _together = together();
     let stream = Stream::new("detector-batch", "leaky=downstream max-in-flight=3 workers=1");
     let mut held = stream.hold("nms");
@@ -99,10 +99,10 @@ fn leaky_downstream_loses_frames_that_are_done_where_what_is_behind_is_slow() {
         }
         until("its run", || stream.count("frames") == number + 1);
     }
-    held.let_go();
+    held.release();
     let (stream, frames, lost) = finished(stream);
     nothing_is_lost_silently(&stream, &frames, &lost);
-    // The one that was being pushed, and the newest.
+    // The frame that was being pushed, and the newest ones.
     assert_eq!(stream.numbers(), [0, FRAMES - 2, FRAMES - 1]);
 }
 
@@ -126,7 +126,7 @@ fn which_frames_are_lost_can_be_changed_while_it_plays() {
     (0..20).for_each(|number| stream.push(number));
     assert_eq!(stream.count("dropped"), 18);
     stream.pipeline.element("infer").set_property_from_str("leaky", "no");
-    held.let_go();
+    held.release();
     (20..30).for_each(|number| stream.push(number));
     stream.end();
     assert_eq!(stream.count("dropped"), 18);

@@ -1,5 +1,5 @@
 //! Sixteen streams share a model, and one of them after the other is ended, flushed, stalled, stopped or replaced, in an order
-//! drawn from a fixed seed. The ones left alone neither stop nor lose anything.
+//! drawn from a fixed seed. The other streams neither stop nor lose frames.
 
 use gst::prelude::*;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use cudainfer_tests::stream::{Stream, alone};
 
 const STREAMS: usize = 16;
 const STEPS: usize = 10_000;
-/// Frames that each holds.
+/// Frames in flight that each stream may have.
 const IN_FLIGHT: u64 = 4;
 const SEED: u64 = 20_261_121;
 
@@ -22,7 +22,7 @@ impl Draw {
     }
 }
 
-/// A stream, and what must have come out of it.
+/// A stream, and the frames that it must have pushed.
 struct One {
     stream: Stream,
     /// Numbers of the frames pushed since it began or was flushed.
@@ -45,7 +45,7 @@ impl One {
         self.stream.pipeline.element("nms").static_pad("src").unwrap()
     }
 
-    /// Pushes frames; as many as there is room for, if nothing leaves.
+    /// Pushes frames: only as many as there is room for, if the stream is stalled.
     fn push(&mut self, count: u64) {
         for _ in 0..count {
             let inside = self.pushed - self.stream.frames().len() as u64;
@@ -68,13 +68,13 @@ impl One {
         }
     }
 
-    /// What came is what was pushed, in order, up to somewhere.
+    /// Asserts that the first frames have come, in order.
     fn is_in_order(&self) {
         let numbers = self.stream.numbers();
         assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
     }
 
-    /// All has come.
+    /// Asserts that all frames have come.
     fn is_complete(&self) {
         let count = usize::try_from(self.pushed).unwrap();
         self.stream.wait_for(count);
@@ -82,7 +82,7 @@ impl One {
         assert_eq!(self.stream.frames().len(), count);
     }
 
-    /// What was inside may be lost; begins at 0 again.
+    /// Begins at 0 again; frames in flight may be lost.
     fn forget(&mut self) {
         self.is_in_order();
         self.stream.out().clear();
@@ -115,23 +115,23 @@ fn sixteen_streams_share_a_model_through_ten_thousand_random_operations() {
         let index = draw.below(STREAMS);
         let one = &mut streams[index];
         match draw.below(40) {
-            // Removed and added again.
+            // The stream is removed, and another one is added.
             0 => {
                 one.null();
                 *one = One::new();
             }
-            // Stopped, until it is drawn again.
+            // The stream is stopped until a later step starts it.
             1 => one.null(),
             2 => {
                 one.null();
                 one.play();
             }
-            // Paused, and played on with everything that was inside.
+            // The stream is paused and goes on, with all frames in flight.
             3 if one.plays => {
                 one.stream.pipeline.set_state(gst::State::Paused).unwrap();
                 one.stream.pipeline.play();
             }
-            // Ended, with all its frames, and started again.
+            // The stream ends with all its frames, and is started again.
             4 | 5 if one.plays => {
                 one.go_on();
                 one.stream.end();
@@ -145,7 +145,7 @@ fn sixteen_streams_share_a_model_through_ten_thousand_random_operations() {
                 one.stream.flush();
                 one.forget();
             }
-            // Not everybody at once.
+            // A stalled stream is not stalled once more.
             9 if one.plays && one.stalled.is_none() => one.stall(),
             10..13 => one.go_on(),
             13..15 => one.play(),
@@ -153,7 +153,7 @@ fn sixteen_streams_share_a_model_through_ten_thousand_random_operations() {
         }
         streams[(index + step) % STREAMS].push(1);
         if step % 200 == 199 {
-            // Everybody goes on.
+            // All streams that play and are not stalled go on.
             for one in streams.iter_mut().filter(|one| one.plays && one.stalled.is_none()) {
                 one.push(1);
                 one.is_complete();

@@ -1,4 +1,4 @@
-//! Nothing is lost, nothing overtakes: frames and events leave in the order in which they came, whatever the batches are.
+//! No frame is lost or overtakes another: frames and events leave in the order in which they came, whatever the batches are.
 
 use std::time::Instant;
 
@@ -8,8 +8,8 @@ use gst::prelude::*;
 
 use cudainfer_tests::stream::{CAPS, NEVER, Out, Stream, together};
 
-/// Settings that differ in everything that could disturb the order: every batch size, with and without waiting, one worker and four,
-/// from a frame to thirty-two in flight.
+/// Settings that differ in everything that could disturb the order: every batch size, with and without waiting, one worker and
+/// four, from a frame to thirty-two in flight.
 fn settings() -> impl Iterator<Item = String> {
     (1..=8).flat_map(|batch: usize| {
         [0, 20].map(|timeout| {
@@ -41,7 +41,7 @@ fn frames_and_events_leave_in_the_order_in_which_they_came() {
                 2 => Some((gst::event::Gap::new(ClockTime::from_mseconds(10 * number), None), "gap")),
                 5 => Some((custom("mine"), "mine")),
                 7 => {
-                    // Other frames: they do not go in one batch with those before.
+                    // Frames with other caps, which do not share a batch with earlier ones.
                     let rate = format!("{}/1", 100 + number);
                     Some((gst::event::Caps::new(&CAPS.replace("100/1", &rate).parse().unwrap()), "caps"))
                 }
@@ -61,7 +61,7 @@ fn frames_and_events_leave_in_the_order_in_which_they_came() {
             Out::Frame(frame) => frame.number.to_string(),
             Out::Event(name) => name.clone(),
         };
-        // A sink is told the latency and tags, which are nobody's frame.
+        // A sink also gets the latency and tags, which belong to no frame.
         let got: Vec<_> = stream.out().iter().map(name).filter(|name| name != "tag").collect();
         assert_eq!(got, wanted, "{properties}");
         assert_eq!(stream.count("frames"), FRAMES, "{properties}");
@@ -128,13 +128,13 @@ fn a_flush_in_the_middle_drops_what_is_inside_and_nothing_that_comes_after() {
 #[test]
 fn a_flush_while_the_lane_is_full_and_a_batch_waits_goes_through() {
     let _together = together();
-    // Longer than anybody waits for anything, and not for ever, so that a flush that waits for it fails the test.
+    // Longer than any wait of a test, and not forever, so that a flush that waits for it fails the test.
     let timeout = 2 * LIMIT.as_nanos();
     let properties = format!("batch-size=4 batch-timeout={timeout} max-in-flight=6 workers=1");
     let stream = Stream::new("detector-batch", &properties);
     let mut held = stream.hold("nms");
     stream.begin();
-    // Four come out of a batch, and stay; two wait for two more, which cannot come before the flush.
+    // Four frames come out of a batch, and are held; two wait for two more, which cannot come before the flush.
     (0..6).for_each(|number| stream.push(number));
     held.wait();
     std::thread::scope(|scope| {
@@ -144,7 +144,7 @@ fn a_flush_while_the_lane_is_full_and_a_batch_waits_goes_through() {
         assert!(started.elapsed() < LIMIT, "{:?}", started.elapsed());
         assert_eq!(pushing.join().unwrap(), Err(gst::FlowError::Flushing));
     });
-    held.let_go();
+    held.release();
     assert!(stream.event(gst::event::FlushStop::new(true)));
     stream.segment();
     stream.out().clear();

@@ -21,7 +21,7 @@ fn pipelines_in_several_threads_share_one_model_and_it_leaves_with_the_last() {
         let threads: Vec<_> = (0..3).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // Each has its name once it has run.
+    // A worker thread has its name once it runs.
     until("two workers", || workers() == 2);
     for (left, stream) in streams.iter().enumerate() {
         assert_eq!(stream.numbers(), (0..20).collect::<Vec<_>>());
@@ -29,7 +29,7 @@ fn pipelines_in_several_threads_share_one_model_and_it_leaves_with_the_last() {
         stream.pipeline.stop();
     }
     until("the workers are gone", || workers() == 0);
-    // And the name is free for another.
+    // The instance's name is free for another model.
     let other = Stream::new("detector-retrained", "instance=threads batch-size=3 workers=1");
     other.begin();
     other.push(0);
@@ -60,7 +60,7 @@ fn a_model_that_was_replaced_leaves_when_its_last_frame_is_done() {
         stream.frames().last().is_some_and(|frame| frame.label == "rot")
     });
     until("the old workers are gone", || workers() == 2);
-    // One that is refused does not stay.
+    // A refused model does not stay in memory.
     stream.set_model("heat-maps-64");
     until("a warning", || !stream.said().is_empty());
     until("the refused model is gone", || workers() == 2);
@@ -102,7 +102,7 @@ fn settings_that_differ_from_those_in_use_are_named() {
         &format!("model={}", model("detector-batch")),
         &format!("this element has model={}", model("detector-retrained")),
     ]);
-    // What each element has for itself may differ.
+    // Properties that do not belong to the instance may differ.
     let third =
         Stream::new("detector-batch", &format!("{common} priority=3 max-in-flight=9 leaky=downstream"));
     third.begin();
@@ -111,7 +111,7 @@ fn settings_that_differ_from_those_in_use_are_named() {
         stream.end();
         assert_eq!(stream.numbers(), [0]);
     }
-    // When the first has left, anything goes.
+    // When the other elements have left, the instance may have other properties.
     for stream in [&first, &third] {
         stream.pipeline.stop();
     }
@@ -130,7 +130,7 @@ fn a_stalled_stream_does_not_hold_the_others_up() {
     let pad = streams[0].pipeline.element("nms").static_pad("src").unwrap();
     let blocked =
         pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, |_, _| gst::PadProbeReturn::Ok);
-    // As many as fit in.
+    // As many frames as there is room for.
     (0..4).for_each(|number| streams[0].push(number));
     for stream in &streams[1..] {
         (0..100).for_each(|number| stream.push(number));
@@ -156,7 +156,7 @@ fn a_full_batch_does_not_wait_for_frames_of_another_size() {
     (0..40).for_each(|number| streams[1].push(number));
     streams[1].wait_for(40);
     assert_eq!(streams[0].numbers(), [0; 0]);
-    // Nor does an end.
+    // An EOS of the higher priority makes no difference.
     (40..42).for_each(|number| streams[1].push(number));
     streams[1].end();
     assert_eq!(streams[0].numbers(), [0; 0]);
@@ -179,12 +179,12 @@ fn a_higher_priority_goes_first() {
     (0..8).for_each(|number| low.push(number));
     between.send();
     (0..8).for_each(|number| high.push(number));
-    first.let_go();
-    // It came before all frames of the higher priority, and goes after them.
+    first.release();
+    // The low-priority frame came before all frames of the higher priority, and runs after them.
     between.wait();
     high.wait_for(8);
     assert_eq!(low.numbers(), [0; 0]);
-    between.let_go();
+    between.release();
     low.end();
     high.end();
     assert_eq!(low.numbers(), (0..8).collect::<Vec<_>>());
@@ -224,7 +224,7 @@ fn a_shared_model_is_changed_for_all_who_share_it() {
         assert_eq!(stream.numbers(), (0..next).collect::<Vec<_>>());
         assert_eq!(stream.said(), [""; 0]);
     }
-    // One that comes later says what is in use now; one that comes back, too.
+    // An element that joins later has the model that is in use now, and so has one that comes back.
     streams[2].pipeline.reach(gst::State::Ready);
     streams[2].out().clear();
     streams[2].begin();
@@ -251,14 +251,14 @@ fn who_starts_with_a_model_that_was_replaced_gets_the_one_in_use() {
         next += 1;
         first.frames().last().is_some_and(|frame| frame.label == "rot")
     });
-    // As a supervisor starts it that has not heard of the change.
+    // An element with the original model, as a supervisor starts it that does not know of the change.
     let late = Stream::new("detector-batch", common);
     late.begin();
     late.push(0);
     late.end();
     assert_eq!((late.frames()[0].label.as_str(), late.model()), ("rot", model("detector-retrained")));
     assert_eq!(late.said(), [""; 0]);
-    // One that nobody has replaced is a mistake, as before, and so is any other difference.
+    // A model that was never the instance's is a mistake, and so is any other difference.
     for (name, properties, what) in [
         ("detector-larger", common, "model="),
         ("detector-batch", "instance=replaced batch-size=2", "batch-size=1"),

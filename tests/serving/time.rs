@@ -1,5 +1,5 @@
-//! What is announced of the latency, and who is not waited for. How long things take is measured by benches/serving.rs; how the
-//! announced latency follows what is measured is tested beside its code, by a clock that the test drives.
+//! The latency that is announced, and elements that do not wait for others. benches/serving.rs measures times; how the announced
+//! latency follows the measured one is tested beside its code, by a clock that the test drives.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ fn the_latency_is_the_timeout_and_twice_a_run_and_is_announced_with_the_caps() {
     let _together = together();
     let mut runs = Vec::new();
     for timeout in [0, 60, 3000] {
-        // They share the model, and so the run that was measured.
+        // The streams share the model, and so the measured run.
         let properties =
             format!("instance=latency-{timeout} batch-size=4 batch-timeout={timeout}000000 workers=1");
         let streams = [(); 2].map(|()| Stream::new("detector-batch", &properties));
@@ -49,7 +49,7 @@ fn only_a_live_stream_is_live() {
 #[test]
 fn a_stream_that_ends_is_ended_while_frames_of_another_wait() {
     let _together = together();
-    // What leaves does not wait for what others have queued: a batch that is not full.
+    // An element that leaves does not wait for the frames that others have queued, which fill no batch.
     let properties =
         format!("instance=leaving workers=1 batch-size=8 batch-timeout={NEVER} max-in-flight=32");
     let [waits, leaves] = [(); 2].map(|()| {

@@ -1,8 +1,9 @@
-//! GStreamer's own checker, gst-validate, watches every element's pads while scenarios change states, seek, flush, pause and change
-//! the rate: most of them are GStreamer's, those beside this file are ours. An issue of one of our elements fails the test.
+//! GStreamer's own checker, gst-validate, watches every element's pads while scenarios change states, seek, flush, pause and
+//! change the rate. Most scenarios are GStreamer's, those beside this file are ours. An issue of one of our elements fails the
+//! test.
 //!
-//! gst-validate-1.0 must be of GStreamer 1.24 or newer: the one of 1.22 forgets the data of pads' functions, and crashes with every
-//! element in Rust. CONTRIBUTING.md says where it comes from. `GST_VALIDATE_PROGRAM` names another one than that of PATH.
+//! gst-validate-1.0 must be of GStreamer 1.24 or newer: the one of 1.22 forgets the data of pads' functions, and crashes with
+//! every element in Rust. CONTRIBUTING.md says where it comes from. `GST_VALIDATE_PROGRAM` names another one than that of PATH.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // all of this is tests
 
 use std::path::PathBuf;
@@ -25,14 +26,14 @@ const UPSTREAM: [&str; 10] = [
     "simple_seeks",
 ];
 
-/// It fails with nothing but a queue behind matroskademux, so it has a source of its own.
+/// This scenario fails even with only a queue after matroskademux, so it has a source of its own.
 const STATES: &str = "change_state_intensive";
 
-/// Those beside this file.
+/// The scenarios beside this file.
 const OWN: [&str; 1] = ["change_size"];
 
-/// What every element is said to do that has a thread of its own, GStreamer's queue as well: backwards, the end of the stream comes
-/// while frames with later timestamps are still on their way.
+/// An issue that gst-validate reports of every element with a thread of its own, also of GStreamer's queue: backwards, the end of
+/// the stream comes while frames with later timestamps are still in flight.
 const BACKWARDS: (&str, &str) =
     ("reverse_playback", "Serialized event eos wasn't pushed before expected timestamp");
 
@@ -137,7 +138,7 @@ fn only_what_is_said_of_our_elements_is_an_issue() {
 
 #[test]
 #[ignore = "needs gst-validate-1.0"]
-fn detections_with_everything_behind_them() {
+fn detections_with_everything_downstream() {
     let folder = scratch("validate-detections");
     passes_every_scenario(&format!(
         "cudainferupload device=cpu ! fusedpreproc device=cpu ! trtinfer device=cpu model={} ! gpunms ! tracker ! zonecount zones=door=line:48,0,48,64 ! inferpublish location={} \

@@ -2,7 +2,7 @@
 
 use cudainfer_tests::{model, run};
 
-/// A line around a trtinfer called `t` with this model and these properties.
+/// A pipeline around a trtinfer called `t` with this model and these properties.
 fn pipeline_of(model_name: &str, properties: &str) -> String {
     format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc \
@@ -45,7 +45,7 @@ fn a_minimum_above_the_batch_is_refused() {
         "t: min-batch-size=5 is more than batch-size=4",
         "no batch would ever be large enough",
     ]);
-    // Also where the model says how large a batch is.
+    // The same if the model has a fixed batch size.
     run(&pipeline_of("detector-fixed-batch", "min-batch-size=5"))
         .fails_with(&["detector-fixed-batch.onnx", "min-batch-size=5 is more than the batch size, 4"]);
     run(&pipeline_of("detector-batch", "min-batch-size=2"))

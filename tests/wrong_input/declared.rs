@@ -1,4 +1,4 @@
-//! Metadata and files beside a model that nobody's exporter would write.
+//! Metadata and files beside a model that no exporter would write.
 
 use cudainfer_tests::{model, run, scratch};
 
@@ -35,7 +35,7 @@ fn files_beside_a_model_that_make_no_sense_are_passed_over() {
         std::fs::write(folder.join(name), text).unwrap();
         let path = folder.join("model.onnx");
         let report = run(&pipeline_of(&path.display().to_string()));
-        // What PaddleDetection's architecture is cannot be read, which is a warning here.
+        // PaddleDetection's architecture cannot be read, which is a warning here.
         assert!(report.errors.is_empty(), "{name}: {report:?}");
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -16,7 +16,7 @@ fn fifo(path: &Path) {
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
 }
 
-/// Runs a line in another thread: before files were looked at, its start never came back.
+/// Runs a pipeline in another thread: before files were checked, its start never returned.
 #[track_caller]
 fn started(pipeline: String) -> Report {
     within(move || run(&pipeline))

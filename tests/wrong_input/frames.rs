@@ -55,7 +55,7 @@ fn a_model_of_one_pixel_sees_the_pictures_mean() {
     assert!(values.iter().zip([1.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-6), "{values:?}");
 }
 
-/// A line that starts with an appsrc of these caps.
+/// A pipeline that starts with an appsrc of these caps.
 fn from_app(caps: &str, rest: &str) -> TestPipeline {
     TestPipeline::new(&format!("appsrc name=in format=time caps=\"{caps}\" ! {rest}"))
 }
@@ -91,7 +91,7 @@ fn a_short_frame_is_an_error_of_the_overlay_too() {
     pipeline.wait().fails_with(&["smaller than its caps say"]);
 }
 
-/// What the meta of an RGBA frame of 64x48 says, which has 12288 bytes, and what must be said of it.
+/// Offset and stride in the meta of an RGBA frame of 64x48, which has 12288 bytes, and parts of the message about it.
 const MISPLACED: [(usize, i32, &[&str]); 5] = [
     (
         0,
@@ -106,7 +106,7 @@ const MISPLACED: [(usize, i32, &[&str]); 5] = [
 
 fn describe(buffer: &mut gst::BufferRef, format: gst_video::VideoFormat, offset: usize, stride: i32) {
     let none = gst_video::VideoFrameFlags::empty();
-    // GStreamer itself takes no such description, so a good one is made bad.
+    // GStreamer itself refuses such a meta, so a valid one is changed.
     gst_video::VideoMeta::add(buffer, none, format, 64, 48).unwrap();
     // SAFETY: the buffer is borrowed mutably, and has this meta.
     unsafe {
@@ -234,7 +234,7 @@ fn a_model_that_leaves_its_size_open_follows_frames_that_change_theirs() {
         model("identity-dynamic")
     ));
     let sizes: Vec<_> = frames.iter().map(|b| TensorSet::of(b).unwrap()[0].input).collect();
-    // The frame's, rounded up to a multiple of 32.
+    // The frame's size, rounded up to a multiple of 32.
     assert_eq!(sizes, [[64, 64], [64, 64], [128, 64], [128, 64], [32, 32], [32, 32]]);
     for frame in &frames {
         let set = &TensorSet::of(frame).unwrap()[0];
@@ -244,7 +244,7 @@ fn a_model_that_leaves_its_size_open_follows_frames_that_change_theirs() {
 }
 
 #[test]
-fn caps_that_change_to_ones_that_do_not_fit_stop_the_line() {
+fn caps_that_change_to_ones_that_do_not_fit_stop_the_pipeline() {
     let pipeline =
         from_app(RGB8X4, &format!("fusedpreproc ! trtinfer model={} ! gpunms ! fakesink", model("detector")));
     let source = pipeline.element("in");
@@ -253,7 +253,7 @@ fn caps_that_change_to_ones_that_do_not_fit_stop_the_line() {
     source.set_property("caps", "video/x-raw,format=ARGB64,width=8,height=4".parse::<gst::Caps>().unwrap());
     push(&source, filled(8 * 4 * 8, 1, 1));
     let report = pipeline.wait();
-    // The source, which posts the error, ends its stream too.
+    // The source, which posts the error, also ends its stream, so an EOS may follow.
     assert!(!report.errors.is_empty(), "{report:?}");
 }
 

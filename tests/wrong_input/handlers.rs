@@ -8,7 +8,7 @@ use cudainfer_tests::{TestPipeline, filled, model, push};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, Object};
 
-/// Reads all properties of an element, and sets those that can be set now to what they are.
+/// Reads all properties of an element, and sets those that can be set now to their present values.
 fn look_at(element: &gst::Element) {
     for property in element.list_properties().iter().filter(|p| p.owner_type() == element.type_()) {
         let value = element.property_value(property.name());
@@ -101,8 +101,8 @@ fn a_handler_may_stop_the_element_that_fails() {
         "tracker name=it embedding-output=none",
         "inferpublish name=it disk-full=stop location=/dev/full",
     ] {
-        // No preroll: an error keeps a bin from going on to PLAYING, and a sink that waits for that holds the frame, for which every
-        // element above waits that is stopped by itself.
+        // No preroll: an error keeps a bin from going on to PLAYING, and a sink that waits for that holds the frame, for which
+        // every element above waits that is stopped by itself.
         let pipeline = TestPipeline::new(&format!(
             "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=4,framerate=10/1 \
              ! identity name=made ! {elements} ! fakesink async=false"

@@ -1,4 +1,4 @@
-//! ONNX Runtime missing, too old, or something else. Its library is loaded once a process, so these lines run in
+//! ONNX Runtime missing, too old, or something else. Its library is loaded once a process, so these pipelines run in
 //! children of the test.
 
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use cudainfer_tests::{LIMIT, model, root, run, scratch};
 
 const LINE: &str = "CUDAINFER_TEST_LINE";
 
-/// What a child does: runs the line in its environment and prints what it said. Nothing in the test run itself.
+/// The child process: runs the pipeline of its environment and prints the messages. In the test run itself, it does nothing.
 #[test]
 fn child() {
-    let Ok(line) = std::env::var(LINE) else { return };
-    for error in run(&line).errors {
+    let Ok(description) = std::env::var(LINE) else { return };
+    for error in run(&description).errors {
         println!("ERROR {error}");
     }
 }
 
-/// Runs a line in a child in `folder` and returns its errors, one a line.
-fn errors(line: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
+/// Runs a pipeline in a child process in `folder` and returns its errors, one a line.
+fn errors(description: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
     let mut child = cudainfer_tests::test_in_own_process(module_path!(), "child");
-    child.current_dir(folder).env(LINE, line);
+    child.current_dir(folder).env(LINE, description);
     child.env_remove("ORT_DYLIB_PATH").env_remove("VIRTUAL_ENV").envs(environment.iter().copied());
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + 2 * LIMIT;
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > until {
             child.kill().unwrap();
-            panic!("the child hangs: {line}");
+            panic!("the child hangs: {description}");
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -61,7 +61,7 @@ fn library(folder: &Path, source: &str) -> PathBuf {
     to
 }
 
-/// What release 1.10 answers somebody who asks for a newer API: its version, and nothing.
+/// A library as release 1.10, which has a version, and no API for a caller that asks for a newer one.
 const OLD: &str = r#"
 struct base { const void *(*get_api)(unsigned); const char *(*get_version)(void); };
 static const void *get_api(unsigned version) { return 0; }
@@ -118,7 +118,7 @@ fn a_virtual_environment_above_the_working_directory_is_found() {
 
 #[test]
 fn an_old_library_in_one_environment_does_not_hide_a_good_one_in_the_next() {
-    // The search goes on behind a library that does not serve.
+    // The search goes on after a library that cannot be used.
     let folder = scratch("two-environments");
     let packages = folder.join(".venv/lib/python3.11/site-packages/onnxruntime/capi");
     std::fs::create_dir_all(&packages).unwrap();

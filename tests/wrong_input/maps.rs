@@ -59,7 +59,7 @@ fn a_range_that_is_not_known_or_not_possible_is_named() {
     with("picture-bright", "output=rgb std=<1.0,0.0,1.0>").fails_with(&["std not 0"]);
     with("picture-bright", "output=rgb mean=<1.0,2.0>")
         .fails_with(&["mean has 2 values: set one, or one for each"]);
-    // Without video nobody needs to know.
+    // Without video, the range is not needed.
     with("map-bare", "").succeeds();
 }
 
@@ -79,11 +79,11 @@ fn elements_downstream_that_want_another_size_or_format_are_named() {
     ]);
     cudainfer_tests::init();
     for (output, format) in [("gray16", "RGB"), ("rgb", "GRAY16_LE"), ("gray16", "GRAY8")] {
-        let line = format!(
+        let description = format!(
             "{SOURCE} ! trtinfer model={} ! tensormap output={output} ! video/x-raw,format={format} ! fakesink",
             model("map-depth")
         );
-        let error = gst::parse::launch(&line).expect_err(&line);
+        let error = gst::parse::launch(&description).expect_err(&description);
         assert!(error.message().contains("tensormap"), "{output} {format}: {error}");
     }
 }

@@ -5,7 +5,7 @@ use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48";
 
-/// The only error that our elements posted. A source adds GStreamer's own when it is told that a frame was not taken.
+/// The only error that our elements posted. A source adds GStreamer's own when a frame of it was not taken.
 #[track_caller]
 fn only_error(report: &Report) -> &str {
     let ours: Vec<_> = report.errors.iter().filter(|text| *text != "Internal data stream error.").collect();
@@ -142,7 +142,7 @@ fn what_was_refused_once_is_posted_again_by_the_next_run() {
 }
 
 #[test]
-fn outputs_for_another_element_are_told_which() {
+fn outputs_for_another_element_are_reported_with_its_name() {
     for (name, element, part) in [
         ("mask-red", "gpunms", "Put segmask in place of gpunms"),
         ("heat-maps", "gpunms", "peakfind for the points of confidence maps"),
@@ -156,7 +156,7 @@ fn outputs_for_another_element_are_told_which() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_told_with_what_to_do() {
+fn files_that_cannot_be_used_are_reported_with_what_to_do() {
     for (properties, part) in [
         ("model=/nowhere/yolo.onnx".to_owned(), "Set model to an ONNX file"),
         (format!("model={}", model("truncated")), "Download or export it again, or correct model"),
@@ -170,7 +170,7 @@ fn files_that_cannot_be_used_are_told_with_what_to_do() {
 }
 
 #[test]
-fn a_wrong_sidecar_is_told_in_one_line_and_empty_files_are_warned_of() {
+fn a_wrong_sidecar_is_reported_in_one_line_and_empty_files_are_warned_of() {
     let folder = scratch("messages");
     let path = folder.join("model.onnx");
     std::fs::copy(model("detector"), &path).unwrap();
@@ -199,14 +199,14 @@ fn what_an_info_message_says_is_in_its_debug_string_which_is_all_that_gst_launch
         "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms ! fakesink",
         model("detector")
     ));
-    let mut told = Vec::new();
+    let mut posted = Vec::new();
     pipeline.each_message(|message| {
         if let gst::MessageView::Info(info) = message.view() {
             let (text, debug) = (info.error().to_string(), info.debug().unwrap_or_default());
             assert!(debug.contains(&text), "{debug} does not say '{text}'");
-            told.push(text);
+            posted.push(text);
         }
     });
     pipeline.stop();
-    assert!(told.iter().any(|text| text.contains("decoder yolov8")), "how the model is read: {told:?}");
+    assert!(posted.iter().any(|text| text.contains("decoder yolov8")), "how the model is read: {posted:?}");
 }

@@ -2,13 +2,13 @@
 
 use cudainfer_tests::{model, run, scratch};
 
-/// A line around a trtinfer with these properties.
+/// A pipeline around a trtinfer with these properties.
 fn pipeline_of(properties: &str) -> String {
     format!("videotestsrc num-buffers=3 ! fusedpreproc ! trtinfer {properties} ! fakesink")
 }
 
 #[test]
-fn a_line_without_a_model_says_which_property_to_set() {
+fn a_pipeline_without_a_model_says_which_property_to_set() {
     let report = run(&pipeline_of(""));
     report.fails_with(&["no model is named", "set model="]);
     assert!(!report.eos);
@@ -25,7 +25,7 @@ fn a_model_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_file_that_is_no_model_or_only_half_of_one_is_told_apart_from_a_model() {
+fn a_file_that_is_no_model_or_only_half_of_one_is_not_taken_for_a_model() {
     for name in ["not-onnx", "truncated", "empty"] {
         let text = run(&pipeline_of(&format!("model={}", model(name)))).fails_with(&[name]).to_owned();
         assert!(text.contains("not an ONNX model, or it was cut off"), "{name}: {text}");
@@ -102,7 +102,7 @@ fn a_provider_that_this_machine_does_not_have_says_why_and_what_takes_its_place(
 }
 
 #[test]
-fn one_line_says_once_that_it_runs_on_the_cpu_however_many_elements_could_use_a_gpu() {
+fn one_pipeline_reports_once_that_it_runs_on_the_cpu_however_many_elements_could_use_a_gpu() {
     if cudainfer_kernels::device::probe().is_ok() {
         return;
     }
@@ -118,7 +118,7 @@ fn one_line_says_once_that_it_runs_on_the_cpu_however_many_elements_could_use_a_
 }
 
 #[test]
-fn a_line_that_was_told_to_use_the_cpu_warns_of_nothing() {
+fn a_pipeline_that_was_set_to_use_the_cpu_warns_of_nothing() {
     for provider in ["auto", "cpu"] {
         let pipeline = format!(
             "videotestsrc num-buffers=2 ! cudainferupload device=cpu ! fusedpreproc device=cpu ! trtinfer model={} device=cpu \
@@ -130,8 +130,8 @@ fn a_line_that_was_told_to_use_the_cpu_warns_of_nothing() {
 }
 
 #[test]
-fn a_model_that_fails_while_it_runs_stops_the_line_with_onnx_runtimes_reason() {
-    // At this size always, whatever the picture.
+fn a_model_that_fails_while_it_runs_stops_the_pipeline_with_onnx_runtimes_reason() {
+    // The model fails at this size, whatever the picture.
     let pipeline = format!(
         "videotestsrc num-buffers=50 ! fusedpreproc width=32 height=32 ! trtinfer model={} ! fakesink",
         model("fails-at-size")

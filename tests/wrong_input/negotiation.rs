@@ -5,7 +5,7 @@ use cudainfer_tests::{model, run};
 const SOURCE: &str = "videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48";
 
 #[test]
-fn an_element_behind_the_wrong_one_says_what_to_put_before_it() {
+fn an_element_after_the_wrong_one_reports_what_to_put_before_it() {
     let detector = model("detector");
     for (pipeline, parts) in [
         (
@@ -77,7 +77,7 @@ fn tensors_between_two_models_do_not_fit_both() {
 }
 
 #[test]
-fn a_pixel_format_that_is_not_read_fails_when_the_line_is_built_or_negotiated() {
+fn a_pixel_format_that_is_not_read_fails_when_the_pipeline_is_built_or_negotiated() {
     cudainfer_tests::init();
     for format in ["ARGB64", "VUYA", "GRAY16_LE"] {
         let pipeline =
@@ -105,7 +105,7 @@ fn outputs_that_no_decoder_reads_are_named_and_a_decoder_tells_what_it_needs() {
 }
 
 #[test]
-fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
+fn labels_that_are_not_as_many_as_the_classes_are_reported_with_both_numbers() {
     let labels = cudainfer_tests::scratch("labels").join("labels.txt");
     std::fs::write(&labels, (0..80).map(|i| format!("class{i}\n")).collect::<String>()).unwrap();
     let report = run(&format!(
@@ -117,7 +117,7 @@ fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
 }
 
 #[test]
-fn tensors_that_are_missing_or_of_another_task_are_told_with_who_has_taken_them_or_what_reads_them() {
+fn tensors_that_are_missing_or_of_another_task_are_reported_with_who_has_taken_them_or_what_reads_them() {
     let (detector, colours) = (model("detector"), model("colours"));
     for (pipeline, parts) in [
         (
@@ -215,7 +215,7 @@ fn an_output_that_peakfind_cannot_read_is_named() {
 }
 
 #[test]
-fn a_property_out_of_range_is_refused_where_the_line_is_built() {
+fn a_property_out_of_range_is_refused_where_the_pipeline_is_built() {
     cudainfer_tests::init();
     for element in [
         "gpunms confidence=1.5",
@@ -269,13 +269,13 @@ fn a_place_that_cannot_be_written_is_named() {
         "cannot be written",
         "Set location",
     ]);
-    // What should be its folder is none.
+    // The path's parent is no folder.
     run(&format!("{SOURCE} ! inferpublish location=/dev/null/out ! fakesink")).fails_with(&[
         "'/dev/null/out'",
         "cannot be written",
         "Set location",
     ]);
-    // Full while it runs.
+    // The disk is full while the pipeline runs.
     run(&format!("{SOURCE} ! inferpublish disk-full=stop location=/dev/full ! fakesink")).fails_with(&[
         "/dev/full",
         "cannot be written",
@@ -285,7 +285,7 @@ fn a_place_that_cannot_be_written_is_named() {
 
 #[test]
 fn an_element_that_leads_nowhere_ends_with_an_error() {
-    // With one frame only, nobody comes after it to carry the failure upstream.
+    // With one frame only, no later frame carries the failure upstream.
     for frames in [1, 3, 50] {
         let report = run(&format!(
             "videotestsrc num-buffers={frames} ! fusedpreproc ! trtinfer model={}",
@@ -312,7 +312,7 @@ fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
         "the property crop-ratio is 0.875, but resize is letterbox",
         "set resize=center-crop",
     ]);
-    // The sidecar's.
+    // The resize is the sidecar's.
     report_of("crop-ratio=0.875").fails_with(&["resize is stretch", "or do not set crop-ratio"]);
     let regions = |properties: &str| {
         run(&format!("{SOURCE} ! fusedpreproc roi=objects width=32 height=32 {properties} ! fakesink"))
@@ -322,10 +322,10 @@ fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
 }
 
 #[test]
-fn a_refusal_behind_the_last_frame_is_not_lost() {
+fn a_refusal_after_the_last_frame_is_not_lost() {
     use cudainfer_tests::TestPipeline;
     use gst::prelude::*;
-    // What is behind refuses the caps and says nothing itself; the frame is the only one, so no later one brings the
+    // The element downstream refuses the caps and posts nothing itself; the frame is the only one, so no later one brings the
     // refusal upstream.
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer name=t model={} ! fakesink",

@@ -6,7 +6,7 @@ use cudainfer_tests::{Report, TestPipeline, model};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{Object, objects};
 
-/// Runs a line with elements called `find` and `out`: what was said, `find`'s stats, the objects of each frame.
+/// Runs a pipeline with elements called `find` and `out`. Returns the messages, `find`'s stats and the objects of each frame.
 fn run(pipeline: &str) -> (Report, gst::Structure, Vec<Vec<Object>>) {
     let pipeline = TestPipeline::new(pipeline);
     let seen = pipeline.collect("out");

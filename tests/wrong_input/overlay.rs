@@ -1,4 +1,4 @@
-//! What is set wrong of the overlay.
+//! Wrong properties of inferoverlay.
 
 use cudainfer_tests::{init, run};
 
@@ -19,7 +19,7 @@ fn a_list_of_labels_without_labels_hides_nothing_and_is_an_error() {
 }
 
 #[test]
-fn modes_and_numbers_that_are_none_are_refused_where_the_line_is_built() {
+fn modes_and_numbers_that_are_none_are_refused_where_the_pipeline_is_built() {
     init();
     for (setting, named) in [
         ("blur-mode=mosaic", "mosaic"),

@@ -48,7 +48,7 @@ fn what_cannot_change_while_playing_stays_and_a_warning_says_so() {
         model("detector"),
         model("masks-colours")
     ));
-    // These have no frames to work on, which properties do not need.
+    // These elements get no frames, which setting properties does not need.
     for alone in ["classify", "peakfind", "tensormap"] {
         let element = gst::ElementFactory::make(alone).build().unwrap();
         pipeline.add(&element).unwrap();
@@ -115,7 +115,7 @@ fn a_device_that_is_set_while_frames_flow_changes_nothing() {
             |number| cudainfer_tests::push(&pipeline.element("in"), cudainfer_tests::filled(96, 1, number));
         frame(0);
         pipeline.element("e").set_property("device", "cuda:0");
-        // Renegotiates by what was decided.
+        // New caps: the element negotiates again with the device that it has chosen.
         pipeline.element("in").set_property(
             "caps",
             "video/x-raw,format=BGR,width=8,height=4,framerate=10/1".parse::<gst::Caps>().unwrap(),

@@ -1,4 +1,4 @@
-//! Properties of inferpublish that cannot be.
+//! Impossible properties of inferpublish.
 
 use cudainfer_tests::run;
 

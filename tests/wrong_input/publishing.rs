@@ -1,4 +1,4 @@
-//! Brokers that are named wrongly, and secrets that nobody may read.
+//! Wrong URIs of brokers, and secrets that must stay hidden.
 
 use cudainfer_tests::{TestPipeline, run, scratch, until};
 use gst::prelude::*;
@@ -59,7 +59,7 @@ fn what_only_brokers_know_is_warned_about_with_a_file() {
     assert!(report.warnings.iter().any(|said| said.contains("spool has no effect")), "{report:?}");
 }
 
-/// Port 1 answers nobody.
+/// A broker that does not answer, because port 1 is closed.
 #[test]
 fn frames_do_not_wait_for_a_broker_that_is_not_there_and_losses_are_counted() {
     let pipeline = TestPipeline::start(
@@ -77,7 +77,7 @@ fn frames_do_not_wait_for_a_broker_that_is_not_there_and_losses_are_counted() {
         assert!(said.contains(part), "{said}");
     }
     pipeline.stop();
-    // Those that the queue or the delivery still had are lost with the end.
+    // Records that were still in the queue or in delivery are lost at the end.
     assert_eq!(count("written"), 0);
     assert_eq!(count("dropped") + count("failed"), 200);
 }

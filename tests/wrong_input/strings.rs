@@ -1,4 +1,4 @@
-//! Properties that are strings, set to bytes that are none. Whatever an application sets, its process goes on.
+//! Properties that are strings, set to bytes that are no UTF-8. Whatever an application sets, its process goes on.
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ fn every_string_takes_any_bytes_and_a_start_with_them_ends_in_an_error_or_succee
             let after = bytes_of(&element, property);
             let what =
                 format!("{factory} {property}={:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(9)]));
-            // Where a file is written belongs to whoever writes it.
+            // The destination checks `location` itself.
             if property != "location" {
                 let is_path = PATHS.contains(&(factory.as_str(), property.as_str()));
                 let refused = !is_path && std::str::from_utf8(bytes).is_err();

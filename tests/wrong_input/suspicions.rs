@@ -1,9 +1,9 @@
-//! Models that are read otherwise than they are meant: nothing fails, and the results cannot be right.
+//! Models that are read in another way than they were made for: nothing fails, and the results cannot be right.
 
 use cudainfer_tests::{TestPipeline, fetched, model, scratch};
 use gst::prelude::*;
 
-/// What a line said.
+/// The messages of a pipeline.
 struct Said {
     warnings: Vec<String>,
     infos: Vec<String>,
@@ -29,7 +29,7 @@ impl Said {
     }
 }
 
-/// Runs a line to its end. INFO messages count that are about what was found.
+/// Runs a pipeline to its end. Of INFO messages, those that nothing was found are kept.
 #[track_caller]
 fn said(pipeline: &str) -> Said {
     let pipeline = TestPipeline::new(pipeline);
@@ -183,15 +183,15 @@ fn an_empty_scene_says_nothing_about_the_model_but_that_nothing_was_found() {
     assert_eq!(said.warnings, [""; 0]);
     let [info] = &said.infos[..] else { panic!("{:?}", said.infos) };
     assert!(info.contains("in 100 frames") && info.contains("was 0, below confidence=0.400"), "{info}");
-    // One object in one frame, and nothing is said.
+    // With one object in one frame, no message is posted.
     run(130, "red", &model("detector"), "gpunms").nothing();
 }
 
 #[test]
-fn a_classifiers_probabilities_and_logits_are_told_apart() {
+fn a_classifiers_probabilities_and_logits_are_distinguished() {
     // Red, green and blue of a mean picture, which are 0..1 and add up to 1 in a picture that is all red.
     let sidecar = "[input]\nresize = \"stretch\"\n[output]\nlabels = [\"red\", \"green\", \"blue\"]\n";
-    // Probabilities of one picture: no activation belongs to them.
+    // The outputs are probabilities already, so an activation is wrong.
     let colours = with_sidecar("says-colours", &format!("{sidecar}[classify]\nactivation = \"softmax\"\n"));
     run(130, "red", &colours, "classify").once(&[
         "softmax is applied to them once more",
@@ -206,7 +206,7 @@ fn a_classifiers_probabilities_and_logits_are_told_apart() {
 }
 
 #[test]
-fn a_masks_and_a_maps_logits_and_probabilities_are_told_apart() {
+fn a_masks_and_a_maps_logits_and_probabilities_are_distinguished() {
     let logits = "[input]\nresize = \"stretch\"\nmean = [0.5]\nstd = [0.05]\n";
     let red = with_sidecar("mask-red", logits);
     run(30, "smpte", &red, "segmask")
@@ -226,7 +226,7 @@ fn a_masks_and_a_maps_logits_and_probabilities_are_told_apart() {
 }
 
 #[test]
-fn the_maps_of_objects_are_told_apart_as_well() {
+fn the_maps_of_objects_are_distinguished_as_well() {
     run(30, "smpte", &model("queries-masks"), "gpunms ! segmask activation=none")
         .once(&["but probabilities", "set activation=sigmoid, or activation = \"sigmoid\" in [segment]"]);
     run(30, "smpte", &model("lists-masks"), "gpunms ! segmask activation=sigmoid")

@@ -1,4 +1,5 @@
-//! A system that gives no more threads: what cannot go on says so, and stops. They are refused in children of the test.
+//! A system that gives no more threads: an element that cannot go on posts an error, and stops. The threads are refused in child
+//! processes of the test.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -8,10 +9,10 @@ use gst::prelude::*;
 
 const CHILD: &str = "CUDAINFER_TEST_THREADS";
 
-/// From here on nobody in this process gets another thread: the system refuses the call as it does at its limit.
+/// From here on, this process gets no more threads: the system refuses the call as it does at its limit.
 fn refuse_threads() {
     let load_call = statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0);
-    // The filter sees the call's number first. Whoever is refused `clone3` as unknown takes `clone`.
+    // The filter sees the call's number first. The C library takes `clone` if `clone3` is refused as unknown.
     let if_call_is = |call: libc::c_long, skip: u8| {
         statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, skip, u32::try_from(call).unwrap())
     };
@@ -40,7 +41,7 @@ fn refuse_threads() {
     assert!(std::thread::Builder::new().spawn(|| ()).is_err());
 }
 
-/// An instruction of a filter: skips so many if its comparison holds, or not.
+/// An instruction of a filter: skips this many instructions if its comparison holds, and that many if not.
 fn statement(code: u32, if_true: u8, if_false: u8, operand: u32) -> libc::sock_filter {
     libc::sock_filter { code: code.try_into().unwrap(), jt: if_true, jf: if_false, k: operand }
 }
@@ -56,11 +57,11 @@ fn print(pipeline: &TestPipeline) {
     }
 }
 
-/// What a child does. Nothing in the test run itself.
+/// The child process. In the test run itself, this does nothing.
 #[test]
 fn child() {
     let Ok(when) = std::env::var(CHILD) else { return };
-    // Without a source: those of GStreamer need threads of their own.
+    // Without a source element, because GStreamer's sources need threads of their own.
     let pipeline = TestPipeline::new(&format!(
         "fusedpreproc ! trtinfer name=infer model={} ! fakesink async=false",
         model("detector")

@@ -5,9 +5,9 @@ use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=256,height=128";
 
-fn pipeline_of(pre: &str, behind: &str) -> String {
+fn pipeline_of(pre: &str, after: &str) -> String {
     format!(
-        "{SOURCE} ! fusedpreproc name=pre {pre} ! trtinfer model={} ! {behind} ! fakesink",
+        "{SOURCE} ! fusedpreproc name=pre {pre} ! trtinfer model={} ! {after} ! fakesink",
         model("extents")
     )
 }
@@ -85,7 +85,7 @@ fn elements_that_cannot_use_the_regions_say_so() {
         .fails_with(&["masks are made of whole frames, not of regions", "leave out fusedpreproc's roi"]);
     run(&format!("{SOURCE} ! {tiles} ! trtinfer model={} ! peakfind ! fakesink", model("heat-maps-64")))
         .fails_with(&["points of tiles are not merged", "roi=list"]);
-    // The outputs are no embeddings of objects: nobody takes them for some.
+    // The outputs are no embeddings of objects, and the tracker must not take them for such.
     run(&format!(
         "{SOURCE} ! {tiles} ! trtinfer model={} ! tracker embedding-output=detections ! fakesink",
         model("extents")

@@ -1,4 +1,4 @@
-//! What a tracker cannot make sense of.
+//! Frames and objects that a tracker cannot use.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ fn timestamps_that_go_backwards_are_said_once_and_counted() {
     let said: Vec<_> =
         report.warnings.iter().filter(|text| text.contains("not after the one before")).collect();
     assert_eq!(said.len(), 1, "{report:?}");
-    // Frames 2, 5 and 8 go back, and 7 has no time: what comes behind it has nothing to be after.
+    // Frames 2, 5 and 8 go back, and 7 has no time, so the time of the next one is compared with none.
     let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
     assert_eq!(stats.get::<u64>("untimed").unwrap(), 4);
 }

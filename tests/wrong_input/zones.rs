@@ -65,7 +65,7 @@ fn what_is_wrong_in_the_file_is_named_with_the_line() {
 }
 
 #[test]
-fn zones_off_the_frame_are_warned_about_and_the_line_goes_on() {
+fn zones_off_the_frame_are_warned_about_and_the_pipeline_goes_on() {
     for (properties, parts) in [
         ("zones=a=line:100,0,100,64", &["count: zone 'a' lies outside", "64x64"][..]),
         ("zones=a=polygon:0,-9,9,-9,9,-1", &["zone 'a' lies outside"]),
@@ -87,7 +87,7 @@ fn zones_off_the_frame_are_warned_about_and_the_line_goes_on() {
     }
 }
 
-/// The warnings of a line with real objects behind a model that knows its classes.
+/// The warnings of a pipeline with real objects after a model that knows its classes.
 fn warned(elements: &str) -> Vec<String> {
     run(&format!(
         "videotestsrc num-buffers=3 pattern=red ! video/x-raw,width=64,height=64 ! fusedpreproc \

@@ -22,7 +22,7 @@ fn values(ty: TensorType, count: usize) -> Vec<u8> {
     (0..count).flat_map(|_| value(random.next() >> 16)).collect()
 }
 
-/// Compares with the CPU, with so many elements left out in front of each.
+/// Compares with the CPU, with this many elements left out before each.
 fn check(
     stream: &CudaStream,
     kernels: &CudaChannelsLast,
@@ -43,8 +43,8 @@ fn check(
     kernels.start(stream, source, from, target, to, [channels, height * width]).unwrap();
     let all = download(stream, room.slice());
     let (front, rest) = all.split_at(ahead * to.size());
-    let (got, behind) = rest.split_at(wanted.len());
-    assert!(front.iter().chain(behind).all(|byte| *byte == 0x5a), "{dims:?} {from} to {to} wrote outside");
+    let (got, after) = rest.split_at(wanted.len());
+    assert!(front.iter().chain(after).all(|byte| *byte == 0x5a), "{dims:?} {from} to {to} wrote outside");
     let differs = got.chunks_exact(to.size()).zip(wanted.chunks_exact(to.size())).position(|(g, w)| g != w);
     assert_eq!(
         differs, None,

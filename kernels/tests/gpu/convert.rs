@@ -29,7 +29,7 @@ fn values(ty: TensorType, count: usize) -> Vec<u8> {
     }
 }
 
-/// Compares with the CPU, with so many elements left out in front of each.
+/// Compares with the CPU, with this many elements left out before each.
 fn check(stream: &CudaStream, from: TensorType, to: TensorType, count: usize, [before, ahead]: [usize; 2]) {
     let data = values(from, count);
     let mut wanted = vec![0; count * to.size()];
@@ -43,8 +43,8 @@ fn check(stream: &CudaStream, from: TensorType, to: TensorType, count: usize, [b
     CudaConvert::new(stream).unwrap().start(stream, source, from, target, to).unwrap();
     let all = download(stream, room.slice());
     let (front, rest) = all.split_at(ahead * to.size());
-    let (got, behind) = rest.split_at(wanted.len());
-    assert!(front.iter().chain(behind).all(|byte| *byte == 0x5a), "{count} {from} wrote outside");
+    let (got, after) = rest.split_at(wanted.len());
+    assert!(front.iter().chain(after).all(|byte| *byte == 0x5a), "{count} {from} wrote outside");
     let is_nan = |bytes: &[u8]| match *bytes {
         [a, b] => f16::from_ne_bytes([a, b]).is_nan(),
         [a, b, c, d] => f32::from_ne_bytes([a, b, c, d]).is_nan(),

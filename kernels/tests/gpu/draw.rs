@@ -59,9 +59,9 @@ impl Picture {
     fn with_frame<T>(&mut self, work: impl FnOnce(&FrameFormat, &mut FrameMut<'_>) -> T) -> T {
         let (mut rest, mut taken, mut planes) = (&mut self.bytes[..], 0, Vec::new());
         for &(start, stride, length) in &self.planes {
-            let (plane, behind) = rest.split_at_mut(start - taken).1.split_at_mut(length);
+            let (plane, after) = rest.split_at_mut(start - taken).1.split_at_mut(length);
             planes.push((plane, stride));
-            (rest, taken) = (behind, start + length);
+            (rest, taken) = (after, start + length);
         }
         work(&self.format, &mut FrameMut::new(&self.format, planes).unwrap())
     }

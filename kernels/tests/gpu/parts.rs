@@ -103,7 +103,7 @@ fn every_format_interpolation_and_resize_equals_the_twin() {
 /// Tables of one frame are not overwritten by those of the next, however many are under way.
 #[test]
 #[ignore = "needs a CUDA device"]
-fn frames_one_behind_the_other_keep_their_own_parts() {
+fn frames_one_after_the_other_keep_their_own_parts() {
     let stream = stream();
     let mut random = Random::new(10);
     let size = (320, 180);

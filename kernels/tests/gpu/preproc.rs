@@ -79,7 +79,7 @@ impl Room {
         Self { stream, planes, tensor, host }
     }
 
-    /// The tensor of `owned`, whose planes lie `shift` bytes behind an aligned address, and the tensor as many elements.
+    /// The tensor of `owned`, whose planes lie `shift` bytes after an aligned address, and the tensor as many elements.
     fn run(&self, owned: &Owned, params: &Params, shift: usize) -> Vec<u8> {
         let preproc = CudaPreproc::new(owned.format, params.clone(), &self.stream).unwrap();
         let mut at = shift;
@@ -100,7 +100,7 @@ impl Room {
         assert!(got.drain(..guard).all(|byte| byte == POISON), "written before the tensor");
         assert!(
             got.split_off(preproc.bytes()).iter().all(|byte| *byte == POISON),
-            "written behind the tensor"
+            "written after the tensor"
         );
         got
     }
@@ -234,7 +234,7 @@ fn nv12_and_rgba_equal_the_reference_in_f64() {
     }
 }
 
-/// Bytes behind each row of a plane, and bytes by which planes and tensor lie off an aligned address.
+/// Bytes after each row of a plane, and bytes by which planes and tensor lie off an aligned address.
 const STRIDES_AND_ADDRESSES: [(usize, usize); 5] = [(0, 0), (64, 4), (1, 0), (2, 2), (0, 1)];
 
 /// A frame's size and what is made of it.

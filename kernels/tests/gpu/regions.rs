@@ -43,7 +43,7 @@ fn map(random: &mut Random, (width, height): (usize, usize), size: (usize, usize
     Affine { scale, skew, offset }
 }
 
-/// Each plane `shift` bytes behind an aligned address.
+/// Each plane `shift` bytes after an aligned address.
 fn planes(stream: &CudaStream, owned: &Owned, shift: usize) -> Vec<Memory> {
     let shifted = |data: &[u8]| [&vec![POISON; shift], data].concat();
     owned.planes.iter().map(|(data, _)| upload(stream, &shifted(data))).collect()
@@ -63,7 +63,7 @@ fn run(stream: &CudaStream, owned: &Owned, params: &Params, maps: &[Affine], shi
     regions.run(stream, &frame, maps, around.slice().after(guard).first(bytes)).unwrap();
     let mut got = download(stream, around.slice());
     assert!(got.drain(..guard).all(|byte| byte == POISON), "written before the tensor");
-    assert!(got.split_off(bytes).iter().all(|byte| *byte == POISON), "written behind the tensor");
+    assert!(got.split_off(bytes).iter().all(|byte| *byte == POISON), "written after the tensor");
     got
 }
 

@@ -50,7 +50,7 @@ fn lines_of_a_batch_are_those_of_the_twin() {
             let tensor = DeviceTensor::new("text", ty, &dims, memory.slice()).unwrap();
             let mut gpu = CudaReader::new(&desc, Activation::None, &stream).unwrap();
             let mut cpu = Reader::new(&desc, Activation::None).unwrap();
-            // All lines, and all but one: what lies behind them is not looked at.
+            // All lines, and all but one: the bytes after them are not read.
             for count in [lines, lines.saturating_sub(1).max(1)] {
                 gpu.start(&stream, &tensor, count).unwrap();
                 let found = gpu.finish(&stream).unwrap();

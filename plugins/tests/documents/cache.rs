@@ -84,12 +84,12 @@ pub(crate) fn element(factory: &gst::ElementFactory, others: &mut OtherTypes) ->
     }
     let templates = factory.static_pad_templates().into_iter().map(|pad| {
         let template = element.pad_template(pad.name_template()).unwrap();
-        let told = json!({
+        let described = json!({
             "caps": caps(template.documentation_caps()),
             "direction": pad.direction().to_value().get::<gst::PadDirection>().map(nick).unwrap(),
             "presence": nick(pad.presence()),
         });
-        (pad.name_template().replace('%', "%%"), told)
+        (pad.name_template().replace('%', "%%"), described)
     });
     said.insert("pad-templates".into(), Value::Object(templates.collect()));
     Value::Object(said)
@@ -126,9 +126,9 @@ fn details(object: &glib::Object, type_: glib::Type, others: &mut OtherTypes) ->
     for ancestor in ancestors().filter(|ancestor| *ancestor != type_ && ancestor.plugin_api_flags().is_some())
     {
         if !others.contains_key(ancestor.name()) {
-            let mut told = details(object, ancestor, others);
-            told.insert("kind".into(), "object".into());
-            others.insert(ancestor.name().into(), told.into());
+            let mut described = details(object, ancestor, others);
+            described.insert("kind".into(), "object".into());
+            others.insert(ancestor.name().into(), described.into());
         }
     }
     let hierarchy: Vec<_> = ancestors().map(|type_| type_.name().to_owned()).collect();

@@ -242,24 +242,27 @@ fn the_trackers_page_has_the_algorithms_defaults() {
 }
 
 #[test]
-fn types_ranges_defaults_and_states_are_told_as_gobject_has_them() {
-    let told = |element: &str, property: &str| {
+fn types_ranges_defaults_and_states_are_described_as_gobject_has_them() {
+    let described = |element: &str, property: &str| {
         let element = elements().into_iter().find(|(name, _)| name == element).unwrap().1;
         let property = element.find_property(property).unwrap();
         let (ty, range, default) = kind(&property);
         [ty, range, default, when(&property).to_owned()].join("; ")
     };
-    assert_eq!(told("gpunms", "confidence"), "float; 0 to 1; 0.25; any state");
-    assert_eq!(told("gpunms", "stats"), "GstStructure; ; ; read only");
-    assert_eq!(told("fusedpreproc", "quant-scale"), "double; above 0, to 1000000; 1; NULL, READY");
-    assert_eq!(told("fusedpreproc", "mean"), "array of double; -1000000 to 1000000; not set; NULL, READY");
+    assert_eq!(described("gpunms", "confidence"), "float; 0 to 1; 0.25; any state");
+    assert_eq!(described("gpunms", "stats"), "GstStructure; ; ; read only");
+    assert_eq!(described("fusedpreproc", "quant-scale"), "double; above 0, to 1000000; 1; NULL, READY");
     assert_eq!(
-        told("fusedpreproc", "roi"),
+        described("fusedpreproc", "mean"),
+        "array of double; -1000000 to 1000000; not set; NULL, READY"
+    );
+    assert_eq!(
+        described("fusedpreproc", "roi"),
         "enum; `frame`, `objects`, `tiles`, `list`; `frame`; NULL, READY"
     );
-    assert_eq!(told("inferpublish", "send"), "flags; see below; `frames`; NULL, READY");
-    assert_eq!(told("trtinfer", "model"), "string; ; not set; any state");
-    assert_eq!(told("trtinfer", "priority"), "int; -2147483648 to 2147483647; 0; any state");
-    assert_eq!(told("trtinfer", "cuda-graphs"), "boolean; ; true; NULL, READY");
-    assert_eq!(told("inferoverlay", "trail-length"), "uint; 0 to 10000; 30; any state");
+    assert_eq!(described("inferpublish", "send"), "flags; see below; `frames`; NULL, READY");
+    assert_eq!(described("trtinfer", "model"), "string; ; not set; any state");
+    assert_eq!(described("trtinfer", "priority"), "int; -2147483648 to 2147483647; 0; any state");
+    assert_eq!(described("trtinfer", "cuda-graphs"), "boolean; ; true; NULL, READY");
+    assert_eq!(described("inferoverlay", "trail-length"), "uint; 0 to 10000; 30; any state");
 }

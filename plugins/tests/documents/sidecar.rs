@@ -116,7 +116,7 @@ fn numbers_by_default_are_those_of_the_properties() {
         let Some((_, element)) = ELEMENTS.iter().find(|(section, _)| *section == key.section) else {
             continue;
         };
-        let (Some(property), Some(told)) = (&key.property, number(&key.default)) else { continue };
+        let (Some(property), Some(written)) = (&key.property, number(&key.default)) else { continue };
         let (_, element) = elements.iter().find(|(name, _)| name == element).unwrap();
         let Some(property) = own(element).into_iter().find(|p| p.name() == property) else {
             panic!("[{}] {}: there is no property {property}", key.section, key.name);
@@ -127,8 +127,8 @@ fn numbers_by_default_are_those_of_the_properties() {
             continue;
         };
         assert!(
-            (told - default).abs() < 1e-6,
-            "[{}] {}: {told} in the page, {default} in the property",
+            (written - default).abs() < 1e-6,
+            "[{}] {}: {written} in the page, {default} in the property",
             key.section,
             key.name
         );
@@ -152,31 +152,31 @@ fn numbers_by_default_are_those_of_the_properties() {
 #[test]
 fn other_numbers_by_default_are_the_kernels() {
     let keys = documented();
-    let told = |name: &str| {
+    let written = |name: &str| {
         let key = keys.iter().find(|key| key.name == name).unwrap();
         number(&key.default).unwrap_or_else(|| panic!("{name}: {}", key.default)) as f32
     };
-    assert_eq!(told("padding"), f32::from(preproc::Params::default().padding));
+    assert_eq!(written("padding"), f32::from(preproc::Params::default().padding));
     let (sleap, openpose) = (
         PafParams::new(PafConvention::Sleap, 2, &[[0, 1]]),
         PafParams::new(PafConvention::OpenPose, 2, &[[0, 1]]),
     );
-    assert_eq!(told("samples"), sleap.samples as f32);
-    assert_eq!(told("length-weight"), sleap.length_weight);
-    assert_eq!([told("min-sample"), told("min-share")], [openpose.min_sample, openpose.min_share]);
-    let told_of_both = |name: &str| {
+    assert_eq!(written("samples"), sleap.samples as f32);
+    assert_eq!(written("length-weight"), sleap.length_weight);
+    assert_eq!([written("min-sample"), written("min-share")], [openpose.min_sample, openpose.min_share]);
+    let both_written = |name: &str| {
         let key = keys.iter().find(|key| key.name == name).unwrap();
         let (first, second) = key.default.split_once("; ").unwrap();
         [number(first).unwrap() as f32, number(second).unwrap() as f32]
     };
-    assert_eq!(told_of_both("max-length"), [sleap.max_length, openpose.max_length]);
-    assert_eq!(told_of_both("min-line-score"), [sleap.min_line_score, openpose.min_line_score]);
-    assert_eq!(told_of_both("min-points"), [sleap.min_points as f32, openpose.min_points as f32]);
-    assert_eq!(told_of_both("min-score"), [sleap.min_score, openpose.min_score]);
+    assert_eq!(both_written("max-length"), [sleap.max_length, openpose.max_length]);
+    assert_eq!(both_written("min-line-score"), [sleap.min_line_score, openpose.min_line_score]);
+    assert_eq!(both_written("min-points"), [sleap.min_points as f32, openpose.min_points as f32]);
+    assert_eq!(both_written("min-score"), [sleap.min_score, openpose.min_score]);
     let displacements = DisplacementParams::default();
-    assert_eq!(told("nms-radius"), displacements.nms_radius);
-    assert_eq!(told("max-poses"), displacements.max_poses as f32);
-    assert_eq!(told("min-point-score"), displacements.min_point_score);
+    assert_eq!(written("nms-radius"), displacements.nms_radius);
+    assert_eq!(written("max-poses"), displacements.max_poses as f32);
+    assert_eq!(written("min-point-score"), displacements.min_point_score);
 }
 
 #[test]

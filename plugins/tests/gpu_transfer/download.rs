@@ -29,7 +29,7 @@ fn every_format_comes_down_as_it_went_up() {
     }
 }
 
-/// An element between two pads of a test, with caps in CUDA memory before it and in system memory behind it.
+/// An element between two pads of a test, with caps in CUDA memory before it and in system memory after it.
 fn harness_down(info: &VideoInfo) -> (gst_check::Harness, gst_check::Harness) {
     init();
     let element = |name: &str| gst::ElementFactory::make(name).property("device", "cuda").build().unwrap();

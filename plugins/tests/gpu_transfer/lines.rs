@@ -1,4 +1,4 @@
-//! Lines with GStreamer's own CUDA elements, before and behind ours.
+//! Pipelines with GStreamer's own CUDA elements, before and after ours.
 
 use gst::prelude::*;
 use gst_video::VideoFormat;
@@ -20,27 +20,28 @@ fn fallbacks(pipeline: &gst::Pipeline) -> Vec<(String, u64)> {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn our_elements_and_gstreamers_follow_each_other_in_any_order_without_a_copy_between_contexts() {
-    let frames = |line: &str| {
+    let frames = |description: &str| {
         let source = source(VideoFormat::Nv12, (640, 480), 30);
         let (mut got, mut sent) = (Vec::new(), Vec::new());
-        let pipeline = run(&source, &format!("{line} ! video/x-raw,format=NV12"), |sample, original| {
-            let [sample, original] = [sample, original].map(|s| pixels(s.buffer().unwrap(), &info_of(s)));
-            got.push(sample);
-            sent.push(original);
-        });
-        assert_eq!(got.len(), 30, "{line}");
+        let pipeline =
+            run(&source, &format!("{description} ! video/x-raw,format=NV12"), |sample, original| {
+                let [sample, original] = [sample, original].map(|s| pixels(s.buffer().unwrap(), &info_of(s)));
+                got.push(sample);
+                sent.push(original);
+            });
+        assert_eq!(got.len(), 30, "{description}");
         for (element, fallbacks) in fallbacks(&pipeline) {
-            assert_eq!(fallbacks, 0, "{line}: {element}");
+            assert_eq!(fallbacks, 0, "{description}: {element}");
         }
         (got, sent)
     };
-    let equal = |line: &str, got: &[Vec<Vec<u8>>], wanted: &[Vec<Vec<u8>>]| {
+    let equal = |description: &str, got: &[Vec<Vec<u8>>], wanted: &[Vec<Vec<u8>>]| {
         let other = got.iter().zip(wanted).position(|(got, wanted)| got != wanted);
-        assert_eq!(other, None, "{line}: the first frame that differs");
+        assert_eq!(other, None, "{description}: the first frame that differs");
     };
-    let moved = |line: &str| {
-        let (got, sent) = frames(line);
-        equal(line, &got, &sent);
+    let moved = |description: &str| {
+        let (got, sent) = frames(description);
+        equal(description, &got, &sent);
     };
     moved("cudainferupload ! cudainferdownload");
     moved("cudainferupload ! queue ! cudainferdownload");
@@ -53,15 +54,15 @@ fn our_elements_and_gstreamers_follow_each_other_in_any_order_without_a_copy_bet
         eprintln!("skipped the rest: GStreamer's nvcodec plugin found no NVRTC, so there is no cudaconvert");
         return;
     }
-    // Its conversion may lose something: GStreamer's elements alone say what is to come.
+    // Its conversion may lose something: the expected frames are those of GStreamer's elements alone.
     let there_and_back = "cudaconvert ! video/x-raw(memory:CUDAMemory),format=I420 ! cudaconvert";
     let (wanted, _) = frames(&format!("cudaupload ! {there_and_back} ! cudadownload"));
-    for line in [
+    for description in [
         format!("cudainferupload ! {there_and_back} ! cudainferdownload"),
         format!("cudaupload ! {there_and_back} ! cudainferupload ! queue ! cudainferdownload"),
         format!("cudainferupload ! queue ! {there_and_back} ! queue ! cudadownload"),
     ] {
-        equal(&line, &frames(&line).0, &wanted);
+        equal(&description, &frames(&description).0, &wanted);
     }
 }
 

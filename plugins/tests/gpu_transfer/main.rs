@@ -57,21 +57,21 @@ fn source(format: VideoFormat, (width, height): (u32, u32), frames: u32) -> Stri
     )
 }
 
-fn launch(line: &str) -> gst::Pipeline {
+fn launch(description: &str) -> gst::Pipeline {
     init();
-    let pipeline = gst::parse::launch(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let pipeline = gst::parse::launch(description).unwrap_or_else(|error| panic!("{description}: {error}"));
     pipeline.downcast().unwrap()
 }
 
-/// Plays `line` to its end, which must come without an error or a warning. The pipeline is in NULL when it returns, and
+/// Plays `description` to its end, which must come without an error or a warning. The pipeline is in NULL when it returns, and
 /// its elements still have their counts.
-fn play(line: &str) -> gst::Pipeline {
-    let pipeline = launch(line);
+fn play(description: &str) -> gst::Pipeline {
+    let pipeline = launch(description);
     let bus = pipeline.bus().unwrap();
     pipeline.set_state(gst::State::Playing).unwrap();
     let kinds = [gst::MessageType::Eos, gst::MessageType::Error, gst::MessageType::Warning];
     let message = bus.timed_pop_filtered(gst::ClockTime::from_seconds(60), &kinds).unwrap();
-    assert_eq!(message.type_(), gst::MessageType::Eos, "{line}: {message:?}");
+    assert_eq!(message.type_(), gst::MessageType::Eos, "{description}: {message:?}");
     pipeline.set_state(gst::State::Null).unwrap();
     pipeline
 }
@@ -79,11 +79,11 @@ fn play(line: &str) -> gst::Pipeline {
 /// Whether GStreamer's CUDA memory is large enough for such frames. That of 1.26 is not for NV21 of odd heights: it has a row of
 /// chroma too few, which the upload must refuse with a sentence.
 fn holds(format: VideoFormat, size: (u32, u32)) -> bool {
-    let line = format!(
+    let description = format!(
         "{} ! cudainferupload device=cuda ! video/x-raw(memory:CUDAMemory) ! fakesink",
         source(format, size, 1)
     );
-    let pipeline = launch(&line);
+    let pipeline = launch(&description);
     let bus = pipeline.bus().unwrap();
     pipeline.set_state(gst::State::Playing).unwrap();
     let kinds = [gst::MessageType::Eos, gst::MessageType::Error];
@@ -93,11 +93,11 @@ fn holds(format: VideoFormat, size: (u32, u32)) -> bool {
     let text = error.error().to_string();
     let (major, minor, ..) = gst::version();
     let known = (major, minor) > (1, 22) && format == VideoFormat::Nv21 && size.1 % 2 == 1;
-    assert!(known && text.contains("this GStreamer's CUDA memory is too small for"), "{line}: {text}");
+    assert!(known && text.contains("this GStreamer's CUDA memory is too small for"), "{description}: {text}");
     false
 }
 
-/// Runs `path` behind `source` with an appsink at its end, and hands over each frame beside the source's own, which
+/// Runs `path` after `source` with an appsink at its end, and hands over each frame beside the source's own, which
 /// took no part in it. The pipeline is in NULL when it returns; nothing was said on its bus.
 fn run(source: &str, path: &str, each: impl FnMut(&gst::Sample, &gst::Sample)) -> gst::Pipeline {
     let (pipeline, said) = run_and_hear(source, path, each);
@@ -112,8 +112,8 @@ fn run_and_hear(
     mut each: impl FnMut(&gst::Sample, &gst::Sample),
 ) -> (gst::Pipeline, Vec<gst::Message>) {
     let sink = "appsink sync=false max-buffers=2";
-    let line = format!("{source} ! {path} ! {sink} name=out  {source} ! {sink} name=original");
-    let pipeline = launch(&line);
+    let description = format!("{source} ! {path} ! {sink} name=out  {source} ! {sink} name=original");
+    let pipeline = launch(&description);
     let bus = pipeline.bus().unwrap();
     let [out, original] = ["out", "original"].map(|name| {
         let sink = pipeline.by_name(name).unwrap();
@@ -125,7 +125,7 @@ fn run_and_hear(
     }
     let kinds = [gst::MessageType::Error, gst::MessageType::Warning];
     let said = std::iter::from_fn(|| bus.pop_filtered(&kinds)).collect();
-    assert!(original().is_none(), "{line}: frames are missing: {said:?}");
+    assert!(original().is_none(), "{description}: frames are missing: {said:?}");
     pipeline.set_state(gst::State::Null).unwrap();
     (pipeline, said)
 }

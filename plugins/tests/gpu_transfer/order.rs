@@ -26,11 +26,11 @@ fn behind_a_promise_the_uploader_never_waits_and_nothing_is_allocated_after_the_
             3,
         ),
     ] {
-        let line = format!(
+        let description = format!(
             "videotestsrc num-buffers=1200 pattern=ball ! video/x-raw,format=NV12,width=1920,height=1080 ! {path} \
              ! fakesink name=end"
         );
-        let pipeline = launch(&line);
+        let pipeline = launch(&description);
         let marks = Arc::new(std::sync::Mutex::new(Vec::new()));
         let allocations = {
             let pipeline = pipeline.downgrade();
@@ -99,11 +99,11 @@ fn before_foreign_elements_the_uploader_waits_unless_memory_has_a_stream() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn frames_of_pageable_memory_go_through_pinned_memory_and_are_not_waited_for_either() {
-    let line = format!(
+    let description = format!(
         "{} ! identity drop-allocation=true ! cudainferupload name=up ! cudainferdownload ! fakesink",
         source(VideoFormat::Nv12, (640, 480), 300)
     );
-    let pipeline = play(&line);
+    let pipeline = play(&description);
     assert_eq!((count(&pipeline, "up", "frames"), count(&pipeline, "up", "fallbacks")), (300, 300));
     assert_eq!(count(&pipeline, "up", "host-waits"), 0);
     assert!(count(&pipeline, "up", "allocations") <= 4);
@@ -309,15 +309,16 @@ fn frames_of_another_context_are_read_where_they_lie_and_that_is_said_once() {
     init();
     let size = (321, 241);
     // Nobody to share a context with: GStreamer's uploader makes one of its own.
-    let line = format!(
+    let description = format!(
         "{} ! cudaupload ! {CUDA} ! appsink name=theirs sync=false",
         source(VideoFormat::Nv12, size, 20)
     );
-    let theirs = launch(&line);
-    let line = "appsrc name=in format=time ! cudainferdownload name=down ! appsink name=out sync=false";
-    let ours = launch(line);
-    let [sink, out] = [(&theirs, "theirs"), (&ours, "out")].map(|(line, name)| {
-        let sink = line.by_name(name).unwrap();
+    let theirs = launch(&description);
+    let description =
+        "appsrc name=in format=time ! cudainferdownload name=down ! appsink name=out sync=false";
+    let ours = launch(description);
+    let [sink, out] = [(&theirs, "theirs"), (&ours, "out")].map(|(pipeline, name)| {
+        let sink = pipeline.by_name(name).unwrap();
         move || sink.emit_by_name::<Option<gst::Sample>>("pull-sample", &[])
     });
     let bus = ours.bus().unwrap();
@@ -351,16 +352,16 @@ fn frames_of_another_context_are_read_where_they_lie_and_that_is_said_once() {
     let [info] = said.as_slice() else { panic!("one message, not {said:?}") };
     let gst::MessageView::Info(info) = info.view() else { panic!("{info:?}") };
     assert!(info.error().to_string().contains("another CUDA context"), "{info:?}");
-    [theirs, ours].iter().for_each(|line| assert!(line.set_state(gst::State::Null).is_ok()));
+    [theirs, ours].iter().for_each(|pipeline| assert!(pipeline.set_state(gst::State::Null).is_ok()));
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_is_written_to_a_frame_of_another_context_is_written_there() {
     let bench = Bench::new();
-    let line = "videotestsrc num-buffers=1 pattern=black ! video/x-raw,format=RGBA,width=512,height=64 \
+    let description = "videotestsrc num-buffers=1 pattern=black ! video/x-raw,format=RGBA,width=512,height=64 \
                 ! cudaupload ! video/x-raw(memory:CUDAMemory) ! fakesink name=out";
-    let theirs = launch(line);
+    let theirs = launch(description);
     let (take, taken) = std::sync::mpsc::channel();
     // Taken before the sink gets it, because it may be written only by the one who has it.
     let pad = theirs.by_name("out").unwrap().static_pad("sink").unwrap();

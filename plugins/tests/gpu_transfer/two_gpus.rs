@@ -6,7 +6,7 @@ use gst_video::VideoFormat;
 
 use super::*;
 
-/// Whether there are two; says so where there are not, for the summary of scripts/test --gpu.
+/// Whether there are two GPUs; prints a line if there are not, for the summary of scripts/test --gpu.
 fn two() -> bool {
     let count = probe().map_or(0, <[Device]>::len);
     if count < 2 {

@@ -1,4 +1,4 @@
-//! The file: read, and checked as far as that goes without GStreamer.
+//! The configuration file: read, and checked as far as is possible without GStreamer.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct Config {
     pub path: PathBuf,
 }
 
-/// `[[publish]]`: an inferpublish behind each stream's line.
+/// `[[publish]]`: an inferpublish after each stream's pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Publish {
     /// The streams that have it; all if not set.
@@ -47,7 +47,7 @@ pub struct Publish {
 pub struct Wrong {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1, where it is about one.
+    /// The line, from 1, if the fault is in one.
     pub line: Option<usize>,
     /// What is wrong.
     pub sentence: String,
@@ -70,7 +70,7 @@ enum Step<'a> {
 }
 
 impl Config {
-    /// Reads and checks a file. Relative paths in it are those of the working directory, which is to be the file's folder.
+    /// Reads and checks a file. Relative paths in it start at the working directory, which must be the file's folder.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -101,7 +101,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Where a key is in the file that concerns a source: one of its own, or `line` of its pipeline.
+    /// Where in the file a key is that concerns a source: its own key, or `line` of its pipeline.
     pub fn line_of_key(&self, source: &SourceConfig, key: &str) -> Option<usize> {
         let text = cudainfer_files::text(&self.path).ok()?;
         if key == "line" {
@@ -111,7 +111,7 @@ impl Config {
         line_of(&text, &[Step::Key("source"), Step::Index(index), Step::Key(key)])
     }
 
-    /// Where the launch line of a pipeline is in the file.
+    /// Where the description of a pipeline is in the file.
     pub fn line_of_pipeline(&self, name: &str) -> Option<usize> {
         let text = cudainfer_files::text(&self.path).ok()?;
         line_of(&text, &[Step::Key("pipeline"), Step::Key(name), Step::Key("line")])
@@ -123,7 +123,7 @@ impl Config {
         line_of(&text, &[Step::Key("publish"), Step::Index(index), Step::Key("location")])
     }
 
-    /// Fills in what a source leaves open, and checks it against the rest.
+    /// Fills in the keys that a source leaves open, and checks it against the rest of the configuration.
     ///
     /// # Errors
     /// The key, and a sentence that begins with the source's name.
@@ -141,10 +141,10 @@ impl Config {
             .pipelines
             .get(&source.pipeline)
             .ok_or_else(|| named(("pipeline", self.no_pipeline(&source.pipeline))))?;
-        pipeline.line_for(source).map(drop).map_err(|sentence| named(("set", sentence)))
+        pipeline.filled_for(source).map(drop).map_err(|sentence| named(("set", sentence)))
     }
 
-    /// What a source wants that `[server]` has no place for.
+    /// Refuses outputs of a source for which a key of `[server]` is missing.
     fn check_outputs(&self, source: &SourceConfig) -> Result<(), (&'static str, String)> {
         let kept = [
             ("record", source.record.is_some()),
@@ -219,7 +219,7 @@ impl Config {
         Ok(())
     }
 
-    /// Whether each pipeline's line has the keys of its set.
+    /// Checks that each pipeline's description has the keys of its `set`.
     fn check_sets(&self) -> Result<(), (Vec<Step<'_>>, String)> {
         use Step::Key;
         for (name, pipeline) in &self.pipelines {
@@ -238,7 +238,7 @@ fn line_at(text: &str, byte: usize) -> usize {
     text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The line of the value at the end of `steps`, or of the last one on the way that is there.
+/// The line of the value at the end of `steps`, or of the last value on the way that the file has.
 fn line_of(text: &str, steps: &[Step<'_>]) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let mut found = None;
@@ -304,7 +304,7 @@ override = { "identity.sync" = true }
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         for (from, to, line, part) in [
             ("stop-timeout", "stop-timout", 3, "'stop-timeout' is probably meant"),
             ("stall = 4", "stall = -4", 5, "stall = -4"),

@@ -1,4 +1,4 @@
-//! URIs that cannot be printed whole: they may have passwords in them.
+//! URIs, which are not printed whole because they may have passwords in them.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const HIDDEN: &str = "…";
 /// Shorter parts of a URI are not looked for in texts: they would be found in every word.
 const SHORTEST: usize = 4;
 
-/// A URI. What is printed, and what is serialized by itself, has neither user nor password nor query; [`Uri::whole`] has all.
+/// A URI. Printing and serializing leave out user, password and query; [`Uri::whole`] has all.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Uri(String);
@@ -29,24 +29,24 @@ impl Uri {
         serializer.serialize_str(&uri.0)
     }
 
-    /// A text of somebody else's, such as GStreamer, without this URI's user, password and query, whole or in parts.
+    /// A text from elsewhere, such as GStreamer's, without this URI's user, password and query, whole or in parts.
     pub fn hide_in(&self, text: &str) -> String {
         redacted(&hide(text, self.secrets()))
     }
 
-    /// The scheme and what follows it. Without a scheme, "://" may stand in a password.
+    /// The scheme, and the rest after "://". If the first part is no scheme, the "://" may be in a password.
     fn parts(&self) -> Option<(&str, &str)> {
         self.0.split_once("://").filter(|(scheme, _)| scheme.chars().all(is_of_scheme))
     }
 
-    /// What must not be seen of it.
+    /// The parts of the URI that must not be seen.
     fn secrets(&self) -> Vec<String> {
         let Some((scheme, rest)) = self.parts().filter(|(scheme, _)| !is_open(scheme)) else {
             return Vec::new();
         };
         let (before, after) = rest.rsplit_once('@').unwrap_or(("", rest));
-        // Of a password with characters that separate, GStreamer takes a part for the host, the path or the query; and an @ may be one
-        // of a query.
+        // If a password has separators in it, GStreamer takes a part of it for the host, the path or the query. And an @ may be
+        // in a query.
         let query =
             |text: &str| text.split_once(['?', '#']).map(|(_, query)| query.to_owned()).unwrap_or_default();
         let whole = [before.to_owned(), query(after), query(rest)];
@@ -94,7 +94,7 @@ impl Serialize for Uri {
     }
 }
 
-/// A text without these secrets, in the spellings that GStreamer and its libraries give them.
+/// A text without these secrets, in all spellings that GStreamer and its libraries use for them.
 pub fn hide(text: &str, secrets: Vec<String>) -> String {
     let spelled = secrets.into_iter().flat_map(|secret| {
         let encoded = gst::glib::uri_escape_string(secret.replace('\0', ""), None::<&str>, false).to_string();
@@ -105,7 +105,7 @@ pub fn hide(text: &str, secrets: Vec<String>) -> String {
     spelled.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
 }
 
-/// A text without `%XX`. GLib's own function panics, in its Rust binding, where the bytes are no UTF-8.
+/// A text with each `%XX` decoded. GLib's own function panics, in its Rust binding, if the bytes are no UTF-8.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -149,8 +149,9 @@ fn is_open(scheme: &str) -> bool {
     matches!(scheme, "file" | "test")
 }
 
-/// What may be seen of a URI after its scheme, and how much of the text it is. A password may have everything in it, also what should
-/// be encoded: so an `@` anywhere hides all before it, and the rest too where it may be one within a query.
+/// The part of a URI after its scheme that may be seen, and how much of the text the URI is. A password may have any
+/// characters, also those that should be encoded: so an `@` anywhere hides all before it, and if that `@` may be in a query,
+/// the rest too.
 fn shown(text: &str) -> (String, usize) {
     let end_from = |from: usize| {
         let ends = |c: char| c.is_whitespace() || "\"'<>".contains(c);

@@ -1,4 +1,4 @@
-//! What the API has changed, as it is kept across restarts: STATE/streams.json.
+//! Changes by the API, which are kept across restarts in STATE/streams.json.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ const FILE: &str = "streams.json";
 /// Bytes that a file of the folder may have.
 pub(super) const MOST: u64 = 16 * 1024 * 1024;
 
-/// The differences from the file.
+/// The differences from the configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Kept {
@@ -23,25 +23,25 @@ pub struct Kept {
     pub patched: BTreeMap<String, Patched>,
     /// Sources of the file that were removed, as they were there.
     pub removed: BTreeMap<String, SourceConfig>,
-    /// Models that took the place of those of the lines, by `PIPELINE/ELEMENT`.
+    /// Models that took the place of those of the pipelines' descriptions, by `PIPELINE/ELEMENT`.
     pub models: BTreeMap<String, ChangedModel>,
 }
 
 /// A source of the file that was changed.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Patched {
-    /// As it was in the file then.
+    /// The source as it was in the file when it was changed.
     pub file: SourceConfig,
-    /// As it is now.
+    /// The source as it is now.
     pub now: SourceConfig,
 }
 
 /// A model that took another one's place.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ChangedModel {
-    /// That of the line.
+    /// The model in the pipeline's description.
     pub line: String,
-    /// That in use.
+    /// The model in use.
     pub now: String,
 }
 
@@ -65,7 +65,7 @@ impl Kept {
         })
     }
 
-    /// Writes it, so that at any time either the old or the new one is there as a whole.
+    /// Writes the file, so that at any time either the old or the new one is there as a whole.
     ///
     /// # Errors
     /// A sentence.
@@ -79,14 +79,15 @@ impl Kept {
         write().map_err(|e| format!("'{}' cannot be written: {e}", path.display()))
     }
 
-    /// The sources that run, of those in the file; forgets what the file has overtaken, with a sentence each.
+    /// The sources that run, made of those in the file and the changes. Forgets each change that no longer fits the file, and
+    /// returns a sentence about it.
     pub fn apply(&mut self, file: &[SourceConfig]) -> (Vec<SourceConfig>, Vec<String>) {
-        let mut said = Vec::new();
+        let mut sentences = Vec::new();
         let in_file = |name: &String| file.iter().find(|source| source.name == *name);
         self.added.retain(|name, _| {
             let keeps = in_file(name).is_none();
             if !keeps {
-                said.push(format!(
+                sentences.push(format!(
                     "the configuration has a source '{name}' now, which replaces the one that was added"
                 ));
             }
@@ -96,7 +97,7 @@ impl Kept {
             let source = in_file(name);
             if source != Some(&patched.file) {
                 let what = if source.is_some() { "has changed" } else { "is gone" };
-                said.push(format!(
+                sentences.push(format!(
                     "source '{name}' {what} in the configuration, so its changes by the API are forgotten"
                 ));
             }
@@ -105,7 +106,7 @@ impl Kept {
         self.removed.retain(|name, removed| {
             let source = in_file(name);
             if source.is_some_and(|source| source != removed) {
-                said.push(format!(
+                sentences.push(format!(
                     "source '{name}' has changed in the configuration, so it is no longer removed"
                 ));
             }
@@ -114,10 +115,10 @@ impl Kept {
         let from_file = file.iter().filter(|source| !self.removed.contains_key(&source.name));
         let now =
             from_file.map(|source| self.patched.get(&source.name).map_or(source, |patched| &patched.now));
-        (now.chain(self.added.values()).cloned().collect(), said)
+        (now.chain(self.added.values()).cloned().collect(), sentences)
     }
 
-    /// Notes that a source is like this now; `file` is what the configuration has of it.
+    /// Notes that a source is like this now; `file` is the source in the configuration, if it has one.
     pub fn put(&mut self, now: &SourceConfig, file: Option<&SourceConfig>) {
         let name = &now.name;
         self.added.remove(name);
@@ -160,14 +161,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         kept.save(&folder.path().join("new")).unwrap();
         let mut kept = Kept::load(&folder.path().join("new")).unwrap();
-        let (now, said) = kept.apply(&file);
+        let (now, forgotten) = kept.apply(&file);
         let now: Vec<_> = now.iter().map(|source| (source.name.as_str(), source.uri.whole())).collect();
         assert_eq!(now, [("a", "test://changed"), ("c", "test://c"), ("x", "test://x")]);
-        assert!(said.is_empty(), "{said:?}");
+        assert!(forgotten.is_empty(), "{forgotten:?}");
         let other = [source("a", "test://2"), source("b", "test://2"), source("x", "test://2")];
-        let (now, said) = kept.apply(&other);
+        let (now, forgotten) = kept.apply(&other);
         assert_eq!(now, other);
-        assert_eq!(said.len(), 3, "{said:?}");
+        assert_eq!(forgotten.len(), 3, "{forgotten:?}");
         assert_eq!(kept, Kept::default());
         kept.put(&file[0], Some(&file[0]));
         assert_eq!(kept, Kept::default(), "a change back is none");

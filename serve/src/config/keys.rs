@@ -1,4 +1,4 @@
-//! What serde says about keys and values, as sentences: in TOML and in JSON alike.
+//! serde's errors about keys and values as sentences, for TOML and JSON.
 
 use serde::de::DeserializeOwned;
 
@@ -12,7 +12,8 @@ pub fn read_json<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, Str
     serde_json::from_value(value).map_err(|e| sentence(&e.to_string()))
 }
 
-/// What serde says, in the words of who writes a configuration. Unknown names come with the nearest of those that are known.
+/// An error of serde in the words of the user who writes a configuration. For an unknown name, the sentence has the nearest
+/// known one.
 pub(super) fn sentence(message: &str) -> String {
     let message = message.trim_end();
     if let Some(rest) = message.strip_prefix("unknown field ") {
@@ -36,7 +37,7 @@ pub(super) fn sentence(message: &str) -> String {
     }
 }
 
-/// `rest` is the wrong name and all that are known, each between backticks.
+/// `rest` has the wrong name and all known names, each between backticks.
 fn unknown(rest: &str, what: &str) -> String {
     let mut quoted = rest.split('`').skip(1).step_by(2);
     let wrong = quoted.next().unwrap_or_default();
@@ -82,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_kind_is_told_without_types_of_rust() {
+    fn a_value_of_another_kind_is_reported_without_types_of_rust() {
         let source = |key: &str, value: serde_json::Value| {
             let mut source = serde_json::json!({"name": "a", "uri": "test://"});
             source[key] = value;
             read_json::<SourceConfig>(source).unwrap_err()
         };
         let zone = |kind: &str| serde_json::json!([{"name": "z", "kind": kind, "points": []}]);
-        for (said, expected) in [
+        for (result, expected) in [
             (source("uri", 5.into()), "found integer 5, expected a text in quotes"),
             (source("loop", "yes".into()), "found string \"yes\", expected true or false"),
             (source("zones", zone("polygn")), "there is no choice 'polygn': 'polygon' is probably meant"),
@@ -104,7 +105,7 @@ mod tests {
                 "the key 'uri' is missing",
             ),
         ] {
-            assert_eq!(said, expected);
+            assert_eq!(result, expected);
         }
     }
 }

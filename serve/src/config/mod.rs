@@ -23,7 +23,7 @@ pub use kept::{ChangedModel, Kept, Patched};
 pub use keys::read_json;
 pub use nearest::nearest;
 pub use output::{Record, Snapshots};
-pub use pipeline::{FilledLine, Pipeline};
+pub use pipeline::{FilledDescription, Pipeline};
 pub use server::{Restart, RestartOfSource, Retention, Server};
 pub use size::Size;
 pub use source::{Scalar, SourceConfig};

@@ -32,7 +32,7 @@ pub struct Snapshots {
     pub classes: Vec<String>,
     /// Pictures written within a minute at most; more are counted as dropped.
     pub most_per_minute: u32,
-    /// Seconds after which a track that is in no frame has ended.
+    /// Seconds without a frame that has the track, after which it has ended.
     pub patience: f64,
     /// What is added to each side of the box, as a fraction of its size.
     pub margin: f64,

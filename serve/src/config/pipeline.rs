@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use super::{Scalar, SourceConfig, keys};
 
-/// A launch line, and the defaults of its `{key}`s.
+/// The description of a pipeline, as gst-launch-1.0 takes it, and the defaults of its `{key}`s.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pipeline {
-    /// The line, without source and sink.
+    /// The description, without source and sink.
     pub line: String,
     /// Defaults of its keys.
     #[serde(default)]
     pub set: BTreeMap<String, Scalar>,
 }
 
-/// A launch line and the values of its `{key}`s. They are never pasted together: the values are set on what GStreamer has made of
-/// the line.
+/// A description and the values of its `{key}`s. They are never pasted together: GStreamer parses the description, and the
+/// values are set on its elements.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FilledLine {
-    /// The line, as the pipeline has it.
-    pub line: String,
-    /// The values of its keys. `{source}`, `{kind}` and `{stream}` have none: they are inferpublish's own.
+pub struct FilledDescription {
+    /// The description, as the pipeline has it.
+    pub text: String,
+    /// The values of its keys. `{source}`, `{kind}` and `{stream}` have none: inferpublish fills them in.
     pub values: BTreeMap<String, String>,
 }
 
@@ -31,16 +31,16 @@ pub struct FilledLine {
 const OF_INFERPUBLISH: [&str; 3] = ["source", "kind", "stream"];
 
 impl Pipeline {
-    /// A value for which the line has no key.
+    /// A value for which the description has no key.
     pub(super) fn unused<'a>(&self, set: &'a BTreeMap<String, Scalar>) -> Option<&'a str> {
         set.keys().map(String::as_str).find(|key| !self.line.contains(&format!("{{{key}}}")))
     }
 
-    /// The line for a source, with the values of its keys. `{name}` is the source's name.
+    /// The description for a source, with the values of its keys. `{name}` is the source's name.
     ///
     /// # Errors
     /// A sentence: a key has no value, or a value no key.
-    pub fn line_for(&self, source: &SourceConfig) -> Result<FilledLine, String> {
+    pub fn filled_for(&self, source: &SourceConfig) -> Result<FilledDescription, String> {
         if let Some(key) = self.unused(&source.set) {
             return Err(format!(
                 "the line of pipeline '{}' has no {{{key}}} that set could fill in",
@@ -62,7 +62,7 @@ impl Pipeline {
             })?;
             values.insert(key.to_owned(), value);
         }
-        Ok(FilledLine { line: self.line.clone(), values })
+        Ok(FilledDescription { text: self.line.clone(), values })
     }
 }
 
@@ -80,13 +80,13 @@ mod tests {
         let mut source =
             SourceConfig { name: "door".into(), pipeline: "p".into(), ..SourceConfig::default() };
         source.set.insert("classes".into(), text("person,car"));
-        let filled = pipeline.line_for(&source).unwrap();
-        assert_eq!(filled.line, pipeline.line);
+        let filled = pipeline.filled_for(&source).unwrap();
+        assert_eq!(filled.text, pipeline.line);
         let values = [("classes", "person,car"), ("model", "m.onnx"), ("name", "door")];
         assert_eq!(filled.values, values.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
         source.set.insert("clases".into(), text("x"));
-        assert!(pipeline.line_for(&source).unwrap_err().contains("no {clases}"));
+        assert!(pipeline.filled_for(&source).unwrap_err().contains("no {clases}"));
         let open = Pipeline { line: "trtinfer model={model}".into(), ..Pipeline::default() };
-        assert!(open.line_for(&SourceConfig::default()).unwrap_err().contains("what {model}"));
+        assert!(open.filled_for(&SourceConfig::default()).unwrap_err().contains("what {model}"));
     }
 }

@@ -28,19 +28,19 @@ pub struct Server {
     /// Where RTSP is answered; nowhere if not set.
     #[serde(deserialize_with = "some_address")]
     pub rtsp: Option<SocketAddr>,
-    /// The encoder of RTSP and HLS: elements of a launch line, from `video/x-raw` to `video/x-h264`.
+    /// The encoder of RTSP and HLS: the description of elements from `video/x-raw` to `video/x-h264`.
     pub encoder: String,
-    /// Folder for what is kept.
+    /// Folder for changes by the API, recordings and snapshots.
     pub state: Option<PathBuf>,
     /// Folder of the files that clients of the API may name as sources.
     pub files: Option<PathBuf>,
-    /// Folder of the models that they may choose, besides those that the configuration names.
+    /// Folder of the models that clients may choose, besides those that the configuration names.
     pub models: Option<PathBuf>,
     /// How many streams there may be when a client adds one.
     pub most_streams: usize,
     /// Seconds until the streams must have ended after SIGTERM.
     pub stop_timeout: f64,
-    /// With so many pipelines that do not stop, of all streams, the process ends.
+    /// The process ends if this many pipelines, of all streams, do not stop.
     pub most_left_behind: usize,
 }
 
@@ -171,17 +171,17 @@ fn some_address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Restart {
-    /// Without a frame for so long, the stream is started again.
+    /// The stream is started again if no frame comes for this time.
     pub stall: f64,
-    /// The first wait before it is.
+    /// The first wait before a start.
     pub first: f64,
-    /// The longest.
+    /// The longest wait.
     pub longest: f64,
-    /// By which part of it a wait is longer or shorter, by chance.
+    /// The fraction of a wait by which it is made longer or shorter at random.
     pub jitter: f64,
-    /// After so long with frames, the next wait is the first again.
+    /// After frames have come for this time, the next wait is the first again.
     pub steady: f64,
-    /// After so many failures of the decoder within a minute, the stream is started again.
+    /// The stream is started again if the decoder fails this many times within a minute.
     pub decode_errors: u32,
 }
 
@@ -229,7 +229,7 @@ impl Restart {
         Ok(())
     }
 
-    /// With what a source says itself.
+    /// These limits, with those that a source sets itself.
     #[must_use]
     pub fn with(&self, own: &RestartOfSource) -> Self {
         Self {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Record, RestartOfSource, Snapshots, Uri, Zone, ZoneUnits};
 
-/// The keys of a source, in the file and in JSON. It is serialized with its passwords: for the state and for changes, never for answers.
+/// The keys of a source, in the file and in JSON. It is serialized with its passwords: for the state and for changes, never
+/// for answers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SourceConfig {
@@ -19,13 +20,13 @@ pub struct SourceConfig {
     /// Which `[pipeline.NAME]`; may be left out where there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pipeline: String,
-    /// Values of the line's `{key}`s, above those of the pipeline.
+    /// Values of the pipeline's `{key}`s, which override those of `[pipeline.NAME]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, Scalar>,
-    /// Properties by `ELEMENT.PROPERTY`, above those of the line.
+    /// Properties by `ELEMENT.PROPERTY`, which override those of the pipeline's description.
     #[serde(default, rename = "override", skip_serializing_if = "BTreeMap::is_empty")]
     pub overrides: BTreeMap<String, Scalar>,
-    /// Zones for the line's `zonecount`.
+    /// Zones for the pipeline's `zonecount`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<Zone>,
     /// Or a file with them.
@@ -37,13 +38,13 @@ pub struct SourceConfig {
     /// Properties of the source element.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, Scalar>,
-    /// Whether frames come, or are paced, as their timestamps say; true if not set.
+    /// Whether the frames of a file or a test picture are paced by their timestamps; true if not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<bool>,
     /// Whether a file begins anew at its end.
     #[serde(default, rename = "loop", skip_serializing_if = "is_false")]
     pub loops: bool,
-    /// Whether the RTSP server offers it.
+    /// Whether the RTSP server offers the stream.
     #[serde(default, skip_serializing_if = "is_false")]
     pub rtsp: bool,
     /// Whether HLS files are written.
@@ -90,11 +91,12 @@ impl std::fmt::Display for Scalar {
     }
 }
 
-/// The most bytes of a name: of a stream, a pipeline, a key, a zone. A file's name has 255, with a time and an ending.
+/// The most bytes of the name of a stream, a pipeline, a key or a zone: a file's name, at most 255 bytes, also has a time and
+/// an ending.
 pub(super) const LONGEST_NAME: usize = 128;
 
 impl SourceConfig {
-    /// What is wrong with it that can be told without GStreamer: the key, and a sentence.
+    /// Finds what is wrong with it, as far as is possible without GStreamer: the key, and a sentence.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         let sets = [&self.set, &self.overrides, &self.source];
         let zones = self.zones.iter().flat_map(|zone| [&zone.name].into_iter().chain(&zone.anchor));

@@ -1,4 +1,4 @@
-//! Sources whose pipelines did not stop and have ended the process, as they are noted for the next one: STATE/stuck.json.
+//! Sources whose pipelines did not stop and so ended the process, noted for the next process in STATE/stuck.json.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::kept::MOST;
 
 const FILE: &str = "stuck.json";
 
-/// A source that has ended the process so often, without having given frames for long in between, is not started by itself any more:
-/// the first time, what it reads may have hung for a while, as a network folder does.
+/// A source that has ended the process this often, without frames for `steady` seconds in between, is not started by itself any
+/// more. Once is no reason: its file may have hung for a while, as in a network folder.
 const ENDS: u32 = 2;
 
 /// The sources, by name.
@@ -22,7 +22,7 @@ pub struct Stuck(BTreeMap<String, Entry>);
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 struct Entry {
-    /// As it was then: a changed one may be better.
+    /// The source when it ended the process: one that was changed since is started.
     source: SourceConfig,
     /// How often it has ended the process.
     ends: u32,
@@ -32,7 +32,7 @@ impl Stuck {
     /// Reads what is noted; nothing where there is no file.
     ///
     /// # Errors
-    /// A sentence. What cannot be read is no reason not to start.
+    /// A sentence. The service starts all the same.
     pub fn load(state: &Path) -> Result<Self, String> {
         let read = || match Folder::open(state, Readers::Owner)?.text(FILE, MOST) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
@@ -41,7 +41,7 @@ impl Stuck {
         read().map_err(|e| format!("'{}' cannot be read, and is left aside: {e}", state.join(FILE).display()))
     }
 
-    /// Writes it.
+    /// Writes the list.
     ///
     /// # Errors
     /// A sentence.
@@ -58,12 +58,12 @@ impl Stuck {
         self.0.insert(source.name.clone(), entry);
     }
 
-    /// Forgets a source: it gives frames, is gone, or is to be tried. Returns whether it was noted.
+    /// Forgets a source, because it gives frames, is gone, or must be tried again. Returns whether it was noted.
     pub fn forget(&mut self, name: &str) -> bool {
         self.0.remove(name).is_some()
     }
 
-    /// Why a source is not to be started, if that is so.
+    /// Why a source must not be started, if it must not.
     pub fn refusal(&self, source: &SourceConfig) -> Option<String> {
         let entry = self.0.get(&source.name).filter(|entry| entry.source == *source && entry.ends >= ENDS)?;
         Some(format!(

@@ -1,10 +1,10 @@
-//! The `{key}`s of a launch line, and of the values in it.
+//! The `{key}`s of a pipeline description, and of the values in it.
 
 use std::collections::BTreeMap;
 
 /// The keys of a text, in their order.
 ///
-/// A brace that is not around a name of small letters, digits and `-` begins none: GStreamer writes lists so, as in
+/// Only braces around a name of small letters, digits and `-` are a key: GStreamer writes lists with braces as well, as in
 /// `format={NV12,I420}`.
 pub fn keys(text: &str) -> Vec<&str> {
     parts(text)
@@ -15,7 +15,7 @@ pub fn keys(text: &str) -> Vec<&str> {
 
 /// A text with the values of its keys. Keys without a value stay as they are.
 ///
-/// This is for single values only: a whole line that was filled so could get other elements and properties from a value.
+/// This is for single values only: in a whole description, a value could add elements and properties.
 pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     let filled = parts(text).into_iter().map(|part| match part {
         Part::Text(text) => text.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::Uri;
 
-/// A source that is understood.
+/// A source by its URI.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// `rtsp:`, `rtsps:` and their variants: a camera.
@@ -65,7 +65,7 @@ impl Source {
         }
     }
 
-    /// Whether the end of the stream is that of the source, or may be; a camera has none.
+    /// Whether the source may have an end; a camera has none.
     pub fn may_end(&self) -> bool {
         matches!(self, Self::File | Self::Http | Self::Test(_))
     }

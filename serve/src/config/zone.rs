@@ -22,16 +22,16 @@ pub struct Zone {
     /// Point of the box that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<String>,
-    /// Seconds after which there is an event.
+    /// Seconds that an object stays until there is an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dwell: Option<f64>,
-    /// Number of objects at which there is one.
+    /// Number of objects at which there is an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupancy: Option<u32>,
 }
 
 impl Zone {
-    /// Whether its points can be meant in these units.
+    /// Checks that its points make sense in these units.
     ///
     /// # Errors
     /// A sentence.
@@ -89,7 +89,7 @@ impl ZoneUnits {
 /// The zones as zonecount's property `zones` has them.
 ///
 /// # Errors
-/// A sentence, where a name or a class has a character that separates there.
+/// A sentence, if a name or a class has a character that is a separator in that property.
 pub fn zones_text(zones: &[Zone]) -> Result<String, String> {
     let mut text = String::new();
     for zone in zones {

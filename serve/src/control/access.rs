@@ -1,4 +1,4 @@
-//! Who may ask: the token, and requests that another site's page makes in a user's browser.
+//! Which requests are answered: those with the token, and none that another site's page makes in a user's browser.
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
@@ -15,7 +15,7 @@ impl Token {
         Self(token.as_bytes().into())
     }
 
-    /// Whether the request has this token. How long that takes tells its length at most.
+    /// Whether the request has this token. The time of the comparison reveals the token's length at most.
     fn is_in(&self, headers: &HeaderMap) -> bool {
         let Some((scheme, given)) =
             headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok()).and_then(|v| v.split_once(' '))
@@ -35,7 +35,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether a request may be answered. `open` are the routes that tell nothing about the streams.
+    /// Whether a request may be answered. `open` is true for the routes whose answers have nothing about the streams.
     ///
     /// # Errors
     /// What to answer instead.
@@ -54,7 +54,8 @@ impl Access {
     }
 }
 
-/// Without a token, a name in `Host` that leads here from the net (DNS rebinding) would let any site's page ask.
+/// Without a token, only this machine's names are allowed in `Host`: with any name that resolves to this machine (DNS
+/// rebinding), every site's page could send requests.
 fn local(headers: &HeaderMap) -> Result<(), Refused> {
     let host = headers.get(HOST).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let name = match host.strip_prefix('[') {
@@ -71,8 +72,8 @@ fn local(headers: &HeaderMap) -> Result<(), Refused> {
     })
 }
 
-/// A browser says from which site's page a request comes. Only this service's own page may ask, also for what a page can embed, for
-/// which it names no origin; a link that leads here is followed.
+/// A browser states from which site's page a request comes. Only this service's own page may send requests, also for what a page
+/// can embed, for which browsers name no origin. Links from other sites to this service work.
 fn same_site(headers: &HeaderMap) -> Result<(), Refused> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let elsewhere = matches!(header("sec-fetch-site"), "cross-site" | "same-site");

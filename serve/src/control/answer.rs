@@ -1,4 +1,4 @@
-//! What is answered where something is wrong: a status and `{"error": "sentence"}`.
+//! The answer to a request that is wrong or fails: a status and `{"error": "sentence"}`.
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
@@ -21,7 +21,7 @@ pub struct Refused {
 impl Refused {
     /// With a status and a sentence.
     pub fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
-        // A sentence may name what somebody has sent or configured.
+        // A sentence may quote a URI with a password.
         Self { status, sentence: redacted(&sentence.into()) }
     }
 }
@@ -42,7 +42,7 @@ impl From<JsonRejection> for Refused {
             JsonRejection::JsonSyntaxError(e) => format!("the body is no JSON: {}", cause(e)),
             other => other.body_text(),
         };
-        // 422 says the same as 400 to whoever wrote the request.
+        // For the author of the request, 422 means the same as 400.
         let status = match rejection.status() {
             StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
             status => status,
@@ -76,12 +76,12 @@ pub struct Body<T>(pub T);
 #[from_request(via(axum::extract::Query), rejection(Refused))]
 pub struct Query<T>(pub T);
 
-/// Says that a path leads nowhere.
+/// The answer for a path that does not exist.
 pub async fn not_found() -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "there is nothing here: /v1/openapi.json lists what there is")
 }
 
-/// Says that a path does not take a method.
+/// The answer for a path that does not take this method.
 pub async fn not_allowed() -> Refused {
     Refused::new(
         StatusCode::METHOD_NOT_ALLOWED,

@@ -1,4 +1,4 @@
-//! Connections: how they are taken in, and how long each may take. Anybody who reaches the port can make them.
+//! Connections: how they are accepted, and how long each may take. Anybody who reaches the port can make them.
 
 use std::io;
 use std::pin::pin;
@@ -23,19 +23,20 @@ use tokio_rustls::TlsAcceptor;
 use super::table::{Admitted, Connection, Peer, Table};
 use crate::log;
 
-/// How long a client may take for TLS's handshake, and then to send the whole of a request's head, counted from the answer before it.
+/// How long a client may take for TLS's handshake, and then for the whole head of each request, counted from the answer before
+/// it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Length of a request's head in bytes, and how much of an answer waits here for its client to read.
+/// The most bytes of a request's head, and of an answer that waits for its client to read.
 const BUFFER: usize = 64 << 10;
 
-/// After a failure to accept connections the server waits so long.
+/// How long the server waits after a failure to accept connections.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// That connections are closed for others is logged again after so long.
+/// How long the log does not repeat that connections are closed for others.
 const LOGGED_AGAIN: Duration = Duration::from_secs(60);
 
-/// What ends the server: within which time, once that is known.
+/// Ends the server: `None` until then, afterwards the time within which it must end.
 pub(super) type Stop = watch::Receiver<Option<Duration>>;
 
 /// Accepts connections until the server is stopped; those that have a request under way then get their answer.
@@ -67,12 +68,11 @@ pub(super) async fn serve(
     }
     drop(listener);
     let limit = stop.borrow().unwrap_or_default();
-    // Those that take longer end with the set.
+    // Connections that take longer end when the set is dropped.
     let _ = timeout(limit, async { while connections.join_next().await.is_some() {} }).await;
 }
 
-/// The next connection. Failures to accept one do not last: where there is no file descriptor for it, that of an idle connection is
-/// taken.
+/// The next connection. Failures to accept one are tried again: if no file descriptor is left, an idle connection is closed.
 async fn accepted<T>(accept: impl AsyncFn() -> io::Result<T>, table: &Table) -> T {
     let mut failed = false;
     loop {
@@ -91,7 +91,7 @@ async fn accepted<T>(accept: impl AsyncFn() -> io::Result<T>, table: &Table) -> 
             log::warning(format_args!("HTTP: no connection can be accepted, which is tried again: {error}"));
         }
         if descriptors && table.close_one() {
-            // It is closed when its task has been dropped.
+            // The idle connection is closed when its task has been dropped.
             yield_now().await;
         } else {
             sleep(RETRY).await;
@@ -136,7 +136,7 @@ async fn answer(
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(stream), service);
     let mut served = pin!(served);
-    // What breaks a connection is nobody's business but its client's.
+    // A broken connection concerns its client only.
     let _ = tokio::select! {
         ended = served.as_mut() => ended,
         _ = stop.changed() => {

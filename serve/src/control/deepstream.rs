@@ -1,4 +1,4 @@
-//! DeepStream's REST server's two messages about streams, so that what sends them can go on to.
+//! The two messages about streams of DeepStream's REST server, for programs that send them already.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use super::routes::Shared;
 use super::streams::ask;
 use crate::config::SourceConfig;
 
-/// The message. Other keys of it are about DeepStream's own and are left aside, as there.
+/// The message. Its other keys concern DeepStream only, and are ignored.
 #[derive(Deserialize)]
 pub struct Message {
     value: Sensor,
@@ -59,7 +59,7 @@ pub async fn remove(State(control): Shared, Body(message): Body<Message>) -> Res
     Ok(done("STREAM_REMOVE_SUCCESS"))
 }
 
-/// `change` says what the path says, too.
+/// Refuses a `change` that does not fit the path.
 fn expected(change: &str, words: &[&str]) -> Result<(), Refused> {
     if change.is_empty() || words.iter().any(|word| change.contains(word)) {
         return Ok(());

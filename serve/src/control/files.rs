@@ -47,7 +47,7 @@ pub async fn hls(
     send(&control, &name, &file, |folders| folders.hls, request).await
 }
 
-/// Sends a file of a stream, or the part of it that is asked for.
+/// Sends a file of a stream, or the requested part of it.
 async fn send(
     control: &Arc<Control>,
     name: &str,
@@ -57,7 +57,7 @@ async fn send(
 ) -> Result<Response, Refused> {
     known(control, name)?;
     let absent = || Refused::new(StatusCode::NOT_FOUND, format!("stream '{name}' has no file '{file}'"));
-    // One name, and none that is hidden: nothing above the folder can be asked for.
+    // A single name that is not hidden: so nothing above the folder can be requested.
     let plain = FilePath::new(file).file_name().is_some_and(|plain| plain == file) && !file.starts_with('.');
     let config = control.fleet.config();
     let state = config.server.state.as_deref().filter(|_| plain).ok_or_else(absent)?;
@@ -69,14 +69,14 @@ async fn send(
         _ => absent(),
     })?;
     let kind = kind(FilePath::new(file));
-    // What was opened is what is sent, whatever has got its name since.
+    // The open file is sent, even if another file has got its name since.
     let sent = ServeFile::new(format!("/proc/self/fd/{}", opened.as_raw_fd())).try_call(request).await;
     let mut sent = sent.map(IntoResponse::into_response).map_err(|_| absent())?;
     sent.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     Ok(sent)
 }
 
-/// Opens a file of a folder; no link, which might lead anywhere, and nothing that hangs.
+/// Opens a regular file of a folder: links could lead anywhere, and opening a FIFO would hang.
 fn open(folder: &FilePath, file: &str) -> std::io::Result<OwnedFd> {
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::open(folder, OFlags::PATH | OFlags::DIRECTORY | flags, Mode::empty())?;

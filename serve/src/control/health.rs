@@ -1,4 +1,4 @@
-//! Whether the process lives, whether it may get work, and how the streams are.
+//! Whether the process is alive, whether it is ready, and how many streams play.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,12 +17,12 @@ pub async fn livez() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// All streams play, or have ended as files do. Without streams, the service is ready to get some.
+/// Ready: all streams play, or have ended as files do. Without streams, the service is ready to get some.
 pub async fn readyz(State(control): Shared) -> Result<(StatusCode, Json<Value>), Refused> {
     Ok(counted(&all(&control).await?, 1.0))
 }
 
-/// At least one stream plays, if there are any: one dead camera is no reason to restart all.
+/// Healthy: at least one stream plays, if there are any. One dead camera is no reason to restart all.
 pub async fn healthz(State(control): Shared) -> Result<(StatusCode, Json<Value>), Refused> {
     let streams = all(&control).await?;
     Ok(counted(&streams, f64::MIN_POSITIVE))

@@ -12,10 +12,10 @@ use super::answer::Refused;
 /// The largest body that is taken, in bytes.
 const LARGEST: usize = 256 * 1024;
 
-/// The largest that is read to its end, only to say that it is too large.
+/// The largest body that is read to its end before it is refused as too large.
 const MOST_READ: usize = 4 * 1024 * 1024;
 
-/// How long a body may take as a whole: one that comes a byte at a time would stay for ever.
+/// How long a whole body may take: a client that sends a byte at a time would keep its connection forever.
 const WHOLE: Duration = Duration::from_secs(10);
 
 /// Reads a body.
@@ -45,9 +45,9 @@ async fn read_all(mut body: Body) -> Result<Body, Refused> {
     Ok(Body::from(bytes))
 }
 
-/// Reads a body that nobody wants.
+/// Reads a body to its end and drops it.
 pub async fn discard(mut body: Body) {
-    // What goes wrong with it changes nothing.
+    // The answer is the same if reading fails.
     let _ = tokio::time::timeout(WHOLE, each(&mut body, drop)).await;
 }
 
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of which a byte comes now and then, without an end.
+    /// A body of single bytes at intervals, without an end.
     struct Drip(tokio::time::Interval);
 
     impl HttpBody for Drip {

@@ -1,4 +1,4 @@
-//! `/metrics`: what the plugin's tracer has counted in this process, and the states of the streams.
+//! `/metrics`: the counts of the plugin's tracer in this process, and the states of the streams.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -17,7 +17,7 @@ pub async fn metrics(State(control): Shared) -> Result<impl IntoResponse, Refuse
     Ok(([(CONTENT_TYPE, TEXT)], text))
 }
 
-/// The tracer's page; nothing if it was not asked for metrics, as where the user has set GST_TRACERS to something else.
+/// The tracer's page; empty if there is no such tracer, because the user has set GST_TRACERS to something else.
 fn traced() -> String {
     let tracers = gst::active_tracers();
     let ours = tracers.iter().find(|tracer| tracer.type_().name() == "GstCudaInferTracer");

@@ -1,6 +1,6 @@
 //! Control by HTTP: streams, zones, models, pictures, health, metrics and the page.
 //!
-//! [`routes`] is the table of what is answered; openapi.json describes it, and a test holds one against the other.
+//! [`routes`] has the table of all paths; openapi.json describes them, and a test compares both.
 
 mod access;
 mod answer;

@@ -3,7 +3,7 @@
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 
-/// What the page may load and do: nothing from elsewhere, nothing inline.
+/// The page's content security policy: nothing from elsewhere, nothing inline.
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
                           base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

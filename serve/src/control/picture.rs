@@ -1,11 +1,11 @@
-//! One frame as JPEG, with or without the results drawn on it: a small pipeline that exists while somebody asks.
+//! One frame as JPEG, with or without results drawn on it: each request has a small pipeline of its own.
 
 use crate::output::{DRAW, FRAMES, FedPipeline};
 
 /// How long a picture may take. Drawing and encoding take milliseconds; the first use of a GPU takes seconds.
 const LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(10);
 
-/// The widths that can be asked for, in pixels.
+/// The widths that a request may have, in pixels.
 pub const WIDTHS: std::ops::RangeInclusive<u32> = 16..=4096;
 
 /// Makes a JPEG of a stream's last frame, `width` pixels wide if that is given, with square pixels.
@@ -15,11 +15,12 @@ pub const WIDTHS: std::ops::RangeInclusive<u32> = 16..=4096;
 pub fn jpeg(sample: &gst::Sample, width: Option<u32>, overlay: bool) -> Result<Vec<u8>, String> {
     let (buffer, caps) =
         sample.buffer_owned().zip(sample.caps_owned()).ok_or("the stream's last frame has no caps")?;
-    make(&line(&caps, width, overlay), &caps, buffer).map_err(|why| format!("no picture was made: {why}"))
+    make(&description(&caps, width, overlay), &caps, buffer)
+        .map_err(|why| format!("no picture was made: {why}"))
 }
 
-/// The pipeline's line.
-fn line(caps: &gst::Caps, width: Option<u32>, overlay: bool) -> String {
+/// The pipeline's description.
+fn description(caps: &gst::Caps, width: Option<u32>, overlay: bool) -> String {
     let frames = if overlay { format!("{DRAW} trail-length=0") } else { "cudainferdownload".into() };
     let size =
         width.map(|width| format!(",width={width},height={}", height(caps, width))).unwrap_or_default();
@@ -38,10 +39,10 @@ fn height(caps: &gst::Caps, width: u32) -> u32 {
     u32::try_from(height.clamp(16, 16384)).unwrap_or(16)
 }
 
-fn make(line: &str, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<Vec<u8>, String> {
-    let pipeline = FedPipeline::new(line)?;
+fn make(description: &str, caps: &gst::Caps, mut buffer: gst::Buffer) -> Result<Vec<u8>, String> {
+    let pipeline = FedPipeline::new(description)?;
     let sink = pipeline.element::<gst_app::AppSink>("out")?;
-    // One frame: its own time would only be waited for, or lie outside the segment.
+    // A single frame needs no time: the sink would wait for it, or it would lie outside the segment.
     let frame = buffer.make_mut();
     frame.set_pts(gst::ClockTime::ZERO);
     frame.set_dts(gst::ClockTime::NONE);

@@ -1,4 +1,4 @@
-//! `/v1/pipelines`: the launch lines that streams run, and another model for one of them.
+//! `/v1/pipelines`: the pipelines that streams run, and another model for one of them.
 
 use std::time::Duration;
 

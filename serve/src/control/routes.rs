@@ -19,27 +19,27 @@ use super::table::Connection;
 use super::{deepstream, files, health, incoming, metrics, page, pipelines, snapshot, streams, zones};
 use crate::fleet::Fleet;
 
-/// How long the answer to a request may take that does not say otherwise.
+/// How long the answer to a request may take, unless its handler has a limit of its own.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What requests are answered with.
+/// What the handlers of requests share.
 pub struct Control {
     /// The streams.
     pub fleet: Fleet,
-    /// Who may ask.
+    /// How requests are checked.
     pub access: Access,
     /// How many pictures may be made at a time.
     pub pictures: Semaphore,
 }
 
-/// What handlers get.
+/// The argument of handlers.
 pub type Shared = State<Arc<Control>>;
 
-/// A path with what answers it.
+/// A path and its handlers.
 struct Route {
     /// The path, with `{name}` for what varies.
     path: &'static str,
-    /// Whether it is answered without the token: it tells nothing about the streams.
+    /// Whether it is answered without the token, because the answer has nothing about the streams.
     open: bool,
     handler: MethodRouter<Arc<Control>>,
 }
@@ -113,7 +113,7 @@ fn checked(
                 Ok(body) => body,
                 Err(refused) => return refused.into_response(),
             };
-            // What anybody may ask is answered at once, so that it needs no protection and has no limit.
+            // Open routes answer at once, so they need no limit on requests.
             let connection = parts.extensions.get::<Connection>().filter(|_| !open);
             let begun = connection.map(Connection::begin).transpose();
             let under_way = match begun {
@@ -137,7 +137,7 @@ fn too_many(limit: usize) -> Refused {
     Refused::new(StatusCode::SERVICE_UNAVAILABLE, sentence)
 }
 
-/// Headers of every answer: nothing is kept by caches, nothing is taken for what it is not, and no other site's page shows it.
+/// Headers of every answer: caches keep nothing, browsers do not guess types, and no other site's page shows it.
 async fn headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
@@ -155,10 +155,10 @@ async fn headers(mut response: Response) -> Response {
     response
 }
 
-/// Runs what blocks in a thread of its own, for as long as a request may take.
+/// Runs blocking work in a thread of its own, for as long as a request may take.
 ///
 /// # Errors
-/// It takes longer, or has failed in a way that is a bug.
+/// The work takes longer, or panics, which is a bug.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
     blocking_for(LIMIT, work).await
 }

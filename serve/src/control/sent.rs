@@ -1,4 +1,4 @@
-//! The body of an answer, which knows when it has been sent.
+//! The body of an answer, whose request is under way until it has been sent.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -18,14 +18,14 @@ use super::tls;
 use crate::fleet::Fleet;
 use crate::{config, log, resources};
 
-/// How long what was sent may remain without an acknowledgement, or unsent because its reader takes nothing: a player that pauses
-/// reads nothing either, and asks for the rest again.
+/// How long sent bytes may remain without an acknowledgement, or unsent because the client reads nothing. A player that pauses
+/// reads nothing either; it requests the rest again later.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Pictures that are made at a time; whoever asks for another one waits.
+/// Pictures that are made at a time; further requests wait.
 const PICTURES: usize = 2;
 
-/// Why nothing answers.
+/// Why the server cannot answer requests.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// A file of `[server]` cannot be used.
@@ -73,7 +73,7 @@ impl Listener {
         let failed = |source| ControlError::Listen { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        // The connections have it from the listener.
+        // Accepted connections inherit this from the listener.
         let patience = u32::try_from(PATIENCE.as_millis()).unwrap_or(u32::MAX);
         set_tcp_user_timeout(&listener, patience).map_err(|e| failed(e.into()))?;
         let address = listener.local_addr().map_err(failed)?;
@@ -86,7 +86,7 @@ impl Listener {
     /// There is no thread, or no file descriptor.
     pub fn serve(self, fleet: Fleet) -> Result<Server, ControlError> {
         let Self { listener, address, access, tls } = self;
-        // What takes time runs in threads of its own. A runtime with several threads panics where it gets none of them.
+        // Blocking work runs in threads of its own. A runtime with several threads would panic if the system gives it none.
         let runtime = Builder::new_current_thread().enable_all().build().map_err(ControlError::Start)?;
         let listener = {
             let _inside = runtime.enter();
@@ -133,7 +133,7 @@ impl Server {
     /// Ends: requests that are under way have `limit` to get their answer.
     pub fn stop(self, limit: Duration) {
         self.stop.send_replace(Some(limit));
-        // A panic of its thread has been written already.
+        // If the thread has panicked, the panic has been printed already.
         let _ = self.thread.join();
     }
 }

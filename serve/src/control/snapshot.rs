@@ -1,4 +1,4 @@
-//! `GET /v1/streams/{name}/snapshot.jpg`: the stream's last frame. Nothing is encoded while nobody asks.
+//! `GET /v1/streams/{name}/snapshot.jpg`: the stream's last frame, encoded for each request.
 
 use std::sync::Arc;
 

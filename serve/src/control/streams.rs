@@ -27,10 +27,10 @@ impl From<Refusal> for Refused {
     }
 }
 
-/// Asks the fleet something, in a thread of its own.
+/// Calls the fleet in a thread of its own.
 ///
 /// # Errors
-/// What the fleet refuses, or that it takes too long.
+/// The fleet refuses it, or it takes too long.
 pub async fn ask<T: Send + 'static>(
     control: &Arc<Control>,
     work: impl FnOnce(&Fleet) -> Result<T, Refusal> + Send + 'static,
@@ -56,7 +56,7 @@ pub fn known(control: &Control, name: &str) -> Result<StreamStatus, Refused> {
     control.fleet.stream(name).ok_or_else(|| absent(name))
 }
 
-/// Says that there is no such stream.
+/// The answer if there is no such stream.
 pub fn absent(name: &str) -> Refused {
     Refused::new(
         StatusCode::NOT_FOUND,
@@ -76,7 +76,7 @@ pub async fn add(State(control): Shared, Body(body): Body<Value>) -> Result<impl
     let source: SourceConfig = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
     let place = format!("/v1/streams/{}", source.name);
     let fleet = control.fleet.clone();
-    // It may choose a model, which is loaded first.
+    // The source may choose a model, which is loaded first.
     let added = blocking_for(MODEL_LIMIT, move || fleet.add(source)).await??;
     let kept = control.fleet.keeps();
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(json!({ "kept": kept, "stream": added }))))
@@ -90,7 +90,7 @@ pub async fn change(
     Ok(Json(changed(&control, name, patch).await?))
 }
 
-/// Changes a stream by a merge patch, and says what that has led to.
+/// Changes a stream by a merge patch. Returns the answer: how the change took effect, and the stream's state.
 ///
 /// # Errors
 /// The fleet refuses it.

@@ -1,7 +1,7 @@
-//! Which connections there are, and which of them is closed so that another one gets in.
+//! The open connections, and which of them is closed to make room for another one.
 //!
-//! A connection is idle unless a request of it is under way: one that may be answered, has come whole, and whose answer has not been
-//! sent yet. There may be more connections than requests, so there always is an idle one to close.
+//! A connection is idle unless a request of it is under way: a request that may be answered, was received whole, and whose
+//! answer has not been sent yet. More connections are allowed than requests, so there always is an idle one to close.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,16 +13,16 @@ use tokio::task::AbortHandle;
 
 use crate::unpoisoned::lock;
 
-/// How many connections there are at most, however many file descriptors there may be.
+/// The most connections, whatever the limit on file descriptors.
 const MOST: usize = 512;
 
-/// How many there may be where the process may hardly have file descriptors.
+/// How many connections are allowed if the process may have only few file descriptors.
 const FEWEST: usize = 16;
 
-/// How much there may be at a time.
+/// How many connections and requests there may be at a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Connections; of one peer a quarter of them. Requests under way are half of what connections there may be.
+    /// Connections; a peer may have a quarter of them. Half as many requests may be under way as there may be connections.
     connections: usize,
 }
 
@@ -85,7 +85,7 @@ struct Entry {
     peer: Peer,
     /// How many of its requests are under way.
     requests: usize,
-    /// The turn in which it was made, last asked, or was last answered.
+    /// The turn in which it was opened, had its last request or its last answer.
     active: u64,
     task: Option<AbortHandle>,
 }
@@ -94,7 +94,7 @@ struct Entry {
 #[derive(Debug)]
 struct Entries {
     limits: Limits,
-    /// Counts what happens: it tells what was earlier.
+    /// Counts events, so that connections can be ordered by their last one.
     turn: u64,
     all: HashMap<u64, Entry>,
 }
@@ -109,7 +109,7 @@ impl Entries {
         self.all.values().filter(|entry| entry.peer == peer).count()
     }
 
-    /// Closes what has to be closed before another connection of `peer` is taken in. Returns whose that was.
+    /// Closes a connection if that is necessary before another one of `peer` is admitted. Returns the peer of the closed one.
     fn make_room(&mut self, peer: Peer) -> Option<Peer> {
         if self.count(peer) >= self.limits.connections_of_a_peer() {
             let own = self.all.iter().filter(|(_, entry)| entry.peer == peer && entry.requests == 0);
@@ -119,7 +119,7 @@ impl Entries {
         if self.all.len() >= self.limits.connections { self.close_one() } else { None }
     }
 
-    /// Closes the connection that has been idle longest, of the peer that has the most. Returns whose that was.
+    /// Closes the connection that has been idle longest, of the peer with the most connections. Returns that peer.
     fn close_one(&mut self) -> Option<Peer> {
         let mut counts = HashMap::<Peer, usize>::new();
         self.all.values().for_each(|entry| *counts.entry(entry.peer).or_default() += 1);
@@ -142,8 +142,8 @@ impl Entries {
         id
     }
 
-    /// Whether another request of a connection may be under way, which it then is. Those from this machine are no part of all: where
-    /// other peers have as many as there may be, they are answered still.
+    /// Begins a request of a connection, if another one may be under way. Requests from this machine do not count for the limit
+    /// of all peers: they are answered even if other peers have used it up.
     fn begin(&mut self, id: u64) -> bool {
         let Some(peer) = self.all.get(&id).map(|entry| entry.peer) else { return false };
         let requests = |of: &dyn Fn(Peer) -> bool| -> usize {
@@ -180,7 +180,7 @@ impl Table {
         Arc::new(Self(Mutex::new(Entries { limits, turn: 0, all: HashMap::new() })))
     }
 
-    /// Takes a connection in, which `start` begins to serve. Returns whose connection was closed for it.
+    /// Admits a connection, which `start` begins to serve. Returns the peer whose connection was closed for it.
     pub(super) fn admit(
         self: &Arc<Self>,
         peer: Peer,
@@ -208,7 +208,7 @@ impl Table {
 pub(super) struct Admitted(Connection);
 
 impl Admitted {
-    /// What its requests get.
+    /// The handle that its requests get.
     pub(super) fn connection(&self) -> Connection {
         self.0.clone()
     }
@@ -220,7 +220,7 @@ impl Drop for Admitted {
     }
 }
 
-/// The connection that a request has come by.
+/// The connection of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     table: Arc<Table>,
@@ -228,15 +228,15 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A request has come, so that others have been idle for longer.
+    /// Notes a request, so that other connections have been idle for longer.
     pub(super) fn asked(&self) {
         lock(&self.table.0).touch(self.id, 0);
     }
 
-    /// A request is under way: the connection stays until it has been answered.
+    /// Begins a request: the connection stays open until it has been answered.
     ///
     /// # Errors
-    /// How many of the peer may be under way, which are: this one must not be answered.
+    /// The request must not be answered, because as many of the peer are under way as may be; the error is that number.
     pub(super) fn begin(&self) -> Result<UnderWay, usize> {
         let mut entries = lock(&self.table.0);
         let limit = entries.limits.requests_of_a_peer();

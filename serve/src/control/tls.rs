@@ -1,4 +1,4 @@
-//! TLS by rustls with ring, as the brokers' connections have it; with `client-ca` both sides show certificates.
+//! TLS by rustls with ring, as for connections to brokers; with `client-ca` both sides show certificates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub fn config(cert: &Path, key: &Path, client_ca: Option<&Path>) -> Result<Serve
     Ok(config)
 }
 
-/// The bytes of a regular file: a FIFO would hold the start.
+/// The bytes of a regular file: reading a FIFO would block the start of the service.
 fn read(name: &str, path: &Path) -> Result<Vec<u8>, String> {
     let text = cudainfer_files::text(path);
     text.map(String::into_bytes).map_err(|e| format!("{name} {}: it cannot be read: {e}", path.display()))

@@ -37,7 +37,7 @@ pub async fn write(
     Body(body): Body<Value>,
 ) -> Result<Json<Value>, Refused> {
     let wanted: Zones = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
-    // null: from now on the zones are here, and not in a file.
+    // null, because the request's zones replace those of a file.
     let patch = json!({ "zones": wanted.zones, "zone-units": wanted.units, "zones-file": null });
     let change = changed(&control, name, patch).await?;
     Ok(Json(json!({ "units": wanted.units, "zones": wanted.zones, "change": change })))

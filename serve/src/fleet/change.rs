@@ -1,4 +1,4 @@
-//! Changing a stream: while it plays where that can be done, else by starting it again.
+//! Changing a stream: while it plays if that is possible, else by starting it again.
 
 use gst::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::{Fleet, Refusal};
 use crate::config::{SourceConfig, read_json};
 use crate::log;
 use crate::stream::supervisor::State;
-use crate::stream::{Difference, Effect, Line, Stream, StreamSpec, StreamStatus};
+use crate::stream::{Description, Difference, Effect, Stream, StreamSpec, StreamStatus};
 use crate::unpoisoned::lock;
 
 /// What a change has led to.
@@ -28,7 +28,7 @@ pub struct Change {
 pub enum Applied {
     /// Nothing has changed.
     Nothing,
-    /// It was set while the stream goes on.
+    /// The change was set while the stream plays.
     Live,
     /// The stream is started again.
     Restart,
@@ -67,7 +67,7 @@ impl Fleet {
     }
 }
 
-/// Has a stream run something else.
+/// Has a stream run a changed spec.
 pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
     let old = stream.spec();
     if *old == spec {
@@ -85,31 +85,31 @@ pub(super) fn apply(stream: &Stream, spec: StreamSpec) -> Applied {
         return Applied::Restart;
     };
     let effect = if differences.is_empty() { Effect::Later } else { Effect::Live };
-    // First what is to run, then the pipeline that was built by then: one that is being built meanwhile has the change itself.
+    // First the spec, then the pipeline that was built by then: a pipeline that is still being built has the change in its spec.
     let Some(built) = stream.change(spec, effect) else { return Applied::Live };
-    // What is taken away goes first: zones and zones-file exclude each other.
+    // Properties that become unset go first: zones and zones-file exclude each other.
     differences.sort_by_key(|difference| !matches!(difference.value.get::<Option<String>>(), Ok(None)));
     for difference in differences {
-        if let Some(element) = built.line.element(&difference.element) {
+        if let Some(element) = built.description.element(&difference.element) {
             element.set_property_from_value(&difference.property, &difference.value);
         }
     }
     Applied::Live
 }
 
-/// What differs, where all of it can be set while the stream plays.
+/// The properties that differ, if all of them can be set while the stream plays.
 fn live_differences(old: &StreamSpec, new: &StreamSpec) -> Option<Vec<Difference>> {
     if !same_but_properties(old, new) {
         return None;
     }
-    let (Ok(before), Ok(after)) = (Line::new(old), Line::new(new)) else { return None };
+    let (Ok(before), Ok(after)) = (Description::new(old), Description::new(new)) else { return None };
     let differences = before.differences(&after)?;
     differences.iter().all(|difference| difference.while_playing).then_some(differences)
 }
 
-/// Whether all that differs are properties of the line's elements, and limits of the supervisor.
+/// Whether only properties of the pipeline's elements and limits of the supervisor differ.
 fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
-    // A property that was overridden and no longer is would have to be "not set" again, which no value says.
+    // If an override is removed, the property would have to be "not set" again, and no value means that.
     let taken_away = old.config.overrides.keys().any(|key| !new.config.overrides.contains_key(key));
     let bare = |spec: &StreamSpec| {
         let mut spec = spec.clone();
@@ -119,7 +119,7 @@ fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
         (spec.config.zones_file, spec.config.zone_units) = (None, None);
         (spec.config.restart, spec.config.loops) = (None, false);
         spec.restart = crate::config::Restart::default();
-        spec.line = crate::config::FilledLine::default();
+        spec.description = crate::config::FilledDescription::default();
         spec
     };
     !taken_away && bare(old) == bare(new)

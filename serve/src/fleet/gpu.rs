@@ -1,8 +1,8 @@
-//! When faults on the GPU are the end of the process.
+//! When faults on the GPU end the process.
 
 use std::time::Instant;
 
-/// So many in a row, each after streams were started again, and the context is lost for good.
+/// After this many faults in a row, with streams started again after each, the context is lost for good.
 const MOST: u32 = 3;
 
 /// The faults so far.
@@ -15,18 +15,18 @@ pub(super) struct Faults {
 /// What a fault leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It belongs to one that was dealt with already.
+    /// It belongs to a fault that was handled already.
     Known,
-    /// The streams of the instances are to be started again.
+    /// The streams of the instances must be started again.
     Restart,
     /// Nothing in this process can use the GPU any more.
     Exit,
 }
 
 impl Faults {
-    /// A fault, in a pipeline that was started then.
+    /// Handles a fault in a pipeline that was started at `started`.
     pub fn fault(&mut self, started: Instant, now: Instant) -> Verdict {
-        // Pipelines of before the last one meet the same fault.
+        // Pipelines that were started before the last fault have that same fault.
         if self.last.is_some_and(|last| started <= last) {
             return Verdict::Known;
         }
@@ -35,7 +35,7 @@ impl Faults {
         if self.in_a_row >= MOST { Verdict::Exit } else { Verdict::Restart }
     }
 
-    /// A pipeline that was started then has had frames for long.
+    /// Notes that a pipeline that was started at `started` has had frames for the time that makes a start a success.
     pub fn steady(&mut self, started: Instant) {
         if self.last.is_some_and(|last| started > last) {
             self.in_a_row = 0;
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(faults.fault(at(0), at(10)), Verdict::Restart);
         assert_eq!(faults.fault(at(1), at(10)), Verdict::Known);
         faults.steady(at(1));
-        assert_eq!(faults.fault(at(11), at(12)), Verdict::Restart, "a pipeline of before says nothing");
+        assert_eq!(faults.fault(at(11), at(12)), Verdict::Restart, "an earlier pipeline proves nothing");
         faults.steady(at(13));
         assert_eq!(faults.fault(at(13), at(100)), Verdict::Restart);
         assert_eq!(faults.fault(at(101), at(102)), Verdict::Restart);

@@ -1,4 +1,5 @@
-//! What is listed and not started: changes that were kept and are not allowed or not possible, sources that have ended the process.
+//! Streams that are listed and not started: because of kept changes that are not allowed or not possible, or because their
+//! sources have ended the process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,17 +28,17 @@ impl Inner {
         }
     }
 
-    /// What runs for a source now, of a stream that was held.
+    /// The spec of a held stream's source, checked again.
     pub fn try_again(&self, source: &SourceConfig) -> StreamSpec {
-        // Nobody waits for a disk.
+        // Copies, so that no lock is held while a disk is slow.
         let config = Arc::clone(&lock(&self.config));
         let (models, stuck) = (lock(&self.kept).models.clone(), lock(&self.stuck).clone());
         spec_or_held(&config, source.clone(), &models, &stuck)
     }
 }
 
-/// Forgets models that were put by the API, where they are none that a client may choose (any more): the line's are used. One that is
-/// only missing is kept, and its streams wait for it.
+/// Forgets models that were set by the API and that a client may not choose, or no longer: those of the pipeline's description
+/// are used. A model whose file is only missing is kept, and its streams wait for it.
 pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
     kept.models.retain(|key, changed| {
         if is_missing_model(config, &changed.now) {
@@ -54,8 +55,8 @@ pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
     });
 }
 
-/// What runs for some sources. What cannot run, or has ended the process again and again, is listed and not started; its thread logs
-/// why. The sources of the file have been checked by themselves: what is wrong was set by the API.
+/// The specs of these sources. A source that cannot run, or has ended the process again and again, is listed and not started; its
+/// thread logs why. The sources of the file have been checked alone before, so what is wrong here was set by the API.
 pub(super) fn specs_or_held(
     config: &Config,
     sources: Vec<SourceConfig>,

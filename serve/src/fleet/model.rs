@@ -14,10 +14,10 @@ use crate::stream::supervisor::State;
 use crate::stream::{Effect, Network, Stream, check_model};
 use crate::unpoisoned::lock;
 
-/// A model that is not in use after so long is not waited for any more: TensorRT may build for minutes.
+/// How long a new model may take until it is in use: TensorRT may build for minutes.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What came of it.
+/// The result of a change of model.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelChange {
@@ -39,10 +39,10 @@ pub struct ModelChange {
 
 impl Fleet {
     /// Has the streams of a pipeline use another model, and waits until they do. `pipeline` is its name, and
-    /// `PIPELINE/ELEMENT` where its line has several trtinfers. Streams whose source chooses its own model keep that.
+    /// `PIPELINE/ELEMENT` if it has several trtinfers. Streams whose source chooses its own model keep that.
     ///
     /// # Errors
-    /// There is no such pipeline or file, or the model cannot be used: then the one before goes on.
+    /// There is no such pipeline or file, or the model cannot be used: then the streams keep the model they have.
     pub fn set_model(&self, pipeline: &str, model: &str) -> Result<ModelChange, Refusal> {
         let _one = self
             .0
@@ -68,11 +68,11 @@ impl Fleet {
             return Err(Refusal::Conflict(format!("pipeline '{name}' has no stream yet")));
         }
         let network = Network::of_pipeline(&self.config(), name, element).map_err(Refusal::Invalid)?;
-        let (element, line) = (network.name(), network.model());
+        let (element, own) = (network.name(), network.model());
         let (key, instance) = (format!("{name}/{element}"), format!("{name}/{element}"));
-        let before = lock(&self.0.kept).models.get(&key).map_or(line.clone(), |changed| changed.now.clone());
+        let before = lock(&self.0.kept).models.get(&key).map_or(own.clone(), |changed| changed.now.clone());
         let uses = |stream: &Arc<Stream>| {
-            let network = stream.built()?.line.element(&element)?;
+            let network = stream.built()?.description.element(&element)?;
             (network.property::<Option<String>>("instance")? == instance).then_some(network)
         };
         let playing = |stream: &&Arc<Stream>| stream.status().state == State::Playing;
@@ -84,29 +84,29 @@ impl Fleet {
         let _changing = lock(&self.0.changing);
         let models = {
             let mut kept = lock(&self.0.kept);
-            if line == model {
+            if own == model {
                 kept.models.remove(&key);
             } else {
-                kept.models.insert(key, ChangedModel { line, now: model.to_owned() });
+                kept.models.insert(key, ChangedModel { line: own, now: model.to_owned() });
             }
             kept.models.clone()
         };
         self.save();
-        // Those as well that were added meanwhile.
+        // Streams that were added meanwhile change as well.
         let sharers = sharers();
         for stream in &sharers {
             let spec = stream.spec();
             match &spec.held {
-                // What runs has it; what is started from now on gets it.
+                // A stream that plays has the model already; its next start gets it by the spec.
                 None => drop(stream.change(spec.with_models(&models), Effect::Later)),
-                // It may have waited for this.
+                // The stream may have waited for this model.
                 Some(held) if held.tried_again => {
                     drop(stream.change(self.0.try_again(&spec.config), Effect::Restart));
                 }
                 Some(_) => (),
             }
         }
-        // What is just starting has the one before.
+        // Streams that are just starting were built with the earlier model.
         let starting = sharers.iter().filter(|stream| !playing(stream)).filter_map(uses);
         starting
             .filter(|network| !has(network, model))
@@ -120,15 +120,15 @@ impl Fleet {
     }
 }
 
-/// Whether it has been told to use the model: told again, it would load it again.
+/// Whether the model is set already: setting it again would load it again.
 fn has(network: &gst::Element, model: &str) -> bool {
     network.property::<Option<String>>("model").as_deref() == Some(model)
 }
 
-/// Sets the model and waits until frames come out of it.
+/// Sets the model and waits until trtinfer pushes frames of it.
 fn swap(stream: &Stream, network: &gst::Element, model: &str) -> Result<(), Refusal> {
     let pad = network.static_pad("src");
-    // The model's name, and the number of its loading.
+    // The model's name, with a number that counts how often one was loaded.
     let loaded = || {
         let caps = pad.as_ref()?.current_caps()?;
         caps.structure(0)?.get::<String>("tensor-model").ok()
@@ -151,7 +151,7 @@ fn swap(stream: &Stream, network: &gst::Element, model: &str) -> Result<(), Refu
         if stream.status().state != State::Playing {
             let name = stream.spec().name().to_owned();
             return Err(Refusal::Conflict(format!(
-                "stream '{name}', which was to show the model, does not play any more"
+                "stream '{name}', which should show the model, does not play any more"
             )));
         }
     }

@@ -1,21 +1,21 @@
-//! Why something is not done.
+//! Why the fleet refuses a request.
 
-/// A refusal, by its kind, with a sentence for whoever asked.
+/// A refusal, by its kind, with a sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is no such stream or pipeline.
     #[error("{0}")]
     NotFound(String),
-    /// There is one of this name already.
+    /// There is a stream of this name already.
     #[error("{0}")]
     Exists(String),
-    /// What was asked for is wrong.
+    /// The request is wrong.
     #[error("{0}")]
     Invalid(String),
-    /// It cannot be done as things are.
+    /// The request does not fit the present state.
     #[error("{0}")]
     Conflict(String),
-    /// It cannot be done now.
+    /// The request cannot be done now; later it can.
     #[error("{0}")]
     Busy(String),
 }

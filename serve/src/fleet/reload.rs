@@ -11,7 +11,7 @@ use crate::stream::StreamSpec;
 use crate::unpoisoned::lock;
 
 impl Fleet {
-    /// Reads the file again and runs what it says now.
+    /// Reads the configuration file again and runs its present contents.
     ///
     /// # Errors
     /// The file is wrong; then nothing has changed.
@@ -29,7 +29,7 @@ impl Fleet {
         let _changing = lock(&self.0.changing);
         let old = self.config();
         let config = Config::load(&old.path)?;
-        // All of it is checked before any of it is done.
+        // The whole configuration is checked before anything changes.
         Self::check(&config)?;
         for (section, same) in
             [("server", config.server == old.server), ("retention", config.retention == old.retention)]
@@ -40,13 +40,13 @@ impl Fleet {
                 ));
             }
         }
-        // What is in force stays in force.
+        // [server] and [retention] stay as they are until the service is started anew.
         let config = Config { server: old.server.clone(), retention: old.retention.clone(), ..config };
         let mut kept = lock(&self.0.kept).clone();
-        let (sources, said) = kept.apply(&config.sources);
+        let (sources, forgotten) = kept.apply(&config.sources);
         keep_allowed_models(&config, &mut kept);
         let found = specs_or_held(&config, sources, &kept.models, &lock(&self.0.stuck));
-        said.iter().for_each(log::warning);
+        forgotten.iter().for_each(log::warning);
         *lock(&self.0.kept) = kept;
         *lock(&self.0.config) = std::sync::Arc::new(config);
         self.run(found);
@@ -68,7 +68,7 @@ impl Fleet {
         }
         let removed = gone.len();
         if removed > 0 {
-            // They end by themselves; who waits for them holds nobody up.
+            // The streams end by themselves. A thread waits for them, so the reload does not.
             let fleet = self.clone();
             let wait = move || {
                 for stream in gone {

@@ -1,4 +1,4 @@
-//! Writing what is kept in the folder `state`: what cannot be written is tried again until it is.
+//! Writing the files in the folder `state`. A file that cannot be written is tried again until it is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -10,10 +10,10 @@ use crate::log;
 use crate::stream::backoff;
 use crate::unpoisoned::lock;
 
-/// A file of the folder.
+/// A file of the folder `state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Saved {
-    /// What the API has changed.
+    /// Changes by the API.
     Changes,
     /// The sources that have ended the process.
     Stuck,
@@ -23,7 +23,7 @@ enum Saved {
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
     files: BTreeMap<Saved, String>,
-    /// Whether a thread tries them again.
+    /// Whether a thread is trying them again.
     tried_again: bool,
 }
 
@@ -41,10 +41,10 @@ impl Fleet {
 }
 
 impl Inner {
-    /// Writes what the API has changed, all of it each time; [`Fleet::keeps`] says whether that has worked.
+    /// Writes all changes by the API; [`Fleet::keeps`] returns whether that has worked.
     pub fn save_changes(self: &Arc<Self>) {
         let Some(state) = lock(&self.config).server.state.clone() else { return };
-        // Held until the result is noted: that of an earlier write does not hide this one's.
+        // Locked until the result is noted, so that the result of an earlier write does not hide this one's.
         let kept = lock(&self.kept);
         self.note_saved(Saved::Changes, kept.save(&state));
     }
@@ -54,7 +54,7 @@ impl Inner {
         self.note_saved(Saved::Stuck, stuck.save(&state));
     }
 
-    /// Writes what could not be written the last time. Returns whether all is written.
+    /// Writes the files that could not be written the last time. Returns whether all are written.
     pub fn save_unwritten(self: &Arc<Self>) -> bool {
         let files: Vec<Saved> = lock(&self.unwritten).files.keys().copied().collect();
         for file in files {

@@ -1,4 +1,4 @@
-//! What is told about all streams.
+//! The state of all streams, as the API, the log and the metrics report it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,7 +22,7 @@ pub struct FleetStatus {
     pub uptime: f64,
     /// The configuration file.
     pub configuration: String,
-    /// Why it was refused when it was read last; then the one before goes on.
+    /// Why it was refused when it was last read; then the earlier configuration stays in use.
     pub configuration_error: Option<String>,
     /// Whether changes by the API are kept across restarts.
     pub keeps: bool,
@@ -32,9 +32,9 @@ pub struct FleetStatus {
     /// What is kept of recordings and snapshots, where `state` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeping: Option<Keeping>,
-    /// How many pipelines were left behind because they do not stop, also of streams that were removed since.
+    /// How many pipelines were abandoned because they do not stop, also of streams that were removed since.
     pub left_behind: usize,
-    /// How many streams are in each state.
+    /// The number of streams in each state.
     pub states: BTreeMap<State, usize>,
     /// The streams, by name.
     pub streams: Vec<StreamStatus>,
@@ -46,7 +46,7 @@ pub struct FleetStatus {
 pub struct PipelineStatus {
     /// Its name.
     pub name: String,
-    /// Its line, with the keys open.
+    /// Its description, with the keys open.
     pub line: String,
     /// The models that its streams run, by trtinfer.
     pub models: BTreeMap<String, Vec<String>>,
@@ -75,7 +75,7 @@ impl FleetStatus {
         }
     }
 
-    /// One line for people: how many streams are how.
+    /// One line of text: how many streams are in each state.
     pub fn line(&self) -> String {
         let counts = self.states.iter().filter(|(_, count)| **count > 0);
         let counts: Vec<_> = counts.map(|(state, count)| format!("{count} {}", state.name())).collect();
@@ -91,8 +91,10 @@ impl Fleet {
         let pipeline = |(name, pipeline): (&String, &crate::config::Pipeline)| {
             let mut models: BTreeMap<String, Vec<String>> = BTreeMap::new();
             let own: Vec<_> = streams.iter().filter(|(spec, _)| spec.config.pipeline == *name).collect();
-            for element in
-                own.iter().filter_map(|(_, built)| built.as_ref()).flat_map(|built| built.line.networks())
+            for element in own
+                .iter()
+                .filter_map(|(_, built)| built.as_ref())
+                .flat_map(|built| built.description.networks())
             {
                 let of = models.entry(gst::prelude::GstObjectExt::name(&element).to_string()).or_default();
                 of.extend(gst::prelude::ObjectExt::property::<Option<String>>(&element, "model"));
@@ -165,7 +167,7 @@ impl Fleet {
         family(
             "cudainfer_serve_left_behind",
             "gauge",
-            "Pipelines of the stream that were left behind because they do not stop.",
+            "Pipelines of the stream that were abandoned because they do not stop.",
             each(&|stream| Some(f64::from(stream.left_behind))),
         );
         page

@@ -15,12 +15,12 @@ use super::saving::Unwritten;
 use super::{FleetStatus, Refusal};
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck, Wrong};
 use crate::stream::{
-    Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus, check_line, check_publish,
+    Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus, check_description, check_publish,
 };
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
-/// Why the process is to end by itself.
+/// Why the process must end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The GPU cannot be used by this process any more.
@@ -37,33 +37,33 @@ pub struct Fleet(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub config: Mutex<Arc<Config>>,
     pub kept: Mutex<Kept>,
-    /// What of it could not be written the last time.
+    /// The files in the folder `state` that could not be written the last time.
     pub unwritten: Mutex<Unwritten>,
-    /// Of the folder `state`: two services would overwrite each other's changes.
+    /// The lock of the folder `state`: two services would overwrite each other's changes.
     pub _state_lock: Option<Lock>,
     /// Sources that have ended earlier processes.
     pub stuck: Mutex<Stuck>,
     pub streams: Mutex<BTreeMap<String, Arc<Stream>>>,
-    /// Held while the set of streams changes; never while something is waited for.
+    /// Locked while the set of streams changes; never while a thread waits for something.
     pub changing: Mutex<()>,
-    /// Held while a model changes.
+    /// Locked while a model changes.
     pub model: Mutex<()>,
     pub began: Instant,
     /// What the outputs of all streams share.
     pub outputs: output::Shared,
     /// Keeps the files within `[retention]`.
     pub retention: Option<output::Retention>,
-    /// Why the file was refused last.
+    /// Why the configuration file was refused when it was last read.
     pub refused: Mutex<Option<String>>,
     faults: Mutex<Faults>,
-    /// The pipelines that were left behind, also those of streams that are gone.
+    /// The pipelines that do not stop and were abandoned, also those of streams that are gone.
     left_behind: Mutex<Vec<(SourceConfig, Weak<()>)>>,
     exit: Mutex<Sender<Exit>>,
     draining: AtomicBool,
 }
 
 impl Fleet {
-    /// Checks a configuration as far as that goes without starting anything.
+    /// Checks a configuration as far as is possible without starting anything.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -83,10 +83,10 @@ impl Fleet {
         let state_lock = config.server.state.as_deref().map(lock_state).transpose().map_err(wrong)?;
         let mut kept =
             config.server.state.as_deref().map_or_else(|| Ok(Kept::default()), Kept::load).map_err(wrong)?;
-        // What is in the file must be right; what was added may have become wrong with it.
+        // The file must be right. Sources that were added by the API may have become wrong by a change of the file.
         Self::check(&config)?;
-        let (sources, said) = kept.apply(&config.sources);
-        said.iter().for_each(log::warning);
+        let (sources, forgotten) = kept.apply(&config.sources);
+        forgotten.iter().for_each(log::warning);
         keep_allowed_models(&config, &mut kept);
         let stuck = config.server.state.as_deref().map_or_else(|| Ok(Stuck::default()), Stuck::load);
         let stuck = stuck.unwrap_or_else(|sentence| {
@@ -125,17 +125,17 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// How all is.
+    /// The state of all streams.
     pub fn status(&self) -> FleetStatus {
         FleetStatus::of(self)
     }
 
-    /// How a stream is.
+    /// The state of a stream.
     pub fn stream(&self, name: &str) -> Option<StreamStatus> {
         Some(self.find(name)?.status())
     }
 
-    /// The keys of a stream's source as they hold now. The URI may have a password in it.
+    /// The present keys of a stream's source. The URI may have a password in it.
     pub fn source(&self, name: &str) -> Option<SourceConfig> {
         Some(self.find(name)?.spec().config.clone())
     }
@@ -145,7 +145,7 @@ impl Fleet {
         Arc::clone(&lock(&self.0.config))
     }
 
-    /// Whether every stream's thread goes around.
+    /// Whether every stream's thread still runs its loop.
     pub fn is_alive(&self) -> bool {
         lock(&self.0.streams).values().all(|stream| stream.is_alive())
     }
@@ -155,7 +155,7 @@ impl Fleet {
         self.find(name)?.last_sample()
     }
 
-    /// How many pipelines were left behind and have not stopped yet.
+    /// How many abandoned pipelines have not stopped yet.
     pub fn left_behind(&self) -> usize {
         lock(&self.0.left_behind).iter().filter(|(_, alive)| alive.strong_count() > 0).count()
     }
@@ -165,7 +165,7 @@ impl Fleet {
         self.find(name)?.built()
     }
 
-    /// What a stream gives besides messages.
+    /// A stream's outputs besides messages.
     pub fn outputs(&self, name: &str) -> Option<Arc<output::Outputs>> {
         self.find(name)?.outputs()
     }
@@ -185,7 +185,7 @@ impl Fleet {
     /// Adds a stream.
     ///
     /// # Errors
-    /// There is one of its name, or its keys are wrong.
+    /// There is a stream of this name, or the source's keys are wrong.
     pub fn add(&self, source: SourceConfig) -> Result<StreamStatus, Refusal> {
         let (_changing, spec) = self.with_tried_models(|| self.addable(source.clone()))?;
         let config = self.config();
@@ -232,7 +232,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Removes the HLS segments of a stream that is gone. `changing` must be taken: another one of this name may be there by now.
+    /// Removes the HLS segments of a stream that is gone. The caller holds `changing`: another stream of this name may exist by
+    /// now, and keeps its segments.
     pub(super) fn remove_hls_of(&self, name: &str) {
         if let Some(state) = self.config().server.state.as_deref().filter(|_| self.find(name).is_none()) {
             output::remove_hls(state, name);
@@ -249,7 +250,7 @@ impl Fleet {
         self.0.forget_stuck(name);
         let spec = stream.spec();
         if spec.held.is_some() {
-            // What was wrong may be right since.
+            // The fault that held the stream may be gone.
             let spec = StreamSpec::new(&self.config(), spec.config.clone(), &lock(&self.0.kept).models);
             stream.change(spec.map_err(|(_, sentence)| Refusal::Conflict(sentence))?, Effect::Restart);
         } else {
@@ -272,7 +273,7 @@ impl Fleet {
         }
         let (ended, late): (Vec<_>, Vec<_>) = streams.into_iter().partition(|stream| stream.has_ended());
         ended.iter().for_each(|stream| stream.join());
-        // There is no later chance.
+        // The process ends, so this is the last attempt.
         self.0.save_unwritten();
         late.iter().map(|stream| stream.spec().name().to_owned()).collect()
     }
@@ -313,7 +314,7 @@ impl Fleet {
     }
 }
 
-/// How long a service that starts waits for the one before it, which may still be ending its streams.
+/// How long a service that starts waits for the lock of an earlier one, which may still be ending its streams.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// Takes the folder `state` for this service alone.
@@ -339,14 +340,14 @@ fn lock_state(state: &Path) -> Result<Lock, String> {
     Ok(lock)
 }
 
-/// Removes what services that were killed have left: nobody else writes here. Returns how many files.
+/// Removes unfinished files of services that were killed: no other process writes here. Returns how many files.
 fn sweep(folder: &Folder) -> std::io::Result<usize> {
     let swept = folder.sweep(Duration::ZERO)?;
     let left = folder.names()?.into_iter().filter(|name| is_of_before(name));
     Ok(swept + left.filter(|name| folder.remove(name).is_ok()).count())
 }
 
-/// Whether a name is one of those that earlier versions gave to files that they were writing: the crate tempfile's.
+/// Whether a name is one that earlier versions gave to unfinished files, by the crate tempfile.
 fn is_of_before(name: &str) -> bool {
     name.strip_prefix(".tmp")
         .is_some_and(|end| end.len() == 6 && end.bytes().all(|c| c.is_ascii_alphanumeric()))
@@ -356,7 +357,7 @@ fn unusable(state: &Path, why: &std::io::Error) -> String {
     format!("the folder '{}' (state in [server]) cannot be used: {why}", state.display())
 }
 
-/// What runs for some sources.
+/// The specs of these sources.
 pub(super) fn specs(
     config: &Config,
     sources: &[SourceConfig],
@@ -372,13 +373,13 @@ pub(super) fn specs(
     sources.iter().map(spec).collect()
 }
 
-/// Parses the lines that no source of the file has: streams that are added later may have them.
+/// Parses the pipelines that no source of the file has: streams that are added later may have them.
 fn check_unused(config: &Config) -> Result<(), Wrong> {
     let used = |name: &String| config.sources.iter().any(|source| source.pipeline == *name);
     for (name, pipeline) in config.pipelines.iter().filter(|(name, _)| !used(name)) {
-        // A key that each stream is to fill in is no mistake.
-        let Ok(line) = pipeline.line_for(&SourceConfig::default()) else { continue };
-        check_line(&line).map_err(|sentence| Wrong {
+        // A key without a value is no mistake: each stream fills it in.
+        let Ok(filled) = pipeline.filled_for(&SourceConfig::default()) else { continue };
+        check_description(&filled).map_err(|sentence| Wrong {
             file: config.path.clone(),
             line: config.line_of_pipeline(name),
             sentence: format!("pipeline '{name}': {sentence}"),
@@ -387,7 +388,7 @@ fn check_unused(config: &Config) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Checks what is published, each for one of its streams.
+/// Checks each `[[publish]]` for one of its streams.
 fn check_publishers(config: &Config) -> Result<(), Wrong> {
     let any = config.sources.first().map_or("any", |source| source.name.as_str());
     for (index, publish) in config.publish.iter().enumerate() {
@@ -405,7 +406,7 @@ pub(super) fn unknown(name: &str) -> Refusal {
     Refusal::NotFound(format!("there is no stream '{name:.128}'"))
 }
 
-/// What a stream's thread tells; nothing here waits for another stream.
+/// Handles news of a stream's thread, without waiting for another stream.
 fn hear(fleet: &Weak<Inner>, news: News) {
     let Some(fleet) = fleet.upgrade() else { return };
     match news {
@@ -428,7 +429,8 @@ fn hear(fleet: &Weak<Inner>, news: News) {
     }
 }
 
-/// Counts a pipeline that does not stop. It keeps its memory, its threads and its connection: a limit ends the process.
+/// Counts a pipeline that does not stop. It keeps its memory, its threads and its connection, so a limit on their number ends
+/// the process.
 fn leave_behind(fleet: &Arc<Inner>, source: SourceConfig, alive: Weak<()>) {
     let most = lock(&fleet.config).server.most_left_behind;
     let sources: Vec<SourceConfig> = {
@@ -447,15 +449,16 @@ fn leave_behind(fleet: &Arc<Inner>, source: SourceConfig, alive: Weak<()>) {
     }
 }
 
-/// Starts all other streams of these instances again, so that nobody holds what the fault has broken.
+/// Starts all other streams of these instances again, so that no stream keeps what the fault has broken.
 fn restart_sharers(fleet: &Inner, name: &str, instances: &[String]) {
     log::error(format_args!(
         "stream '{name}': the GPU has failed; all streams of {} are started again",
         instances.join(", ")
     ));
     for (other, stream) in lock(&fleet.streams).iter().filter(|(other, _)| *other != name) {
-        let shares =
-            stream.built().is_some_and(|built| built.line.instances.iter().any(|i| instances.contains(i)));
+        let shares = stream
+            .built()
+            .is_some_and(|built| built.description.instances.iter().any(|i| instances.contains(i)));
         if shares {
             log::warning(format_args!("stream '{other}': shares the model of '{name}'"));
             stream.restart(Reason::Gpu);

@@ -1,4 +1,5 @@
-//! Models that a client has chosen for one stream are loaded before the stream is changed, so that one that cannot be loaded is refused.
+//! Models that a client chooses for one stream are loaded before the stream is changed, so that a model that cannot be loaded is
+//! refused.
 
 use std::sync::MutexGuard;
 
@@ -8,11 +9,11 @@ use crate::stream::{Network, StreamSpec, is_named};
 use crate::unpoisoned::lock;
 
 impl Fleet {
-    /// Makes what a stream is to run, with no other change until the guard is dropped. Models that no stream plays yet are tried before,
-    /// while nobody waits for that.
+    /// Makes the spec of a stream; no other change happens until the guard is dropped. Models that no stream plays yet are tried
+    /// first, without the lock, so that other changes need not wait.
     ///
     /// # Errors
-    /// Those of `make`, and what trtinfer says of a model that it cannot load.
+    /// Those of `make`, and trtinfer's error if it cannot load a model.
     pub(super) fn with_tried_models(
         &self,
         make: impl Fn() -> Result<StreamSpec, Refusal>,
@@ -27,7 +28,7 @@ impl Fleet {
                 return Ok((changing, spec));
             }
             drop(changing);
-            // One after the other: each takes memory while it is loaded.
+            // One trial at a time: each takes memory while its model is loaded.
             let _one = lock(&self.0.model);
             for network in untried {
                 network.try_model(&network.model()).map_err(Refusal::Invalid)?;
@@ -36,8 +37,8 @@ impl Fleet {
         }
     }
 
-    /// The trtinfers with models of which nobody knows whether they can be loaded: the configuration does not name them, no stream plays
-    /// them, and the stream did not have them before.
+    /// The trtinfers whose models may be impossible to load: the configuration does not name them, no stream plays them, and the
+    /// stream did not have them before.
     fn untried(&self, spec: &StreamSpec, tried: &[(String, String)]) -> Vec<Network> {
         let config = self.config();
         let before =
@@ -60,6 +61,6 @@ impl Fleet {
         streams
             .iter()
             .filter(|stream| stream.status().state == State::Playing)
-            .any(|stream| stream.built().is_some_and(|built| built.line.instances.contains(instance)))
+            .any(|stream| stream.built().is_some_and(|built| built.description.instances.contains(instance)))
     }
 }

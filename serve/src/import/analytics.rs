@@ -98,13 +98,13 @@ fn rules_of(rules: &Document, report: &Report) -> Zones {
     zones
 }
 
-/// Numbers of the classes that count; none are all.
+/// Numbers of the classes that count; all classes if there are none.
 fn classes(section: Section<'_>) -> Vec<i64> {
     let ids: Vec<i64> = section.list("class-id").iter().filter_map(|id| id.parse().ok()).collect();
     if ids.contains(&-1) { Vec::new() } else { ids }
 }
 
-/// Points in fractions of the frame, those beyond it on its border.
+/// Points in fractions of the frame; points beyond the frame are moved to its border.
 fn points(section: Section<'_>, key: &str, size: [f64; 2]) -> Option<Vec<[f64; 2]>> {
     let numbers = section.numbers(key);
     if numbers.len() < 4 || !numbers.len().is_multiple_of(2) {
@@ -128,13 +128,12 @@ fn points(section: Section<'_>, key: &str, size: [f64; 2]) -> Option<Vec<[f64; 2
     Some(points)
 }
 
-/// A fraction to a hundred-thousandth, far below a pixel.
+/// A fraction rounded to a hundred-thousandth, far below a pixel.
 fn rounded(value: f64) -> f64 {
     (value * 1e5).round() / 1e5
 }
 
-/// Objects that make a region crowded: nvdsanalytics calls it so where there are as many as the threshold, which is 1 where it
-/// is not set.
+/// The number of objects that makes a region crowded: nvdsanalytics reports it from its threshold on, which is 1 if not set.
 fn crowd(section: Section<'_>) -> i64 {
     section.integer("object-threshold").unwrap_or(1).max(1)
 }
@@ -174,7 +173,7 @@ fn lines(section: Section<'_>, size: [f64; 2], zones: &mut Vec<Zone>) {
             section.note(key, NotTranslated, "a line has four points: two of its direction, and its ends");
             continue;
         };
-        // The direction and the line in pixels: fractions would bend the angle between them.
+        // The direction and the line in pixels: in fractions, the angle between them would be another one.
         let along = [(b[0] - a[0]) * size[0], (b[1] - a[1]) * size[1]];
         let across = [(to[0] - from[0]) * size[0], (to[1] - from[1]) * size[1]];
         let turn = along[0] * across[1] - along[1] * across[0];
@@ -182,7 +181,8 @@ fn lines(section: Section<'_>, size: [f64; 2], zones: &mut Vec<Zone>) {
             section.note(key, NotTranslated, "its direction does not cross it");
             continue;
         }
-        // zonecount counts those as in who come from the left of the line, seen along it: the direction leads to its right.
+        // zonecount counts objects as in that come from the left of the line, seen along it: so the direction must lead to its
+        // right.
         let ends = if turn > 0.0 { [a, b] } else { [b, a] };
         let ends = if extended { to_border(ends) } else { ends };
         let name = unused(zones, key.trim_start_matches("line-crossing-"));
@@ -209,10 +209,10 @@ fn to_border([a, b]: [[f64; 2]; 2]) -> [[f64; 2]; 2] {
     if first < last { [point(first), point(last)] } else { [a, b] }
 }
 
-/// The name, with a number behind it if it is taken: DeepStream has regions and lines of one name.
+/// The name, followed by a number if it is taken: in DeepStream, regions and lines may have the same name.
 fn unused(zones: &[Zone], name: &str) -> String {
     let taken = |name: &str| zones.iter().any(|z| z.name == name);
-    // These separate in zonecount's property.
+    // These characters are separators in zonecount's property.
     let name = name.replace([';', ':', ',', '='], "-");
     let name = if name.is_empty() { "zone" } else { &name };
     if !taken(name) {

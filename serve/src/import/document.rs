@@ -1,4 +1,4 @@
-//! A configuration file as groups of keys, whichever of DeepStream's two forms it is written in.
+//! A configuration file in either of DeepStream's two formats, as groups of keys.
 
 use std::cell::Cell;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ImportError, keyfile, yaml};
 
-/// The largest file that is read, in bytes. NVIDIA's have some thousand.
+/// The largest file that is read, in bytes. NVIDIA's samples have some thousand.
 const LARGEST: u64 = 1 << 20;
 
 /// One line `key=value`.
@@ -15,7 +15,7 @@ pub(super) struct Entry {
     pub(super) value: String,
     /// Counted from 1.
     pub(super) line: usize,
-    /// Whether a translation has looked at it. What nobody has looked at is reported.
+    /// Whether a translation has read it. Keys that none has read are reported.
     pub(super) read: Cell<bool>,
 }
 
@@ -33,13 +33,13 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Marks all keys as looked at: one finding stands for them.
+    /// Marks all keys as read: one finding stands for them.
     pub(super) fn pass_over(&self) {
         self.entries.iter().for_each(|entry| entry.read.set(true));
     }
 }
 
-/// A key that a later line of the same group repeats, so that it does not count.
+/// A key that does not count, because a later line of the same group repeats it.
 pub(super) struct Repeated {
     pub(super) group: String,
     pub(super) entry: Entry,
@@ -87,7 +87,7 @@ impl Document {
     /// Reads a file: YAML if its name ends in `.yml` or `.yaml`, else a key file.
     ///
     /// # Errors
-    /// It cannot be read, is too large, or is not of that form.
+    /// It cannot be read, is too large, or does not have that format.
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
         let text = read(path)?;
         let is_yaml =
@@ -126,7 +126,7 @@ pub(super) fn read(path: &Path) -> Result<String, ImportError> {
     fs::read_to_string(path).map_err(failed)
 }
 
-/// A path without `.` and, where a name stands before it, `..`.
+/// A path without `.`, and without `..` after a name.
 pub(super) fn tidy(path: &Path) -> PathBuf {
     use std::path::Component::{CurDir, Normal, ParentDir};
     let mut out = PathBuf::new();

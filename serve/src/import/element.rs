@@ -1,4 +1,4 @@
-//! Elements as a launch line writes them.
+//! Elements as a pipeline description has them.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl Element {
         self
     }
 
-    /// With another value of a property that it has.
+    /// With another value of a property that is set already.
     pub(super) fn replaced(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         for property in self.properties.iter_mut().filter(|(n, _)| *n == name) {
             property.1 = value.to_string();

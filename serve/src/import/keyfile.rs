@@ -1,7 +1,7 @@
 //! GLib's key files, the form that DeepStream reads: `[group]`, `key=value`, comments that begin with `#`.
 //!
 //! Own code, because the report names lines, which none of glib's `KeyFile`, `rust-ini` and `configparser` keeps with the
-//! values. A test holds it against `glib::KeyFile`.
+//! values. A test compares it with `glib::KeyFile`.
 
 use super::document::{Entry, Groups};
 

@@ -18,7 +18,7 @@ pub(super) struct Publish {
     pub(super) minimal: bool,
 }
 
-/// Keys of brokers that are looked at elsewhere or have no counterpart.
+/// Keys of brokers that another translation reads, or that have no counterpart.
 pub(super) const REASONS: Reasons = &[
     (&["msg-broker-config"], NotTranslated, "set credentials, tls-ca, tls-cert and tls-key of [[publish]]"),
     (
@@ -96,7 +96,7 @@ pub(super) fn sensors(document: &Document, report: &Report) -> BTreeMap<usize, S
     for group in &document.groups {
         let section = Section { document, group, report };
         if group.name.starts_with("sink") || group.name == "message-converter" {
-            // Groups that are switched off are reported by whoever translates them.
+            // The translation of a group reports if it is switched off.
             let on =
                 group.entries.iter().any(|e| e.key == "enable" && !["0", "false"].contains(&e.value.trim()));
             if on && let Some(path) = section.path("msg-conv-config") {

@@ -1,7 +1,7 @@
 //! `cudainfer-serve import`: deepstream-app's configuration as this service's.
 //!
-//! Each group is read by a file of its own. [`section::Section`] marks what a translation looks at; what none has looked at
-//! becomes a finding, so that no key is dropped without a word.
+//! Each kind of group has a file of its own that translates it. [`section::Section`] marks the keys that a translation reads;
+//! each key that none reads becomes a finding, so that no key is dropped silently.
 
 mod analytics;
 mod document;
@@ -40,13 +40,13 @@ pub enum ImportError {
         /// What the system says.
         source: io::Error,
     },
-    /// A file is none that could be a configuration.
+    /// A file is too large for a configuration, or is no regular file.
     #[error("{}: expected a regular file of at most 1 MB", file.display())]
     NotAConfiguration {
         /// The file.
         file: PathBuf,
     },
-    /// A line is not of the form.
+    /// A line does not have the file's format.
     #[error("{}:{line}: {sentence}", file.display())]
     Syntax {
         /// The file.
@@ -67,7 +67,7 @@ pub enum ImportError {
         file: PathBuf,
     },
     /// A file that would be written is there already.
-    #[error("{}: it exists already. Remove it, or name another file behind the first one", file.display())]
+    #[error("{}: it exists already. Remove it, or name another file after the first one", file.display())]
     Exists {
         /// The file.
         file: PathBuf,
@@ -89,7 +89,7 @@ pub struct Imported {
     pub config: String,
     /// Sidecars: where they belong, relative to the configuration, and their text.
     pub sidecars: Vec<(PathBuf, String)>,
-    /// What became of the keys.
+    /// What became of each key.
     pub report: Report,
 }
 
@@ -116,12 +116,12 @@ pub fn import(file: &Path) -> Result<Imported, ImportError> {
     let outputs = sinks::translate(&document, &report);
     let overlay = sinks::overlay(&document, &report, outputs.rtsp.is_some());
     rest(&document, &report);
-    let lines = pipeline::Lines::new(&networks, tracker, overlay, &document, &report);
+    let pipelines = pipeline::Pipelines::new(&networks, tracker, overlay, &document, &report);
     let service = write::Service {
         made_from: &file.file_name().unwrap_or_default().to_string_lossy(),
         rtsp: outputs.rtsp,
-        pipelines: lines.used(sources.len(), &zones),
-        set: lines.set.clone(),
+        pipelines: pipelines.used(sources.len(), &zones),
+        set: pipelines.set.clone(),
         publish: outputs.publish.clone(),
         sources: sources
             .into_iter()
@@ -135,10 +135,10 @@ pub fn import(file: &Path) -> Result<Imported, ImportError> {
         unpaced: outputs.unpaced(),
     };
     let config = service.toml();
-    Ok(Imported { config, sidecars: lines.sidecars, report })
+    Ok(Imported { config, sidecars: pipelines.sidecars, report })
 }
 
-/// Sensors' ids in the place of numbers, where they are names of one source only.
+/// Names sources after their sensors' ids in place of numbers, if an id belongs to one source only.
 fn name_sources(sources: &mut [sources::Source], sensors: &BTreeMap<usize, String>) {
     for (number, name) in sensors {
         if !sources.iter().any(|s| s.name == *name)
@@ -167,7 +167,7 @@ fn repeated(document: &Document, repeated: &Repeated, report: &Report) {
         key: Some(repeated.entry.key.clone()),
         value: repeated.entry.value.clone(),
         verdict: NotNeeded,
-        sentence: format!("line {} says it again, and the last one counts", repeated.by_line),
+        sentence: format!("line {} sets it again, and the last one counts", repeated.by_line),
     });
 }
 
@@ -228,7 +228,7 @@ const STREAMMUX: Reasons = &[
     ),
 ];
 
-/// Groups that translate to nothing, and those that nobody knows.
+/// Groups that translate to nothing, and groups that are not known.
 fn rest(document: &Document, report: &Report) {
     for group in &document.groups {
         let section = Section { document, group, report };
@@ -277,8 +277,8 @@ fn rest(document: &Document, report: &Report) {
     }
 }
 
-/// Imports `file`, writes the configuration to `output` and the sidecars beside their models, and says on the standard
-/// error what became of the keys. Nothing that exists is overwritten.
+/// Imports `file`, writes the configuration to `output` and the sidecars beside their models, and reports on the standard error
+/// what became of each key. Nothing that exists is overwritten.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -297,7 +297,7 @@ pub fn run(file: &Path, output: &Path) -> Result<(), ImportError> {
             written.push(place.clone());
             continue;
         }
-        // The model's folder is missing or not ours, or has a sidecar that somebody else has written.
+        // The model's folder is missing or not writable, or has another sidecar already.
         let name = place.file_stem().unwrap_or_default().to_string_lossy();
         let free = |n: &usize| !output.with_file_name(format!("{name}-{n}.toml")).exists();
         let here = output.with_file_name(format!("{name}-{}.toml", (1..).find(free).unwrap_or(0)));
@@ -311,7 +311,7 @@ pub fn run(file: &Path, output: &Path) -> Result<(), ImportError> {
     }
     create(output, &config)?;
     let mut err = io::stderr().lock();
-    // Nobody may read the standard error; the files are there all the same.
+    // The files are written also if the standard error is closed.
     let _ = write!(err, "{report}");
     for path in written {
         let _ = writeln!(err, "written: {}", path.display());

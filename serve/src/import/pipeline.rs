@@ -1,4 +1,4 @@
-//! The launch line: the networks in their order, the tracker, zones and drawing.
+//! The pipelines: the networks in their order, the tracker, zones and drawing.
 
 use std::path::PathBuf;
 
@@ -12,22 +12,22 @@ use super::report::{
 };
 use super::section::Section;
 
-/// The name of the pipeline of streams with or without zones: zonecount needs some.
+/// The name of the pipeline of streams with or without zones: zonecount does not run without zones.
 pub(super) fn name(with_zones: bool) -> &'static str {
     if with_zones { "deepstream-zones" } else { "deepstream" }
 }
 
-/// The elements of all lines.
-pub(super) struct Lines {
+/// The elements of all pipelines.
+pub(super) struct Pipelines {
     before: Vec<Element>,
     after: Vec<Element>,
-    /// The models, by their keys in the line.
+    /// The models, by their keys in the descriptions.
     pub(super) set: Vec<(String, String)>,
-    /// The models' sidecars; those of models that are not known are to lie beside the configuration.
+    /// The models' sidecars; sidecars of models that are not known lie beside the configuration.
     pub(super) sidecars: Vec<(PathBuf, String)>,
 }
 
-impl Lines {
+impl Pipelines {
     pub(super) fn new(
         networks: &[Network],
         tracker: Option<Element>,
@@ -35,7 +35,7 @@ impl Lines {
         document: &Document,
         report: &Report,
     ) -> Self {
-        let mut lines = Self {
+        let mut pipelines = Self {
             before: vec![Element::new("cudainferupload")],
             after: overlay.into_iter().collect(),
             set: Vec::new(),
@@ -50,7 +50,7 @@ impl Lines {
                     "a second network works on whole frames: its objects are added to those of the first",
                 );
             }
-            lines.network(network, Element::new("fusedpreproc"));
+            pipelines.network(network, Element::new("fusedpreproc"));
         }
         if primary.is_empty() {
             report.file(
@@ -59,12 +59,12 @@ impl Lines {
                 "no network works on whole frames: streams are decoded, and nothing is found",
             );
         }
-        lines.before.extend(tracker);
+        pipelines.before.extend(tracker);
         for network in &secondary {
             let Some((upstream, classes)) = &network.operates_on else { continue };
-            lines.network(network, region(networks, network, *upstream, classes, document, report));
+            pipelines.network(network, region(networks, network, *upstream, classes, document, report));
         }
-        lines
+        pipelines
     }
 
     fn network(&mut self, network: &Network, preproc: Element) {
@@ -80,7 +80,7 @@ impl Lines {
         self.set.push((key, path.to_string_lossy().into_owned()));
     }
 
-    /// The lines that streams use: with zones, without, or both. Both share their networks.
+    /// The descriptions of the pipelines that streams use: with zones, without, or both. Both share their networks.
     pub(super) fn used(&self, sources: usize, zones: &Zones) -> Vec<(&'static str, String)> {
         let with = (0..sources).filter(|n| zones.get(n).is_some_and(|z| !z.is_empty())).count();
         let (some, all) = (with > 0, with == sources && sources > 0);
@@ -88,11 +88,11 @@ impl Lines {
         kinds
             .into_iter()
             .filter(|(_, used)| *used)
-            .map(|(zones, _)| (name(zones), self.line(zones, some && !all)))
+            .map(|(zones, _)| (name(zones), self.description(zones, some && !all)))
             .collect()
     }
 
-    fn line(&self, zones: bool, shared: bool) -> String {
+    fn description(&self, zones: bool, shared: bool) -> String {
         let mut models = 0;
         let mut words: Vec<String> = Vec::new();
         for element in &self.before {
@@ -127,7 +127,7 @@ fn region(
         label.cloned().unwrap_or_else(|| class.to_string())
     };
     let names: Vec<String> = match (classes, of) {
-        // All classes of the network: named only if objects of another one come, too.
+        // All classes of that network: they are named only if frames also have objects of another network.
         ([], Some(of)) if detectors > 1 => of.labels.clone(),
         (ids, _) => ids.iter().map(name).collect(),
     };

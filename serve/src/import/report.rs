@@ -1,4 +1,4 @@
-//! What became of each key: nothing is left out without a word.
+//! What became of each key, so that none is left out silently.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -114,7 +114,7 @@ impl fmt::Display for Report {
                 continue;
             }
             writeln!(f, "{} ({}):", verdict.title(), these.len())?;
-            // Keys of a group about which the same is to be said share a line.
+            // Keys of a group with the same sentence share a line.
             let together = |a: &&Finding, b: &&Finding| {
                 (&a.file, &a.group, &a.sentence, a.key.is_some())
                     == (&b.file, &b.group, &b.sentence, b.key.is_some())

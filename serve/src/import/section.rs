@@ -1,11 +1,11 @@
-//! One group while it is translated: what is looked at is marked, what is not becomes a finding.
+//! One group while it is translated: keys that are read are marked, and each of the others becomes a finding.
 
 use std::path::PathBuf;
 
 use super::document::{Document, Entry, Group};
 use super::report::{Finding, Report, Verdict};
 
-/// Keys that have no counterpart, with the reason. A name that ends in `*` stands for all that begin so.
+/// Keys that have no counterpart, with the reason. A name that ends in `*` stands for all keys with that prefix.
 pub(super) type Reasons = &'static [(&'static [&'static str], Verdict, &'static str)];
 
 /// A group of a file, and where findings go.
@@ -33,7 +33,7 @@ impl<'a> Section<'a> {
         self.entry(key).map(|e| e.value.trim()).filter(|v| !v.is_empty())
     }
 
-    /// The value as a number. As with GLib, words may follow behind a space. What is no number is a finding.
+    /// The value as a number. As with GLib, words may follow after a space. A value that is no number is a finding.
     pub(super) fn number(&self, key: &str) -> Option<f64> {
         let text = self.text(key)?;
         let number = text
@@ -77,7 +77,7 @@ impl<'a> Section<'a> {
             .unwrap_or_default()
     }
 
-    /// The numbers between semicolons. If one is none, that is a finding and there are none at all.
+    /// The numbers between semicolons. If a part is no number, that is a finding and the list is empty.
     pub(super) fn numbers(&self, key: &str) -> Vec<f64> {
         let parts = self.list(key);
         let numbers: Option<Vec<f64>> =
@@ -135,7 +135,7 @@ impl<'a> Section<'a> {
         });
     }
 
-    /// Makes a finding of each key that nobody has looked at: with its reason, or as one that is not known.
+    /// Makes a finding of each key that no translation has read: with its reason, or as a key that is not known.
     pub(super) fn finish(&self, reasons: Reasons) {
         for entry in self.group.entries.iter().filter(|e| !e.read.get()) {
             let known = reasons.iter().find(|(names, ..)| {

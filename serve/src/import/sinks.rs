@@ -9,7 +9,7 @@ use super::report::{
 };
 use super::section::{Reasons, Section};
 
-/// What the sinks come to.
+/// What the sinks translate to.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     pub(super) publish: Vec<Publish>,
@@ -20,7 +20,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Whether files are to be read as fast as possible: no sink waits for timestamps.
+    /// Whether files are read as fast as possible, because no sink waits for timestamps.
     pub(super) fn unpaced(&self) -> bool {
         !self.sync.is_empty() && !self.sync.contains(&true)
     }
@@ -119,7 +119,7 @@ fn one(section: Section<'_>, outputs: &mut Outputs) {
     section.finish(VIDEO);
 }
 
-/// inferoverlay in the place of `[osd]`, if something shows the frames outside of the service.
+/// inferoverlay in place of `[osd]`, if the RTSP server shows the frames.
 pub(super) fn overlay(document: &Document, report: &Report, shown: bool) -> Option<Element> {
     let section = Section::find(document, "osd", report)?;
     if !section.enabled() {

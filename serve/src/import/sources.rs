@@ -45,13 +45,13 @@ const REASONS: Reasons = &[
     (
         &["drop-frame-interval", "skip-frames"],
         NotTranslated,
-        "all frames are decoded; a videorate at the beginning of the pipeline's line drops some",
+        "all frames are decoded; a videorate at the beginning of the pipeline drops some",
     ),
     (&["intra-decode-enable"], NotTranslated, "all frames are decoded"),
     (
         &["camera-fps-n", "camera-fps-d", "camera-width", "camera-height", "camera-v4l2-format"],
         NotTranslated,
-        "the camera's own caps are used; put a videoscale or videorate into the pipeline's line",
+        "the camera's own caps are used; put a videoscale or videorate into the pipeline",
     ),
     (
         &["smart-record", "smart-rec-*"],
@@ -178,7 +178,7 @@ fn list(section: Section<'_>, loops: bool, sources: &mut Vec<Source>) {
     ]);
 }
 
-/// `source: csv-file-path`: a line of names, then a line for each source.
+/// `source: csv-file-path`: a line with the names of keys, then a line for each source.
 fn csv(section: Section<'_>, loops: bool, sources: &mut Vec<Source>) {
     if let Some(path) = section.path("csv-file-path") {
         match read(&path) {
@@ -199,7 +199,7 @@ fn csv(section: Section<'_>, loops: bool, sources: &mut Vec<Source>) {
     section.finish(&[]);
 }
 
-/// A CSV file's lines as groups. Values that are empty are none.
+/// A CSV file's lines as groups. An empty value means that the key is not set.
 fn csv_document(path: &Path, text: &str) -> Document {
     let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty());
     let names: Vec<&str> =
@@ -215,7 +215,7 @@ fn csv_document(path: &Path, text: &str) -> Document {
     Document { path: path.to_owned(), groups: groups.collect(), repeated: Vec::new() }
 }
 
-/// What a source says about its connection, as properties of rtspsrc.
+/// The keys about a source's connection, as properties of rtspsrc.
 fn connection(section: Section<'_>) -> Vec<(&'static str, String)> {
     let mut properties = Vec::new();
     if let Some(latency) = section.integer("latency") {
@@ -233,7 +233,7 @@ fn stall(section: Section<'_>) -> Option<i64> {
     section.integer("rtsp-reconnect-interval-sec").filter(|seconds| *seconds > 0)
 }
 
-/// A URI whose file is named from the root: DeepStream takes `file://x.mp4` relative to its configuration.
+/// A URI with the absolute path of its file: DeepStream takes `file://x.mp4` relative to its configuration.
 fn absolute(document: &Document, uri: &str) -> String {
     let path = match uri.strip_prefix("file://") {
         Some(path) => path,
@@ -245,7 +245,7 @@ fn absolute(document: &Document, uri: &str) -> String {
     format!("file://{}", path.display())
 }
 
-/// A name of the letters that a stream's may have.
+/// A name made of the characters that a stream's name may have.
 pub(super) fn plain_name(text: &str) -> String {
     let name: String = text
         .trim()

@@ -1,4 +1,4 @@
-//! Whole imports, of texts that use what NVIDIA's samples use.
+//! Whole imports, of texts with the keys that NVIDIA's samples have.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,13 +76,13 @@ fn config(imported: &Imported) -> Table {
     imported.config.parse().unwrap_or_else(|e| panic!("{e}\n{}", imported.config))
 }
 
-/// The elements of a pipeline's line.
+/// The elements of a pipeline.
 fn elements(config: &Table, pipeline: &str) -> Vec<String> {
     config["pipeline"][pipeline]["line"].as_str().unwrap().split('!').map(|e| e.trim().to_owned()).collect()
 }
 
 #[test]
-fn the_line_has_the_elements_of_the_groups_with_their_thresholds() {
+fn the_pipeline_has_the_elements_of_the_groups_with_their_thresholds() {
     let config = config(&project().import("app.txt").unwrap());
     assert_eq!(
         elements(&config, "deepstream-zones"),
@@ -147,7 +147,7 @@ fn sidecars_make_of_a_pixel_what_nvinfer_makes_of_it() {
     assert_eq!(sidecars[1]["output"]["labels"].as_array().unwrap().len(), 3);
     assert_eq!(detector["input"]["interpolation"].as_str(), Some("bilinear"));
     assert_eq!(sidecars[1]["input"]["interpolation"].as_str(), Some("nearest"), "nvinfer's default");
-    // (factor, offsets) of nvinfer against (scale, mean, std) of the sidecar.
+    // (factor, offsets) of nvinfer, compared with (scale, mean, std) of the sidecar.
     for (sidecar, factor, offsets) in
         [(detector, 1.0 / 255.0, [0.0; 3]), (&sidecars[1], 0.5, [124.0, 117.0, 104.0])]
     {

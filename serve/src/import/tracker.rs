@@ -43,7 +43,7 @@ enum Kind {
     NvDcf,
 }
 
-/// The element in the place of `[tracker]`, if that is switched on.
+/// The element in place of `[tracker]`, if that is switched on.
 pub(super) fn translate(document: &Document, report: &Report) -> Option<Element> {
     let section = Section::find(document, "tracker", report)?;
     if !section.enabled() {
@@ -81,7 +81,7 @@ fn kind_by_name(name: &str) -> Option<Kind> {
     kinds.iter().find(|(word, _)| name.contains(word)).map(|(_, kind)| *kind)
 }
 
-/// What the modules that are switched on make of NvMultiObjectTracker.
+/// The tracker that NvMultiObjectTracker is with the modules that are switched on.
 fn kind_by_settings(settings: &Document, report: &Report) -> Kind {
     let module =
         |group, key| Section::find(settings, group, report).and_then(|s| s.integer(key)).unwrap_or(0) != 0;
@@ -122,7 +122,7 @@ fn algorithm(section: Section<'_>, kind: Kind) -> Element {
     element
 }
 
-/// The thresholds that mean the same here. All others are named.
+/// The thresholds that mean the same here. All others become findings.
 fn thresholds(settings: &Document, report: &Report, mut element: Element, kind: Kind) -> Element {
     let number = |group, key| Section::find(settings, group, report).and_then(|s| s.number(key));
     let whole =

@@ -21,17 +21,17 @@ pub(super) fn list(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(", "))
 }
 
-/// What the configuration says.
+/// The contents of the configuration.
 pub(super) struct Service<'a> {
-    /// The file it was made from.
+    /// The file from which it was made.
     pub(super) made_from: &'a str,
     pub(super) rtsp: Option<i64>,
-    /// Name and line of each pipeline.
+    /// Name and description of each pipeline.
     pub(super) pipelines: Vec<(&'static str, String)>,
     /// `{key}` and its value.
     pub(super) set: Vec<(String, String)>,
     pub(super) publish: Vec<Publish>,
-    /// Each source with its pipeline and its zones, with classes that TOML can read.
+    /// Each source with its pipeline and its zones.
     pub(super) sources: Vec<(Source, &'static str, Vec<Zone>)>,
     /// Names of the first network's classes.
     pub(super) labels: &'a [String],
@@ -49,8 +49,8 @@ impl Service<'_> {
         if let Some(port) = self.rtsp {
             let _ = write!(out, "\n[server]\nrtsp = {}\n", text(&format!("127.0.0.1:{port}")));
         }
-        for (name, line) in &self.pipelines {
-            let _ = write!(out, "\n[pipeline.{name}]\nline = '''\n{line}\n'''\n");
+        for (name, description) in &self.pipelines {
+            let _ = write!(out, "\n[pipeline.{name}]\nline = '''\n{description}\n'''\n");
             if !self.set.is_empty() {
                 let pairs = self.set.iter().map(|(key, value)| format!("{key} = {}", text(value)));
                 let _ = writeln!(out, "set = {{ {} }}", pairs.collect::<Vec<_>>().join(", "));

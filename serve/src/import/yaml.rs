@@ -12,7 +12,7 @@ const DEEPEST: usize = 8;
 /// # Errors
 /// The line, and a sentence: it is no YAML, is not made of groups, has aliases or is nested too deeply.
 pub(super) fn parse(text: &str) -> Result<Groups, (usize, String)> {
-    // OpenCV's first line, which the tracker's files have: "%YAML:1.0" is not what YAML calls a directive.
+    // The tracker's files begin with OpenCV's line "%YAML:1.0", which is no valid directive of YAML.
     let text = if text.starts_with("%YAML:") { format!("#{text}") } else { text.to_owned() };
     let mut reader = Reader { groups: Groups::default(), path: Vec::new(), open: Vec::new() };
     for event in Parser::new_from_str(&text) {
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Groups, (usize, String)> {
     Ok(reader.groups)
 }
 
-/// What is open at the place that was reached.
+/// The map or list that is open at the present position.
 enum Open {
     Map {
         /// The key whose value comes next.

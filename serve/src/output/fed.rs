@@ -1,30 +1,31 @@
-//! A small pipeline beside the streams', whose frames come from here.
+//! A small pipeline beside the streams' pipelines, into which this process pushes frames.
 
 use gst::prelude::*;
 use gst_app::AppSrc;
 
 use crate::resources;
 
-/// What its line begins with. Times are those of the frames.
+/// The first element of its description. Times are those of the frames.
 pub const FRAMES: &str = "appsrc name=frames format=time";
 
-/// It stops when it is dropped.
+/// The pipeline; it stops when it is dropped.
 #[derive(Debug)]
 pub struct FedPipeline {
     pipeline: gst::Pipeline,
-    /// Where frames go in.
+    /// The element into which frames are pushed.
     pub source: AppSrc,
 }
 
 impl FedPipeline {
-    /// Builds a line whose appsrc is called `frames`.
+    /// Builds a pipeline of this description, whose appsrc is called `frames`.
     ///
     /// # Errors
-    /// What is wrong with the line, or missing, for the end of a sentence.
-    pub fn new(line: &str) -> Result<Self, String> {
+    /// What is wrong with the description, or missing, for the end of a sentence.
+    pub fn new(description: &str) -> Result<Self, String> {
         resources::for_an_output()?;
-        let element = gst::parse::launch(line).map_err(|e| e.message().to_owned())?;
-        let pipeline = element.downcast::<gst::Pipeline>().map_err(|_| format!("'{line}' is no pipeline"))?;
+        let element = gst::parse::launch(description).map_err(|e| e.message().to_owned())?;
+        let pipeline =
+            element.downcast::<gst::Pipeline>().map_err(|_| format!("'{description}' is no pipeline"))?;
         let source = named(&pipeline, "frames")?;
         Ok(Self { pipeline, source })
     }
@@ -40,13 +41,13 @@ impl FedPipeline {
     /// Starts it.
     ///
     /// # Errors
-    /// What its first element says that cannot start.
+    /// The first error of an element that cannot start.
     pub fn play(&self) -> Result<(), String> {
         let started = self.pipeline.set_state(gst::State::Playing);
         started.map(drop).map_err(|_| self.failure().unwrap_or_else(|| "it does not start".into()))
     }
 
-    /// Sends a frame of these caps. What goes wrong with it is an error of the pipeline.
+    /// Sends a frame of these caps. A fault that it causes is an error of the pipeline.
     pub fn push(&self, frame: gst::Buffer, caps: &gst::Caps) -> Result<gst::FlowSuccess, gst::FlowError> {
         if self.source.caps().as_ref() != Some(caps) {
             self.source.set_caps(Some(caps));
@@ -57,7 +58,7 @@ impl FedPipeline {
     /// Ends its stream, and waits until all of it has been written.
     ///
     /// # Errors
-    /// What an element says, or that it takes longer.
+    /// An element's error, or that the end takes longer.
     pub fn end(&self, limit: gst::ClockTime) -> Result<(), String> {
         let late = || format!("it was not finished within {limit:.0}");
         self.source.end_of_stream().map_err(|_| self.failure().unwrap_or_else(late))?;
@@ -70,7 +71,7 @@ impl FedPipeline {
         }
     }
 
-    /// Why it has stopped, as its first error says.
+    /// Why it has stopped, by its first error.
     pub fn failure(&self) -> Option<String> {
         let message = self.pipeline.bus()?.pop_filtered(&[gst::MessageType::Error])?;
         match message.view() {

@@ -11,10 +11,11 @@ use crate::unpoisoned::lock;
 pub const SOURCE: &str = "appsrc name=frames is-live=true do-timestamp=true format=time max-buffers=3 max-bytes=0 leaky-type=downstream";
 
 /// Draws results on frames of any memory and format. Formats that inferoverlay takes pass videoconvert as they are, with their
-/// results; frames of others, which no network has taken, have none that a conversion could drop.
+/// results; frames of other formats have no results that a conversion could drop, because no network takes them.
 pub const DRAW: &str = "cudainferdownload ! videoconvert ! inferoverlay";
 
-/// What follows it up to the encoder: downloads frames, draws results unless the stream's line has done it, makes sizes even.
+/// The elements between [`SOURCE`] and the encoder: they download frames, draw results unless the stream's pipeline has done it,
+/// and make sizes even.
 pub fn before_encoder(drawn: bool) -> String {
     let frames = if drawn { "cudainferdownload" } else { DRAW };
     format!(
@@ -22,27 +23,27 @@ pub fn before_encoder(drawn: bool) -> String {
     )
 }
 
-/// Those who want frames.
+/// The sources of the pipelines that want frames.
 #[derive(Debug, Default)]
 pub struct Feed(Mutex<Vec<AppSrc>>);
 
 impl Feed {
-    /// From now on frames go there, until its pipeline stops.
+    /// Pushes frames into `source` from now on, until its pipeline stops.
     pub fn add(&self, source: AppSrc) {
         lock(&self.0).push(source);
     }
 
-    /// No frames go there any more.
+    /// Pushes no more frames into `source`.
     pub fn remove(&self, source: &AppSrc) {
         lock(&self.0).retain(|each| each != source);
     }
 
-    /// How many they are.
+    /// How many sources get frames.
     pub fn watchers(&self) -> usize {
         lock(&self.0).len()
     }
 
-    /// A frame with its results has left the stream's line.
+    /// Pushes a frame with its results, which comes from the end of the stream's pipeline.
     pub fn push(&self, frame: &gst::Buffer, caps: &gst::Caps) {
         let mut sources = lock(&self.0);
         sources.retain(|source| {
@@ -55,7 +56,7 @@ impl Feed {
             if source.caps().as_ref() != Some(caps) {
                 source.set_caps(Some(caps));
             }
-            // Flushing, while the pipeline starts; EOS, when it has ended.
+            // A source is flushing while its pipeline starts, and returns EOS when it has ended.
             !matches!(source.push_buffer(frame), Err(gst::FlowError::Eos))
         });
     }

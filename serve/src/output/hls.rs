@@ -12,20 +12,20 @@ use crate::log;
 /// Name of the playlist in the stream's folder.
 pub const PLAYLIST: &str = "index.m3u8";
 
-/// What the names of segments begin and end with; a number is between them.
+/// The begin and the end of the names of segments; a number is between them.
 const SEGMENT: [&str; 2] = ["segment", ".ts"];
 
-/// Removes the HLS folder of a stream that is gone, as far as it has what [`Hls`] writes.
+/// Removes the HLS folder of a stream that is gone, but no files that [`Hls`] has not written.
 pub fn remove(folder: &Path) {
     if !folder.symlink_metadata().is_ok_and(|about| about.is_dir()) {
         return;
     }
     remove_files(folder);
-    // It stays where somebody has put something else into it.
+    // The folder stays if it has other files.
     let _ = std::fs::remove_dir(folder);
 }
 
-/// Removes those of all streams that have no HLS; `wanted` says which have.
+/// Removes the HLS folders of all streams for which `wanted` is false.
 pub fn sweep(all: &Path, wanted: impl Fn(&str) -> bool) {
     for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
         if !entry.file_name().to_str().is_some_and(&wanted) {
@@ -60,19 +60,19 @@ impl Hls {
     pub fn start(folder: &Path, encoder: &str, drawn: bool, feed: &Feed) -> Result<Self, String> {
         Folder::open(folder, Readers::Umask)
             .map_err(|error| format!("the folder {} cannot be used: {error}", folder.display()))?;
-        // Those of the last start, of which some have numbers that do not come again.
+        // Segments of the last start: some have numbers that are not written again.
         remove_files(folder);
-        let line = format!(
+        let description = format!(
             "{} {} ! {encoder} ! h264parse ! hlssink2 name=hls target-duration=2 playlist-length=6 max-files=30",
             feed::SOURCE,
             feed::before_encoder(drawn)
         );
-        let said = |why| format!("HLS cannot be written into {}: {why}", folder.display());
-        let pipeline = FedPipeline::new(&line).map_err(said)?;
-        let sink = pipeline.element::<gst::Element>("hls").map_err(said)?;
+        let failed = |why| format!("HLS cannot be written into {}: {why}", folder.display());
+        let pipeline = FedPipeline::new(&description).map_err(failed)?;
+        let sink = pipeline.element::<gst::Element>("hls").map_err(failed)?;
         sink.set_property("location", folder.join(SEGMENT.join("%06d")).to_string_lossy().as_ref());
         sink.set_property("playlist-location", folder.join(PLAYLIST).to_string_lossy().as_ref());
-        pipeline.play().map_err(said)?;
+        pipeline.play().map_err(failed)?;
         feed.add(pipeline.source.clone());
         Ok(Self(pipeline))
     }
@@ -82,7 +82,7 @@ impl Hls {
         Some(format!("HLS has ended: {}", self.0.failure()?))
     }
 
-    /// No frames come any more.
+    /// Gets no more frames from `feed`, and stops.
     pub fn stop(&self, feed: &Feed) {
         feed.remove(&self.0.source);
     }

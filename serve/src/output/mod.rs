@@ -1,8 +1,8 @@
 //! What a stream gives besides its messages: video by RTSP and HLS, recordings of events, the best picture of each track.
 //!
-//! Nothing here is a part of the stream's pipeline: it hands out its frames at two places, encoded before the decoder and with
-//! results behind its line ([`Outputs::encoded`], [`Outputs::results`]), and goes on whatever becomes of them. So the outputs
-//! outlive restarts of the stream, and who watches stays connected.
+//! The outputs are no part of the stream's pipeline. The pipeline passes its frames to them at two places, encoded before the
+//! decoder and with results at its end ([`Outputs::encoded`], [`Outputs::results`]), and goes on whatever the outputs do. So the
+//! outputs outlive restarts of the stream, and clients that watch it stay connected.
 
 mod best;
 mod fed;
@@ -34,7 +34,7 @@ pub use retention::{Keeping, Retention, Room};
 #[cfg(feature = "rtsp")]
 pub use rtsp::Rtsp;
 
-/// What a source wants.
+/// The outputs that a source wants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
     /// Video by RTSP.
@@ -45,39 +45,39 @@ pub struct Wanted {
     pub record: Option<config::Record>,
     /// The best picture of each track.
     pub snapshots: Option<config::Snapshots>,
-    /// Whether the stream's line draws the results itself.
+    /// Whether the stream's pipeline draws the results itself.
     pub drawn: bool,
 }
 
 impl Wanted {
-    /// What the keys of a source say, and its line.
-    pub fn of(source: &config::SourceConfig, line: &str) -> Self {
+    /// The outputs by the keys of a source and the description of its pipeline.
+    pub fn of(source: &config::SourceConfig, description: &str) -> Self {
         Self {
             rtsp: source.rtsp,
             hls: source.hls,
             record: source.record.clone(),
             snapshots: source.snapshots.clone(),
-            drawn: line.contains("inferoverlay"),
+            drawn: description.contains("inferoverlay"),
         }
     }
 }
 
-/// What all streams' outputs share.
+/// What the outputs of all streams share.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
-    /// The folder `state` and the room on its disk; without it nothing is written.
+    /// The folder `state` and the room on its disk; without a folder, nothing is written.
     pub state: Option<(PathBuf, Room)>,
-    /// The encoder of RTSP and HLS: elements of a launch line, from `video/x-raw` to `video/x-h264`.
+    /// The encoder of RTSP and HLS: the description of elements from `video/x-raw` to `video/x-h264`.
     pub encoder: String,
     /// The RTSP server.
     #[cfg(feature = "rtsp")]
     pub rtsp: Option<Arc<Rtsp>>,
 }
 
-/// Whether the encoder of RTSP and HLS can be made, where a source has one of them.
+/// Checks that the encoder can be made, if a source has RTSP or HLS.
 ///
 /// # Errors
-/// A sentence: its line does not parse, or an element is missing.
+/// A sentence: its description does not parse, or an element is missing.
 pub fn check(config: &config::Config) -> Result<(), String> {
     if !config.sources.iter().any(|source| source.rtsp || source.hls) {
         return Ok(());
@@ -87,7 +87,7 @@ pub fn check(config: &config::Config) -> Result<(), String> {
         .map_err(|error| format!("encoder in [server] cannot be used: {}", error.message()))
 }
 
-/// Whether RTSP can be served at its address.
+/// Checks that RTSP can be served at its address.
 ///
 /// # Errors
 /// A sentence: the address is not one of this machine, or another process listens there.
@@ -97,7 +97,7 @@ pub fn check_address(server: &config::Server) -> Result<(), String> {
     Ok(())
 }
 
-/// A sentence if `state` is a folder in which the user of this process cannot write. The service may run as another one.
+/// A sentence if `state` is a folder in which the user of this process cannot write. The service may run as another user.
 pub fn unwritable(server: &config::Server) -> Option<String> {
     let state = std::path::absolute(server.state.as_ref()?).ok()?;
     let there = state.ancestors().find(|folder| folder.exists())?;
@@ -112,7 +112,7 @@ pub fn unwritable(server: &config::Server) -> Option<String> {
     })
 }
 
-/// What a configuration has for outputs: the folder and the room in it, the RTSP server.
+/// Makes what the outputs of all streams share: the folder and the room in it, the RTSP server.
 ///
 /// # Errors
 /// A sentence: the folder cannot be made, or the address cannot be listened on.
@@ -154,7 +154,7 @@ pub fn kept_folder(state: &Path) -> PathBuf {
 }
 
 impl Folders {
-    /// Those of the stream `name` below `state`.
+    /// The folders of the stream `name` below `state`.
     pub fn of(state: &Path, name: &str) -> Self {
         let kept = kept_folder(state);
         Self {
@@ -207,8 +207,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// What cannot begin is logged and told by [`Self::status`]; the stream runs without it. A source that wants what `[server]`
-    /// has no place for was refused before.
+    /// An output that cannot begin is logged and reported by [`Self::status`]; the stream runs without it. A source whose outputs
+    /// need a key that `[server]` does not have was refused before.
     pub fn new(name: &str, wanted: &Wanted, shared: &Shared) -> Self {
         let feed = Arc::new(Feed::default());
         let kept = shared.state.as_ref().map(|(state, room)| (Folders::of(state, name), room));
@@ -235,19 +235,19 @@ impl Outputs {
         Self { name: name.to_owned(), feed, recorder, snapshots, hls, hls_error, shared: shared.clone() }
     }
 
-    /// Whether encoded frames are of use: before the decoder nothing is looked at otherwise.
+    /// Whether an output needs encoded frames; if not, the pipeline does not pass them.
     pub fn wants_encoded(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// An encoded frame comes to the decoder.
+    /// Takes an encoded frame on its way to the decoder.
     pub fn encoded(&self, frame: &gst::Buffer, caps: &gst::Caps) {
         if let Some(recorder) = &self.recorder {
             recorder.encoded(frame, caps);
         }
     }
 
-    /// A frame has left the stream's line, with its results.
+    /// Takes a frame with its results from the end of the stream's pipeline.
     pub fn results(&self, frame: &gst::Buffer, caps: &gst::Caps) {
         if let Some(recorder) = &self.recorder {
             recorder.results(frame);
@@ -258,14 +258,14 @@ impl Outputs {
         self.feed.push(frame, caps);
     }
 
-    /// A message of the stream's pipeline.
+    /// Takes a message of the stream's pipeline.
     pub fn message(&self, message: &gst::MessageRef) {
         if let Some(recorder) = &self.recorder {
             recorder.message(message);
         }
     }
 
-    /// The stream's pipeline has stopped; another one may follow.
+    /// Notes that the stream's pipeline has stopped; another one may follow.
     pub fn interrupt(&self) {
         if let Some(recorder) = &self.recorder {
             recorder.interrupt();
@@ -275,7 +275,7 @@ impl Outputs {
         }
     }
 
-    /// Those who receive its frames now: RTSP clients together, and HLS.
+    /// How many outputs get frames now: all RTSP clients together count as one, HLS as another.
     pub fn watchers(&self) -> usize {
         self.feed.watchers()
     }
@@ -283,7 +283,7 @@ impl Outputs {
     /// Begins a recording now.
     ///
     /// # Errors
-    /// A sentence: the source has no `record`, or nothing has come to record.
+    /// A sentence: the source has no `record`, or no frame has come that can be recorded.
     pub fn record(&self) -> Result<(), String> {
         match &self.recorder {
             Some(recorder) => recorder.request(),

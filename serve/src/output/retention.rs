@@ -18,9 +18,9 @@ use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;
 
-/// How often the folder is looked through.
+/// How often all files are looked at.
 const INTERVAL: Duration = Duration::from_secs(20);
-/// An incomplete file that nobody has written to for this long is of a process that is gone.
+/// An incomplete file that has not changed for this long belongs to a process that is gone.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A file that may be removed.
@@ -47,7 +47,7 @@ fn to_remove(mut files: Vec<(Kept, Age)>, max_size: u64, max_age: Option<Duratio
     removed
 }
 
-/// Whether there is room to write. Clones tell the same.
+/// Whether there is room to write. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Room(Arc<Shared>);
 
@@ -62,7 +62,7 @@ struct Shared {
     look: Mutex<Option<SyncSender<()>>>,
 }
 
-/// State of what is kept.
+/// The state of the kept files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Keeping {
@@ -89,14 +89,14 @@ impl Room {
         )
     }
 
-    /// A file was completed: the sizes are to be looked at now.
+    /// Has the next look happen now, because a file was completed.
     pub fn look_soon(&self) {
         if let Some(look) = &*lock(&self.0.look) {
             let _ = look.try_send(());
         }
     }
 
-    /// State since the last look.
+    /// The state at the last look.
     pub fn keeping(&self) -> Keeping {
         Keeping {
             bytes: self.0.kept_bytes.load(Ordering::Relaxed),
@@ -128,7 +128,7 @@ impl Room {
         self.look_at_disk();
     }
 
-    /// All files but those that are being written, and how old they are. What the clocks did meanwhile is logged.
+    /// All files but those that are being written, and how old they are. Logs if a clock was set.
     fn ages(&self, now: Moment) -> Vec<(Kept, Age)> {
         let mut files = Vec::new();
         collect(&self.0.folder, &mut files);
@@ -156,7 +156,7 @@ impl Room {
     }
 }
 
-/// What the clocks did, and what that means for the files.
+/// The log's sentence about a doubt: what the clocks did, and what follows for the files.
 fn sentence(doubt: Doubt) -> String {
     let hours = |time: Duration| format!("{:.1} hours", time.as_secs_f64() / 3600.0);
     match doubt {
@@ -176,7 +176,7 @@ fn sentence(doubt: Doubt) -> String {
     }
 }
 
-/// Looks through the folder at times, in a thread of its own, until it is dropped.
+/// Looks at all files at intervals, in a thread of its own, until it is dropped.
 #[derive(Debug)]
 pub struct Retention {
     room: Room,
@@ -184,8 +184,8 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Keeps `folder`, which need not exist yet, within what `config` says. What processes that were killed were writing there gets its
-    /// name or goes: nobody else may be writing there now.
+    /// Keeps `folder`, which need not exist yet, within the limits of `config`. Unfinished files of processes that were killed
+    /// get their names or are removed, so no other process may be writing there now.
     ///
     /// # Errors
     /// A sentence, if the folder cannot be made.
@@ -219,7 +219,7 @@ impl Retention {
         Ok(Self { room, thread: Some(thread) })
     }
 
-    /// What tells whether there is room.
+    /// The room on the disk.
     pub fn room(&self) -> &Room {
         &self.room
     }

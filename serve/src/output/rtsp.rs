@@ -17,7 +17,7 @@ use crate::unpoisoned::lock;
 /// The user that clients give with the token as password.
 pub const USER: &str = "cudainfer";
 
-/// Whether an address can be listened on. gst-rtsp-server reports every failure as the same one.
+/// Checks that this process can listen on an address: gst-rtsp-server has the same error for every failure.
 ///
 /// # Errors
 /// A sentence.
@@ -35,7 +35,7 @@ fn refused(address: SocketAddr, why: &str) -> String {
 #[derive(Debug)]
 pub struct Rtsp {
     mounts: RTSPMountPoints,
-    /// Whose frames they are: those of a stream that was changed take the place of the earlier ones.
+    /// The frames of each stream. When a stream changes, its new feed takes the place of the earlier one.
     feeds: Mutex<HashMap<String, Weak<Feed>>>,
     address: SocketAddr,
     protected: bool,
@@ -121,7 +121,7 @@ impl Rtsp {
         self.mounts.add_factory(&path(stream), factory);
     }
 
-    /// Ends it, unless the stream has other frames since.
+    /// Ends serving the stream, unless it has another feed by now.
     pub fn unmount(&self, stream: &str, feed: &Arc<Feed>) {
         let mut feeds = self.feeds();
         if feeds.get(stream).is_some_and(|current| current.as_ptr() == Arc::as_ptr(feed)) {

@@ -8,11 +8,11 @@ pub fn now() -> String {
         let seconds = now.format("%Y-%m-%dT%H:%M:%S")?;
         Ok(format!("{seconds}.{:03}Z", now.microsecond() / 1000))
     });
-    // Only a year above 9999 is none.
+    // This fails only for years above 9999.
     text.unwrap_or_default()
 }
 
-/// That without the signs that file systems of others do not take: `20261123T074501.250Z`.
+/// The time without characters that some file systems do not allow: `20261123T074501.250Z`.
 pub fn in_file_name(time: &str) -> String {
     time.chars().filter(|c| !matches!(c, '-' | ':')).collect()
 }

@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-/// What a file that is not complete yet is called behind its name.
+/// The ending that follows the name of a file that is not complete yet.
 pub const UNFINISHED: &str = ".part";
 
-/// Files of one name that are told apart by a number: more within a millisecond are none of ours.
+/// The most files of one name, distinguished by a number: this service does not write more within a millisecond.
 const MOST_ALIKE: usize = 1000;
 
-/// Where a file is until it is complete.
+/// The path of a file until it is complete.
 pub fn unfinished(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(UNFINISHED);
     name.into()
 }
 
-/// The name that an incomplete file gets; none of a file that is complete.
+/// The path that an incomplete file gets when it is complete; `None` if the file is complete.
 pub fn finished(file: &Path) -> Option<PathBuf> {
     let name = file.as_os_str().as_bytes().strip_suffix(UNFINISHED.as_bytes())?;
     Some(OsStr::from_bytes(name).into())
 }
 
-/// Gives a complete file its name, or that with a number where another file has it: the wall clock, after which files are called, may be
+/// Gives a complete file its name, with a number if another file has that name: names are times of the wall clock, which may be
 /// set back.
 ///
 /// # Errors
@@ -38,7 +38,7 @@ pub fn name_free(file: &Path, wanted: &Path) -> io::Result<PathBuf> {
         match renameat_with(CWD, file, CWD, &name, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(name),
             Err(Errno::EXIST) => name = numbered(wanted, number),
-            // Network file systems cannot do it at once.
+            // Network file systems cannot rename and refuse an existing name in one step.
             Err(Errno::INVAL | Errno::NOSYS) if name.symlink_metadata().is_err() => {
                 return std::fs::rename(file, &name).map(|()| name);
             }

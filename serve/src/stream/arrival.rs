@@ -1,9 +1,9 @@
-//! Timestamps for pictures that come without: a camera that sends JPEG pictures by HTTP (multipart/x-mixed-replace) says no time.
+//! Timestamps for pictures that have none: a camera that sends JPEG pictures by HTTP (multipart/x-mixed-replace) sends no times.
 
 use gst::prelude::*;
 
-/// Has pictures that have no timestamp get the time at which they come to this pad. Without one, they could neither be tracked
-/// by time nor recorded. Other encodings stay as they are: their parsers and decoders know the time.
+/// Gives pictures without a timestamp the time at which they come to this pad. Without one, they could neither be tracked by
+/// time nor recorded. Other encodings stay as they are: their parsers and decoders know the time.
 pub(super) fn stamp(pad: &gst::Pad) {
     pad.add_probe(gst::PadProbeType::BUFFER, |pad, info| {
         let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data else { return gst::PadProbeReturn::Ok };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::config::Restart;
 
 /// The wait before start number `attempt` after a failure, from 0: doubles from `first` to `longest`; `chance`, from 0 to 1,
-/// spreads it by `jitter` to both sides, so that cameras behind one switch do not all come back at once.
+/// spreads it by `jitter` to both sides, so that the cameras of one switch do not all come back at once.
 pub(crate) fn wait(limits: &Restart, attempt: u32, chance: f64) -> Duration {
     let doubled = limits.first * 2f64.powi(i32::try_from(attempt.min(60)).unwrap_or(60));
     let spread = 1.0 + limits.jitter * (2.0 * chance - 1.0);

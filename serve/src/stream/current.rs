@@ -1,19 +1,19 @@
-//! What a stream is to run and the pipeline that runs, under one lock: a change either finds the pipeline and is set on it, or the pipeline
-//! that comes next finds the change.
+//! The spec that a stream must run and the pipeline that runs, under one lock: a change either finds the pipeline and is set on
+//! it, or the next pipeline is built with the change.
 
 use std::sync::{Arc, Mutex};
 
 use super::{Built, StreamSpec};
 use crate::unpoisoned::lock;
 
-/// What holds now.
+/// The present spec and pipeline.
 #[derive(Debug)]
 pub(super) struct Current(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     spec: Arc<StreamSpec>,
-    /// The run whose pipeline is the stream's, from its start until it is stopped or left behind.
+    /// The run whose pipeline is the stream's, from its start until it is stopped or abandoned.
     run: Option<u64>,
     built: Option<Built>,
 }
@@ -23,9 +23,9 @@ struct Inner {
 pub(super) enum Publication {
     /// It is the stream's pipeline.
     Published,
-    /// What is to run has changed since: it must be built again.
+    /// The spec has changed since: the pipeline must be built again.
     Outdated,
-    /// Its run is no longer the stream's.
+    /// Its run was abandoned: it is no longer the stream's.
     LeftBehind,
 }
 
@@ -34,7 +34,7 @@ impl Current {
         Self(Mutex::new(Inner { spec, run: None, built: None }))
     }
 
-    /// What is to run.
+    /// The spec that the stream must run.
     pub fn spec(&self) -> Arc<StreamSpec> {
         Arc::clone(&lock(&self.0).spec)
     }
@@ -44,14 +44,15 @@ impl Current {
         lock(&self.0).built.clone()
     }
 
-    /// Has something else run from now on. Returns the pipeline that was built before; a later one has it.
+    /// Has the stream run another spec from now on. Returns the present pipeline, which was built before; a later one is built
+    /// with the change.
     pub fn change(&self, spec: StreamSpec) -> Option<Built> {
         let mut inner = lock(&self.0);
         inner.spec = Arc::new(spec);
         inner.built.clone()
     }
 
-    /// Has something else run in place of `before`, unless that has changed already.
+    /// Has the stream run another spec in place of `before`, unless the spec has changed since.
     pub fn replace(&self, before: &Arc<StreamSpec>, spec: StreamSpec) -> bool {
         let mut inner = lock(&self.0);
         let same = Arc::ptr_eq(&inner.spec, before);
@@ -61,13 +62,13 @@ impl Current {
         same
     }
 
-    /// A run begins; the pipeline of an earlier one is not the stream's any more.
+    /// Begins a run; the pipeline of an earlier one is not the stream's any more.
     pub fn begin(&self, run: u64) {
         let mut inner = lock(&self.0);
         (inner.run, inner.built) = (Some(run), None);
     }
 
-    /// Offers what a run has built for `spec`.
+    /// Offers the pipeline that a run has built for `spec`.
     pub fn publish(&self, run: u64, spec: &Arc<StreamSpec>, built: &Built) -> Publication {
         let mut inner = lock(&self.0);
         if inner.run != Some(run) {
@@ -80,7 +81,7 @@ impl Current {
         Publication::Published
     }
 
-    /// A run's pipeline stops, or is left behind; that of another run stays.
+    /// Takes a run's pipeline away, because it stops or is abandoned; the pipeline of another run stays.
     pub fn withdraw(&self, run: u64) {
         let mut inner = lock(&self.0);
         if inner.run == Some(run) {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_left_behind_while_it_built_does_not_take_the_place_of_the_one_that_plays() {
+    fn a_run_that_was_abandoned_while_it_built_does_not_take_the_place_of_the_one_that_plays() {
         let current = Current::new(Arc::new(spec("a")));
         let late = Built::new(&current.spec(), None).unwrap();
         current.begin(1);

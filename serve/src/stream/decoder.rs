@@ -1,4 +1,4 @@
-//! Hearing of what a decoder could not read.
+//! Noticing that a decoder could not decode something.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,9 +7,9 @@ use gst::prelude::*;
 
 /// Has `failed` called for each failure of the decoders that a `decodebin` chooses.
 ///
-/// GStreamer's decoders tell a failure in the debug log alone, unless nothing can be decoded at all. What it leaves is a mark on
-/// the next frame: that is discontinuous (`GstVideoDecoder`), though nothing was missing before the decoder. Failures without a
-/// frame between them count as one.
+/// GStreamer's decoders report a failure in the debug log alone, unless nothing can be decoded at all. But they mark the next
+/// frame as discontinuous (`GstVideoDecoder`), though nothing was missing before the decoder. Failures without a frame between
+/// them count as one.
 pub(super) fn watch(decodebin: &gst::Element, failed: impl Fn(String) + Clone + Send + Sync + 'static) {
     let Some(bin) = decodebin.downcast_ref::<gst::Bin>() else { return };
     bin.connect_deep_element_added(move |_, _, element| {

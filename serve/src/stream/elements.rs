@@ -2,9 +2,9 @@
 
 use gst::prelude::*;
 
-/// All elements, those inside of bins too, in the order in which a line names them.
+/// All elements, those inside of bins too, in the order in which a description names them.
 pub(super) fn all(bin: &gst::Bin) -> Vec<gst::Element> {
-    // A bin lists first what was added last.
+    // A bin lists the element first that was added last.
     let mut elements: Vec<gst::Element> = bin.iterate_recurse().into_iter().flatten().collect();
     elements.reverse();
     elements
@@ -26,7 +26,7 @@ pub(super) fn make(factory: &str, name: &str) -> Result<gst::Element, String> {
         .map_err(|_| format!("GStreamer has no element {factory}: install the package of its plugin"))
 }
 
-/// What an element says when it refuses to go to `state`; `None` where it goes there. It is in NULL again afterwards.
+/// The error of an element that refuses to go to `state`; `None` if it goes there. It is in NULL again afterwards.
 pub(super) fn refusal(element: &gst::Element, state: gst::State) -> Option<String> {
     let bus = gst::Bus::new();
     element.set_bus(Some(&bus));
@@ -41,10 +41,10 @@ pub(super) fn refusal(element: &gst::Element, state: gst::State) -> Option<Strin
     refused.then(|| sentence.unwrap_or_else(|| format!("{} does not start", element.name())))
 }
 
-/// How the sentence of [`missing`] begins.
+/// The begin of the sentence of [`missing`].
 pub(super) const MISSING: &str = "GStreamer has no element";
 
-/// A sentence about elements that GStreamer does not have, with the one that may be meant.
+/// A sentence about elements that GStreamer does not have, with the element that may be meant.
 pub(super) fn missing(names: &[String]) -> String {
     let known = gst::Registry::get().features(gst::ElementFactory::static_type());
     let near = known.iter().map(|factory| factory.name()).find(|known| {

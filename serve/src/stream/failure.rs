@@ -1,4 +1,4 @@
-//! Why a stream is started again, by what its elements post.
+//! Why a stream is started again, from the errors of its elements.
 
 use gst::glib::translate::IntoGlib;
 use gst::prelude::*;
@@ -20,9 +20,9 @@ pub enum Reason {
     Gpu,
     /// Any other error.
     Error,
-    /// A source ended that has no end.
+    /// A source without an end has ended the stream.
     End,
-    /// Somebody asked for it.
+    /// A client has requested it.
     Request,
     /// The configuration changed.
     Change,
@@ -56,8 +56,8 @@ impl Reason {
     }
 }
 
-/// Faults behind which nothing in the process can use the GPU's context any more, as the driver's errors, ONNX Runtime's and
-/// those of CUDA's runtime name them.
+/// Faults after which nothing in the process can use the GPU's context any more, as errors of the driver, of ONNX Runtime and of
+/// CUDA's runtime name them.
 const FAULTS: [&str; 22] = [
     "CUDA_ERROR_ILLEGAL_ADDRESS",
     "CUDA_ERROR_ILLEGAL_INSTRUCTION",
@@ -91,7 +91,7 @@ pub fn is_gpu_fault(text: &str) -> bool {
 /// An error that an element has posted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Failure {
-    /// What kind it is.
+    /// The kind of error.
     pub reason: Reason,
     /// Whether starting again cannot help: the configuration is wrong.
     pub permanent: bool,
@@ -131,8 +131,8 @@ impl Failure {
     }
 }
 
-/// Whether a source, or what stands in a urisourcebin, has failed without saying why: souphttpsrc and hlsdemux2 do so where a
-/// server does not answer. Where elements behind a source do not take its data, `flow-return` says so.
+/// Whether a source, or an element in a urisourcebin, has failed without a reason, as souphttpsrc and hlsdemux2 do if a server
+/// does not answer. If elements downstream of a source do not take its data, `flow-return` is not `error`.
 fn breaks_the_connection(error: &gst::message::Error, element: Option<&gst::Element>) -> bool {
     let flow = error.details().and_then(|details| details.get::<i32>("flow-return").ok());
     let refused = flow.is_some_and(|flow| flow != gst::FlowError::Error.into_glib());
@@ -146,7 +146,7 @@ fn breaks_the_connection(error: &gst::message::Error, element: Option<&gst::Elem
         || bins.any(|bin| bin.downcast_ref().is_some_and(|bin| elements::is(bin, "urisourcebin")))
 }
 
-/// The element's sentence; where that is GStreamer's own for everything, who says it and what the debug text adds.
+/// The element's sentence. If that is GStreamer's general one, the element's name and the end of the debug text are added.
 fn text(error: &gst::message::Error, element: Option<&gst::Element>) -> String {
     let posted = error.error();
     let debug = error.debug();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_apart() {
+    fn errors_have_different_reasons() {
         gst::init().unwrap();
         let element = gst::ElementFactory::make("identity").build().unwrap();
         let post =
@@ -177,7 +177,7 @@ mod tests {
         let lost = post(gst::message::Error::builder(gst::ResourceError::NotFound, "no such camera"));
         assert_eq!((lost.reason, lost.permanent), (Reason::Connection, false), "a camera may come back");
         let in_use = post(gst::message::Error::builder(gst::ResourceError::Busy, "the instance is in use"));
-        assert!(!in_use.permanent, "others may let go of it");
+        assert!(!in_use.permanent, "others may release it");
         let decode = post(gst::message::Error::builder(gst::StreamError::Decode, "broken"));
         assert_eq!(decode.reason, Reason::Decode);
         let other =
@@ -187,7 +187,7 @@ mod tests {
             "CUDA's cuMemcpy failed: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)";
         let gpu = post(gst::message::Error::builder(gst::LibraryError::Failed, text));
         assert_eq!((gpu.reason, gpu.permanent), (Reason::Gpu, false));
-        // A source that fails, and one whose data is not taken.
+        // A source that fails, and a source whose data downstream elements do not take.
         let source = gst::ElementFactory::make("fakesrc").build().unwrap();
         for (flow, reason) in [
             (gst::FlowError::Error, Reason::Connection),
@@ -203,10 +203,10 @@ mod tests {
                     .src(&source);
             let failure = failure("fakesrc", &message.build());
             assert_eq!((failure.reason, failure.permanent), (reason, false), "{flow}");
-            let said = "fakesrc0: Internal data stream error. (streaming stopped)";
+            let sentence = "fakesrc0: Internal data stream error. (streaming stopped)";
             let why = "the server does not answer, or has broken the connection: ";
             let why = if reason == Reason::Connection { why } else { "" };
-            assert_eq!(failure.text, format!("{why}{said}"));
+            assert_eq!(failure.text, format!("{why}{sentence}"));
         }
         assert!(!is_gpu_fault("the GPU has no 100 bytes left (cuMemAlloc): use a smaller model"));
     }

@@ -1,4 +1,5 @@
-//! The file of a source: a regular one, and a client's below the folder that is for clients. What was checked is what is read.
+//! The file of a source: a regular file, which is below the folder for clients if a client has named it. The file that was
+//! checked is the one that is read.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -9,23 +10,23 @@ use rustix::fs::{FileType, Mode, OFlags};
 use super::{StreamSpec, permission};
 use crate::config::Source;
 
-/// A file that was looked at. It is held without having been opened for reading, which would hang with a FIFO and may set a device
-/// going.
+/// A file that was checked. Its descriptor was not opened for reading, which would hang with a FIFO and may have effects on a
+/// device.
 #[derive(Clone, Debug)]
 pub struct SourceFile(Arc<OwnedFd>);
 
 impl SourceFile {
-    /// A path that leads to this file whatever becomes of its name, while this value is there.
+    /// A path that leads to this file while this value exists, whatever becomes of the file's name.
     pub(super) fn location(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }
 }
 
 impl StreamSpec {
-    /// Looks at the source's file; nothing where it has none.
+    /// Checks the source's file; `None` if the source is no file.
     ///
     /// # Errors
-    /// A sentence: there is none, it is no regular file, or it is not a client's to read.
+    /// A sentence: there is no such file, it is no regular file, or a client may not read it.
     pub(super) fn file(&self) -> Result<Option<SourceFile>, String> {
         if self.source != Source::File {
             return Ok(None);
@@ -57,7 +58,7 @@ fn look(path: &Path, folder: Option<&Path>) -> Result<SourceFile, String> {
             format!("'{shown}' is no regular file below '{}', the folder files of [server]", folder.display())
         }
     };
-    // What GStreamer says about it must be text.
+    // GStreamer's messages about it must be UTF-8.
     if folder.is_some() && path.to_str().is_none() {
         return Err(refused(String::new()));
     }
@@ -82,13 +83,13 @@ fn look(path: &Path, folder: Option<&Path>) -> Result<SourceFile, String> {
     Ok(file)
 }
 
-/// The folder below which the file of a source must be: none where the configuration itself names it.
+/// The folder below which the file of a source must be; `None` if the configuration itself names the file.
 pub(super) fn folder_for(
     config: &crate::config::Config,
     source: &crate::config::SourceConfig,
 ) -> Option<PathBuf> {
     let own = config.sources.iter().any(|own| own.name == source.name && own.uri == source.uri);
-    // Without the key, the source is refused before.
+    // If `[server]` has no `files`, the source was refused before.
     (!own).then(|| config.server.files.clone().unwrap_or_default())
 }
 
@@ -125,7 +126,7 @@ mod tests {
         let bytes: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff.mp4");
         std::fs::write(folder.join(bytes), "x").unwrap();
         assert!(look(&folder.join(bytes), Some(&folder)).is_err() && look(&folder.join(bytes), None).is_ok());
-        // What has taken its name since is not what is read.
+        // Another file that has got its name since is not read.
         let seen = look(&video, Some(&folder)).unwrap();
         std::fs::remove_file(&video).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", &video).unwrap();

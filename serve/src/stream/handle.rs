@@ -24,11 +24,11 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts a stream. `tell` is called from its thread and does not wait; `try_again` makes what runs of a source that is held and tried
-    /// again.
+    /// Starts a stream. `tell` is called from its thread and must not wait; `try_again` makes the spec of a held source that is
+    /// tried again.
     ///
     /// # Errors
-    /// A sentence: there is no thread.
+    /// A sentence: no thread can be started.
     pub fn start(
         spec: StreamSpec,
         outputs: output::Shared,
@@ -48,12 +48,12 @@ impl Stream {
         Ok(Self { shared, events, thread: Mutex::new(Some(handle)) })
     }
 
-    /// What it runs.
+    /// The spec that it runs.
     pub fn spec(&self) -> Arc<StreamSpec> {
         self.shared.current.spec()
     }
 
-    /// How it is.
+    /// Its state.
     pub fn status(&self) -> StreamStatus {
         self.shared.status()
     }
@@ -63,42 +63,42 @@ impl Stream {
         self.shared.current.built()
     }
 
-    /// The last frame at its end.
+    /// The last frame at its sink.
     pub fn last_sample(&self) -> Option<gst::Sample> {
         self.built()?.sink.property::<Option<gst::Sample>>("last-sample")
     }
 
-    /// What it gives besides messages, once it was started.
+    /// Its outputs besides messages, once it was started.
     pub fn outputs(&self) -> Option<Arc<output::Outputs>> {
         self.shared.outputs()
     }
 
-    /// What its elements warn of from now on.
+    /// The warnings of its elements from now on.
     pub fn warnings(&self) -> Receiver<String> {
         let (sender, receiver) = channel();
         lock(&self.shared.warned).push(sender);
         receiver
     }
 
-    /// Whether its thread goes around.
+    /// Whether its thread still runs its loop.
     pub fn is_alive(&self) -> bool {
         lock(&self.shared.beat).elapsed() < 20 * BEAT
     }
 
-    /// Has it started again now.
+    /// Starts it again now.
     pub fn restart(&self, reason: Reason) {
         self.send(Event::Input(Input::Restart(reason)));
     }
 
-    /// Runs something else from now on. Returns the pipeline that was built before, on which what can change live must be set; one
-    /// that is being built meanwhile has it.
+    /// Runs another spec from now on. Returns the pipeline that was built before, on which the caller must set what can change
+    /// live; a pipeline that is being built meanwhile has the change.
     pub fn change(&self, spec: StreamSpec, effect: Effect) -> Option<Built> {
         let built = self.shared.current.change(spec);
         self.send(Event::Changed(effect));
         built
     }
 
-    /// Begins to stop it for good, by EOS within `drain`, or at once.
+    /// Begins to stop the stream for good, by EOS within `drain`, or at once.
     pub fn stop(&self, drain: Option<Duration>) {
         self.send(Event::Input(Input::Stop(drain)));
     }
@@ -108,7 +108,7 @@ impl Stream {
         lock(&self.thread).as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end of a stream that stops.
+    /// Waits until a stream that stops has ended.
     pub fn join(&self) {
         let thread = lock(&self.thread).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
@@ -120,7 +120,7 @@ impl Stream {
     }
 
     fn send(&self, event: Event) {
-        // A thread that has ended has stopped its stream.
+        // This fails if the thread has ended, and then its stream has stopped.
         let _ = self.events.send(event);
     }
 }

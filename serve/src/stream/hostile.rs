@@ -1,4 +1,4 @@
-//! Values that somebody else has written, against every property of every element and every `{key}` of every line.
+//! Values that clients have written, against every property of every element and every `{key}` of every pipeline description.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use gst::glib;
 use gst::prelude::*;
 use proptest::prelude::*;
 
-use super::line::{parse, template};
+use super::description::{parse, template};
 use super::{elements, properties};
-use crate::config::{FilledLine, Scalar, keys};
+use crate::config::{FilledDescription, Scalar, keys};
 
-/// Elements of GStreamer that the project's lines and the service use, besides the plugin's own.
+/// Elements of GStreamer that the project's pipelines and the service use, besides the plugin's own.
 const GSTREAMER: [&str; 14] = [
     "audioconvert",
     "capsfilter",
@@ -28,7 +28,7 @@ const GSTREAMER: [&str; 14] = [
     "x264enc",
 ];
 
-/// The factories of the plugin's elements, and those of GStreamer that lines have.
+/// The factories of the plugin's elements, and those of GStreamer that pipelines have.
 pub(super) fn factories() -> Vec<String> {
     cudainfer_tests::init();
     let registry = gst::Registry::get();
@@ -40,8 +40,8 @@ pub(super) fn factories() -> Vec<String> {
     own.chain(GSTREAMER.map(str::to_owned)).filter(|name| gst::ElementFactory::find(name).is_some()).collect()
 }
 
-/// Launch lines with keys: those of the project, and some in which keys are in caps, quotes, paths and lists.
-fn lines() -> Vec<String> {
+/// Pipeline descriptions with keys: those of the project, and some in which keys are in caps, quotes, paths and lists.
+fn descriptions() -> Vec<String> {
     cudainfer_tests::init();
     let folder = cudainfer_tests::root().join("pipelines");
     let files = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
@@ -67,8 +67,8 @@ fn lines() -> Vec<String> {
     lines
 }
 
-/// What a line sets: elements by name with their factories, and the properties that are not as the factory makes them; of caps
-/// their structures with the names of their fields.
+/// What a description makes: elements by name with their factories and the properties that differ from the factory's
+/// defaults; of caps, the structures with the names of their fields.
 fn made(bin: &gst::Bin) -> Vec<String> {
     let mut made = Vec::new();
     for element in elements::all(bin) {
@@ -79,7 +79,7 @@ fn made(bin: &gst::Bin) -> Vec<String> {
             .zip(properties::all(&fresh))
             .filter(|((_, own), (_, other))| own != other)
             .map(|((spec, _), _)| spec.name().to_owned());
-        // GStreamer counts the filters that it makes by itself.
+        // GStreamer numbers the capsfilters that it makes for caps between elements.
         let name = element.name().trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         made.push(format!("{name} {} {:?}", factory.name(), differs.collect::<Vec<_>>()));
         if let Some(caps) =
@@ -94,7 +94,7 @@ fn made(bin: &gst::Bin) -> Vec<String> {
     made
 }
 
-/// Values that would be more than a value, were they pasted into a line.
+/// Values that would add elements or properties if they were pasted into a description.
 fn value() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("! filesink location=/tmp/stolen"),
@@ -131,17 +131,17 @@ proptest! {
 
     #[test]
     fn a_value_changes_nothing_but_the_properties_that_its_key_is_in(values in prop::collection::vec(value(), 12)) {
-        for line in lines() {
-            let template = template(&line);
-            // What is there whatever the values are: the line without them.
-            let Ok(bare) = parse(&FilledLine { line: template.line.clone(), values: BTreeMap::new() }) else { continue };
+        for description in descriptions() {
+            let template = template(&description);
+            // The description without the values has what must be there whatever the values are.
+            let Ok(bare) = parse(&FilledDescription { text: template.text.clone(), values: BTreeMap::new() }) else { continue };
             let bare = made(&bare);
-            let filled = keys(&line).into_iter().zip(values.iter().cycle()).map(|(key, value)| (key.to_owned(), value.clone()));
-            let Ok(bin) = parse(&FilledLine { line: line.clone(), values: filled.collect() }) else { continue };
+            let filled = keys(&description).into_iter().zip(values.iter().cycle()).map(|(key, value)| (key.to_owned(), value.clone()));
+            let Ok(bin) = parse(&FilledDescription { text: description.clone(), values: filled.collect() }) else { continue };
             for slot in &template.slots {
                 for element in elements::all(&bin).into_iter().filter(|element| element.name() == slot.element) {
                     let spec = element.find_property(&slot.property).unwrap();
-                    // The caps of a filter stay to be compared, unless they are a value as a whole.
+                    // The caps of a filter are compared as well, unless a key is all of them.
                     let caps = spec.value_type() == gst::Caps::static_type() && !slot.is_whole();
                     if !caps {
                         element.set_property_from_value(&slot.property, spec.default_value());
@@ -150,11 +150,11 @@ proptest! {
             }
             let made = made(&bin);
             if !template.slots.iter().any(|slot| slot.property == "caps") {
-                prop_assert_eq!(&made, &bare, "{}", line);
+                prop_assert_eq!(&made, &bare, "{}", description);
             }
-            let stolen = made.iter().any(|part| part.contains("sink [") && part.contains("location") && !line.contains("filesink"));
+            let stolen = made.iter().any(|part| part.contains("sink [") && part.contains("location") && !description.contains("filesink"));
             prop_assert!(!stolen, "{:?}", made);
-            if line.contains("width={width},height={height}") {
+            if description.contains("width={width},height={height}") {
                 prop_assert!(made.iter().any(|part| part == "video/x-raw [\"width\", \"height\"]"), "{:?}", made);
             }
         }
@@ -164,9 +164,9 @@ proptest! {
 #[test]
 fn keys_in_caps_quotes_and_paths_are_filled_in() {
     cudainfer_tests::init();
-    let of = |line: &str, values: &[(&str, &str)]| {
+    let of = |description: &str, values: &[(&str, &str)]| {
         let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        parse(&FilledLine { line: line.to_owned(), values })
+        parse(&FilledDescription { text: description.to_owned(), values })
     };
     let text = |bin: &gst::Bin, name: &str, property: &str| {
         let element = elements::all(bin).into_iter().find(|element| element.name() == name).unwrap();
@@ -182,14 +182,14 @@ fn keys_in_caps_quotes_and_paths_are_filled_in() {
     assert!(caps.contains("video/x-raw, width=(int)640, framerate=(fraction)15/1"), "{caps}");
     assert_eq!(text(&bin, "inferpublish", "location"), "out/a \" ! b {source}");
     assert_eq!(text(&bin, "gpunms", "classes"), "a b,\"c");
-    for (line, part) in [
+    for (description, part) in [
         ("videoconvert ! video/x-raw,width={width} ! identity", "use letters, digits"),
         ("{width} ! identity", "no key can"),
         ("identity name={width}", "no key can"),
         ("gpunms top-k-after={width}", "expected a whole number"),
     ] {
-        let refused = of(line, &[("width", "1,format=RGB ! x")]).unwrap_err();
-        assert!(refused.contains(part), "{line}: {refused}");
+        let refused = of(description, &[("width", "1,format=RGB ! x")]).unwrap_err();
+        assert!(refused.contains(part), "{description}: {refused}");
     }
 }
 

@@ -1,19 +1,19 @@
 //! One stream: from its source to its sink, and what keeps it running.
 //!
-//! [`StreamSpec`] is all that is to be run, checked. A [`Stream`] has a thread that only decides (the pure state machine
+//! [`StreamSpec`] is all that a stream runs, checked. A [`Stream`] has a thread that only decides (the pure state machine
 //! [`supervisor`]) and one for each run of the pipeline that does what may take long: building, state changes.
 
 mod arrival;
 pub(crate) mod backoff;
 mod current;
 mod decoder;
+mod description;
 mod elements;
 mod failure;
 mod file;
 mod handle;
 #[cfg(test)]
 mod hostile;
-mod line;
 mod naming;
 mod network;
 mod permission;
@@ -29,9 +29,9 @@ pub mod supervisor;
 mod template;
 mod thread;
 
+pub use description::{Description, Difference, check_description};
 pub use failure::{Reason, is_gpu_fault};
 pub use handle::Stream;
-pub use line::{Difference, Line, check_line};
 pub use network::Network;
 pub use permission::{check_model, is_missing_model, is_named};
 pub use pipeline::Built;

@@ -1,13 +1,13 @@
-//! Names for the elements of a line that has given them none.
+//! Names for the elements of a pipeline description that has given them none.
 
 use std::collections::BTreeSet;
 
-/// Writes `name=` behind each element of a line that has no name: that of its factory, with a number from the second one on.
+/// Writes `name=` after each element without a name: the name of its factory, with a number from the second such element on.
 ///
-/// GStreamer would count over the whole process, so that an element had another name after each restart: in metrics, in
-/// messages, and in the name of the shared instance.
-pub(super) fn named(line: &str, is_element: impl Fn(&str) -> bool) -> String {
-    let words = words(line);
+/// GStreamer's own names count over the whole process, so an element would have another name after each restart: in metrics,
+/// in messages and in the name of the shared instance.
+pub(super) fn named(description: &str, is_element: impl Fn(&str) -> bool) -> String {
+    let words = words(description);
     let mut taken: BTreeSet<String> =
         words.iter().filter_map(|word| Some(word.strip_prefix("name=")?.to_owned())).collect();
     let mut named = Vec::with_capacity(words.len() + 8);
@@ -29,12 +29,12 @@ pub(super) fn named(line: &str, is_element: impl Fn(&str) -> bool) -> String {
     named.join(" ")
 }
 
-/// The words of a line: separated by white space that is not in quotes.
-pub(super) fn words(line: &str) -> Vec<&str> {
+/// The words of a description: separated by white space that is not in quotes.
+pub(super) fn words(description: &str) -> Vec<&str> {
     let (mut words, mut begin, mut quote, mut escaped) = (Vec::new(), None, None, false);
-    for (at, c) in line.char_indices() {
+    for (at, c) in description.char_indices() {
         if quote.is_none() && !escaped && c.is_whitespace() {
-            words.extend(begin.take().and_then(|begin: usize| line.get(begin..at)));
+            words.extend(begin.take().and_then(|begin: usize| description.get(begin..at)));
             continue;
         }
         begin.get_or_insert(at);
@@ -48,7 +48,7 @@ pub(super) fn words(line: &str) -> Vec<&str> {
             quote = Some(c);
         }
     }
-    words.extend(begin.and_then(|begin| line.get(begin..)));
+    words.extend(begin.and_then(|begin| description.get(begin..)));
     words
 }
 
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn elements_without_a_name_get_that_of_their_factory() {
         let known = |word: &str| ["tee", "queue", "trtinfer", "gpunms"].contains(&word);
-        for (line, expected) in [
+        for (description, expected) in [
             ("trtinfer model=a ! gpunms", "trtinfer name=trtinfer model=a ! gpunms name=gpunms"),
             ("queue ! queue max-size-bytes=1", "queue name=queue ! queue name=queue-2 max-size-bytes=1"),
             ("tee name=t t. ! queue", "tee name=t t. ! queue name=queue"),
@@ -73,7 +73,7 @@ mod tests {
             ),
             ("video/x-raw, format=NV12 ! queue", "video/x-raw, format=NV12 ! queue name=queue"),
         ] {
-            assert_eq!(named(line, known), expected);
+            assert_eq!(named(description, known), expected);
         }
     }
 }

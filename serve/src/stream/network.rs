@@ -2,16 +2,16 @@
 
 use gst::prelude::*;
 
-use super::line::{self, Defaults};
-use super::{Line, StreamSpec, elements, properties};
+use super::description::{self, Defaults};
+use super::{Description, StreamSpec, elements, properties};
 use crate::config::{Config, SourceConfig};
 
-/// A trtinfer with the properties that a pipeline's line gives it.
+/// A trtinfer with the properties that a pipeline's description gives it.
 #[derive(Clone, Debug)]
 pub struct Network(gst::Element);
 
 impl Network {
-    /// The trtinfer of this name in a pipeline's line, or the only one, where no source sets anything.
+    /// The trtinfer of this name in a pipeline, or the only one, with the properties that it has without a source.
     ///
     /// # Errors
     /// A sentence: there is none, or there are several.
@@ -19,17 +19,19 @@ impl Network {
         let at = |sentence: String| format!("pipeline '{pipeline}': {sentence}");
         let bare =
             SourceConfig { name: "default".into(), pipeline: pipeline.to_owned(), ..SourceConfig::default() };
-        let line = config.pipelines.get(pipeline).and_then(|pipeline| pipeline.line_for(&bare).ok());
-        let defaults = line.as_ref().and_then(|line| Defaults::of(line).ok()).unwrap_or_default();
+        let filled = config.pipelines.get(pipeline).and_then(|pipeline| pipeline.filled_for(&bare).ok());
+        let defaults = filled.as_ref().and_then(|filled| Defaults::of(filled).ok()).unwrap_or_default();
         let name = defaults.network(element).map_err(at)?;
-        let bin = line::parse(&line.unwrap_or_default()).map_err(at)?;
+        let bin = description::parse(&filled.unwrap_or_default()).map_err(at)?;
         let found = elements::all(&bin).into_iter().find(|element| element.name() == name);
         found.map(Self).ok_or_else(|| at(format!("it has no trtinfer '{name}'")))
     }
 
-    /// Those of a stream, with what its source sets.
+    /// The trtinfers of a stream, with the properties that its source sets.
     pub fn of_stream(spec: &StreamSpec) -> Vec<Self> {
-        Line::new(spec).map(|line| line.networks().into_iter().map(Self).collect()).unwrap_or_default()
+        Description::new(spec)
+            .map(|description| description.networks().into_iter().map(Self).collect())
+            .unwrap_or_default()
     }
 
     /// Its name.
@@ -47,17 +49,17 @@ impl Network {
         self.0.property::<Option<String>>("instance").unwrap_or_default()
     }
 
-    /// Loads a model as this trtinfer does, by itself, and lets go of it.
+    /// Loads a model with this trtinfer's properties, and releases it.
     ///
     /// # Errors
-    /// What trtinfer says where it cannot be loaded.
+    /// trtinfer's error, if it cannot load the model.
     pub fn try_model(&self, model: &str) -> Result<(), String> {
         let alone = elements::make("trtinfer", &self.0.name())?;
         for (spec, _) in properties::all(&self.0).into_iter().filter(|(spec, _)| spec.name() != "instance") {
             alone.set_property_from_value(spec.name(), &self.0.property_value(spec.name()));
         }
         alone.set_property("model", model);
-        // In READY the model is loaded.
+        // trtinfer loads its model on the way to READY.
         elements::refusal(&alone, gst::State::Ready).map_or(Ok(()), Err)
     }
 }

@@ -3,27 +3,28 @@
 use gst::prelude::*;
 
 use super::file::SourceFile;
-use super::{Line, StreamSpec, elements, source};
+use super::{Description, StreamSpec, elements, source};
 use crate::config::Source;
 
 /// A stream's pipeline, in NULL.
 ///
 /// ```text
-/// source ! parsebin ! tee name=encoded ! decodebin ! videoconvert ! LINE ! inferpublish … ! tee name=frames ! fakesink name=sink
+/// source ! parsebin ! tee name=encoded ! decodebin ! videoconvert ! DESCRIPTION ! inferpublish …
+///   ! tee name=frames ! fakesink name=sink
 /// ```
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// All of it; called as the stream.
+    /// The whole pipeline, which has the stream's name.
     pub pipeline: gst::Pipeline,
-    /// What the configuration says.
-    pub line: Line,
+    /// The elements of the configuration's pipeline.
+    pub description: Description,
     /// What the camera sends, encoded; none where the source is raw. Branches need a queue.
     pub encoded: Option<gst::Element>,
     /// The `decodebin`; none where the source is a test picture.
     pub(super) decoder: Option<gst::Element>,
-    /// The frames with their results. Branches need a queue.
+    /// The tee with the frames and their results. Branches need a queue.
     pub frames: gst::Element,
-    /// The end, which keeps the last frame.
+    /// The sink, which keeps the last frame.
     pub sink: gst::Element,
 }
 
@@ -34,17 +35,18 @@ impl Built {
     /// A sentence; the configuration is wrong, or a plugin is missing.
     pub(super) fn new(spec: &StreamSpec, file: Option<SourceFile>) -> Result<Self, String> {
         let pipeline = gst::Pipeline::with_name(spec.name());
-        let line = Line::new(spec).map_err(|(_, sentence)| sentence)?;
+        let description = Description::new(spec).map_err(|(_, sentence)| sentence)?;
         let convert = elements::make("videoconvert", "convert")?;
         let frames = elements::make("tee", "frames")?;
         let sink = elements::make("fakesink", "sink")?;
         sink.set_property("enable-last-sample", true);
-        // What comes live comes when it is due; what is read from a file would be read as fast as possible.
+        // Frames of a live source come when they are due; a file would be read as fast as possible.
         let paced = matches!(spec.source, Source::File | Source::Http) && spec.config.live.unwrap_or(true);
         sink.set_property("sync", paced);
-        // Then the time begins with the first frame, which the sink holds until the pipeline plays; others pass at once.
+        // With `async`, the sink holds the first frame until the pipeline plays, and the time begins with that frame. Frames of
+        // other sources pass at once.
         sink.set_property("async", paced);
-        let mut chain = vec![convert.clone(), line.bin.clone().upcast()];
+        let mut chain = vec![convert.clone(), description.bin.clone().upcast()];
         chain.extend(spec.publishers()?);
         chain.extend([frames.clone(), sink.clone()]);
         let failed = |e: gst::glib::BoolError| format!("the pipeline cannot be put together: {}", e.message);
@@ -56,6 +58,6 @@ impl Built {
             )
         })?;
         let source::Added { encoded, decoder } = source::add(spec, file, &pipeline, &convert)?;
-        Ok(Self { pipeline, line, encoded, decoder, frames, sink })
+        Ok(Self { pipeline, description, encoded, decoder, frames, sink })
     }
 }

@@ -1,4 +1,4 @@
-//! Setting properties by what the user wrote.
+//! Setting properties to the values that the user has written.
 
 use gst::glib;
 use gst::prelude::*;
@@ -15,7 +15,7 @@ pub(super) fn set(element: &gst::Element, name: &str, value: &Scalar) -> Result<
     Ok(())
 }
 
-/// The value, as the property wants it.
+/// The value in the property's type.
 pub(super) fn checked(element: &gst::Element, name: &str, value: &Scalar) -> Result<glib::Value, String> {
     let factory = element.factory().map_or_else(|| "element".into(), |factory| factory.name().to_string());
     let Some(spec) = element.find_property(name) else {
@@ -53,8 +53,8 @@ pub(super) fn checked(element: &gst::Element, name: &str, value: &Scalar) -> Res
     })
 }
 
-/// Whether GObject takes a value as it is. About any other one it would only complain on the standard error and take another one,
-/// and its Rust binding panics.
+/// Whether GObject takes a value unchanged. For any other value it would only warn on the standard error and set another one, and
+/// its Rust binding panics.
 fn is_taken(spec: &glib::ParamSpec, value: &glib::Value) -> bool {
     use glib::translate::{ToGlibPtr, ToGlibPtrMut};
     if !value.type_().is_a(spec.value_type()) {
@@ -91,8 +91,8 @@ impl Range {
         None
     }
 
-    /// Whether a number is in it, as it was written and as GStreamer has read it: GStreamer reads -1 and 5000000000 as
-    /// another number of 32 bits, and about one that is out of range GObject would only complain on the standard error.
+    /// Whether a number is in the range, both as it was written and as GStreamer has read it: GStreamer reads -1 and 5000000000
+    /// as other numbers of 32 bits, and GObject would only warn on the standard error about a number that is out of range.
     fn contains(&self, text: &str, value: &glib::Value) -> bool {
         let read = |kind| value.transform_with_type(kind).ok();
         match self {
@@ -108,7 +108,7 @@ impl Range {
     }
 }
 
-/// What a property takes, where that can be said in a few words.
+/// The values that a property takes, if a few words can describe them.
 fn expected(spec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
     match range {
         Some(Range::Whole(least, most)) => {
@@ -132,7 +132,7 @@ fn expected(spec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
     Some(format!("expected one of {}", nicks.join(", ")))
 }
 
-/// Properties that are set at the beginning, as text, by name; without those that are objects.
+/// Properties that can be read and written, with their values as text; without those whose values are objects.
 pub(super) fn all(element: &gst::Element) -> Vec<(glib::ParamSpec, String)> {
     let both = glib::ParamFlags::READABLE | glib::ParamFlags::WRITABLE;
     let specs = element.list_properties().to_vec();

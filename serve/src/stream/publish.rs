@@ -26,7 +26,7 @@ pub(super) fn publisher(
     Ok(element)
 }
 
-/// Checks what is to be published of a stream of this name. Nothing is opened, and no broker is asked.
+/// Checks a `[[publish]]` for a stream of this name. Nothing is opened, and no broker is contacted.
 ///
 /// # Errors
 /// A sentence.
@@ -36,7 +36,8 @@ pub fn check_publish(publish: &Publish, stream: &str) -> Result<(), String> {
         .map_or(Ok(()), |sentence| Err(format!("[[publish]]: {sentence}")))
 }
 
-/// Whether records go behind those of earlier starts, which each start would remove otherwise: in a file of JSON lines.
+/// Whether records follow those of earlier starts in the file, as in a file of JSON lines: otherwise, each start would remove
+/// them.
 fn appends(keys: &BTreeMap<&str, Scalar>) -> bool {
     let Some(Scalar::Text(location)) = keys.get("location") else { return false };
     let json = keys.get("format").is_none_or(|format| *format == Scalar::Text("json".into()));

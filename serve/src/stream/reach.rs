@@ -1,4 +1,4 @@
-//! Whether cameras answer, for `--check`. A camera may be off, so what does not answer is no error.
+//! Whether cameras answer, for `--check`. A camera may be off, so it is no error if one does not answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -10,14 +10,14 @@ use axum::http::uri::Authority;
 
 use crate::config::{Source, SourceConfig};
 
-/// How long an address may take, with asking for its name.
+/// How long the connection to an address may take, with the lookup of its name.
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// A host and its port.
 type Address = (String, u16);
 
-/// A sentence for each source that cannot be reached now: an address to which no connection is made, or a device that is not
-/// there. All are tried at once. Sources behind a proxy are left out.
+/// A sentence for each source that cannot be reached now: because no connection to its address is made, or its device does not
+/// exist. All are tried at once. Sources with a proxy are left out.
 pub fn unreachable(sources: &[SourceConfig]) -> Vec<String> {
     let addresses: BTreeSet<Address> = sources.iter().filter_map(|source| address(source)?.ok()).collect();
     let answers = connect(&addresses);
@@ -47,7 +47,7 @@ fn missing_device(source: &SourceConfig) -> Option<String> {
     }
 }
 
-/// Where a source's data come from, if that can be tried; an error where the URI does not say.
+/// The address of a source's data, if it can be tried; an error if the URI has none.
 fn address(source: &SourceConfig) -> Option<Result<Address, String>> {
     let uri = source.uri.whole();
     let port = match Source::parse(&source.uri).ok()? {
@@ -62,7 +62,7 @@ fn address(source: &SourceConfig) -> Option<Result<Address, String>> {
     }
     let (_, rest) = uri.split_once("://")?;
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    // What stands there for a host is the begin of a password, where that has one of these characters in it.
+    // If a password has one of these characters in it, its begin is in the place of the host.
     let cut = path.contains('@') && authority.contains(':') && !authority.contains('@');
     let authority = authority.parse::<Authority>().ok().filter(|_| !cut);
     let address = authority.map(|authority| {
@@ -77,7 +77,7 @@ fn address(source: &SourceConfig) -> Option<Result<Address, String>> {
     }))
 }
 
-/// What came of a connection to each address; those that take too long are missing.
+/// The result of a connection to each address; addresses that take too long are missing.
 fn connect(addresses: &BTreeSet<Address>) -> BTreeMap<Address, Result<(), String>> {
     let (sender, answers) = channel();
     for address in addresses.iter().cloned() {
@@ -86,7 +86,7 @@ fn connect(addresses: &BTreeSet<Address>) -> BTreeMap<Address, Result<(), String
             let made = try_all(&address).map_err(|e| e.to_string());
             let _ = sender.send((address, made));
         };
-        // A name server that hangs holds its thread, which ends with the process.
+        // If a name server hangs, its thread hangs until the process ends.
         let _ = std::thread::Builder::new().name("check".into()).spawn(connect);
     }
     drop(sender);

@@ -15,22 +15,22 @@ use crate::output::Outputs;
 use crate::resources;
 use crate::unpoisoned::lock;
 
-/// What the thread is told.
+/// An order to the thread of a run.
 #[derive(Debug)]
 pub(super) enum Order {
     /// Send EOS through the pipeline.
     Drain,
-    /// Begin again.
+    /// Seek to the begin of the source.
     Rewind,
     /// The latency has changed.
     Latency,
-    /// The clock is gone.
+    /// The pipeline has lost its clock.
     Clock,
     /// Stop; the thread ends.
     Stop,
 }
 
-/// What comes of the run, with its number.
+/// A report of a run; it is sent with the run's number.
 #[derive(Debug)]
 pub(super) enum Report {
     /// An error.
@@ -39,19 +39,19 @@ pub(super) enum Report {
     DecodeError(String),
     /// Another warning.
     Warning(String),
-    /// Long work goes on.
+    /// An element is at work on something long.
     Busy,
     /// The end of the stream; true where the source may have an end.
     End(bool),
-    /// The pipeline is to be told.
+    /// The pipeline needs this order.
     Needs(Order),
-    /// What was held, and can be started now as this, or is not to be tried again.
+    /// A held spec, and the one that takes its place: it can be started now, or is held and not tried again.
     Startable(Arc<StreamSpec>, Box<StreamSpec>),
     /// The pipeline has stopped.
     Down,
 }
 
-/// Makes what runs of a source that is held; none where the service ends.
+/// Makes the spec of a held source again; `None` if the service ends.
 pub(super) type TryAgain = Arc<dyn Fn(&SourceConfig) -> Option<StreamSpec> + Send + Sync>;
 
 impl Report {
@@ -70,18 +70,18 @@ impl Report {
 /// A run.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// Tells its reports from those of earlier runs.
+    /// Distinguishes its reports from those of earlier runs.
     pub number: u64,
     /// Its frames so far.
     pub frames: Arc<AtomicU64>,
-    /// The source that it was started with.
+    /// The source with which it was started.
     pub source: SourceConfig,
     orders: Sender<Order>,
     alive: Weak<()>,
 }
 
 impl Run {
-    /// Begins. `report` is called from several threads and does not wait.
+    /// Begins a run. `report` is called from several threads and must not wait.
     pub fn start(
         spec: &StreamSpec,
         number: u64,
@@ -109,12 +109,12 @@ impl Run {
         Self { number, frames, source, orders, alive }
     }
 
-    /// What somebody holds until the pipeline has stopped.
+    /// Can be upgraded until the pipeline has stopped.
     pub fn alive(&self) -> Weak<()> {
         Weak::clone(&self.alive)
     }
 
-    /// Tells the thread; one that has ended needs nothing more.
+    /// Sends an order to the thread; one that has ended needs none.
     pub fn order(&self, order: Order) {
         let _ = self.orders.send(order);
     }
@@ -135,13 +135,14 @@ fn run(
     let report = hiding(&spec, report);
     let pipeline = &built.pipeline;
     if pipeline.set_state(gst::State::Playing).is_err() {
-        // Behind the element's own error, which says more.
+        // After the element's own error, which has the reason.
         let text = "the pipeline does not start".to_owned();
         report(Report::Failed(Failure { reason: Reason::Error, permanent: false, text }));
     }
     loop {
         match orders.recv() {
-            // The source takes the event once it has pushed its frame, which may wait downstream: whoever sends it waits as well.
+            // In another thread: the source takes the event only after it has pushed its frame, which may wait downstream, and
+            // the sender of the event waits that long.
             Ok(Order::Drain) => pipeline.call_async(|pipeline| {
                 let _ = pipeline.send_event(gst::event::Eos::new());
             }),
@@ -161,8 +162,9 @@ fn run(
         }
     }
     shared.current.withdraw(number);
-    // The sinks first, each by itself: what still sends the EOS event holds the pipeline's state, and the source's, until a frame that
-    // waits in a sink is let go. Locked, as the pipeline would take them back to PAUSED on its own way down.
+    // The sinks first, each by itself: a thread that still sends the EOS event holds the state locks of the pipeline and the
+    // source until a sink releases the frame that waits in it. The elements' states are locked, because the pipeline would take
+    // them back to PAUSED on its own way to NULL.
     for element in pipeline.iterate_sorted().into_iter().flatten() {
         element.set_locked_state(true);
         let _ = element.set_state(gst::State::Null);
@@ -174,8 +176,8 @@ fn run(
     unwatch(&built);
 }
 
-/// Builds what the stream is to run by now, until it is the stream's pipeline. None where it cannot be, which is reported, or where the
-/// stream goes on without this run.
+/// Builds the pipeline of the stream's present spec, again if the spec changes meanwhile. `None` if it cannot be built, which is
+/// reported, or if the run was abandoned.
 fn build(
     number: u64,
     shared: &Arc<Shared>,
@@ -215,7 +217,8 @@ fn build(
     }
 }
 
-/// Reports without the secrets of what is built: the stream may have others by the time.
+/// Removes the secrets of this run's spec from its reports: by the time of a report, the stream may have another spec with other
+/// secrets.
 fn hiding<F: Fn(Report) + Clone + Send + Sync + 'static>(
     spec: &Arc<StreamSpec>,
     report: &F,
@@ -230,7 +233,7 @@ fn unwatch(built: &Built) {
     }
 }
 
-/// Has everything reported that happens in the pipeline.
+/// Passes frames, caps and messages of the pipeline on to the outputs, the counts and `report`.
 fn watch(
     built: &Built,
     spec: &StreamSpec,
@@ -288,7 +291,7 @@ fn watch(
     });
 }
 
-/// Where encoded frames pass, if somebody wants them.
+/// The pad through which encoded frames pass, if an output wants them.
 fn encoded_pad(built: &Built, outputs: Option<&Arc<Outputs>>) -> Option<(Arc<Outputs>, gst::Pad)> {
     let outputs = outputs.filter(|outputs| outputs.wants_encoded())?;
     Some((Arc::clone(outputs), built.encoded.as_ref()?.static_pad("sink")?))
@@ -304,7 +307,7 @@ fn read(message: &gst::Message, source: &Source, pipeline: Option<&gst::Pipeline
             Some(if decode { Report::DecodeError(text) } else { Report::Warning(text) })
         }
         gst::MessageView::Eos(_) => {
-            // What is read by HTTP has an end where its length is known, as a file; a camera has none.
+            // A source by HTTP whose length is known is a file, and has an end; a camera has none.
             let known = || pipeline.and_then(|p| p.query_duration::<gst::ClockTime>()).is_some();
             Some(Report::End(source.may_end() && (!matches!(source, Source::Http) || known())))
         }

@@ -10,7 +10,7 @@ use super::{StreamSpec, arrival, elements, properties};
 use crate::config::{Scalar, Source, TestSource};
 use crate::unpoisoned::lock;
 
-/// What of a source's elements is looked at while it runs.
+/// The elements of a source that are needed while it runs.
 #[derive(Default)]
 pub(super) struct Added {
     /// The tee with the encoded video, where there is one.
@@ -83,12 +83,12 @@ fn encoded_source(
     let source = elements::make("urisourcebin", "source")?;
     source.set_property("uri", spec.config.uri.whole());
     let keys = spec.config.source.clone();
-    // A client's file is the one that was looked at, which the closure holds; another one may have got its name since. The
-    // configuration's keeps its name, whose ending may say what it is.
+    // A client's file is read by the descriptor that was checked, which the closure holds, because another file may have got its
+    // name since. The configuration's file is read by its name, because the name's ending may be all that shows the format.
     let file = file.filter(|_| spec.files.is_some());
     source.connect("source-setup", false, move |values| {
         let element = values.get(1)?.get::<gst::Element>().ok()?;
-        // They were checked with an element of the same URI.
+        // The keys were checked with an element for the same URI.
         if let Err(sentence) = set_all(&element, &keys) {
             gst::element_error!(element, gst::ResourceError::Settings, ("{sentence}"));
         }
@@ -124,7 +124,7 @@ fn encoded_source(
     Ok(Added { encoded: Some(tee), decoder: Some(decoder) })
 }
 
-/// Says that hlsdemux2 may crash. In 1.22.0 it completes downloads that have been freed, when connections break; urisourcebin
+/// Warns that hlsdemux2 may crash. In 1.22.0, when connections break, it completes downloads that have been freed; urisourcebin
 /// takes no other element for HLS.
 fn warn_of_hls(source: &gst::Element) {
     source.connect("deep-element-added", false, |values| {
@@ -154,7 +154,7 @@ fn only_video(rtsp: &gst::Element) {
     });
 }
 
-/// Puts a parsebin behind a pad of the source, which finds the video and cuts it into frames.
+/// Links a pad of the source to a parsebin, which finds the video and cuts it into frames.
 fn parse(pipeline: &gst::Pipeline, pad: &gst::Pad, tee: &gst::Element) -> Result<(), String> {
     let parser = gst::ElementFactory::make("parsebin").build();
     let parser = parser.map_err(|_| "GStreamer has no element parsebin: install its base plugins")?;
@@ -165,8 +165,8 @@ fn parse(pipeline: &gst::Pipeline, pad: &gst::Pad, tee: &gst::Element) -> Result
     parser.sync_state_with_parent().map_err(unlinked)
 }
 
-/// Links the first pad with video that an element gets; the others stay unlinked. Where that pad goes away, as with another
-/// program or another bit rate, the next one takes its place.
+/// Links the first pad with video that an element gets; the others stay unlinked. If that pad is removed, as for another program
+/// or another bit rate, the next one takes its place.
 fn link_first_video(element: &gst::Element, target: &gst::Element) {
     let (target, taken) = (target.downgrade(), Arc::new(Mutex::new(None::<gst::Pad>)));
     let linked = Arc::clone(&taken);
@@ -191,7 +191,7 @@ fn link_first_video(element: &gst::Element, target: &gst::Element) {
     });
 }
 
-/// Whether a pad has video, encoded or not. `unknown` where that cannot be told yet.
+/// Whether a pad has video, encoded or not; `unknown` if its caps do not show that yet.
 fn is_video(pad: &gst::Pad, unknown: bool) -> bool {
     let caps = pad.current_caps().unwrap_or_else(|| pad.query_caps(None));
     let Some(structure) = caps.structure(0).filter(|_| !caps.is_any()) else { return unknown };

@@ -1,47 +1,47 @@
-//! All that is to be run for one stream.
+//! All that a stream needs to run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::line::{Defaults, Line};
+use super::description::{Defaults, Description};
 use super::publish::publisher;
 use super::{elements, file, permission, properties};
-use crate::config::{ChangedModel, Config, FilledLine, Restart, Scalar, Source, SourceConfig, hide};
+use crate::config::{ChangedModel, Config, FilledDescription, Restart, Scalar, Source, SourceConfig, hide};
 
 /// Why a stream is listed and not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// A sentence for those who look at it.
+    /// A sentence for the user.
     pub why: String,
-    /// Whether it is tried again by itself: a file is not there, and may come as those of a network folder do.
+    /// Whether it is tried again by itself, because a file is missing and may come back, as files of a network folder do.
     pub tried_again: bool,
 }
 
-/// A stream, as it is to be run: two that are equal run equally.
+/// All that a stream needs to run: streams with equal specs run equally.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
     /// The source's keys.
     pub config: SourceConfig,
     /// Why it is listed and not started.
     pub held: Option<Held>,
-    /// What its URI is.
+    /// The kind of source, by its URI.
     pub source: Source,
-    /// The launch line, and the values of its keys.
-    pub line: FilledLine,
+    /// The description of its pipeline, and the values of its keys.
+    pub description: FilledDescription,
     /// When it is started again.
     pub restart: Restart,
-    /// The inferpublishes behind the line.
+    /// The properties of each inferpublish that follows the pipeline.
     pub publish: Vec<BTreeMap<String, Scalar>>,
-    /// What trtinfers of the pipeline are like without a source.
+    /// The properties of the pipeline's trtinfers without a source.
     pub(super) defaults: Defaults,
-    /// The folder below which the source's file must be, where a client has named it.
+    /// The folder below which the source's file must be, if a client has named it.
     pub(super) files: Option<PathBuf>,
-    /// Models that took the place of those of the line, by element.
+    /// Models that took the place of those of the description, by element.
     pub models: BTreeMap<String, ChangedModel>,
 }
 
 impl StreamSpec {
-    /// Puts together what a configuration says about a source, and checks it with GStreamer. Nothing is started.
+    /// Collects all keys of a configuration about a source, and checks them with GStreamer. Nothing is started.
     ///
     /// # Errors
     /// The key, and a sentence that begins with the source's name.
@@ -55,7 +55,7 @@ impl StreamSpec {
         Ok(spec)
     }
 
-    /// The same, or a stream that is held where that is wrong.
+    /// The same, or a held stream if the keys are wrong.
     pub fn new_or_held(
         config: &Config,
         source: SourceConfig,
@@ -85,14 +85,14 @@ impl StreamSpec {
         let kind = Source::parse(&source.uri).map_err(at("uri"))?;
         let pipeline = config.pipelines.get(&source.pipeline);
         let pipeline = pipeline.ok_or_else(|| at("pipeline")("there is no such pipeline".into()))?;
-        let line = pipeline.line_for(&source).map_err(at("set"))?;
+        let description = pipeline.filled_for(&source).map_err(at("set"))?;
         let bare = SourceConfig {
             name: "default".into(),
             pipeline: source.pipeline.clone(),
             ..SourceConfig::default()
         };
         let defaults =
-            pipeline.line_for(&bare).ok().and_then(|line| Defaults::of(&line).ok()).unwrap_or_default();
+            pipeline.filled_for(&bare).ok().and_then(|filled| Defaults::of(&filled).ok()).unwrap_or_default();
         let concerns =
             |streams: &Option<Vec<String>>| streams.as_ref().is_none_or(|all| all.contains(&source.name));
         let publish = config.publish.iter().filter(|publish| concerns(&publish.streams));
@@ -100,7 +100,7 @@ impl StreamSpec {
         Ok(Self {
             held: None,
             source: kind,
-            line,
+            description,
             restart: config.restart_of(&source),
             publish,
             defaults,
@@ -119,7 +119,7 @@ impl StreamSpec {
         Self {
             held: Some(why),
             source: Source::Rtsp,
-            line: FilledLine::default(),
+            description: FilledDescription::default(),
             restart: config.restart_of(&source),
             publish: Vec::new(),
             defaults: Defaults::default(),
@@ -134,29 +134,29 @@ impl StreamSpec {
         &self.config.name
     }
 
-    /// Whether it is another one that could go on, if a file were not missing by now.
+    /// Whether this spec equals `running`, which plays, but for a file that is missing by now.
     pub fn lacks_a_file_only(&self, running: &Self) -> bool {
         self.held.as_ref().is_some_and(|held| held.tried_again)
             && Self { held: None, ..self.clone() } == *running
     }
 
-    /// The same with other models in the place of those of the line, by `PIPELINE/ELEMENT`.
+    /// The same with other models in place of those of the description, by `PIPELINE/ELEMENT`.
     pub fn with_models(&self, models: &BTreeMap<String, ChangedModel>) -> Self {
         Self { models: of_pipeline(&self.config.pipeline, models), ..self.clone() }
     }
 
     /// Checks what needs GStreamer.
     fn check(&self, config: &Config) -> Result<(), (&'static str, String)> {
-        let line = Line::new(self)?;
-        permission::check(config, &self.config, &self.source, &self.line, &line)?;
+        let description = Description::new(self)?;
+        permission::check(config, &self.config, &self.source, &self.description, &description)?;
         let key = if self.config.set.is_empty() { "line" } else { "set" };
-        line.check_models().map_err(|sentence| (key, sentence))?;
-        let models = line.models();
+        description.check_models().map_err(|sentence| (key, sentence))?;
+        let models = description.models();
         for changed in self.models.values().filter(|changed| models.contains(&changed.now)) {
-            // It may have been missing when that was looked at.
+            // The file may have been missing when the permission was checked before.
             permission::check_model(config, &changed.now).map_err(|sentence| (key, sentence))?;
         }
-        line.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
+        description.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
         self.file().map_err(|sentence| ("uri", sentence))?;
         let source = match &self.source {
             Source::Test(_) => elements::make("videotestsrc", "check"),
@@ -178,16 +178,16 @@ impl StreamSpec {
         Ok(())
     }
 
-    /// Whether a file that it needs is not there.
+    /// Whether a file that it needs is missing.
     fn lacks_a_file(&self) -> bool {
         let is_absent = |path: &Path| path.metadata().is_err();
-        let models = Line::new(self).map(|line| line.models()).unwrap_or_default();
+        let models = Description::new(self).map(|description| description.models()).unwrap_or_default();
         models.iter().any(|model| is_absent(Path::new(model)))
             || self.config.zones_file.as_deref().is_some_and(is_absent)
             || self.lacks_its_source()
     }
 
-    /// A text of GStreamer's without what logs in at the source.
+    /// A text of GStreamer's without the logins at the source.
     pub(super) fn without_secrets(&self, text: &str) -> String {
         let logins = self.config.source.iter().filter(|(property, _)| permission::is_login(property));
         self.config.uri.hide_in(&hide(text, logins.map(|(_, value)| value.to_string()).collect()))

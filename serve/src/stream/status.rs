@@ -1,4 +1,4 @@
-//! What is told about a stream.
+//! The state of a stream, as the API reports it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,21 +23,21 @@ pub struct StreamStatus {
     pub uri: String,
     /// Its pipeline.
     pub pipeline: String,
-    /// How it is.
+    /// Its state.
     pub state: State,
-    /// Since when: seconds since 1970.
+    /// When it entered this state: seconds since 1970.
     pub since: f64,
     /// Frames that have come to the sink since the stream was added.
     pub frames: u64,
-    /// Of the last 5 seconds.
+    /// Frames a second, over the last 5 seconds.
     pub frames_per_second: f64,
     /// How often it was started again, by reason.
     pub restarts: BTreeMap<Reason, u64>,
     /// Starts in a row that did not last.
     pub attempt: u32,
-    /// Why it was last started again, or is to be.
+    /// Why it was last started again, or will be.
     pub reason: Option<Reason>,
-    /// Seconds until then.
+    /// Seconds until it is started again.
     pub retry_in: Option<f64>,
     /// The last thing that went wrong.
     pub last_error: Option<String>,
@@ -47,17 +47,17 @@ pub struct StreamStatus {
     pub left_behind: u32,
     /// Failures of its decoder since the stream was added.
     pub decode_errors: u64,
-    /// What it gives besides messages.
+    /// Its outputs besides messages.
     #[serde(default)]
     pub outputs: OutputStatus,
 }
 
-/// What the supervisor tells of itself.
+/// The state of the supervisor.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// How the stream is.
+    /// The stream's state.
     pub state: State,
-    /// Since when.
+    /// When the stream entered it.
     pub since: Instant,
     /// As in [`StreamStatus`].
     pub restarts: BTreeMap<Reason, u64>,
@@ -78,19 +78,19 @@ pub struct Snapshot {
 /// What the threads of a stream share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Of all its pipelines.
+    /// Frames of all its pipelines.
     pub frames: AtomicU64,
     /// The caps of its frames.
     pub caps: Mutex<Option<gst::Caps>>,
-    /// What is to run, and the pipeline that does.
+    /// The spec that must run, and the pipeline that runs.
     pub current: Current,
-    /// What the supervisor says.
+    /// The last state of the supervisor.
     pub snapshot: Mutex<Snapshot>,
-    /// Who wants to hear warnings.
+    /// Receivers of warnings.
     pub warned: Mutex<Vec<std::sync::mpsc::Sender<String>>>,
-    /// When the supervisor last went around.
+    /// When the thread's loop last ran.
     pub beat: Mutex<Instant>,
-    /// What it gives besides messages, from its first start on.
+    /// Its outputs besides messages, from its first start on.
     pub outputs: Mutex<Option<Arc<Outputs>>>,
     rate: Mutex<VecDeque<(Instant, u64)>>,
 }
@@ -121,7 +121,7 @@ impl Shared {
         }
     }
 
-    /// To be called about once a second.
+    /// Notes the number of frames for their rate. The thread calls it about once a second.
     pub fn sample(&self) {
         let (now, frames) = (Instant::now(), self.frames.load(Ordering::Relaxed));
         *lock(&self.beat) = now;
@@ -146,7 +146,7 @@ impl Shared {
         (f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / seconds * 10.0).round() / 10.0
     }
 
-    /// The whole of it.
+    /// The state as the API reports it.
     pub fn status(&self) -> StreamStatus {
         let spec = self.current.spec();
         let snapshot = lock(&self.snapshot).clone();
@@ -172,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// What it gives besides messages.
+    /// Its outputs besides messages.
     pub fn outputs(&self) -> Option<Arc<Outputs>> {
         lock(&self.outputs).clone()
     }

@@ -1,4 +1,4 @@
-//! When a stream is started, stopped and started again: what has happened and the time come in, what is to be done comes out.
+//! When a stream is started, stopped and started again: a state machine that takes events with their times and returns actions.
 //!
 //! Nothing here waits, and nothing knows GStreamer or the clock.
 
@@ -16,13 +16,13 @@ pub use state::State;
 use super::{Reason, backoff};
 use crate::config::Restart;
 
-/// The first frame may take so long at least: a camera sends a key frame every few seconds only.
+/// The least time that the first frame may take: a camera sends a key frame every few seconds only.
 const FIRST_FRAME: Duration = Duration::from_secs(10);
 
-/// A pipeline that has not stopped after so long is left behind, so that the stream goes on.
+/// How long a pipeline may take to stop. After that it is abandoned, so that the stream goes on.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// So many of them at most; then the stream waits for one to stop.
+/// The most abandoned pipelines of a stream; with as many, the stream waits for one to stop.
 const MOST_LEFT_BEHIND: u32 = 3;
 
 /// One stream's state.
@@ -31,7 +31,7 @@ pub struct Supervisor {
     limits: Restart,
     loops: bool,
     state: State,
-    /// When it began to be so.
+    /// When it entered this state.
     since: Duration,
     /// Starts in a row that did not lead to `steady` seconds of frames.
     attempt: u32,
@@ -75,22 +75,22 @@ impl Supervisor {
         }
     }
 
-    /// How it is.
+    /// Its state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Since when.
+    /// When it entered this state.
     pub fn since(&self) -> Duration {
         self.since
     }
 
-    /// Which start is the next one, of those in a row that did not last.
+    /// The number of the next start, of those in a row that did not last.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Why it was last started again, or is to be.
+    /// Why it was last started again, or will be.
     pub fn reason(&self) -> Option<Reason> {
         self.reason
     }
@@ -110,7 +110,7 @@ impl Supervisor {
         self.start_at
     }
 
-    /// Pipelines that were left behind and have not stopped yet.
+    /// Abandoned pipelines that have not stopped yet.
     pub fn left_behind(&self) -> u32 {
         self.left_behind
     }
@@ -120,23 +120,23 @@ impl Supervisor {
         self.decode_errors.all()
     }
 
-    /// Whether frames have come for as long as makes a start a success.
+    /// Whether frames have come for the time that makes a start a success.
     pub fn is_steady(&self, now: Duration) -> bool {
         self.state == State::Playing && now.saturating_sub(self.since) >= seconds(self.limits.steady)
     }
 
-    /// Other limits from now on.
+    /// Sets other limits from now on.
     pub fn configure(&mut self, limits: Restart, loops: bool) {
         (self.limits, self.loops) = (limits, loops);
     }
 
-    /// When something is to be looked at again, at the latest.
+    /// When the next [`Input::Tick`] must come at the latest, if nothing else happens.
     pub fn deadline(&self) -> Option<Duration> {
         let stop = self.stopping_since.map(|since| since + PATIENCE);
         [self.start_at, self.drained_by, stop].into_iter().flatten().min()
     }
 
-    /// Takes what has happened. `chance` is a random number from 0 to 1.
+    /// Handles an event. `chance` is a random number from 0 to 1.
     pub fn handle(&mut self, now: Duration, input: Input, chance: f64) -> Vec<Action> {
         match input {
             Input::Begin => self.start(now),
@@ -160,7 +160,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether what the pipeline says still matters.
+    /// Whether the pipeline runs and is not being stopped, so that its reports still matter.
     fn runs(&self) -> bool {
         self.up && self.stopping_since.is_none()
     }

@@ -1,5 +1,5 @@
-//! A launch line with `{key}`s, taken apart: GStreamer parses what the configuration has written, without the values that keys are
-//! in; these are set afterwards, as properties. So a value can never become a part of the line.
+//! A pipeline description with `{key}`s, taken apart. GStreamer parses what the configuration has written without the
+//! properties that have keys; these are set afterwards. So a value can never become a part of the description.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ impl Slot {
     }
 
     /// The value. `text` says whether the property is a text, in which everything may stand. In all others (caps, structures,
-    /// lists) commas, brackets and the like separate, so that what is only a part of the value must be plain.
+    /// lists) commas, brackets and the like are separators, so a key that is only a part of the value must be plain.
     ///
     /// # Errors
     /// A sentence.
@@ -51,21 +51,21 @@ impl Slot {
     }
 }
 
-/// A line whose elements have names, taken apart.
+/// A description whose elements have names, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Template {
-    /// What is left for GStreamer's parser: nothing of it comes from a value.
-    pub line: String,
-    /// What is to be set then.
+    /// What is left for GStreamer's parser. No value of a key is in it.
+    pub text: String,
+    /// The properties that are set afterwards.
     pub slots: Vec<Slot>,
-    /// The first key that stands where no value of a property does, with what is around it.
+    /// The first word with a key that is no value of a property.
     pub misplaced: Option<String>,
 }
 
 impl Template {
-    /// Takes a line apart in which every element has a `name`.
-    pub fn of(line: &str) -> Self {
-        let words = words(line);
+    /// Takes a description apart in which every element has a `name`.
+    pub fn of(description: &str) -> Self {
+        let words = words(description);
         let mut taken: BTreeSet<String> =
             words.iter().filter_map(|word| Some(word.strip_prefix("name=")?.to_owned())).collect();
         let mut template = Self::default();
@@ -88,7 +88,7 @@ impl Template {
             for (at, word) in segment.iter().enumerate() {
                 if !has_key(word) {
                     if assignment(word).is_none() {
-                        element = name_behind(&segment[at + 1..]);
+                        element = name_after(&segment[at + 1..]);
                     }
                     kept.push((*word).to_owned());
                     continue;
@@ -105,7 +105,7 @@ impl Template {
                 }
             }
         }
-        template.line = kept.join(" ");
+        template.text = kept.join(" ");
         template
     }
 }
@@ -115,7 +115,7 @@ fn has_key(word: &str) -> bool {
 }
 
 /// The name in the assignments that follow an element.
-fn name_behind(words: &[&str]) -> Option<String> {
+fn name_after(words: &[&str]) -> Option<String> {
     let own = words.iter().map_while(|word| assignment(word));
     own.into_iter().find(|(property, _)| *property == "name").map(|(_, name)| unquoted(name))
 }

@@ -1,4 +1,4 @@
-//! The thread that decides for a stream: it does what the supervisor says, and tells how the stream is.
+//! The thread that decides for a stream: it takes the supervisor's actions, and reports the stream's state.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -14,19 +14,19 @@ use crate::config::{SourceConfig, redacted};
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
-/// How often a stream is looked at while nothing happens.
+/// The longest time between two runs of the thread's loop.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
 
-/// A warning of the same words is logged again after so long.
-const SAID_AGAIN: Duration = Duration::from_secs(3600);
+/// How long the log does not repeat the same warning.
+const LOGGED_AGAIN: Duration = Duration::from_secs(3600);
 
-/// So many are remembered for that.
+/// The most warnings that are remembered for that.
 const MOST_WARNINGS: usize = 64;
 
-/// What the fleet is told at once.
+/// News that the fleet must know at once.
 #[derive(Clone, Debug)]
 pub enum News {
-    /// The GPU has failed in a pipeline that was started then, and that used these instances.
+    /// The GPU has failed in a pipeline of a stream.
     GpuFault {
         /// The stream.
         name: String,
@@ -35,23 +35,23 @@ pub enum News {
         /// The instances of its trtinfers.
         instances: Vec<String>,
     },
-    /// Frames have come for as long as makes a start a success.
+    /// Frames have come for the time that makes a start a success.
     Steady {
         /// The stream.
         name: String,
         /// When the pipeline was started.
         started: Instant,
     },
-    /// A pipeline that does not stop is not waited for any more.
+    /// A pipeline that does not stop was abandoned.
     LeftBehind {
         /// The source of that pipeline.
         source: Box<SourceConfig>,
-        /// What somebody holds until it has stopped.
+        /// Can be upgraded until the pipeline has stopped.
         alive: Weak<()>,
     },
 }
 
-/// What the thread is sent.
+/// An event for the thread.
 pub(super) enum Event {
     Input(Input),
     Run(u64, Report),
@@ -61,15 +61,15 @@ pub(super) enum Event {
 /// How a change takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// By a start.
+    /// The stream is started again.
     Restart,
-    /// Live; what is over begins again.
+    /// The change is set while the stream plays; a stream that has ended or failed begins again.
     Live,
-    /// With the next start, or it concerns no pipeline.
+    /// At the next start, or the change concerns no pipeline.
     Later,
 }
 
-/// What the thread knows.
+/// The state of the thread.
 pub(super) struct Thread {
     supervisor: Supervisor,
     spec: Arc<StreamSpec>,
@@ -78,7 +78,7 @@ pub(super) struct Thread {
     tell: Box<dyn Fn(News) + Send>,
     try_again: TryAgain,
     outputs: output::Shared,
-    /// What the outputs were made for.
+    /// The keys for which the outputs were made.
     wanted: Option<output::Wanted>,
     began: Instant,
     run: Option<Run>,
@@ -86,7 +86,7 @@ pub(super) struct Thread {
     started: Instant,
     steady: bool,
     instances: Vec<String>,
-    /// When warnings were logged.
+    /// When each warning was last logged.
     warned: HashMap<String, Instant>,
 }
 
@@ -136,11 +136,11 @@ impl Thread {
             goes_on = goes_on && self.take(Input::Tick(frames));
             self.shared.sample();
         }
-        // Completes the files.
+        // Dropping the outputs completes their files.
         drop(lock(&self.shared.outputs).take());
     }
 
-    /// What is not to be started by itself.
+    /// The event for a stream that must not be started by itself.
     fn hold(&self) -> Option<Input> {
         let held = self.spec.held.as_ref().filter(|held| !held.tried_again)?;
         Some(Input::Hold(held.why.clone()))
@@ -152,7 +152,7 @@ impl Thread {
         if let Some(hold) = self.hold() {
             return self.take(hold);
         }
-        // Seen here: the stream may have ended since the change was looked at.
+        // Checked here, because the stream may have ended since the fleet chose the effect.
         let over = matches!(self.supervisor.state(), State::Failed | State::Ended);
         let restart = effect == Effect::Restart || (effect == Effect::Live && over);
         !restart || self.take(Input::Restart(Reason::Change))
@@ -170,7 +170,7 @@ impl Thread {
                 true
             }
             Report::Busy => self.take(Input::Busy),
-            // A change that came meanwhile has what was missing as well, or starts the stream again.
+            // If the spec has changed meanwhile, that change found the missing file as well, or starts the stream again.
             Report::Startable(held, spec) => {
                 !self.shared.current.replace(&held, *spec) || self.changed(Effect::Restart)
             }
@@ -199,9 +199,9 @@ impl Thread {
         }
     }
 
-    /// Logs a warning, unless it is one that every start brings.
+    /// Logs a warning, unless it was logged lately, as one that every start repeats.
     fn warn(&mut self, text: &str) {
-        if self.warned.get(text).is_some_and(|at| at.elapsed() < SAID_AGAIN) {
+        if self.warned.get(text).is_some_and(|at| at.elapsed() < LOGGED_AGAIN) {
             return;
         }
         log::warning(format_args!("stream '{}': {text}", self.spec.name()));
@@ -211,7 +211,7 @@ impl Thread {
         self.warned.insert(text.to_owned(), Instant::now());
     }
 
-    /// Takes what has happened and does what is to be done. Returns whether the stream goes on.
+    /// Passes an event to the supervisor and takes its actions. Returns whether the stream goes on.
     fn take(&mut self, input: Input) -> bool {
         let (now, before) = (self.began.elapsed(), (self.supervisor.state(), self.supervisor.start_at()));
         let actions = self.supervisor.handle(now, input, fastrand::f64());
@@ -225,7 +225,7 @@ impl Thread {
                 Action::Stop => self.order(Order::Stop),
                 Action::LeaveBehind => {
                     log::warning(format_args!(
-                        "stream '{}': its pipeline does not stop, and is left behind",
+                        "stream '{}': its pipeline does not stop, and is abandoned",
                         self.spec.name()
                     ));
                     if let Some(run) = self.run.take() {
@@ -252,13 +252,13 @@ impl Thread {
         }
     }
 
-    /// Makes what the stream gives besides messages; restarts keep it, while the same is wanted.
+    /// Makes the stream's outputs besides messages. Restarts keep them, unless the source wants others.
     fn make_outputs(&mut self) {
-        let wanted = output::Wanted::of(&self.spec.config, &self.spec.line.line);
+        let wanted = output::Wanted::of(&self.spec.config, &self.spec.description.text);
         if self.wanted.as_ref() == Some(&wanted) {
             return;
         }
-        // The earlier ones complete their files first.
+        // The earlier outputs complete their files first.
         drop(lock(&self.shared.outputs).take());
         let outputs = output::Outputs::new(self.spec.name(), &wanted, &self.outputs);
         *lock(&self.shared.outputs) = Some(Arc::new(outputs));
@@ -268,7 +268,7 @@ impl Thread {
     fn start(&mut self) {
         self.runs += 1;
         self.shared.current.begin(self.runs);
-        // Whose event has not come yet, a change holds already.
+        // A change counts from now on, even if its event has not come yet.
         self.spec = self.shared.current.spec();
         if self.spec.held.is_none() {
             self.make_outputs();
@@ -277,7 +277,8 @@ impl Thread {
         let (events, number) = (Mutex::new(self.events.clone()), self.runs);
         let events = Arc::new(events);
         let report = move |report: Report| drop(lock(&events).send(Event::Run(number, report)));
-        self.instances = super::Line::new(&self.spec).map(|line| line.instances).unwrap_or_default();
+        self.instances =
+            super::Description::new(&self.spec).map(|description| description.instances).unwrap_or_default();
         self.run = Some(Run::start(
             &self.spec,
             number,
@@ -287,7 +288,7 @@ impl Thread {
         ));
     }
 
-    /// Tells how the stream is now: one line for each change of its state.
+    /// Publishes the stream's state, and logs each change of it.
     fn publish(&self, now: Duration, before: (State, Option<Duration>)) {
         let (supervisor, name) = (&self.supervisor, self.spec.name());
         let snapshot = Snapshot {
@@ -305,7 +306,7 @@ impl Thread {
         let error = supervisor.error().map(redacted).unwrap_or_default();
         match supervisor.state() {
             state if before.0 == state => {
-                // A start that failed at once.
+                // The state is the same, but a start has failed at once.
                 if let Some(at) =
                     supervisor.start_at().filter(|_| before.1.is_none() && state == State::Waiting)
                 {

@@ -1,4 +1,4 @@
-//! Cameras: gst-rtsp-server in processes of their own, each behind a relay that can do what a network does.
+//! Cameras: gst-rtsp-server in processes of their own, each with a relay before it that can fail as a network does.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,15 +11,15 @@ use std::time::Duration;
 use cudainfer_tests::free_port;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the relay does with what the camera sends.
+/// What the relay does with the bytes from the camera.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
 pub(crate) enum Network {
-    /// Passes it on.
+    /// Passes them on.
     Works,
     /// Keeps connections open, and passes nothing on.
     Cut,
-    /// Writes noise in its place.
+    /// Writes noise in their place.
     Garbage,
 }
 
@@ -42,7 +42,7 @@ impl Camera {
         let (own, open) = (Arc::clone(&network), Arc::clone(&connections));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // Refused where there is no camera: the client sees the end of the connection.
+                // If there is no camera, the client's connection ends.
                 let Ok(camera) = TcpStream::connect(("127.0.0.1", port)) else { continue };
                 open.lock().unwrap().extend([client.try_clone().unwrap(), camera.try_clone().unwrap()]);
                 let (to_camera, from_client) = (camera.try_clone().unwrap(), client.try_clone().unwrap());
@@ -55,12 +55,12 @@ impl Camera {
         Self { process: spawn(port), port, relay, network, connections }
     }
 
-    /// Where the service finds it.
+    /// The address of the relay, by which the service reaches it.
     pub(crate) fn uri(&self) -> String {
         format!("rtsp://127.0.0.1:{}/video", self.relay)
     }
 
-    /// What its packets to the service come from.
+    /// The port from which the service gets its packets.
     pub(crate) fn relay_port(&self) -> u16 {
         self.relay
     }
@@ -69,13 +69,13 @@ impl Camera {
         self.network.store(network as u8, Ordering::Relaxed);
     }
 
-    /// Ends it as a loss of power does.
+    /// Ends it at once, as a loss of power does.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Starts it where it was.
+    /// Starts it again on the same port.
     pub(crate) fn start_again(&mut self) {
         self.process = spawn(self.port);
     }

@@ -1,4 +1,4 @@
-//! A camera that a firewall cuts off, in a network of the test's own: nftables drops its packets, or refuses them.
+//! A camera that a firewall cuts off: nftables drops or refuses its packets. The test has a network namespace of its own.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use cudainfer_serve::stream::Reason;
 use crate::camera::Camera;
 use crate::{alone, frames_come_again, of, until};
 
-/// Makes the loopback of a network of its own work, which needs the rights to do so and nftables.
+/// Sets up the loopback of the network namespace, which needs nftables and the right to do so.
 const NETWORK: &str = "ip link set lo up && nft add table inet cudainfer";
 
-/// Puts these rules in the place of all others.
+/// Replaces all rules by these.
 fn set_rules(rules: &str) {
     let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     let chain = "type filter hook input priority 0; policy accept;";
@@ -61,7 +61,7 @@ fn in_a_network_of_its_own() {
     let fleet = Fleet::start(config, std::sync::mpsc::channel().0).unwrap_or_else(|wrong| panic!("{wrong}"));
     until("both play", || ["cut", "stays"].iter().all(|name| of(&fleet, name).frames > 5));
     let port = cameras[0].relay_port();
-    // Nothing comes from the camera; and what is sent to it is refused.
+    // First nothing comes from the camera; then packets to it are refused.
     for (rule, reason) in [
         (format!("tcp sport {port} drop"), Reason::Stall),
         (format!("tcp dport {port} reject with tcp reset"), Reason::Connection),

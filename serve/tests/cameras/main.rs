@@ -1,4 +1,5 @@
-//! Cameras that are killed, held, cut off, by a firewall too, and made to send noise: each comes back, and no other stream notices.
+//! Cameras that are killed, stopped, cut off, also by a firewall, and made to send noise: each comes back, and no other stream is
+//! disturbed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
@@ -18,14 +19,15 @@ use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::{model, run, scratch};
 use rustix::process::Signal;
 
-/// Frames of the files: as many seconds as the disturbances take, at 10 a second.
+/// Frames of each file, at 10 a second: files play for as long as the disturbances take.
 const FRAMES: u32 = 400;
 const FILES: usize = 2;
 
-/// Sixteen streams and their cameras share two cores.
+/// How long a condition may take: sixteen streams and their cameras share two cores.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// While it is held, no other test of this process has cameras: they all count seconds without a frame.
+/// Locks a mutex, so that no other test of this process has cameras at the same time: a busy machine would delay their frames,
+/// and streams restart after seconds without a frame.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,7 +54,7 @@ fn video(folder: &Path) -> PathBuf {
     path
 }
 
-/// A fleet of the files, and of the sources that are written in `others`.
+/// A fleet of the files and of the sources in the text `others`.
 fn fleet(folder: &Path, video: &Path, live: bool, others: &str) -> Fleet {
     let mut text = format!(
         "[server]\nstop-timeout = 20\n[restart]\nstall = 3\nfirst = 0.5\nlongest = 2\nsteady = 3\n\
@@ -77,7 +79,7 @@ fn of(fleet: &Fleet, name: &str) -> StreamStatus {
     fleet.stream(name).unwrap()
 }
 
-/// What was written of a file, but for what belongs to the run: the ids, and the time of day.
+/// The records of a file, without the ids and the time of day, which differ between runs.
 fn written(folder: &Path, name: &str) -> String {
     let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
     let without = |line: &str, key: &str| {
@@ -102,14 +104,14 @@ fn cameras_come_back_from_all_that_happens_to_them_and_no_other_stream_notices()
     cudainfer_tests::init();
     let (alone, disturbed) = (scratch("alone"), scratch("disturbed"));
     let video = video(&alone);
-    // What must come out of the files: as fast as possible, with nobody else there.
+    // The expected records of the files: they are read as fast as possible, without other streams.
     let reference = fleet(&alone, &video, false, "");
     until("the files end", || (0..FILES).all(|n| of(&reference, &format!("file{n}")).state == State::Ended));
     assert_eq!(reference.drain(), [""; 0]);
 
     let mut cameras: Vec<_> = (0..16).map(|_| Camera::start()).collect();
     let source = |(number, camera): (usize, &Camera)| {
-        // Those that nothing is done to may be slow on a busy machine.
+        // Cameras that are not disturbed may be slow on a busy machine.
         let stall = if number < 14 { 3 } else { 60 };
         format!(
             "[[source]]\nname = \"cam{number}\"\nuri = \"{}\"\nsource = {{ protocols = \"tcp\", latency = 50 }}\n\
@@ -159,7 +161,7 @@ fn cameras_come_back_from_all_that_happens_to_them_and_no_other_stream_notices()
         assert_eq!((status.frames, status.restarts.len()), (u64::from(FRAMES), 0), "{status:?}");
         let (wanted, found) = (written(&alone, &file), written(&disturbed, &file));
         assert_eq!(wanted.lines().count(), FRAMES as usize);
-        assert!(wanted == found, "what is written of {file} is not what it was alone");
+        assert!(wanted == found, "the records of {file} are not those of the run without cameras");
     }
     assert_eq!(fleet.drain(), [""; 0], "all end in time");
 }

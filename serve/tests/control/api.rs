@@ -1,4 +1,4 @@
-//! What requests do: zones count at once, and the metrics have both pages.
+//! Effects of requests: zones count at once, and the metrics have both pages.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,11 +20,11 @@ fn zones_that_are_put_count_while_the_stream_plays() {
     assert!(get(&url).json()["restarts"].as_object().unwrap().is_empty(), "nothing was started anew");
 }
 
-/// How many objects have entered a zone, as zonecount's property says.
+/// How many objects have entered a zone, by zonecount's property.
 pub(crate) fn counted(service: &Service, zone: &str) -> u64 {
     use gst::prelude::*;
     let Some(built) = service.fleet.built("door") else { return 0 };
-    let Some(element) = built.line.element("zonecount") else { return 0 };
+    let Some(element) = built.description.element("zonecount") else { return 0 };
     let counts = element.property::<gst::Structure>("counts");
     let zones = counts.get::<gst::Array>("zones").unwrap();
     let found = zones

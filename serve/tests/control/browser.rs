@@ -1,4 +1,4 @@
-//! Chromium without a window, by the DevTools protocol: real events of mouse and keyboard.
+//! Chromium without a window, controlled by the DevTools protocol with real events of mouse and keyboard.
 
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ impl Page {
                 "--no-sandbox",
                 "--disable-gpu",
                 "--remote-debugging-port=0",
-                // All of the page: nothing is scrolled between two looks at it.
+                // The window shows the whole page, so nothing scrolls between two looks at it.
                 "--window-size=1000,3000",
             ])
             .arg(format!("--user-data-dir={}", folder.display()))
@@ -60,7 +60,7 @@ impl Page {
         let target = page.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
         let attached = page.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
         page.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
-        // An expression that meets the change of pages is an error.
+        // An expression that is evaluated while the page loads is an error.
         page.call("Page.enable", json!({}));
         page.call("Page.navigate", json!({"url": url}));
         while page.read()["method"] != "Page.loadEventFired" {}
@@ -128,7 +128,7 @@ impl Page {
         self.mouse("mouseReleased", x1, y1);
     }
 
-    /// Taps on an element with a finger, at a part of its width and height, and waits for the click that becomes of it.
+    /// Taps on an element with a finger, at a part of its width and height, and waits for the click that follows.
     #[track_caller]
     pub(crate) fn tap(&mut self, selector: &str, x: f64, y: f64) {
         let (x, y) = self.place(selector, x, y);
@@ -141,7 +141,7 @@ impl Page {
         self.wait("window.tapped");
     }
 
-    /// Makes it the screen of a phone, of this width, that is touched.
+    /// Emulates a phone's touch screen of this width.
     pub(crate) fn become_phone(&mut self, width: u32) {
         let screen = json!({"width": width, "height": 740, "deviceScaleFactor": 2, "mobile": true});
         self.call("Emulation.setDeviceMetricsOverride", screen);

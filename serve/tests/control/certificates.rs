@@ -1,4 +1,4 @@
-//! An authority, and what it has signed.
+//! An authority, and the certificates that it has signed.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 pub(crate) fn certificates(folder: &Path) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // With the name that rcgen gives to all, a certificate would look as if it had signed itself.
+    // rcgen gives all certificates the same name: with that name, a certificate would look self-signed.
     params.distinguished_name.push(DnType::CommonName, "authority");
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     std::fs::write(folder.join("ca.pem"), authority.pem()).unwrap();

@@ -1,5 +1,5 @@
-//! openapi.json against the server: every path, method and status that it names is there, every answer is of its schema,
-//! and every path that the server has is named.
+//! openapi.json, compared with the server: every path, method and status that it names exists, every answer fits its schema, and
+//! it names every path of the server.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use crate::service::{Answer, Service, ask, configuration_of};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-/// Its model changes, and that of the other tests must not.
+/// A pipeline of this test only, because its model changes, and that of the other tests must not.
 const PIPELINE: &str = "documented";
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// What cannot be brought about at will: a stream that has not started yet, a picture that fails, a service that is stopping, a model while another one changes.
+/// Answers that a test cannot cause at will: for a stream that has not started yet, a picture that fails, a service that is
+/// stopping, and a model that changes while another one does.
 const NOT_PROVOKED: [&str; 4] = [
     "post /v1/streams/{name}/record 503",
     "get /v1/streams/{name}/snapshot.jpg 500",
@@ -22,7 +23,7 @@ const NOT_PROVOKED: [&str; 4] = [
     "put /v1/pipelines/{name}/model 503",
 ];
 
-/// The description, and what was seen of it.
+/// The description, and the answers of it that were seen.
 struct Description {
     document: Value,
     seen: BTreeSet<String>,
@@ -30,7 +31,7 @@ struct Description {
 }
 
 impl Description {
-    /// Does a request with the token, and holds the answer against the description.
+    /// Sends a request with the token, and compares the answer with the description.
     fn ask(&mut self, method: &str, path: &str, actual: &str, body: Option<&Value>) -> Answer {
         let headers = [
             ("authorization", "Bearer 0123456789abcdef0123456789abcdef"),
@@ -71,7 +72,7 @@ impl Description {
     }
 }
 
-/// What takes the place of `{name}`.
+/// The path with a name in place of `{name}`.
 fn actual(path: &str) -> String {
     let name = if path.contains("pipelines") { PIPELINE } else { "door" };
     path.replace("{name}", name).replace("{file}", "none")
@@ -148,7 +149,7 @@ fn what_is_documented_is_answered_as_it_is_documented() {
     assert!(unseen.is_empty(), "documented, but never answered: {unseen:#?}");
 }
 
-/// What every operation refuses alike: no token, another site's page, bodies that are none.
+/// Requests that every operation refuses: without a token, from another site's page, with a body that is no JSON.
 fn refusals(api: &mut Description, method: &str, path: &str, operation: &Value, url: &str) {
     let bearer = format!("Bearer {TOKEN}");
     let token = ("authorization", bearer.as_str());
@@ -279,7 +280,7 @@ fn files(api: &mut Description, folder: &std::path::Path) {
         let playlist = api.ask("get", hls, "/v1/streams/filmed/hls/index.m3u8", None);
         playlist.status == 200 && String::from_utf8_lossy(&playlist.body).contains(".ts")
     });
-    // Nothing but the stream's own files.
+    // Files that are not the stream's own are refused.
     for file in ["none", "..%2F..%2Fstreams.json", ".hidden"] {
         assert_eq!(
             api.ask("get", hls, &format!("/v1/streams/filmed/hls/{file}"), None).status,

@@ -1,4 +1,4 @@
-//! More connections than there may be, of clients that nobody wishes for: somebody else is answered all the same.
+//! More connections than there may be, of misbehaving clients: another client is answered all the same.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -9,16 +9,16 @@ use cudainfer_tests::{LIMIT, scratch, until};
 use crate::certificates::certificates;
 use crate::service::{Service, configuration, get};
 
-/// More than the server keeps of one address.
+/// More connections than the server keeps of one address.
 const MANY: usize = 200;
 
-/// So many it keeps at most.
+/// The most connections that the server keeps of one address.
 const MOST_OF_ONE_ADDRESS: usize = 128;
 
 const STREAMS: &[u8] = b"GET /v1/streams HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 fn start(server: &str) -> Service {
-    // Both ends of all connections, also of tests that run meanwhile, are in this process.
+    // This process has both ends of all connections, also those of tests that run at the same time.
     resources::raise_limit();
     Service::start(&configuration(server))
 }
@@ -29,14 +29,14 @@ pub(crate) fn connect(url: &str) -> TcpStream {
     stream
 }
 
-/// Sends something. The server may have closed the connection meanwhile.
+/// Connects and sends bytes. The server may have closed the connection meanwhile.
 fn send(url: &str, bytes: &[u8]) -> TcpStream {
     let mut connection = connect(url);
     let _ = connection.write_all(bytes);
     connection
 }
 
-/// Whether a connection is open that has nothing to read.
+/// Whether a connection without bytes to read is open.
 fn is_open(connection: &TcpStream) -> bool {
     connection.set_nonblocking(true).unwrap();
     let read = (&mut &*connection).read(&mut [0]);
@@ -44,7 +44,7 @@ fn is_open(connection: &TcpStream) -> bool {
     read.is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
 }
 
-/// What is answered until the head ends.
+/// The head of the answer.
 fn head(connection: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::flood::connect;
 use crate::service::Service;
 
-/// What requests are made of, and what is none of them.
+/// A part of a request, or bytes that are no such part.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known: [&[u8]; 28] = [
         b"GET ",
@@ -60,7 +60,7 @@ fn is_answered(url: &str) {
 fn whatever_a_client_sends_another_one_is_answered() {
     resources::raise_limit();
     let service = Service::start("[server]\nlisten = '127.0.0.1:0'\n[pipeline.plain]\nline = 'identity'\n");
-    // They stay open, as far as the server lets them.
+    // The connections stay open until the server closes them.
     let connections = std::cell::RefCell::new(Vec::<TcpStream>::new());
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(300));
     let sent = runner.run(&proptest::collection::vec(piece(), 0..16), |pieces| {

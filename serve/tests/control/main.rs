@@ -1,4 +1,4 @@
-//! Control by HTTP, against a server that runs: what is documented is answered, and nothing else; and the page, in a browser.
+//! Control by HTTP with a server that runs: it answers what is documented, and nothing else. And the page, in a browser.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
 mod api;

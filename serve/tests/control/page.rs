@@ -18,7 +18,7 @@ fn a_zone_that_is_drawn_counts() {
     service.plays("door");
     let mut page = Page::open(chromium, &service.url);
 
-    // The token is asked for; a wrong one is refused in a sentence.
+    // The page asks for the token; a wrong one is refused with a sentence.
     page.wait("document.querySelector('#login')?.hidden === false");
     for (typed, hidden) in [("wrong", false), (TOKEN, true)] {
         page.evaluate(
@@ -27,7 +27,7 @@ fn a_zone_that_is_drawn_counts() {
         page.write(typed);
         page.key("Enter");
         page.wait(&format!("document.querySelector('#login').hidden === {hidden} && document.querySelector('#token').value === ''"));
-        // A refused one is forgotten when the answer has come.
+        // The page forgets a refused token when the answer has come.
         let kept = if hidden { json!(TOKEN) } else { json!(null) };
         page.wait(&format!("sessionStorage.getItem('cudainfer-token') === {kept}"));
     }
@@ -60,7 +60,7 @@ fn a_zone_that_is_drawn_counts() {
     assert_eq!(names, ["all", "polygon-1", "line-1"]);
     let expected = [[0.02, 0.02], [0.98, 0.02], [0.98, 0.98], [0.02, 0.98]];
     for (point, expected) in source.zones[1].points.iter().zip(expected) {
-        // A pixel of the page is about a thousandth.
+        // A pixel of the page is about a thousandth of the picture.
         assert!(
             point.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.005),
             "{point:?} is not {expected:?}"
@@ -85,7 +85,7 @@ fn a_stream_is_added_and_removed() {
     page.wait("document.querySelectorAll('#list tr').length === 1");
     page.wait("document.querySelectorAll('#add option').length === 2");
     page.click("summary", 0.1, 0.5);
-    // What is wrong is refused in the service's sentence, and what was typed stays.
+    // A wrong form is refused with the service's sentence, and keeps the typed text.
     fill(&mut page, "#add [name=name]", "yard");
     fill(&mut page, "#add [name=uri]", "tset://ball");
     page.evaluate("document.querySelector('#add [name=pipeline]').value = 'plain'");
@@ -97,7 +97,7 @@ fn a_stream_is_added_and_removed() {
     page.evaluate("document.querySelector('#add [name=uri]').value = ''");
     fill(&mut page, "#add [name=uri]", "test://ball?width=64&height=48&rate=5");
     page.key("Enter");
-    // The list is read again and again: it may have the stream before the form has its answer.
+    // The list is read at intervals, so it may have the stream before the form has its answer.
     page.wait("document.querySelectorAll('#list tr').length === 2");
     page.wait("document.querySelector('#add .error').textContent === ''");
     page.wait("document.querySelector('#add [name=name]').value === ''");
@@ -106,7 +106,7 @@ fn a_stream_is_added_and_removed() {
 
     page.click("#list [data-stream=yard]", 0.5, 0.5);
     page.wait("document.querySelector('#snapshot').naturalWidth > 0");
-    // Asked first; "no" leaves it.
+    // The page asks first; after "no", the stream stays.
     for answer in [false, true] {
         page.evaluate(&format!("window.confirm = (text) => {{ window.asked = text; return {answer}; }}"));
         page.click("#remove", 0.5, 0.5);
@@ -127,7 +127,7 @@ fn a_stream_is_added_and_removed() {
 fn on_a_phone_everything_is_reached_and_a_finger_draws() {
     let Some(chromium) = installed() else { return eprintln!("skipped: there is no chromium") };
     // With a long name and a long error.
-    let dead = "[[source]]\nname = 'a-camera-far-behind-the-northern-warehouse-of-the-second-site'\npipeline = 'plain'\n\
+    let dead = "[[source]]\nname = 'a-camera-far-beyond-the-northern-warehouse-of-the-second-site'\npipeline = 'plain'\n\
                 uri = 'rtsp://127.0.0.1:1/a/path/that/is/longer/than/any/phone/is/wide/and/cannot/be/broken'\n";
     let service = Service::start(&(configuration("") + dead));
     service.plays("door");
@@ -145,7 +145,7 @@ fn on_a_phone_everything_is_reached_and_a_finger_draws() {
     for (x, y) in [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9)] {
         page.tap("#canvas", x, y);
     }
-    // What is shown lies within the screen, and what is tapped is as large as a finger needs (WCAG 2.2, 2.5.8).
+    // All elements are within the screen, and those that are tapped are as large as a finger needs (WCAG 2.2, 2.5.8).
     let outside = "[...document.querySelectorAll('main *:not(.handle)')].filter((e) => { const b = e.getBoundingClientRect(); \
                    return b.width && (b.left < 0 || b.right > innerWidth); }).map((e) => e.outerHTML)";
     let small = "[...document.querySelectorAll('button, input:not([type=checkbox]), select')].filter((e) => { \

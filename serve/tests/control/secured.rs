@@ -1,4 +1,4 @@
-//! TLS, clients' certificates, and where nothing listens.
+//! TLS, clients' certificates, and settings with which the server does not listen.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use cudainfer_serve::control::Listener;
 use crate::certificates::certificates;
 use crate::service::{Service, configuration};
 
-/// Asks with curl, as a user would.
+/// Sends a request with curl, as a user would.
 pub(crate) fn curl(folder: &Path, url: &str, arguments: &[&str]) -> String {
     let output = Command::new("curl")
         .current_dir(folder)
@@ -51,7 +51,7 @@ fn with_client_ca_only_clients_with_a_certificate_are_answered() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told_before_anything_starts() {
+fn what_cannot_be_used_is_reported_before_anything_starts() {
     let folder = cudainfer_tests::scratch("unusable");
     certificates(&folder);
     std::fs::write(folder.join("short"), "abc").unwrap();

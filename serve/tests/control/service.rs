@@ -14,7 +14,7 @@ pub(crate) fn configuration(server: &str) -> String {
     configuration_of("count", server)
 }
 
-/// The same with another name of the pipeline, which is that of its model's instance in this process.
+/// The same with another name of the pipeline, which is also the name of its model's instance in this process.
 pub(crate) fn configuration_of(pipeline: &str, server: &str) -> String {
     format!(
         "[server]\nlisten = '127.0.0.1:0'\n{server}\n\
@@ -27,7 +27,7 @@ pub(crate) fn configuration_of(pipeline: &str, server: &str) -> String {
     )
 }
 
-/// What runs until it is dropped.
+/// A fleet and its server, which run until this value is dropped.
 pub(crate) struct Service {
     pub(crate) fleet: Fleet,
     pub(crate) server: Option<Server>,
@@ -80,7 +80,7 @@ impl Answer {
     }
 }
 
-/// Asks for something, with any method and headers.
+/// Sends a request with any method and headers.
 pub(crate) fn ask(method: &str, url: &str, headers: &[(&str, &str)], body: Option<&[u8]>) -> Answer {
     let config = ureq::Agent::config_builder().http_status_as_error(false).allow_non_standard_methods(true);
     let agent: ureq::Agent = config.build().into();
@@ -98,12 +98,12 @@ pub(crate) fn ask(method: &str, url: &str, headers: &[(&str, &str)], body: Optio
     Answer { status: answer.status().as_u16(), kind, headers, body: answer.body_mut().read_to_vec().unwrap() }
 }
 
-/// Asks for something with a body of JSON.
+/// Sends a request with a body of JSON.
 pub(crate) fn send(method: &str, url: &str, body: &Value) -> Answer {
     ask(method, url, &[("content-type", "application/json")], Some(body.to_string().as_bytes()))
 }
 
-/// Asks for something.
+/// Sends a GET request.
 pub(crate) fn get(url: &str) -> Answer {
     ask("GET", url, &[], None)
 }

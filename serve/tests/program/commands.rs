@@ -1,4 +1,4 @@
-//! The commands of the documents that talk to the service: each is run as it stands there.
+//! The commands of the documents that send requests to the service: each is run as it is written.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ fn commands(document: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a user has in the folder, and the service's configuration with these keys of `[server]`.
+/// A folder with a user's files and the service's configuration, with these keys of `[server]`.
 fn folder(server: &str) -> PathBuf {
     let folder = scratch("commands");
     certificates(&folder);
@@ -50,13 +50,13 @@ fn folder(server: &str) -> PathBuf {
 
 fn start(folder: &Path) -> (Service, String) {
     let service = Service::start_with(&mut command(), &folder.join("serve.toml"));
-    service.says("'door': playing", 1);
-    let said = service.says("control and page are at ", 1);
-    let url = said.rsplit(' ').next().unwrap().trim_end_matches('/').to_owned();
+    service.logs("'door': playing", 1);
+    let line = service.logs("control and page are at ", 1);
+    let url = line.rsplit(' ').next().unwrap().trim_end_matches('/').to_owned();
     (service, url)
 }
 
-/// Runs a command as a user's shell does, but that curl fails where the service refuses. Returns what it prints.
+/// Runs a command as a user's shell does, but curl fails if the service refuses. Returns the command's output.
 #[track_caller]
 fn shell(folder: &Path, url: &str, settings: &str, command: &str) -> String {
     let always = format!("silent\nshow-error\nfail-with-body\nmax-time = 100\n{settings}");

@@ -1,4 +1,4 @@
-//! A process that gets no more file descriptors: it answers, its streams go on, and what could not begin begins later.
+//! A process that gets no more file descriptors: it answers, its streams go on, and streams that could not begin begin later.
 
 use std::fs::read_dir;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ const TEXT: &str = "[server]\nlisten = \"127.0.0.1:0\"\n[restart]\nfirst = 0.1\n
                     [pipeline.plain]\nline = \"identity\"\n\
                     [[source]]\nname = \"plays\"\nuri = \"test://ball?width=64&height=48\"\npipeline = \"plain\"\n";
 
-/// Sends a request by a connection that stays open. Returns it with the begin of the answer.
+/// Sends a request on a connection that stays open. Returns the connection and the begin of the answer.
 fn ask(address: &str, request: &str, body: &str) -> (TcpStream, String) {
     let mut connection = TcpStream::connect(address).unwrap();
     connection.set_read_timeout(Some(LIMIT)).unwrap();
@@ -34,8 +34,8 @@ fn set_limit(process: Pid, most: u64) {
 #[test]
 fn without_descriptors_http_is_answered_and_a_stream_waits_until_there_are_some() {
     let mut service = Service::start(TEXT);
-    service.says("'plays': playing", 1);
-    let line = service.says("control and page are at http://", 1);
+    service.logs("'plays': playing", 1);
+    let line = service.logs("control and page are at http://", 1);
     let address = line.split_once("http://").unwrap().1.trim_end_matches('/').to_owned();
     let idle: Vec<_> = (0..16).map(|_| ask(&address, "GET /livez", "")).collect();
     assert!(idle.iter().all(|(_, answer)| answer.starts_with("HTTP/1.1 200 ")));
@@ -45,15 +45,15 @@ fn without_descriptors_http_is_answered_and_a_stream_waits_until_there_are_some(
     let source = r#"{"name": "comes", "uri": "test://ball?width=64&height=48", "pipeline": "plain"}"#;
     let (_, added) = ask(&address, "POST /v1/streams", source);
     assert!(added.starts_with("HTTP/1.1 201 "), "{added}");
-    service.says("'comes': waiting", 1);
-    service.says("file descriptors left: expected more than", 1);
+    service.logs("'comes': waiting", 1);
+    service.logs("file descriptors left: expected more than", 1);
     for _ in 0..8 {
         let (_, answer) = ask(&address, "GET /livez", "");
         assert!(answer.starts_with("HTTP/1.1 200 "), "an idle connection gives way: {answer}");
     }
     set_limit(process, 1024);
-    service.says("'comes': playing", 1);
-    assert_eq!(service.count("'plays': waiting"), 0, "who plays goes on");
+    service.logs("'comes': playing", 1);
+    assert_eq!(service.count("'plays': waiting"), 0, "a stream that plays goes on");
     service.signal(Signal::TERM);
     assert_eq!(service.ends().code(), Some(0));
 }

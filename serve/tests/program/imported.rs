@@ -1,4 +1,4 @@
-//! What `import` writes, in the service.
+//! The service with a configuration that `import` has written.
 
 use cudainfer_tests::{free_port, model, run, scratch};
 use rustix::process::Signal;
@@ -43,7 +43,7 @@ fn what_import_writes_is_right_and_runs() {
     let file = folder.join("serve.toml");
     let imported = command().arg("import").arg(folder.join("app.txt")).arg(&file).output().unwrap();
     assert!(imported.status.success(), "{imported:?}");
-    // Its port may be in use on this machine; nothing else is touched.
+    // The default port may be in use on this machine; the rest stays as it was written.
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("[server]\n", "[server]\nlisten = '127.0.0.1:0'\n")).unwrap();
 
@@ -55,7 +55,7 @@ fn what_import_writes_is_right_and_runs() {
     );
 
     let mut service = Service::start_with(&mut command(), &file);
-    service.says(": playing", 2);
+    service.logs(": playing", 2);
     service.signal(Signal::TERM);
     assert_eq!(service.ends().code(), Some(0));
 }

@@ -1,13 +1,13 @@
-//! The program itself: its arguments, what it says of wrong input, signals and exit codes, and the commands of the documents.
+//! The program itself: its arguments, its errors about wrong input, signals and exit codes, and the commands of the documents.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
+mod abandoned;
 #[path = "../control/certificates.rs"]
 mod certificates;
 mod commands;
 mod descriptors;
 mod imported;
-mod left_behind;
 mod service;
 mod signals;
 mod wrong_input;

@@ -33,7 +33,7 @@ pub(crate) fn check(text: &str) -> Output {
 /// A service that runs.
 pub(crate) struct Service {
     process: Child,
-    said: Arc<Mutex<Vec<String>>>,
+    logged: Arc<Mutex<Vec<String>>>,
     reader: Option<JoinHandle<()>>,
     pub(crate) file: PathBuf,
 }
@@ -47,30 +47,34 @@ impl Service {
 
     pub(crate) fn start_with(command: &mut Command, file: &Path) -> Self {
         let mut process = command.arg(file).stderr(Stdio::piped()).spawn().unwrap();
-        let said = Arc::<Mutex<Vec<String>>>::default();
-        let (lines, all) = (BufReader::new(process.stderr.take().unwrap()).lines(), Arc::clone(&said));
+        let logged = Arc::<Mutex<Vec<String>>>::default();
+        let (lines, all) = (BufReader::new(process.stderr.take().unwrap()).lines(), Arc::clone(&logged));
         let reader = std::thread::spawn(move || {
             lines.map_while(Result::ok).for_each(|line| all.lock().unwrap().push(line))
         });
-        Self { process, said, reader: Some(reader), file: file.to_owned() }
+        Self { process, logged, reader: Some(reader), file: file.to_owned() }
     }
 
-    /// Waits until it has said this so often. Returns the last line with it.
+    /// Waits until the log has this text in as many lines. Returns the last of them.
     #[track_caller]
-    pub(crate) fn says(&self, part: &str, times: usize) -> String {
-        let count = || self.said.lock().unwrap().iter().filter(|line| line.contains(part)).count();
+    pub(crate) fn logs(&self, part: &str, times: usize) -> String {
+        let count = || self.logged.lock().unwrap().iter().filter(|line| line.contains(part)).count();
         until(part, || {
             let done = count() >= times;
             done || !Path::new(&format!("/proc/{}/exe", self.process.id())).exists()
         });
-        assert!(count() >= times, "it has not said '{part}' {times} times: {:#?}", self.said.lock().unwrap());
-        let said = self.said.lock().unwrap();
-        said.iter().rev().find(|line| line.contains(part)).cloned().unwrap_or_default()
+        assert!(
+            count() >= times,
+            "it has not logged '{part}' {times} times: {:#?}",
+            self.logged.lock().unwrap()
+        );
+        let logged = self.logged.lock().unwrap();
+        logged.iter().rev().find(|line| line.contains(part)).cloned().unwrap_or_default()
     }
 
-    /// How often it has said something.
+    /// How many lines of the log have this text.
     pub(crate) fn count(&self, part: &str) -> usize {
-        self.said.lock().unwrap().iter().filter(|line| line.contains(part)).count()
+        self.logged.lock().unwrap().iter().filter(|line| line.contains(part)).count()
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -81,7 +85,7 @@ impl Service {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Waits for its end, and for all that it has said.
+    /// Waits for its end, and for its whole log.
     #[track_caller]
     pub(crate) fn ends(&mut self) -> ExitStatus {
         let mut status = None;

@@ -1,4 +1,4 @@
-//! Ending, reloading, and what systemd is told.
+//! Ending, reloading, and reports to systemd.
 
 use std::os::unix::net::UnixDatagram;
 
@@ -13,7 +13,7 @@ fn source(name: &str) -> String {
     format!("[[source]]\nname = \"{name}\"\nuri = \"test://ball?width=64&height=48\"\npipeline = \"plain\"\n")
 }
 
-/// A pipeline that writes what has passed, and closes its file at EOS.
+/// A pipeline that writes a record of each frame, and closes its file at EOS.
 fn plain(folder: &std::path::Path) -> String {
     format!("[pipeline.plain]\nline = \"inferpublish location={}/{{name}}.jsonl\"\n", folder.display())
 }
@@ -23,10 +23,10 @@ fn sigterm_and_sigint_end_the_streams_and_the_service() {
     for signal in [Signal::TERM, Signal::INT] {
         let folder = scratch("out");
         let mut service = Service::start(&(HEAD.to_owned() + &plain(&folder) + &source("a") + &source("b")));
-        service.says(": playing", 2);
+        service.logs(": playing", 2);
         service.signal(signal);
         assert_eq!(service.ends().code(), Some(0));
-        service.says("all streams have ended", 1);
+        service.logs("all streams have ended", 1);
         let text = std::fs::read_to_string(folder.join("a.jsonl")).unwrap();
         assert!(text.lines().count() > 0 && text.ends_with('\n'), "{text}");
     }
@@ -38,30 +38,30 @@ fn sighup_touches_only_what_differs() {
     let begin = HEAD.to_owned() + &plain(&folder);
     let mut service =
         Service::start(&(begin.clone() + &source("stays") + &source("goes") + &source("changes")));
-    service.says(": playing", 3);
+    service.logs(": playing", 3);
     let changed = source("changes").replace("ball", "snow");
     std::fs::write(&service.file, begin.clone() + &source("stays") + &changed + &source("comes")).unwrap();
     service.signal(Signal::HUP);
-    service.says("1 streams added, 1 changed, 1 removed, 1 as before", 1);
-    service.says("'comes': playing", 1);
-    service.says("'changes': playing", 2);
-    service.says("'goes': stopping", 1);
+    service.logs("1 streams added, 1 changed, 1 removed, 1 as before", 1);
+    service.logs("'comes': playing", 1);
+    service.logs("'changes': playing", 2);
+    service.logs("'goes': stopping", 1);
     assert_eq!((service.count("'stays': playing"), service.count("stream 'stays': ")), (1, 1));
-    // A wrong one changes nothing.
+    // A wrong configuration changes nothing.
     std::fs::write(&service.file, begin + &source("stays").replace("plain", "plane")).unwrap();
     service.signal(Signal::HUP);
-    service.says("'plain' is probably meant. The configuration stays as it is", 1);
+    service.logs("'plain' is probably meant. The configuration stays as it is", 1);
     assert_eq!(service.count("stream 'stays': "), 1);
     service.signal(Signal::TERM);
     assert_eq!(service.ends().code(), Some(0));
 }
 
 #[test]
-fn systemd_is_told_of_the_start_the_reload_the_end_and_that_it_is_alive() {
+fn the_start_the_reload_the_end_and_that_it_is_alive_are_reported_to_systemd() {
     let folder = scratch("notify");
     let socket = UnixDatagram::bind(folder.join("socket")).unwrap();
     socket.set_read_timeout(Some(cudainfer_tests::LIMIT)).unwrap();
-    let said = |part: &str| {
+    let reported = |part: &str| {
         until(part, || {
             let mut bytes = [0; 4096];
             let count = socket.recv(&mut bytes).unwrap();
@@ -73,13 +73,13 @@ fn systemd_is_told_of_the_start_the_reload_the_end_and_that_it_is_alive() {
     let mut command = command();
     command.env("NOTIFY_SOCKET", folder.join("socket")).env("WATCHDOG_USEC", "300000");
     let mut service = Service::start_with(&mut command, &file);
-    said("READY=1");
-    said("WATCHDOG=1");
-    said("WATCHDOG=1");
+    reported("READY=1");
+    reported("WATCHDOG=1");
+    reported("WATCHDOG=1");
     service.signal(Signal::HUP);
-    said("RELOADING=1");
-    said("READY=1");
+    reported("RELOADING=1");
+    reported("READY=1");
     service.signal(Signal::TERM);
-    said("STOPPING=1");
+    reported("STOPPING=1");
     assert_eq!(service.ends().code(), Some(0));
 }

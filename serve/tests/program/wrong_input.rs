@@ -1,4 +1,4 @@
-//! Whatever is wrong is one sentence, before anything starts.
+//! Each fault of a configuration is reported in one sentence, before anything starts.
 
 use std::net::TcpListener;
 
@@ -105,34 +105,34 @@ fn what_is_wrong_is_one_sentence_with_its_line() {
         let text = good();
         assert!(text.contains(from), "{from}");
         let output = check(&text.replacen(from, to, 1));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(78), "{to}: {said}");
-        assert!(parts.iter().all(|part| said.contains(part)), "{to}: {said}");
-        assert_eq!(said.lines().count(), 1, "{to}: {said}");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{to}: {errors}");
+        assert!(parts.iter().all(|part| errors.contains(part)), "{to}: {errors}");
+        assert_eq!(errors.lines().count(), 1, "{to}: {errors}");
     }
 }
 
 #[test]
 fn an_encoder_that_is_not_there_is_missed_where_it_is_needed() {
     let text = good().replace("[server]\n", "[server]\nencoder = \"x264en\"\nstate = \".\"\n");
-    assert!(check(&text).status.success(), "nobody needs it");
+    assert!(check(&text).status.success(), "no source needs the encoder");
     let output = check(&(text + "hls = true\n"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(78), "{said}");
-    assert!(said.contains("encoder in [server] cannot be used") && said.contains("x264en"), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(78), "{errors}");
+    assert!(errors.contains("encoder in [server] cannot be used") && errors.contains("x264en"), "{errors}");
 }
 
 #[test]
-fn a_line_that_takes_or_gives_no_video_is_refused() {
-    for (line, part) in
+fn a_pipeline_that_takes_or_gives_no_video_is_refused() {
+    for (description, part) in
         [("audioconvert", "no video at its sink pad"), ("videoconvert ! x264enc", "no video at its src pad")]
     {
         let output = check(&format!(
-            "[pipeline.p]\nline = \"{line}\"\n[[source]]\nname = \"a\"\nuri = \"test://ball\"\n"
+            "[pipeline.p]\nline = \"{description}\"\n[[source]]\nname = \"a\"\nuri = \"test://ball\"\n"
         ));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(78), "{line}: {said}");
-        assert!(said.contains(part), "{line}: {said}");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{description}: {errors}");
+        assert!(errors.contains(part), "{description}: {errors}");
     }
 }
 
@@ -153,13 +153,13 @@ fn cameras_that_do_not_answer_are_a_warning_each() {
     ]
     .concat();
     let output = check(&text);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
     assert!(
         String::from_utf8_lossy(&output.stdout).contains("right (sources: 7, pipelines: 1)"),
         "{output:?}"
     );
-    let lines: Vec<_> = said.lines().collect();
+    let lines: Vec<_> = errors.lines().collect();
     for (line, parts) in lines.iter().zip([
         ["source 'off'", &format!("{closed} cannot be reached: Connection refused")],
         ["source 'page'", &format!("{closed} cannot be reached: Connection refused")],
@@ -169,36 +169,36 @@ fn cameras_that_do_not_answer_are_a_warning_each() {
     ]) {
         assert!(parts.iter().all(|part| line.contains(part)), "{line}");
     }
-    assert_eq!(lines.len(), 5, "{said}");
-    assert!(!said.contains("secret"), "{said}");
+    assert_eq!(lines.len(), 5, "{errors}");
+    assert!(!errors.contains("secret"), "{errors}");
 }
 
 #[test]
-fn a_port_in_use_is_told_before_anything_starts() {
+fn a_port_in_use_is_reported_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = check(&good().replace("127.0.0.1:0", &address));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
     let parts = [address.as_str(), "Address already in use", "Set an address"];
-    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
 }
 
 #[test]
-fn an_rtsp_port_in_use_is_told_before_anything_starts() {
+fn an_rtsp_port_in_use_is_reported_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = check(&good().replace("[server]", &format!("[server]\nrtsp = \"{address}\"")));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
     let parts = [address.as_str(), "Address already in use", "Set rtsp in [server]"];
-    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    assert!(parts.iter().all(|part| errors.contains(part)), "{errors}");
 }
 
 #[test]
 fn without_the_plugin_one_sentence_says_what_to_set() {
     let folder = scratch("alone");
-    // Beside the program of the tests is the plugin, too.
+    // The plugin is also beside the program of the tests, so the program is copied to another folder.
     let program = folder.join("cudainfer-serve");
     std::fs::copy(env!("CARGO_BIN_EXE_cudainfer-serve"), &program).unwrap();
     let file = folder.join("serve.toml");
@@ -212,9 +212,9 @@ fn without_the_plugin_one_sentence_says_what_to_set() {
         .env("GST_REGISTRY", registry)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("set GST_PLUGIN_PATH"), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("set GST_PLUGIN_PATH"), "{errors}");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::fleet::{ends_undisturbed, fleet, frames_come, of};
 
-/// Two streams of a pipeline that share a model, and one that has chosen another one. Instances belong to the process, so each
-/// test has a pipeline of its own.
+/// Two streams of a pipeline that share a model, and a stream that has chosen another model. Instances belong to the process, so
+/// each test has a pipeline of its own.
 fn detecting(pipeline: &str, old: &str, own: &str) -> Fleet {
     let source = |name: &str, more: &str| {
         format!(
@@ -28,7 +28,7 @@ fn detecting(pipeline: &str, old: &str, own: &str) -> Fleet {
 
 /// A model that a stream runs.
 fn model_of(fleet: &Fleet, name: &str) -> String {
-    let network = fleet.built(name).unwrap().line.element("trtinfer").unwrap();
+    let network = fleet.built(name).unwrap().description.element("trtinfer").unwrap();
     network.property::<Option<String>>("model").unwrap()
 }
 
@@ -39,7 +39,7 @@ fn plays(fleet: &Fleet, name: &str) {
     until("it plays", || of(fleet, name).state == State::Playing);
 }
 
-/// Nothing of it was started again.
+/// Asserts that the streams were not started again.
 #[track_caller]
 fn goes_on(fleet: &Fleet, name: &str) {
     plays(fleet, name);
@@ -69,13 +69,14 @@ fn another_model_is_used_by_all_that_share_it_and_a_wrong_one_by_nobody() {
         goes_on(&fleet, name);
         assert_eq!(&model_of(&fleet, name), used, "{name}");
     }
-    // What is started from now on has it as well.
+    // A stream that starts from now on has the model as well.
     fleet.restart("b").unwrap();
     frames_come(&fleet, "b", 5);
     assert_eq!(model_of(&fleet, "b"), new);
 
-    // A stream may start after its elements have another model and before the service notes that: as if the change were under way.
-    let network = fleet.built("a").unwrap().line.element("trtinfer").unwrap();
+    // A stream may start after an element got another model and before the service has noted that, as if the change were under
+    // way.
+    let network = fleet.built("a").unwrap().description.element("trtinfer").unwrap();
     network.set_property("model", &old);
     until("both have it", || ["a", "b"].iter().all(|name| model_of(&fleet, name) == old));
     fleet.restart("b").unwrap();
@@ -108,17 +109,18 @@ fn zones_margins_and_thresholds_change_while_frames_flow_and_nothing_else_is_tou
     let zones = json!([{"name": "new", "kind": "line", "points": [[0, 20], [60, 20]]}]);
     let patch = json!({"zones": zones, "override": {"zonecount.margin": 0.2, "gpunms.confidence": 0.3}});
     assert_eq!(fleet.change("a", &patch).unwrap().applied, Applied::Live);
-    let counter = |name: &str| fleet.built(name).unwrap().line.element("zonecount").unwrap();
+    let counter = |name: &str| fleet.built(name).unwrap().description.element("zonecount").unwrap();
     assert!(counter("a").property::<Option<String>>("zones").unwrap().contains("new"));
     assert!(!counter("b").property::<Option<String>>("zones").unwrap().contains("new"));
     assert!((counter("a").property::<f64>("margin") - 0.2).abs() < 1e-9);
-    let threshold =
-        |name: &str| fleet.built(name).unwrap().line.element("gpunms").unwrap().property::<f32>("confidence");
+    let threshold = |name: &str| {
+        fleet.built(name).unwrap().description.element("gpunms").unwrap().property::<f32>("confidence")
+    };
     assert_eq!((threshold("a"), threshold("b")), (0.3, 0.25));
     for name in ["a", "b"] {
         goes_on(&fleet, name);
     }
-    // A wrong one changes nothing; one that needs a start starts this stream alone.
+    // A wrong change has no effect; a change that needs a start starts this stream alone.
     let wrong = fleet.change("a", &json!({"override": {"zonecount.margin": "wide"}}));
     assert!(matches!(wrong, Err(Refusal::Invalid(_))), "{wrong:?}");
     goes_on(&fleet, "a");

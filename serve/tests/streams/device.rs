@@ -1,5 +1,5 @@
-//! V4L2 devices that are not there. A camera that is there would need the kernel's v4l2loopback, which the machines that run
-//! these tests do not have; decoding behind v4l2src is that of all other sources.
+//! V4L2 devices that are missing. A camera that works would need the kernel's v4l2loopback, which the machines that run these
+//! tests do not have; the elements downstream of v4l2src are those of all other sources.
 
 use cudainfer_serve::stream::Reason;
 use cudainfer_serve::stream::supervisor::State;
@@ -8,7 +8,7 @@ use cudainfer_tests::until;
 use crate::fleet::{ends_undisturbed, fleet, of};
 
 #[test]
-fn a_device_that_is_missing_or_no_camera_is_told_and_tried_again() {
+fn a_device_that_is_missing_or_no_camera_is_reported_and_tried_again() {
     let source = |name: &str, device: &str| {
         format!("[[source]]\nname = \"{name}\"\nuri = \"v4l2://{device}\"\npipeline = \"plain\"\n")
     };

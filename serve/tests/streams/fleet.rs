@@ -1,4 +1,4 @@
-//! Streams in this process, and a source that must not notice what happens to the others.
+//! Streams in this process, and one that must not be disturbed by what happens to the others.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -9,16 +9,16 @@ use cudainfer_serve::stream::StreamStatus;
 use cudainfer_serve::stream::supervisor::State;
 use cudainfer_tests::until;
 
-/// A stream that nothing is done to.
+/// A stream that the tests do not touch.
 const BYSTANDER: &str = "[[source]]\nname = \"bystander\"\nuri = \"test://ball?width=64&height=48&rate=20\"\npipeline = \"plain\"\n\
     restart = { stall = 60 }\n";
 
-/// A fleet of these sources and pipelines, of the pipeline `plain`, and of a stream that nothing is done to.
+/// A fleet of these sources and pipelines, of the pipeline `plain` and of [`BYSTANDER`].
 pub(crate) fn fleet(text: &str) -> Fleet {
     fleet_and_exit(text).0
 }
 
-/// The same, and why the process is to end.
+/// The same, and the receiver of the reason why the process must end.
 pub(crate) fn fleet_and_exit(text: &str) -> (Fleet, Receiver<Exit>) {
     cudainfer_tests::init();
     let head =
@@ -33,7 +33,7 @@ pub(crate) fn of(fleet: &Fleet, name: &str) -> StreamStatus {
     fleet.stream(name).unwrap()
 }
 
-/// Waits until so many more frames have come.
+/// Waits until `count` more frames have come.
 #[track_caller]
 pub(crate) fn frames_come(fleet: &Fleet, name: &str, count: u64) {
     let before = of(fleet, name).frames;
@@ -51,7 +51,7 @@ pub(crate) fn ends(fleet: &Fleet, name: &str) -> StreamStatus {
     of(fleet, name)
 }
 
-/// The stream that nothing was done to has noticed nothing, and all end in time.
+/// Asserts that [`BYSTANDER`] was not disturbed, and that all streams end in time.
 #[track_caller]
 pub(crate) fn ends_undisturbed(fleet: &Fleet) {
     frames_come(fleet, "bystander", 5);

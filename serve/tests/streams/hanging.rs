@@ -9,7 +9,7 @@ use gst::prelude::*;
 
 use crate::fleet::{fleet_and_exit, frames_come, of};
 
-/// Has the thread that brings a stream's frames wait, so that its pipeline does not stop, until what is returned is dropped.
+/// Blocks a stream's streaming thread, so that its pipeline does not stop, until the returned sender is dropped.
 fn hold(fleet: &Fleet, name: &str) -> Sender<()> {
     let pad = fleet.built(name).unwrap().sink.static_pad("sink").unwrap();
     let (release, released) = channel::<()>();
@@ -17,7 +17,7 @@ fn hold(fleet: &Fleet, name: &str) -> Sender<()> {
     let released = Mutex::new(released);
     pad.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
         caught.send(()).unwrap();
-        // Nothing is sent: it waits until nobody could.
+        // Nothing is sent: this returns when the sender is dropped.
         let _ = released.lock().unwrap().recv();
         gst::PadProbeReturn::Remove
     });
@@ -39,7 +39,7 @@ fn too_many_pipelines_that_do_not_stop_end_the_process_and_those_that_stop_late_
         frames_come(&fleet, name, 5);
         let release = hold(&fleet, name);
         fleet.restart(name).unwrap();
-        until("it is left behind", || of(&fleet, name).left_behind == 1);
+        until("it is abandoned", || of(&fleet, name).left_behind == 1);
         // The stream itself goes on.
         frames_come(&fleet, name, 5);
         release
@@ -51,7 +51,7 @@ fn too_many_pipelines_that_do_not_stop_end_the_process_and_those_that_stop_late_
 
     let second = held("a");
     assert_eq!(exit.try_recv(), Err(TryRecvError::Empty), "the first does not count any more");
-    // A stream that is gone takes nothing with it.
+    // The abandoned pipelines of a removed stream still count.
     fleet.remove("a").unwrap();
     assert_eq!(fleet.status().left_behind, 1);
     let third = held("b");
@@ -73,7 +73,7 @@ fn a_stream_whose_frame_waits_downstream_stops_when_it_is_removed() {
     frames_come(&fleet, "a", 5);
     let pad = fleet.built("a").unwrap().sink.static_pad("sink").unwrap();
     let (caught, catches) = channel();
-    // What is blocked is let go when the pad is deactivated, and not before.
+    // A blocked frame is released when the pad is deactivated, and not before.
     pad.add_probe(gst::PadProbeType::BLOCK | gst::PadProbeType::BUFFER, move |_, _| {
         let _ = caught.send(());
         gst::PadProbeReturn::Ok

@@ -1,4 +1,5 @@
-//! What is in the folder `state` and is not to be started: changes that clients may not make, sources that have ended the service.
+//! Sources in the folder `state` that must not be started: changes that clients may not make, and sources that have ended the
+//! service.
 
 use std::path::Path;
 use std::sync::mpsc::channel;
@@ -48,7 +49,7 @@ fn a_kept_change_that_clients_may_not_make_is_listed_as_failed_until_it_is_mende
     }
     let again = std::fs::read_to_string(state.join("streams.json")).unwrap();
     assert!(again.contains("evil"), "it is not dropped: {again}");
-    assert!(!again.contains("plain/trtinfer"), "the line's model is used: {again}");
+    assert!(!again.contains("plain/trtinfer"), "the model of the pipeline's description is used: {again}");
     fleet.change("evil", &json!({"override": null})).unwrap();
     frames_come(&fleet, "evil", 3);
     fleet.remove("file").unwrap();
@@ -126,7 +127,7 @@ fn what_could_not_be_written_is_not_said_to_be_kept_and_is_written_when_that_is_
         pipeline: "plain".into(),
         ..SourceConfig::default()
     };
-    // No file takes a folder's place, as none is written on a full disk.
+    // A folder in the file's place, so that writing fails as on a full disk.
     let file = state.join("streams.json");
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
@@ -138,7 +139,7 @@ fn what_could_not_be_written_is_not_said_to_be_kept_and_is_written_when_that_is_
     fleet.restart("bystander").unwrap();
     let error = fleet.status().state_error.unwrap();
     assert!(error.contains("streams.json") && error.contains("stuck.json"), "{error}");
-    // There is room again, and nobody changes anything.
+    // Writing works again, and no client changes anything.
     std::fs::remove_dir(&file).unwrap();
     until("the changes are written", || fleet.keeps());
     let kept = std::fs::read_to_string(&file).unwrap();
@@ -217,7 +218,7 @@ fn streams_whose_files_are_missing_at_the_start_wait_for_them_and_play_when_they
     let again = std::fs::read_to_string(state.join("streams.json")).unwrap();
     assert!(missing.iter().all(|(_, file)| again.contains(file)), "nothing is forgotten: {again}");
 
-    // Nobody asks for anything.
+    // The streams start without a request.
     ["late.onnx", "own.onnx"].iter().for_each(|name| put(&path(name)));
     cudainfer_tests::run(&format!(
         "videotestsrc num-buffers=20 ! video/x-raw,format=I420,width=64,height=48,framerate=20/1 \
@@ -229,7 +230,7 @@ fn streams_whose_files_are_missing_at_the_start_wait_for_them_and_play_when_they
     for (name, file) in missing {
         until("its frames come", || of(&fleet, name).frames >= 3);
         if name != "film" {
-            let network = fleet.built(name).unwrap().line.element("trtinfer").unwrap();
+            let network = fleet.built(name).unwrap().description.element("trtinfer").unwrap();
             assert_eq!(network.property::<Option<String>>("model"), Some(path(file).display().to_string()));
         }
     }

@@ -14,17 +14,17 @@ use gst::prelude::*;
 
 use crate::fleet::{ends_undisturbed, fleet, frames_come, of};
 
-/// What a server has.
+/// What a server serves.
 enum Content {
     /// A folder of files.
     Files(PathBuf),
-    /// A camera's: bytes without end, at about the rate of the video, as often as they are asked for.
+    /// A camera's video: the same bytes again and again, at about the video's rate, for each request.
     Endless(Vec<u8>),
-    /// A camera's: JPEG pictures one after the other, as many cameras and microcontrollers send them.
+    /// A camera's JPEG pictures, one after the other, as many cameras and microcontrollers send them.
     Pictures(Vec<Vec<u8>>),
 }
 
-/// A small server of the loopback, of HTTP/1.1 as far as it is needed.
+/// A small server on the loopback, with as much of HTTP/1.1 as the tests need.
 struct Server {
     port: u16,
     works: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ impl Server {
         let (on, open) = (Arc::clone(&works), Arc::clone(&connections));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // Dropped where it is cut: the client sees the end of the connection.
+                // If the server is cut off, the connection is dropped: the client sees its end.
                 if on.load(Ordering::Relaxed) {
                     open.lock().unwrap().push(client.try_clone().unwrap());
                     let content = Arc::clone(&content);
@@ -55,7 +55,7 @@ impl Server {
         format!("http://127.0.0.1:{}/{file}", self.port)
     }
 
-    /// Ends all connections, and takes no other ones.
+    /// Ends all connections, and accepts no others.
     fn cut(&self) {
         self.works.store(false, Ordering::Relaxed);
         for connection in self.connections.lock().unwrap().drain(..) {
@@ -114,7 +114,7 @@ fn answer(client: &TcpStream, content: &Content) -> Option<()> {
     }
 }
 
-/// The fleet with a stream of the server's.
+/// The fleet with a stream from the server.
 #[track_caller]
 fn playing(server: &Server, file: &str) -> Fleet {
     let text = format!("[[source]]\nname = \"net\"\nuri = \"{}\"\npipeline = \"plain\"\n", server.uri(file));
@@ -123,7 +123,7 @@ fn playing(server: &Server, file: &str) -> Fleet {
     fleet
 }
 
-/// Whatever a server has: its streams are told why they wait, and go on when it is back.
+/// Asserts that streams of a server report why they wait while it is away, and go on when it is back.
 #[track_caller]
 fn is_cut_and_comes_back(server: &Server, file: &str) {
     let fleet = playing(server, file);
@@ -191,7 +191,7 @@ fn a_camera_of_pictures_that_is_cut_comes_back() {
     is_cut_and_comes_back(&Server::start(pictures()), "video.mjpg");
 }
 
-/// multipart/x-mixed-replace says no time.
+/// multipart/x-mixed-replace has no times, so the frames get those of their arrival.
 #[test]
 fn pictures_have_the_times_at_which_they_came() {
     let server = Server::start(pictures());

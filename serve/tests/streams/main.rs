@@ -1,5 +1,5 @@
-//! What happens to one stream, and that no other one notices: other sizes of frames, video that is broken, servers that go away,
-//! devices that are not there, other models and thresholds, pipelines that do not stop.
+//! Events of one stream, which disturb no other one: other sizes of frames, video that is broken, servers that go away, devices
+//! that are missing, other models and thresholds, pipelines that do not stop.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 

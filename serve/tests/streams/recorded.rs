@@ -1,10 +1,11 @@
-//! Recordings of what a camera sends.
+//! Recordings of a camera's encoded video.
 
 use cudainfer_tests::{buffers, run, scratch, until};
 
 use crate::fleet::{ends_undisturbed, fleet, frames_come, of};
 
-/// Many cameras send what a decoder needs to begin (VPS, SPS and PPS) once, when the connection begins: every recording must have it.
+/// Many cameras send the parameter sets that a decoder needs (VPS, SPS and PPS) only when the connection begins: every recording
+/// must have them.
 #[test]
 fn a_recording_plays_though_the_camera_has_sent_its_parameter_sets_at_its_begin_only() {
     let folder = scratch("recorded");

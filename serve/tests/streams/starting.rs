@@ -1,4 +1,5 @@
-//! Changes that come while a pipeline is being built, or in place of one that stops: what is answered `live` is in the one that plays.
+//! Changes that come while a pipeline is being built, or while another one replaces it: a change that is answered with `live` is
+//! in the pipeline that plays.
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::fleet::{ends_undisturbed, fleet, frames_come};
 
-/// An element that passes frames, and the first of which waits in the thread that builds a stream's pipeline.
+/// An element that passes frames. While the gate is closed, the first one that is made waits in the thread that builds a stream's
+/// pipeline.
 mod gate {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::sync::{Mutex, Once};
@@ -19,7 +21,7 @@ mod gate {
     use gst::prelude::*;
     use gst::subclass::prelude::*;
 
-    /// Who is told that the element waits, and what it waits for.
+    /// Gets a message when the element waits, and the receiver on which the element waits.
     static CLOSED: Mutex<Option<(Sender<()>, Receiver<()>)>> = Mutex::new(None);
 
     #[derive(Default)]
@@ -45,7 +47,7 @@ mod gate {
                 let closed = CLOSED.lock().unwrap().take();
                 if let Some((waits, opened)) = closed {
                     waits.send(()).unwrap();
-                    // Nothing is sent: it waits until nobody could.
+                    // Nothing is sent: this returns when the sender is dropped.
                     let _ = opened.recv();
                 }
             }
@@ -60,7 +62,8 @@ mod gate {
         pub struct Gate(ObjectSubclass<GateImp>) @extends gst::Bin, gst::Element, gst::Object, @implements gst::ChildProxy;
     }
 
-    /// Has the next pipeline wait while it is built. Returns what tells that it does, and what is dropped to have it go on.
+    /// Has the next pipeline wait while it is built. Returns a receiver, which gets a message when it waits, and a sender:
+    /// dropping it lets the pipeline go on.
     pub fn close() -> (Receiver<()>, Sender<()>) {
         static REGISTERED: Once = Once::new();
         cudainfer_tests::init();
@@ -85,7 +88,7 @@ fn new_zones() -> Value {
 }
 
 fn zones(fleet: &Fleet, name: &str) -> String {
-    let counter = fleet.built(name).unwrap().line.element("zonecount").unwrap();
+    let counter = fleet.built(name).unwrap().description.element("zonecount").unwrap();
     counter.property::<Option<String>>("zones").unwrap()
 }
 
@@ -108,7 +111,7 @@ fn zones_that_are_set_on_a_pipeline_that_stops_are_in_the_one_that_takes_its_pla
     let stops = fleet.built("stopping").unwrap();
     let ((waits, waiting), (open, opened)) = (channel(), channel::<()>());
     let opened = Mutex::new(opened);
-    stops.line.element("zonecount").unwrap().connect_notify(Some("zones"), move |_, _| {
+    stops.description.element("zonecount").unwrap().connect_notify(Some("zones"), move |_, _| {
         let _ = waits.send(());
         let _ = opened.lock().unwrap().recv();
     });

@@ -1,5 +1,5 @@
-//! Models that cannot be used are refused and not kept, also where nothing plays that could show it; and a stream that is added while a
-//! model changes has the new one.
+//! Models that cannot be used are refused and not kept, also if no stream plays that could show it. A stream that is added while
+//! a model changes has the new model.
 
 use cudainfer_serve::config::SourceConfig;
 use cudainfer_serve::fleet::{Applied, Fleet, Refusal};
@@ -23,11 +23,11 @@ fn own_model(model: &str) -> serde_json::Value {
 }
 
 fn model_of(fleet: &Fleet, name: &str) -> String {
-    let network = fleet.built(name).unwrap().line.element("trtinfer").unwrap();
+    let network = fleet.built(name).unwrap().description.element("trtinfer").unwrap();
     network.property::<Option<String>>("model").unwrap()
 }
 
-/// `[server]` and the pipeline, with two copies of a model and a file that is none in the folder.
+/// `[server]` and the pipeline, with a folder that has two copies of a model and a file that is no model.
 fn served(pipeline: &str) -> (std::path::PathBuf, [String; 3], String) {
     let folder = scratch(pipeline);
     let path = |name: &str| folder.join(name).display().to_string();
@@ -79,7 +79,7 @@ fn a_model_that_cannot_be_loaded_is_refused_and_not_kept_while_nothing_plays() {
     let refused = fleet.change("own", &own_model(&garbage));
     assert!(matches!(&refused, Err(Refusal::Invalid(text)) if text.contains("garbage.onnx")), "{refused:?}");
     frames_come(&fleet, "own", 3);
-    assert!(of(&fleet, "own").restarts.is_empty(), "what plays goes on");
+    assert!(of(&fleet, "own").restarts.is_empty(), "the stream goes on");
     assert_eq!(fleet.change("own", &own_model(&line)).unwrap().applied, Applied::Restart);
     frames_come(&fleet, "own", 3);
     assert!(!kept().contains("garbage.onnx"), "{}", kept());
@@ -93,13 +93,13 @@ fn a_stream_that_is_added_while_the_model_changes_has_the_new_one() {
     let add = |fleet: &Fleet, name: &str| fleet.add(source("meanwhile", name, URI, &json!({}))).unwrap();
     add(&fleet, "early");
     frames_come(&fleet, "early", 3);
-    // It is added when the model has been set and is not in use yet.
-    let network = fleet.built("early").unwrap().line.element("trtinfer").unwrap();
+    // The stream is added after the model was set and before it is in use.
+    let network = fleet.built("early").unwrap().description.element("trtinfer").unwrap();
     let (meanwhile, once) = (fleet.clone(), std::sync::Once::new());
     network.connect_notify(Some("model"), move |_, _| once.call_once(|| drop(add(&meanwhile, "late"))));
     fleet.set_model("meanwhile", &good).unwrap();
     frames_come(&fleet, "late", 3);
-    // Nobody is left of whom it could have the model.
+    // No other stream is left from whose instance it could have the model.
     fleet.remove("early").unwrap();
     let before = fleet.built("late").unwrap().pipeline;
     fleet.restart("late").unwrap();

@@ -7,7 +7,7 @@ use cudainfer_tests::{run, scratch, until};
 
 use crate::fleet::{ends, ends_undisturbed, fleet, of};
 
-/// So many frames, at 20 a second, with a key frame in each second.
+/// The number of frames, at 20 a second, with a key frame in each second.
 const FRAMES: usize = 100;
 
 /// H.264 as a byte stream.
@@ -22,7 +22,7 @@ fn h264(folder: &Path, width: u32, height: u32) -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
 
-/// Where its NAL units begin, behind their start codes, and where they end.
+/// The ranges of its NAL units, without their start codes.
 fn units(stream: &[u8]) -> Vec<std::ops::Range<usize>> {
     let begins: Vec<_> = (3..stream.len()).filter(|at| stream[at - 3..*at] == [0, 0, 1]).collect();
     let ends = begins.iter().skip(1).map(|next| next - 3).chain([stream.len()]);
@@ -39,7 +39,7 @@ fn broken(mut stream: Vec<u8>) -> Vec<u8> {
     for unit in slices[slices.len() / 3..slices.len() * 2 / 3].iter().step_by(3) {
         for byte in &mut stream[unit.start + 1..unit.end] {
             noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Nothing that looks like the begin of another unit.
+            // Bytes that never look like the begin of another unit.
             *byte = (noise >> 24) as u8 | 4;
         }
     }

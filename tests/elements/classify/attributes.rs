@@ -24,7 +24,7 @@ fn frame() -> gst::Buffer {
     buffer
 }
 
-/// The objects of one frame behind `elements`, and the messages that elements have posted.
+/// The objects of one frame after `elements`, and the messages that elements have posted.
 fn found(elements: &str) -> (Vec<Object>, Vec<String>) {
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=in format=time caps=video/x-raw,format=RGB,width={SIDE},height={SIDE},framerate=25/1 \
@@ -34,19 +34,19 @@ fn found(elements: &str) -> (Vec<Object>, Vec<String>) {
     pipeline.play();
     push(&pipeline.element("in"), frame());
     end(&pipeline.element("in"));
-    let mut told = Vec::new();
+    let mut posted = Vec::new();
     pipeline.each_message(|message| match message.view() {
-        gst::MessageView::Warning(warning) => told.push(format!("WARNING {}", warning.error())),
-        // How the model is read is said of every model.
+        gst::MessageView::Warning(warning) => posted.push(format!("WARNING {}", warning.error())),
+        // INFO messages with details are about how a model is read, and are posted for every model.
         gst::MessageView::Info(info) if info.details().is_none() => {
-            told.push(format!("INFO {}", info.error()));
+            posted.push(format!("INFO {}", info.error()));
         }
         _ => (),
     });
     pipeline.stop();
     let out = out.lock().unwrap();
     assert!(TensorSet::of(&out[0]).is_none(), "{elements}: the tensors stay on the frame");
-    (objects(&out[0]), told)
+    (objects(&out[0]), posted)
 }
 
 /// Labels and confidences of an object's classifications, by their outputs.
@@ -83,7 +83,7 @@ fn sigmoid(logit: f64) -> f64 {
     1.0 / (1.0 + (-logit).exp())
 }
 
-/// The softmax of (10, 0, 0): of the first, and of each other.
+/// The softmax of (10, 0, 0): the first value, and each of the others.
 fn sure() -> (f64, f64) {
     let sum = 10f64.exp() + 2.0;
     (10f64.exp() / sum, 1.0 / sum)
@@ -93,11 +93,11 @@ fn sure() -> (f64, f64) {
 fn each_classify_in_a_row_gives_the_objects_its_own_classes_by_its_own_table() {
     let (red, rest) = sure();
     for regions in ["fusedpreproc roi=objects", "fusedpreproc roi=objects ! queue"] {
-        let (objects, told) = found(&format!(
+        let (objects, posted) = found(&format!(
             "{regions} ! trtinfer model={} batch-size=2 ! classify output=colour ! queue ! classify output=traits ! embed",
             model("attributes")
         ));
-        assert!(told.iter().all(|told| !told.contains("classify")), "{told:?}");
+        assert!(posted.iter().all(|posted| !posted.contains("classify")), "{posted:?}");
         let [left, right] = &objects[..] else { panic!("{objects:?}") };
         let traits: &[_] = &[("warm", sigmoid(2.0)), ("bright", sigmoid(1.0))];
         assert_classes(left, &[("colour", &[("red", red), ("green", rest)]), ("traits", traits)]);
@@ -138,43 +138,46 @@ fn what_is_found_in_the_whole_frame_is_on_one_region() {
 }
 
 #[test]
-fn probabilities_get_no_second_softmax_and_what_was_assumed_is_told() {
+fn probabilities_get_no_second_softmax_and_what_was_assumed_is_reported() {
     // The softmax of (1, 0, 1): twice the means of a picture that is half red, half blue.
     let sum = 2.0 * 1f64.exp() + 1.0;
     let (most, least) = (1f64.exp() / sum, 1.0 / sum);
     let pipeline_of = |model_name: &str, properties: &str| {
-        let (objects, told) =
+        let (objects, posted) =
             found(&format!("fusedpreproc ! trtinfer model={} ! classify {properties}", model(model_name)));
-        (objects[2].clone(), told.into_iter().filter(|told| told.contains("classify")).collect::<Vec<_>>())
+        (
+            objects[2].clone(),
+            posted.into_iter().filter(|posted| posted.contains("classify")).collect::<Vec<_>>(),
+        )
     };
     let wanted: &[_] = &[("red", most), ("blue", most), ("green", least)];
-    let (frame, told) = pipeline_of("colours-softmax", "");
+    let (frame, posted) = pipeline_of("colours-softmax", "");
     assert_classes(&frame, &[("scores", wanted)]);
-    assert!(told.is_empty(), "the graph is no guess: {told:?}");
-    let (frame, told) = pipeline_of("colours-divided", "");
+    assert!(posted.is_empty(), "the graph is no guess: {posted:?}");
+    let (frame, posted) = pipeline_of("colours-divided", "");
     assert_classes(&frame, &[("scores", wanted)]);
     assert!(
-        told.len() == 1 && told[0].starts_with("INFO") && told[0].contains("applies no softmax"),
-        "{told:?}"
+        posted.len() == 1 && posted[0].starts_with("INFO") && posted[0].contains("applies no softmax"),
+        "{posted:?}"
     );
     for name in ["colours-softmax", "colours-divided"] {
-        let (frame, told) = pipeline_of(name, "activation=softmax");
+        let (frame, posted) = pipeline_of(name, "activation=softmax");
         let (most, least) = (most.exp(), least.exp());
         let sum = 2.0 * most + least;
         let twice: &[_] = &[("red", most / sum), ("blue", most / sum), ("green", least / sum)];
         assert_classes(&frame, &[("scores", twice)]);
-        assert!(told.is_empty(), "{told:?}");
+        assert!(posted.is_empty(), "{posted:?}");
     }
 }
 
 #[test]
 fn labels_that_do_not_fit_a_head_are_warned_about_and_unknown_outputs_named() {
-    let (_, told) = found(&format!(
+    let (_, posted) = found(&format!(
         "fusedpreproc roi=objects ! trtinfer model={} ! classify output=colour",
         model("attributes-few-labels")
     ));
     let parts = ["the sidecar has 2 labels in [classify.colour]", "'colour' has 3 classes"];
-    assert!(told.iter().any(|told| parts.iter().all(|part| told.contains(part))), "{told:?}");
+    assert!(posted.iter().any(|posted| parts.iter().all(|part| posted.contains(part))), "{posted:?}");
     let pipeline_of = |name: &str, elements: &str| {
         run(&format!(
             "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer model={} ! {elements} ! fakesink",

@@ -24,7 +24,7 @@ fn object(id: i32, x: f32) -> Object {
     Object { id, label: "tile".into(), detection, ..Object::default() }
 }
 
-/// What comes out of `elements`, the last of which is called `classify`, and its stats.
+/// The frames after `elements`, the last of which is called `classify`, and its stats.
 fn run(elements: &str, frames: &[Vec<Object>]) -> (Vec<Vec<Object>>, gst::Structure) {
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=in format=time caps=video/x-raw,format=RGB,width={SIDE},height={SIDE},framerate=100/1 \
@@ -100,7 +100,7 @@ fn a_whole_frame_is_an_object_with_the_sidecars_number_of_classes() {
         .0
     };
     let out = pipeline_of("");
-    // Red and blue are equally many: the lower class is first. The sidecar asks for two.
+    // As many pixels are red as blue: the lower class is first. The sidecar asks for two classes.
     let [other, whole] = &out[0][..] else { panic!("{out:?}") };
     assert!(other.classifications.is_empty(), "an object that was there is not the frame");
     assert_eq!((whole.id, whole.label.as_str()), (1, "red"));

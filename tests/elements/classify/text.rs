@@ -1,4 +1,4 @@
-//! Text: what classify reads of a line, of whole frames and of objects' regions, and gpunms' boxes around it.
+//! Text: lines that classify reads from whole frames and from objects' regions, and gpunms' boxes around them.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, end, model, push, scratch};
@@ -58,7 +58,7 @@ fn run(size: [usize; 2], elements: &str, frame: gst::Buffer) -> Vec<Object> {
     objects(&out[0])
 }
 
-/// The error of `elements` behind frames of a line.
+/// The error of `elements` after frames of a line.
 fn refused(elements: &str, parts: &[&str]) {
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=320,height=48 ! {elements} ! fakesink"
@@ -134,7 +134,7 @@ fn a_dictionary_that_does_not_fit_is_refused_with_the_numbers_that_would() {
     let few = ["there are 2 labels, but 'text' has scores of 5 characters", "has 3 lines"];
     refused(&elements("reader-few", ""), &few);
     refused(&elements("reader-unnamed", ""), &["nobody says which", "labels=FILE"]);
-    // The property replaces what the file says.
+    // The property overrides the file.
     let file = scratch("dictionary").join("letters.txt");
     std::fs::write(&file, "x\ny\nz\n").unwrap();
     let elements = elements("reader", &format!("labels={}", file.display()));
@@ -183,7 +183,7 @@ fn boxes_around_text_are_level_with_it() {
             let [pipeline] = &found[..] else { panic!("{found:?}") };
             let Rect { x, y, w, h } = pipeline.detection.as_ref().unwrap().rect;
             assert_eq!(pipeline.label, "text");
-            // A pixel's width, and what widening makes of it: 0.8 on each side.
+            // A pixel's width, which becomes 0.8 on each side when the box is widened.
             let near = |got: f32, wanted: f32, most: f32| {
                 assert!((got - wanted).abs() <= most, "{got}, not {wanted}")
             };

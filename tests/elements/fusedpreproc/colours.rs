@@ -1,5 +1,5 @@
-//! Colours of frames, by what their caps state: what GStreamer's own converter makes of them, and what is said of caps that
-//! do not state it.
+//! Colours of frames by the colorimetry of their caps, compared with GStreamer's own converter, and the messages about caps
+//! without one.
 
 use cudainfer_tests::{buffers, run};
 use gstcudainfer::meta::tensor::TensorSet;
@@ -15,7 +15,7 @@ fn frames(format: &str, colour: u32, size: &str, colorimetry: &str) -> String {
     )
 }
 
-/// What the model sees of it.
+/// The frame's pixels as the model sees them.
 fn seen(frames: &str, channels: &str) -> Vec<u8> {
     let out = buffers(&format!(
         "{frames} ! fusedpreproc device=cpu tensor-type=uint8 layout=nhwc width=1 height=1 resize=stretch channels={channels} \
@@ -24,7 +24,7 @@ fn seen(frames: &str, channels: &str) -> Vec<u8> {
     TensorSet::of(&out[0]).unwrap()[0].tensors[0].data.map_readable().unwrap().to_vec()
 }
 
-/// What videoconvert makes of it.
+/// The frame's pixels as videoconvert makes them.
 fn converted(frames: &str) -> Rgb {
     let out = buffers(&format!("{frames} ! videoconvert ! video/x-raw,format=RGB ! fakesink name=out"));
     out[0].map_readable().unwrap()[..3].try_into().unwrap()
@@ -40,7 +40,7 @@ fn every_matrix_and_range_is_what_videoconvert_takes_it_for() {
             for colour in [0xffc0_4080_u32, 0xff20_e0a0] {
                 let frames = frames(format, colour, SIZE, colorimetry);
                 let (ours, theirs) = (seen(&frames, "rgb"), converted(&frames));
-                // Theirs has factors of 8 bits, by which white is 253; the kernels' own tests compare with float64.
+                // videoconvert has factors of 8 bits, by which white is 253; the kernels' own tests compare with float64.
                 let near = ours.iter().zip(theirs).all(|(a, b)| a.abs_diff(b) <= 6);
                 assert!(near, "{format} {colorimetry} {colour:x}: {ours:?}, not {theirs:?}");
             }
@@ -71,7 +71,7 @@ fn a_full_range_without_a_matrix_is_full_range_and_the_matrix_is_doubted_once() 
 fn gray_of_rgb_frames_does_not_depend_on_their_height() {
     // Pure green: 0.587 of 255, as cv2, Pillow, torchvision and TensorFlow have it.
     for size in ["width=32,height=240", "width=32,height=720"] {
-        let line = format!("videotestsrc num-buffers=1 pattern=green ! video/x-raw,format=RGB,{size}");
-        assert_eq!(seen(&line, "gray"), [150], "{size}");
+        let description = format!("videotestsrc num-buffers=1 pattern=green ! video/x-raw,format=RGB,{size}");
+        assert_eq!(seen(&description, "gray"), [150], "{size}");
     }
 }

@@ -1,4 +1,4 @@
-//! Crop metadata, by which a sink lets others crop for nothing: frames that carry it are not what our elements see.
+//! Crop metadata, with which an element upstream leaves the cropping to the sink: our elements must not see frames that have it.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, push};
@@ -7,7 +7,7 @@ use gst_video::VideoInfo;
 use gstcudainfer::meta::object::{DetectionParam, Object};
 use gstcudainfer::meta::tensor::TensorSet;
 
-/// What reaches the sink of a line: the tensors' bytes if there are any, else the frame's.
+/// The bytes that reach the sink of a pipeline: the tensors' if there are any, else the frame's.
 fn seen(pipeline: &str, offered: bool) -> Vec<Vec<u8>> {
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=2 pattern=ball ! {pipeline} ! fakesink name=out"

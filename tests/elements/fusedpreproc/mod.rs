@@ -1,4 +1,4 @@
-//! The element fusedpreproc: which pixels become the tensor, and what is said of those that are not as they are shown.
+//! The element fusedpreproc: which pixels become the tensor, and the warnings about frames that are shown in another form.
 
 mod colours;
 mod cropping;

@@ -1,4 +1,4 @@
-//! Pictures that are not as they are shown: turned, interlaced, of pixels that are not square.
+//! Frames that are shown in another form: turned, deinterlaced, with pixels that are not square.
 
 use cudainfer_tests::{TestPipeline, end, push, run, scratch};
 use gst_video::prelude::*;
@@ -6,7 +6,7 @@ use gst_video::{VideoBufferFlags, VideoInfo};
 
 const MAKER: &str = "fusedpreproc device=cpu width=32 height=32";
 
-/// The warnings of a line with frames like these.
+/// The warnings of a pipeline with frames like these.
 fn warnings(frames: &str, rest: &str) -> Vec<String> {
     let pipeline = format!(
         "videotestsrc num-buffers=3 ! video/x-raw,format=I420,width=64,height=48 ! {frames} {rest} ! fakesink"
@@ -29,7 +29,7 @@ fn a_turned_video_is_warned_about_once_and_not_where_it_was_turned_upright() {
         (turned("rotate-0"), MAKER.to_owned()),
         (turned("rotate-90"), format!("videoflip video-direction=auto ! {MAKER}")),
         (turned("rotate-90"), format!("videoflip video-direction=90r ! queue ! {MAKER}")),
-        // Of a second model's regions the first has said it.
+        // A second model's regions get no warning, because the first model's frames had it.
         (String::new(), MAKER.to_owned()),
         (turned("rotate-90"), format!("{MAKER} roi=objects")),
     ] {

@@ -1,4 +1,4 @@
-//! Regions of interest: fusedpreproc roi=objects and the model behind it.
+//! Regions of interest: fusedpreproc roi=objects and the model after it.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, end, model, push, until};
@@ -33,7 +33,7 @@ fn object(id: i32, label: &str, [column, row]: [usize; 2], inset: f32) -> Object
     Object { id, label: label.into(), detection, ..Object::default() }
 }
 
-/// The sets of each frame that comes out, for the objects that are on it.
+/// The tensor sets of each frame, for the objects on it.
 fn sets(elements: &str, frames: &[Vec<Object>]) -> Vec<Vec<TensorSet>> {
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=in format=time caps=video/x-raw,format=RGB,width={WIDTH},height={HEIGHT},framerate=100/1 \
@@ -61,7 +61,7 @@ fn mean(set: &TensorSet) -> [f32; 3] {
     [values[0], values[1], values[2]].map(|v| v * 255.0 / 2.0)
 }
 
-fn model_line(properties: &str, batch: &str) -> String {
+fn model_pipeline(properties: &str, batch: &str) -> String {
     format!(
         "fusedpreproc roi=objects {properties} ! trtinfer name=infer model={} {batch}",
         model("constants-batch")
@@ -79,7 +79,7 @@ fn each_object_gets_what_the_model_says_of_its_region_whatever_the_batch() {
     for batch in
         ["batch-size=1", "batch-size=4", "batch-size=4 workers=1 batch-timeout=5000000", "batch-size=16"]
     {
-        let frames_out = sets(&model_line("", batch), &frames);
+        let frames_out = sets(&model_pipeline("", batch), &frames);
         assert_eq!(frames_out.iter().map(Vec::len).collect::<Vec<_>>(), [5, 0, 1, 11], "{batch}");
         for set in frames_out.iter().flatten() {
             let i = usize::try_from(set.object.unwrap()).unwrap();
@@ -101,7 +101,7 @@ fn each_object_gets_what_the_model_says_of_its_region_whatever_the_batch() {
 
 #[test]
 fn a_frame_without_objects_passes_without_work() {
-    let frames_out = sets(&model_line("", "batch-size=8 batch-timeout=1000000000000"), &[vec![], vec![]]);
+    let frames_out = sets(&model_pipeline("", "batch-size=8 batch-timeout=1000000000000"), &[vec![], vec![]]);
     assert_eq!(frames_out.iter().map(Vec::len).collect::<Vec<_>>(), [0, 0]);
 }
 
@@ -121,10 +121,10 @@ fn classes_sizes_and_turns_choose_the_objects() {
     assert_eq!(chosen("", one), [vec![0, 1, 2]]);
     assert_eq!(chosen("classes=\"cat, bird\"", one), [vec![0, 2]]);
     assert_eq!(chosen("min-size=3", one), [vec![0, 1]]);
-    // Without identities all take turns together.
+    // Without identities, all objects take turns together.
     let four = vec![all.clone(); 4];
     assert_eq!(chosen("interval=2", &four), [vec![0, 1, 2], vec![], vec![], vec![0, 1, 2]]);
-    // With them each has its own, from when it appears.
+    // With identities, each object has its own turns, from the frame in which it appears.
     let [a, b, _] = &all[..] else { unreachable!() };
     let (a, b) = (tracked(a.clone(), 7), tracked(b.clone(), 9));
     let frames = [vec![a.clone()], vec![a.clone(), b.clone()], vec![a.clone(), b.clone()], vec![a, b]];
@@ -132,7 +132,7 @@ fn classes_sizes_and_turns_choose_the_objects() {
 }
 
 #[test]
-fn streams_behind_a_funnel_have_their_own_turns() {
+fn streams_downstream_of_a_funnel_have_their_own_turns() {
     let caps = format!("video/x-raw,format=RGB,width={WIDTH},height={HEIGHT},framerate=100/1");
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=a format=time caps={caps} ! funnel name=f ! fusedpreproc roi=objects width=32 height=32 interval=1 \
@@ -141,7 +141,7 @@ fn streams_behind_a_funnel_have_their_own_turns() {
     let seen = pipeline.collect("out");
     pipeline.play();
     for n in 0..8 {
-        // Each has its own number 1.
+        // Each stream has an object with the identity 1.
         let tracking = Some(TrackingParam { id: 1, state: "tracked".into(), ..TrackingParam::default() });
         let mut frame = frame(n);
         let object = Object { tracking, ..object(0, "cat", [0, 0], 0.0) };
@@ -221,7 +221,7 @@ fn regions_are_padded_sized_and_turned_as_asked_for() {
     assert_eq!(map("resize=stretch", tile()).scale, [0.25, 0.5]);
     assert_eq!(map("resize=center-crop", tile()).scale, [0.25, 0.25]);
     assert_eq!(map("roi-padding=1.5", tile()).scale, [0.75, 0.75]);
-    // Of a point, too.
+    // The same for an object that is a point.
     let point = object(0, "a", [3, 2], 4.0);
     let map_of_point = map("roi-size=64", point);
     assert_eq!((map_of_point.scale, map_of_point.point(16.0, 8.0)), ([2.0, 2.0], (28.0, 20.0)));
@@ -275,7 +275,7 @@ fn regions_are_cut_as_the_libraries_cut_them() {
 
 #[test]
 fn memory_of_regions_is_not_written_again_while_somebody_holds_one() {
-    // As many frames as a pool would take turns with; all rows are kept until the end.
+    // More frames than a pool has buffers; all rows are kept until the end.
     let frames: Vec<_> = (0..12)
         .map(|i| vec![object(0, "a", [i, i % 8], 1.0), object(1, "a", [11 - i, (i + 3) % 8], 1.0)])
         .collect();

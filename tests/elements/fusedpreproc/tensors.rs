@@ -1,4 +1,4 @@
-//! Tensors on the frames: what the kernels make of the same frame, bit by bit.
+//! Tensors on the frames, compared bit by bit with those that the kernels make of the same frames.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,13 +15,13 @@ fn bytes(frame: &gst::BufferRef, name: &str) -> Vec<u8> {
     tensor.data.map_readable().unwrap().to_vec()
 }
 
-/// What the kernels make of a frame that lies dense in memory.
+/// The tensor that the kernels make of a frame without padding.
 fn reference(frame: &gst::BufferRef, format: FrameFormat, params: Params) -> (Vec<u8>, Preproc) {
     let map = frame.map_readable().unwrap();
     let mut rest = map.as_slice();
     let mut planes = Vec::new();
     for plane in 0..format.pixels.planes() {
-        // GStreamer rounds strides up to 4 bytes and rows of subsampled formats up to 2; sizes here need neither.
+        // GStreamer rounds strides up to 4 bytes and rows of subsampled formats up to 2; the sizes here are such multiples.
         let stride = format.pixels.row_bytes(plane, format.width);
         let (now, later) = rest.split_at(stride * format.pixels.rows(plane, format.height));
         planes.push((now, stride));

@@ -40,7 +40,7 @@ fn pipeline_of(elements: &str) -> TestPipeline {
     ))
 }
 
-/// What comes out for one frame with these patches.
+/// The objects of one frame with these patches.
 fn through(pipeline: &TestPipeline, patches: &[Patch]) -> gst::Buffer {
     let out = pipeline.collect("out");
     pipeline.play();
@@ -80,7 +80,7 @@ const QUARTER: &str = "roi=tiles overlap=0.25";
 
 #[test]
 fn a_small_object_is_found_in_tiles_only_and_once() {
-    // In the whole frame it has 2x2 of the tensor's pixels, for a confidence of 0.11.
+    // In the whole frame, the object has 2x2 of the tensor's pixels, for a confidence of 0.11.
     assert_eq!(found("", "", "", &[SMALL]), []);
     let once = [seen("red", [60.0, 100.0, 8.0, 8.0], 64.0)];
     for batch in
@@ -96,13 +96,13 @@ fn what_the_tiles_edges_cut_is_merged_as_the_properties_say() {
     let of = |nms: &str| found(QUARTER, "batch-size=25", nms, &[SMALL]);
     let whole = || seen("red", [60.0, 100.0, 8.0, 8.0], 64.0);
     let part = || seen("red", [60.0, 100.0, 4.0, 8.0], 32.0);
-    // Two rows of tiles see it, in two columns each: the left one up to its edge at 64.
+    // Two rows of tiles show the object, in two columns each: the left column up to its edge at 64.
     assert_eq!(of("merge=none"), [part(), whole(), part(), whole()]);
     assert_eq!(of("merge=suppress"), [whole()]);
-    // Half of the union is the part's: enough for the threshold, and too little for a higher one.
+    // The part covers half of the union: enough for the threshold, and too little for a higher one.
     assert_eq!(of("merge-overlap=iou"), [whole()]);
     assert_eq!(of("merge-overlap=iou merge-threshold=0.6"), [whole(), part()]);
-    // No suppression within a tile is no reason not to merge.
+    // Tiles are merged also without suppression within a tile.
     assert_eq!(of("nms=none"), [whole()]);
 }
 
@@ -140,7 +140,7 @@ fn the_whole_frame_is_one_more_region() {
 #[test]
 fn regions_of_a_list_find_what_is_in_them() {
     let patches = [SMALL, ([160, 40, 16, 16], GREEN)];
-    // 32x32 pixels, twice as large in the tensor; 64x64 where there is nothing.
+    // A region of 32x32 pixels, twice as large in the tensor, and one of 64x64 without an object.
     let list = "roi=list regions=\"48,88,32,32;0,192,64,64\"";
     let red = seen("red", [60.0, 100.0, 8.0, 8.0], 256.0);
     assert_eq!(found(list, "batch-size=2", "", &patches), std::slice::from_ref(&red));
@@ -156,7 +156,7 @@ fn what_lies_around_a_region_is_not_in_it() {
     let region = "roi=list resize=letterbox regions=\"32,80,64,40\"";
     let near = [60, 72, 8, 8];
     assert_eq!(found(region, "", "", &[(near, RED)]), []);
-    // The centre of this one is inside, and all of it is seen.
+    // This object's centre is inside the region, and the tensor shows all of it.
     let across = [60, 76, 8, 16];
     assert_eq!(found(region, "", "", &[(across, RED)]), [seen("red", [60.0, 76.0, 8.0, 16.0], 128.0)]);
 }
@@ -247,7 +247,7 @@ fn tiles_of_whole_pixels_are_what_frames_of_their_own_would_be() {
         let frame = varied();
         for (set, [x, y, side]) in sets.iter().zip(parts) {
             let rows = (y..y + side).flat_map(|row| &frame[(row * SIDE + x) * 3..][..side * 3]);
-            // Rows of a video frame begin at multiples of four bytes; these are.
+            // Rows of a video frame begin at multiples of four bytes, as these do.
             let own = &tensors(rows.copied().collect(), [side, side], &how)[0];
             let bytes = |set: &TensorSet| set.tensors[0].map().unwrap().view().unwrap().to_f32().into_owned();
             assert_eq!(bytes(set), bytes(own), "{how}: {x}, {y}");
@@ -256,7 +256,7 @@ fn tiles_of_whole_pixels_are_what_frames_of_their_own_would_be() {
             let [a, b] = [set, own].map(|set| set.to_frame);
             assert_eq!(a.scale, b.scale);
             for axis in 0..2 {
-                // Float64, but what is added is of another size.
+                // Float64, but the sum adds numbers of different magnitude.
                 assert!((a.offset[axis] - b.offset[axis] - [x, y][axis] as f64).abs() < 1e-9, "{a:?} {b:?}");
             }
         }

@@ -106,8 +106,8 @@ fn peaks_are_found_between_the_cells_in_frame_pixels() {
         ("width=256,height=144", "resize=stretch", |(x, y)| (2.0 * x, 1.5 * y)),
         // 256x144 becomes 128x72, with bars of 12 above and below.
         ("width=256,height=144", "resize=letterbox", |(x, y)| (2.0 * x, 2.0 * (y - 12.0))),
-        // 256x144 becomes 171x96 (170.67 rounded, as timm does for tensors that are not square), of which 22 (21.5, to even) are cut
-        // on the left.
+        // 256x144 becomes 171x96 (170.67 rounded, as timm does for tensors that are not square), of which 22 (21.5, to even) are
+        // cut on the left.
         ("width=256,height=144", "resize=center-crop", |(x, y)| ((x + 22.0) * 256.0 / 171.0, 1.5 * y)),
         ("width=64,height=48", "", |(x, y)| (0.5 * x, 0.5 * y)),
     ];

@@ -6,7 +6,7 @@ use gstcudainfer::meta::object::objects;
 /// Label, confidence and left, top, right, bottom in pixels of the frame.
 type Found = (String, f32, [f64; 4]);
 
-/// Edges are told in float32, of a frame of 400 pixels; the reference is in float64.
+/// Edges are given in float32, of a frame of 400 pixels; the reference is in float64.
 const TOLERANCE: f64 = 1e-3;
 
 fn reference() -> Vec<Found> {

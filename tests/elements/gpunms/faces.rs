@@ -6,12 +6,12 @@ use gstcudainfer::meta::object::{Object, objects};
 
 /// The faces in frames of twice the model's width of 64 pixels.
 fn faces(name: &str, properties: &str) -> Vec<Vec<Object>> {
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=3 ! video/x-raw,format=RGB,width=128,height=64 ! fusedpreproc \
          ! trtinfer model={} batch-size=2 ! gpunms {properties} ! fakesink name=out",
         model(name)
     );
-    buffers(&line).iter().map(|frame| objects(frame)).collect()
+    buffers(&description).iter().map(|frame| objects(frame)).collect()
 }
 
 /// Box, confidence and landmarks.
@@ -71,13 +71,13 @@ fn faces_of_retinaface_are_counted_from_its_prior_boxes() {
 }
 
 #[test]
-fn prior_boxes_are_told_by_the_sidecar() {
-    let line = format!(
+fn prior_boxes_are_given_by_the_sidecar() {
+    let description = format!(
         "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc ! trtinfer model={} \
          ! gpunms ! fakesink name=out",
         model("ssd")
     );
-    for frame in buffers(&line) {
+    for frame in buffers(&description) {
         let found = objects(&frame);
         let boxes: Vec<_> =
             found.iter().map(|o| (o.label.as_str(), o.detection.as_ref().unwrap().rect)).collect();

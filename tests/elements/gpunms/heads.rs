@@ -163,9 +163,9 @@ fn prototypes_and_coefficients_go_to_who_asks_for_tensors() {
 
 #[test]
 fn who_does_not_ask_for_tensors_gets_plain_frames() {
-    for behind in ["", "! tracker", "! tracker ! inferoverlay", "! videoconvert"] {
-        for frame in frames(SQUARE, &format!("{} {behind}", head("masks"))) {
-            assert_eq!((objects(&frame).len(), TensorSet::of(&frame).is_none()), (2, true), "{behind}");
+    for after in ["", "! tracker", "! tracker ! inferoverlay", "! videoconvert"] {
+        for frame in frames(SQUARE, &format!("{} {after}", head("masks"))) {
+            assert_eq!((objects(&frame).len(), TensorSet::of(&frame).is_none()), (2, true), "{after}");
         }
     }
 }
@@ -183,7 +183,7 @@ fn a_frame_without_objects_has_coefficients_of_none() {
 }
 
 #[test]
-fn who_asks_for_tensors_of_a_model_without_masks_is_told() {
+fn asking_for_tensors_of_a_model_without_masks_is_reported() {
     let report = run(&pipeline_of(SQUARE, &format!("{} ! {WITH_TENSORS}", head("detector"))));
     report.fails_with(&["an element downstream needs tensors", "decoder yolov8 has no masks", "yolo-seg"]);
 }

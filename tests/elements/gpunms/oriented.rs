@@ -75,7 +75,7 @@ fn trackers_follow_them_and_leave_the_angle() {
     let frames = buffers(&pipeline_of(SQUARE, &format!("{} ! tracker", head("rotated"))));
     for object in check(frames.last().unwrap(), &AS_WRITTEN) {
         let track = object.tracking.unwrap();
-        // Boxes that do not move: the filter's is the detector's.
+        // The boxes do not move, so the tracker's estimate is the detector's box.
         assert_eq!((track.age, track.state.as_str()), (2, "tracked"));
         let (own, estimate) = (object.detection.unwrap().rect, track.rect);
         assert!((own.w - estimate.w).abs() < 0.1 && (own.h - estimate.h).abs() < 0.1, "{estimate:?}");

@@ -1,4 +1,5 @@
-//! What gpunms makes of the queries of transformers: DETR, RT-DETR and their relatives, in the forms in which libraries export them.
+//! What gpunms makes of the queries of transformers: DETR, RT-DETR and their relatives, in the forms in which libraries export
+//! them.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{buffers, model, run, scratch};
@@ -57,7 +58,7 @@ fn properties_override_what_the_decoder_suggests() {
     assert_eq!(found(&sigmoid, "multi-label=false")[0], expected());
     assert_eq!(found(&sigmoid, "top-k-after=2")[0], expected());
     assert_eq!(found(&sigmoid, "nms=class-agnostic")[0], expected());
-    // Four queries: no more than four objects, though more pass.
+    // Four queries give no more than four objects, though more classes pass the threshold.
     assert_eq!(found(&sigmoid, "confidence=0.05")[0].len(), 4);
     assert_eq!(found(&sigmoid, "confidence=0.05 top-k-after=5")[0].len(), 5);
 }

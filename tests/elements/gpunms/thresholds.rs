@@ -76,7 +76,7 @@ fn thresholds_hold_from_the_next_frame_on() {
         nms.set_property_from_str(property, value);
         assert_eq!(frames.next(), labels, "{property}={value}");
     }
-    // A class that the model does not have: as before, with a sentence.
+    // A class that the model does not have: the earlier classes stay, with a warning.
     nms.set_property_from_str("classes", "green");
     assert_eq!(frames.next(), ["red", "red"]);
     let warning = frames.warning();
@@ -85,7 +85,7 @@ fn thresholds_hold_from_the_next_frame_on() {
     nms.set_property_from_str("classes", "");
     nms.set_property("confidence", 0.48_f32);
     assert_eq!(frames.next(), ["red"], "0.45 is below, and blue's box is narrow");
-    // What cannot change while frames flow.
+    // A property that cannot change while frames flow.
     nms.set_property_from_str("nms", "none");
     let warning = frames.warning();
     assert!(warning.contains("nms cannot be set in PLAYING"), "{warning}");

@@ -137,7 +137,7 @@ fn arrows_and_the_heat_map_show_where_tracks_go_and_where_they_were() {
 }
 
 #[test]
-fn trails_of_streams_behind_a_funnel_go_on_at_each_turn_and_do_not_mix() {
+fn trails_of_streams_downstream_of_a_funnel_go_on_at_each_turn_and_do_not_mix() {
     const CAPS: &str = "video/x-raw,format=NV12,width=64,height=64,framerate=30/1";
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=a format=time caps={CAPS} ! funnel name=f ! inferoverlay boxes=false labels=false ids=false \

@@ -8,7 +8,7 @@ const WIDTH: usize = 320;
 const HEIGHT: usize = 240;
 const DEJAVU: &str = "font=/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 
-/// The values of the luma that changed, of a frame for each label, and what the line said.
+/// The luma values that changed, of a frame for each label, and the messages of the pipeline.
 fn drawn(settings: &str, labels: &[&str]) -> (Vec<Vec<u8>>, Report) {
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=in format=time caps=video/x-raw,format=NV12,width={WIDTH},height={HEIGHT},framerate=30/1 \

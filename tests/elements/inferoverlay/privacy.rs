@@ -1,4 +1,5 @@
-//! Objects that nobody is to recognise: what the overlay hides, for how long, and that nothing passes that it could not hide.
+//! Objects that nobody must recognise: what the overlay hides and for how long, and that no frame passes whose objects it could
+//! not hide.
 
 use cudainfer_kernels::draw::blur::{BlurMode, blur};
 use cudainfer_kernels::frame::FrameMut;
@@ -27,9 +28,9 @@ fn hidden(frame: &gst::BufferRef, info: &VideoInfo, mode: BlurMode, cells: u32, 
     for plane in 0..format.pixels.planes() {
         let (start, stride) = (info.offset()[plane], usize::try_from(info.stride()[plane]).unwrap());
         let length = stride * format.pixels.rows(plane, format.height);
-        let (data, behind) = rest.split_at_mut(start - at).1.split_at_mut(length);
+        let (data, after) = rest.split_at_mut(start - at).1.split_at_mut(length);
         planes.push((data, stride));
-        (rest, at) = (behind, start + length);
+        (rest, at) = (after, start + length);
     }
     blur(&format, &mut FrameMut::new(&format, planes).unwrap(), mode, cells, boxes).unwrap();
     bytes
@@ -173,7 +174,7 @@ fn behind_a_funnel_each_stream_holds_its_own() {
 }
 
 #[test]
-fn a_detectors_boxes_are_hidden_in_a_whole_line_and_the_other_branch_keeps_its_picture() {
+fn a_detectors_boxes_are_hidden_in_a_whole_pipeline_and_the_other_branch_keeps_its_picture() {
     let plain = buffers(
         "videotestsrc num-buffers=1 pattern=snow ! video/x-raw,format=RGB,width=64,height=64 ! fakesink name=out",
     );

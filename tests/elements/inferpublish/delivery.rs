@@ -86,7 +86,7 @@ fn a_fifo_is_written_when_its_reader_comes_and_frames_wait_until_then() {
          ! fakesink async=false name=out",
         path.display()
     ));
-    // Would wait for ever, if the state change opened it as one opens a file.
+    // It would wait forever if the state change opened it as one opens a file.
     let started = (*pipeline).clone();
     within(move || started.set_state(gst::State::Playing).unwrap());
     until("frames wait", || count(&pipeline, "frames") == 8);
@@ -116,7 +116,7 @@ fn a_fifo_without_a_reader_does_not_keep_the_stream_from_its_end() {
 }
 
 #[test]
-fn a_line_whose_frames_wait_for_a_reader_can_be_stopped() {
+fn a_pipeline_whose_frames_wait_for_a_reader_can_be_stopped() {
     let path = fifo("stop");
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc ! inferpublish name=publish queue-size=2 location={} ! fakesink async=false",
@@ -160,7 +160,7 @@ fn a_flush_frees_a_frame_that_waits_and_drops_no_record() {
     let text = reader.join().unwrap();
     assert_eq!(frames(&text), [0, 1]);
     let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!(last["pts"].as_u64(), Some(70_000_000), "it is the frame behind the flush");
+    assert_eq!(last["pts"].as_u64(), Some(70_000_000), "it is the frame after the flush");
 }
 
 #[test]

@@ -33,14 +33,14 @@ fn size(path: &Path) -> u64 {
 struct Process(Child);
 
 impl Process {
-    /// `before` is what the shell does before it becomes the pipeline.
+    /// `before` has the commands that the shell runs before it becomes the pipeline.
     fn start(before: &str, pipeline: &str) -> Self {
         let script = format!("{before}; exec gst-launch-1.0 -e {pipeline}");
         let mut command = command("bash", &[]);
         Self(command.args(["-c", &script]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Waits for its end. Returns what it said, and whether it succeeded.
+    /// Waits for its end. Returns its output, and whether it succeeded.
     fn end(mut self) -> (String, bool) {
         let output = [
             self.0.stdout.take().map(|mut pipe| std::io::read_to_string(&mut pipe).unwrap()),
@@ -84,7 +84,7 @@ fn a_file_that_a_kill_cuts_off_has_whole_lines_but_the_last_and_can_be_appended_
         let (frames, torn) = read(&path);
         assert_eq!(frames, (0..frames.len() as u64).collect::<Vec<_>>(), "{flush}");
         assert!(torn.is_empty() || (torn.len() == 1 && !written.ends_with('\n')), "{flush}: {torn:?}");
-        // A kill seldom meets a write; this is what it leaves then.
+        // A kill seldom happens during a write; this is the file that it leaves then.
         std::fs::write(&path, &written[..written.len() - 10]).unwrap();
         let pipeline = TestPipeline::start(&format!(
             "videotestsrc num-buffers=3 ! {SMALL} ! inferpublish name=publish append=true flush={flush} location={} ! fakesink",
@@ -138,7 +138,7 @@ fn rotation_loses_no_line() {
 }
 
 #[test]
-fn only_so_many_files_are_kept_and_numbers_go_on_after_a_restart() {
+fn only_max_files_are_kept_and_numbers_go_on_after_a_restart() {
     let path = scratch("retention").join("out.jsonl");
     let pipeline = format!(
         "videotestsrc num-buffers=200 ! {SMALL} ! inferpublish max-size=5000 max-files=3 location={} ! fakesink",

@@ -18,7 +18,7 @@ fn tracked(id: u64, x: f32) -> Object {
     object
 }
 
-/// What is published of so many frames, 10 in a second, on which `scene` puts objects.
+/// The publications of this many frames, 10 in a second, on which `scene` puts objects.
 fn published(
     frames: u64,
     elements: &str,

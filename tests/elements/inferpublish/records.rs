@@ -1,4 +1,4 @@
-//! What inferpublish writes: valid by the schema, and the same however a line is threaded.
+//! What inferpublish writes: valid by the schema, and the same with any number of threads in the pipeline.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn every_kind_of_line_is_valid_by_the_schema() {
         }
     }
     assert_eq!(Vec::from_iter(kinds), ["cudainfer.event/2", "cudainfer.frame/5", "cudainfer.track/2"]);
-    // The schema is no rubber stamp.
+    // The schema refuses wrong records.
     let mut record = lines(&folder.join("0.jsonl")).remove(0);
     assert!(violations(&record).is_empty());
     for (field, value) in [("frame", (-1).into()), ("time", "yesterday".into()), ("colour", "red".into())] {
@@ -69,7 +69,7 @@ fn the_stream_time_is_the_position_in_a_file_whose_presentation_times_begin_late
     let records = lines(&path);
     let times = |name: &str| records.iter().map(|record| record[name].as_u64().unwrap()).collect::<Vec<_>>();
     assert_eq!(times("stream_time"), Vec::from_iter((0..10).map(|i| i * 40_000_000)));
-    // The muxer makes room for the frames that are decoded before they are shown.
+    // The muxer delays timestamps, because some frames are decoded before they are shown.
     assert_eq!(times("pts"), Vec::from_iter((2..12).map(|i| i * 40_000_000)));
 }
 
@@ -92,7 +92,7 @@ fn a_line_looks_like_this() {
 }
 
 #[test]
-fn streams_behind_a_funnel_are_counted_apart_and_can_be_told_apart() {
+fn streams_downstream_of_a_funnel_are_counted_separately_and_can_be_distinguished() {
     let path = scratch("funnel").join("out.jsonl");
     const CAPS: &str = "video/x-raw,format=GRAY8,width=8,height=8,framerate=30/1";
     let pipeline = TestPipeline::new(&format!(
@@ -112,12 +112,12 @@ fn streams_behind_a_funnel_are_counted_apart_and_can_be_told_apart() {
         end(&pipeline.element(name));
     }
     pipeline.wait().succeeds();
-    let told: Vec<_> = lines(&path)
+    let written: Vec<_> = lines(&path)
         .iter()
         .map(|line| (line["stream"].as_str().unwrap().to_owned(), line["frame"].as_u64().unwrap()))
         .collect();
     let wanted = (0..7).map(|n| (if n % 2 == 0 { a.clone() } else { b.clone() }, n / 2));
-    assert_eq!(told, wanted.collect::<Vec<_>>());
+    assert_eq!(written, wanted.collect::<Vec<_>>());
 }
 
 /// What is published of `elements` on the film; `source` is what stands before it.
@@ -170,7 +170,7 @@ fn two_streams_in_one_process_do_not_mix() {
             folder.join(name).display()
         )
     };
-    // Another stream of other frames runs beside them.
+    // Another stream with other frames runs at the same time.
     run(&format!(
         "{} {} videotestsrc num-buffers=60 pattern=ball ! {elements} ! inferpublish location={} ! fakesink",
         branch("a"),

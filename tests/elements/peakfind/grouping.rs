@@ -1,4 +1,4 @@
-//! Which points belong together, in whole lines.
+//! Which points belong together, in whole pipelines.
 
 use cudainfer_tests::{TestPipeline, buffers, model, scratch};
 use gst::prelude::*;

@@ -1,4 +1,4 @@
-//! Models that give keypoints without confidence maps, and the refinements of pose libraries, in whole lines.
+//! Models that give keypoints without confidence maps, and the refinements of pose libraries, in whole pipelines.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, buffers, model, run, scratch};
@@ -34,7 +34,7 @@ fn assert_points(points: &KeypointsParam, wanted: &[(f64, f64, f64)]) {
 const SIMCC: [(f64, f64, f64); 2] = [(102.5, 126.25, 0.7), (255.0, 40.0, 0.6)];
 
 #[test]
-fn simcc_outputs_are_told_by_their_names_or_shapes_in_any_order() {
+fn simcc_outputs_are_recognised_by_their_names_or_shapes_in_any_order() {
     for name in ["simcc", "simcc-unnamed"] {
         let points = points(&found("white", &model(name), ""));
         assert_points(&points, &SIMCC);

@@ -1,4 +1,4 @@
-//! The element peakfind: points, and to which object they belong.
+//! The element peakfind: points, and the objects to which they belong.
 
 mod grouping;
 mod keypoints;

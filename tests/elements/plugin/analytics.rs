@@ -1,4 +1,4 @@
-//! GStreamer's analytics metadata in whole lines, with GStreamer's own elements before and behind ours where it has them.
+//! GStreamer's analytics metadata in whole pipelines, with GStreamer's own elements before and after ours if it has them.
 
 use cudainfer_tests::{TestPipeline, buffers, model, run, scratch};
 use gst_video::VideoRegionOfInterestMeta;
@@ -14,7 +14,7 @@ fn detector(frames: u32, metadata: &str) -> String {
     )
 }
 
-/// Whether GStreamer has analytics metadata; it says so where the rest of a test is left out.
+/// Whether GStreamer has analytics metadata; if not, it prints that the rest of a test is left out.
 fn has_analytics() -> bool {
     cudainfer_tests::init();
     let missing = Metadata::Both.forms(Contents::Objects).err();
@@ -63,7 +63,7 @@ fn what_gstreamer_cannot_hold_is_an_error_and_automatic_metadata_are_what_it_can
     }
 }
 
-/// What all our readers make of the detector's box: the frames at the end, those behind the detector, and the records.
+/// What all our readers make of the detector's box: the frames at the end, those after the detector, and the records.
 fn read_by_all(metadata: &str) -> (Vec<gst::Buffer>, Vec<gst::Buffer>, String) {
     let records = scratch("analytics").join("records.jsonl");
     let pipeline = TestPipeline::new(&format!(
@@ -112,7 +112,7 @@ fn all_our_elements_read_objects_that_only_analytics_metadata_describe() {
 }
 
 #[test]
-fn what_we_wrote_is_read_as_one_object_after_a_tee_and_behind_elements_that_copy_frames() {
+fn what_we_wrote_is_read_as_one_object_after_a_tee_and_after_elements_that_copy_frames() {
     if !has_analytics() {
         return;
     }
@@ -173,7 +173,7 @@ fn relationmeta2onvifmeta_makes_onvifs_xml_of_our_objects() {
 
 /// The plugin is `rsanalytics` of gst-plugins-rs.
 #[test]
-fn our_elements_work_in_front_of_analyticscombiner_and_behind_analyticssplitter() {
+fn our_elements_work_before_analyticscombiner_and_after_analyticssplitter() {
     if !(has("analyticscombiner") && has("analyticssplitter")) {
         return;
     }

@@ -26,7 +26,7 @@ fn names_of_types_are_the_plugins_own() {
         assert!(ty.name().starts_with("GstCudaInfer"), "{}: {}", factory.name(), ty.name());
         let ours = own(&element);
         assert!(ours.iter().any(|property| property.name() == "stats"), "{}", factory.name());
-        // Names that nobody gave are those of the element, not of the type; given ones stay.
+        // An element without a given name is named after its factory, not after its type; a given name stays.
         let known_as = match factory.name().as_str() {
             // The same elements by a second name.
             "cudaupload" => "cudainferupload",
@@ -135,7 +135,7 @@ fn every_property_has_a_nick_a_blurb_and_a_default_that_holds() {
             if property.flags().contains(glib::ParamFlags::WRITABLE) && simple {
                 let (now, default) = (element.property_value(property.name()), property.default_value());
                 assert_eq!(text(&now), text(default), "{name}");
-                // Setting it to what it is changes nothing that can be seen.
+                // Setting a property to its present value changes nothing.
                 element.set_property_from_value(property.name(), &now);
                 let after = element.property_value(property.name());
                 assert_eq!(text(&after), text(&now), "{name}");
@@ -166,6 +166,6 @@ fn every_enum_value_explains_itself() {
 
 /// A value as text, to compare values of any type.
 fn text(value: &glib::Value) -> String {
-    // No text and an empty one are the same to a user.
+    // For a user, NULL and an empty text are the same.
     value.serialize().map(|s| s.trim_matches('"').to_owned()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Metadata as others see it: through GStreamer's own types, behind tees and queues.
+//! Metadata as others see it: through GStreamer's own types, after tees and queues.
 
 use cudainfer_tests::{TestPipeline, buffers, model};
 use gst::prelude::*;

@@ -1,4 +1,4 @@
-//! What is of no single element: metadata and its readers, contexts, the tracer, messages, the plugin as a file.
+//! Tests of more than one element: metadata and its readers, contexts, the tracer, messages, the plugin as a file.
 
 mod analytics;
 mod contexts;

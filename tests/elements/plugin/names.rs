@@ -1,11 +1,11 @@
-//! Names in messages: whoever follows a message's advice finds the property that it names.
+//! Names in messages: every property that a message names exists.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::plugin::inspect::{factories, own};
 
-/// What is written NAME=VALUE in messages and is no property: keys of what properties, sidecars and caps are made of.
+/// Names that messages have as NAME=VALUE and that are no properties: keys within values of properties, in sidecars and caps.
 const OTHER_KEYS: &[&str] = &[
     // Options of the tracer.
     "metrics",
@@ -91,7 +91,7 @@ fn literals(source: &str) -> Vec<String> {
     found
 }
 
-/// The names of properties that a sentence mentions: those with a value, and those that something is to be done with.
+/// The names of properties that a sentence mentions: those with a value, and those that it asks to set or remove.
 fn mentioned(text: &str) -> BTreeSet<String> {
     let is_name = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_lowercase())
@@ -154,7 +154,7 @@ fn every_property_that_a_message_mentions_exists() {
         }
     }
     assert!(unknown.is_empty(), "no element has these properties:\n{}", unknown.join("\n"));
-    // The scan sees what it should see.
+    // The scan finds the names that it must find.
     for name in ["untracked", "zones", "max-lost", "provider", "roi"] {
         assert!(checked.contains(name), "{name} is not among {checked:?}");
     }

@@ -1,4 +1,4 @@
-//! The lines of pipelines/, on the first frames of the video that scripts/setup fetches.
+//! The pipelines of pipelines/, on the first frames of the video that scripts/setup fetches.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ const PEOPLE: [[f64; 4]; 3] =
 /// A launch file with its keys filled in, as tools/pipeline.py does: `# key=default  help` declares `{key}`.
 pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
     let text = std::fs::read_to_string(root().join("pipelines").join(format!("{name}.launch"))).unwrap();
-    let (header, line): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
-    let mut line = line.join(" ");
+    let (header, description): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
+    let mut description = description.join(" ");
     let mut keys: HashMap<&str, &str> = HashMap::new();
     for words in header {
         let Some((key, default)) = words[1..].split_whitespace().next().and_then(|w| w.split_once('='))
@@ -33,12 +33,12 @@ pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
             Some(path) => root().join(path).display().to_string(),
             None => value.to_owned(),
         };
-        line = line.replace(&format!("{{{key}}}"), &value);
+        description = description.replace(&format!("{{{key}}}"), &value);
     }
-    line
+    description
 }
 
-/// Runs a launch file; what it published, and the video it wrote.
+/// Runs a launch file. Returns the records that it published, and the video that it wrote.
 fn publish(name: &str, values: &[(&str, &str)]) -> (Vec<Value>, PathBuf) {
     let folder = scratch(name);
     let (json, output) = (folder.join("out.jsonl"), folder.join("out.mp4"));
@@ -98,7 +98,7 @@ fn detect_tiles_finds_each_of_the_people_once() {
 
 #[test]
 fn tiled_shows_four_videos_each_in_its_place() {
-    // One that is black stands for one of the four.
+    // One of the four videos is black.
     let (folder, video) = (scratch("tiled"), video());
     let (black, output) = (folder.join("black.mkv").display().to_string(), folder.join("out.mp4"));
     run(&format!(
@@ -142,7 +142,7 @@ fn detect_track_keeps_each_persons_identity() {
     for person in PEOPLE {
         let first = on(&records[0], person);
         let (id, mut last) = (first["track"]["id"].as_u64().unwrap(), person);
-        // The one who crosses near meets others behind the lamp post after two seconds.
+        // The person who crosses near the camera meets others beyond the lamp post after two seconds.
         let seen = records
             .iter()
             .take(20)
@@ -191,7 +191,7 @@ fn count_says_of_everybody_who_is_followed_whether_they_are_in_the_area() {
         for object in record["objects"].as_array().unwrap().iter().filter(|o| o.get("track").is_some()) {
             let [x, _, w, _] = rect(&object["box"]);
             let middle = x + w / 2.0;
-            // Near the edge it may go either way, and who has just come is not sure yet.
+            // Near the edge, both sides are possible, and a new track is not counted yet.
             let frames = seen.entry(object["track"]["id"].as_u64()).or_insert(0);
             *frames += 1;
             if *frames > 2 && (middle - 384.0).abs() > 20.0 {
@@ -200,7 +200,7 @@ fn count_says_of_everybody_who_is_followed_whether_they_are_in_the_area() {
             }
         }
     }
-    // The one who is on the left in the first frame walks to the right and is behind the middle in the last.
+    // The person on the left in the first frame walks to the right and is beyond the middle in the last.
     let last = &records[29]["zones"];
     assert_eq!([&last[0]["entered"], &last[0]["left"], &last[1]["in"], &last[1]["out"]], [1, 1, 1, 0]);
     is_watchable(&output);
@@ -312,12 +312,12 @@ fn depth_paints_what_the_model_says_of_each_place() {
     run(&launch("depth", &[("video", &video), ("model", &model), ("output", &output)])).succeeds();
     is_watchable(Path::new(&output));
     let small = |file: &str, format: &str| -> Vec<Vec<u8>> {
-        let line = format!(
+        let description = format!(
             "filesrc location={file} ! decodebin ! videoconvertscale ! video/x-raw,format={format},width=24,height=16 \
              ! fakesink name=out"
         );
         let bytes = |frame: &gst::Buffer| frame.map_readable().unwrap().to_vec();
-        buffers(&line).iter().take(30).map(bytes).collect()
+        buffers(&description).iter().take(30).map(bytes).collect()
     };
     let (depths, pictures) = (small(&output, "GRAY8"), small(&video, "RGB"));
     for (depth, picture) in depths.iter().zip(&pictures) {

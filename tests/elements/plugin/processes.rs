@@ -58,12 +58,12 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
 
 #[test]
 fn gst_launch_writes_one_json_object_a_frame_to_its_output() {
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=4 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms ! inferpublish ! fakesink",
         model("detector")
     );
     let mut arguments = vec!["gst-launch-1.0", "-q"];
-    arguments.extend(line.split_whitespace());
+    arguments.extend(description.split_whitespace());
     let output = tool(&arguments, &[]);
     assert!(output.status.success(), "{output:?}");
     let records: Vec<Value> =
@@ -74,11 +74,11 @@ fn gst_launch_writes_one_json_object_a_frame_to_its_output() {
 
 #[test]
 fn gst_launch_shows_what_to_do_and_fails() {
-    let line = "videotestsrc ! fusedpreproc ! trtinfer model=/nowhere/a.onnx ! fakesink";
+    let description = "videotestsrc ! fusedpreproc ! trtinfer model=/nowhere/a.onnx ! fakesink";
     let mut arguments = vec!["gst-launch-1.0"];
-    arguments.extend(line.split_whitespace());
+    arguments.extend(description.split_whitespace());
     let output = tool(&arguments, &[]);
-    // timeout's own status for a line that hangs is 124.
+    // timeout's own status for a pipeline that hangs is 124.
     assert!(!output.status.success() && output.status.code() != Some(124), "{output:?}");
     assert!(text(&output.stderr).contains("the model file '/nowhere/a.onnx' cannot be read"), "{output:?}");
 }

@@ -21,7 +21,7 @@ fn tracker_and_inferpublish_count_what_they_did() {
     for name in ["tracker", "publish"] {
         assert_eq!(count(&pipeline, name, "frames"), 6);
         assert!(count(&pipeline, name, "host-ns") > 0);
-        // The names that all elements have, also where nothing of the kind can happen.
+        // All elements have these counts, also those in which such a thing cannot happen.
         for field in
             ["launches", "host-to-device-bytes", "host-waits", "allocations", "fallbacks", "gpu-samples"]
         {

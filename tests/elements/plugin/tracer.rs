@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::plugin::processes::{command, text, tool};
 
-/// What a line left behind: its output, the tracer's report and its trace.
+/// The results of a pipeline: its output, the tracer's report and its trace.
 struct Traced {
     output: Output,
     report: Value,
@@ -17,12 +17,12 @@ struct Traced {
 }
 
 impl Traced {
-    /// Runs a line to its end.
-    fn run(line: &str) -> Self {
-        Self::with(|environment| launch(line, environment))
+    /// Runs a pipeline to its end.
+    fn run(description: &str) -> Self {
+        Self::with(|environment| launch(description, environment))
     }
 
-    /// Runs something with the tracer and both of its files.
+    /// Calls `run` with the environment for the tracer and both of its files.
     fn with(run: impl FnOnce(&[(&str, &str)]) -> Output) -> Self {
         let folder = scratch("tracer");
         let (json, trace) = (folder.join("times.json"), folder.join("times.trace"));
@@ -57,13 +57,14 @@ impl Traced {
     }
 }
 
-fn launch(line: &str, environment: &[(&str, &str)]) -> Output {
-    let arguments: Vec<_> = ["gst-launch-1.0", "-q"].into_iter().chain(line.split_whitespace()).collect();
+fn launch(description: &str, environment: &[(&str, &str)]) -> Output {
+    let arguments: Vec<_> =
+        ["gst-launch-1.0", "-q"].into_iter().chain(description.split_whitespace()).collect();
     tool(&arguments, environment)
 }
 
-/// A line with every element that works on the CPU.
-fn whole_line(frames: u32) -> String {
+/// A pipeline with every element that works on the CPU.
+fn whole_pipeline(frames: u32) -> String {
     format!(
         "videotestsrc num-buffers={frames} pattern=red ! fusedpreproc device=cpu ! trtinfer model={} device=cpu ! gpunms \
          ! tracker ! inferpublish location=/dev/null ! inferoverlay ! fakesink",
@@ -73,7 +74,7 @@ fn whole_line(frames: u32) -> String {
 
 #[test]
 fn the_tracer_accounts_for_every_element_at_the_end() {
-    let traced = Traced::run(&whole_line(7));
+    let traced = Traced::run(&whole_pipeline(7));
     assert!(traced.output.status.success(), "{:?}", traced.output);
     assert_eq!((&traced.report["frames"], &traced.report["end"]), (&7.into(), &"eos".into()));
     assert!(traced.report["seconds"].as_f64().is_some_and(|s| s > 0.0));
@@ -107,7 +108,7 @@ fn the_tracer_accounts_for_every_element_at_the_end() {
 
 #[test]
 fn a_trace_has_every_call_of_every_element_in_its_thread() {
-    let traced = Traced::run(&whole_line(5));
+    let traced = Traced::run(&whole_pipeline(5));
     for row in traced.report["elements"].as_array().unwrap() {
         let calls = traced.calls(row["name"].as_str().unwrap());
         let frames: Vec<_> = calls.iter().map(|call| call["args"]["frame"].as_u64().unwrap()).collect();
@@ -115,7 +116,7 @@ fn a_trace_has_every_call_of_every_element_in_its_thread() {
         let pts: Vec<_> = calls.iter().map(|call| call["args"]["pts"].as_u64().unwrap()).collect();
         assert!(pts.is_sorted() && pts[4] > pts[0], "{pts:?}");
     }
-    // What ends, ends after what ended before it; what was called inside a call lies inside it.
+    // Calls are in the order of their ends, and a call that was made inside another one lies inside it.
     let mut threads: HashMap<i64, Vec<(f64, f64)>> = HashMap::new();
     for event in traced.trace.iter().filter(|event| event["ph"] == "X" && event["cat"].is_null()) {
         let (start, took) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
@@ -159,7 +160,7 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
         let lines = scratch("stopped").join("lines.json");
         let location = format!("location={}", lines.display());
         let mut interrupted = command("gst-launch-1.0", environment);
-        let line = [
+        let description = [
             "-q",
             "videotestsrc",
             "is-live=true",
@@ -171,11 +172,12 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
             "!",
             "fakesink",
         ];
-        let running = interrupted.args(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let running =
+            interrupted.args(description).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         until("frames flow", || lines.metadata().is_ok_and(|file| file.len() > 0));
-        // What Ctrl-C sends.
-        let told = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
-        assert!(told.success());
+        // The signal that Ctrl-C sends.
+        let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+        assert!(sent.success());
         within(|| running.wait_with_output().unwrap())
     });
     assert_eq!(traced.report["end"], "stopped", "{:?}", traced.output);
@@ -186,34 +188,34 @@ fn a_pipeline_that_is_stopped_is_accounted_for() {
 #[test]
 fn buffers_in_lists_are_counted_one_by_one() {
     // The payloader pushes each frame as a list of packets; identity takes them one by one.
-    for line in ["! fakesink", "! identity ! fakesink"] {
-        let traced = Traced::run(&format!("videotestsrc num-buffers=3 ! rtpvrawpay {line}"));
+    for elements in ["! fakesink", "! identity ! fakesink"] {
+        let traced = Traced::run(&format!("videotestsrc num-buffers=3 ! rtpvrawpay {elements}"));
         let packets = traced.row("fakesink")["frames"].as_u64().unwrap();
         assert_eq!(traced.row("rtpvrawpay")["frames"], 3);
         assert!(packets > 10 * 3, "{packets}");
-        if line.contains("identity") {
+        if elements.contains("identity") {
             assert_eq!(traced.row("identity")["frames"], packets);
         }
         let calls = traced.calls("fakesink0");
         let sum: u64 = calls.iter().map(|call| call["args"]["buffers"].as_u64().unwrap()).sum();
         assert_eq!(sum, packets);
-        assert_eq!(calls.len() as u64 == packets, line.contains("identity"), "{} calls", calls.len());
+        assert_eq!(calls.len() as u64 == packets, elements.contains("identity"), "{} calls", calls.len());
     }
 }
 
 #[test]
-fn an_unknown_option_or_a_second_tracer_is_told() {
-    let line = "videotestsrc num-buffers=1 ! fakesink";
-    let output = launch(line, &[("GST_TRACERS", "cudainfertracer(jsn=x)")]);
+fn an_unknown_option_or_a_second_tracer_is_reported() {
+    let description = "videotestsrc num-buffers=1 ! fakesink";
+    let output = launch(description, &[("GST_TRACERS", "cudainfertracer(jsn=x)")]);
     assert!(
         text(&output.stderr).contains(
             "metrics=ADDRESS:PORT or metrics=application, stall=SECONDS, otlp=URL and sample=N, not 'jsn=x'"
         ),
         "{output:?}"
     );
-    let output = launch(line, &[("GST_TRACERS", "cudainfertracer;cudainfertracer")]);
+    let output = launch(description, &[("GST_TRACERS", "cudainfertracer;cudainfertracer")]);
     assert!(text(&output.stderr).contains("works once"), "{output:?}");
-    let output = launch(line, &[("GST_TRACERS", "cudainfertracer(trace=/nowhere/a,json=/nowhere/b)")]);
+    let output = launch(description, &[("GST_TRACERS", "cudainfertracer(trace=/nowhere/a,json=/nowhere/b)")]);
     for file in ["'/nowhere/a' cannot be written", "'/nowhere/b' cannot be written"] {
         assert_eq!(text(&output.stderr).matches(file).count(), 1, "{output:?}");
     }
@@ -237,9 +239,9 @@ fn a_profiler_sees_each_frame_of_an_element_as_a_range() {
     let folder = scratch("profiler");
     let (library, file) = (profiler(&folder).display().to_string(), folder.join("ranges"));
     let ranges = file.display().to_string();
-    let line = "videotestsrc num-buffers=4 ! tracker ! inferpublish location=/dev/null ! fakesink";
+    let description = "videotestsrc num-buffers=4 ! tracker ! inferpublish location=/dev/null ! fakesink";
     let run = |environment: &[(&str, &str)]| {
-        let output = launch(line, environment);
+        let output = launch(description, environment);
         assert!(output.status.success(), "{output:?}");
         std::fs::read_to_string(&file).unwrap_or_default()
     };

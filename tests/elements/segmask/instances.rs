@@ -7,17 +7,17 @@ use gstcudainfer::meta::mask::{Kind, Mask, masks};
 use gstcudainfer::meta::object::objects;
 use gstcudainfer::meta::tensor::TensorSet;
 
-fn pipeline_of(size: &str, name: &str, behind: &str) -> String {
+fn pipeline_of(size: &str, name: &str, after: &str) -> String {
     format!(
         "videotestsrc num-buffers=2 pattern=solid-color foreground-color=0xffff00ff ! video/x-raw,format=RGB,{size} \
-         ! fusedpreproc ! trtinfer model={} ! {behind} ! fakesink name=out",
+         ! fusedpreproc ! trtinfer model={} ! {after} ! fakesink name=out",
         model(name)
     )
 }
 
 /// The masks of the objects with these labels, in a frame of this size.
-fn found(size: &str, name: &str, behind: &str, labels: [&str; 2]) -> [Mask; 2] {
-    let frames = buffers(&pipeline_of(size, name, behind));
+fn found(size: &str, name: &str, after: &str, labels: [&str; 2]) -> [Mask; 2] {
+    let frames = buffers(&pipeline_of(size, name, after));
     assert_eq!(frames.len(), 2);
     let (found, masks) = (objects(&frames[1]), masks(&frames[1]));
     assert_eq!((found.len(), masks.len()), (2, 2), "{found:?}");
@@ -76,8 +76,8 @@ fn queries_masks_are_maps_of_the_whole_input() {
     }
     assert_inside(&a, |x, _| x as f32 * 4.0 + 2.0 > 20.8);
     assert_inside(&c, |_, y| (y as f32) * 4.0 + 2.0 < 30.3);
-    for behind in ["gpunms ! segmask upsample=true", "gpunms ! tracker ! segmask upsample=true"] {
-        let [a, c] = found(WIDE, "queries-masks", behind, ["a", "c"]);
+    for after in ["gpunms ! segmask upsample=true", "gpunms ! tracker ! segmask upsample=true"] {
+        let [a, c] = found(WIDE, "queries-masks", after, ["a", "c"]);
         assert_eq!((a.rect, a.width, a.height), (rect(0.0, 0.0, 128.0, 64.0), 128, 64));
         assert_inside(&a, |x, _| (x as f32 + 0.5) / 2.0 > 20.8);
         assert_inside(&c, |_, y| y as f32 + 0.5 < 30.3);
@@ -137,8 +137,8 @@ fn the_numbers_of_maps_go_to_who_asks_for_tensors() {
         ("queries-masks", "pred_masks:float32:1x4x16x16", "mask-rows"),
         ("lists-masks", "masks:float32:3x1x7x7", "box-mask-rows"),
     ] {
-        let behind = "gpunms ! video/x-raw(memory:SystemMemory, meta:CudaInferTensor)";
-        let pipeline = TestPipeline::new(&pipeline_of(SQUARE, name, behind));
+        let after = "gpunms ! video/x-raw(memory:SystemMemory, meta:CudaInferTensor)";
+        let pipeline = TestPipeline::new(&pipeline_of(SQUARE, name, after));
         let seen = pipeline.collect("out");
         let caps = pipeline.element("out").static_pad("sink").unwrap();
         pipeline.play();

@@ -1,4 +1,4 @@
-//! Masks of whole lines, through models whose logits are the picture's colours.
+//! Masks of whole pipelines, through models whose logits are the picture's colours.
 
 use cudainfer_tests::{TestPipeline, buffers, model, push, run, scratch, until};
 use gst::prelude::*;
@@ -90,7 +90,7 @@ fn the_sidecars_smoothing_holds_a_mask_and_a_new_stream_begins_without() {
 }
 
 #[test]
-fn streams_behind_a_funnel_are_smoothed_apart_and_go_on_at_each_turn() {
+fn streams_downstream_of_a_funnel_are_smoothed_separately_and_go_on_at_each_turn() {
     const HEIGHT: usize = 16;
     let frame = |width: usize, rgb: [u8; 3], number: u64| {
         let mut buffer = gst::Buffer::from_mut_slice(rgb.repeat(width * HEIGHT));
@@ -98,7 +98,7 @@ fn streams_behind_a_funnel_are_smoothed_apart_and_go_on_at_each_turn() {
         buffer
     };
     let (red, green, blue) = ([255, 0, 0], [0, 255, 0], [0, 0, 255]);
-    // The same size, and another one: then caps change at each turn.
+    // Streams of the same size, and of two sizes: then caps change at each turn.
     for width in [24, 48] {
         let caps = |width| format!("video/x-raw,format=RGB,width={width},height={HEIGHT},framerate=100/1");
         let pipeline = TestPipeline::new(&format!(
@@ -122,7 +122,7 @@ fn streams_behind_a_funnel_are_smoothed_apart_and_go_on_at_each_turn() {
         }
         let classes: Vec<_> =
             out.lock().unwrap().iter().map(|frame| bytes(&masks(frame)[0].data)[0]).collect();
-        // What is left of the first colour: 1, 0.75, 0.56, 0.42, 0.32.
+        // The share of the first colour that is left: 1, 0.75, 0.56, 0.42, 0.32.
         assert_eq!(classes, [0, 2, 0, 2, 0, 2, 1, 1, 1, 1], "width {width}");
         pipeline.stop();
     }
@@ -155,7 +155,7 @@ fn the_alpha_channel_composites_and_gray_is_video_of_its_own() {
 }
 
 #[test]
-fn masks_survive_what_is_behind_and_stand_beside_objects_of_another_model() {
+fn masks_survive_the_elements_downstream_and_stand_beside_objects_of_another_model() {
     let frames = buffers(&format!(
         "videotestsrc num-buffers=2 pattern=red ! fusedpreproc ! trtinfer model={} ! segmask \
          ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker ! inferoverlay ! cudainferupload ! cudainferdownload \
@@ -170,7 +170,7 @@ fn masks_survive_what_is_behind_and_stand_beside_objects_of_another_model() {
 }
 
 #[test]
-fn a_line_with_masks_starts_and_stops_many_times_from_every_state() {
+fn a_pipeline_with_masks_starts_and_stops_many_times_from_every_state() {
     for output in ["meta", "gray"] {
         let pipeline = TestPipeline::new(&format!(
             "videotestsrc ! video/x-raw,format=RGB,width=64,height=48 ! fusedpreproc ! trtinfer model={} \
@@ -237,8 +237,12 @@ fn class_numbers_beyond_a_byte_are_counted_and_warned_about_once() {
     let report = pipeline.wait().succeeds();
     let stats = pipeline.element("mask").property::<gst::Structure>("stats");
     assert_eq!(stats.get::<u64>("out-of-range"), Ok(4 * 24 * 16));
-    let told: Vec<_> = report.warnings.iter().filter(|told| told.contains("out-of-range")).collect();
-    assert!(told.len() == 1 && told[0].contains("384 of the class numbers in 'classes'"), "{told:?}");
+    let warnings: Vec<_> =
+        report.warnings.iter().filter(|warning| warning.contains("out-of-range")).collect();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("384 of the class numbers in 'classes'"),
+        "{warnings:?}"
+    );
     for frame in out.lock().unwrap().iter() {
         assert_eq!(bytes(&masks(frame)[0].data), vec![0; 24 * 16]);
     }

@@ -1,4 +1,4 @@
-//! Maps of numbers of whole lines, through models whose maps are the picture's colours.
+//! Maps of numbers of whole pipelines, through models whose maps are the picture's colours.
 
 use std::sync::{Arc, Mutex};
 
@@ -34,7 +34,7 @@ fn only(buffer: &gst::BufferRef) -> Map {
     found.remove(0)
 }
 
-/// The frames behind `tensormap PROPERTIES name=map`, their caps, the warnings, and what the element says of itself.
+/// The frames after `tensormap PROPERTIES name=map`, their caps, the warnings, and the element's `stats`.
 struct Ran {
     frames: Vec<gst::Buffer>,
     caps: gst::Caps,
@@ -164,14 +164,18 @@ fn values_beyond_the_range_are_counted_and_warned_about_once() {
     ] {
         let ran = run(HALVES, name, properties);
         assert_eq!(ran.stats.get("out-of-range"), Ok(count), "{name}");
-        let told: Vec<_> = ran.warnings.iter().filter(|told| told.contains("out-of-range")).collect();
-        let [told] = told[..] else { panic!("{name}: {told:?}") };
+        let warnings: Vec<_> =
+            ran.warnings.iter().filter(|warning| warning.contains("out-of-range")).collect();
+        let [warning] = warnings[..] else { panic!("{name}: {warnings:?}") };
         let part = format!("{} of the values in", count / 4);
-        assert!(told.starts_with("map: ") && told.contains(&part) && told.contains(most), "{told}");
+        assert!(
+            warning.starts_with("map: ") && warning.contains(&part) && warning.contains(most),
+            "{warning}"
+        );
         let frame = bytes(&ran.frames[3]);
         assert_eq!(frame[..2], if name == "map-depth" { [255, 255] } else { [255, 0] }, "{name}");
     }
-    // What is not made into video has no range.
+    // A map that does not become video has no range.
     let ran = run(HALVES, "map-depth", "");
     assert_eq!(ran.stats.get("out-of-range"), Ok(0u64));
 }
@@ -180,7 +184,7 @@ fn values_beyond_the_range_are_counted_and_warned_about_once() {
 fn nan_and_infinity_are_counted_warned_about_once_and_black() {
     let ran = run(HALVES, "map-not-finite", "output=gray16 range=frame");
     assert_eq!((ran.stats.get("non-finite"), ran.stats.get("maps")), (Ok(12u64), Ok(4u64)));
-    assert_eq!(ran.warnings.iter().filter(|told| told.contains("NaN or infinity")).count(), 1);
+    assert_eq!(ran.warnings.iter().filter(|warning| warning.contains("NaN or infinity")).count(), 1);
     for frame in &ran.frames {
         let map = only(frame);
         assert_eq!((map.non_finite, map.range), (3, Some([-2.0, 2.0])));
@@ -284,7 +288,7 @@ fn objects_stay_on_frames_of_the_same_size_only() {
 }
 
 #[test]
-fn a_line_with_maps_starts_and_stops_many_times_from_every_state() {
+fn a_pipeline_with_maps_starts_and_stops_many_times_from_every_state() {
     for (name, properties) in
         [("map-depth", ""), ("map-depth", "output=gray16"), ("picture-twice", "output=rgb")]
     {

@@ -1,4 +1,4 @@
-//! Poses in whole lines: from keypoints to tracks.
+//! Poses in whole pipelines: from keypoints to tracks.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -100,7 +100,7 @@ fn points_may_be_missing_or_no_numbers_and_boxes_stand_in_for_them() {
 #[test]
 fn the_sidecars_sigmas_reach_the_tracker() {
     let jumping = |frame: u8| vec![fly(if frame.is_multiple_of(2) { 100.0 } else { 130.0 }, 50.0, true)];
-    let ids_behind = |sigmas: &str, second: &str, tracker: &str| {
+    let ids_after = |sigmas: &str, second: &str, tracker: &str| {
         let folder = scratch("sigmas");
         std::fs::copy(model("heat-maps"), folder.join("model.onnx")).unwrap();
         let text = format!("[skeleton]\npoints = [\"nose\", \"tail\"]\n{sigmas}");
@@ -113,10 +113,10 @@ fn the_sidecars_sigmas_reach_the_tracker() {
         let found = tracked(&source, &format!("algorithm=sort similarity=oks {tracker}"), jumping).1;
         found.iter().map(|ids| ids[0]).collect::<Vec<_>>()
     };
-    let ids = |sigmas: &str, tracker: &str| ids_behind(sigmas, "", tracker);
+    let ids = |sigmas: &str, tracker: &str| ids_after(sigmas, "", tracker);
     assert_eq!(ids("sigmas = [9.0, 9.0]", ""), [1; 6]);
     let second = format!("! fusedpreproc roi=objects ! trtinfer model={} ! classify", model("colours"));
-    assert_eq!(ids_behind("sigmas = [9.0, 9.0]", &second, ""), [1; 6], "a second model has no skeleton");
+    assert_eq!(ids_after("sigmas = [9.0, 9.0]", &second, ""), [1; 6], "a second model has no skeleton");
     assert_ne!(ids("", ""), [1; 6]);
     assert_eq!(ids("", "sigmas=nose=9,tail=9"), [1; 6]);
     assert_ne!(ids("sigmas = [9.0, 9.0]", "sigmas=0.01"), [1; 6], "the property wins");

@@ -1,4 +1,4 @@
-//! Tracks in whole lines: time, streams that share the tracker, those who are lost, and looks.
+//! Tracks in whole pipelines: time, streams that share the tracker, lost objects, and appearance.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, end, model, push, until};
@@ -37,7 +37,7 @@ fn pipeline_of(elements: &str) -> TestPipeline {
     ))
 }
 
-/// What becomes of these frames, and the line, which has ended.
+/// These frames after the tracker, and the pipeline, which has ended.
 fn followed(elements: &str, frames: Vec<gst::Buffer>) -> (TestPipeline, Vec<gst::Buffer>) {
     let pipeline = pipeline_of(elements);
     let out = pipeline.collect("out");
@@ -130,7 +130,7 @@ fn streams_that_share_the_tracker_are_followed_apart() {
     let out = pipeline.collect("out");
     pipeline.play();
     for n in 0..12u16 {
-        // In b there is another object besides, and nothing is where it is in a.
+        // Stream b has one more object, and none where stream a has its object.
         let (time, x) = (10 * u64::from(n / 2), 2.0 * f32::from(n / 2));
         if n % 2 == 0 {
             push(&pipeline.element("a"), frame(time, x));
@@ -166,7 +166,7 @@ fn streams_that_were_forgotten_while_they_waited_are_counted_and_warned_about_an
             assert!(pad.send_event(event.clone()));
         }
         assert_eq!(forgotten(), 0, "{element}: all are new");
-        // Of these, 299 is remembered and 3 is not.
+        // Of these streams, 299 is remembered and 3 is not.
         assert!(pad.send_event(starts[299].clone()));
         assert_eq!(forgotten(), 0, "{element}");
         for n in [3, 4] {
@@ -187,7 +187,7 @@ fn streams_that_were_forgotten_while_they_waited_are_counted_and_warned_about_an
     }
 }
 
-/// Two that overlap stand still, and then the colours swap places.
+/// Two objects that overlap stand still, and then their colours swap places.
 fn swap(elements: &str) -> Vec<u64> {
     let two = [object(0, 6.0), object(1, 14.0)];
     let frames = (0..6).map(|n| picture(Some(10 * n), n == 5, &two)).collect();
@@ -261,7 +261,7 @@ fn a_second_model_without_one_embedding_is_not_taken_over() {
 
 #[test]
 fn streams_that_share_the_tracker_are_looked_at_alike() {
-    // Their caps are the same, which GStreamer then tells the tracker once.
+    // Their caps are the same, so the tracker gets them only once.
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=a format=time caps={CAPS} ! funnel name=f \
          ! tracker appearance=histogram proximity=0.1 appearance-distance=0.2 ! fakesink name=out async=false sync=false \
@@ -281,8 +281,8 @@ fn streams_that_share_the_tracker_are_looked_at_alike() {
     pipeline.stop();
 }
 
-/// A picture of 256 x 192 of noise of two sizes, and an object of 16 x 24 that stands in it; the camera looks `x`, `y` pixels further to
-/// the right and down.
+/// A picture of 256 x 192 of noise of two sizes, with an object of 16 x 24 that stands still; the camera looks `x`, `y` pixels
+/// further to the right and down.
 fn shaken(number: u64, x: usize, y: usize) -> gst::Buffer {
     let noise = |x: usize, y: usize| {
         let mixed = (x * 73_856_093) ^ (y * 19_349_663);
@@ -315,7 +315,7 @@ fn objects_move_with_the_camera_where_asked() {
         ));
         let out = pipeline.collect("out");
         pipeline.play();
-        // It stands, and then it turns by more than the object is wide a frame.
+        // The camera stands still, and then turns by more than the object's width in each frame.
         for (number, (x, y)) in (0..).zip([(0, 0), (0, 0), (0, 0), (19, 3), (37, 15), (56, 17), (74, 29)]) {
             push(&pipeline.element("in"), shaken(number, x, y));
         }

@@ -1,4 +1,4 @@
-//! The engine cache: that it is used, makes no difference but to the time, and can be spoilt in any way.
+//! The engine cache: that it is used, changes only the time, and that damaged files do no harm.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn open(config: &Config) -> Engine {
     Engine::open(config, &Arc::default(), &|_| ()).unwrap()
 }
 
-/// What every session gives for the same noise, as bytes; all must agree.
+/// The outputs of every session for the same noise, as bytes; all must be equal.
 fn results(engine: &Engine) -> Vec<Vec<u8>> {
     let image = &engine.input;
     let size = [image.width.unwrap_or(64), image.height.unwrap_or(64)];
@@ -100,7 +100,7 @@ fn a_spoilt_entry_is_built_anew_with_one_warning_and_right_results() {
             fs::create_dir(graph).unwrap();
         }),
         ("noise with a right checksum", |graph| {
-            // One of the same content is found in the other files' sums: that of the key.
+            // The checksum of a file with the same content is known: that of key.txt.
             let entry = graph.parent().unwrap();
             fs::copy(entry.join("key.txt"), graph).unwrap();
             let sums = fs::read_to_string(entry.join("checksums.txt")).unwrap();
@@ -130,15 +130,15 @@ fn a_spoilt_entry_is_built_anew_with_one_warning_and_right_results() {
 #[test]
 fn the_user_hears_of_a_spoilt_entry_as_a_warning_on_the_bus() {
     let (folder, model) = (scratch("heard"), fetched("models/posenet.onnx"));
-    let line = format!(
+    let description = format!(
         "videotestsrc num-buffers=2 ! fusedpreproc device=cpu ! trtinfer name=t provider=cpu model={model} engine-cache={} ! fakesink",
         folder.display()
     );
-    assert_eq!(run(&line).succeeds().warnings, [""; 0]);
+    assert_eq!(run(&description).succeeds().warnings, [""; 0]);
     fs::write(entries(&folder)[0].join("graph.onnx"), "").unwrap();
-    let warnings = run(&line).succeeds().warnings;
+    let warnings = run(&description).succeeds().warnings;
     assert!(warnings.len() == 1 && warnings[0].starts_with("t: in the engine cache, '"), "{warnings:?}");
-    assert_eq!(run(&line).succeeds().warnings, [""; 0]);
+    assert_eq!(run(&description).succeeds().warnings, [""; 0]);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn another_model_under_the_same_name_is_not_taken_for_the_one_that_is_kept() {
     assert!(!nanodet.cached);
     assert_ne!(results(&nanodet), posenet);
     assert!(open(&config).cached);
-    // Both are there now; and threads make no difference.
+    // The cache has both models now; the number of threads makes no difference.
     fs::copy(fetched("models/posenet.onnx"), &model).unwrap();
     let back = open(&Config { intra_threads: 2, ..config });
     assert!(back.cached);
@@ -188,7 +188,7 @@ fn a_cache_that_cannot_be_written_or_is_turned_off_stops_nothing() {
         }
     }
     assert!(!Path::new("none").exists());
-    // Tiny models load as quickly as anything can be looked up.
+    // Tiny models are not cached: they load as quickly as a cache can be read.
     let folder = scratch("tiny");
     drop(open(&config(&cudainfer_tests::model("detector"), &folder)));
     assert_eq!(fs::read_dir(folder).unwrap().count(), 0);

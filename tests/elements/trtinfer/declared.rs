@@ -1,4 +1,4 @@
-//! Models that say themselves what they are, in their file's metadata or in files beside them.
+//! Models that are described by their file's metadata or by files beside them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,21 @@ use cudainfer_tests::{TestPipeline, model, scratch};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{Object, objects};
 
-/// What a line said and made.
+/// The messages and results of a pipeline.
 #[derive(Debug)]
 struct Outcome {
-    /// Each INFO message about how a model is read: the element, the sentence, the sidecar that would say the same.
+    /// Each INFO message about how a model is read: the element, the sentence, and the sidecar that would have the same effect.
     readings: Vec<(String, String, String)>,
     warnings: Vec<String>,
     errors: Vec<String>,
     /// The objects of the last frame.
     objects: Vec<Object>,
-    /// The property of trtinfer and of the element behind it.
+    /// The property of trtinfer and of the element after it.
     properties: [Option<String>; 2],
 }
 
 impl Outcome {
-    /// What `element` read.
+    /// How `element` has read the model.
     #[track_caller]
     fn reading(&self, element: &str) -> &str {
         let mut found = self.readings.iter().filter(|(name, ..)| name == element);
@@ -76,7 +76,7 @@ fn outcome(path: impl AsRef<Path>, last: &str) -> Outcome {
     outcome.properties = ["infer", "decode"].map(|name| pipeline.element(name).property("reading"));
     outcome.objects = seen.lock().unwrap().last().map(|frame| objects(frame)).unwrap_or_default();
     pipeline.stop();
-    // There may be no GPU, which is said, too.
+    // A machine without a GPU adds a warning.
     outcome.warnings.retain(|warning| !warning.contains("no GPU is used"));
     outcome
 }

@@ -36,6 +36,6 @@ fn child() {
         pipeline.element("infer").set_property("model", fetched("models/nanodet.onnx"));
     }
     std::thread::sleep(Duration::from_millis(wait));
-    // As at the end of C's main: nothing is dropped, and all threads go on.
+    // As at the end of C's main, nothing is dropped, and all threads go on.
     std::process::exit(0);
 }

@@ -1,4 +1,4 @@
-//! `precision=float16`: what it finds beside float32, and what it refuses.
+//! `precision=float16`: its objects compared with those of float32, and the models that it refuses.
 
 use cudainfer_tests::{buffers, fetched, model, run};
 use gstcudainfer::meta::object::{Object, objects};
@@ -32,7 +32,7 @@ fn a_detector_in_float16_finds_what_it_finds_in_float32() {
             }
         }
     }
-    // What is at the threshold is found by one of them only.
+    // An object at the threshold is found with one precision only.
     let f1 = 2.0 * f64::from(pairs) / objects as f64;
     assert!(objects > 100 && f1 >= 0.99, "F1 {f1} of {objects} objects");
     assert!(identical < objects / 4, "{identical} boxes are the same to the bit: it was not float16");

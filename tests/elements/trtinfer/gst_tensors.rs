@@ -1,4 +1,5 @@
-//! GStreamer's own tensors (`GstTensorMeta`, 1.26) in whole lines, with GStreamer's elements before and behind ours where it has them.
+//! GStreamer's own tensors (`GstTensorMeta`, 1.26) in whole pipelines, with GStreamer's elements before and after ours if it
+//! has them.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use gstcudainfer::meta::tensor::TensorSet;
 /// Frames of the size of all models here.
 const SOURCE: &str = "videotestsrc num-buffers=3 pattern=red ! video/x-raw,format=RGB,width=64,height=64";
 
-/// Whether GStreamer has these elements and is at least 1.`minor`; it says so where a test is left out.
+/// Whether GStreamer has these elements and is at least 1.`minor`; if not, it prints that a test is left out.
 fn has(minor: u32, elements: &[&str]) -> bool {
     cudainfer_tests::init();
     let (_, running, ..) = gst::version();
@@ -34,13 +35,13 @@ fn found(frame: &gst::Buffer) -> Vec<(String, [f32; 4], f32)> {
     objects(frame).into_iter().map(summary).collect()
 }
 
-/// What a line that ends in a fakesink called `out` gives.
+/// The results of a pipeline that ends in a fakesink called `out`.
 fn results(pipeline: &str) -> Vec<Vec<(String, [f32; 4], f32)>> {
     buffers(&format!("{pipeline} ! fakesink name=out")).iter().map(found).collect()
 }
 
-/// The caps of the last pad of a line, once it has run.
-fn caps_behind(pipeline: &str, element: &str) -> gst::Caps {
+/// The caps of an element's source pad, once the pipeline has run.
+fn caps_after(pipeline: &str, element: &str) -> gst::Caps {
     let pipeline = TestPipeline::new(&format!("{pipeline} ! fakesink"));
     pipeline.play();
     let report = pipeline.wait();
@@ -81,7 +82,7 @@ fn what_gstreamer_cannot_hold_is_an_error_and_by_default_nothing_changes() {
     for form in ["", "tensors=ours"] {
         let frames = buffers(&format!("{} {form} ! fakesink name=out", yolo()));
         assert!(frames.iter().all(|frame| TensorSet::of(frame).is_some()));
-        let caps = caps_behind(&format!("{} {form}", yolo()), "infer");
+        let caps = caps_after(&format!("{} {form}", yolo()), "infer");
         assert!(caps.features(0).unwrap().contains("meta:CudaInferTensor"), "{caps}");
     }
 }
@@ -96,7 +97,7 @@ fn our_decoder_finds_the_same_in_all_forms_and_takes_the_tensors_off() {
     for form in ["ours", "both", "gst"] {
         assert_eq!(results(&format!("{} tensors={form} ! gpunms", yolo())), expected, "{form}");
     }
-    // One branch that wants frames without this plugin's tensors makes them plain for both.
+    // If one branch wants frames without this plugin's tensors, neither branch gets them.
     let tee = format!(
         "{} tensors=both ! tee name=t t. ! queue ! videoconvert ! video/x-raw,format=RGB ! fakesink async=false t. ! queue",
         yolo()
@@ -224,7 +225,7 @@ struct TensorMeta {
 }
 
 #[test]
-fn a_tensor_that_is_not_read_is_told_once_and_counted_and_the_next_frames_are_decoded() {
+fn a_tensor_that_is_not_read_is_reported_once_and_counted_and_the_next_frames_are_decoded() {
     if !has(26, &[]) {
         return;
     }
@@ -256,10 +257,10 @@ fn a_tensor_that_is_not_read_is_told_once_and_counted_and_the_next_frames_are_de
         let out = pipeline.collect("out");
         pipeline.play();
         let warnings = pipeline.wait().succeeds().warnings;
-        let told: Vec<_> =
+        let reported: Vec<_> =
             warnings.iter().filter(|text| text.contains("a tensor of a frame is not read")).collect();
         assert!(
-            matches!(&told[..], [text] if text.starts_with("nms: ") && text.contains(phrase)),
+            matches!(&reported[..], [text] if text.starts_with("nms: ") && text.contains(phrase)),
             "{warnings:?}"
         );
         let stats = pipeline.element("nms").property::<gst::Structure>("stats");
@@ -292,7 +293,7 @@ fn ours_reads_yolo_of_onnxinference_as_that_of_trtinfer() {
 }
 
 #[test]
-fn ssdobjectdetector_and_ssdtensordec_link_behind_trtinfer_and_find_the_same() {
+fn ssdobjectdetector_and_ssdtensordec_link_after_trtinfer_and_find_the_same() {
     let pipeline = format!(
         "{SOURCE} ! fusedpreproc resize=stretch ! trtinfer name=infer model={}",
         model("ssd-mobilenet")
@@ -310,7 +311,7 @@ fn ssdobjectdetector_and_ssdtensordec_link_behind_trtinfer_and_find_the_same() {
         let refused = gst::parse::launch(&format!("{pipeline} tensors=ours ! {decoder} ! fakesink"));
         assert!(refused.unwrap_err().to_string().contains("could not link"));
     }
-    // Before 1.28, caps say nothing of tensors.
+    // Before 1.28, caps have nothing about tensors.
     if has(26, &["ssdobjectdetector"]) && !gstreamer_announces() {
         for found in results(&format!("{pipeline} tensors=gst ! ssdobjectdetector")) {
             let [(_, rect, confidence)] = &found[..] else { panic!("{found:?}") };
@@ -324,19 +325,19 @@ fn gstreamer_announces() -> bool {
 }
 
 #[test]
-fn yolov8tensordec_links_behind_trtinfer_and_finds_the_same() {
+fn yolov8tensordec_links_after_trtinfer_and_finds_the_same() {
     if !has(28, &["yolov8tensordec"]) {
         return;
     }
-    let boxes = |line: &str| -> Vec<[f32; 4]> {
-        let mut boxes: Vec<_> = results(line)[0].iter().map(|(_, rect, _)| *rect).collect();
+    let boxes = |pipeline: &str| -> Vec<[f32; 4]> {
+        let mut boxes: Vec<_> = results(pipeline)[0].iter().map(|(_, rect, _)| *rect).collect();
         boxes.sort_by(|a, b| a.partial_cmp(b).unwrap());
         boxes
     };
     let theirs = boxes(&format!("{} ! yolov8tensordec", yolo()));
     let ours = boxes(&format!("{} ! gpunms", yolo()));
     assert_eq!(theirs.len(), 1);
-    // It rounds by adding a half to the size.
+    // GStreamer's element rounds by adding a half to the size.
     for (a, b) in theirs.iter().flatten().zip(ours.iter().flatten()) {
         assert!((a - b).abs() <= 1.0, "{theirs:?} {ours:?}");
     }
@@ -357,11 +358,11 @@ fn a_decoder_that_asks_for_other_tensors_gets_a_sentence() {
 }
 
 #[test]
-fn bars_of_a_letterbox_and_other_sizes_are_told_where_readers_do_not_know_of_them() {
+fn bars_of_a_letterbox_and_other_sizes_are_reported_where_readers_do_not_know_of_them() {
     if !has(26, &[]) {
         return;
     }
-    let told = |warnings: &[String]| {
+    let reported = |warnings: &[String]| {
         warnings.iter().any(|text| {
             text.contains("fill its 64x64 pixels by letterbox")
                 && text.contains("resize=stretch on fusedpreproc")
@@ -372,16 +373,16 @@ fn bars_of_a_letterbox_and_other_sizes_are_told_where_readers_do_not_know_of_the
     let report =
         run(&format!("{wide} ! fusedpreproc ! trtinfer name=infer model={model} tensors=gst ! fakesink"))
             .succeeds();
-    assert!(told(&report.warnings), "{report:?}");
+    assert!(reported(&report.warnings), "{report:?}");
     let report = run(&format!(
         "{wide} ! fusedpreproc resize=stretch ! trtinfer name=infer model={model} tensors=gst ! fakesink"
     ))
     .succeeds();
-    assert!(!told(&report.warnings), "{report:?}");
+    assert!(!reported(&report.warnings), "{report:?}");
     let report =
         run(&format!("{wide} ! fusedpreproc ! trtinfer name=infer model={model} tensors=both ! fakesink"))
             .succeeds();
-    assert!(!told(&report.warnings), "{report:?}");
+    assert!(!reported(&report.warnings), "{report:?}");
 }
 
 #[test]

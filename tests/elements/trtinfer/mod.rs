@@ -1,4 +1,4 @@
-//! The element trtinfer: what it knows of a model, how it loads one, and the tensors that it makes.
+//! The element trtinfer: how it reads and loads a model, and the tensors that it makes.
 
 mod cache;
 mod declared;

@@ -1,8 +1,9 @@
-//! One ONNX Runtime that GStreamer's onnxinference and trtinfer both use, as with a distribution's packages, in a process of its own.
+//! One ONNX Runtime that GStreamer's onnxinference and trtinfer both use, as with a distribution's packages, in a process of its
+//! own.
 
 use cudainfer_tests::{TestPipeline, complaints, fetched, model, scratch};
 
-/// Set where the child is to run.
+/// Set in the process that must run as the child.
 const CHILD: &str = "CUDAINFER_TEST_SHARED_RUNTIME";
 
 #[test]

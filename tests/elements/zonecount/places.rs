@@ -56,18 +56,18 @@ fn a_file_is_read_when_it_is_named_and_again_at_the_start_and_frames_do_not_wait
         push(&source, filled(64 * 64 * 3, 0, 0));
         until("the frame", || seen.lock().unwrap().len() == frames);
     };
-    // It was not there yet when it was named.
+    // The file did not exist yet when the property was set.
     zone("door");
     pipeline.play();
     feed(1);
     assert_eq!(names(), ["door"]);
-    // It is gone before the next frame comes.
+    // The file is removed before the next frame comes, but was read when the property was set.
     let gate = zone("gate");
     count.set_property("zones-file", gate.to_str().unwrap());
     std::fs::remove_file(&gate).unwrap();
     feed(2);
     assert_eq!(names(), ["gate"]);
-    // One that is not there changes nothing, whatever else is set.
+    // A file that does not exist changes nothing, whatever else is set.
     count.set_property("zones-file", folder.join("none.toml").to_str().unwrap());
     count.set_property("min-frames", 2u32);
     feed(3);
@@ -128,7 +128,7 @@ fn fractions_follow_the_frames_size() {
         if frame == 3 {
             size.set_property("caps", FRAMES.replace("64", "128").parse::<gst::Caps>().unwrap());
         }
-        // On the right in a small frame, in the middle of a large one.
+        // This object is on the right in a small frame, and in the middle of a large one.
         vec![tracked(1, 55.0)]
     });
     let seen = pipeline.collect("out");

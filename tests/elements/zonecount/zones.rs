@@ -1,4 +1,4 @@
-//! zonecount: what it says of objects that walk through its zones, everywhere that it says it.
+//! zonecount: what it reports of objects that walk through its zones, in metadata, messages, properties and records.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ pub const FRAMES: &str = "video/x-raw,format=RGB,width=64,height=64,framerate=10
 /// Upwards in the middle of a frame of 64x64, and what lies around it.
 pub const ZONES: &str = "door=line:32,64,32,0;yard=polygon:20,0,44,0,44,64,20,64";
 
-/// Somebody 10 pixels wide and 20 high whose feet are at `x`, 50.
+/// A person 10 pixels wide and 20 high whose feet are at `x`, 50.
 fn person(x: f32) -> Object {
     let rect = Rect { x: x - 5.0, y: 30.0, w: 10.0, h: 20.0 };
     let detection = Some(DetectionParam { rect, confidence: 0.9, label_id: 0 });
@@ -46,7 +46,7 @@ pub fn play(pipeline: &TestPipeline, scene: impl Fn(u64) -> Vec<Object> + Send +
     });
 }
 
-/// Somebody who walks from x = 10 on to the right, 5 pixels a frame.
+/// A person who walks from x = 10 to the right, 5 pixels a frame.
 pub fn walker(frame: u64) -> Vec<Object> {
     vec![person(10.0 + 5.0 * frame as f32)]
 }
@@ -81,7 +81,7 @@ fn stat(pipeline: &TestPipeline, field: &str) -> u64 {
     number(&pipeline.element("count").property::<gst::Structure>("stats"), field)
 }
 
-/// The zones' state and the events behind each frame.
+/// The zones' state and the events after each frame.
 pub type Reported = Vec<(Vec<Zone>, Vec<ZoneEvent>)>;
 
 pub fn reported(seen: &Mutex<Vec<gst::Buffer>>) -> Reported {
@@ -89,7 +89,7 @@ pub fn reported(seen: &Mutex<Vec<gst::Buffer>>) -> Reported {
 }
 
 #[test]
-fn who_walks_through_is_told_in_metadata_messages_and_counts() {
+fn who_walks_through_is_reported_in_metadata_messages_and_counts() {
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=10 ! {FRAMES} ! identity name=scene ! tracker \
          ! zonecount name=count zones={ZONES} ! fakesink name=out"
@@ -98,10 +98,11 @@ fn who_walks_through_is_told_in_metadata_messages_and_counts() {
     let (seen, posted) = (pipeline.collect("out"), messages(&pipeline));
     pipeline.play();
     pipeline.wait().succeeds();
-    let told = reported(&seen);
-    let events: Vec<_> = told.iter().zip(0..).flat_map(|((_, e), i)| e.iter().map(move |e| (i, e))).collect();
+    let states = reported(&seen);
+    let events: Vec<_> =
+        states.iter().zip(0..).flat_map(|((_, e), i)| e.iter().map(move |e| (i, e))).collect();
     let said: Vec<_> = events.iter().map(|(frame, e)| (*frame, e.zone.as_str(), e.what)).collect();
-    // Each is sure in the second frame on the other side; the feet are inside from frame 2 on and outside from frame 7 on.
+    // An event comes in the second frame on the other side; the feet are inside from frame 2 on and outside from frame 7 on.
     let left = EventKind::Leave { vanished: false, dwell: Some(500 * MS) };
     let wanted = [
         (3, "yard", EventKind::Enter { appeared: false }),
@@ -112,18 +113,18 @@ fn who_walks_through_is_told_in_metadata_messages_and_counts() {
     assert!(
         events.iter().all(|(_, e)| (e.object, e.track, e.label.as_str()) == (Some(0), Some(1), "person"))
     );
-    // The state of each frame comes with it.
-    let yard = |frame: usize| told[frame].0[1].counts;
+    // Each frame has the zones' state.
+    let yard = |frame: usize| states[frame].0[1].counts;
     assert_eq!([2, 3, 7, 8].map(|frame| yard(frame).occupancy), [0, 1, 1, 0]);
-    assert_eq!((yard(9).entered, yard(9).left, told[9].0[0].counts.crossed_in), (1, 1, 1));
-    assert_eq!(told[0].0[1].points, [[20.0, 0.0], [44.0, 0.0], [44.0, 64.0], [20.0, 64.0]]);
-    // Objects say where they are.
+    assert_eq!((yard(9).entered, yard(9).left, states[9].0[0].counts.crossed_in), (1, 1, 1));
+    assert_eq!(states[0].0[1].points, [[20.0, 0.0], [44.0, 0.0], [44.0, 64.0], [20.0, 64.0]]);
+    // Objects have the zones in which they are.
     let stays: Vec<_> = seen.lock().unwrap().iter().map(|buffer| objects(buffer)[0].zones.clone()).collect();
     let dwell: Vec<_> =
         stays.iter().map(|zones| zones.as_ref().map(|z| (z.names.join(","), z.dwell[0]))).collect();
     assert_eq!([&dwell[2], &dwell[8]], [&None, &None]);
     assert_eq!(dwell[5], Some(("yard".into(), Some(300 * MS))));
-    // And messages say the same.
+    // Messages have the same events.
     let posted = posted.lock().unwrap();
     let text = |s: &gst::Structure, field: &str| s.get::<String>(field).unwrap_or_default();
     let said: Vec<_> =
@@ -179,7 +180,7 @@ fn a_line_of_json_has_the_zones_and_what_happened() {
 
 #[test]
 fn messages_can_be_switched_off_and_are_bounded_while_metadata_has_all_events() {
-    // Fifty at once.
+    // Fifty people enter in the same frame.
     let crowd = |frame| if frame == 0 { vec![] } else { (1..=50).map(|id| tracked(id, 30.0)).collect() };
     for (settings, wanted) in [("", 50), ("messages=false", 0), ("max-messages=7", 7), ("max-messages=0", 50)]
     {
@@ -192,7 +193,7 @@ fn messages_can_be_switched_off_and_are_bounded_while_metadata_has_all_events() 
         pipeline.play();
         pipeline.wait().succeeds();
         assert_eq!(posted.lock().unwrap().len(), wanted, "{settings}");
-        // Each says how many there are after it, though all come with the same frame.
+        // Each message has the occupancy after its own event, though all are of the same frame.
         let occupancy: Vec<u32> =
             posted.lock().unwrap().iter().map(|s| s.get("occupancy").unwrap()).collect();
         assert_eq!(occupancy, (1..=50).take(wanted).collect::<Vec<_>>());
@@ -327,7 +328,7 @@ fn streams_that_share_the_element_are_counted_apart() {
     pipeline.play();
     let mut shown = Vec::new();
     for n in 0..20u16 {
-        // In a, somebody goes to the right, and in b, to the left: both are number 1 there.
+        // In stream a, a person goes to the right, and in b, to the left: each is number 1 there.
         let way = 10.0 + 5.0 * f32::from(n / 2);
         let (source, x) = if n % 2 == 0 { ("a", way) } else { ("b", 64.0 - way) };
         let mut buffer = filled(64 * 64 * 3, 0, 10 * u64::from(n / 2));
@@ -336,8 +337,8 @@ fn streams_that_share_the_element_are_counted_apart() {
         until("the frame", || seen.lock().unwrap().len() == usize::from(n) + 1);
         shown.push([number(&counts(&pipeline)[0], "in"), number(&counts(&pipeline)[0], "out")]);
     }
-    let told = reported(&seen);
-    let crossed: Vec<_> = told
+    let states = reported(&seen);
+    let crossed: Vec<_> = states
         .iter()
         .zip(0..)
         .flat_map(|((_, events), n)| events.iter().map(move |e| (n, e.track, e.what)))
@@ -349,7 +350,7 @@ fn streams_that_share_the_element_are_counted_apart() {
     let of = |s: &gst::Structure| s.get::<String>("stream-id").unwrap();
     assert_eq!(posted.lock().unwrap().iter().map(of).collect::<Vec<_>>(), [stream("a"), stream("b")]);
     assert_eq!(shown[18..], [[1, 0], [0, 1]], "the property has the counts of the stream whose turn it is");
-    for (zones, _) in &told {
+    for (zones, _) in &states {
         assert_eq!(zones[0].points, [[32.0, 64.0], [32.0, 0.0]]);
     }
     pipeline.stop();

@@ -1,4 +1,4 @@
-//! What goes over the bus, and what is waited for.
+//! Copies over the bus, and waits for the GPU.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn only_outputs_that_cannot_be_right_are_downloaded_and_warned_about_once() {
         let said: Vec<_> = report.warnings.iter().filter(|warning| warning.starts_with("n: ")).collect();
         assert_eq!(said.len(), usize::from(text.is_some()), "{name}: {report:?}");
         assert!(said.iter().all(|warning| text.is_some_and(|text| warning.contains(text))), "{said:?}");
-        // The outputs are downloaded by the memory that trtinfer allocates.
+        // The outputs are downloaded by their memory, which trtinfer allocates, so the waits count for trtinfer.
         let waits =
             pipeline.element("t").property::<gst::Structure>("stats").get::<u64>("host-waits").unwrap();
         assert!(if text.is_some() { (1..=4).contains(&waits) } else { waits == 0 }, "{name}: {waits} waits");
@@ -71,7 +71,7 @@ fn frames_from_system_memory_are_uploaded_once_and_give_the_same() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn without_gpu_memory_in_between_the_line_says_so_and_goes_on() {
+fn without_gpu_memory_in_between_the_pipeline_reports_it_and_goes_on() {
     let report = run(&format!(
         "videotestsrc num-buffers=5 ! video/x-raw,format=NV12,width=64,height=64 ! fusedpreproc ! trtinfer model={} \
          provider=cuda ! gpunms ! fakesink",
@@ -83,7 +83,7 @@ fn without_gpu_memory_in_between_the_line_says_so_and_goes_on() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn overlay_and_download_end_a_line_in_system_memory() {
+fn overlay_and_download_end_a_pipeline_in_system_memory() {
     let frames = buffers(&format!(
         "{} ! fusedpreproc ! trtinfer model={} provider=cuda ! gpunms ! tracker ! inferoverlay ! cudainferdownload \
          ! video/x-raw ! fakesink name=out",

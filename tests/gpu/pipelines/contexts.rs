@@ -1,9 +1,8 @@
-//! Frames of a context that is not ours.
+//! Frames of a CUDA context that is not ours.
 
 use super::*;
 
-/// What gpunms puts on frames that `line` makes of those that `source` does, pushed into another pipeline; and what `name` counts
-/// there.
+/// The objects that `pipeline` finds on frames of `source`, which is another pipeline; and the stats of its element `name`.
 fn found_in_two_pipelines(source: &str, pipeline: &str, name: &str) -> (Vec<Vec<Object>>, gst::Structure) {
     let theirs = TestPipeline::new(&format!("{source} ! appsink name=theirs sync=false"));
     let ours = TestPipeline::new(&format!("appsrc name=in format=time ! {pipeline} ! fakesink name=out"));

@@ -1,4 +1,4 @@
-//! Whole lines on the GPU: what they find, what goes over the bus, what they wait for and what they keep.
+//! Whole pipelines on the GPU: their results, copies over the bus, waits for the GPU and memory.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 

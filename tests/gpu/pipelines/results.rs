@@ -1,10 +1,10 @@
-//! What each element finds, against what it finds on the CPU.
+//! The results of each element, compared with those on the CPU.
 
 use super::*;
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn a_line_from_nvdec_finds_what_the_cpu_finds() {
+fn a_pipeline_from_nvdec_finds_what_the_cpu_finds() {
     let model = fetched("models/nanodet.onnx");
     let gpu = found(&format!(
         "{} ! fusedpreproc device=cuda ! trtinfer model={model} provider=cuda ! gpunms device=cuda ! tracker \
@@ -45,7 +45,7 @@ fn peaks_are_those_of_the_cpu() {
         ))
     };
     let (gpu, cpu) = (points("", "cuda"), points("! cudainferdownload", "cpu"));
-    // identity lets what is on its way through.
+    // Frames that are in flight at identity's end still pass, so there may be more than 20.
     assert!(gpu.len() >= 20 && gpu.len() == cpu.len());
     for (gpu, cpu) in gpu.iter().flatten().zip(cpu.iter().flatten()) {
         let (a, b) = (gpu.keypoints.as_ref().unwrap(), cpu.keypoints.as_ref().unwrap());
@@ -187,7 +187,7 @@ fn maps_and_pictures_are_those_of_the_cpu() {
             }
         }
     }
-    // One wait a frame for the numbers, without a frame that is made.
+    // One wait a frame, for the map's numbers; no frame is made.
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc num-buffers=20 ! video/x-raw,format=RGBA,width=120,height=80 ! cudainferupload ! fusedpreproc \
          ! trtinfer model={} provider=cuda ! tensormap name=m ! fakesink",

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Whether there are two; says so where there are not, for the summary of scripts/test --gpu.
+/// Whether there are two GPUs; prints a line if there are not, for the summary of scripts/test --gpu.
 fn two_gpus() -> bool {
     let count = cudainfer_kernels::device::probe().map_or(0, |devices| devices.len());
     if count < 2 {
@@ -90,7 +90,7 @@ fn where_the_device_is_left_open_instances_spread_over_the_gpus_and_their_stream
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn elements_behind_the_model_leave_the_choice_of_the_gpu_to_it() {
+fn elements_downstream_of_the_model_leave_the_choice_of_the_gpu_to_it() {
     if !two_gpus() {
         return;
     }

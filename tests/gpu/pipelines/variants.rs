@@ -66,7 +66,7 @@ fn ways_to_run_a_model_are_timed_at_the_first_start_only_and_give_the_defaults_r
 fn the_default_serves_until_the_fastest_variant_is_warm_and_going_to_null_does_not_wait_for_that() {
     let cache = scratch("upgrade");
     let options = format!("engine-cache={}", cache.display());
-    // The first start measures; what it finds does not matter here.
+    // The first start measures the variants; its result does not matter here.
     let (first, _, fastest) = run_as(&options);
     let pipeline = TestPipeline::new(&format!(
         "videotestsrc is-live=true ! video/x-raw,format=NV12,width=640,height=480,framerate=30/1 ! cudainferupload \
@@ -82,7 +82,7 @@ fn the_default_serves_until_the_fastest_variant_is_warm_and_going_to_null_does_n
     let count = seen.lock().unwrap().len();
     until("frames go on", || seen.lock().unwrap().len() > count + 3);
     pipeline.stop();
-    // Whatever it is at when it is stopped.
+    // The pipeline was stopped at an arbitrary step of its start.
     let (again, infos, _) = run_as(&options);
     assert_eq!(again.len(), first.len());
     assert!(!infos.iter().any(|info| info.contains("the model runs as ")), "{infos:?}");
@@ -148,8 +148,8 @@ fn values(outputs: &[Tensor]) -> Vec<Vec<f32>> {
     outputs.iter().map(of).collect()
 }
 
-/// What the engine gives now: for frames on the device and on the host, in batches of all sizes, twice, so that recorded runs are
-/// repeated on other frames; and for one frame through the host.
+/// The engine's present outputs: for frames on the device and on the host, in batches of all sizes, twice, so that captured runs
+/// are repeated with other frames; and for one frame through the host.
 fn everything(engine: &Engine, shape: &Arc<RunShape>) -> Vec<Vec<Vec<f32>>> {
     let mut session = engine.sessions[0].lock().unwrap();
     let stream = Arc::clone(session.stream().unwrap());
@@ -163,7 +163,7 @@ fn everything(engine: &Engine, shape: &Arc<RunShape>) -> Vec<Vec<Vec<f32>>> {
                 let images: Vec<&gst::BufferRef> =
                     frames[first..first + size].iter().map(AsRef::as_ref).collect();
                 let mut outputs = values(&session.run(shape, &images).unwrap());
-                // Rows of padding may hold anything.
+                // Rows of padding may have any values.
                 let rows = session.rows(shape, size);
                 outputs.iter_mut().for_each(|values| values.truncate(values.len() / rows * size));
                 all.push(outputs);

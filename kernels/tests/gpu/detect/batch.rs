@@ -15,7 +15,7 @@ fn row(i: usize) -> Row {
     Row { to_frame: Affine { skew, ..upright }, frame: [900 + 70 * i, 1300 - 40 * i] }
 }
 
-/// Frames of one model in device memory, one behind the other, and two rows of NaN behind them.
+/// Frames of one model in device memory, one after the other, and two rows of NaN after them.
 struct Frames {
     cases: Vec<Case>,
     memories: Vec<Memory>,
@@ -98,7 +98,7 @@ fn rows_of_batches_that_grow_and_shrink_are_those_of_every_decoder_and_mode_alon
             let wanted = frames.alone(&stream, &params);
             for (i, (case, gpu)) in frames.cases.iter().zip(&wanted).enumerate() {
                 assert!(gpu.1.candidates > 5 && !gpu.0.is_empty(), "{}: nothing compared", case.name);
-                // Of so many frames some would be decided by an exponential's last bit.
+                // With this many frames, some values would be decided by an exponential's last bit.
                 if case.exact || nms == Nms::ClassWise {
                     case.compare(gpu, &case.cpu(&params, &row(i)), &params);
                 }
@@ -191,8 +191,8 @@ fn a_batch_costs_the_launches_and_the_wait_of_one_frame_and_no_allocation() {
     }
 }
 
-/// Rows with more candidates than the small kernels take: one batch with such a row is decoded once more, with the other kernels (two
-/// windows of 4096 candidates), those that follow with these only, until there is no such row.
+/// Rows with more candidates than the small kernels take: one batch with such a row is decoded once more, with the other kernels
+/// (two windows of 4096 candidates), those that follow with these only, until there is no such row.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn crowded_rows_equal_the_cpu_beside_others_and_cost_a_second_wait_once() {
@@ -237,7 +237,7 @@ fn crowded_rows_equal_the_cpu_beside_others_and_cost_a_second_wait_once() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
-fn a_batch_that_nobody_finishes_leaves_nothing_behind() {
+fn a_batch_that_nobody_finishes_leaves_no_memory_in_use() {
     let stream = stream();
     let mut random = Random::new(18);
     let cases = [5000, 300].map(|hits| {

@@ -16,7 +16,7 @@ fn takes(case: &Case, params: &Params) -> bool {
 #[ignore = "needs a CUDA device"]
 fn every_class_that_passes_equals_the_cpu_in_every_mode() {
     let stream = stream();
-    // Only exact cases: of so many scores some are too near to the threshold for an exponential.
+    // Only exact cases: with this many scores, some are too near to the threshold for an exponential.
     for case in cases(31).into_iter().filter(|case| case.exact) {
         for nms in MODES {
             let params = Params { nms, multi_label: true, confidence: 0.125, ..Params::default() };

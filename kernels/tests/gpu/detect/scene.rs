@@ -156,7 +156,7 @@ fn seg(random: &mut Random, coefficients: usize, transposed: bool) -> Case {
     Case::new("yolo-seg", DecoderKind::YoloSeg, vec![output, prototypes], [640, 640], &hints, true)
 }
 
-/// Heat-maps with sizes, offsets and landmarks of so many channels.
+/// Heat-maps with sizes, offsets and landmarks of this many channels.
 fn centers(random: &mut Random, kind: DecoderKind, channels: [usize; 4], channels_last: bool) -> Case {
     let (columns, rows) = (41, 26);
     let face = kind == DecoderKind::Centerface;
@@ -297,7 +297,7 @@ fn nanodet(random: &mut Random, input: [usize; 2], strides: &[usize], bins: usiz
     Case::new("nanodet", DecoderKind::Nanodet, tensors, input, &hints, false)
 }
 
-/// Faces of so many anchors a cell and landmarks; with two scores, as YuNet has them, or with one, as SCRFD has it.
+/// Faces of this many anchors a cell and landmarks; with two scores, as YuNet has them, or with one, as SCRFD has it.
 fn faces(
     random: &mut Random,
     kind: DecoderKind,
@@ -329,7 +329,7 @@ fn faces(
 fn priors(random: &mut Random, kind: DecoderKind, activation: Activation, landmarks: usize) -> Case {
     let input = [192, 161];
     let ssd = kind == DecoderKind::Ssd;
-    let told = Priors {
+    let given = Priors {
         min_sizes: vec![vec![20.0], vec![50.0, 60.0], vec![100.0]],
         max_sizes: vec![vec![30.0], vec![70.0, 80.0], vec![140.0]],
         aspect_ratios: vec![vec![], vec![2.0], vec![2.0, 3.0]],
@@ -349,11 +349,11 @@ fn priors(random: &mut Random, kind: DecoderKind, activation: Activation, landma
             tensors.push(Tensor::new(name, &[1, n, columns], &values));
         }
     }
-    let hints = Hints { priors: ssd.then_some(told), activation: Some(activation), ..Hints::default() };
+    let hints = Hints { priors: ssd.then_some(given), activation: Some(activation), ..Hints::default() };
     Case::new(&format!("{kind} {activation:?} {landmarks}"), kind, tensors, input, &hints, false)
 }
 
-/// Coverage and boxes of so many classes, each with boxes of its own, on sizes that the stride does not divide.
+/// Coverage and boxes of this many classes, each with boxes of its own, on sizes that the stride does not divide.
 pub fn detectnet(random: &mut Random, classes: usize) -> Case {
     let (input, [columns, rows]) = ([330, 161], [21, 11]);
     let mut maps = |name: &'static str, count: usize, low: f32, high: f32| {

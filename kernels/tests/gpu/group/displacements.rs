@@ -10,7 +10,7 @@ use super::*;
 const POINTS: usize = 17;
 const EDGES: usize = 16;
 
-/// PoseNet's outputs for so many frames, all random; some values are not finite.
+/// PoseNet's outputs for this many frames, all random; some values are not finite.
 struct Scene {
     outputs: DisplacementOutputs<Output>,
     input: [usize; 2],

@@ -19,7 +19,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// So many peaks a channel and frame, or noise all over where that is 0, on random fields, in which every 97th value is
+    /// This many peaks a channel and frame, or noise all over if the number is 0, on random fields, in which every 97th value is
     /// not finite.
     fn new(
         stream: &CudaStream,

@@ -8,7 +8,7 @@ fn to_frame(i: usize) -> Affine {
     Affine::upright([1.0 + 0.03125 * k, 1.5 - 0.03125 * k], [-3.0 * k, 10.5 + k])
 }
 
-/// Maps of several frames in device memory, one behind the other, and two of NaN behind them.
+/// Maps of several frames in device memory, one after the other, and two of NaN after them.
 struct Frames {
     maps: Vec<Map>,
     input: [usize; 2],

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::super::table::Limits;
 use super::*;
 
-/// Runs with a clock that goes on only while everybody waits.
+/// Runs with a clock that advances only while all tasks wait.
 fn run(work: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(work);
@@ -17,7 +17,7 @@ fn nothing() -> AbortHandle {
     tokio::spawn(std::future::pending::<()>()).abort_handle()
 }
 
-/// Fails as often with an error of the system.
+/// An `accept` that fails `times` times with an error of the system.
 fn fails(times: u32, errno: Errno) -> (impl AsyncFn() -> io::Result<u32>, std::rc::Rc<Cell<u32>>) {
     let asked = std::rc::Rc::new(Cell::new(0));
     let count = std::rc::Rc::clone(&asked);
@@ -104,7 +104,7 @@ fn a_connection_is_closed_that_asks_nothing_or_not_the_whole() {
             assert_eq!(begin.elapsed(), HEAD_TIMEOUT, "{sent:?}");
             assert!(answer.starts_with(status.as_bytes()), "{answer:?}");
         }
-        // As slowly as may be, without an end.
+        // The client sends a byte just before each limit, without an end.
         let (mut client, begin) = (client(&table), Instant::now());
         for byte in REQUEST.iter().cycle() {
             sleep(Duration::from_secs(1)).await;

@@ -60,7 +60,7 @@ fn the_oldest_idle_one_of_the_heaviest_peer_is_closed_first() {
     admit(&mut entries, peer("10.0.0.3"));
     assert!(!entries.all.contains_key(&idle), "it has asked for nothing for the longest time");
     assert!([of_the_light, busy, asked].iter().all(|id| entries.all.contains_key(id)));
-    // Where no descriptor is left, one of those is closed also with fewer.
+    // If no descriptor is left, an idle one of this peer is closed although there are fewer than allowed.
     assert_eq!(entries.close_one(), Some(heavy));
     assert!(entries.all.contains_key(&busy) && !entries.all.contains_key(&asked));
 }

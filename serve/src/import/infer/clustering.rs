@@ -19,7 +19,7 @@ struct Attributes {
     grouped: bool,
 }
 
-/// How nvinfer takes duplicates away.
+/// How nvinfer removes duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Nms,
@@ -42,7 +42,7 @@ const REASONS: Reasons = &[
     (&["bbox-border-color", "bbox-bg-color", "color*"], NotTranslated, "inferoverlay chooses the colours"),
 ];
 
-/// The element, with what the file says about boxes. `names` are the classes'.
+/// The gpunms for the file's keys about boxes. `names` are those of the classes.
 pub(super) fn gpunms(property: Section<'_>, names: &[String]) -> Element {
     let document = property.document;
     let start = Attributes {
@@ -109,10 +109,10 @@ pub(super) fn gpunms(property: Section<'_>, names: &[String]) -> Element {
         .with_some("min-height", Some(base.min_height).filter(|h| *h > 0.0))
 }
 
-/// The attributes of one group; what it does not say is that of `base`.
+/// The attributes of one group; those that it does not have are those of `base`.
 fn attributes(section: Section<'_>, base: Attributes) -> Attributes {
     let fraction = |key| section.number(key).map(|n| n.clamp(0.0, 1.0));
-    // Weaker boxes suppress no stronger ones, so a threshold behind the suppression leaves the same boxes as before it.
+    // Weaker boxes suppress no stronger ones, so a threshold after the suppression leaves the same boxes as one before it.
     let pre = fraction("pre-cluster-threshold").or_else(|| fraction("threshold"));
     let confidence = match (pre, fraction("post-cluster-threshold")) {
         (None, None) => base.confidence,
@@ -131,7 +131,7 @@ fn attributes(section: Section<'_>, base: Attributes) -> Attributes {
     read
 }
 
-/// `cluster-mode`, 0 if it is not there. groupRectangles groups nothing if its threshold is 0, as it is by default.
+/// `cluster-mode`, 0 if not set. groupRectangles groups nothing if its threshold is 0, which is the default.
 fn mode(property: Section<'_>, grouped: bool) -> Mode {
     let dbscan = property.flag("enable-dbscan");
     match property.integer("cluster-mode") {

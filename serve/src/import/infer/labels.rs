@@ -1,5 +1,5 @@
-//! `labelfile-path`: names of classes. A line is a class of a detector, but all classes of a classifier's output, between
-//! semicolons.
+//! `labelfile-path`: names of classes. A detector's file has a class in each line; a classifier's has all classes of an output in
+//! each line, between semicolons.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use crate::import::document;
 use crate::import::report::Verdict::{Differs, NotTranslated};
 use crate::import::section::Section;
 
-/// Names, and how the sidecar says them.
+/// Names of classes, and how the sidecar has them.
 pub(super) struct Labels {
     pub(super) names: Vec<String>,
     /// The file, if trtinfer can read it as it is.
     pub(super) file: Option<PathBuf>,
-    /// Of a classifier with several outputs: the names of each.
+    /// For a classifier with several outputs: the names of each output.
     pub(super) outputs: Vec<Vec<String>>,
 }
 

@@ -15,7 +15,7 @@ use super::report::{
 };
 use super::section::{Reasons, Section};
 
-/// What a network's outputs are.
+/// The task of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     Detection,
@@ -28,22 +28,22 @@ pub(super) enum Task {
 /// One network of the configuration.
 #[derive(Debug)]
 pub(super) struct Network {
-    /// `gie-unique-id`, by which secondary ones name it.
+    /// `gie-unique-id`, by which secondary networks name it.
     pub(super) id: i64,
     pub(super) task: Task,
     /// The ONNX file; none if the configuration names only formats that ONNX Runtime does not read.
     pub(super) model: Option<PathBuf>,
     /// The text of its sidecar.
     pub(super) sidecar: String,
-    /// Names of its classes, as far as the file of labels could be read.
+    /// Names of its classes; none if the file of labels could not be read.
     pub(super) labels: Vec<String>,
-    /// For secondary ones: whose objects they work on, and of which classes.
+    /// For a secondary network: the network whose objects it works on, and their classes.
     pub(super) operates_on: Option<(i64, Vec<i64>)>,
-    /// For secondary ones: the least width and height of an object.
+    /// For a secondary network: the least width and height of an object.
     pub(super) min_size: i64,
-    /// Properties of trtinfer but the model.
+    /// The trtinfer, with all properties but the model.
     pub(super) engine: Element,
-    /// What reads the outputs.
+    /// The elements that read the outputs.
     pub(super) decoder: Vec<Element>,
 }
 
@@ -115,7 +115,7 @@ fn network(gie: Section<'_>, primary: bool) -> Option<Network> {
 }
 
 fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> Network {
-    // What the application's group says overrides the file.
+    // The application's group overrides the file.
     let either = |key| {
         let own = property.integer(key);
         gie.integer(key).or(own)
@@ -215,7 +215,7 @@ fn engine(property: Section<'_>, batch: Option<i64>) -> Element {
     }
 }
 
-/// The ONNX file. An engine made by nvinfer has its name in front of `_b1_gpu0_fp16.engine`.
+/// The ONNX file. The name of an engine made by nvinfer is the ONNX file's with `_b1_gpu0_fp16.engine` after it.
 fn model(property: Section<'_>) -> Option<PathBuf> {
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     if let Some(path) = property.path("onnx-file") {

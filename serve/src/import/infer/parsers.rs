@@ -1,17 +1,17 @@
-//! Who reads a detector's outputs in DeepStream, and which decoder of gpunms reads them here.
+//! The functions that read a network's outputs in DeepStream, and the decoders that read them here.
 
 use super::Task;
 use crate::import::report::Verdict::{Differs, NotNeeded, NotTranslated};
 use crate::import::section::Section;
 
-/// What the sidecar says about the outputs.
+/// The sidecar's keys about the outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) decoder: Option<&'static str>,
     pub(super) activation: Option<&'static str>,
 }
 
-/// By the name of the function in a library of nvinfer's user.
+/// Finds the decoder by the name of the function, which is in a library of nvinfer's user.
 pub(super) fn find(property: Section<'_>, task: Task) -> Reading {
     let none = Reading::default();
     if task == Task::Classification {

@@ -1,4 +1,4 @@
-//! The model's sidecar: what nvinfer's `[property]` says about the network itself.
+//! The model's sidecar, from the keys of nvinfer's `[property]` about the network itself.
 
 use std::fmt::Write;
 
@@ -79,7 +79,7 @@ fn input(property: Section<'_>, out: &mut String) {
     size(property, out);
 }
 
-/// The numbers of NvBufSurfTransform_Inter. Where none is set, nvinfer takes NvBufSurfTransformInter_Default (6), which is nearest.
+/// The numbers of NvBufSurfTransform_Inter. If none is set, nvinfer takes NvBufSurfTransformInter_Default (6), which is nearest.
 fn interpolation(property: Section<'_>, out: &mut String) {
     match property.integer("scaling-filter") {
         Some(0 | 6) | None => out.push_str("interpolation = \"nearest\"\n"),
@@ -91,7 +91,7 @@ fn interpolation(property: Section<'_>, out: &mut String) {
     }
 }
 
-/// Size and layout, which the ONNX file mostly says itself; then they are ignored.
+/// Size and layout; trtinfer ignores them if the ONNX file has them, as it mostly does.
 fn size(property: Section<'_>, out: &mut String) {
     let by_height = property.numbers("infer-dims");
     let older = property.numbers("input-dims");

@@ -1,4 +1,4 @@
-//! Which frame shows a track best. Pure.
+//! Which frame shows a track best: a pure function of times and boxes.
 
 use std::collections::HashMap;
 
@@ -28,11 +28,11 @@ pub struct Sighting {
     pub confidence: f64,
 }
 
-/// The longest that tracks are remembered side by side; of more the one seen longest ago is ended.
+/// The most tracks that are remembered at a time; of more, the one that was seen longest ago is ended.
 const MOST: usize = 256;
-/// How much better a picture must be to be taken instead.
+/// The factor by which a picture's score must be higher to replace the one that a track has.
 const BETTER: f64 = 1.2;
-/// What an object at the frame's border is worth, because a part of it may be outside.
+/// The factor on the score of an object at the frame's border, because a part of it may be outside.
 const AT_BORDER: f64 = 0.3;
 
 /// How good a picture of an object would be: confidence times the square root of its area, in pixels; less at the frame's border.
@@ -62,8 +62,8 @@ impl<P> Choice<P> {
         Self { patience, tracks: HashMap::new() }
     }
 
-    /// Whether a picture of this frame would be so much better than the track's that it is worth making. Notes that the track
-    /// was seen.
+    /// Whether a picture of this frame would be enough better than the track's present one to be made. Notes that the track was
+    /// seen.
     pub fn wants(&mut self, id: u64, score: f64, now: u64) -> bool {
         let track = self.tracks.entry(id).or_insert(Track { score: 0.0, seen: now, picture: None });
         track.seen = now;
@@ -74,21 +74,21 @@ impl<P> Choice<P> {
         true
     }
 
-    /// The picture that was wanted.
+    /// Stores the picture that [`Self::wants`] has asked for.
     pub fn keep(&mut self, id: u64, picture: P) {
         if let Some(track) = self.tracks.get_mut(&id) {
             track.picture = Some(picture);
         }
     }
 
-    /// The picture that was wanted could not be made: another may be as good.
+    /// Notes that the picture could not be made, so a later one need not be better.
     pub fn missed(&mut self, id: u64) {
         if let Some(track) = self.tracks.get_mut(&id).filter(|track| track.picture.is_none()) {
             track.score = 0.0;
         }
     }
 
-    /// Whether there are any that [`Self::ended`] would give.
+    /// Whether [`Self::ended`] would return any.
     pub fn any_ended(&self, now: u64) -> bool {
         self.tracks.len() > MOST
             || self.tracks.values().any(|track| now.saturating_sub(track.seen) > self.patience)
@@ -114,7 +114,7 @@ impl<P> Choice<P> {
         self.take(over)
     }
 
-    /// All tracks: the stream has ended or begins anew.
+    /// All tracks with a picture, because the stream has ended or begins anew.
     pub fn all(&mut self) -> Vec<(u64, P)> {
         let mut every: Vec<u64> = self.tracks.keys().copied().collect();
         every.sort_unstable();

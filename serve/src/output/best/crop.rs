@@ -20,15 +20,15 @@ impl Cropper {
     /// # Errors
     /// A sentence: an element is missing.
     pub fn new() -> Result<Self, String> {
-        let line = format!(
+        let description = format!(
             "{FRAMES} ! cudainferdownload ! videoconvert ! videocrop name=crop ! videoconvert ! jpegenc quality=90 \
              ! appsink name=pictures sync=false async=false max-buffers=1"
         );
-        Self::of(&line).map_err(|why| format!("snapshots cannot be made: {why}"))
+        Self::of(&description).map_err(|why| format!("snapshots cannot be made: {why}"))
     }
 
-    fn of(line: &str) -> Result<Self, String> {
-        let pipeline = FedPipeline::new(line)?;
+    fn of(description: &str) -> Result<Self, String> {
+        let pipeline = FedPipeline::new(description)?;
         let (crop, pictures) = (pipeline.element("crop")?, pipeline.element("pictures")?);
         pipeline.play()?;
         Ok(Self { pipeline, crop, pictures })
@@ -37,7 +37,7 @@ impl Cropper {
     /// A picture of `[left, top, right, bottom]` of a frame of `size`.
     ///
     /// # Errors
-    /// A sentence; then another cropper is needed.
+    /// A sentence; after that, this value cannot be used any more.
     pub fn picture(
         &self,
         frame: gst::Buffer,

@@ -1,7 +1,7 @@
 //! The best picture of each track, written when the track has ended.
 //!
-//! A frame whose objects are clearly better seen than before is handed to a thread that makes the pictures; it holds a few
-//! frames at most, and what comes while it is busy is not made, and counted. So the stream never waits.
+//! A frame that shows a track clearly better than the frames before goes to a thread that makes the pictures. Few frames may
+//! wait for that thread; if more come, their pictures are skipped and counted. So the stream never waits.
 
 mod choice;
 mod crop;
@@ -39,7 +39,7 @@ pub struct SnapshotCounts {
     pub dropped: u64,
     /// Pictures that could not be made or written.
     pub failed: u64,
-    /// Why the last one could not.
+    /// Why the last picture could not be made or written.
     pub last_error: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl Snapshots {
         Self { classes: config.classes.clone(), choice, counts, jobs, thread }
     }
 
-    /// Results of a frame have come.
+    /// Takes a frame with its results.
     pub fn results(&self, frame: &gst::Buffer, caps: &gst::Caps) {
         let (Some(time), Ok(info)) = (frame.pts().map(gst::ClockTime::nseconds), VideoInfo::from_caps(caps))
         else {
@@ -114,7 +114,7 @@ impl Snapshots {
         let mut wanted = self.sightings(frame);
         wanted.retain(|each| choice.wants(each.id, choice::score(each, size.map(f64::from)), time));
         if choice.any_ended(time) {
-            // Behind the pictures that are still to be made; if there is no room, the next frame asks again.
+            // This job must follow the pictures that are not made yet. If the queue is full, the next frame tries again.
             let _ = self.jobs.as_ref().map(|jobs| jobs.try_send(Job::End(Some(time))));
         }
         let tracks: Vec<u64> = wanted.iter().map(|each| each.id).collect();
@@ -128,7 +128,7 @@ impl Snapshots {
         }
     }
 
-    /// The stream begins anew, and with it the identities: waits for the pictures that are being made.
+    /// Ends all tracks, because the stream begins anew and with it the identities. Waits for the pictures that are being made.
     pub fn interrupt(&self) {
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(Job::End(None)));
     }
@@ -168,7 +168,7 @@ impl Drop for Snapshots {
     }
 }
 
-/// What the thread that makes pictures knows.
+/// The state of the thread that makes pictures.
 struct Maker {
     stream: String,
     folder: PathBuf,
@@ -260,7 +260,7 @@ impl Maker {
     }
 }
 
-/// As `20261123T074501.250Z-person-17.jpg`, and the same with `.json`, which says what it shows.
+/// Writes a picture, as `20261123T074501.250Z-person-17.jpg`, and a file of the same name with `.json` about its object.
 fn write(folder: &Path, id: u64, picture: &Picture) -> std::io::Result<()> {
     let folder = Folder::open(folder, Readers::Umask)?;
     let label: String =

@@ -1,7 +1,7 @@
 //! Recordings of events: the encoded frames around them, as they came from the camera, in MP4 files.
 //!
-//! [`ring`] decides which frames are in which file, [`trigger`] what an event is, and [`writer`] makes the files, in a thread
-//! of its own, so that a slow disk never holds up a stream.
+//! [`ring`] decides which frames are in which file, and [`trigger`] what an event is. [`writer`] makes the files in a thread of
+//! its own, so that a stream never waits for a slow disk.
 
 mod ring;
 mod trigger;
@@ -23,10 +23,10 @@ use crate::unpoisoned::lock;
 use ring::{Extent, Ring, Step, Unit};
 use writer::Writer;
 
-/// Encoded frames of a stream that are kept for what was before an event, at most.
+/// The most bytes of encoded frames that a stream keeps for the time before an event.
 const RING_BYTES: usize = 256 << 20;
-/// What the thread that writes may be behind; then a recording is given up.
-const BEHIND: usize = 1024;
+/// The most steps that may wait for the thread that writes; with more, a recording is given up.
+const WAITING: usize = 1024;
 
 /// Counts of a stream's recordings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -38,9 +38,9 @@ pub struct RecordingCounts {
     pub failed: u64,
     /// Events that were not recorded, because the disk has no room or the format cannot be recorded.
     pub refused: u64,
-    /// Frames from before an event that had been dropped for want of memory.
+    /// Frames from before an event that had been dropped for lack of memory.
     pub cut: u64,
-    /// Why the last one failed or was refused.
+    /// Why the last recording failed or was refused.
     pub last_error: Option<String>,
 }
 
@@ -68,7 +68,7 @@ struct State {
 }
 
 impl State {
-    /// Why there is nothing to record.
+    /// Why no frame can be recorded.
     fn refusal(&self) -> Option<String> {
         let untimed =
             "the source's frames have no timestamps, without which they cannot be recorded; leave out record";
@@ -91,7 +91,7 @@ impl Recorder {
             post: nanoseconds(config.post),
             most: nanoseconds(config.most),
         };
-        let (jobs, todo) = sync_channel(BEHIND);
+        let (jobs, todo) = sync_channel(WAITING);
         let counts = Arc::new(Mutex::new(RecordingCounts::default()));
         let files = Files { stream: stream.to_owned(), folder, room, counts: Arc::clone(&counts) };
         let thread =
@@ -115,7 +115,7 @@ impl Recorder {
         Self { stream: stream.to_owned(), config, state: Mutex::new(state), counts, thread }
     }
 
-    /// An encoded frame has come. Never waits for the disk.
+    /// Takes an encoded frame. Never waits for the disk.
     pub fn encoded(&self, buffer: &gst::Buffer, caps: &gst::Caps) {
         let state = &mut *lock(&self.state);
         if state.caps.as_ref() != Some(caps) {
@@ -127,7 +127,7 @@ impl Recorder {
         let time = buffer.pts().or_else(|| buffer.dts());
         state.untimed = time.is_none();
         let Some(time) = time else { return };
-        // In the order of decoding, times grow by DTS.
+        // Frames come in the order of decoding, in which only the DTS always grows.
         let time = buffer.dts().map_or(time, |dts| dts.min(time)).nseconds();
         state.last = time;
         let unit = Unit {
@@ -140,24 +140,24 @@ impl Recorder {
         self.carry_out(state, steps);
     }
 
-    /// Results of a frame have come.
+    /// Takes a frame with its results.
     pub fn results(&self, frame: &gst::BufferRef) {
         if let (Some(cause), Some(at)) = (trigger::in_frame(&self.config.on, frame), frame.pts()) {
             self.event(at.nseconds(), cause);
         }
     }
 
-    /// A message of the stream's pipeline has come.
+    /// Takes a message of the stream's pipeline.
     pub fn message(&self, message: &gst::MessageRef) {
         if let Some((at, cause)) = trigger::in_message(&self.config.on, message) {
             self.event(at, cause);
         }
     }
 
-    /// Somebody wants a recording from `pre` before now.
+    /// Begins a recording from `pre` before now.
     ///
     /// # Errors
-    /// A sentence: there is nothing to record.
+    /// A sentence: no frame can be recorded.
     pub fn request(&self) -> Result<(), String> {
         let at = {
             let state = lock(&self.state);
@@ -176,7 +176,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// No frame of the same stream follows.
+    /// Notes that no frame of the same stream follows.
     pub fn interrupt(&self) {
         let state = &mut *lock(&self.state);
         let steps = state.ring.interrupt();
@@ -248,7 +248,7 @@ impl Drop for Recorder {
     }
 }
 
-/// What the thread that writes knows.
+/// The state of the thread that writes.
 struct Files {
     stream: String,
     folder: PathBuf,
@@ -313,7 +313,7 @@ impl Files {
     }
 }
 
-/// As `20261123T074501.250Z-zone-door.mp4`: sorted by time.
+/// A file's name, as `20261123T074501.250Z-zone-door.mp4`, so that names are in the order of time.
 fn name(cause: &str) -> String {
     let cause: String = cause.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
     format!("{}-{cause}.mp4", super::time::in_file_name(&super::time::now()))
@@ -336,7 +336,7 @@ pub fn list(folder: &Path) -> Vec<Recording> {
         .flatten()
         .filter_map(|entry| {
             let file = entry.file_name().into_string().ok().filter(|name| name.ends_with(".mp4"))?;
-            // Without following links, which are not served.
+            // Links are not followed, because they are not served.
             let about = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
             Some(Recording { file, size: about.len() })
         })

@@ -1,46 +1,46 @@
-//! Which encoded frames are in which recording. Pure: times come in, and what is to be done goes out.
+//! Which encoded frames are in which recording: a pure state machine, which takes times and returns steps.
 
 use std::collections::VecDeque;
 
 /// An encoded frame, in the order of decoding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit<T> {
-    /// Nanoseconds of the stream.
+    /// Nanoseconds of the stream's time.
     pub time: u64,
     /// Whether decoding can begin here.
     pub key: bool,
     /// Size.
     pub bytes: usize,
-    /// What is written.
+    /// The frame that is written.
     pub payload: T,
 }
 
-/// What is to be done with a file.
+/// A step of writing a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<T> {
-    /// Begin one with these frames, of which the first is a key frame.
+    /// Begin a file with these frames, of which the first is a key frame.
     Begin(Vec<Unit<T>>),
     /// Append a frame.
     Write(Unit<T>),
-    /// Close it.
+    /// Close the file.
     End,
 }
 
 /// How much is recorded around an event, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Before it.
+    /// The time before the event.
     pub pre: u64,
-    /// After it.
+    /// The time after the event.
     pub post: u64,
-    /// Of one file, up to the next key frame.
+    /// The length of one file, which ends at the next key frame.
     pub most: u64,
 }
 
-/// Results come this much later than the encoded frames, at most, without loss of what was before the event.
+/// Results may come this much later than the encoded frames without a loss of frames before the event.
 const RESULTS_LATER: u64 = 10_000_000_000;
 
-/// The frames that were last received, and the recording that goes on.
+/// The last frames, and the present recording.
 #[derive(Debug)]
 pub struct Ring<T> {
     extent: Extent,
@@ -48,7 +48,7 @@ pub struct Ring<T> {
     units: VecDeque<Unit<T>>,
     bytes: usize,
     going_on: Option<GoingOn>,
-    /// An event before the first key frame: the recording begins with that.
+    /// The time of an event before the first key frame: the recording begins with that key frame.
     wanted: Option<u64>,
     cut: u64,
 }
@@ -60,7 +60,7 @@ struct GoingOn {
 }
 
 impl<T: Clone> Ring<T> {
-    /// Keeps `most_bytes` at most, however many seconds that is.
+    /// Keeps `most_bytes` at most, whatever time that is.
     pub fn new(extent: Extent, most_bytes: usize) -> Self {
         Self { extent, most_bytes, units: VecDeque::new(), bytes: 0, going_on: None, wanted: None, cut: 0 }
     }
@@ -70,7 +70,7 @@ impl<T: Clone> Ring<T> {
         self.cut
     }
 
-    /// A frame has come.
+    /// Takes a frame.
     pub fn push(&mut self, unit: Unit<T>) -> Vec<Step<T>> {
         let mut steps = Vec::new();
         let backwards = self.units.back().is_some_and(|last| unit.time + RESULTS_LATER < last.time);
@@ -101,7 +101,7 @@ impl<T: Clone> Ring<T> {
         steps
     }
 
-    /// There was an event in the frame of this time.
+    /// Takes an event in the frame of this time.
     pub fn event(&mut self, at: u64) -> Vec<Step<T>> {
         let until = at.saturating_add(self.extent.post);
         match &mut self.going_on {
@@ -113,7 +113,7 @@ impl<T: Clone> Ring<T> {
         }
     }
 
-    /// No frame of the same stream follows: the source was lost, or its format has changed.
+    /// Notes that no frame of the same stream follows: the source was lost, or its format has changed.
     pub fn interrupt(&mut self) -> Vec<Step<T>> {
         self.units.clear();
         self.bytes = 0;
@@ -131,7 +131,7 @@ impl<T: Clone> Ring<T> {
         };
         let mut units: Vec<_> = self.units.range(first..).cloned().collect();
         let began = units.first().map_or(at, |unit| unit.time);
-        // An event that is told late may be over already.
+        // If the event is reported late, the recording may be over already.
         let over = units.iter().position(|unit| unit.time > until);
         units.truncate(over.unwrap_or(units.len()));
         let mut steps = vec![Step::Begin(units)];
@@ -177,7 +177,7 @@ mod tests {
         Ring::new(Extent { pre: pre * SECOND, post: post * SECOND, most: most * SECOND }, 1 << 20)
     }
 
-    /// The files that come of these steps, and whether the last is open.
+    /// The files that these steps make, and whether the last is open.
     fn files(steps: impl IntoIterator<Item = Step<u64>>) -> (Vec<Vec<u64>>, bool) {
         let (mut files, mut open) = (Vec::<Vec<u64>>::new(), false);
         for step in steps {
@@ -201,7 +201,7 @@ mod tests {
         (files, open)
     }
 
-    /// Frames of these seconds, with events told when the frame of `told` has come.
+    /// Pushes a frame for each second. An event `(reported, at)` is reported after the frame of `reported`.
     fn run(
         ring: &mut Ring<u64>,
         seconds: std::ops::Range<u64>,
@@ -210,7 +210,7 @@ mod tests {
         let mut steps = Vec::new();
         for second in seconds {
             steps.extend(ring.push(unit(second)));
-            for (_, at) in events.iter().filter(|(told, _)| *told == second) {
+            for (_, at) in events.iter().filter(|(reported, _)| *reported == second) {
                 steps.extend(ring.event(at * SECOND));
             }
         }

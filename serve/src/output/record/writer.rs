@@ -12,10 +12,11 @@ use super::super::retention::restore::restore_one;
 use super::super::unfinished::{UNFINISHED, name_free, unfinished};
 use super::ring::Unit;
 
-/// How long a file may take to be completed when its last frame is in.
+/// How long the completion of a file may take after its last frame.
 const COMPLETION: gst::ClockTime = gst::ClockTime::from_seconds(30);
 
-/// The formats that MP4 files can hold, with the elements that prepare and write them. JPEG is in QuickTime's kind of these files only.
+/// The formats that MP4 files can hold, with the elements that parse and write them. Only QuickTime's variant of these files
+/// holds JPEG.
 const FORMATS: [(&str, &str, &str); 5] = [
     ("video/x-h264", "h264parse", "mp4mux"),
     ("video/x-h265", "h265parse", "mp4mux"),
@@ -40,14 +41,14 @@ fn elements(caps: &gst::CapsRef) -> Result<[&'static str; 2], String> {
     })
 }
 
-/// A file that is being written. It has another name until it is complete; what a crash leaves under that one plays up to the last
-/// second before it.
+/// A file that is being written. It has another name until it is complete. An incomplete file that a crash leaves plays up to
+/// the last second before the crash.
 #[derive(Debug)]
 pub struct Writer {
     pipeline: FedPipeline,
     caps: gst::Caps,
     file: PathBuf,
-    /// The file, by which filesink has it: nobody can put a link in its place.
+    /// The open file, by whose descriptor filesink writes: so no link can take its place.
     _open: File,
     first: Option<gst::ClockTime>,
 }
@@ -58,17 +59,17 @@ impl Writer {
     pub fn begin(folder: &Folder, name: &str, caps: &gst::Caps) -> Result<Self, String> {
         let [parser, muxer] = elements(caps)?;
         let file = folder.path().join(name);
-        let line = format!(
+        let description = format!(
             "{FRAMES} ! {parser} \
              ! {muxer} fragment-duration=1000 fragment-mode=first-moov-then-finalise ! filesink name=file async=false"
         );
-        let said = |why| format!("{} cannot be written: {why}", file.display());
-        let pipeline = FedPipeline::new(&line).map_err(said)?;
-        let sink = pipeline.element::<gst::Element>("file").map_err(said)?;
+        let failed = |why| format!("{} cannot be written: {why}", file.display());
+        let pipeline = FedPipeline::new(&description).map_err(failed)?;
+        let sink = pipeline.element::<gst::Element>("file").map_err(failed)?;
         let open =
-            folder.file(&format!("{name}{UNFINISHED}"), Access::New).map_err(|e| said(e.to_string()))?;
+            folder.file(&format!("{name}{UNFINISHED}"), Access::New).map_err(|e| failed(e.to_string()))?;
         sink.set_property("location", format!("/proc/self/fd/{}", open.as_raw_fd()));
-        pipeline.play().map_err(said)?;
+        pipeline.play().map_err(failed)?;
         Ok(Self { pipeline, caps: caps.clone(), file, _open: open, first: None })
     }
 

@@ -1,7 +1,7 @@
 //! How old files are, whatever happens to the wall clock.
 //!
-//! A file has the age that the wall clock gave it when the service saw it first, but what comes later is new, and grows older with
-//! CLOCK_BOOTTIME, which nobody can set. If the wall clock makes it younger, it is that young.
+//! Files of the first look have the age that the wall clock gives them; files that appear later are new. From then on their age
+//! grows with CLOCK_BOOTTIME, which cannot be set. If the wall clock makes a file younger, its age is the smaller one.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// By how much the clocks may differ between two looks until that is a jump.
+/// If the clocks differ by more than this between two looks, the wall clock has jumped.
 const JUMP: Duration = Duration::from_secs(60);
-/// How long nothing is removed for its age if all was too old at the first look.
+/// How long no file is removed for its age if all were too old at the first look.
 const DOUBT: Duration = Duration::from_secs(3600);
 
 /// Both clocks at one moment.
@@ -19,12 +19,12 @@ const DOUBT: Duration = Duration::from_secs(3600);
 pub struct Moment {
     /// The wall clock.
     pub wall: SystemTime,
-    /// CLOCK_BOOTTIME: since the machine was started, also while it was suspended.
+    /// CLOCK_BOOTTIME: the time since the machine was started, with suspended time.
     pub boottime: Duration,
 }
 
 impl Moment {
-    /// As the clocks are now.
+    /// The clocks now.
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::Boottime);
         let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
@@ -36,46 +36,46 @@ impl Moment {
 /// How old a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Age {
-    /// Never more than the time that has really passed since the first look, and the age at that look.
+    /// At most the age at the first look plus the time that has really passed since then.
     pub age: Duration,
     /// How long the service has seen the file without a change.
     pub unchanged: Duration,
-    /// By which files are ordered, the greatest first: the age without what the wall clock did since the first look.
+    /// Orders files, the greatest first: the age without changes of the wall clock since the first look.
     pub order: Duration,
 }
 
-/// What the clocks did that users should know of.
+/// A doubt about the clocks that users should know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The wall clock was set forward by this since the look before.
+    /// The wall clock was set forward by this time since the last look.
     Forward(Duration),
-    /// It was set back.
+    /// The wall clock was set back by this time.
     Back(Duration),
-    /// At the first look, all of this many files were too old.
+    /// At the first look, all files, which are this many, were too old.
     AllOld(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The time of its last change that it had then.
+    /// The time of its last change, as the file system gave it at that look.
     changed: SystemTime,
-    /// Its age then.
+    /// Its age at that look.
     age: Duration,
     boottime: Duration,
 }
 
-/// What is known of the files from look to look.
+/// The files and clocks of the last look.
 #[derive(Debug, Default)]
 pub struct Ages {
     seen: HashMap<PathBuf, Seen>,
     last: Option<Moment>,
-    /// Nothing is removed for its age before this.
+    /// No file is removed for its age before this time.
     doubted_until: Option<Duration>,
 }
 
 impl Ages {
-    /// Begins a look at all files, by path and time of their last change. `limit` is the age from which on they are too old. What is
-    /// not among them is forgotten.
+    /// Looks at all files, which are given by path and time of their last change; other files are forgotten. `limit` is the age
+    /// from which on a file is too old.
     pub fn look<'a>(
         &mut self,
         files: impl Iterator<Item = (&'a Path, SystemTime)>,
@@ -83,7 +83,7 @@ impl Ages {
         now: Moment,
     ) -> Option<Doubt> {
         let mut before = std::mem::take(&mut self.seen);
-        // What was not there at the last look has been written since, whatever the wall clock says.
+        // A file that was not there at the last look has been written since, whatever the wall clock says.
         let since_last = self.last.map_or(Duration::MAX, |last| now.boottime.saturating_sub(last.boottime));
         for (path, changed) in files {
             let known = before.remove(path).filter(|seen| seen.changed == changed);
@@ -116,7 +116,7 @@ impl Ages {
         self.doubted_until.is_none_or(|until| now.is_some_and(|now| now >= until))
     }
 
-    /// How old a file of the last look is.
+    /// The age of a file of the last look.
     pub fn of(&self, path: &Path) -> Option<Age> {
         let (seen, now) = (self.seen.get(path)?, self.last?);
         let unchanged = now.boottime.saturating_sub(seen.boottime);
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(forward, Some(Doubt::Forward(Duration::from_secs(30 * DAY))));
         assert_eq!((age(&ages, "old"), age(&ages, "new")), (7 * DAY + 20, DAY + 20));
         assert_eq!(look(&mut ages, &files, moment(130 * DAY + 40, 1040)), None);
-        // One that is written now is new, and grows older as the others.
+        // A file that is written now is new, and grows older like the others.
         let files = [("new", 99 * DAY), ("newest", 130 * DAY + 50)];
         assert_eq!(look(&mut ages, &files, moment(130 * DAY + 60, 1060)), None);
         assert_eq!((age(&ages, "newest"), ages.of(Path::new("old"))), (10, None));
@@ -207,7 +207,7 @@ mod tests {
             let (mut wall, mut boottime) = (begin, 0);
             let mut written = vec![];
             for (n, (jump, passed)) in jumps.into_iter().enumerate() {
-                // Written at the time of the look before, or by the clock that then jumps.
+                // A file with the time of the last look, or with that of the clock before it jumps.
                 written.push((format!("{n}"), wall, boottime));
                 boottime += passed;
                 wall = (wall + passed).saturating_add_signed(jump).max(1);

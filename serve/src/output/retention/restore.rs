@@ -1,4 +1,5 @@
-//! What a process that was killed was writing. Recordings play up to the last second before that, and get their name; the rest goes.
+//! Unfinished files of a process that was killed. Recordings play up to the last second before that, and get their names; all
+//! other files are removed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,7 +14,7 @@ use crate::log;
 /// Bytes of a box's length and type.
 const HEADER: u64 = 8;
 
-/// Gives the unfinished files below a folder their names, or removes them. Nobody may be writing there.
+/// Gives the unfinished files below a folder their names, or removes them. No process may be writing there.
 pub fn restore(folder: &Path) {
     let mut files = Vec::new();
     collect(folder, &mut files);
@@ -38,8 +39,8 @@ pub fn restore_one(path: &Path, name: &Path) {
     }
 }
 
-/// Whether a fragmented MP4 file has its head and frames (ISO/IEC 14496-12: boxes of a length and a type). The muxer writes the first
-/// second as a box of frames whose length is 0, which stands for all that follows, until it is known.
+/// Whether a fragmented MP4 file has its head and frames (ISO/IEC 14496-12: boxes of a length and a type). The muxer begins the
+/// first second with a box of frames of length 0, which means all bytes that follow, until the length is known.
 fn plays(path: &Path) -> io::Result<bool> {
     let mut file = files::open_unlinked(path)?;
     let end = file.metadata()?.len();
@@ -138,7 +139,7 @@ mod tests {
         let writing = cudainfer_tests::TestPipeline::new(&description);
         writing.play();
         cudainfer_tests::until("there are frames", || plays(&file).unwrap_or(false));
-        // As little as there may be: what a killed process leaves.
+        // A copy of the first frames, which is the least that a killed process leaves.
         std::fs::copy(&file, folder.path().join("b.mp4.part")).unwrap();
         writing.stop();
         std::fs::remove_file(&file).unwrap();

@@ -1,6 +1,8 @@
-//! Who may set what: the configuration everything, clients of the API what table.rs grants. docs/serve-permissions.md describes it.
+//! Permissions: the configuration may set everything, and clients of the API what table.rs grants. docs/serve-permissions.md
+//! describes them.
 //!
-//! What differs from the source in the configuration is a client's, also when it is read from the folder `state` at the next start.
+//! Keys that differ from the source in the configuration were set by a client, also if they come from the folder `state` at the
+//! next start.
 
 mod table;
 #[cfg(test)]
@@ -15,13 +17,13 @@ pub(crate) use table::Grant;
 use table::grant;
 pub(super) use table::is_login;
 
-use super::{Line, line};
-use crate::config::{Config, FilledLine, Scalar, Server, Source, SourceConfig, TestSource, fill};
+use super::{Description, description};
+use crate::config::{Config, FilledDescription, Scalar, Server, Source, SourceConfig, TestSource, fill};
 
-/// The most pixels of a client's test picture, and the most of them a second.
+/// The most pixels of a client's test picture, and the most pictures a second.
 const TEST_PICTURE: (i64, i32) = (3840 * 2160, 120);
 
-/// Refuses what a client may not have set in a source.
+/// Refuses keys of a source that a client may not set.
 ///
 /// # Errors
 /// The key, and a sentence.
@@ -29,12 +31,12 @@ pub(super) fn check(
     config: &Config,
     source: &SourceConfig,
     kind: &Source,
-    filled: &FilledLine,
-    parsed: &Line,
+    filled: &FilledDescription,
+    parsed: &Description,
 ) -> Result<(), (&'static str, String)> {
     let none = SourceConfig::default();
     let operator = config.sources.iter().find(|own| own.name == source.name).unwrap_or(&none);
-    // Who adds a key to a source decides here whether it is a client's.
+    // All keys are named, so that whoever adds one to a source must decide here whether clients may set it.
     let SourceConfig {
         name: _,
         uri,
@@ -63,11 +65,11 @@ pub(super) fn check(
             "a client may not name files: send the zones themselves, as zones".into(),
         ));
     }
-    let same_line = *pipeline == operator.pipeline;
-    let changed = |key: &String, value: &Scalar| !(same_line && operator.set.get(key) == Some(value));
+    let same_pipeline = *pipeline == operator.pipeline;
+    let changed = |key: &String, value: &Scalar| !(same_pipeline && operator.set.get(key) == Some(value));
     let changed: Vec<&String> =
         set.iter().filter(|(key, value)| changed(key, value)).map(|(key, _)| key).collect();
-    for slot in line::template(&filled.line).slots {
+    for slot in description::template(&filled.text).slots {
         let Some(key) = changed.iter().find(|key| slot.has(key)) else { continue };
         for element in parsed.found(&slot.element).map_err(at("set"))? {
             let value = fill(&slot.text, &filled.values);
@@ -84,7 +86,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Refuses properties of a source's element that a client may not have set.
+/// Refuses properties of a source's element that a client may not set.
 ///
 /// # Errors
 /// A sentence.
@@ -113,8 +115,8 @@ pub(super) fn check_source(
     Ok(())
 }
 
-/// Refuses a model that clients may not choose. Those are free that the configuration names for a trtinfer, and files below
-/// `[server] models`.
+/// Refuses a model that clients may not choose. They may choose models that the configuration names for a trtinfer, and files
+/// below `[server] models`.
 ///
 /// # Errors
 /// A sentence.
@@ -131,13 +133,13 @@ pub fn check_model(config: &Config, model: &str) -> Result<(), String> {
     ))
 }
 
-/// Whether a model is a file that is not there or cannot be looked at, below `[server] models` by its name: it may come back, as those of a
+/// Whether a model's path is below `[server] models` and its file is missing or cannot be read: it may come back, as files of a
 /// network folder do.
 pub fn is_missing_model(config: &Config, model: &str) -> bool {
     config.server.models.as_deref().is_some_and(|folder| is_missing_below(folder, Path::new(model)))
 }
 
-/// Whether a path that is below a folder by its name leads to nothing.
+/// Whether a path that is below a folder by its name leads to no file.
 pub(super) fn is_missing_below(folder: &Path, path: &Path) -> bool {
     let (Ok(folder), Ok(path)) = (std::path::absolute(folder), std::path::absolute(path)) else {
         return false;
@@ -163,21 +165,22 @@ pub fn is_named(config: &Config, model: &str) -> bool {
     };
     let sources: Vec<SourceConfig> =
         config.pipelines.keys().map(bare).chain(config.sources.iter().cloned()).collect();
-    let mut lines: Vec<FilledLine> = Vec::new();
+    let mut seen: Vec<FilledDescription> = Vec::new();
     for source in &sources {
         let named = |(key, value): (&String, &Scalar)| key.ends_with(".model") && value.to_string() == model;
         if source.overrides.iter().any(named) {
             return true;
         }
-        let Some(Ok(line)) = config.pipelines.get(&source.pipeline).map(|pipeline| pipeline.line_for(source))
+        let Some(Ok(filled)) =
+            config.pipelines.get(&source.pipeline).map(|pipeline| pipeline.filled_for(source))
         else {
             continue;
         };
-        if !lines.contains(&line) {
-            if line::Defaults::of(&line).is_ok_and(|defaults| defaults.has_model(model)) {
+        if !seen.contains(&filled) {
+            if description::Defaults::of(&filled).is_ok_and(|defaults| defaults.has_model(model)) {
                 return true;
             }
-            lines.push(line);
+            seen.push(filled);
         }
     }
     false
@@ -186,7 +189,7 @@ pub fn is_named(config: &Config, model: &str) -> bool {
 fn check_uri(kind: &Source, server: &Server) -> Result<(), String> {
     match kind {
         Source::Rtsp | Source::Http => Ok(()),
-        // Where the file is, is looked at when it is opened.
+        // Whether the file is below the folder is checked when it is opened.
         Source::File if server.files.is_some() => Ok(()),
         Source::File => {
             Err("a client may not name files: the operator must set files in [server] to the folder with those for clients".into())

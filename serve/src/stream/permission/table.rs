@@ -5,14 +5,14 @@
 pub(crate) enum Grant {
     /// To any value that fits.
     Any,
-    /// To a model that the operator has named, or that is in `[server] models`.
+    /// To a model that the configuration names, or that is in `[server] models`.
     Model,
-    /// To any value; that of the configuration does not go to another URI.
+    /// To any value; but the configuration's value is not used for another URI.
     Login,
 }
 
-/// Factories, with their properties. What is not here is the operator's: whatever names a file, a library, a destination, a device,
-/// a shared instance, or costs memory without a limit; and what hides people (`inferoverlay blur`).
+/// Factories, with their properties. Only the configuration may set all others: those that name a file, a library, a destination,
+/// a device or a shared instance, that cost memory without a limit, or that hide people (`inferoverlay blur`).
 const TABLE: [(&str, Grant, &[&str]); 13] = [
     ("classify", Grant::Any, &["threshold", "top-k"]),
     ("fusedpreproc", Grant::Any, &["classes", "min-size", "interval"]),
@@ -83,7 +83,7 @@ const TABLE: [(&str, Grant, &[&str]); 13] = [
     ),
     ("trtinfer", Grant::Model, &["model"]),
     ("zonecount", Grant::Any, &["zones", "units", "anchor", "min-frames", "margin", "patience", "untracked"]),
-    // Of the elements that read a source, by the key `source`.
+    // The elements that read a source, whose properties are set by the key `source`.
     (
         "rtspsrc",
         Grant::Any,
@@ -105,18 +105,18 @@ const TABLE: [(&str, Grant, &[&str]); 13] = [
     ("videotestsrc", Grant::Any, &["pattern", "motion", "animation-mode", "flip", "horizontal-speed"]),
 ];
 
-/// What logs in at a source.
+/// Properties with which an element logs in at a source.
 const LOGINS: [(&str, &[&str]); 2] =
     [("rtspsrc", &["user-id", "user-pw"]), ("souphttpsrc", &["user-id", "user-pw"])];
 
-/// How a client may set a property of elements of a factory; not at all where there is nothing.
+/// How a client may set a property of elements of a factory; `None` if it may not.
 pub(crate) fn grant(factory: &str, property: &str) -> Option<Grant> {
     let login = LOGINS.iter().find(|(name, properties)| *name == factory && properties.contains(&property));
     let row = TABLE.iter().find(|(name, _, properties)| *name == factory && properties.contains(&property));
     login.map(|_| Grant::Login).or_else(|| row.map(|(_, grant, _)| *grant))
 }
 
-/// Whether a property logs in somewhere, so that nobody is to see its value.
+/// Whether a property is a login, whose value must not be shown.
 pub(crate) fn is_login(property: &str) -> bool {
     ["-id", "-pw", "password", "cookies", "headers"].iter().any(|ending| property.ends_with(ending))
 }

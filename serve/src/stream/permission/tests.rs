@@ -8,9 +8,9 @@ use super::*;
 use crate::config::Pipeline;
 use crate::stream::hostile::factories;
 
-/// A configuration with this line as its only pipeline, and a source of the operator's.
-fn config(line: &str, operator: Option<SourceConfig>) -> Config {
-    let pipeline = Pipeline { line: line.into(), ..Pipeline::default() };
+/// A configuration with this description as its only pipeline, and a source of the operator's.
+fn config(description: &str, operator: Option<SourceConfig>) -> Config {
+    let pipeline = Pipeline { line: description.into(), ..Pipeline::default() };
     Config {
         pipelines: [("p".into(), pipeline)].into(),
         sources: operator.into_iter().collect(),
@@ -27,13 +27,13 @@ fn source() -> SourceConfig {
     }
 }
 
-/// Whether a source may be so, on whatever line.
+/// Whether the source may have these keys.
 fn may(config: &Config, source: &SourceConfig) -> Result<(), (&'static str, String)> {
-    let filled = config.pipelines["p"].line_for(source).unwrap();
-    let bare = line::template(&filled.line).line;
-    let bin = line::parse(&FilledLine { line: bare, values: BTreeMap::new() }).unwrap();
+    let filled = config.pipelines["p"].filled_for(source).unwrap();
+    let bare = description::template(&filled.text).text;
+    let bin = description::parse(&FilledDescription { text: bare, values: BTreeMap::new() }).unwrap();
     let kind = Source::parse(&source.uri).unwrap();
-    check(config, source, &kind, &filled, &Line { bin, instances: Vec::new() })
+    check(config, source, &kind, &filled, &Description { bin, instances: Vec::new() })
 }
 
 fn writable(element: &gst::Element) -> Vec<String> {
@@ -58,21 +58,21 @@ fn each_property_of_each_element_is_the_operators_unless_the_table_grants_it() {
         let element = super::super::elements::make(&factory, "element").unwrap();
         for property in writable(&element) {
             for key in ["override", "set"] {
-                let (line, mut client) = (format!("{factory} {property}={{key}}"), source());
-                let line = if key == "set" { line } else { factory.clone() };
+                let (description, mut client) = (format!("{factory} {property}={{key}}"), source());
+                let description = if key == "set" { description } else { factory.clone() };
                 let value = Scalar::Text("1".into());
                 if key == "set" {
                     client.set.insert("key".into(), value);
                 } else {
                     client.overrides.insert(format!("{factory}.{property}"), value);
                 }
-                let by_client = may(&config(&line, None), &client);
-                let by_operator = may(&config(&line, Some(client.clone())), &client);
+                let by_client = may(&config(&description, None), &client);
+                let by_operator = may(&config(&description, Some(client.clone())), &client);
                 assert_eq!(by_operator, Ok(()), "{factory}.{property}");
                 if granted.contains(&(&*factory, &*property))
                     && grant(&factory, &property) == Some(Grant::Any)
                 {
-                    // Of videotestsrc and the like, too, which no line has.
+                    // Also properties of videotestsrc and other sources, which no pipeline's description has.
                     assert_eq!(by_client, Ok(()), "{factory}.{property}");
                     granted_of_lines += 1;
                 } else {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The failures of this time count towards a restart.
+/// The failures within this time count towards a restart.
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// A decoder's failures.
@@ -14,7 +14,7 @@ pub(super) struct DecodeErrors {
 }
 
 impl DecodeErrors {
-    /// Counts one; returns how many there were within the last minute.
+    /// Counts a failure; returns how many there were within the last minute.
     pub(super) fn count(&mut self, now: Duration) -> u32 {
         self.all += 1;
         self.recent.push_back(now);
@@ -29,7 +29,7 @@ impl DecodeErrors {
         self.recent.clear();
     }
 
-    /// Since the stream was added.
+    /// All failures since the stream was added.
     pub(super) fn all(&self) -> u64 {
         self.all
     }

@@ -1,23 +1,23 @@
-//! What the supervisor is told, and what it answers.
+//! The events that the supervisor takes, and the actions that it returns.
 
 use std::time::Duration;
 
 use crate::stream::Reason;
 
-/// What has happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// The stream is to begin.
+    /// The stream must begin.
     Begin,
-    /// Time has passed; so many frames have come since the pipeline was started.
+    /// Time has passed; the number is that of the frames since the pipeline was started.
     Tick(u64),
     /// An element is at work on something long, such as loading a model.
     Busy,
     /// An error that ends the pipeline.
     Failed(Reason, String),
-    /// The same, and starting again cannot help.
+    /// An error that ends the pipeline, and starting again cannot help.
     Wrong(String),
-    /// It is not to be started by itself, for this reason.
+    /// The stream must not be started by itself, for this reason.
     Hold(String),
     /// A decoder could not read something and goes on.
     DecodeError,
@@ -25,26 +25,26 @@ pub enum Input {
     End(bool),
     /// The pipeline has stopped.
     Down,
-    /// One of those that were left behind has stopped.
+    /// An abandoned pipeline has stopped.
     LateDown,
-    /// To be started again now.
+    /// The stream must be started again now.
     Restart(Reason),
-    /// To be stopped for good: within this time by EOS, so that files are complete; or at once.
+    /// The stream must stop for good: within this time by EOS, so that files are complete; or at once.
     Stop(Option<Duration>),
 }
 
-/// What is to be done.
+/// An action that the stream's thread must take.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Build the pipeline and start it.
     Start,
     /// Send EOS through it.
     Drain,
-    /// Begin again at the source's begin.
+    /// Seek to the begin of the source.
     Rewind,
-    /// Stop it.
+    /// Stop the pipeline.
     Stop,
-    /// Do not wait for it to stop any longer.
+    /// Abandon the pipeline: wait no longer until it has stopped.
     LeaveBehind,
     /// The stream is over.
     Finish,

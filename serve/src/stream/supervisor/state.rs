@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a stream is.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {

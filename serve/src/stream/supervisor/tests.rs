@@ -122,7 +122,7 @@ fn a_wrong_configuration_is_not_tried_again_but_by_request() {
 }
 
 #[test]
-fn a_pipeline_that_does_not_stop_is_left_behind_up_to_a_number() {
+fn a_pipeline_that_does_not_stop_is_abandoned_up_to_a_number() {
     let mut stream = playing();
     let mut now = at(2);
     for number in 1..=3 {
@@ -180,7 +180,7 @@ fn what_is_held_is_not_started_but_by_request() {
     assert_eq!(stream.handle(at(100), Input::Tick(0), HALF), []);
     assert_eq!(stream.handle(at(101), Input::Restart(Reason::Change), HALF), []);
     assert_eq!(stream.handle(at(101), Input::Tick(0), HALF), [Action::Start]);
-    // What plays and is changed so ends.
+    // A stream that plays is stopped by this change.
     assert_eq!(stream.handle(at(102), Input::Hold("not allowed".into()), HALF), [Action::Stop]);
     assert_eq!(stream.handle(at(103), Input::Down, HALF), []);
     assert_eq!(stream.handle(at(200), Input::Tick(0), HALF), []);

@@ -19,7 +19,7 @@ fn inference_context() -> Option<gst::Context> {
     context
 }
 
-/// Hands it to every element of the pipeline that asks for one.
+/// Hands the context to every element of the pipeline that asks for one.
 fn hand_over(bus: &gst::Bus, context: gst::Context) {
     bus.set_sync_handler(move |_, message| {
         if let gst::MessageView::NeedContext(need) = message.view()
@@ -63,7 +63,7 @@ fn who_asks_for_a_cuda_context_gets_the_one_handed_over_and_nobody_else_does() {
     }
 }
 
-/// Runs it with the plugin that was built; it must say that all is well.
+/// Runs the program with the plugin that was built; the program must succeed.
 #[track_caller]
 fn succeeds(program: &[&str]) {
     let output = tool(program, &[]);

@@ -1,4 +1,4 @@
-/* Behind the code of docs/embedding.md. */
+/* Follows the code of docs/embedding.md. */
 static void
 ask (GstBus * bus, const gchar * type, gboolean wanted)
 {

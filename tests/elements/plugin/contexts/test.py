@@ -1,4 +1,4 @@
-# Behind the code of docs/embedding.md.
+# Follows the code of docs/embedding.md.
 def ask(bus, kind):
     element = Gst.ElementFactory.make("identity")
     assert bus.post(Gst.Message.new_need_context(element, kind))

@@ -1,5 +1,5 @@
-//! The readers of results for C and Python: plugins/include/cudainfer.h and python/cudainfer. The programs of docs/embedding.md print the
-//! same in all languages, and what the readers give is what inferpublish writes.
+//! The readers of results for C and Python: plugins/include/cudainfer.h and python/cudainfer. The programs of docs/embedding.md
+//! print the same in all languages, and what the readers give is what inferpublish writes.
 
 use std::process::Command;
 
@@ -159,8 +159,8 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
         ),
     ] {
         let file = scratch("readers").join("records.jsonl").display().to_string();
-        let told = python(&[&test, &line, &file]);
-        assert_eq!(told.trim(), fields, "the fields of the records of {line}");
+        let printed = python(&[&test, &line, &file]);
+        assert_eq!(printed.trim(), fields, "the fields of the records of {line}");
     }
 }
 
@@ -186,8 +186,8 @@ fn the_reader_in_python_gives_what_inferpublish_writes_of_analytics_metadata() {
         ),
     ] {
         let file = scratch("readers").join("records.jsonl").display().to_string();
-        let told = python(&[&test, &line, &file]);
-        assert_eq!(told.trim(), fields, "the fields of the records of {line}");
+        let printed = python(&[&test, &line, &file]);
+        assert_eq!(printed.trim(), fields, "the fields of the records of {line}");
     }
 }
 
@@ -252,7 +252,7 @@ fn the_header_reads_objects_that_only_analytics_metadata_describe_and_none_twice
                 model("detector")
             ),
             format!("{blue} ! trtinfer model={} ! gpunms {written} ! fakesink name=out", model("rotated")),
-            // Boxes of a second detector, behind those with regions.
+            // Boxes of a second detector, after those with regions.
             format!(
                 "videotestsrc num-buffers=3 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms metadata=roi ! fusedpreproc \
                  ! trtinfer model={} ! gpunms {written} ! fakesink name=out",
@@ -268,7 +268,7 @@ fn the_header_reads_objects_that_only_analytics_metadata_describe_and_none_twice
     }
 }
 
-/// Whether GStreamer has tensors of its own; it says so where a test is left out.
+/// Whether GStreamer has tensors of its own; if not, it prints that a test is left out.
 fn has_gst_tensors() -> bool {
     cudainfer_tests::init();
     let (_, minor, ..) = gst::version();

@@ -20,13 +20,13 @@ use super::{PERSON, assert_found, before, register};
 const FRAMES: u32 = 20;
 const BAD: u32 = 3;
 
-/// What the decoder called `slow` waits for with its first frame.
+/// The decoder called `slow` waits for this with its first frame.
 static GATE: Mutex<Option<Receiver<()>>> = Mutex::new(None);
 
 mod imp {
     use super::*;
 
-    /// Finds nothing, and does with a frame what its name says.
+    /// Finds nothing, and fails or waits at a frame, as its name says.
     #[derive(Default)]
     pub struct Faulty;
 
@@ -182,7 +182,7 @@ fn a_decoder_that_does_not_return_delays_its_own_stream_only() {
     let frames = slow.collect("out");
     let _ = slow.set_state(gst::State::Playing);
     cudainfer_tests::until("the decoder waits", || GATE.lock().unwrap().is_none());
-    // Beginning to end while the other is at its first frame.
+    // These streams run from begin to end while the other one is at its first frame.
     runs_well(&stream("slow", "yolov2rs"));
     runs_well(&stream("slow", "yolov2c"));
     assert_eq!(frames.lock().unwrap().len(), 0);

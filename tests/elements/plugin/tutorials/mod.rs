@@ -69,7 +69,7 @@ fn assert_found(object: &Object, wanted: &Wanted) {
 }
 
 #[test]
-fn decoders_in_rust_and_in_c_find_what_the_paper_says_and_the_elements_behind_them_use_it() {
+fn decoders_in_rust_and_in_c_find_what_the_paper_says_and_the_elements_downstream_use_it() {
     register();
     for decoder in ["yolov2rs", "yolov2c"] {
         for (color, preproc, wanted) in SCENES {
@@ -100,7 +100,7 @@ fn decoders_in_rust_and_in_c_find_what_the_paper_says_and_the_elements_behind_th
                     assert_eq!([left, top, left + width, top + height], edges, "{decoder}");
                 }
             }
-            // inferoverlay has drawn boxes, on what was of one colour.
+            // inferoverlay has drawn boxes on a frame that was of one colour.
             let pixels = frames[1].map_readable().unwrap();
             let (first, _) = pixels.as_chunks::<3>();
             assert_eq!(

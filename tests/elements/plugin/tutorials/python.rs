@@ -27,14 +27,15 @@ fn assert_loader() {
 }
 
 #[test]
-fn the_decoder_in_python_finds_what_the_paper_says_and_the_elements_behind_it_use_it() {
+fn the_decoder_in_python_finds_what_the_paper_says_and_the_elements_downstream_use_it() {
     assert_loader();
     for (color, preproc, wanted) in SCENES {
-        let line = format!(
+        let description = format!(
             "{} ! yolov2py ! tracker ! inferoverlay ! inferpublish ! fakesink",
             before(2, color, preproc, "")
         );
-        let arguments: Vec<_> = ["gst-launch-1.0", "-q"].into_iter().chain(line.split_whitespace()).collect();
+        let arguments: Vec<_> =
+            ["gst-launch-1.0", "-q"].into_iter().chain(description.split_whitespace()).collect();
         let output = run(&arguments);
         assert!(output.status.success(), "{output:?}");
         assert_published(&text(&output.stdout), wanted);
@@ -44,19 +45,19 @@ fn the_decoder_in_python_finds_what_the_paper_says_and_the_elements_behind_it_us
 #[test]
 fn a_model_that_the_decoder_in_python_cannot_read_is_refused() {
     assert_loader();
-    let line = format!(
+    let description = format!(
         "gst-launch-1.0 videotestsrc ! fusedpreproc ! trtinfer model={} ! yolov2py name=mine ! fakesink",
         model("detector")
     );
-    let output = run(&line.split_whitespace().collect::<Vec<_>>());
+    let output = run(&description.split_whitespace().collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
     assert!(
         said.contains("mine: the model has the outputs") && said.contains("detections:float32:1x6x84"),
         "{said}"
     );
-    let line = super::of_regions(1, "yolov2py");
-    let arguments: Vec<_> = ["gst-launch-1.0"].into_iter().chain(line.split_whitespace()).collect();
+    let description = super::of_regions(1, "yolov2py");
+    let arguments: Vec<_> = ["gst-launch-1.0"].into_iter().chain(description.split_whitespace()).collect();
     let output = run(&arguments);
     assert!(text(&output.stderr).contains("mine: the tensors are those of regions"), "{output:?}");
 }
@@ -75,7 +76,7 @@ fn numpy_sees_the_tensors_own_memory() {
 }
 
 #[test]
-fn tensors_are_gone_behind_the_decoder_in_python() {
+fn tensors_are_gone_downstream_of_the_decoder_in_python() {
     within("tensors_are_gone");
 }
 

@@ -1,4 +1,4 @@
-//! A source's launch line: parsed, with what the source sets.
+//! The elements of a pipeline's description: parsed, with the properties that a source sets.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use gst::prelude::*;
 
 use super::template::Template;
 use super::{StreamSpec, elements, naming, properties};
-use crate::config::{FilledLine, Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
+use crate::config::{FilledDescription, Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
 
 /// Properties that elements of one instance need not have in common.
 const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky", "max-in-flight"];
 
-/// What trtinfers of a pipeline are like where no source sets anything: their properties, by element.
+/// The properties of a pipeline's trtinfers where no source sets anything, by element.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Defaults(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Defaults {
-    pub fn of(line: &FilledLine) -> Result<Self, String> {
-        let bin = parse(line)?;
+    pub fn of(filled: &FilledDescription) -> Result<Self, String> {
+        let bin = parse(filled)?;
         let networks = elements::all(&bin).into_iter().filter(|element| elements::is(element, "trtinfer"));
         Ok(Self(networks.map(|element| (element.name().to_string(), texts(&element))).collect()))
     }
 
-    /// Whether one of them has this model.
+    /// Whether one of the trtinfers has this model.
     pub fn has_model(&self, model: &str) -> bool {
         self.0.values().any(|properties| properties.get("model").is_some_and(|own| own == model))
     }
 
-    /// The element of this name, or the only one.
+    /// The trtinfer of this name, or the only one.
     pub fn network(&self, element: Option<&str>) -> Result<String, String> {
         let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
         match (element, names.as_slice()) {
@@ -46,23 +46,24 @@ fn texts(element: &gst::Element) -> BTreeMap<String, String> {
     properties::all(element).into_iter().map(|(spec, text)| (spec.name().to_owned(), text)).collect()
 }
 
-/// A parsed line.
+/// A parsed description.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct Description {
     /// With the pads `sink` and `src`.
     pub bin: gst::Bin,
     /// The names of the instances of its trtinfers.
     pub instances: Vec<String>,
 }
 
-impl Line {
-    /// Parses a stream's line and sets what the source says.
+impl Description {
+    /// Parses a stream's description and sets what the source says.
     ///
     /// # Errors
     /// The source's key that is wrong, and a sentence.
     pub fn new(spec: &StreamSpec) -> Result<Self, (&'static str, String)> {
         let config = &spec.config;
-        let bin = parse(&spec.line).map_err(|e| ("line", format!("pipeline '{}': {e}", config.pipeline)))?;
+        let bin =
+            parse(&spec.description).map_err(|e| ("line", format!("pipeline '{}': {e}", config.pipeline)))?;
         for (pad, what) in [("sink", "begins with what takes video"), ("src", "ends with what gives video")] {
             let open = bin.static_pad(pad);
             if !open.as_ref().is_some_and(has_video) {
@@ -91,12 +92,12 @@ impl Line {
         elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "trtinfer")).collect()
     }
 
-    /// Their models.
+    /// The models of the trtinfers.
     pub(super) fn models(&self) -> Vec<String> {
         self.networks().iter().filter_map(|network| network.property("model")).collect()
     }
 
-    /// The elements that are called so, or are of this factory.
+    /// The elements of this name, or else of this factory.
     pub(super) fn found(&self, name: &str) -> Result<Vec<gst::Element>, String> {
         found(&self.bin, name)
     }
@@ -120,7 +121,7 @@ impl Line {
         Ok(())
     }
 
-    /// Whether zonecount takes the zones, and has some, which it says itself; and whether they can be in the units that it has.
+    /// Whether each zonecount has zones and takes them, by its own checks, and whether their points can be in its units.
     pub(super) fn check_zones(&self, zones: &[Zone]) -> Result<(), String> {
         for counter in
             elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "zonecount"))
@@ -139,8 +140,8 @@ impl Line {
         Ok(())
     }
 
-    /// The properties in which this line, which runs, differs from another one of the same elements; none where the elements
-    /// themselves differ.
+    /// The properties in which this description, which runs, differs from another one of the same elements; `None` where the
+    /// elements differ.
     pub fn differences(&self, other: &Self) -> Option<Vec<Difference>> {
         let (own, others) = (elements::all(&self.bin), elements::all(&other.bin));
         if own.len() != others.len() {
@@ -175,7 +176,7 @@ impl Line {
     }
 }
 
-/// A property that has another value in another line.
+/// A property that has another value in another description.
 #[derive(Debug)]
 pub struct Difference {
     /// The element's name.
@@ -188,18 +189,18 @@ pub struct Difference {
     pub while_playing: bool,
 }
 
-/// Whether a line parses.
+/// Whether a description parses.
 ///
 /// # Errors
 /// A sentence.
-pub fn check_line(line: &FilledLine) -> Result<(), String> {
-    parse(line).map(drop)
+pub fn check_description(filled: &FilledDescription) -> Result<(), String> {
+    parse(filled).map(drop)
 }
 
-/// Parses a line and sets the values of its keys; its open pads become those of the bin.
-pub(super) fn parse(line: &FilledLine) -> Result<gst::Bin, String> {
-    let template = template(&line.line);
-    let parsed = parse_line(&template.line);
+/// Parses a description and sets the values of its keys; its open pads become those of the bin.
+pub(super) fn parse(filled: &FilledDescription) -> Result<gst::Bin, String> {
+    let template = template(&filled.text);
+    let parsed = parse_elements(&template.text);
     let missing = parsed.as_ref().err().is_some_and(|sentence| sentence.starts_with(elements::MISSING));
     if let Some(word) = template.misplaced.filter(|_| !missing) {
         return Err(format!(
@@ -212,23 +213,23 @@ pub(super) fn parse(line: &FilledLine) -> Result<gst::Bin, String> {
             let text = element
                 .find_property(&slot.property)
                 .is_some_and(|spec| spec.value_type() == gst::glib::Type::STRING);
-            let value = Scalar::Text(slot.value(&line.values, text)?);
+            let value = Scalar::Text(slot.value(&filled.values, text)?);
             properties::set(&element, &slot.property, &value)?;
         }
     }
     Ok(bin)
 }
 
-/// A line as it is in the configuration, taken apart.
-pub(super) fn template(line: &str) -> Template {
-    Template::of(&naming::named(line, |word| gst::ElementFactory::find(word).is_some()))
+/// A description as it is in the configuration, taken apart.
+pub(super) fn template(description: &str) -> Template {
+    Template::of(&naming::named(description, |word| gst::ElementFactory::find(word).is_some()))
 }
 
-fn parse_line(line: &str) -> Result<gst::Bin, String> {
+fn parse_elements(description: &str) -> Result<gst::Bin, String> {
     let mut context = gst::ParseContext::new();
     let flags = gst::ParseFlags::FATAL_ERRORS | gst::ParseFlags::PLACE_IN_BIN;
     let parsed =
-        gst::parse::bin_from_description_with_name_full(line, true, "line", Some(&mut context), flags);
+        gst::parse::bin_from_description_with_name_full(description, true, "line", Some(&mut context), flags);
     let missing = context.missing_elements();
     if !missing.is_empty() {
         return Err(elements::missing(&missing));
@@ -238,10 +239,10 @@ fn parse_line(line: &str) -> Result<gst::Bin, String> {
         let form = ". Write elements as NAME PROPERTY=VALUE, with ! between them, as for gst-launch-1.0";
         format!("the line does not parse: {}{}", e.message(), if syntax { form } else { "" })
     })?;
-    bin.downcast::<gst::Bin>().map_err(|_| "the line is no line of elements".into())
+    bin.downcast::<gst::Bin>().map_err(|_| "the line describes no elements".into())
 }
 
-/// Whether video that is not encoded can pass a pad of a bin, as the element that it is of says it.
+/// Whether raw video can pass a pad of a bin, by the caps of the pad template of the element inside.
 fn has_video(pad: &gst::Pad) -> bool {
     let target = pad.downcast_ref::<gst::GhostPad>().and_then(gst::GhostPad::target);
     let video = gst::Structure::new_empty("video/x-raw");
@@ -250,7 +251,7 @@ fn has_video(pad: &gst::Pad) -> bool {
     target.as_ref().unwrap_or(pad).pad_template_caps().can_intersect(&video)
 }
 
-/// The elements that are called so, or are of this factory.
+/// The elements of this name, or else of this factory.
 fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
     let all = elements::all(bin);
     let named: Vec<_> = all.iter().filter(|element| element.name() == name).cloned().collect();
@@ -264,8 +265,8 @@ fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
     }
     let names: Vec<String> = all.iter().map(|element| element.name().to_string()).collect();
     Err(match nearest(name, names.iter().map(String::as_str)) {
-        Some(near) => format!("the line has no element '{name}': '{near}' is probably meant"),
-        None => format!("the line has no element '{name}', it has {}", names.join(", ")),
+        Some(near) => format!("the pipeline has no element '{name}': '{near}' is probably meant"),
+        None => format!("the pipeline has no element '{name}', it has {}", names.join(", ")),
     })
 }
 
@@ -301,9 +302,10 @@ fn set_zones(bin: &gst::Bin, config: &SourceConfig) -> Result<(), (&'static str,
     Ok(())
 }
 
-/// Gives a trtinfer the instance that it shares with the other streams of its pipeline, unless the line names one.
+/// Gives a trtinfer the instance that it shares with the other streams of its pipeline, unless the description names one.
 ///
-/// Where a source changes what belongs to the instance, that is part of the name: elements of one instance have the same.
+/// Elements of one instance must have most properties in common: where a source changes one of these, its value becomes a part
+/// of the instance's name.
 fn share(element: &gst::Element, spec: &StreamSpec) -> String {
     if let Some(instance) = element.property::<Option<String>>("instance") {
         return instance;

@@ -1,4 +1,4 @@
-//! A pipeline that does not stop, in a process that may leave none behind.
+//! A pipeline that does not stop, in a process that ends with the first such pipeline.
 
 use cudainfer_tests::{scratch, until};
 use rustix::process::Signal;
@@ -9,7 +9,7 @@ use crate::service::Service;
 fn a_pipeline_too_many_that_does_not_stop_ends_the_process_with_exit_code_71() {
     let folder = scratch("out");
     let passed = folder.join("passed.jsonl");
-    // identity sleeps in the thread that brings the frames, for over an hour: nothing wakes it, so its pad cannot be stopped.
+    // identity sleeps in the streaming thread for over an hour. Nothing wakes it, so its pad cannot be stopped.
     let text = |pattern: &str| {
         format!(
             "[server]\nlisten = \"127.0.0.1:0\"\nmost-left-behind = 1\nstop-timeout = 1\n\
@@ -19,11 +19,11 @@ fn a_pipeline_too_many_that_does_not_stop_ends_the_process_with_exit_code_71() {
         )
     };
     let mut service = Service::start(&text("ball"));
-    until("a frame is on its way to the one that sleeps", || {
+    until("a frame is on its way to identity", || {
         std::fs::metadata(&passed).is_ok_and(|file| file.len() > 0)
     });
     std::fs::write(&service.file, text("snow")).unwrap();
     service.signal(Signal::HUP);
     assert_eq!(service.ends().code(), Some(71));
-    service.says("pipelines that do not stop: 1. most-left-behind allows no more", 1);
+    service.logs("pipelines that do not stop: 1. most-left-behind allows no more", 1);
 }
