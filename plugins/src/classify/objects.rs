@@ -42,7 +42,7 @@ impl Setup {
     fn rows(&self) -> Result<Rows<Scores>, String> {
         let Self { scores, params, frame, .. } = self;
         let decoder = Scores { announced: scores.clone(), params: *params };
-        Rows::new(decoder, format!("{scores:?} {params:?}"), vec![scores.clone()], *frame)
+        Rows::new(decoder, &format!("{scores:?} {params:?}"), vec![scores.clone()], *frame)
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) struct Texts {
 fn rows(setup: &Setup) -> Result<Rows<Scores>, String> {
     let decoder = Scores { setup: (setup.scores.clone(), setup.params.activation) };
     let key = format!("text {:?}", decoder.setup);
-    Rows::new(decoder, key, vec![setup.scores.clone()], setup.frame)
+    Rows::new(decoder, &key, vec![setup.scores.clone()], setup.frame)
 }
 
 impl Texts {

@@ -9,7 +9,7 @@ use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::Side;
-use crate::meta::batch::Batch;
+use crate::meta::batch::{Batch, ResultKey};
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 
 /// The kernels of an element that decodes rows.
@@ -83,7 +83,7 @@ pub struct Rows<D: RowDecoder> {
     /// The outputs that are read; empty for all.
     reads: Vec<TensorDesc>,
     /// Everything that the results depend on, except for the tensors.
-    key: String,
+    key: ResultKey,
     /// The frame's width and height.
     frame: [usize; 2],
     made: Option<Made<D>>,
@@ -103,9 +103,9 @@ impl<D: RowDecoder> Rows<D> {
     ///
     /// # Errors
     /// Outputs or parameters that do not fit, as far as that is known before the first tensors.
-    pub fn new(decoder: D, key: String, reads: Vec<TensorDesc>, frame: [usize; 2]) -> Result<Self, String> {
+    pub fn new(decoder: D, key: &str, reads: Vec<TensorDesc>, frame: [usize; 2]) -> Result<Self, String> {
         decoder.cpu().map_err(|e| e.to_string())?;
-        Ok(Self { decoder, reads, key, frame, made: None })
+        Ok(Self { decoder, reads, key: ResultKey::new(key), frame, made: None })
     }
 
     /// The results of the row of its batch that `set` is.
@@ -272,7 +272,7 @@ mod tests {
         };
         for (reads, sum) in [(Vec::new(), 110), (vec![scores.desc.clone()], 100)] {
             let decoder = Holders(scores.data.clone());
-            let mut rows = Rows::new(decoder, "sums".into(), reads, [4, 4]).unwrap();
+            let mut rows = Rows::new(decoder, "sums", reads, [4, 4]).unwrap();
             let side = Side::default();
             rows.find(&set, &side).unwrap();
             let before = holders(&scores.data);
@@ -280,7 +280,7 @@ mod tests {
         }
         let gone = Rows::new(
             Holders(scores.data.clone()),
-            String::new(),
+            "",
             vec!["masks:uint8:1x4".parse().unwrap()],
             [4, 4],
         );

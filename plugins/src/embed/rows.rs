@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use gst::prelude::*;
 
+use crate::meta::batch::ResultKey;
 use crate::meta::tensor::{Failure, Tensor, TensorSet};
 
 /// The name of the query's structure, which an embed answers.
@@ -40,8 +41,9 @@ impl Embedding {
         let length: usize = own.desc.dims.iter().map(|n| n.unwrap_or(1)).product();
         let (batch, row) = set.batch([0, 0]);
         let all = batch.tensors().iter().find(named).ok_or_else(missing)?;
+        let key = ResultKey::new(&format!("embeddings {output}"));
         let read = || -> Result<Vec<f32>, Failure> { Ok(all.map()?.view()?.to_f32().to_vec()) };
-        let values = batch.once(&format!("embeddings {output}"), read).map_err(|e| e.to_string())?;
+        let values = batch.once(&key, read).map_err(|e| e.to_string())?;
         let range = row * length..(row + 1) * length;
         if values.len() < range.end {
             return Err(format!("'{}' has no row {row} of {length} values", all.desc));

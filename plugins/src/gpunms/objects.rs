@@ -60,7 +60,7 @@ impl Objects {
         let merger = Merger { params: merging, min_size: params.min_size, frame, keypoints, limits };
         let decoder = decoder.clone();
         // The decoder was chosen for all outputs.
-        let rows = Rows::new(detections, key, Vec::new(), frame)?;
+        let rows = Rows::new(detections, &key, Vec::new(), frame)?;
         Ok(Self { rows, decoder, info, points, with_masks, merger, limits })
     }
 }

@@ -55,7 +55,7 @@ impl Points {
             Plan::Displacements(params) => Limits { peaks, poses: params.max_poses },
             _ => Limits { peaks, poses: usize::MAX },
         };
-        Ok(Self { rows: Rows::new(search, key, reads, frame)?, plan, info, limits, frame })
+        Ok(Self { rows: Rows::new(search, &key, reads, frame)?, plan, info, limits, frame })
     }
 }
 
