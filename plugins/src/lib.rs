@@ -37,6 +37,7 @@ pub mod inference;
 pub mod inferoverlay;
 pub mod inferpublish;
 mod loader;
+mod log;
 pub mod memory;
 pub mod meta;
 pub mod model;

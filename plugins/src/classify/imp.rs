@@ -17,13 +17,10 @@ use crate::decoding::reading::settle_labels;
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
+use crate::log::CLASSIFY as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
 use crate::sync::lock;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("classify", gst::DebugColorFlags::empty(), Some("classes from scores"))
-});
 
 #[derive(Default)]
 pub struct Classify {

@@ -8,19 +8,12 @@ use gst_video::VideoInfo;
 use super::{copy::Downloader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
+use crate::log::CUDAINFERDOWNLOAD as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::memory::{ChosenDevice, caps, order};
 use crate::notice;
 use crate::stats;
 use crate::sync::lock;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "cudainferdownload",
-        gst::DebugColorFlags::empty(),
-        Some("Download from GPU memory"),
-    )
-});
 
 #[derive(Default)]
 pub struct CudaDownload {

@@ -8,14 +8,11 @@ use gst_video::VideoInfo;
 use super::{copy::Uploader, negotiate};
 use crate::caps::pad_templates;
 use crate::device::{self, Gpu};
+use crate::log::CUDAINFERUPLOAD as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::memory::{ChosenDevice, caps, order};
 use crate::sync::lock;
 use crate::{notice, stats};
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("cudainferupload", gst::DebugColorFlags::empty(), Some("Upload to GPU memory"))
-});
 
 /// Buffers that decoders and sources should have of our pinned memory: one to fill while another is copied.
 const MIN_PINNED: u32 = 2;

@@ -278,12 +278,8 @@ mod tests {
             let before = holders(&scores.data);
             assert_eq!(rows.find(&set, &side), Ok((before, sum)));
         }
-        let gone = Rows::new(
-            Holders(scores.data.clone()),
-            "",
-            vec!["masks:uint8:1x4".parse().unwrap()],
-            [4, 4],
-        );
+        let gone =
+            Rows::new(Holders(scores.data.clone()), "", vec!["masks:uint8:1x4".parse().unwrap()], [4, 4]);
         assert!(gone.unwrap().find(&set, &Side::default()).unwrap_err().contains("'masks'"));
     }
 }

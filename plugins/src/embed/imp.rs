@@ -12,13 +12,10 @@ use crate::caps;
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
+use crate::log::EMBED as CAT;
 use crate::meta::analytics::Forms;
 use crate::model::ModelInfo;
 use crate::sync::lock;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("embed", gst::DebugColorFlags::empty(), Some("embeddings of objects"))
-});
 
 #[derive(Default)]
 pub struct Embed {

@@ -18,6 +18,7 @@ use super::negotiate::{Settings, possible};
 use super::properties::PROPERTIES;
 use super::regions::Turns;
 use crate::device::Gpu;
+use crate::log::FUSEDPREPROC as CAT;
 use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
 use crate::memory::order;
@@ -27,10 +28,6 @@ use crate::notice::post_info;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, strings, video};
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("fusedpreproc", gst::DebugColorFlags::empty(), Some("frame to input tensor"))
-});
 
 #[derive(Default)]
 pub struct FusedPreproc {

@@ -9,7 +9,6 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::contradictions::{self, Choice};
-use super::log::CAT;
 use super::masks;
 use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
@@ -17,6 +16,7 @@ use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
+use crate::log::GPUNMS as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
 use crate::model::enums::detection::NmsMode;

@@ -26,7 +26,6 @@ mod contradictions;
 mod enums;
 mod imp;
 mod limits;
-mod log;
 mod masks;
 mod objects;
 mod points;

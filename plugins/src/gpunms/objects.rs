@@ -10,11 +10,11 @@ use cudainfer_kernels::tensor::TensorView;
 use gst::prelude::*;
 
 use super::limits::Limits;
-use super::log::CAT;
 use super::masks;
 use super::points::Points;
 use super::regions::{Merger, Pieces};
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
+use crate::log::GPUNMS as CAT;
 use crate::meta::object::{DetectionParam, Object, objects};
 use crate::meta::tensor::{Failure, TensorSet};
 use crate::model::ModelInfo;

@@ -9,7 +9,6 @@ mod device_bytes;
 mod engine;
 mod error;
 mod frame_tensors;
-mod log;
 mod ort;
 mod pace;
 mod preparation;

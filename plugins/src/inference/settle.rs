@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use super::log::CAT;
 use super::search::{self, OnNoise, Sessions, Tolerance};
 use super::stop::Stop;
 use super::{InferenceError, Progress, RunShape, WarmUp, watched};
+use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 impl Engine {

@@ -442,7 +442,7 @@ fn a_known_variant_that_does_not_open_any_more_is_said_and_the_default_serves() 
     let said = Arc::<Mutex<Vec<String>>>::default();
     let heard = Arc::clone(&said);
     gst::init().unwrap();
-    super::log::CAT.set_threshold(gst::DebugLevel::Warning);
+    crate::log::ENGINE.set_threshold(gst::DebugLevel::Warning);
     let listener = gst::log::add_log_function(move |_, level, _, _, _, _, message| {
         let text = message.get().map(|text| text.to_string()).unwrap_or_default();
         lock(&heard).push(format!("{level:?}: {text}"));

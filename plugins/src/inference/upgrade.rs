@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::device_bytes::Before;
 use super::engine::Engine;
-use super::log::CAT;
 use super::search::free_memory;
 use super::start::Part;
 use super::stop::Stop;
 use super::warm_up::run_all_sizes;
 use super::{Config, EngineSearch, InferenceError};
+use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 impl Engine {

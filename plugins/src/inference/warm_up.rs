@@ -61,7 +61,7 @@ impl Engine {
         self.taken.fetch_add(before.map_or(0, |before| before.taken()), Ordering::Relaxed);
         // Some engines are built by the first run of their size only.
         lock(&self.cache).finish();
-        gst::info!(super::log::CAT, "the start took: {}", self.times.sentence());
+        gst::info!(crate::log::ENGINE, "the start took: {}", self.times.sentence());
         Ok((shape, took))
     }
 

@@ -23,6 +23,7 @@ use super::properties::PROPERTIES;
 use super::settings::Settings;
 use super::zones;
 use crate::device::Gpu;
+use crate::log::INFEROVERLAY as CAT;
 use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
 use crate::memory::cropping::{self, Use};
 use crate::memory::{MappedHostFrameMut, order};
@@ -33,10 +34,6 @@ use crate::model::ModelInfo;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("inferoverlay", gst::DebugColorFlags::empty(), Some("results drawn on frames"))
-});
 
 /// Seconds from frame to frame where the caps leave the rate open.
 const USUAL_FRAME: f64 = 1.0 / 30.0;

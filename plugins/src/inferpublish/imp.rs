@@ -12,6 +12,7 @@ use gst_base::subclass::prelude::*;
 
 use super::destination;
 use super::settings::{self, Settings};
+use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::ModelInfo;
 use crate::publish::sink::FileCounts;
@@ -21,9 +22,6 @@ use crate::{caps, stats};
 
 /// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("inferpublish", gst::DebugColorFlags::empty(), Some("records of results"))
-});
 
 pub(super) struct State {
     pub composer: Composer,

@@ -50,7 +50,4 @@ pub use library::is_cuda_memory;
 pub use pinned::PinnedAllocator;
 pub use session::GpuSession;
 
-/// The debug category of everything in here.
-static CAT: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
-    gst::DebugCategory::new("cudainfer-memory", gst::DebugColorFlags::empty(), Some("cudainfer's GPU memory"))
-});
+use crate::log::MEMORY as CAT;

@@ -11,17 +11,10 @@ use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
 use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading};
+use crate::log::PEAKFIND as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::{Group, origins_reading};
 use crate::sync::lock;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "peakfind",
-        gst::DebugColorFlags::empty(),
-        Some("points from the outputs of pose models"),
-    )
-});
 
 #[derive(Default)]
 pub struct PeakFind {

@@ -15,14 +15,7 @@ pub(crate) use neighbour::{answer, asked, neighbour};
 pub(crate) use pipeline::{remember, remembered};
 pub(crate) use seat::Seat;
 
-/// The debug category of the choice.
-static CAT: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "cudainfer-device",
-        gst::DebugColorFlags::empty(),
-        Some("which GPU device=auto is"),
-    )
-});
+use crate::log::DEVICE as CAT;
 
 /// The GPUs that can be used, in the driver's order.
 fn usable() -> Vec<&'static Device> {

@@ -21,6 +21,7 @@ use crate::decoding::{
 };
 use crate::device::Gpu;
 use crate::inferoverlay::Artist;
+use crate::log::SEGMASK as CAT;
 use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
 use crate::memory::order;
@@ -28,10 +29,6 @@ use crate::meta::analytics::{Contents, Forms};
 use crate::meta::mask::Kind;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("segmask", gst::DebugColorFlags::empty(), Some("masks from a network's logits"))
-});
 
 #[derive(Default)]
 pub struct SegMask {

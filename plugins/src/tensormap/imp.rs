@@ -17,17 +17,10 @@ use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
 };
+use crate::log::TENSORMAP as CAT;
 use crate::memory::order;
 use crate::meta::analytics::Forms;
 use crate::sync::lock;
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "tensormap",
-        gst::DebugColorFlags::empty(),
-        Some("maps of numbers from a network"),
-    )
-});
 
 #[derive(Default)]
 pub struct TensorMap {

@@ -8,7 +8,7 @@ use gst::subclass::prelude::*;
 
 use super::calls::{self, Call, Cpu};
 use super::chrome::{self, Trace};
-use super::log::{CAT, complain};
+use super::complaint::complain;
 use super::metrics;
 use super::observe::{DropReason, Observer};
 use super::otlp::Sampler;
@@ -17,6 +17,7 @@ use super::report::{Report, memory_used};
 use super::serve;
 use super::spans;
 use super::table::{End, Table};
+use crate::log::TRACER as CAT;
 use crate::nvtx;
 use crate::sync::lock;
 use crate::time::nanoseconds;

@@ -29,9 +29,9 @@ use gst::prelude::*;
 
 pub(crate) mod calls;
 mod chrome;
+mod complaint;
 mod imp;
 mod links;
-mod log;
 pub mod metrics;
 mod observe;
 #[cfg_attr(not(feature = "otlp"), allow(dead_code))]

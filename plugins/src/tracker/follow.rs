@@ -6,11 +6,11 @@ use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
 
 use super::appearance::EmbeddingKind;
-use super::log::CAT;
 use super::pace::Unknown;
 use super::settings::Settings;
 use super::stream_tracker::{CrowdDevice, StreamTracker};
 use crate::device::Gpu;
+use crate::log::TRACKER as CAT;
 use crate::meta::analytics::Forms;
 use crate::meta::gst_tensor;
 use crate::meta::object::{Object, TrackingParam, add_tracking, objects};

@@ -31,7 +31,6 @@ mod appearance;
 mod camera;
 mod follow;
 mod imp;
-mod log;
 mod pace;
 mod pixels;
 mod properties;

@@ -11,7 +11,6 @@ use super::flow::Negotiated;
 use super::forms::OutputForms;
 use super::imp::TrtInfer;
 use super::instance::Instance;
-use super::log::CAT;
 use super::model_selection::ModelSelection;
 use super::setup::Setup;
 use super::shape;
@@ -19,6 +18,7 @@ use super::slot::Replaceable;
 use super::switch::{Load, Patience};
 use crate::caps;
 use crate::inference::RunShape;
+use crate::log::TRTINFER as CAT;
 use crate::model::accepts;
 use crate::sync::lock;
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 use cudainfer_kernels::device::{Choice, Counters};
 
 use super::batcher::{Batcher, Client, Rules};
-use super::log::CAT;
 use super::request::Request;
 use super::setup::Setup;
 use super::worker;
 use crate::inference::{Config, Engine, InferenceError, Progress, Provider, RunShape, Stop};
+use crate::log::TRTINFER as CAT;
 use crate::model::ModelError;
 use crate::placement::Seat;
 use crate::sync::lock;

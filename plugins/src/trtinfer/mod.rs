@@ -33,7 +33,6 @@ mod instance_slot;
 mod lane;
 mod latency;
 mod leaky;
-mod log;
 mod model_selection;
 mod negotiate;
 mod owner;

@@ -12,8 +12,8 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::lane::Lane;
-use super::log::CAT;
 use super::owner::Owner;
+use crate::log::TRTINFER as CAT;
 
 /// The thread, from the pad's activation to its deactivation.
 #[derive(Debug)]

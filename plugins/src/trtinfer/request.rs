@@ -10,9 +10,9 @@ use super::forms::OutputForms;
 use super::instance::Instance;
 use super::lane::Ticket;
 use super::latency::Entry;
-use super::log::CAT;
 use super::owner::Owner;
 use crate::inference::RunShape;
+use crate::log::TRTINFER as CAT;
 use crate::tracer::otlp::Frame;
 
 /// A frame that is to go through a model.

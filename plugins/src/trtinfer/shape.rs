@@ -3,9 +3,9 @@
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
-use super::log::CAT;
 use crate::caps;
 use crate::inference::{Constant, Engine, FrameTensors, RunShape};
+use crate::log::TRTINFER as CAT;
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
 use crate::nick::nick;
 use crate::strings;

@@ -18,6 +18,7 @@ use super::properties::{self, PROPERTIES};
 use super::settings::Settings;
 use super::sight::{identity, is_seen, sighting};
 use super::stream_counter::{StreamCounter, replace};
+use crate::log::ZONECOUNT as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
@@ -25,10 +26,6 @@ use crate::model::ModelInfo;
 use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats};
-
-static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("zonecount", gst::DebugColorFlags::empty(), Some("objects counted by zones"))
-});
 
 struct State {
     streams: Streams<StreamCounter>,

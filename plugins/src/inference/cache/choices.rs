@@ -8,9 +8,9 @@ use cudainfer_kernels::device::Device;
 
 use super::entry::Entry;
 use super::key::Key;
-use super::log::CAT;
 use super::{Cache, folder, publish, unwritable};
 use crate::inference::{Config, Provider};
+use crate::log::CACHE as CAT;
 
 /// The file in the entry.
 const FILE: &str = "variants.txt";

@@ -11,8 +11,8 @@ use cudainfer_kernels::device::Device;
 
 use super::checksum;
 use super::folder;
-use super::log::CAT;
 use crate::inference::{Config, Precision, Provider};
+use crate::log::CACHE as CAT;
 use crate::model::onnx::external_files;
 use crate::nick::nick;
 

@@ -28,7 +28,6 @@ mod choices;
 mod entry;
 mod folder;
 mod key;
-mod log;
 
 use std::path::{Path, PathBuf};
 
@@ -36,8 +35,8 @@ pub(super) use self::choices::Choices;
 use self::entry::{Entry, Work};
 #[cfg(test)]
 use self::key::Key;
-use self::log::CAT;
 use super::{Config, Provider};
+use crate::log::CACHE as CAT;
 use crate::model::onnx::external_files;
 use cudainfer_kernels::device::Device;
 

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::inference::InferenceError;
-use crate::inference::log::CAT;
+use crate::log::ENGINE as CAT;
 
 /// How long the end of the process waits for calls under way: longer than a model of usual size takes to load.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! What ONNX Runtime says of its failures.
 
 use crate::inference::InferenceError;
-use crate::inference::log::CAT;
+use crate::log::ENGINE as CAT;
 
 /// ONNX Runtime's failure of a run.
 pub(super) fn failed(error: ort::Error) -> InferenceError {

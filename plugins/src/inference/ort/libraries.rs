@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use cudainfer_files as files;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-use crate::inference::log::CAT;
 use crate::loader;
+use crate::log::ENGINE as CAT;
 
 use super::{library, search};
 

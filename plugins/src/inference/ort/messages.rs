@@ -6,20 +6,14 @@
 //! then reads freed memory. So every session of ours has a logger of its own, and an environment that may be another's is told
 //! to log nothing itself.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
 
 use ort::environment::Environment;
 use ort::logging::{LogLevel, LoggerFunction};
 use ort::session::builder::SessionBuilder;
 
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new(
-        "cudainfer-ort",
-        gst::DebugColorFlags::empty(),
-        Some("ONNX Runtime's own messages"),
-    )
-});
+pub(super) use crate::log::ORT as CAT;
 
 /// What is worth a message: ONNX Runtime tells much of each node below it.
 const LEVEL: LogLevel = LogLevel::Warning;

@@ -7,8 +7,8 @@ use ort::session::RunOptions;
 
 use super::failure::failed;
 use crate::inference::InferenceError;
-use crate::inference::log::CAT;
 use crate::inference::stop::Interrupt;
+use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 /// How ONNX Runtime is to run: never recording by itself, whose launches would wait for the device.

@@ -5,8 +5,8 @@ use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 
 use super::image::ImageOrder;
-use crate::inference::log::CAT;
 use crate::inference::{Config, InferenceError, Precision, Provider};
+use crate::log::ENGINE as CAT;
 use crate::model::ModelError;
 use crate::model::onnx::{channels_last_form, float16_form};
 

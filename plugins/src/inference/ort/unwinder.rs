@@ -21,7 +21,7 @@ use std::ptr;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::inference::log::CAT;
+use crate::log::ENGINE as CAT;
 
 /// What raises an exception.
 const RAISE: &CStr = c"_Unwind_RaiseException";

@@ -13,8 +13,8 @@ use std::time::Duration;
 pub(super) use self::compare::Tolerance;
 pub(super) use self::trial::{OnNoise, Sessions, free_memory, memory_for};
 use super::cache::Choices;
-use super::log::CAT;
 use super::{InferenceError, RunShape, Session, WarmUp};
+use crate::log::ENGINE as CAT;
 use crate::meta::tensor::Tensor;
 
 /// Runs of each of two sessions that are timed.

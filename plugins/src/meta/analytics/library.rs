@@ -7,18 +7,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use gst::glib::ffi::{GQuark, GType, gboolean};
 use libloading::Library;
 
 use crate::loader;
-
-/// Where the library, and what is read from metadata, is logged.
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    let description = Some("GStreamer's analytics metadata");
-    gst::DebugCategory::new("cudainfer-analytics", gst::DebugColorFlags::empty(), description)
-});
+pub(super) use crate::log::ANALYTICS as CAT;
 
 /// The same in all versions.
 const NAME: &str = "libgstanalytics-1.0.so.0";

@@ -6,18 +6,13 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::mem::ManuallyDrop;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use gst::glib::ffi::{GQuark, GType};
 use libloading::Library;
 
 use crate::loader;
-
-/// Where the library, and what is read of tensors, is logged.
-pub(super) static CAT: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    let description = Some("GStreamer's tensor metadata");
-    gst::DebugCategory::new("cudainfer-tensors", gst::DebugColorFlags::empty(), description)
-});
+pub(super) use crate::log::TENSORS as CAT;
 
 /// The same in all versions.
 const NAME: &str = "libgstanalytics-1.0.so.0";

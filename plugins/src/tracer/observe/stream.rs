@@ -8,8 +8,8 @@ use gst::glib;
 use super::attached::{Attached, find, find_or_attach};
 use super::births::Births;
 use super::pipeline::Pipeline;
+use crate::log::TRACER as CAT;
 use crate::sync::lock;
-use crate::tracer::log::CAT;
 
 /// Frames come.
 const LIVE: u8 = 0;

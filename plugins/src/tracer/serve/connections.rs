@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{sleep, timeout};
 
-use crate::tracer::log::CAT;
+use crate::log::TRACER as CAT;
 
 /// How many connections are kept. For another one, that which has not asked for the longest time is closed.
 pub(super) const MOST_CONNECTIONS: usize = 64;

@@ -27,10 +27,10 @@ use self::staging::{Staging, near};
 use super::failure::failed;
 use super::image::ImageOrder;
 use super::options::Options;
-use crate::inference::log::CAT;
 use crate::inference::pace::Pace;
 use crate::inference::shape::{batch_dims, bytes};
 use crate::inference::{InferenceError, Outlook, RunShape};
+use crate::log::ENGINE as CAT;
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::super::span::Span;
 use super::collector::{Collector, Loss};
 use crate::sync::lock;
-use crate::tracer::log::complain;
+use crate::tracer::complaint::complain;
 
 /// Spans that wait to be sent at most.
 const QUEUE: usize = 4096;
