@@ -5,7 +5,7 @@
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::group::{CudaPafGrouper, PafConvention, PafParams};
-use cudainfer_kernels::peaks::{Grid, Params, Refinement};
+use cudainfer_kernels::peaks::{Grid, PeakParams, Refinement};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
@@ -33,11 +33,11 @@ pub fn run(stream: &CudaStream) {
                 [frame(seed, noise, dims), frame(seed, 0.5, of_fields)].map(|data| upload(stream, &data))
             })
             .collect();
-        let params = Params {
+        let params = PeakParams {
             refinement: Refinement::Integral,
             layout: Some(Layout::Nchw),
             grid: Some(Grid::Strided),
-            ..Params::default()
+            ..PeakParams::default()
         };
         let paf = PafParams {
             min_line_score: -1.0,

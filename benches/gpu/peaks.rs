@@ -3,7 +3,7 @@
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::peaks::{CudaPeaks, Mode, Params, Refinement};
+use cudainfer_kernels::peaks::{CudaPeaks, Mode, PeakParams, Refinement};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
@@ -42,7 +42,7 @@ pub fn run(stream: &CudaStream) {
             })
             .collect();
         let params =
-            Params { mode, refinement: Refinement::Integral, layout: Some(layout), ..Params::default() };
+            PeakParams { mode, refinement: Refinement::Integral, layout: Some(layout), ..PeakParams::default() };
         let desc = TensorDesc::fixed("maps", ty, &shape(1));
         let mut finder = CudaPeaks::new(&desc, [4 * w, 4 * h], params, stream).unwrap();
         let to_frame = vec![Affine::IDENTITY; frames];

@@ -5,7 +5,7 @@
 
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{CudaPreproc, Interpolation, Params};
+use cudainfer_kernels::preproc::{CudaPreproc, Interpolation, PreprocParams};
 use cudainfer_kernels::tensor::TensorType;
 
 use crate::measure::{Times, measure, row};
@@ -42,7 +42,7 @@ struct Case {
     name: &'static str,
     pixels: PixelFormat,
     size: (usize, usize),
-    params: Params,
+    params: PreprocParams,
     /// The share of the frame's rows that samples lie in.
     share: f64,
     /// Frames a call.
@@ -81,7 +81,7 @@ pub fn run(stream: &CudaStream) {
         goal,
     };
     let (hd, small) = ((1920, 1080), (1280, 720));
-    let f16 = || Params { width: 640, height: 640, ty: TensorType::Float16, ..Params::default() };
+    let f16 = || PreprocParams { width: 640, height: 640, ty: TensorType::Float16, ..PreprocParams::default() };
     // Every third row of luma, and another row of chroma for each of them.
     let third = (360.0 + 360.0) / (1080.0 + 540.0);
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float16";
@@ -89,7 +89,7 @@ pub fn run(stream: &CudaStream) {
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float16, batch of 16 (a frame)";
     bench(stream, nv12(name, hd, f16(), third, 16, Some(2.0)));
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float32";
-    let f32 = Params { ty: TensorType::Float32, ..f16() };
+    let f32 = PreprocParams { ty: TensorType::Float32, ..f16() };
     bench(stream, nv12(name, hd, f32, third, 1, None));
     let name = "preproc NV12 720p to 640x640 letterbox RGB float16";
     bench(stream, nv12(name, small, f16(), 1.0, 1, None));
@@ -98,7 +98,7 @@ pub fn run(stream: &CudaStream) {
     let name = "preproc BGRA 1080p to 640x640 letterbox RGB float16";
     let bgra = Case { pixels: PixelFormat::Bgra, ..nv12(name, hd, f16(), 1.0 / 3.0, 1, None) };
     bench(stream, bgra);
-    let area = || Params { interpolation: Interpolation::Area, ..f16() };
+    let area = || PreprocParams { interpolation: Interpolation::Area, ..f16() };
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float16, area";
     bench(stream, nv12(name, hd, area(), 1.0, 1, Some(6.0)));
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float16, area, batch of 16 (a frame)";

@@ -5,7 +5,7 @@
 use cudainfer_kernels::device::{CudaStream, DevicePlane, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::Layout;
-use cudainfer_kernels::segment::{Activation, CudaPrototypes, CudaResize, CudaSegmenter, Params, Resize};
+use cudainfer_kernels::segment::{Activation, CudaPrototypes, CudaResize, CudaSegmenter, SegmentParams, Resize};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
@@ -22,10 +22,10 @@ pub fn run(stream: &CudaStream) {
 
 fn logits(stream: &CudaStream) {
     use {Layout::*, TensorType::*};
-    let argmax = Params::default();
-    let smooth = Params { smoothing: 0.7, ..argmax };
-    let clean = Params { opening: 1, closing: 1, min_area: 64, ..smooth };
-    let alpha = Params { soft: true, activation: Activation::Softmax, channel: 1, ..smooth };
+    let argmax = SegmentParams::default();
+    let smooth = SegmentParams { smoothing: 0.7, ..argmax };
+    let clean = SegmentParams { opening: 1, closing: 1, min_area: 64, ..smooth };
+    let alpha = SegmentParams { soft: true, activation: Activation::Softmax, channel: 1, ..smooth };
     for (name, dims, layout, ty, params, launches, goal) in [
         ("argmax 21x512x512 float16", [21, 512, 512], Nchw, Float16, argmax, 1.0, None),
         ("argmax + smoothing 21x512x512 float16", [21, 512, 512], Nchw, Float16, smooth, 1.0, Some(12.0)),
@@ -44,7 +44,7 @@ fn logits(stream: &CudaStream) {
         let frames: Vec<Memory> = (0..BEYOND_CACHE.div_ceil(bytes).min(200))
             .map(|seed| upload(stream, &scene(seed, dims, layout, ty)))
             .collect();
-        let params = Params { layout: Some(layout), ..params };
+        let params = SegmentParams { layout: Some(layout), ..params };
         let desc = TensorDesc::fixed("logits", ty, &shape);
         let mut segmenter = CudaSegmenter::new(&desc, [w, h], params, stream).unwrap();
         let mask = stream.allocate(h * w).unwrap();

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::peaks::{Mode, Params, PeakFinder};
+use cudainfer_kernels::peaks::{Mode, PeakParams, PeakFinder};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
@@ -56,7 +56,7 @@ fn peaks(criterion: &mut Criterion) {
             ];
             for (ty, bytes) in types {
                 let desc = TensorDesc::fixed("maps", ty, &dims);
-                let params = Params { mode, layout: Some(layout), ..Params::default() };
+                let params = PeakParams { mode, layout: Some(layout), ..PeakParams::default() };
                 let Ok(mut finder) = PeakFinder::new(&desc, [4 * w, 4 * h], params) else { continue };
                 let Ok(view) = TensorView::new("maps", ty, &dims, bytes) else { continue };
                 let mut found = Vec::new();

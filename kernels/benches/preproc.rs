@@ -8,7 +8,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::preproc::{
-    Fit, Interpolation, Layout, Params, Preproc, RegionPreproc, Resize, region,
+    Fit, Interpolation, Layout, PreprocParams, Preproc, RegionPreproc, Resize, region,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -31,7 +31,7 @@ fn planes(format: &FrameFormat) -> Vec<(Vec<u8>, usize)> {
         .collect()
 }
 
-fn bench(c: &mut Criterion, name: &str, pixels: PixelFormat, size: (usize, usize), params: Params) {
+fn bench(c: &mut Criterion, name: &str, pixels: PixelFormat, size: (usize, usize), params: PreprocParams) {
     let (width, height) = size;
     let format = FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited };
     let planes = planes(&format);
@@ -67,7 +67,7 @@ fn regions(c: &mut Criterion) {
         [("upright", 0.0, 300.0), ("turned", 0.7, 300.0), ("enlarging", 0.0, 90.0), ("area", 0.0, 700.0)]
     {
         let interpolation = if name == "area" { Interpolation::Area } else { Interpolation::Bilinear };
-        let params = Params { width: 224, height: 224, interpolation, ..Params::default() };
+        let params = PreprocParams { width: 224, height: 224, interpolation, ..PreprocParams::default() };
         let maps: Vec<_> = (0..10u8)
             .filter_map(|i| {
                 let rect = Rect { x: 100.0 * f32::from(i), y: 50.0 * f32::from(i), w: side, h: side };
@@ -85,32 +85,32 @@ fn regions(c: &mut Criterion) {
 }
 
 fn all(c: &mut Criterion) {
-    let stretch = Params { width: 416, height: 416, resize: Resize::Stretch, ..Params::default() };
-    let letterbox = Params { width: 640, height: 640, ..Params::default() };
+    let stretch = PreprocParams { width: 416, height: 416, resize: Resize::Stretch, ..PreprocParams::default() };
+    let letterbox = PreprocParams { width: 640, height: 640, ..PreprocParams::default() };
     let (sd, hd) = ((768, 576), (1920, 1080));
     for pixels in PixelFormat::ALL {
         bench(c, "stretch", pixels, sd, stretch.clone());
     }
-    let f16_nhwc = Params { ty: TensorType::Float16, layout: Layout::Nhwc, ..stretch.clone() };
+    let f16_nhwc = PreprocParams { ty: TensorType::Float16, layout: Layout::Nhwc, ..stretch.clone() };
     bench(c, "stretch-f16-nhwc", PixelFormat::Nv12, sd, f16_nhwc);
-    let int8 = Params { ty: TensorType::Int8, scale: 1.0, zero_point: -128, ..stretch.clone() };
+    let int8 = PreprocParams { ty: TensorType::Int8, scale: 1.0, zero_point: -128, ..stretch.clone() };
     bench(c, "stretch-int8", PixelFormat::Nv12, sd, int8);
-    let area = Params { interpolation: Interpolation::Area, ..stretch.clone() };
+    let area = PreprocParams { interpolation: Interpolation::Area, ..stretch.clone() };
     bench(c, "stretch-area", PixelFormat::Nv12, sd, area);
-    let nearest = Params { interpolation: Interpolation::Nearest, ..stretch };
+    let nearest = PreprocParams { interpolation: Interpolation::Nearest, ..stretch };
     bench(c, "stretch-nearest", PixelFormat::Nv12, sd, nearest);
     bench(c, "letterbox", PixelFormat::Nv12, hd, letterbox.clone());
     // A scale that is no odd integer, so that every tensor pixel mixes four.
     bench(c, "letterbox", PixelFormat::Nv12, (1280, 720), letterbox.clone());
-    let area = Params { interpolation: Interpolation::Area, ..letterbox.clone() };
+    let area = PreprocParams { interpolation: Interpolation::Area, ..letterbox.clone() };
     bench(c, "letterbox-area", PixelFormat::Nv12, hd, area);
     for (name, interpolation) in [
         ("letterbox-pil-bilinear", Interpolation::PilBilinear),
         ("letterbox-pil-bicubic", Interpolation::PilBicubic),
     ] {
-        bench(c, name, PixelFormat::Nv12, hd, Params { interpolation, ..letterbox.clone() });
+        bench(c, name, PixelFormat::Nv12, hd, PreprocParams { interpolation, ..letterbox.clone() });
     }
-    let crop = Params { resize: Resize::CenterCrop, width: 224, height: 224, ..letterbox.clone() };
+    let crop = PreprocParams { resize: Resize::CenterCrop, width: 224, height: 224, ..letterbox.clone() };
     bench(c, "centre-crop", PixelFormat::Nv12, hd, crop);
     bench(c, "letterbox-enlarging", PixelFormat::Nv12, (384, 384), letterbox);
 }

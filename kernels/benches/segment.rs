@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::Layout;
-use cudainfer_kernels::segment::{Activation, Params, Prototypes, Resize, Segmenter};
+use cudainfer_kernels::segment::{Activation, SegmentParams, Prototypes, Resize, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 
@@ -37,10 +37,10 @@ fn scene([c, h, w]: [usize; 3], layout: Layout, ty: TensorType) -> Vec<u8> {
 fn segment(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("segment");
     group.sample_size(20);
-    let argmax = Params::default();
-    let smooth = Params { smoothing: 0.7, ..argmax };
-    let clean = Params { opening: 1, closing: 1, min_area: 64, ..argmax };
-    let alpha = Params { soft: true, activation: Activation::Softmax, channel: 1, ..argmax };
+    let argmax = SegmentParams::default();
+    let smooth = SegmentParams { smoothing: 0.7, ..argmax };
+    let clean = SegmentParams { opening: 1, closing: 1, min_area: 64, ..argmax };
+    let alpha = SegmentParams { soft: true, activation: Activation::Softmax, channel: 1, ..argmax };
     for (name, dims, params) in [
         ("argmax 21x512x512", [21, 512, 512], argmax),
         ("argmax + smoothing 21x512x512", [21, 512, 512], smooth),
@@ -56,7 +56,7 @@ fn segment(criterion: &mut Criterion) {
                 };
                 let bytes = scene(dims, layout, ty);
                 let desc = TensorDesc::fixed("logits", ty, &shape);
-                let params = Params { layout: Some(layout), ..params };
+                let params = SegmentParams { layout: Some(layout), ..params };
                 let Ok(mut segmenter) = Segmenter::new(&desc, [w, h], params) else { continue };
                 let Ok(view) = TensorView::new("logits", ty, &shape, &bytes) else { continue };
                 let mut mask = vec![0; h * w];

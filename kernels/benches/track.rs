@@ -6,7 +6,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use cudainfer_kernels::associate::{Assignment, Gate, assign, iou_pairs};
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::{Algorithm, Params, Tracker};
+use cudainfer_kernels::track::{Algorithm, TrackParams, Tracker};
 
 /// A repeatable pseudo-random number in 0..1 (SplitMix64).
 fn noise(seed: u64) -> f32 {
@@ -41,7 +41,7 @@ fn update(c: &mut Criterion) {
     let mut group = c.benchmark_group("track");
     for objects in [10, 100, 1000, 5000] {
         let frames = walk(objects);
-        for params in Algorithm::ALL.map(Params::of) {
+        for params in Algorithm::ALL.map(TrackParams::of) {
             let name = params.algorithm.name();
             let Ok(mut tracker) = Tracker::new(params) else { continue };
             let mut tracks = Vec::new();

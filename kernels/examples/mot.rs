@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::{Params, Tracker};
+use cudainfer_kernels::track::{TrackParams, Tracker};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["--algorithm", algorithm, "--time", trackers, path] => (algorithm, path, Some(trackers.parse()?)),
         _ => return Err("usage: mot --algorithm NAME [--time TRACKERS] DETECTIONS".into()),
     };
-    let params = Params::of(algorithm.parse()?);
+    let params = TrackParams::of(algorithm.parse()?);
     let frames = read(&std::fs::read_to_string(path)?)?;
     if let Some(trackers) = trackers {
         println!("{}", time(&params, &frames, trackers)?);
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The median microseconds of an update.
 fn time(
-    params: &Params,
+    params: &TrackParams,
     frames: &BTreeMap<usize, Vec<Detection>>,
     trackers: usize,
 ) -> Result<f64, Box<dyn Error>> {

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::peaks::{Grid, Mode, Params, PeakFinder, Refinement};
+use cudainfer_kernels::peaks::{Grid, Mode, PeakParams, PeakFinder, Refinement};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 
@@ -26,12 +26,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let bytes = std::fs::read(path)?;
     let dims = [1, c, h, w];
-    let params = Params {
+    let params = PeakParams {
         mode: Mode::Local,
         refinement: Refinement::Integral,
         layout: Some(Layout::Nchw),
         grid: Some(Grid::Strided),
-        ..Params::default()
+        ..PeakParams::default()
     };
     let mut finder = PeakFinder::new(&TensorDesc::fixed("maps", TensorType::Float32, &dims), [w, h], params)?;
     let view = TensorView::new("maps", TensorType::Float32, &dims, &bytes)?;

@@ -9,7 +9,7 @@ use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoFormat, VideoInfo, VideoMeta};
 use gstcudainfer::memory::{MappedCudaFrame, caps, is_cuda_memory, plane_extent};
-use gstcudainfer::meta::mask::{self, Kind, Mask};
+use gstcudainfer::meta::mask::{self, MaskKind, Mask};
 use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam};
 use gstcudainfer::{meta, video};
 
@@ -35,7 +35,7 @@ fn harness(element: &str, caps_in: &gst::Caps, caps_out: &gst::Caps) -> Harness 
 }
 
 /// A mask of 13x7 samples in system memory.
-fn a_mask(kind: Kind, most: u8, rect: Rect) -> Mask {
+fn a_mask(kind: MaskKind, most: u8, rect: Rect) -> Mask {
     let samples: Vec<u8> = (0..13 * 7u8).map(|i| i.wrapping_mul(29) % most).collect();
     Mask { kind, width: 13, height: 7, data: gst::Buffer::from_slice(samples), rect }
 }
@@ -81,13 +81,13 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
     let rotated = Object { id: 2, detection: detection(rect), angle: 0.6, ..Object::default() };
     rotated.put(writable, &rect);
     let whole = Rect { x: 0.0, y: -3.0, w: width, h: height + 6.0 };
-    let classes = Kind::Classes { labels: vec!["a".into(), "b".into()], background: Some(0) };
+    let classes = MaskKind::Classes { labels: vec!["a".into(), "b".into()], background: Some(0) };
     mask::put(
         writable,
         &[
             a_mask(classes, 3, whole),
-            a_mask(Kind::Alpha { label: "b".into() }, 250, whole),
-            a_mask(Kind::Instance { object: 1 }, 2, rect),
+            a_mask(MaskKind::Alpha { label: "b".into() }, 250, whole),
+            a_mask(MaskKind::Instance { object: 1 }, 2, rect),
         ],
     );
     buffer

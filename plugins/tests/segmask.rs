@@ -8,7 +8,7 @@ use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoFormat, VideoInfo};
 use gstcudainfer::caps;
-use gstcudainfer::meta::mask::{COEFFICIENTS, Kind, Mask, masks};
+use gstcudainfer::meta::mask::{COEFFICIENTS, MaskKind, Mask, masks};
 use gstcudainfer::meta::object::{DetectionParam, Object, objects};
 use gstcudainfer::meta::tensor::{Tensor, TensorSet};
 
@@ -90,7 +90,7 @@ fn classes_are_the_greatest_values_at_the_models_size_or_the_frames() {
         let out = harness.push_and_pull(frame(&info, 7, vec![logits(CLASSES)])).unwrap();
         let mask = only(&out);
         let labels = ["0", "1", "2"].map(str::to_owned).to_vec();
-        assert_eq!(mask.kind, Kind::Classes { labels, background: Some(0) });
+        assert_eq!(mask.kind, MaskKind::Classes { labels, background: Some(0) });
         assert_eq!((mask.width, mask.height), size);
         assert_eq!(mask.rect, Rect { x: 0.0, y: 0.0, w: 8.0, h: 4.0 });
         let cell = |x: usize, y: usize| CLASSES[y * 2 / size.1 * 4 + x * 4 / size.0] as u8;
@@ -240,7 +240,7 @@ fn each_detection_gets_its_own_mask_within_its_box_in_its_own_colour() {
     let found = masks(&out);
     assert_eq!(
         found.iter().map(|m| m.kind.clone()).collect::<Vec<_>>(),
-        [Kind::Instance { object: 5 }, Kind::Instance { object: 6 }]
+        [MaskKind::Instance { object: 5 }, MaskKind::Instance { object: 6 }]
     );
     // What the masks say of each pixel of the frame.
     let covered = |mask: &Mask, x: usize, y: usize| {

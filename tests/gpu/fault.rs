@@ -8,7 +8,7 @@ use cudainfer_kernels::device::{
     Choice, Context, CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Resolved,
 };
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{CudaPreproc, Params};
+use cudainfer_kernels::preproc::{CudaPreproc, PreprocParams};
 use cudainfer_tests::{TestPipeline, model, until};
 use gst::prelude::*;
 
@@ -19,7 +19,7 @@ fn fault() {
     let (pixels, matrix, range) = (PixelFormat::Rgba, Matrix::Bt601, Range::Full);
     let format = FrameFormat { pixels, width: 64, height: 64, matrix, range };
     let preproc =
-        CudaPreproc::new(format, Params { width: 64, height: 64, ..Params::default() }, &stream).unwrap();
+        CudaPreproc::new(format, PreprocParams { width: 64, height: 64, ..PreprocParams::default() }, &stream).unwrap();
     let frame = stream.allocate(64 * 64 * 4).unwrap();
     let frame = DeviceFrame::new(&format, &[DevicePlane::new(frame.slice(), 64 * 4)]).unwrap();
     // SAFETY: this is not safe on the GPU: the fault is its purpose. On the host, the arguments are valid.

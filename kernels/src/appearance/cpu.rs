@@ -1,15 +1,15 @@
 //! The counts of a box on the CPU.
 
 use super::bins::{GRID, LENGTH, color_slot, gradient_slot, position, stripe, weight};
-use super::plan::{Part, Plan};
+use super::plan::{Part, AppearancePlan};
 use crate::frame::Frame;
 use crate::geometry::Rect;
 
 /// Y', Cb and Cr of the pixels of a row of the grid.
-type Row = [[u8; 3]; GRID[0]];
+type GridRow = [[u8; 3]; GRID[0]];
 
 /// The counts of the box `rect` of a frame that has been checked to be of the plan's format.
-pub(super) fn counts(plan: &Plan, frame: &Frame<'_>, rect: Rect) -> [u16; LENGTH] {
+pub(super) fn counts(plan: &AppearancePlan, frame: &Frame<'_>, rect: Rect) -> [u16; LENGTH] {
     let mut counts = [0; LENGTH];
     let part = plan.part(rect);
     let [columns, rows] = [usize::from(part.width).min(GRID[0]), usize::from(part.height).min(GRID[1])];
@@ -26,7 +26,7 @@ pub(super) fn counts(plan: &Plan, frame: &Frame<'_>, rect: Rect) -> [u16; LENGTH
         for (column, weight) in weights[..columns].iter().enumerate() {
             let (slot, times) = color_slot(stripe, here[column]);
             counts[slot] += weight * times;
-            let luma = |row: &Row, column: usize| i32::from(row[column][0]);
+            let luma = |row: &GridRow, column: usize| i32::from(row[column][0]);
             let gx = luma(here, (column + 1).min(columns - 1)) - luma(here, column.saturating_sub(1));
             if let Some(slot) = gradient_slot(stripe, gx, luma(below, column) - luma(above, column)) {
                 counts[slot] += weight;
@@ -36,7 +36,7 @@ pub(super) fn counts(plan: &Plan, frame: &Frame<'_>, rect: Rect) -> [u16; LENGTH
     counts
 }
 
-fn read(plan: &Plan, frame: &Frame<'_>, part: Part, samples: &mut [Row], columns: usize) {
+fn read(plan: &AppearancePlan, frame: &Frame<'_>, part: Part, samples: &mut [GridRow], columns: usize) {
     let Part { x, y, width, height } = part;
     let [x, y, width, height] = [x, y, width, height].map(usize::from);
     for (c, component) in plan.components.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The CUDA twin: `cuda/appearance.cu`.
 
-use super::plan::{Mode, Part, Plan};
+use super::plan::{Mode, Part, AppearancePlan};
 use super::{AppearanceError, LENGTH, embed};
 use crate::device::{CudaStream, DeviceFrame, Event, Kernel, Memory, Pinned};
 use crate::frame::FrameFormat;
@@ -39,7 +39,7 @@ pub enum Variant {
 /// counts to host memory, 256 bytes a box. One frame is under way at a time.
 #[derive(Debug)]
 pub struct CudaDescriber {
-    plan: Plan,
+    plan: AppearancePlan,
     kernel: Kernel,
     /// Threads of a block.
     threads: u32,
@@ -89,7 +89,7 @@ impl CudaDescriber {
         variant: Variant,
         stream: &CudaStream,
     ) -> Result<Self, AppearanceError> {
-        let plan = Plan::new(format)?;
+        let plan = AppearancePlan::new(format)?;
         let mode = match plan.color.mode {
             Mode::Yuv => "yuv",
             Mode::Rgb => "rgb",

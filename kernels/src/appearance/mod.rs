@@ -42,14 +42,14 @@ pub use bins::LENGTH;
 pub use cuda::{CudaDescriber, Variant};
 pub use error::AppearanceError;
 
-use self::plan::Plan;
+use self::plan::AppearancePlan;
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::Rect;
 
 /// Describes boxes of frames of one format.
 #[derive(Debug)]
 pub struct Describer {
-    plan: Plan,
+    plan: AppearancePlan,
 }
 
 impl Describer {
@@ -58,7 +58,7 @@ impl Describer {
     /// # Errors
     /// [`AppearanceError::Size`].
     pub fn new(format: FrameFormat) -> Result<Self, AppearanceError> {
-        Ok(Self { plan: Plan::new(format)? })
+        Ok(Self { plan: AppearancePlan::new(format)? })
     }
 
     /// Replaces `embeddings` by those of `boxes` (in frame pixels): `[boxes, LENGTH]`, row-major.

@@ -7,7 +7,7 @@ use crate::preproc::{Component, MAX_SIDE, components};
 
 /// How to read frames of one format.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct AppearancePlan {
     pub format: FrameFormat,
     /// One or three components. All are read as bytes: of ten bits the upper eight.
     pub components: Vec<Component>,
@@ -45,7 +45,7 @@ pub(super) struct Part {
     pub height: u16,
 }
 
-impl Plan {
+impl AppearancePlan {
     pub fn new(format: FrameFormat) -> Result<Self, AppearanceError> {
         let FrameFormat { width, height, pixels, .. } = format;
         if ![width, height].iter().all(|side| (1..=MAX_SIDE).contains(side)) {

@@ -11,10 +11,10 @@ const TILE: [u32; 2] = [4, 32];
 /// Bytes that are allocated at first.
 const ROOM: usize = 64 << 10;
 
-/// The kernels' `Params`.
+/// The kernels' `AssociateKernelParams`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Params {
+struct AssociateKernelParams {
     a: u64,
     b: u64,
     areas: u64,
@@ -24,7 +24,7 @@ struct Params {
     cols: u32,
     keypoints: u32,
 }
-const _: () = assert!(size_of::<Params>() == 56);
+const _: () = assert!(size_of::<AssociateKernelParams>() == 56);
 
 /// [`super::oks_matrix`] on the GPU. A call uploads the objects, launches one kernel, which writes the matrix to host
 /// memory, and waits for it; that pays only for crowds, see [`super::Costs`]. Memory grows to what the largest call needs.
@@ -82,7 +82,7 @@ impl CudaCosts {
             *slot = spread(*sigma);
         }
         let at = |floats: usize| self.uploaded.pointer() + 4 * floats as u64;
-        let params = Params {
+        let params = AssociateKernelParams {
             a: at(0),
             b: at(points_a),
             areas: at(points_a + points_b),
@@ -116,13 +116,13 @@ impl CudaCosts {
         Ok(&mut bytemuck::cast_slice_mut(self.objects.as_mut_slice())[..objects])
     }
 
-    fn launch(&self, stream: &CudaStream, floats: usize, params: &Params) -> Result<(), DeviceError> {
+    fn launch(&self, stream: &CudaStream, floats: usize, params: &AssociateKernelParams) -> Result<(), DeviceError> {
         let [rows, cols] = TILE;
         let uploaded = self.uploaded.slice().first(size_of::<f32>() * floats);
         // SAFETY: the next call writes the objects again, after `result` has waited in this one.
         unsafe { stream.start_upload(&self.objects, uploaded)? };
         let grid = [params.rows.div_ceil(rows), params.cols.div_ceil(cols), 1];
-        // SAFETY: `Params` mirrors the kernels' struct. `room` has made room for all that they read and write, and it stays
+        // SAFETY: `AssociateKernelParams` mirrors the kernels' struct. `room` has made room for all that they read and write, and it stays
         // until they are done, because `result` waits.
         unsafe { stream.launch(&self.oks, grid, [THREADS, 1, 1], 0, params) }?;
         stream.record(&self.done)

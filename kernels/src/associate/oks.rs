@@ -40,7 +40,7 @@ pub fn oks_pairs(
     may_match: impl Fn(usize, usize) -> bool,
     out: &mut Vec<Pair>,
 ) {
-    let (theirs, mut row, mut number) = (laid_out(b, sigmas.len()), Row::default(), usize::MAX);
+    let (theirs, mut row, mut number) = (laid_out(b, sigmas.len()), KeypointRow::default(), usize::MAX);
     sweep_near(a, b, sigmas, may_match, out, |i, j| {
         if number != i {
             row.set(a.get(i)?, sigmas);
@@ -68,7 +68,7 @@ pub(super) fn near_pairs(
 /// The similarity of every pair, row-major `[a.len(), b.len()]`: bit for bit what [`oks_pairs`] computes of near pairs.
 pub fn oks_matrix(a: &[Pose<'_>], b: &[Pose<'_>], sigmas: &[f32], out: &mut Vec<f32>) {
     out.clear();
-    let (theirs, mut row) = (laid_out(b, sigmas.len()), Row::default());
+    let (theirs, mut row) = (laid_out(b, sigmas.len()), KeypointRow::default());
     for pose in a {
         row.set(pose, sigmas);
         match sigmas.len() {
@@ -141,7 +141,7 @@ fn laid_out(poses: &[Pose<'_>], keypoints: usize) -> Vec<[f32; 2]> {
 
 /// A row's pose, prepared.
 #[derive(Default)]
-struct Row {
+struct KeypointRow {
     points: Vec<[f32; 2]>,
     /// Divisors of squared distances; NaN for keypoints to leave out.
     scales: Vec<f32>,
@@ -150,7 +150,7 @@ struct Row {
     terms: Vec<f32>,
 }
 
-impl Row {
+impl KeypointRow {
     fn set(&mut self, pose: &Pose<'_>, sigmas: &[f32]) {
         self.points.resize(sigmas.len(), [0.0; 2]);
         lay_out(std::iter::once(pose), sigmas.len(), &mut self.points);

@@ -3,12 +3,12 @@
 use super::{CameraError, Picture, picture_size};
 use crate::device::{CudaStream, DeviceFrame, Event, Memory, Pinned};
 use crate::frame::{Frame, FrameFormat};
-use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, Params, Preproc, Resize};
+use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, PreprocParams, Preproc, Resize};
 use crate::tensor::TensorType;
 
-fn params(format: &FrameFormat) -> Params {
+fn params(format: &FrameFormat) -> PreprocParams {
     let [width, height] = picture_size(format.width, format.height);
-    Params {
+    PreprocParams {
         width,
         height,
         resize: Resize::Stretch,
@@ -16,7 +16,7 @@ fn params(format: &FrameFormat) -> Params {
         channels: ChannelOrder::Gray,
         ty: TensorType::UInt8,
         scale: 1.0,
-        ..Params::default()
+        ..PreprocParams::default()
     }
 }
 

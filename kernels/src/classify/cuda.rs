@@ -1,6 +1,6 @@
 //! The CUDA twin: `cuda/classify.cu`, one launch for all rows of a batch.
 
-use super::{Announced, Class, ClassifyError, FEW, Outcome, Params, classes_of};
+use super::{Announced, Class, ClassifyError, FEW, Outcome, ClassifyParams, classes_of};
 use crate::detect::Activation;
 use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Pinned};
 use crate::tensor::TensorDesc;
@@ -8,10 +8,10 @@ use crate::tensor::TensorDesc;
 /// Threads of a block.
 const THREADS: u32 = 256;
 
-/// The kernel's `Row`.
+/// The kernel's `ClassRow`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
-struct Row {
+struct ClassRow {
     sum: f64,
     total: f64,
     non_finite: u32,
@@ -34,7 +34,7 @@ struct Parameters {
 }
 
 const _: () =
-    assert!(size_of::<Row>() == 32 && size_of::<Parameters>() == 40, "cuda/classify.cu says the same");
+    assert!(size_of::<ClassRow>() == 32 && size_of::<Parameters>() == 40, "cuda/classify.cu says the same");
 
 /// Bytes of a key.
 const KEY: usize = size_of::<u64>();
@@ -53,7 +53,7 @@ struct Pending {
 pub struct CudaClassifier {
     announced: Announced,
     kernel: Kernel,
-    /// Where the kernel writes: a `Row` a row, then the keys of all rows.
+    /// Where the kernel writes: a `ClassRow` a row, then the keys of all rows.
     results: Pinned,
     done: Event,
     pending: Pending,
@@ -65,13 +65,13 @@ impl CudaClassifier {
     ///
     /// # Errors
     /// As [`super::Classifier::new`], and [`ClassifyError::Device`].
-    pub fn new(output: &TensorDesc, params: Params, stream: &CudaStream) -> Result<Self, ClassifyError> {
+    pub fn new(output: &TensorDesc, params: ClassifyParams, stream: &CudaStream) -> Result<Self, ClassifyError> {
         let announced = Announced::new(output, params)?;
         let kernel = format!("classify_{}", output.ty);
         Ok(Self {
             announced,
             kernel: Kernel::load(stream.context(), "classify", &kernel)?,
-            results: stream.pin(size_of::<Row>())?,
+            results: stream.pin(size_of::<ClassRow>())?,
             done: Event::new(stream.context())?,
             pending: Pending::default(),
             keys: Vec::new(),
@@ -94,9 +94,9 @@ impl CudaClassifier {
         if rows == 0 {
             return Ok(());
         }
-        let Params { activation, .. } = self.announced.params;
+        let ClassifyParams { activation, .. } = self.announced.params;
         let kept = self.announced.params.kept(classes);
-        let headers = rows * size_of::<Row>();
+        let headers = rows * size_of::<ClassRow>();
         let bytes = headers + rows * kept * KEY;
         if self.results.bytes() < bytes {
             self.results = stream.pin(bytes)?;
@@ -138,12 +138,12 @@ impl CudaClassifier {
         }
         stream.wait_on_host(&self.done)?;
         let Self { announced, results, keys, .. } = self;
-        let (headers, all_keys) = results.as_slice().split_at(rows * size_of::<Row>());
-        let headers = headers.chunks_exact(size_of::<Row>());
+        let (headers, all_keys) = results.as_slice().split_at(rows * size_of::<ClassRow>());
+        let headers = headers.chunks_exact(size_of::<ClassRow>());
         let mut outcomes = Vec::with_capacity(rows);
         let mut read = 0;
         for ((header, row_keys), classes) in headers.zip(all_keys.chunks(kept * KEY)).zip(classes) {
-            let row: Row = bytemuck::pod_read_unaligned(header);
+            let row: ClassRow = bytemuck::pod_read_unaligned(header);
             // Lossless: numbers of 32 bits.
             let [non_finite, outside, found] = [row.non_finite, row.outside, row.found].map(|n| n as usize);
             keys.clear();
@@ -154,7 +154,7 @@ impl CudaClassifier {
             }
             classes_of(keys, row.sum, &announced.params, classes);
             outcomes.push(Outcome { non_finite, outside, total: row.total });
-            read += size_of::<Row>() + keys.len() * KEY;
+            read += size_of::<ClassRow>() + keys.len() * KEY;
         }
         stream.counters().device_to_host.add_size(read);
         Ok(outcomes)

@@ -1,6 +1,6 @@
 //! Keys that order classes the same way on the CPU and the GPU, and the confidences that follow from them.
 
-use super::{Class, Params};
+use super::{Class, ClassifyParams};
 use crate::detect::Activation;
 
 /// A class and its score as one number: ascending with the score, then descending with the class. None for a score that
@@ -21,7 +21,7 @@ pub(super) fn score_of(key: u64) -> f32 {
 
 /// Writes the classes of `keys`, which descend, to `classes`: those that reach the threshold. `sum` is that of exp(score - best
 /// score) of all classes.
-pub(super) fn classes_of(keys: &[u64], sum: f64, params: &Params, classes: &mut Vec<Class>) {
+pub(super) fn classes_of(keys: &[u64], sum: f64, params: &ClassifyParams, classes: &mut Vec<Class>) {
     let best = keys.first().map_or(0.0, |key| f64::from(score_of(*key)));
     classes.clear();
     classes.extend(keys.iter().map(|key| {

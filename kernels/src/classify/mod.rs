@@ -1,7 +1,7 @@
 //! From a classifier's scores to its best classes.
 //!
 //! The scores are a tensor `[N, C]` (further dimensions of 1 are allowed, as in `[N, C, 1, 1]`) of float32 or float16: N
-//! frames or regions, C classes. Of each row the [`Params::top_k`] classes of the highest scores are kept, or all, lower
+//! frames or regions, C classes. Of each row the [`ClassifyParams::top_k`] classes of the highest scores are kept, or all, lower
 //! classes first where scores are equal. Their confidence is the score itself, its sigmoid, or its share in the softmax of
 //! the row. Scores of NaN or infinity are counted, never chosen, and no part of the softmax.
 //!
@@ -16,7 +16,7 @@ mod params;
 mod tests;
 
 pub use cuda::CudaClassifier;
-pub use params::{Class, Outcome, Params};
+pub use params::{Class, Outcome, ClassifyParams};
 
 use self::key::{classes_of, key_of, score_of};
 use self::params::FEW;
@@ -62,11 +62,11 @@ pub enum ClassifyError {
 #[derive(Debug)]
 struct Announced {
     output: TensorDesc,
-    params: Params,
+    params: ClassifyParams,
 }
 
 impl Announced {
-    fn new(output: &TensorDesc, params: Params) -> Result<Self, ClassifyError> {
+    fn new(output: &TensorDesc, params: ClassifyParams) -> Result<Self, ClassifyError> {
         if params.threshold.is_nan() {
             return Err(ClassifyError::Threshold);
         }
@@ -120,7 +120,7 @@ impl Classifier {
     ///
     /// # Errors
     /// An output that is no row of scores; parameters that cannot be met.
-    pub fn new(output: &TensorDesc, params: Params) -> Result<Self, ClassifyError> {
+    pub fn new(output: &TensorDesc, params: ClassifyParams) -> Result<Self, ClassifyError> {
         let announced = Announced::new(output, params)?;
         Ok(Self { announced, keys: Vec::new() })
     }

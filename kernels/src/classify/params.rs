@@ -12,7 +12,7 @@ pub(super) const FEW: usize = 16;
 
 /// How scores are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
+pub struct ClassifyParams {
     /// What makes the scores probabilities.
     pub activation: Activation,
     /// Most classes kept of a row; 0 for all.
@@ -21,13 +21,13 @@ pub struct Params {
     pub threshold: f32,
 }
 
-impl Default for Params {
+impl Default for ClassifyParams {
     fn default() -> Self {
         Self { activation: Activation::Softmax, top_k: 1, threshold: f32::NEG_INFINITY }
     }
 }
 
-impl Params {
+impl ClassifyParams {
     /// What the rows of `scores` should be.
     pub fn expected(&self, scores: &TensorDesc) -> Expected {
         let classes =

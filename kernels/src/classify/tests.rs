@@ -11,7 +11,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-fn run(values: &[f32], params: Params) -> (Vec<Class>, usize) {
+fn run(values: &[f32], params: ClassifyParams) -> (Vec<Class>, usize) {
     let desc = TensorDesc::fixed("scores", TensorType::Float32, &[1, values.len()]);
     let data = floats(values);
     let view = TensorView::new("scores", TensorType::Float32, &[1, values.len()], &data).unwrap();
@@ -59,7 +59,7 @@ fn the_best_classes_equal_the_reference_for_every_activation_and_number() {
             let wanted = reference(&values, activation);
             // 0 keeps all, and a number above that of the classes does, too.
             for top_k in [1, 3, 16, 17, 300, 5000, 0] {
-                let (got, counted) = run(&values, Params { activation, top_k, threshold: -100.0 });
+                let (got, counted) = run(&values, ClassifyParams { activation, top_k, threshold: -100.0 });
                 let kept = if top_k == 0 { wanted.len() } else { wanted.len().min(top_k) };
                 assert_eq!((got.len(), counted), (kept, bad));
                 for (class, (index, confidence)) in got.iter().zip(&wanted) {
@@ -73,7 +73,7 @@ fn the_best_classes_equal_the_reference_for_every_activation_and_number() {
 
 #[test]
 fn large_logits_do_not_overflow_and_small_confidences_are_dropped() {
-    let params = Params { top_k: 5, threshold: 0.1, ..Params::default() };
+    let params = ClassifyParams { top_k: 5, threshold: 0.1, ..ClassifyParams::default() };
     let (got, _) = run(&[1000.0, 999.0, -1000.0, 0.0], params);
     // 1 / (1 + 1/e), and the rest of it.
     let wanted = [(0, 0.731_058_6), (1, 0.268_941_43)];
@@ -92,7 +92,7 @@ fn half_precision_and_dimensions_of_1_are_read() {
     for dims in [&[1, 3][..], &[1, 3, 1, 1], &[1, 1, 1, 3]] {
         let desc = TensorDesc::fixed("x", TensorType::Float16, dims);
         let view = TensorView::new("x", TensorType::Float16, dims, &data).unwrap();
-        let params = Params { activation: Activation::None, top_k: 2, ..Params::default() };
+        let params = ClassifyParams { activation: Activation::None, top_k: 2, ..ClassifyParams::default() };
         let mut classes = Vec::new();
         Classifier::new(&desc, params).unwrap().run(&view, &mut classes).unwrap();
         let wanted = [Class { index: 1, confidence: 3.0 }, Class { index: 0, confidence: 0.5 }];
@@ -115,15 +115,15 @@ fn what_is_no_row_of_scores_is_refused_with_a_sentence() {
         ("x:float32:", false),
     ] {
         let desc: TensorDesc = text.parse().unwrap();
-        match Classifier::new(&desc, Params::default()) {
+        match Classifier::new(&desc, ClassifyParams::default()) {
             Ok(_) => assert!(right, "{text}"),
             Err(e) => assert!(!right && e.to_string().contains(text), "{e}"),
         }
     }
     let desc: TensorDesc = "x:float32:1x10".parse().unwrap();
-    let nan = Params { threshold: f32::NAN, ..Params::default() };
+    let nan = ClassifyParams { threshold: f32::NAN, ..ClassifyParams::default() };
     assert!(matches!(Classifier::new(&desc, nan), Err(ClassifyError::Threshold)));
-    let mut classifier = Classifier::new(&desc, Params::default()).unwrap();
+    let mut classifier = Classifier::new(&desc, ClassifyParams::default()).unwrap();
     let data = floats(&[0.0; 9]);
     let view = TensorView::new("x", TensorType::Float32, &[1, 9], &data).unwrap();
     let error = classifier.run(&view, &mut Vec::new()).unwrap_err().to_string();
@@ -134,7 +134,7 @@ fn what_is_no_row_of_scores_is_refused_with_a_sentence() {
 fn labels_that_apply_together_are_those_above_the_threshold_by_confidence() {
     // Logits of probabilities 0.9, 0.2, 0.6, 0.5 and 0.95.
     let logits = [0.9f64, 0.2, 0.6, 0.5, 0.95].map(|p| (p / (1.0 - p)).ln() as f32);
-    let params = Params { activation: Activation::Sigmoid, top_k: 0, threshold: 0.55 };
+    let params = ClassifyParams { activation: Activation::Sigmoid, top_k: 0, threshold: 0.55 };
     let (got, _) = run(&logits, params);
     let wanted = [(4, 0.95), (0, 0.9), (2, 0.6)];
     assert_eq!(got.len(), wanted.len());
@@ -149,7 +149,7 @@ fn what_scores_are_like_tells_a_softmax_from_logits() {
         let desc = TensorDesc::fixed("scores", TensorType::Float32, &[1, values.len()]);
         let data = floats(values);
         let view = TensorView::new("scores", TensorType::Float32, &[1, values.len()], &data).unwrap();
-        Classifier::new(&desc, Params::default()).unwrap().run(&view, &mut Vec::new()).unwrap()
+        Classifier::new(&desc, ClassifyParams::default()).unwrap().run(&view, &mut Vec::new()).unwrap()
     };
     for (values, in_unit, distribution) in [
         (&[0.25, 0.75, 0.0][..], true, true),

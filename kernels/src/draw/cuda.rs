@@ -14,10 +14,10 @@ const TILE: [i32; 2] = [64, 16];
 /// Threads of a block, each of which draws two by two pixels.
 pub(super) const THREADS: u32 = 256;
 
-/// The kernels' `Params`.
+/// The kernels' `DrawKernelParams`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Params {
+struct DrawKernelParams {
     planes: [u64; 3],
     strides: [u64; 3],
     /// Commands, or masks' pieces.
@@ -29,7 +29,7 @@ struct Params {
     count: u32,
     samples: u32,
 }
-const _: () = assert!(size_of::<Params>() == 88);
+const _: () = assert!(size_of::<DrawKernelParams>() == 88);
 
 /// Draws on frames in CUDA memory: [`super::draw`]'s and [`super::paint_masks`]'s counterpart, which makes the same pixels.
 ///
@@ -84,14 +84,14 @@ impl CudaCanvas {
             first.copy_from_slice(list);
             second.copy_from_slice(data);
         })?;
-        let params = Params::new(
+        let params = DrawKernelParams::new(
             &layout,
             frame,
             origin,
             [slot.slice(), slot.slice().after(list.len())],
             self.recorded.commands.len(),
         );
-        // SAFETY: `Params` mirrors the kernel's struct. The kernel writes pixels of the frame, whose planes were checked and
+        // SAFETY: `DrawKernelParams` mirrors the kernel's struct. The kernel writes pixels of the frame, whose planes were checked and
         // live by the frame's own promise, and reads the commands, which stay until the slot is used again, and their data,
         // whose places `Recorder` has filled.
         unsafe { stream.launch(&self.draw, grid, [THREADS, 1, 1], 0, &params) }?;
@@ -142,8 +142,8 @@ impl CudaCanvas {
             rest[..colors.len()].copy_from_slice(colors);
         })?;
         let colors = slot.slice().after(size_of_val(pieces.as_slice()));
-        let params = Params::new(&layout, frame, origin, [slot.slice(), colors], pieces.len());
-        // SAFETY: `Params` mirrors the kernel's struct. The kernel reads and writes pixels of the frame, as above, and reads
+        let params = DrawKernelParams::new(&layout, frame, origin, [slot.slice(), colors], pieces.len());
+        // SAFETY: `DrawKernelParams` mirrors the kernel's struct. The kernel reads and writes pixels of the frame, as above, and reads
         // the pieces, which stay until the slot is used again, the 256 colours after them, and the masks: as many samples as
         // `Piece::new` has checked, which live by the slices' own promise or in the slot.
         unsafe { stream.launch(&self.masks, grid, [THREADS, 1, 1], 0, &params) }?;
@@ -163,7 +163,7 @@ pub(super) fn checked(format: &FrameFormat, frame: &DeviceFrame<'_>) -> Result<L
     Ok(layout)
 }
 
-impl Params {
+impl DrawKernelParams {
     fn new(
         layout: &Layout,
         frame: &DeviceFrame<'_>,

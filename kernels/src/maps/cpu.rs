@@ -1,20 +1,20 @@
 //! Maps on the CPU: the reference.
 
 use super::place::{Place, Region, Taps};
-use super::plan::{Levels, Plan};
+use super::plan::{Levels, MapPlan};
 use super::summary::Summary;
 use crate::preproc::ChannelOrder;
 
 /// The tensor's numbers, to look up cells in.
 struct Cells<'a> {
-    plan: &'a Plan,
+    plan: &'a MapPlan,
     values: &'a [f32],
 }
 
 impl Cells<'_> {
     /// A channel's number: a map's as it is, a picture's without its normalisation.
     fn number(&self, channel: usize, x: usize, y: usize) -> f32 {
-        let Plan { shape, params, .. } = self.plan;
+        let MapPlan { shape, params, .. } = self.plan;
         let [cell_step, channel_step] = shape.steps();
         let value = self.values[(y * shape.width + x) * cell_step + channel * channel_step];
         if shape.channels == 1 { value } else { value * params.std[channel] + params.mean[channel] }
@@ -33,7 +33,7 @@ fn mix(a: f32, weight: f32, b: impl FnOnce() -> f32) -> f32 {
 }
 
 /// The summary of the region's numbers. The tensor has been checked.
-pub(super) fn measure(plan: &Plan, values: &[f32], region: &Region) -> Summary {
+pub(super) fn measure(plan: &MapPlan, values: &[f32], region: &Region) -> Summary {
     let cells = Cells { plan, values };
     let levels = plan.fixed();
     let mut found = Summary::NONE;
@@ -60,7 +60,7 @@ pub(super) fn measure(plan: &Plan, values: &[f32], region: &Region) -> Summary {
 
 /// Writes every pixel of the video, whose room has been checked.
 pub(super) fn paint(
-    plan: &Plan,
+    plan: &MapPlan,
     values: &[f32],
     place: &Place,
     levels: &Levels,

@@ -1,9 +1,9 @@
 //! Maps on the GPU: `cuda/maps.cu`, two launches a frame, and one for video.
 
 use super::place::{Axis, Place, Region};
-use super::plan::Plan;
+use super::plan::MapPlan;
 use super::summary::Summary;
-use super::{MapError, Params};
+use super::{MapError, MapParams};
 use crate::device::{CudaStream, DevicePlane, DeviceTensor, Event, Kernel, Memory, Pinned};
 use crate::preproc::ChannelOrder;
 use crate::tensor::TensorDesc;
@@ -45,7 +45,7 @@ impl From<&Axis> for AxisArgument {
     }
 }
 
-/// The kernels' `Params`.
+/// The kernels' `MapParams`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Arguments {
@@ -91,7 +91,7 @@ pub struct CudaPicture<'a> {
 /// [`super::MapReader`] on the GPU: the same samples and counts, to the bit. One frame is in flight at a time.
 #[derive(Debug)]
 pub struct CudaMapReader {
-    plan: Plan,
+    plan: MapPlan,
     measure: Kernel,
     finish: Kernel,
     paint: Kernel,
@@ -107,8 +107,8 @@ impl CudaMapReader {
     ///
     /// # Errors
     /// Those of that function, and [`MapError::Device`].
-    pub fn new(output: &TensorDesc, params: Params, stream: &CudaStream) -> Result<Self, MapError> {
-        let plan = Plan::new(output, params)?;
+    pub fn new(output: &TensorDesc, params: MapParams, stream: &CudaStream) -> Result<Self, MapError> {
+        let plan = MapPlan::new(output, params)?;
         let load = |name: &str| Kernel::load(stream.context(), "maps", name);
         Ok(Self {
             measure: load(&format!("measure_{}", output.ty))?,
@@ -189,7 +189,7 @@ impl CudaMapReader {
         picture: Option<&CudaPicture<'_>>,
         blocks: usize,
     ) -> Arguments {
-        let Plan { shape, params, .. } = &self.plan;
+        let MapPlan { shape, params, .. } = &self.plan;
         let [cell_step, channel_step] = shape.steps().map(number);
         let fixed = self.plan.fixed();
         let records = self.records.pointer();

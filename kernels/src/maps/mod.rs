@@ -27,13 +27,13 @@ mod tests;
 
 pub use cuda::{CudaMapReader, CudaPicture};
 pub use error::MapError;
-pub use params::{Params, Range};
+pub use params::{MapParams, Range};
 pub use place::{Place, Region};
 pub use shape::{Shape, shape};
 pub use summary::Summary;
 
 use crate::tensor::{TensorDesc, TensorView};
-use plan::Plan;
+use plan::MapPlan;
 
 /// Room for video.
 #[derive(Debug)]
@@ -49,17 +49,17 @@ pub struct Picture<'a> {
 /// Reads one output of a model.
 #[derive(Clone, Debug)]
 pub struct MapReader {
-    plan: Plan,
+    plan: MapPlan,
 }
 
 impl MapReader {
     /// Prepares for `output`, which is float32, float16 or uint8: a map `[1, H, W]`, `[1, 1, H, W]`, `[1, H, W, 1]` or
-    /// `[H, W]`, or a picture `[1, 3, H, W]` or `[1, H, W, 3]`, as [`Params::channels`] says; one frame's, all dimensions known.
+    /// `[H, W]`, or a picture `[1, 3, H, W]` or `[1, H, W, 3]`, as [`MapParams::channels`] says; one frame's, all dimensions known.
     ///
     /// # Errors
     /// Every [`MapError`] that says what is wrong with `output` or `params`.
-    pub fn new(output: &TensorDesc, params: Params) -> Result<Self, MapError> {
-        Ok(Self { plan: Plan::new(output, params)? })
+    pub fn new(output: &TensorDesc, params: MapParams) -> Result<Self, MapError> {
+        Ok(Self { plan: MapPlan::new(output, params)? })
     }
 
     /// Width and height in cells.

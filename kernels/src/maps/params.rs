@@ -14,7 +14,7 @@ pub enum Range {
 
 /// How an output is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
+pub struct MapParams {
     /// Order of the dimensions; by the shape if there is none.
     pub layout: Option<Layout>,
     /// 1: a map. 3: a picture.
@@ -29,7 +29,7 @@ pub struct Params {
     pub order: ChannelOrder,
 }
 
-impl Default for Params {
+impl Default for MapParams {
     fn default() -> Self {
         Self {
             layout: None,

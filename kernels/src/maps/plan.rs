@@ -1,15 +1,15 @@
 //! The announced tensor and the parameters, checked: the same for host and device.
 
 use super::shape::{Shape, shape};
-use super::{MapError, Params, Place, Range, Region, Summary};
+use super::{MapError, MapParams, Place, Range, Region, Summary};
 use crate::tensor::{TensorDesc, TensorType};
 
 /// An output and parameters that go together.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct MapPlan {
     pub tensor: TensorDesc,
     pub shape: Shape,
-    pub params: Params,
+    pub params: MapParams,
 }
 
 /// Numbers to samples: `(number - min) * scale`, rounded, from 0 to `most`.
@@ -37,11 +37,11 @@ impl Levels {
     }
 }
 
-impl Plan {
+impl MapPlan {
     /// As `MapReader::new`.
-    pub fn new(tensor: &TensorDesc, params: Params) -> Result<Self, MapError> {
+    pub fn new(tensor: &TensorDesc, params: MapParams) -> Result<Self, MapError> {
         let shape = shape(tensor, params.channels, params.layout)?;
-        let Params { range, mean, std, .. } = params;
+        let MapParams { range, mean, std, .. } = params;
         // Both the difference and the scale must be finite in float32.
         if let Range::Fixed(min, max) = range
             && !(min < max && (max - min).is_finite() && (65535.0 / (max - min)).is_finite())

@@ -25,7 +25,7 @@ fn map(
 ) -> (Summary, Vec<u16>) {
     let dims = [1, height, width];
     let output = TensorDesc::fixed("map", TensorType::Float32, &dims);
-    let reader = MapReader::new(&output, Params { range, ..Params::default() }).unwrap();
+    let reader = MapReader::new(&output, MapParams { range, ..MapParams::default() }).unwrap();
     let data = bytes(values);
     let view = TensorView::new("map", TensorType::Float32, &dims, &data).unwrap();
     // Rows with padding, which stays as it is.
@@ -145,9 +145,9 @@ fn nan_reaches_no_further_than_the_pixels_that_are_made_of_it() {
 }
 
 /// Runs on a picture: RGB.
-fn picture(output: &str, data: &[u8], params: Params, size: [usize; 2]) -> (Summary, Vec<u8>) {
+fn picture(output: &str, data: &[u8], params: MapParams, size: [usize; 2]) -> (Summary, Vec<u8>) {
     let output = desc(output);
-    let reader = MapReader::new(&output, Params { channels: 3, ..params }).unwrap();
+    let reader = MapReader::new(&output, MapParams { channels: 3, ..params }).unwrap();
     assert_eq!(reader.size(), size);
     let dims: Vec<usize> = output.dims.iter().map(|d| d.unwrap()).collect();
     let view = TensorView::new(&output.name, output.ty, &dims, data).unwrap();
@@ -164,26 +164,26 @@ fn a_picture_is_rgb_whatever_its_layout_type_order_and_normalisation() {
     // Two pixels: (255, 0, 51) and (0, 102, 255).
     let wanted = [255, 0, 51, 0, 102, 255];
     let planes = [1.0, 0.0, 0.0, 0.4, 0.2, 1.0];
-    let unit = Params { range: Range::Fixed(0.0, 1.0), ..Params::default() };
+    let unit = MapParams { range: Range::Fixed(0.0, 1.0), ..MapParams::default() };
     assert_eq!(picture("p:float32:1x3x1x2", &bytes(&planes), unit, [2, 1]).1, wanted);
     let pixels = [1.0f32, 0.0, 0.2, 0.0, 0.4, 1.0];
     assert_eq!(picture("p:float32:1x1x2x3", &bytes(&pixels), unit, [2, 1]).1, wanted);
     let halves: Vec<u8> = pixels.iter().flat_map(|v| f16::from_f32(*v).to_ne_bytes()).collect();
     assert_eq!(picture("p:float16:1x2x3", &halves, unit, [2, 1]).1, wanted);
-    let whole = Params { range: Range::Fixed(0.0, 255.0), ..Params::default() };
+    let whole = MapParams { range: Range::Fixed(0.0, 255.0), ..MapParams::default() };
     assert_eq!(picture("p:uint8:1x1x2x3", &wanted, whole, [2, 1]).1, wanted);
-    let swapped = Params { order: ChannelOrder::Bgr, ..whole };
+    let swapped = MapParams { order: ChannelOrder::Bgr, ..whole };
     assert_eq!(picture("p:uint8:1x1x2x3", &[51, 0, 255, 255, 102, 0], swapped, [2, 1]).1, wanted);
     // As a network's input is normalised: (pixel / 255 - mean) / std.
     let (mean, std) = ([0.5, 0.25, 0.125], [0.25, 0.5, 0.75]);
     let normalised: Vec<f32> =
         wanted.iter().enumerate().map(|(i, v)| (f32::from(*v) / 255.0 - mean[i % 3]) / std[i % 3]).collect();
     assert_eq!(
-        picture("p:float32:1x1x2x3", &bytes(&normalised), Params { mean, std, ..unit }, [2, 1]).1,
+        picture("p:float32:1x1x2x3", &bytes(&normalised), MapParams { mean, std, ..unit }, [2, 1]).1,
         wanted
     );
     // From -1 to 1, with numbers beyond and NaN.
-    let tanh = Params { range: Range::Fixed(-1.0, 1.0), ..Params::default() };
+    let tanh = MapParams { range: Range::Fixed(-1.0, 1.0), ..MapParams::default() };
     let odd = [-1.0, 0.0, 1.0, 1.01, f32::NAN, 1.001];
     let (summary, out) = picture("p:float32:1x1x2x3", &bytes(&odd), tanh, [2, 1]);
     // 1.001 is less than half a sample beyond the end.
@@ -228,16 +228,16 @@ fn tensors_are_distinguished_by_their_shape() {
 fn what_cannot_be_used_is_reported_in_a_sentence() {
     let output = desc("map:float32:1x2x3");
     let refused = |range| {
-        MapReader::new(&output, Params { range, ..Params::default() }).map(|_| ()).unwrap_err().to_string()
+        MapReader::new(&output, MapParams { range, ..MapParams::default() }).map(|_| ()).unwrap_err().to_string()
     };
     assert!(refused(Range::Fixed(1.0, 1.0)).contains("set range-min to less than range-max"));
     assert!(refused(Range::Fixed(0.0, f32::NAN)).contains("range"));
     assert!(refused(Range::Fixed(f32::MIN, f32::MAX)).contains("range"));
     assert!(refused(Range::Fixed(0.0, 1e-40)).contains("range"));
-    let params = Params { channels: 3, std: [1.0, 0.0, 1.0], ..Params::default() };
+    let params = MapParams { channels: 3, std: [1.0, 0.0, 1.0], ..MapParams::default() };
     let error = MapReader::new(&desc("p:float32:1x3x2x2"), params).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("std not 0"));
-    let reader = MapReader::new(&output, Params::default()).unwrap();
+    let reader = MapReader::new(&output, MapParams::default()).unwrap();
     let data = [0; 32];
     let run = |dims: &[usize], region: Region, room: Option<(usize, usize)>| {
         let count = 4 * dims.iter().product::<usize>();

@@ -1,7 +1,7 @@
 //! The map that was announced, and the check that an arriving map is that one.
 
 use super::grid::MapShape;
-use super::{BLUR, BLUR_SIGMA, Params, PeaksError};
+use super::{BLUR, BLUR_SIGMA, PeakParams, PeaksError};
 use crate::device::DeviceTensor;
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
@@ -10,7 +10,7 @@ use crate::tensor::{TensorDesc, TensorType};
 #[derive(Debug)]
 pub(crate) struct Announced {
     pub map: TensorDesc,
-    pub params: Params,
+    pub params: PeakParams,
     /// The shape, if all dimensions are known.
     pub shape: Option<MapShape>,
     pub channels: Option<usize>,
@@ -19,7 +19,7 @@ pub(crate) struct Announced {
 
 impl Announced {
     /// As `PeakFinder::new`.
-    pub fn new(map: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, PeaksError> {
+    pub fn new(map: &TensorDesc, input: [usize; 2], params: PeakParams) -> Result<Self, PeaksError> {
         if !matches!(map.ty, TensorType::Float32 | TensorType::Float16) {
             return Err(PeaksError::Type(map.to_string()));
         }

@@ -1,7 +1,7 @@
 //! From maxima to peaks, the same for host and device: the threshold, the order, how many a channel keeps, their places.
 
 use super::grid::MapShape;
-use super::{Activation, Params, Peak};
+use super::{Activation, PeakParams, Peak};
 use crate::geometry::Affine;
 
 /// A maximum; `at` is for further information about it.
@@ -29,10 +29,10 @@ pub(crate) struct TensorPeak {
 }
 
 /// Hands the peaks among `candidates` to `emit`, by channel, score and scan order; `offset` gives a candidate's
-/// distance from its cell's centre, in cells. Returns how many [`Params::top_k`] cut off.
+/// distance from its cell's centre, in cells. Returns how many [`PeakParams::top_k`] cut off.
 pub(super) fn choose<T>(
     candidates: &mut Vec<Candidate<T>>,
-    params: &Params,
+    params: &PeakParams,
     shape: &MapShape,
     to_frame: &Affine,
     offset: impl Fn(&Candidate<T>) -> (f64, f64),
@@ -70,7 +70,7 @@ pub(crate) fn activate(activation: Activation, v: f32) -> f32 {
 
 /// A raw value that all cells that pass the threshold reach. For logits it is a little low, because the sigmoid is rounded:
 /// near 1 by up to one step of 2^-24, which at a logit of 14 is 0.07; from 17 on the sigmoid is 1.
-pub(super) fn gate(params: &Params) -> f32 {
+pub(super) fn gate(params: &PeakParams) -> f32 {
     match (params.activation, params.threshold) {
         (Activation::None, threshold) => threshold,
         (Activation::Sigmoid, p) if p <= 0.0 => f32::NEG_INFINITY,

@@ -6,7 +6,7 @@
 use super::cells::Cells;
 use super::choose::{Candidate, TensorPeak, activate, choose, gate};
 use super::grid::MapShape;
-use super::{Mode, Outcome, Params, Peak, refine};
+use super::{Mode, Outcome, PeakParams, Peak, refine};
 use crate::geometry::Affine;
 
 /// Elements tested at once.
@@ -22,7 +22,7 @@ pub(super) struct Scratch {
 /// Hands the peaks of `cells` to `emit`, by channel, score and scan order.
 pub(super) fn find(
     cells: &Cells<'_>,
-    params: &Params,
+    params: &PeakParams,
     shape: &MapShape,
     to_frame: &Affine,
     scratch: &mut Scratch,

@@ -1,6 +1,6 @@
 //! The maximum of the Taylor expansion of a blurred map's logarithm: [`super::Refinement::Dark`].
 
-use super::{Border, Params};
+use super::{Border, PeakParams};
 
 /// The most cells from the middle of a kernel to its end.
 const MOST: usize = 15;
@@ -20,9 +20,9 @@ pub(super) struct Blur {
 }
 
 impl Blur {
-    /// A kernel of [`Params::blur`] cells, whose sum is 1. Without a standard deviation it is OpenCV's kernel of that size.
+    /// A kernel of [`PeakParams::blur`] cells, whose sum is 1. Without a standard deviation it is OpenCV's kernel of that size.
     /// (OpenCV's tables for up to 9 cells are roundings of it.)
-    pub fn new(params: &Params) -> Self {
+    pub fn new(params: &PeakParams) -> Self {
         let radius = (params.blur / 2).min(MOST);
         let sigma = params.sigma.map_or_else(|| 0.3 * (radius as f64 - 1.0) + 0.8, f64::from);
         let mut weights = [0.0; MOST + 1];

@@ -1,6 +1,6 @@
 //! Which dimension is which, and where cells lie in the input tensor.
 
-use super::{Grid, Params, PeaksError};
+use super::{Grid, PeakParams, PeaksError};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 
@@ -23,7 +23,7 @@ impl MapShape {
         map: &TensorDesc,
         image: [usize; 3],
         input: [usize; 2],
-        params: &Params,
+        params: &PeakParams,
     ) -> Result<Self, PeaksError> {
         let [a, b, c] = image;
         let layout = match params.layout {

@@ -31,7 +31,7 @@ mod tests;
 
 pub use cuda::CudaPeaks;
 pub use error::PeaksError;
-pub use params::{Activation, BLUR, BLUR_SIGMA, Border, Grid, Mode, Params, Refinement};
+pub use params::{Activation, BLUR, BLUR_SIGMA, Border, Grid, Mode, PeakParams, Refinement};
 pub use peak::{Outcome, Peak};
 
 use crate::geometry::Affine;
@@ -56,7 +56,7 @@ impl PeakFinder {
     /// # Errors
     /// Every [`PeaksError`] that says what is wrong with `map` or `params`; a map with open dimensions is checked when
     /// it arrives.
-    pub fn new(map: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, PeaksError> {
+    pub fn new(map: &TensorDesc, input: [usize; 2], params: PeakParams) -> Result<Self, PeaksError> {
         Ok(Self { announced: Announced::new(map, input, params)?, scratch: cpu::Scratch::default() })
     }
 

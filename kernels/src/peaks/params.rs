@@ -12,7 +12,7 @@ const SLACK: f32 = 1.5;
 pub enum Mode {
     /// One peak a channel: its greatest cell, if it reaches the threshold. For one animal or person a frame.
     Global,
-    /// Every 3x3 maximum that reaches the threshold, at most [`Params::top_k`] a channel.
+    /// Every 3x3 maximum that reaches the threshold, at most [`PeakParams::top_k`] a channel.
     Local,
 }
 
@@ -33,7 +33,7 @@ pub enum Refinement {
     /// the top, too, which is a slip.)
     Shift,
     /// "Distribution-Aware Coordinate Representation for Human Pose Estimation" (Zhang et al., CVPR 2020): the map is blurred
-    /// ([`Params::blur`]), and the peak is where the Taylor expansion of its logarithm around the cell has its maximum, with
+    /// ([`PeakParams::blur`]), and the peak is where the Taylor expansion of its logarithm around the cell has its maximum, with
     /// derivatives over two cells. There is no refinement nearer than two cells to the map's edge, and none where the
     /// expansion has no maximum, is almost flat, or the value is not above 0; the offset is 2 cells at most, where the original
     /// has no bound.
@@ -44,10 +44,10 @@ pub enum Refinement {
     DarkUdp,
 }
 
-/// The least and the greatest [`Params::blur`].
+/// The least and the greatest [`PeakParams::blur`].
 pub const BLUR: std::ops::RangeInclusive<usize> = 3..=31;
 
-/// The least and the greatest [`Params::sigma`].
+/// The least and the greatest [`PeakParams::sigma`].
 pub const BLUR_SIGMA: std::ops::RangeInclusive<f32> = 0.1..=16.0;
 
 /// How a map continues beyond its edge for a blur.
@@ -87,7 +87,7 @@ pub enum Grid {
 
 /// Parameters of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
+pub struct PeakParams {
     /// Which maxima.
     pub mode: Mode,
     /// The least score of a peak, in activated units.
@@ -117,7 +117,7 @@ pub struct Params {
     pub channels: Option<usize>,
 }
 
-impl Default for Params {
+impl Default for PeakParams {
     fn default() -> Self {
         Self {
             mode: Mode::Local,
@@ -144,7 +144,7 @@ impl From<Activation> for sanity::Activation {
     }
 }
 
-impl Params {
+impl PeakParams {
     /// What the values of the maps should be.
     pub fn expected(&self) -> Expected {
         let activation = self.activation.into();

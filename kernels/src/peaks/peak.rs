@@ -18,7 +18,7 @@ pub struct Peak {
 pub struct Outcome {
     /// Cells of the map that are NaN or infinite. They are never peaks.
     pub non_finite: usize,
-    /// Peaks that [`super::Params::top_k`] cut off.
+    /// Peaks that [`super::PeakParams::top_k`] cut off.
     pub truncated: usize,
     /// Whether there is the largest allowed number of instances, and more were left out.
     pub limited: bool,

@@ -2,13 +2,13 @@
 
 use super::cells::Cells;
 use super::dark::{self, Blur};
-use super::{Params, Refinement};
+use super::{PeakParams, Refinement};
 
 /// The offset of the peak from the centre of cell (`x`, `y`) of `channel`, in cells.
 pub(super) fn offset(
     cells: &Cells<'_>,
     activate: impl Fn(f32) -> f32,
-    params: &Params,
+    params: &PeakParams,
     [channel, x, y]: [usize; 3],
 ) -> (f64, f64) {
     // `None` where there is no finite cell.

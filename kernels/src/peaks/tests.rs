@@ -30,9 +30,9 @@ fn laid_out(map: &Map, layout: Layout) -> ([usize; 4], Vec<f32>) {
     (if layout == Layout::Nchw { [1, c, h, w] } else { [1, h, w, c] }, data)
 }
 
-fn run(map: &Map, layout: Layout, input: [usize; 2], params: Params) -> (Vec<Peak>, Outcome) {
+fn run(map: &Map, layout: Layout, input: [usize; 2], params: PeakParams) -> (Vec<Peak>, Outcome) {
     let (dims, data) = laid_out(map, layout);
-    let params = Params { layout: Some(layout), ..params };
+    let params = PeakParams { layout: Some(layout), ..params };
     let desc = TensorDesc::fixed("maps", TensorType::Float32, &dims);
     let mut finder = PeakFinder::new(&desc, input, params).unwrap();
     let view = TensorView::new("maps", TensorType::Float32, &dims, bytemuck::cast_slice(&data)).unwrap();
@@ -44,7 +44,7 @@ fn run(map: &Map, layout: Layout, input: [usize; 2], params: Params) -> (Vec<Pea
 }
 
 /// Peaks by the definition: (channel, x, y, score) in cells, where cell 0's centre is 0.
-fn reference(map: &Map, params: &Params) -> (Vec<(usize, f64, f64, f64)>, Outcome) {
+fn reference(map: &Map, params: &PeakParams) -> (Vec<(usize, f64, f64, f64)>, Outcome) {
     let (h, w) = (map[0].len() as i64, map[0][0].len() as i64);
     let mut peaks = Vec::new();
     let mut outcome = Outcome::default();
@@ -122,8 +122,8 @@ fn reference(map: &Map, params: &Params) -> (Vec<(usize, f64, f64, f64)>, Outcom
 }
 
 /// Strided by 1 puts cell 0 at 0.5, so that the comparison is in cells.
-fn assert_as_reference(map: &Map, layout: Layout, params: Params) {
-    let params = Params { grid: Some(Grid::Strided), ..params };
+fn assert_as_reference(map: &Map, layout: Layout, params: PeakParams) {
+    let params = PeakParams { grid: Some(Grid::Strided), ..params };
     let (got, outcome) = run(map, layout, [map[0][0].len(), map[0].len()], params);
     let (want, want_outcome) = reference(map, &params);
     assert_eq!(outcome, want_outcome);
@@ -152,7 +152,7 @@ fn gaussians_are_found_to_a_fraction_of_a_cell() {
         for step in 0..=10 {
             let (x, y) = (20.0 + f64::from(step) / 10.0, 31.0 - f64::from(step) / 13.0);
             let map = map_of(1, 65, 65, gaussian(x, y, 2.0));
-            let params = Params { refinement, grid: Some(Grid::Strided), ..Params::default() };
+            let params = PeakParams { refinement, grid: Some(Grid::Strided), ..PeakParams::default() };
             let (peaks, _) = run(&map, Layout::Nchw, [65, 65], params);
             assert_eq!(peaks.len(), 1);
             let off = (f64::from(peaks[0].x) - 0.5 - x).abs().max((f64::from(peaks[0].y) - 0.5 - y).abs());
@@ -165,7 +165,7 @@ fn gaussians_are_found_to_a_fraction_of_a_cell() {
 fn the_grids_place_cells_as_documented() {
     // Cell (3, 1) of 25x25, and where each grid puts its centre in 400x400, 385x385 and 400x400 pixels.
     let map = map_of(1, 25, 25, |_, y, x| f32::from(u8::from((x, y) == (3, 1))));
-    let params = Params { refinement: Refinement::None, ..Params::default() };
+    let params = PeakParams { refinement: Refinement::None, ..PeakParams::default() };
     for (grid, input, x, y) in [
         (Some(Grid::CellCentres), 400, 56.0, 24.0),
         (Some(Grid::Corners), 385, 48.5, 16.5),
@@ -174,7 +174,7 @@ fn the_grids_place_cells_as_documented() {
         (None, 385, 48.5, 16.5),
         (None, 390, 3.5 * 15.6, 1.5 * 15.6),
     ] {
-        let (peaks, _) = run(&map, Layout::Nhwc, [input; 2], Params { grid, ..params });
+        let (peaks, _) = run(&map, Layout::Nhwc, [input; 2], PeakParams { grid, ..params });
         assert!((peaks[0].x - x).abs() < 1e-4 && (peaks[0].y - y).abs() < 1e-4, "{grid:?} {peaks:?}");
     }
 }
@@ -184,7 +184,7 @@ fn a_map_of_one_cell_is_one_peak() {
     for (grid, at) in [(None, 24.0), (Some(Grid::Corners), 24.0), (Some(Grid::Strided), 0.5)] {
         for refinement in [Refinement::None, Refinement::Quadratic, Refinement::Integral] {
             for mode in [Mode::Local, Mode::Global] {
-                let params = Params { mode, refinement, grid, ..Params::default() };
+                let params = PeakParams { mode, refinement, grid, ..PeakParams::default() };
                 let (peaks, _) = run(&vec![vec![vec![0.7]]], Layout::Nchw, [48, 48], params);
                 assert_eq!(peaks, [Peak { channel: 0, x: at, y: at, score: 0.7 }]);
             }
@@ -198,7 +198,7 @@ fn peaks_reach_the_frame_through_the_affine() {
     let desc = TensorDesc::fixed("m", TensorType::Float32, &dims);
     let data = [0f32, 0.0, 0.0, 0.0, 0.0, 0.9, 0.0, 0.0];
     let view = TensorView::new("m", TensorType::Float32, &dims, bytemuck::cast_slice(&data)).unwrap();
-    let params = Params { layout: Some(Layout::Nchw), refinement: Refinement::None, ..Params::default() };
+    let params = PeakParams { layout: Some(Layout::Nchw), refinement: Refinement::None, ..PeakParams::default() };
     let mut peaks = Vec::new();
     let letterbox = Affine::upright([2.0, 3.0], [-5.0, 7.0]);
     PeakFinder::new(&desc, [64, 64], params).unwrap().run(&view, &letterbox, &mut peaks).unwrap();
@@ -207,7 +207,7 @@ fn peaks_reach_the_frame_through_the_affine() {
 
 #[test]
 fn rectangular_and_straight_plateaus_give_one_peak_at_their_first_cell() {
-    let params = Params { refinement: Refinement::None, grid: Some(Grid::Strided), ..Params::default() };
+    let params = PeakParams { refinement: Refinement::None, grid: Some(Grid::Strided), ..PeakParams::default() };
     type Plateau = (&'static str, fn(usize, usize) -> bool, (f32, f32));
     let plateaus: [Plateau; 5] = [
         ("all", |_, _| true, (0.5, 0.5)),
@@ -225,7 +225,7 @@ fn rectangular_and_straight_plateaus_give_one_peak_at_their_first_cell() {
     }
     // The vertex of two equal cells lies between them.
     let pair = map_of(1, 5, 5, |_, y, x| if y == 2 && (x == 1 || x == 2) { 0.5 } else { 0.0 });
-    let (peaks, _) = run(&pair, Layout::Nchw, [5, 5], Params { refinement: Refinement::Quadratic, ..params });
+    let (peaks, _) = run(&pair, Layout::Nchw, [5, 5], PeakParams { refinement: Refinement::Quadratic, ..params });
     assert_eq!((peaks[0].x, peaks[0].y), (2.0, 2.5));
 }
 
@@ -239,7 +239,7 @@ fn cells_that_are_not_finite_count_and_hide_nothing() {
                 map[1][8][9] = bad;
                 map[1][7][8] = bad;
                 map[2] = vec![vec![bad; 17]; 17];
-                let (peaks, outcome) = run(&map, layout, [17, 17], Params { mode, ..Params::default() });
+                let (peaks, outcome) = run(&map, layout, [17, 17], PeakParams { mode, ..PeakParams::default() });
                 assert_eq!(peaks, [Peak { channel: 1, x: 8.5, y: 8.5, score: 0.8 }], "{bad} {mode:?}");
                 assert_eq!(outcome, Outcome { non_finite: 2 + 17 * 17, truncated: 0, limited: false });
             }
@@ -255,7 +255,7 @@ fn the_strongest_are_kept_and_the_others_counted() {
         65,
         |c, y, x| if x % 2 == 0 && y % 2 == 0 { 0.5 + (c + x + y) as f32 / 200.0 } else { 0.0 },
     );
-    let (peaks, outcome) = run(&map, Layout::Nchw, [65, 9], Params { top_k: 3, ..Params::default() });
+    let (peaks, outcome) = run(&map, Layout::Nchw, [65, 9], PeakParams { top_k: 3, ..PeakParams::default() });
     assert_eq!(outcome.truncated, 2 * (33 * 5 - 3));
     let scores: Vec<f32> = peaks.iter().map(|p| p.score).collect();
     assert_eq!(scores[..3], [0.5 + 72.0 / 200.0, 0.5 + 70.0 / 200.0, 0.5 + 70.0 / 200.0]);
@@ -267,18 +267,18 @@ fn the_strongest_are_kept_and_the_others_counted() {
 fn great_logits_stay_apart_and_thresholds_are_in_scores() {
     // Logits 30 and 40 both round to a score of 1; the greater comes first. 0 has a score of 0.5, which reaches the threshold.
     let map: Map = vec![vec![vec![30.0, -9.0, 40.0, -9.0, 0.0, -9.0, -0.1]]];
-    let params = Params {
+    let params = PeakParams {
         activation: Activation::Sigmoid,
         threshold: 0.5,
         refinement: Refinement::None,
-        ..Params::default()
+        ..PeakParams::default()
     };
     let (peaks, _) = run(&map, Layout::Nchw, [7, 1], params);
     assert_eq!(
         peaks.iter().map(|p| (p.x, p.score)).collect::<Vec<_>>(),
         [(2.5, 1.0), (0.5, 1.0), (4.5, 0.5)]
     );
-    let (peaks, _) = run(&map, Layout::Nchw, [7, 1], Params { threshold: 1.0, ..params });
+    let (peaks, _) = run(&map, Layout::Nchw, [7, 1], PeakParams { threshold: 1.0, ..params });
     assert_eq!(peaks.len(), 2);
 }
 
@@ -288,7 +288,7 @@ fn half_precision_maps_and_open_dimensions_work() {
     let (dims, data) = laid_out(&map, Layout::Nchw);
     let bytes: Vec<u8> = data.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
     let open: TensorDesc = "m:float16:?x?x?x?".parse().unwrap();
-    let mut finder = PeakFinder::new(&open, [72, 96], Params::default()).unwrap();
+    let mut finder = PeakFinder::new(&open, [72, 96], PeakParams::default()).unwrap();
     assert_eq!(finder.channels(), None);
     let mut peaks = Vec::new();
     let view = TensorView::new("m", TensorType::Float16, &dims, &bytes).unwrap();
@@ -308,7 +308,7 @@ fn half_precision_maps_and_open_dimensions_work() {
 #[test]
 fn the_layout_follows_from_the_input_or_is_asked_for() {
     let channels = |text: &str, input: [usize; 2]| {
-        PeakFinder::new(&text.parse().unwrap(), input, Params::default()).map(|f| f.channels())
+        PeakFinder::new(&text.parse().unwrap(), input, PeakParams::default()).map(|f| f.channels())
     };
     assert_eq!(channels("posenet:float32:1x25x25x17", [385, 385]), Ok(Some(17)));
     assert_eq!(channels("simple:float32:?x17x96x72", [288, 384]), Ok(Some(17)));
@@ -318,7 +318,7 @@ fn the_layout_follows_from_the_input_or_is_asked_for() {
     assert_eq!(channels("open:float32:1x?x96x72", [288, 384]), Ok(None));
     let both = channels("cube:float32:1x96x96x96", [384, 384]).unwrap_err().to_string();
     assert!(both.contains("each of them") && both.contains("Set the layout to nchw or nhwc"), "{both}");
-    let corners = Params { grid: Some(Grid::Corners), ..Params::default() };
+    let corners = PeakParams { grid: Some(Grid::Corners), ..PeakParams::default() };
     let even = "even:float32:1x17x96x96".parse().unwrap();
     let text = PeakFinder::new(&even, [384, 384], corners).unwrap_err().to_string();
     assert!(
@@ -335,16 +335,16 @@ fn the_layout_follows_from_the_input_or_is_asked_for() {
 
 #[test]
 fn what_cannot_work_is_refused() {
-    let new = |text: &str, params: Params| PeakFinder::new(&text.parse().unwrap(), [384, 384], params);
-    let p = Params::default();
+    let new = |text: &str, params: PeakParams| PeakFinder::new(&text.parse().unwrap(), [384, 384], params);
+    let p = PeakParams::default();
     assert!(matches!(new("m:uint8:1x17x96x96", p), Err(PeaksError::Type(_))));
     assert!(matches!(new("m:float32:96x96", p), Err(PeaksError::Rank(_))));
     assert!(matches!(new("m:float32:1x1x17x96x96", p), Err(PeaksError::Rank(_))));
     assert!(matches!(new("m:float32:4x17x96x96", p), Err(PeaksError::Batch(_, 4))));
     assert!(matches!(new("m:float32:1x0x96x96", p), Err(PeaksError::Empty(..))));
-    let nan = Params { threshold: f32::NAN, ..p };
+    let nan = PeakParams { threshold: f32::NAN, ..p };
     assert_eq!(new("m:float32:1x17x96x96", nan).unwrap_err(), PeaksError::Threshold);
-    assert_eq!(new("m:float32:1x17x96x96", Params { top_k: 0, ..p }).unwrap_err(), PeaksError::TopK);
+    assert_eq!(new("m:float32:1x17x96x96", PeakParams { top_k: 0, ..p }).unwrap_err(), PeaksError::TopK);
     let mut finder = new("m:float32:1x17x96x96", p).unwrap();
     let data = vec![0u8; 16 * 96 * 96 * 4];
     let view = TensorView::new("m", TensorType::Float32, &[1, 16, 96, 96], &data).unwrap();
@@ -352,7 +352,7 @@ fn what_cannot_work_is_refused() {
     assert!(matches!(error, PeaksError::Changed { .. }));
 }
 
-fn any_params() -> impl Strategy<Value = Params> {
+fn any_params() -> impl Strategy<Value = PeakParams> {
     let mode = prop_oneof![Just(Mode::Local), Just(Mode::Global)];
     let refinement = prop_oneof![
         Just(Refinement::None),
@@ -361,14 +361,14 @@ fn any_params() -> impl Strategy<Value = Params> {
         Just(Refinement::Shift)
     ];
     let activation = prop_oneof![Just(Activation::None), Just(Activation::Sigmoid)];
-    (mode, refinement, activation, 1usize..20).prop_map(|(mode, refinement, activation, top_k)| Params {
+    (mode, refinement, activation, 1usize..20).prop_map(|(mode, refinement, activation, top_k)| PeakParams {
         mode,
         refinement,
         activation,
         top_k,
         // No value of the maps below has this score, in f32 or f64.
         threshold: 0.3017,
-        ..Params::default()
+        ..PeakParams::default()
     })
 }
 

@@ -2,8 +2,8 @@
 
 use super::color::Color;
 use super::params::integers;
-use super::plan::Plan;
-use super::{Layout, Params, PreprocError, samples};
+use super::plan::PreprocPlan;
+use super::{Layout, PreprocParams, PreprocError, samples};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Kernel};
 use crate::frame::PixelFormat;
 use crate::tensor::TensorType;
@@ -28,7 +28,7 @@ impl Kernels {
     pub fn load(
         stream: &CudaStream,
         operation: &'static str,
-        plan: &Plan,
+        plan: &PreprocPlan,
         mode: &str,
     ) -> Result<Self, PreprocError> {
         use PixelFormat as P;
@@ -123,9 +123,9 @@ const _: () = assert!(size_of::<Conversion>() == 184, "cuda/preproc_frame.cuh sa
 
 impl Conversion {
     /// All but the tensor's address, and the plane of each component.
-    pub fn new(plan: &Plan) -> (Planes, Self) {
-        let Plan { source, params, color, normalise, .. } = plan;
-        let Params { width, height, layout, ty, zero_point, padding, .. } = *params;
+    pub fn new(plan: &PreprocPlan) -> (Planes, Self) {
+        let PreprocPlan { source, params, color, normalise, .. } = plan;
+        let PreprocParams { width, height, layout, ty, zero_point, padding, .. } = *params;
         let (mut planes, mut components) = (Planes::default(), [Component::default(); 3]);
         for (c, component) in samples::components(source.pixels).iter().take(color.components()).enumerate() {
             planes[c] = component.plane;
@@ -181,7 +181,7 @@ impl Conversion {
     ///
     /// # Errors
     /// A tensor of another length, or not aligned to its element type.
-    pub fn set_tensor(&mut self, plan: &Plan, n: usize, tensor: DeviceSlice<'_>) -> Result<(), PreprocError> {
+    pub fn set_tensor(&mut self, plan: &PreprocPlan, n: usize, tensor: DeviceSlice<'_>) -> Result<(), PreprocError> {
         let wanted = plan.bytes.saturating_mul(n);
         if tensor.bytes() != wanted {
             return Err(PreprocError::Tensor { wanted, given: tensor.bytes() });

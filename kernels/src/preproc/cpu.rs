@@ -6,7 +6,7 @@ use super::color::Color;
 use super::filtered::Filtered;
 use super::filters::Filter;
 use super::horizontal::Horizontal;
-use super::plan::Plan;
+use super::plan::PreprocPlan;
 use super::rows::{Row, Rows, row};
 use super::samples::{self, Columns, Component};
 use super::taps::Taps;
@@ -50,8 +50,8 @@ struct Interpolated {
 
 impl Cpu {
     /// Makes tables and buffers.
-    pub fn new(plan: &Plan) -> Self {
-        let Plan { source, params, placement, color, .. } = plan;
+    pub fn new(plan: &PreprocPlan) -> Self {
+        let PreprocPlan { source, params, placement, color, .. } = plan;
         let channels = color.channels();
         let mut components = samples::components(source.pixels);
         components.truncate(color.components());

@@ -8,11 +8,11 @@ use super::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
 use super::cpu::horizontal_first;
 use super::filters::Filter;
 use super::limits::MAX_BATCH;
-use super::plan::Plan;
+use super::plan::PreprocPlan;
 use super::samples::Columns;
 use super::tables::{TableKernels, table};
 use super::taps::Taps;
-use super::{Interpolation, Params, PreprocError, placement};
+use super::{Interpolation, PreprocParams, PreprocError, placement};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Kernel, Memory};
 use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::Affine;
@@ -26,7 +26,7 @@ const WORD: u32 = 4;
 /// A prepared conversion from one frame format to one tensor, or to a batch of them, on a GPU.
 #[derive(Debug)]
 pub struct CudaPreproc {
-    plan: Plan,
+    plan: PreprocPlan,
     way: Way,
 }
 
@@ -55,8 +55,8 @@ impl CudaPreproc {
     ///
     /// # Errors
     /// As [`super::Preproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: Params, stream: &CudaStream) -> Result<Self, PreprocError> {
-        let plan = Plan::new(source, params)?;
+    pub fn new(source: FrameFormat, params: PreprocParams, stream: &CudaStream) -> Result<Self, PreprocError> {
+        let plan = PreprocPlan::new(source, params)?;
         let way = if Filter::of(plan.params.interpolation).is_some() {
             let words = table(std::iter::once(&plan));
             let bytes: &[u8] = bytemuck::cast_slice(&words);
@@ -114,7 +114,7 @@ impl CudaPreproc {
 }
 
 impl AxisKernels {
-    fn load(stream: &CudaStream, plan: &Plan) -> Result<Self, PreprocError> {
+    fn load(stream: &CudaStream, plan: &PreprocPlan) -> Result<Self, PreprocError> {
         let mode = Mode::new(plan);
         let kernels = Kernels::load(stream, "preproc", plan, mode.name)?;
         let (planes, parameters) = Parameters::new(plan, &mode);
@@ -130,7 +130,7 @@ impl AxisKernels {
     fn launch(
         &self,
         stream: &CudaStream,
-        plan: &Plan,
+        plan: &PreprocPlan,
         frames: &[DeviceFrame<'_>],
         tensor: DeviceSlice<'_>,
     ) -> Result<(), PreprocError> {
@@ -163,8 +163,8 @@ struct Mode {
 }
 
 impl Mode {
-    fn new(plan: &Plan) -> Self {
-        let Plan { placement, params, .. } = plan;
+    fn new(plan: &PreprocPlan) -> Self {
+        let PreprocPlan { placement, params, .. } = plan;
         let [x, y] = [&placement.x, &placement.y].map(|axis| Taps::new(axis, params.interpolation));
         let horizontal_first = horizontal_first(&x, &y, &Columns::new(x.sources()));
         // Bilinear taps that never lie between pixels, as when a frame shrinks to a third, are the nearest pixels.
@@ -249,7 +249,7 @@ const _: () = assert!(size_of::<Parameters>() == 3360, "cuda/preproc.cu says the
 
 impl Parameters {
     /// All but the addresses, and the plane of each component.
-    fn new(plan: &Plan, mode: &Mode) -> (Planes, Self) {
+    fn new(plan: &PreprocPlan, mode: &Mode) -> (Planes, Self) {
         let (planes, conversion) = Conversion::new(plan);
         let parameters = Self {
             conversion,
@@ -300,8 +300,8 @@ mod tests {
         let (pixels, matrix, range) = (PixelFormat::Nv12, Matrix::Bt709, Range::Limited);
         let format = FrameFormat { pixels, width: frame.0, height: frame.1, matrix, range };
         let params =
-            Params { width, height, resize, interpolation: Interpolation::Area, ..Params::default() };
-        let plan = Plan::new(format, params).unwrap();
+            PreprocParams { width, height, resize, interpolation: Interpolation::Area, ..PreprocParams::default() };
+        let plan = PreprocPlan::new(format, params).unwrap();
         Parameters::new(&plan, &Mode::new(&plan)).1.whole_ratio()
     }
 

@@ -17,7 +17,7 @@
 //!      floor((tensor - resized) / 2) wide, which is Ultralytics' round((tensor - resized) / 2 - 0.1).
 //!    - Letterbox at the top left: r as above, resized = max(1, floor(frame r)) in float64, as YOLOX's preprocessing has
 //!      it; all of the bars is right and below. (mmdetection, with it RTMDet, rounds to the nearest: a pixel more at most.)
-//!    - Centre crop: covered = floor(tensor / [`Params::crop_ratio`]), r = max(covered / frame), resized = frame r, rounded
+//!    - Centre crop: covered = floor(tensor / [`PreprocParams::crop_ratio`]), r = max(covered / frame), resized = frame r, rounded
 //!      down for a square tensor (torchvision's `Resize`), else to the nearest (timm's `ResizeKeepRatio`);
 //!      round((resized - tensor) / 2) is cut left and top, as by torchvision's `CenterCrop`.
 //!
@@ -31,7 +31,7 @@
 //!    - Pillow's filters (triangle, cubic): the pixels under the filter, which is scaled by
 //!      max(1, s). These are the exception from the rule that nothing is rounded: frame pixels, resampled rows and the result
 //!      are rounded to 8 bits, and calculated in integers, as Pillow does.
-//! 4. **Elements**, as [`Params`] says. The bars hold [`Params::padding`], which is normalised like a pixel.
+//! 4. **Elements**, as [`PreprocParams`] says. The bars hold [`PreprocParams::padding`], which is normalised like a pixel.
 //!
 //! The CPU implementation works in float32, vectorised by the compiler for the baseline and again for AVX2, which is
 //! chosen when it runs; both give the same bits. [`CudaPreproc`] does the same operations in the same order on the GPU
@@ -62,21 +62,21 @@ mod writer;
 pub use cuda::CudaPreproc;
 pub use error::PreprocError;
 pub use limits::{MAX_BATCH, MAX_SIDE, MIN_CROP_RATIO};
-pub use params::{ChannelOrder, Interpolation, Layout, Params, Resize};
+pub use params::{ChannelOrder, Interpolation, Layout, PreprocParams, Resize};
 pub use regions::{
     CudaPartPreproc, CudaRegionPreproc, Fit, Part, PartPreproc, RegionPreproc, Tiles, as_mmpose, part, region,
 };
 pub(crate) use samples::{Component, components};
 
 use self::cpu::Cpu;
-use self::plan::Plan;
+use self::plan::PreprocPlan;
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::Affine;
 
 /// A prepared conversion from one frame format to one tensor: index tables, coefficients and buffers are made once.
 #[derive(Debug)]
 pub struct Preproc {
-    plan: Plan,
+    plan: PreprocPlan,
     cpu: Cpu,
 }
 
@@ -86,8 +86,8 @@ impl Preproc {
     /// # Errors
     /// Sides of 0 or beyond [`MAX_SIDE`], a tensor beyond the address space, a factor or divisor that is 0 or not
     /// finite, an element type that is none of the four, a zero point that is not of that type.
-    pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
-        let plan = Plan::new(source, params)?;
+    pub fn new(source: FrameFormat, params: PreprocParams) -> Result<Self, PreprocError> {
+        let plan = PreprocPlan::new(source, params)?;
         let cpu = Cpu::new(&plan);
         Ok(Self { plan, cpu })
     }
@@ -113,7 +113,7 @@ impl Preproc {
     /// # Errors
     /// A tensor of another length, or a frame whose planes are too short for the format given to [`Preproc::new`].
     pub fn run(&mut self, frame: &Frame<'_>, tensor: &mut [u8]) -> Result<(), PreprocError> {
-        let Plan { source, bytes, .. } = self.plan;
+        let PreprocPlan { source, bytes, .. } = self.plan;
         if tensor.len() != bytes {
             return Err(PreprocError::Tensor { wanted: bytes, given: tensor.len() });
         }

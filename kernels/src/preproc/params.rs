@@ -14,7 +14,7 @@ pub enum Resize {
     LetterboxTopLeft,
     /// Fill the tensor without keeping the aspect ratio.
     Stretch,
-    /// Keep the aspect ratio, fill the tensor, cut the rest equally on both sides ([`Params::crop_ratio`]).
+    /// Keep the aspect ratio, fill the tensor, cut the rest equally on both sides ([`PreprocParams::crop_ratio`]).
     CenterCrop,
 }
 
@@ -65,7 +65,7 @@ pub enum Layout {
 /// for uint8, int8 and int32 it is then divided by `quant_scale`, rounded half to even, moved by `zero_point` and saturated.
 /// Float16 is rounded half to even.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Params {
+pub struct PreprocParams {
     /// Tensor width in pixels, at most [`MAX_SIDE`].
     pub width: usize,
     /// Tensor height in pixels, at most [`MAX_SIDE`].
@@ -108,7 +108,7 @@ pub(super) fn integers(ty: TensorType) -> Option<(i32, i32)> {
     }
 }
 
-impl Default for Params {
+impl Default for PreprocParams {
     fn default() -> Self {
         Self {
             width: 0,
@@ -129,7 +129,7 @@ impl Default for Params {
     }
 }
 
-impl Params {
+impl PreprocParams {
     /// Checks everything that does not depend on how the parameters combine.
     pub(super) fn check(&self, source: &FrameFormat) -> Result<(), PreprocError> {
         let sides = [

@@ -1,6 +1,6 @@
 //! Where the resized frame lies in the tensor. Exact integer arithmetic, so that every device agrees to the pixel.
 
-use super::{Params, Resize};
+use super::{PreprocParams, Resize};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 
@@ -52,7 +52,7 @@ pub(super) struct Placement {
 
 impl Placement {
     /// The placement that `params.resize` asks for; all sizes have been checked.
-    pub fn new(source: &FrameFormat, params: &Params) -> Self {
+    pub fn new(source: &FrameFormat, params: &PreprocParams) -> Self {
         let (frame, tensor) = ((source.width, source.height), (params.width, params.height));
         // The scales of the two axes, compared without dividing: tensor.0 / frame.0 <= tensor.1 / frame.1.
         let x_is_smaller = tensor.0 * frame.1 <= tensor.1 * frame.0;

@@ -3,15 +3,15 @@
 use super::color::Color;
 use super::limits::MAX_RESIZED;
 use super::placement::Placement;
-use super::{ChannelOrder, Layout, Params, PreprocError};
+use super::{ChannelOrder, Layout, PreprocParams, PreprocError};
 use crate::frame::FrameFormat;
 use crate::tensor::TensorType;
 
 /// A conversion whose parameters have been checked.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct PreprocPlan {
     pub source: FrameFormat,
-    pub params: Params,
+    pub params: PreprocParams,
     pub placement: Placement,
     /// The tensor's size.
     pub bytes: usize,
@@ -20,12 +20,12 @@ pub(super) struct Plan {
     pub normalise: Vec<(f32, f32)>,
 }
 
-impl Plan {
+impl PreprocPlan {
     /// # Errors
     /// Those of [`super::Preproc::new`].
-    pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
+    pub fn new(source: FrameFormat, params: PreprocParams) -> Result<Self, PreprocError> {
         params.check(&source)?;
-        let Params { width, height, ty, .. } = params;
+        let PreprocParams { width, height, ty, .. } = params;
         let bytes = [width, height, params.channels.channels()]
             .into_iter()
             .try_fold(ty.size(), usize::checked_mul)
@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-fn normalise(params: &Params) -> Result<Vec<(f32, f32)>, PreprocError> {
+fn normalise(params: &PreprocParams) -> Result<Vec<(f32, f32)>, PreprocError> {
     let step = match params.ty {
         TensorType::UInt8 | TensorType::Int8 | TensorType::Int32 => f64::from(params.quant_scale),
         _ => 1.0,

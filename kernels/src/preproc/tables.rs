@@ -6,7 +6,7 @@ use super::cpu::horizontal_first;
 use super::filters::{Filter, ONE};
 use super::limits::MAX_BATCH;
 use super::placement;
-use super::plan::Plan;
+use super::plan::PreprocPlan;
 use super::samples::Columns;
 use super::taps::Taps;
 use super::{Interpolation, PreprocError};
@@ -22,10 +22,10 @@ const IMAGE: usize = 12;
 const REST: usize = 4;
 
 /// The table for images of `plans`.
-pub(super) fn table<'a>(plans: impl ExactSizeIterator<Item = &'a Plan>) -> Vec<u32> {
+pub(super) fn table<'a>(plans: impl ExactSizeIterator<Item = &'a PreprocPlan>) -> Vec<u32> {
     let mut words = vec![0; plans.len() * IMAGE];
     for (i, plan) in plans.enumerate() {
-        let Plan { placement, params, .. } = plan;
+        let PreprocPlan { placement, params, .. } = plan;
         let [x, y] = [&placement.x, &placement.y].map(|axis| Taps::new(axis, params.interpolation));
         let first = horizontal_first(&x, &y, &Columns::new(x.sources()));
         let [across, down] = [(&placement.x, &x), (&placement.y, &y)]
@@ -72,7 +72,7 @@ impl TableKernels {
     ///
     /// # Errors
     /// [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn load(stream: &CudaStream, plan: &Plan) -> Result<Self, PreprocError> {
+    pub fn load(stream: &CudaStream, plan: &PreprocPlan) -> Result<Self, PreprocError> {
         let mode = if Filter::of(plan.params.interpolation).is_some() { "filtered" } else { "mean" };
         let kernels = Kernels::load(stream, "preproc_table", plan, mode)?;
         let (planes, conversion) = Conversion::new(plan);
@@ -89,7 +89,7 @@ impl TableKernels {
     pub fn launch(
         &self,
         stream: &CudaStream,
-        plan: &Plan,
+        plan: &PreprocPlan,
         frames: &[DeviceFrame<'_>],
         (table, parts): (DeviceSlice<'_>, bool),
         images: usize,

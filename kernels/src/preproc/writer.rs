@@ -6,7 +6,7 @@ use multiversion::multiversion;
 
 use super::Layout;
 use super::params::integers;
-use super::plan::Plan;
+use super::plan::PreprocPlan;
 use crate::tensor::TensorType;
 
 /// Adding this to a float of less than 2^22 rounds that to an integer, half to even, and leaves the integer in the low bits.
@@ -33,8 +33,8 @@ pub(super) struct Writer {
 
 impl Writer {
     /// A writer of rows for `plan`.
-    pub fn new(plan: &Plan) -> Self {
-        let Plan { params, normalise, .. } = plan;
+    pub fn new(plan: &PreprocPlan) -> Self {
+        let PreprocPlan { params, normalise, .. } = plan;
         let run = match params.layout {
             Layout::Nchw => params.width,
             Layout::Nhwc => params.width * normalise.len(),

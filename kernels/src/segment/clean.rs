@@ -1,12 +1,12 @@
 //! Clean-up of a mask on the CPU: opening, closing, small areas.
 
-use super::Params;
+use super::SegmentParams;
 
 /// Keeps its scratch memory from frame to frame.
 #[derive(Debug)]
 pub(super) struct Cleaner {
     width: usize,
-    params: Params,
+    params: SegmentParams,
     rows: Vec<u8>,
     first: Vec<u8>,
     second: Vec<u8>,
@@ -14,14 +14,14 @@ pub(super) struct Cleaner {
 }
 
 impl Cleaner {
-    pub fn new(width: usize, params: &Params) -> Self {
+    pub fn new(width: usize, params: &SegmentParams) -> Self {
         let (rows, first, second, areas) = Default::default();
         Self { width, params: *params, rows, first, second, areas }
     }
 
     /// Cleans `mask`, dense.
     pub fn run(&mut self, mask: &mut [u8]) {
-        let Params { opening, closing, min_area, soft, .. } = self.params;
+        let SegmentParams { opening, closing, min_area, soft, .. } = self.params;
         let Self { width, rows, first, second, .. } = self;
         let (least, greatest) = (|a: u8, b: u8| a.min(b), |a: u8, b: u8| a.max(b));
         if opening > 0 {

@@ -8,7 +8,7 @@ use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 
 use super::SegmentError;
-use super::plan::{Plan, Task};
+use super::plan::{SegmentPlan, Task};
 use super::value::{activate, blend, byte, share, softmax};
 use crate::preproc::Layout;
 use crate::tensor::{TensorType, TensorView};
@@ -81,7 +81,7 @@ pub(super) struct State {
 
 impl State {
     /// Fails where memory is missing, because the sizes come from a model.
-    pub fn new(plan: &Plan) -> Result<Self, SegmentError> {
+    pub fn new(plan: &SegmentPlan) -> Result<Self, SegmentError> {
         fn zeros<T: Clone>(n: usize, zero: T) -> Option<Vec<T>> {
             let mut values = Vec::new();
             values.try_reserve_exact(n).ok()?;
@@ -105,7 +105,7 @@ impl State {
 
 /// One frame's logits and the state.
 struct Source<'a> {
-    plan: &'a Plan,
+    plan: &'a SegmentPlan,
     logits: Floats<'a>,
     state: &'a mut State,
 }
@@ -114,7 +114,7 @@ impl Source<'_> {
     /// Loads and smooths `n` cells of a channel; returns how many of its values are not finite. The rest of the lane
     /// becomes 0.
     fn lane(&mut self, channel: usize, first: usize, n: usize, store: bool, lane: &mut Lane) -> u32 {
-        let Plan { announced, params, task, .. } = self.plan;
+        let SegmentPlan { announced, params, task, .. } = self.plan;
         let shape = announced.shape;
         let (start, step) = match shape.layout {
             Layout::Nchw => (channel * shape.cells() + first, 1),
@@ -143,9 +143,9 @@ impl Source<'_> {
 }
 
 /// Writes the mask, before clean-up; returns how many values are not finite. Both sizes have been checked.
-pub(super) fn run(plan: &Plan, logits: &TensorView<'_>, state: &mut State, mask: &mut [u8]) -> usize {
+pub(super) fn run(plan: &SegmentPlan, logits: &TensorView<'_>, state: &mut State, mask: &mut [u8]) -> usize {
     let mut source = Source { plan, logits: Floats::of(logits), state };
-    let Plan { announced, params, task, gate } = plan;
+    let SegmentPlan { announced, params, task, gate } = plan;
     let channels = 0..announced.shape.channels;
     let (mut lane, mut of, mut sums) = ([0.0; TILE], [0.0; TILE], [0.0; TILE]);
     let mut non_finite = 0;

@@ -6,13 +6,13 @@
 //! models that give a map for each object, and masks that are interpolated before they are compared.
 //!
 //! # What a cell becomes
-//! 1. With [`Params::smoothing`] `s` the values are the stream's state, `s * state + (1 - s) * logit`, computed in
+//! 1. With [`SegmentParams::smoothing`] `s` the values are the stream's state, `s * state + (1 - s) * logit`, computed in
 //!    float32 and kept in the tensor's own type: in float16 it may stop short of a constant logit by up to
 //!    `0.5 / (1 - s)` steps of that type. A NaN leaves the state as it was; a state that is not finite is replaced by the logit.
 //! 2. [`Classes::Argmax`] takes the class of the greatest value, the first of equals; NaN counts as -infinity.
 //!    [`Classes::Threshold`] takes 1 where the activated value of one channel reaches the threshold, else 0; a NaN does
-//!    not reach it. With [`Params::soft`] it is the activated value itself, 0..1 as 0..255.
-//! 3. Opening, then closing, then the removal of small areas, on the mask: see [`Params`].
+//!    not reach it. With [`SegmentParams::soft`] it is the activated value itself, 0..1 as 0..255.
+//! 3. Opening, then closing, then the removal of small areas, on the mask: see [`SegmentParams`].
 //!
 //! A tensor of integers holds class numbers, because the network ends in an argmax. They are the mask, for [`Classes::Argmax`]
 //! only and without smoothing; those that a byte cannot hold are counted and become 0.
@@ -39,7 +39,7 @@ mod value;
 pub use cuda::{CudaInstanceMasks, CudaPrototypes, CudaResize, CudaSegmenter};
 pub use error::SegmentError;
 pub use instances::{InstanceMasks, Instances, Window};
-pub use params::{Activation, Classes, Params};
+pub use params::{Activation, Classes, SegmentParams};
 pub use plan::MOST_RADIUS;
 pub use prototypes::{Prototypes, Region};
 pub use resize::Resize;
@@ -48,7 +48,7 @@ pub use survey::LogitsSurvey;
 use crate::tensor::{TensorDesc, TensorView};
 use clean::Cleaner;
 use cpu::State;
-use plan::{Plan, Task};
+use plan::{SegmentPlan, Task};
 
 /// What happened besides the mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Outcome {
 /// Makes masks of one output of a model. Made once a stream: it holds the state of the smoothing.
 #[derive(Debug)]
 pub struct Segmenter {
-    plan: Plan,
+    plan: SegmentPlan,
     state: State,
     cleaner: Cleaner,
 }
@@ -74,8 +74,8 @@ impl Segmenter {
     ///
     /// # Errors
     /// Every [`SegmentError`] that says what is wrong with `logits` or `params`.
-    pub fn new(logits: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, SegmentError> {
-        let plan = Plan::new(logits, input, params)?;
+    pub fn new(logits: &TensorDesc, input: [usize; 2], params: SegmentParams) -> Result<Self, SegmentError> {
+        let plan = SegmentPlan::new(logits, input, params)?;
         let cleaner = Cleaner::new(plan.announced.shape.width, &params);
         Ok(Self { state: State::new(&plan)?, cleaner, plan })
     }

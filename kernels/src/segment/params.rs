@@ -7,7 +7,7 @@ use crate::preproc::Layout;
 pub enum Classes {
     /// The channel of the greatest value. For 2 to 256 channels.
     Argmax,
-    /// 1 where [`Params::channel`] reaches this, in activated units, else 0.
+    /// 1 where [`SegmentParams::channel`] reaches this, in activated units, else 0.
     Threshold(f32),
 }
 
@@ -24,10 +24,10 @@ pub enum Activation {
 
 /// How logits become masks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
+pub struct SegmentParams {
     /// How a cell's class is chosen.
     pub classes: Classes,
-    /// The channel of [`Classes::Threshold`] and [`Params::soft`], which count from 0.
+    /// The channel of [`Classes::Threshold`] and [`SegmentParams::soft`], which count from 0.
     pub channel: usize,
     /// What the values are.
     pub activation: Activation,
@@ -47,12 +47,12 @@ pub struct Params {
     /// Cells that a connected area of one class has at least; smaller ones become 0. Cells are connected to all 8
     /// neighbours. In soft masks the areas are those of cells of at least 128.
     pub min_area: u32,
-    /// The mask is the activated value of [`Params::channel`] instead of classes, whatever [`Params::classes`] says:
+    /// The mask is the activated value of [`SegmentParams::channel`] instead of classes, whatever [`SegmentParams::classes`] says:
     /// `255 * value`, rounded to nearest, 0 for NaN.
     pub soft: bool,
 }
 
-impl Default for Params {
+impl Default for SegmentParams {
     fn default() -> Self {
         Self {
             classes: Classes::Argmax,

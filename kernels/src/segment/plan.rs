@@ -1,7 +1,7 @@
 //! The announced tensor and the parameters, checked: the same for host and device.
 
 use super::map::is_class_map;
-use super::{Activation, Classes, Params, SegmentError};
+use super::{Activation, Classes, SegmentParams, SegmentError};
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
 
@@ -134,17 +134,17 @@ pub(super) enum Task {
 
 /// Logits and parameters that go together.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct SegmentPlan {
     pub announced: Announced,
-    pub params: Params,
+    pub params: SegmentParams,
     pub task: Task,
     /// Threshold of the value ([`Task::Value`]) or probability ([`Task::Softmax`]); no value reaches NaN.
     pub gate: f32,
 }
 
-impl Plan {
+impl SegmentPlan {
     /// As `Segmenter::new`.
-    pub fn new(logits: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, SegmentError> {
+    pub fn new(logits: &TensorDesc, input: [usize; 2], params: SegmentParams) -> Result<Self, SegmentError> {
         let class_map = is_class_map(logits.ty);
         let announced = if class_map {
             Announced::class_map(logits, input)?

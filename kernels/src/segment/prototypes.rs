@@ -39,7 +39,7 @@ pub struct Prototypes {
 
 impl Prototypes {
     /// Prepares for the output `prototypes` of a network whose input is `input` (width, height) pixels. `layout`: as
-    /// [`super::Params::layout`].
+    /// [`super::SegmentParams::layout`].
     ///
     /// # Errors
     /// Every [`SegmentError`] that says what is wrong with `prototypes`.

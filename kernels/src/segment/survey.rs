@@ -5,8 +5,8 @@ use crate::sanity::{self, Expected, Survey};
 use crate::tensor::{TensorDesc, TensorView};
 
 use super::instances::Source;
-use super::plan::{Plan, Task};
-use super::{Activation, Classes, InstanceMasks, Params, SegmentError};
+use super::plan::{SegmentPlan, Task};
+use super::{Activation, Classes, InstanceMasks, SegmentParams, SegmentError};
 
 /// How far outside of 0..1 a soft mask's values may be: some networks end without a function that bounds them.
 const SLACK: f32 = 0.1;
@@ -24,7 +24,7 @@ impl From<Activation> for sanity::Activation {
 /// Surveys a model's logits for values that cannot be right.
 #[derive(Clone, Debug)]
 pub struct LogitsSurvey {
-    plan: Plan,
+    plan: SegmentPlan,
 }
 
 impl LogitsSurvey {
@@ -32,13 +32,13 @@ impl LogitsSurvey {
     ///
     /// # Errors
     /// Likewise.
-    pub fn new(logits: &TensorDesc, input: [usize; 2], params: Params) -> Result<Self, SegmentError> {
-        Plan::new(logits, input, params).map(|plan| Self { plan })
+    pub fn new(logits: &TensorDesc, input: [usize; 2], params: SegmentParams) -> Result<Self, SegmentError> {
+        SegmentPlan::new(logits, input, params).map(|plan| Self { plan })
     }
 
     /// What [`LogitsSurvey::run`] should show.
     pub fn expected(&self) -> Expected {
-        let Params { classes, activation, soft, .. } = self.plan.params;
+        let SegmentParams { classes, activation, soft, .. } = self.plan.params;
         let activation = activation.into();
         // An activation does not change which is the greatest. A threshold outside of 0..1 shows that values have another unit.
         let fraction = match classes {
@@ -64,7 +64,7 @@ impl LogitsSurvey {
     /// Statistics of one frame's logits: of the channel that is used, or of all if they are compared. `None` for logits that
     /// are not those announced, and for class numbers.
     pub fn run(&self, logits: &TensorView<'_>) -> Option<Survey> {
-        let Plan { announced, params, task, .. } = &self.plan;
+        let SegmentPlan { announced, params, task, .. } = &self.plan;
         announced.check(logits.name, logits.ty, &logits.dims).ok()?;
         let values = logits.to_f32();
         let (cells, channels) = (announced.shape.cells(), announced.shape.channels);
@@ -112,7 +112,7 @@ mod tests {
     use crate::tensor::TensorType;
 
     /// Two cells of three channels: 0, 1, 2 and 10, 11, 12.
-    fn run(dims: &[usize], values: [f32; 6], params: Params) -> (Survey, Expected) {
+    fn run(dims: &[usize], values: [f32; 6], params: SegmentParams) -> (Survey, Expected) {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let survey =
             LogitsSurvey::new(&TensorDesc::fixed("x", TensorType::Float32, dims), [4, 2], params).unwrap();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_channel_that_is_used_is_surveyed_in_either_layout() {
-        let params = Params { classes: Classes::Threshold(0.5), channel: 1, ..Params::default() };
+        let params = SegmentParams { classes: Classes::Threshold(0.5), channel: 1, ..SegmentParams::default() };
         for (dims, values) in [
             (&[1, 3, 1, 2], [0.0, 10.0, 1.0, 11.0, 2.0, 12.0]),
             (&[1, 1, 2, 3], [0.0, 1.0, 2.0, 10.0, 11.0, 12.0]),
@@ -130,7 +130,7 @@ mod tests {
             let (survey, expected) = run(dims, values, params);
             assert_eq!((survey.finite, survey.lowest, survey.highest), (2, 1.0, 11.0), "{dims:?}");
             assert_eq!((expected.slack, expected.twice), (Some(0.1), None));
-            let softmax = Params { activation: Activation::Softmax, ..params };
+            let softmax = SegmentParams { activation: Activation::Softmax, ..params };
             let (survey, _) = run(dims, [0.25, 0.5, 0.5, 0.25, 0.25, 0.25], softmax);
             assert_eq!((survey.finite, survey.rows), (6, 2), "{dims:?}");
         }
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn of_the_greatest_channel_and_of_thresholds_in_other_units_no_range_is_expected() {
         let values = [0.0, 10.0, 1.0, 11.0, 2.0, 12.0];
-        let other = Params { classes: Classes::Threshold(5.0), ..Params::default() };
-        for params in [Params::default(), other] {
+        let other = SegmentParams { classes: Classes::Threshold(5.0), ..SegmentParams::default() };
+        for params in [SegmentParams::default(), other] {
             let (survey, expected) = run(&[1, 3, 1, 2], values, params);
             assert_eq!((expected.slack, expected.twice), (None, None));
             assert!(survey.finite > 0);

@@ -14,7 +14,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::classify::{Class, Classifier, ClassifyError, CudaClassifier, Outcome, Params};
+use crate::classify::{Class, Classifier, ClassifyError, CudaClassifier, Outcome, ClassifyParams};
 use crate::detect::Activation;
 use crate::device::{CudaStream, DeviceTensor};
 use crate::tensor::{TensorDesc, TensorType, TensorView};
@@ -76,7 +76,7 @@ struct Announced {
     output: TensorDesc,
     /// `[T, 1, C]`, where others have the lines first.
     steps_first: bool,
-    params: Params,
+    params: ClassifyParams,
 }
 
 impl Announced {
@@ -93,7 +93,7 @@ impl Announced {
         let Some(steps_first) = steps_first.filter(|_| float && output.dims.len() == 3) else {
             return Err(TextError::Scores(output.to_string()));
         };
-        let params = Params { activation, top_k: 1, threshold: f32::NEG_INFINITY };
+        let params = ClassifyParams { activation, top_k: 1, threshold: f32::NEG_INFINITY };
         Ok(Self { output: output.clone(), steps_first, params })
     }
 

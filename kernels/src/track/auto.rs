@@ -5,7 +5,7 @@
 //! and thresholds from the detector's own confidences ([`super::confidence`]). Chosen on three of MOT15's sequences
 //! (ADL-Rundle-6, KITTI-13, TUD-Campus); the others are reported separately.
 
-use super::Params;
+use super::TrackParams;
 use super::bytetrack::cascade;
 use super::lifecycle::Targets;
 use super::matching::{Momentum, Rule};
@@ -16,7 +16,7 @@ use crate::associate::{Costs, Gate};
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<WidthHeight<70>>,
-    params: &Params,
+    params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,

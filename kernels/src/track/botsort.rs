@@ -6,7 +6,7 @@
 //! appearance, which counts where boxes are near each other ([`super::matching::AppearanceRule`], 3.3). Written from the paper.
 //! The other algorithms can use the last two as well.
 
-use super::Params;
+use super::TrackParams;
 use super::bytetrack::cascade;
 use super::lifecycle::Targets;
 use super::matching::Rule;
@@ -17,7 +17,7 @@ use crate::associate::{Costs, Gate};
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<WidthHeight<100>>,
-    params: &Params,
+    params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,

@@ -7,7 +7,7 @@
 //! overlaps a living one (no measurable effect), and a last round of its own for unconfirmed objects. Measured on
 //! MOT15, that round makes fewer switches and fewer false boxes and finds fewer people; HOTA and IDF1 are the same.
 
-use super::Params;
+use super::TrackParams;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::{Motion, RatioHeight};
@@ -17,7 +17,7 @@ use crate::associate::{Costs, Gate};
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<RatioHeight>,
-    params: &Params,
+    params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,
@@ -30,7 +30,7 @@ pub(super) fn step(
 /// all of them weigh scores by the confidence. Weak detections are compared as in the last of them.
 pub(super) fn cascade<M: Motion, const N: usize>(
     targets: &mut Targets<M>,
-    params: &Params,
+    params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,

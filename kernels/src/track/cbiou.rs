@@ -7,7 +7,7 @@
 //! the last movements (HOTA on MOT15's detections 40.4 instead of 39.2), scores that are weighted by the detections'
 //! confidences, and weak detections that keep objects alive.
 
-use super::Params;
+use super::TrackParams;
 use super::bytetrack::cascade;
 use super::lifecycle::Targets;
 use super::matching::Rule;
@@ -18,7 +18,7 @@ use crate::associate::{Costs, Gate};
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<RatioHeight>,
-    params: &Params,
+    params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
     costs: &mut Costs,

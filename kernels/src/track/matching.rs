@@ -6,7 +6,7 @@ use super::appearance::Appearance;
 use super::motion::{Heading, Motion};
 use super::observation::{FrameView, Observation};
 use super::target::Target;
-use super::{AREA_OF_BOX, Params};
+use super::{AREA_OF_BOX, TrackParams};
 use crate::associate::{Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, rotated_iou_pairs};
 use crate::geometry::Rect;
 
@@ -58,7 +58,7 @@ pub(super) struct Momentum {
 
 impl Rule {
     /// A rule that compares boxes as they are, where objects are expected, and appearance.
-    pub(super) fn new(gate: Gate, params: &Params) -> Self {
+    pub(super) fn new(gate: Gate, params: &TrackParams) -> Self {
         Self {
             gate,
             weigh_confidence: false,
@@ -72,7 +72,7 @@ impl Rule {
 }
 
 impl Momentum {
-    pub(super) fn of(params: &Params) -> Self {
+    pub(super) fn of(params: &TrackParams) -> Self {
         Self { weight: params.momentum, frames: params.momentum_frames }
     }
 

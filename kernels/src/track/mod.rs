@@ -7,9 +7,9 @@
 //! ```
 //! use cudainfer_kernels::detect::Detection;
 //! use cudainfer_kernels::geometry::Rect;
-//! use cudainfer_kernels::track::{Params, Tracker};
+//! use cudainfer_kernels::track::{TrackParams, Tracker};
 //!
-//! let mut tracker = Tracker::new(Params::bytetrack())?;
+//! let mut tracker = Tracker::new(TrackParams::bytetrack())?;
 //! let mut tracks = Vec::new();
 //! for x in [100.0, 104.0, 108.0] {
 //!     let rect = Rect { x, y: 50.0, w: 40.0, h: 90.0 };
@@ -43,7 +43,7 @@ mod tests;
 
 pub use appearance::Embeddings;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
-pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, Params, TrackError};
+pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, TrackParams, TrackError};
 pub use state::{State, Track};
 
 use std::fmt::Debug;
@@ -68,7 +68,7 @@ pub const MOST_POSES: usize = 2_000;
 /// tracks that overlap.
 #[derive(Debug)]
 pub struct Tracker {
-    params: Params,
+    params: TrackParams,
     engine: Box<dyn Engine>,
     confidences: Confidences,
     costs: Costs,
@@ -77,7 +77,7 @@ pub struct Tracker {
 /// An algorithm with the objects that it follows.
 trait Engine: Debug + Send + Sync {
     /// One frame; `usable` lists the detections to work with.
-    fn step(&mut self, params: &Params, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs);
+    fn step(&mut self, params: &TrackParams, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs);
     /// Writes the published tracks to their detections' places.
     fn publish(&self, tracks: &mut [Option<Track>]);
     /// Forgets all objects, but does not give their identities again.
@@ -88,7 +88,7 @@ trait Engine: Debug + Send + Sync {
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
 
-type Step<M> = fn(&mut Targets<M>, &Params, FrameView<'_>, Vec<usize>, &mut Costs);
+type Step<M> = fn(&mut Targets<M>, &TrackParams, FrameView<'_>, Vec<usize>, &mut Costs);
 
 #[derive(Debug)]
 struct Following<M> {
@@ -103,7 +103,7 @@ impl<M: Motion + Debug + Send + Sync + 'static> Following<M> {
 }
 
 impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
-    fn step(&mut self, params: &Params, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs) {
+    fn step(&mut self, params: &TrackParams, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs) {
         (self.step)(&mut self.targets, params, seen, usable, costs);
     }
 
@@ -139,8 +139,8 @@ impl Tracker {
     /// A tracker that has seen nothing yet.
     ///
     /// # Errors
-    /// Those of [`Params::validate`].
-    pub fn new(params: Params) -> Result<Self, TrackError> {
+    /// Those of [`TrackParams::validate`].
+    pub fn new(params: TrackParams) -> Result<Self, TrackError> {
         params.validate()?;
         let engine = engine(params.algorithm);
         Ok(Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() })
@@ -169,13 +169,13 @@ impl Tracker {
         self.costs.failure()
     }
 
-    /// From now on embeddings come from another model; two are similar up to a distance of `appearance` ([`Params::appearance`]).
+    /// From now on embeddings come from another model; two are similar up to a distance of `appearance` ([`TrackParams::appearance`]).
     /// The objects' appearance so far is forgotten.
     ///
     /// # Errors
     /// An invalid distance; then nothing changes.
     pub fn change_appearance(&mut self, appearance: f32) -> Result<(), TrackError> {
-        let params = Params { appearance, ..self.params.clone() };
+        let params = TrackParams { appearance, ..self.params.clone() };
         params.validate()?;
         self.params = params;
         self.engine.clear_appearance();
@@ -188,7 +188,7 @@ impl Tracker {
     }
 
     /// The tracker's parameters.
-    pub fn params(&self) -> &Params {
+    pub fn params(&self) -> &TrackParams {
         &self.params
     }
 

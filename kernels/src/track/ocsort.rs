@@ -8,7 +8,7 @@
 //! its authors' program, pairs that overlap too little are forbidden before the assignment, so that their direction has no
 //! influence.
 
-use super::Params;
+use super::TrackParams;
 use super::lifecycle::Targets;
 use super::matching::{Momentum, Rule, SearchBox};
 use super::motion::Observed;
@@ -18,7 +18,7 @@ use crate::associate::{Costs, Gate};
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<Observed>,
-    params: &Params,
+    params: &TrackParams,
     seen: FrameView<'_>,
     mut usable: Vec<usize>,
     costs: &mut Costs,

@@ -65,9 +65,9 @@ impl FromStr for Algorithm {
 /// The most frames that a direction is taken over.
 pub const MOST_MOMENTUM_FRAMES: u32 = 15;
 
-/// A tracker's parameters. Take those of an algorithm ([`Params::of`]) and change what must differ.
+/// A tracker's parameters. Take those of an algorithm ([`TrackParams::of`]) and change what must differ.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Params {
+pub struct TrackParams {
     /// Which tracker.
     pub algorithm: Algorithm,
     /// Detections of lower confidence are ignored. ByteTrack needs weak detections: let the detector pass them on.
@@ -107,7 +107,7 @@ pub struct Params {
     pub class_aware: bool,
 }
 
-impl Params {
+impl TrackParams {
     /// An algorithm's own parameters.
     pub fn of(algorithm: Algorithm) -> Self {
         match algorithm {
@@ -120,7 +120,7 @@ impl Params {
         }
     }
 
-    /// Those of [`Params::bytetrack`], momentum as in OC-SORT's paper, automatic confidences, and appearance from an IoU of 0.1
+    /// Those of [`TrackParams::bytetrack`], momentum as in OC-SORT's paper, automatic confidences, and appearance from an IoU of 0.1
     /// on (HOTA of people in vtest.avi with [`crate::appearance`] 60.1, from 0.5 on 56.0, without 55.1).
     pub fn auto() -> Self {
         Self { algorithm: Algorithm::Auto, auto_confidence: true, proximity: 0.1, ..Self::bytetrack() }
@@ -219,7 +219,7 @@ pub enum TrackError {
     /// A threshold outside 0..1.
     #[error("The tracker's {name} is {value}, but it must lie between 0 and 1: change it.")]
     Threshold {
-        /// The field of [`Params`].
+        /// The field of [`TrackParams`].
         name: &'static str,
         /// Its value.
         value: f32,

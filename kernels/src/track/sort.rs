@@ -3,7 +3,7 @@
 //! Predict every object, pair all of them with all detections by IoU, start an object for each detection left over.
 //! Written from the paper (sections 3.2 to 3.4) and its published parameters.
 
-use super::Params;
+use super::TrackParams;
 use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::AreaRatio;
@@ -13,7 +13,7 @@ use crate::associate::{Costs, Gate};
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
     targets: &mut Targets<AreaRatio>,
-    params: &Params,
+    params: &TrackParams,
     seen: FrameView<'_>,
     mut usable: Vec<usize>,
     costs: &mut Costs,

@@ -7,7 +7,7 @@ use super::clock::{Clock, Moment};
 use super::geometry::contains;
 use super::totals::Totals;
 use super::view::{Ground, Now, View, ZoneState};
-use super::{Event, EventKind, FrameTime, Kind, Params, Sighting, Stay, Units, Zone, ZoneError};
+use super::{Event, EventKind, FrameTime, ZoneKind, ZoneParams, Sighting, Stay, Units, Zone, ZoneError};
 
 /// The events and stays of a frame.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Report {
 /// Its memory is bounded by the objects that were seen within `patience`, and the classes' names.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    params: Params,
+    params: ZoneParams,
     zones: Vec<Ground>,
     /// Width and height; 0 while they are not known.
     frame: [f64; 2],
@@ -50,7 +50,7 @@ impl Counter {
     ///
     /// # Errors
     /// Parameters that cannot be used.
-    pub fn new(params: Params) -> Result<Self, ZoneError> {
+    pub fn new(params: ZoneParams) -> Result<Self, ZoneError> {
         params.check()?;
         let mut counter = Self {
             zones: vec![Ground::default(); params.zones.len()],
@@ -67,7 +67,7 @@ impl Counter {
     }
 
     /// The parameters.
-    pub fn params(&self) -> &Params {
+    pub fn params(&self) -> &ZoneParams {
         &self.params
     }
 
@@ -118,7 +118,7 @@ impl Counter {
     ///
     /// # Errors
     /// Parameters that cannot be used; then nothing changes.
-    pub fn replace(&mut self, params: Params) -> Result<(), ZoneError> {
+    pub fn replace(&mut self, params: ZoneParams) -> Result<(), ZoneError> {
         params.check()?;
         let same_units = params.units == self.params.units;
         let old_place =
@@ -244,7 +244,7 @@ impl Counter {
     fn show(&mut self, now: Now, index: usize, object: &Sighting<'_>) {
         for (zone, ground) in self.zones.iter_mut().enumerate() {
             let view = View { now, params: &self.params, zone, object };
-            let polygon = view.zone().kind == Kind::Polygon;
+            let polygon = view.zone().kind == ZoneKind::Polygon;
             if polygon && view.counts(ground) && contains(&ground.points, view.anchor().0) {
                 ground.shown.push(ground.totals.show(object.label));
                 self.report.stays[index].push(Stay { zone, dwell: None });

@@ -31,7 +31,7 @@ mod view;
 use std::sync::Arc;
 
 pub use counter::{Counter, Report};
-pub use params::{Anchor, Kind, Params, Units, Zone, ZoneError};
+pub use params::{Anchor, ZoneKind, ZoneParams, Units, Zone, ZoneError};
 pub use totals::{Counts, Totals};
 
 /// The times of a frame, as far as they are known, in ns.
@@ -46,7 +46,7 @@ pub struct FrameTime {
 /// An object in a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sighting<'a> {
-    /// Its identity; objects without one are only counted by [`Params::untracked`].
+    /// Its identity; objects without one are only counted by [`ZoneParams::untracked`].
     pub id: Option<u64>,
     /// The class's name.
     pub label: &'a str,
@@ -97,7 +97,7 @@ pub enum EventKind {
 /// An event of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Index of the zone among [`Params::zones`].
+    /// Index of the zone among [`ZoneParams::zones`].
     pub zone: usize,
     /// The kind of event.
     pub what: EventKind,
@@ -114,7 +114,7 @@ pub struct Event {
 /// A zone that an object is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// Index of the zone among [`Params::zones`].
+    /// Index of the zone among [`ZoneParams::zones`].
     pub zone: usize,
     /// How long it has been inside, in ns, where times and its identity are known.
     pub dwell: Option<u64>,

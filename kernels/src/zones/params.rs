@@ -41,7 +41,7 @@ impl Anchor {
 
 /// What a zone is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ZoneKind {
     /// An area with an outline.
     Polygon,
     /// A line from its first point to its second.
@@ -64,7 +64,7 @@ pub struct Zone {
     /// The zone's name.
     pub name: String,
     /// Polygon or line.
-    pub kind: Kind,
+    pub kind: ZoneKind,
     /// The outline, or the line's two ends.
     pub points: Vec<[f64; 2]>,
     /// Which objects count, by their classes' names or numbers; empty: all.
@@ -79,7 +79,7 @@ pub struct Zone {
 
 impl Zone {
     /// A zone that counts every object and has no events of its own.
-    pub fn new(name: &str, kind: Kind, points: Vec<[f64; 2]>) -> Self {
+    pub fn new(name: &str, kind: ZoneKind, points: Vec<[f64; 2]>) -> Self {
         let (name, classes) = (name.to_owned(), Vec::new());
         Self { name, kind, points, classes, anchor: None, dwell: None, occupancy: None }
     }
@@ -88,7 +88,7 @@ impl Zone {
     pub(super) fn outline(&self) -> Vec<Point> {
         let mut points = self.points.clone();
         points.dedup();
-        if self.kind == Kind::Polygon && points.len() > 1 && points.first() == points.last() {
+        if self.kind == ZoneKind::Polygon && points.len() > 1 && points.first() == points.last() {
             points.pop();
         }
         points
@@ -100,7 +100,7 @@ impl Zone {
             return Err(ZoneError::NotFinite { name: name(), point: point + 1 });
         }
         let outline = self.outline();
-        if self.kind == Kind::Line {
+        if self.kind == ZoneKind::Line {
             return match (self.points.len(), outline.len()) {
                 (2, 2) => Ok(()),
                 (2, _) => Err(ZoneError::NoLength { name: name() }),
@@ -123,7 +123,7 @@ impl Zone {
 
 /// The parameters of a [`super::Counter`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Params {
+pub struct ZoneParams {
     /// The zones.
     pub zones: Vec<Zone>,
     /// The unit of their coordinates.
@@ -140,7 +140,7 @@ pub struct Params {
     pub untracked: bool,
 }
 
-impl Default for Params {
+impl Default for ZoneParams {
     fn default() -> Self {
         Self {
             zones: Vec::new(),
@@ -154,7 +154,7 @@ impl Default for Params {
     }
 }
 
-impl Params {
+impl ZoneParams {
     /// Checks that a [`super::Counter`] can use these parameters.
     ///
     /// # Errors

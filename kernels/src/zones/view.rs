@@ -7,7 +7,7 @@ use super::geometry::{Point, contains, distance_to_outline};
 use super::line::{LineState, Rule};
 use super::polygon::{Change, Presence};
 use super::totals::Totals;
-use super::{Direction, EventKind, Kind, Params, Sighting, Zone};
+use super::{Direction, EventKind, ZoneKind, ZoneParams, Sighting, Zone};
 
 /// A zone placed on a frame, and its counts.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub(super) struct Now {
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) now: Now,
-    pub(super) params: &'a Params,
+    pub(super) params: &'a ZoneParams,
     pub(super) zone: usize,
     pub(super) object: &'a Sighting<'a>,
 }
@@ -78,7 +78,7 @@ impl View<'_> {
 
     pub(super) fn first_state(&self, ground: &Ground) -> ZoneState {
         match (self.zone().kind, ground.points[..].try_into()) {
-            (Kind::Line, Ok(line)) => ZoneState::Line(LineState::new(line, self.anchor().0)),
+            (ZoneKind::Line, Ok(line)) => ZoneState::Line(LineState::new(line, self.anchor().0)),
             _ => ZoneState::Polygon(Presence::default()),
         }
     }

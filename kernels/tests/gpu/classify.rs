@@ -1,7 +1,7 @@
 //! The operation `classify`: the CPU twin's classes in its order; confidences equal to the bit, but for a softmax's within
 //! 1e-6, because its sum is added up in another order.
 
-use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, Params};
+use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, ClassifyParams};
 use cudainfer_kernels::detect::Activation;
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -36,7 +36,7 @@ fn one(classes: usize, ty: TensorType) -> TensorDesc {
     TensorDesc::fixed("scores", ty, &[1, classes])
 }
 
-fn twin(data: &[u8], desc: &TensorDesc, params: Params) -> Vec<(Vec<Class>, Outcome)> {
+fn twin(data: &[u8], desc: &TensorDesc, params: ClassifyParams) -> Vec<(Vec<Class>, Outcome)> {
     let dims: Vec<usize> = desc.dims.iter().flatten().copied().collect();
     let mut classifier = Classifier::new(desc, params).unwrap();
     let rows = data.chunks(dims[1] * desc.ty.size());
@@ -55,7 +55,7 @@ fn assert_equals_twin(
     classifier: &mut CudaClassifier,
     data: &[u8],
     desc: &TensorDesc,
-    params: Params,
+    params: ClassifyParams,
 ) {
     let wanted = twin(data, desc, params);
     let dims = [wanted.len(), desc.dims[1].unwrap()];
@@ -99,7 +99,7 @@ fn the_best_classes_of_every_type_activation_and_number_equal_the_twins() {
             for top_k in [1, 5, 16, 17, 300, 0] {
                 for classes in [1, 2, 15, 31, 255, 257, 1000, 21_841] {
                     let (desc, params) =
-                        (one(classes, ty), Params { activation, top_k, ..Params::default() });
+                        (one(classes, ty), ClassifyParams { activation, top_k, ..ClassifyParams::default() });
                     let mut classifier = CudaClassifier::new(&desc, params, &stream).unwrap();
                     // More rows than before, and fewer.
                     for rows in [1, 9, 4] {
@@ -120,7 +120,7 @@ fn selecting_many_keeps_the_lower_of_equal_classes_and_probabilities_are_recogni
     for (classes, top_k) in [(1000, 17), (1000, 999), (70_000, 300), (70_000, 69_999)] {
         let (desc, params) = (
             one(classes, TensorType::Float32),
-            Params { activation: Activation::None, top_k, ..Params::default() },
+            ClassifyParams { activation: Activation::None, top_k, ..ClassifyParams::default() },
         );
         let mut classifier = CudaClassifier::new(&desc, params, &stream).unwrap();
         let data = bytes(&vec![1.0 / classes as f32; classes], desc.ty);
@@ -140,7 +140,7 @@ fn selecting_many_keeps_the_lower_of_equal_classes_and_probabilities_are_recogni
 fn rows_beyond_those_asked_for_are_not_looked_at_and_nothing_is_allocated_again() {
     let stream = stream();
     let mut random = Random::new(4);
-    let (desc, params) = (one(100, TensorType::Float32), Params { top_k: 3, ..Params::default() });
+    let (desc, params) = (one(100, TensorType::Float32), ClassifyParams { top_k: 3, ..ClassifyParams::default() });
     let mut classifier = CudaClassifier::new(&desc, params, &stream).unwrap();
     let data = bytes(&scores(&mut random, 300, 100), desc.ty);
     assert_equals_twin(&stream, &mut classifier, &data, &desc, params);

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::device::{CudaStream, DevicePlane, DeviceTensor};
 use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::maps::{CudaMapReader, CudaPicture, MapReader, Params, Picture, Place, Range, Region};
+use cudainfer_kernels::maps::{CudaMapReader, CudaPicture, MapReader, MapParams, Picture, Place, Range, Region};
 use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
@@ -26,7 +26,7 @@ fn bytes(random: &mut Random, count: usize, ty: TensorType) -> Vec<u8> {
 }
 
 /// Runs both sides on the same numbers, of the region, with video in rows with padding.
-fn same(stream: &CudaStream, output: &TensorDesc, params: Params, region: &Region, place: Option<&Place>) {
+fn same(stream: &CudaStream, output: &TensorDesc, params: MapParams, region: &Region, place: Option<&Place>) {
     let what = format!("{output} {params:?} {region:?} {place:?}");
     let dims: Vec<usize> = output.dims.iter().map(|d| d.unwrap()).collect();
     let count = dims.iter().product();
@@ -72,7 +72,7 @@ fn maps_become_the_cpus_samples_and_counts() {
         for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8] {
             let output = TensorDesc::fixed("map", ty, &[1, height, width]);
             for range in [Range::Frame, Range::Fixed(-0.5, 1.25)] {
-                let params = Params { range, ..Params::default() };
+                let params = MapParams { range, ..MapParams::default() };
                 for (to_frame, frame) in [(Affine::IDENTITY, size), (letterbox, [41, 23]), (crop, [33, 9])] {
                     let region = Region::inside(size, size, &to_frame, frame).unwrap();
                     let of_frame = Place::of_frame(size, size, &to_frame, frame).unwrap();
@@ -97,7 +97,7 @@ fn pictures_become_the_cpus_samples_and_counts() {
     for ty in [TensorType::Float32, TensorType::Float16, TensorType::UInt8] {
         for (dims, layout) in [([1, 3, 19, 37], Layout::Nchw), ([1, 19, 37, 3], Layout::Nhwc)] {
             for order in [ChannelOrder::Rgb, ChannelOrder::Bgr] {
-                let params = Params {
+                let params = MapParams {
                     layout: Some(layout),
                     channels: 3,
                     range: Range::Fixed(0.0, 1.0),
@@ -120,7 +120,7 @@ fn a_frame_is_two_launches_and_one_more_for_video_without_allocation_and_with_on
     let stream = stream();
     let size = [64, 48];
     let output = TensorDesc::fixed("map", TensorType::Float32, &[1, 48, 64]);
-    let mut gpu = CudaMapReader::new(&output, Params::default(), &stream).unwrap();
+    let mut gpu = CudaMapReader::new(&output, MapParams::default(), &stream).unwrap();
     let memory = upload(&stream, &vec![0; 4 * 64 * 48]);
     let room = upload(&stream, &vec![0; 2 * 64 * 48]);
     let region = Region { first: [0, 0], size };

@@ -4,7 +4,7 @@
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaPartPreproc, Interpolation, Layout, Params, Part, PartPreproc, PreprocError, Resize,
+    ChannelOrder, CudaPartPreproc, Interpolation, Layout, PreprocParams, Part, PartPreproc, PreprocError, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -63,7 +63,7 @@ fn every_format_interpolation_and_resize_equals_the_twin() {
                 for ty in TYPES {
                     seed += 1;
                     let size = (1 + random.below(90), 1 + random.below(70));
-                    let params = Params {
+                    let params = PreprocParams {
                         width: 1 + random.below(40),
                         height: 1 + random.below(40),
                         interpolation,
@@ -76,7 +76,7 @@ fn every_format_interpolation_and_resize_equals_the_twin() {
                         std: [0.2, 0.3, -0.25],
                         quant_scale: 0.02,
                         zero_point: if ty == TensorType::UInt8 { 100 } else { -3 },
-                        ..Params::default()
+                        ..PreprocParams::default()
                     };
                     let owned = Owned::noise(format(pixels, size), seed % 4 * 5, seed as u64);
                     let parts: Vec<Part> =
@@ -108,7 +108,7 @@ fn frames_one_after_the_other_keep_their_own_parts() {
     let mut random = Random::new(10);
     let size = (320, 180);
     let owned = Owned::noise(format(PixelFormat::Nv12, size), 0, 1);
-    let params = Params { width: 64, height: 128, resize: Resize::Stretch, ..Params::default() };
+    let params = PreprocParams { width: 64, height: 128, resize: Resize::Stretch, ..PreprocParams::default() };
     let twin = PartPreproc::new(owned.format, params.clone()).unwrap();
     let mut preproc = CudaPartPreproc::new(owned.format, params, &stream).unwrap();
     let memories = planes(&stream, &owned);
@@ -132,7 +132,7 @@ fn frames_one_after_the_other_keep_their_own_parts() {
 fn what_does_not_fit_is_refused_as_the_twin_refuses_it() {
     let stream = stream();
     let owned = Owned::noise(format(PixelFormat::Gray8, (16, 16)), 0, 1);
-    let params = Params { width: 8, height: 8, ..Params::default() };
+    let params = PreprocParams { width: 8, height: 8, ..PreprocParams::default() };
     let mut preproc = CudaPartPreproc::new(owned.format, params, &stream).unwrap();
     let memories = planes(&stream, &owned);
     let frame = frame(&owned, &memories);

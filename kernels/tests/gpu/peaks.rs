@@ -5,7 +5,7 @@ mod batch;
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::peaks::{
-    Activation, BLUR, Border, CudaPeaks, Grid, Mode, Outcome, Params, Peak, PeakFinder, PeaksError,
+    Activation, BLUR, Border, CudaPeaks, Grid, Mode, Outcome, PeakParams, Peak, PeakFinder, PeaksError,
     Refinement,
 };
 use cudainfer_kernels::preproc::Layout;
@@ -98,11 +98,11 @@ impl Map {
         alone(finder, stream, &self.on_device(memory), &LETTERBOX)
     }
 
-    fn on_cpu(&self, input: [usize; 2], params: Params) -> (Vec<Peak>, Outcome) {
+    fn on_cpu(&self, input: [usize; 2], params: PeakParams) -> (Vec<Peak>, Outcome) {
         self.on_cpu_to(&LETTERBOX, input, params)
     }
 
-    fn on_cpu_to(&self, to_frame: &Affine, input: [usize; 2], params: Params) -> (Vec<Peak>, Outcome) {
+    fn on_cpu_to(&self, to_frame: &Affine, input: [usize; 2], params: PeakParams) -> (Vec<Peak>, Outcome) {
         let mut peaks = Vec::new();
         let view = TensorView::new("maps", self.ty, &self.dims, &self.bytes).unwrap();
         let mut finder = PeakFinder::new(&self.desc(), input, params).unwrap();
@@ -130,7 +130,7 @@ fn bits(peaks: &[Peak]) -> Vec<(u32, [u32; 3])> {
 
 /// Everything is equal; but with logits the refinement weighs by sigmoids whose last bit may differ, and DarkPose's takes
 /// logarithms of which that is true: places by 1e-4 pixels then.
-fn assert_same(got: &(Vec<Peak>, Outcome), want: &(Vec<Peak>, Outcome), params: &Params, what: &str) {
+fn assert_same(got: &(Vec<Peak>, Outcome), want: &(Vec<Peak>, Outcome), params: &PeakParams, what: &str) {
     assert_eq!(got.1, want.1, "{what} {params:?}");
     assert_eq!(got.0.len(), want.0.len(), "{what} {params:?}");
     let dark = matches!(params.refinement, Refinement::Dark | Refinement::DarkUdp);
@@ -144,7 +144,7 @@ fn assert_same(got: &(Vec<Peak>, Outcome), want: &(Vec<Peak>, Outcome), params: 
     }
 }
 
-fn every_mode(mut check: impl FnMut(Params)) {
+fn every_mode(mut check: impl FnMut(PeakParams)) {
     for mode in [Mode::Local, Mode::Global] {
         for refinement in [
             Refinement::None,
@@ -157,7 +157,7 @@ fn every_mode(mut check: impl FnMut(Params)) {
             for activation in [Activation::None, Activation::Sigmoid] {
                 for (threshold, top_k) in [(0.3, 100), (0.0, 2)] {
                     let params =
-                        Params { mode, refinement, activation, threshold, top_k, ..Params::default() };
+                        PeakParams { mode, refinement, activation, threshold, top_k, ..PeakParams::default() };
                     check(params);
                 }
             }
@@ -175,7 +175,7 @@ fn compare(stream: &CudaStream, dims: [usize; 3], fills: &[(&str, Fill)]) {
                 let map = Map::new(&first, dims, layout, ty);
                 let memory = upload(stream, &map.bytes);
                 every_mode(|params| {
-                    let params = Params { layout: Some(layout), ..params };
+                    let params = PeakParams { layout: Some(layout), ..params };
                     let mut finder = CudaPeaks::new(&map.desc(), input, params, stream).unwrap();
                     let what = format!("{name} {dims:?} {ty}");
                     let want = map.on_cpu(input, params);
@@ -237,7 +237,7 @@ fn every_blur_refines_as_on_the_cpu() {
             let memory = upload(&stream, &map.bytes);
             for refinement in [Refinement::Dark, Refinement::DarkUdp] {
                 for (blur, sigma, border) in blurs() {
-                    let params = Params {
+                    let params = PeakParams {
                         mode: Mode::Global,
                         threshold: 0.0,
                         refinement,
@@ -245,7 +245,7 @@ fn every_blur_refines_as_on_the_cpu() {
                         sigma,
                         border,
                         layout: Some(layout),
-                        ..Params::default()
+                        ..PeakParams::default()
                     };
                     let mut finder = CudaPeaks::new(&map.desc(), input, params, &stream).unwrap();
                     let got = map.on_gpu(&mut finder, &stream, &memory).unwrap();
@@ -271,10 +271,10 @@ fn plateaus_give_one_peak_at_their_first_cell() {
         .iter()
         .flat_map(|inside| (0..81).map(|i| if inside(i % 9, i / 9) { 0.5 } else { 0.0 }))
         .collect();
-    let params = Params { refinement: Refinement::None, grid: Some(Grid::Strided), ..Params::default() };
+    let params = PeakParams { refinement: Refinement::None, grid: Some(Grid::Strided), ..PeakParams::default() };
     for layout in [Layout::Nchw, Layout::Nhwc] {
         let map = Map::new(&data, [5, 9, 9], layout, TensorType::Float32);
-        let params = Params { layout: Some(layout), ..params };
+        let params = PeakParams { layout: Some(layout), ..params };
         let mut finder = CudaPeaks::new(&map.desc(), [9, 9], params, &stream).unwrap();
         let memory = upload(&stream, &map.bytes);
         let (peaks, _) = alone(&mut finder, &stream, &map.on_device(&memory), &Affine::IDENTITY).unwrap();
@@ -300,7 +300,7 @@ fn maps_may_begin_at_any_element() {
             let slice = unsafe { DeviceSlice::from_raw(memory.pointer() + start as u64, map.bytes.len()) };
             let tensor = DeviceTensor::new("maps", ty, &map.dims, slice).unwrap();
             for mode in [Mode::Local, Mode::Global] {
-                let params = Params { mode, layout: Some(Layout::Nchw), ..Params::default() };
+                let params = PeakParams { mode, layout: Some(Layout::Nchw), ..PeakParams::default() };
                 let mut finder = CudaPeaks::new(&map.desc(), [44, 52], params, &stream).unwrap();
                 let got = alone(&mut finder, &stream, &tensor, &LETTERBOX).unwrap();
                 assert_same(&got, &map.on_cpu([44, 52], params), &params, "at any element");
@@ -317,7 +317,7 @@ fn a_hundred_runs_give_the_same_bits() {
     let map = Map::new(&noise(&mut Random::new(3), dims), dims, Layout::Nchw, TensorType::Float32);
     let memory = upload(&stream, &map.bytes);
     for activation in [Activation::None, Activation::Sigmoid] {
-        let params = Params { refinement: Refinement::Integral, activation, ..Params::default() };
+        let params = PeakParams { refinement: Refinement::Integral, activation, ..PeakParams::default() };
         let mut finder = CudaPeaks::new(&map.desc(), [384, 384], params, &stream).unwrap();
         let mut run = || {
             let (peaks, outcome) = map.on_gpu(&mut finder, &stream, &memory).unwrap();
@@ -369,13 +369,13 @@ fn maxima_and_their_centres_of_mass_are_those_of_the_definition() {
         let data = blobs(&mut Random::new(11), dims);
         let map = Map::new(&data, dims, Layout::Nchw, TensorType::Float32);
         let memory = upload(&stream, &map.bytes);
-        let params = Params {
+        let params = PeakParams {
             refinement: Refinement::Integral,
             threshold,
             top_k: usize::MAX,
             // Strided by 1 puts cell 0 at 0.5, so that the comparison is in cells.
             grid: Some(Grid::Strided),
-            ..Params::default()
+            ..PeakParams::default()
         };
         let mut finder = CudaPeaks::new(&map.desc(), [dims[2], dims[1]], params, &stream).unwrap();
         let (peaks, _) = alone(&mut finder, &stream, &map.on_device(&memory), &Affine::IDENTITY).unwrap();
@@ -405,7 +405,7 @@ fn memory_for_records_is_that_of_the_peaks_there_are_and_grows_once() {
     }
     let map = Map::new(&data, dims, Layout::Nchw, TensorType::Float32);
     let memory = upload(&stream, &map.bytes);
-    let params = Params { top_k: usize::MAX, layout: Some(Layout::Nchw), ..Params::default() };
+    let params = PeakParams { top_k: usize::MAX, layout: Some(Layout::Nchw), ..PeakParams::default() };
     let before = stream.counters().device_bytes();
     let mut finder = CudaPeaks::new(&map.desc(), [512, 512], params, &stream).unwrap();
     let held = || stream.counters().device_bytes() - before;
@@ -436,7 +436,7 @@ fn a_map_costs_one_launch_one_wait_and_no_allocation() {
     let map = Map::new(&blobs(&mut Random::new(2), dims), dims, Layout::Nchw, TensorType::Float32);
     let memory = upload(&stream, &map.bytes);
     for mode in [Mode::Local, Mode::Global] {
-        let params = Params { mode, layout: Some(Layout::Nchw), ..Params::default() };
+        let params = PeakParams { mode, layout: Some(Layout::Nchw), ..PeakParams::default() };
         // Open dimensions: the first map allocates.
         let open = "maps:float32:?x?x?x?".parse().unwrap();
         let mut finder = CudaPeaks::new(&open, [384, 384], params, &stream).unwrap();
@@ -468,10 +468,10 @@ fn a_map_costs_one_launch_one_wait_and_no_allocation() {
 fn what_the_cpu_refuses_is_refused() {
     let stream = stream();
     let new = |text: &str, params| CudaPeaks::new(&text.parse().unwrap(), [64, 64], params, &stream);
-    let p = Params { layout: Some(Layout::Nchw), ..Params::default() };
+    let p = PeakParams { layout: Some(Layout::Nchw), ..PeakParams::default() };
     assert!(matches!(new("m:uint8:1x2x8x8", p), Err(PeaksError::Type(_))));
     assert!(matches!(new("m:float32:2x2x8x8", p), Err(PeaksError::Batch(_, 2))));
-    assert!(matches!(new("m:float32:1x2x8x8", Params { top_k: 0, ..p }), Err(PeaksError::TopK)));
+    assert!(matches!(new("m:float32:1x2x8x8", PeakParams { top_k: 0, ..p }), Err(PeaksError::TopK)));
     assert!(matches!(new("m:float32:1x99999x99999x64", p), Err(PeaksError::TooLarge(_))));
     let memory = upload(&stream, &[0; 2 * 8 * 8 * 4]);
     let mut peaks = vec![vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }]];

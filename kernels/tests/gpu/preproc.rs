@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory, Pinned};
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaPreproc, Interpolation, Layout, MAX_BATCH, MAX_SIDE, Params, Preproc, PreprocError,
+    ChannelOrder, CudaPreproc, Interpolation, Layout, MAX_BATCH, MAX_SIDE, PreprocParams, Preproc, PreprocError,
     Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
@@ -57,10 +57,10 @@ fn format(pixels: PixelFormat, (width, height): (usize, usize), seed: u64) -> Fr
 }
 
 /// Parameters that normalise every channel otherwise, and leave integers that saturate at neither end and at both.
-fn params((width, height): (usize, usize), ty: TensorType) -> Params {
+fn params((width, height): (usize, usize), ty: TensorType) -> PreprocParams {
     let zero_point = if ty == TensorType::UInt8 { 100 } else { -3 };
     let (mean, std) = ([0.4, -0.5, 0.6], [0.2, 0.3, -0.25]);
-    Params { width, height, ty, mean, std, quant_scale: 0.02, zero_point, ..Params::default() }
+    PreprocParams { width, height, ty, mean, std, quant_scale: 0.02, zero_point, ..PreprocParams::default() }
 }
 
 /// Device memory that is made once: planes and tensors at any address in it.
@@ -80,7 +80,7 @@ impl Room {
     }
 
     /// The tensor of `owned`, whose planes lie `shift` bytes after an aligned address, and the tensor as many elements.
-    fn run(&self, owned: &Owned, params: &Params, shift: usize) -> Vec<u8> {
+    fn run(&self, owned: &Owned, params: &PreprocParams, shift: usize) -> Vec<u8> {
         let preproc = CudaPreproc::new(owned.format, params.clone(), &self.stream).unwrap();
         let mut at = shift;
         let mut planes = Vec::new();
@@ -112,7 +112,7 @@ fn part(memory: &Memory, at: usize, bytes: usize) -> DeviceSlice<'_> {
     unsafe { DeviceSlice::from_raw(memory.pointer() + at as u64, bytes) }
 }
 
-fn twin(owned: &Owned, params: &Params) -> Vec<u8> {
+fn twin(owned: &Owned, params: &PreprocParams) -> Vec<u8> {
     let mut preproc = Preproc::new(owned.format, params.clone()).unwrap();
     let mut tensor = vec![!POISON; preproc.bytes()];
     preproc.run(&owned.frame(), &mut tensor).unwrap();
@@ -120,7 +120,7 @@ fn twin(owned: &Owned, params: &Params) -> Vec<u8> {
 }
 
 #[track_caller]
-fn assert_equals_twin(room: &Room, owned: &Owned, params: &Params, shift: usize) {
+fn assert_equals_twin(room: &Room, owned: &Owned, params: &PreprocParams, shift: usize) {
     let (ours, theirs) = (room.run(owned, params, shift), twin(owned, params));
     let wrong = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
     let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);
@@ -128,7 +128,7 @@ fn assert_equals_twin(room: &Room, owned: &Owned, params: &Params, shift: usize)
 }
 
 /// Every format, resize, interpolation, element type, layout and order, each with one of the shapes in turn.
-fn combinations(mut each: impl FnMut(u64, PixelFormat, Params)) {
+fn combinations(mut each: impl FnMut(u64, PixelFormat, PreprocParams)) {
     let mut seed = 0;
     for pixels in PixelFormat::ALL {
         for resize in RESIZES {
@@ -140,7 +140,7 @@ fn combinations(mut each: impl FnMut(u64, PixelFormat, Params)) {
                             each(
                                 seed,
                                 pixels,
-                                Params { resize, interpolation, layout, channels, ..params((0, 0), ty) },
+                                PreprocParams { resize, interpolation, layout, channels, ..params((0, 0), ty) },
                             );
                         }
                     }
@@ -159,7 +159,7 @@ fn every_combination_equals_the_twin_at_odd_sizes_strides_and_addresses() {
             let seed = 3 * seed + turn;
             let (frame, (width, height)) = SHAPES[seed as usize % SHAPES.len()];
             let owned = Owned::noise(format(pixels, frame, seed), seed as usize % 4 * 5, seed);
-            assert_equals_twin(&room, &owned, &Params { width, height, ..params.clone() }, seed as usize % 5);
+            assert_equals_twin(&room, &owned, &PreprocParams { width, height, ..params.clone() }, seed as usize % 5);
         }
     });
 }
@@ -175,7 +175,7 @@ fn larger_frames_equal_the_twin() {
                 [((641, 361), (640, 640)), ((641, 361), (213, 120)), ((1280, 720), (640, 640))]
             {
                 seed += 1;
-                let params = Params {
+                let params = PreprocParams {
                     interpolation,
                     resize: RESIZES[seed % 4],
                     layout: LAYOUTS[seed / 4 % 2],
@@ -196,7 +196,7 @@ fn random_conversions_equal_the_twin() {
     for seed in 0..1500 {
         let mut side = |most: usize| 1 + random.below(most);
         let (frame, (width, height)) = ((side(300), side(200)), (side(300), side(200)));
-        let params = Params {
+        let params = PreprocParams {
             interpolation: INTERPOLATIONS[random.below(5)],
             resize: RESIZES[random.below(4)],
             crop_ratio: f64::from(random.range(0.5, 1.0)),
@@ -218,7 +218,7 @@ fn nv12_and_rgba_equal_the_reference_in_f64() {
     for pixels in [PixelFormat::Nv12, PixelFormat::Rgba] {
         for (seed, (frame, (width, height))) in SHAPES.into_iter().enumerate() {
             let owned = Owned::noise(format(pixels, frame, seed as u64), 0, seed as u64);
-            let params = Params { width, height, scale: 1.0, ..Params::default() };
+            let params = PreprocParams { width, height, scale: 1.0, ..PreprocParams::default() };
             let ours = room.run(&owned, &params, 0);
             let wanted = reference::pixels(&owned, &params);
             assert_eq!(ours.len(), 4 * wanted.len());
@@ -240,7 +240,7 @@ const STRIDES_AND_ADDRESSES: [(usize, usize); 5] = [(0, 0), (64, 4), (1, 0), (2,
 /// A frame's size and what is made of it.
 struct Shrink {
     frame: (usize, usize),
-    params: Params,
+    params: PreprocParams,
     padding: usize,
     shift: usize,
 }
@@ -255,7 +255,7 @@ fn whole_shrinks() -> Vec<Shrink> {
                     let seed = all.len();
                     // Letterboxes have bars above and below, or beside.
                     let size = [(width, height), (width, height / 2 + 2), (width / 2 + 2, height)][seed % 3];
-                    let params = Params {
+                    let params = PreprocParams {
                         interpolation: Interpolation::Area,
                         resize,
                         layout: LAYOUTS[seed / 3 % 2],
@@ -308,7 +308,7 @@ fn the_longest_sides_equal_the_reference_as_near_as_their_weights() {
         let owned = Owned::noise(format(PixelFormat::Rgb, frame, 1), 0, 1);
         for resize in RESIZES {
             for interpolation in INTERPOLATIONS {
-                let params = Params { width, height, resize, interpolation, scale: 1.0, ..Params::default() };
+                let params = PreprocParams { width, height, resize, interpolation, scale: 1.0, ..PreprocParams::default() };
                 let (ours, theirs) = (room.run(&owned, &params, 0), twin(&owned, &params));
                 for (a, b) in ours.as_chunks::<4>().0.iter().zip(theirs.as_chunks::<4>().0) {
                     let (a, b) = (f32::from_ne_bytes(*a), f32::from_ne_bytes(*b));
@@ -329,7 +329,7 @@ fn a_batch_equals_its_frames_one_by_one() {
         (PixelFormat::Bgra, TensorType::Float32, Layout::Nchw, Interpolation::Area),
     ] {
         let format = format(pixels, (65, 33), 2);
-        let params = Params { layout, interpolation, ..params((28, 20), ty) };
+        let params = PreprocParams { layout, interpolation, ..params((28, 20), ty) };
         let preproc = CudaPreproc::new(format, params.clone(), &room.stream).unwrap();
         for n in [1, 2, 17, MAX_BATCH] {
             // Strides differ from frame to frame, and with them what the kernel can read at once.
@@ -376,7 +376,7 @@ fn nothing_is_read_or_written_beyond_planes_and_tensor() {
             {
                 let slack = if seed == 0 { 3 } else { 0 };
                 let owned = Owned::noise(format(pixels, size, seed as u64), slack, seed as u64);
-                let params = Params { interpolation, ..params(tensor, TYPES[seed]) };
+                let params = PreprocParams { interpolation, ..params(tensor, TYPES[seed]) };
                 let preproc = CudaPreproc::new(owned.format, params.clone(), &stream).unwrap();
                 let planes = exact(&stream, &owned);
                 let tensor = stream.allocate(preproc.bytes()).unwrap();
@@ -419,7 +419,7 @@ fn what_does_not_fit_is_refused_as_the_twin_refuses_it() {
         let error = preproc.run(&stream, &[good, frame(&other, &planes)], part(&memory, 0, 2 * bytes));
         assert_eq!(error.unwrap_err(), PreprocError::Frame(theirs));
     }
-    let wrong = Params { width: 0, ..params((8, 8), TensorType::Float16) };
+    let wrong = PreprocParams { width: 0, ..params((8, 8), TensorType::Float16) };
     let error = CudaPreproc::new(nv12, wrong, &stream).unwrap_err();
     assert_eq!(error, PreprocError::Empty("tensor width"));
     preproc.run(&stream, &[good], part(&memory, 0, bytes)).unwrap();

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory, SharedMemory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{CudaPreproc, Params};
+use cudainfer_kernels::preproc::{CudaPreproc, PreprocParams};
 
 use super::{Random, download, stream, upload};
 
@@ -21,7 +21,7 @@ fn a_thousand_runs_with_random_delays_on_every_stream_give_the_same_bits() {
     let (pixels, matrix, range) = (PixelFormat::Rgba, Matrix::Bt601, Range::Full);
     let format = FrameFormat { pixels, width: SIDE, height: SIDE, matrix, range };
     let preproc =
-        CudaPreproc::new(format, Params { width: 64, height: 64, ..Params::default() }, &worker).unwrap();
+        CudaPreproc::new(format, PreprocParams { width: 64, height: 64, ..PreprocParams::default() }, &worker).unwrap();
     let mut random = Random::new(7);
     let frames: Vec<Memory> = (0..5)
         .map(|_| {

@@ -5,7 +5,7 @@ use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaRegionPreproc, Interpolation, Layout, Params, PreprocError, RegionPreproc, Resize,
+    ChannelOrder, CudaRegionPreproc, Interpolation, Layout, PreprocParams, PreprocError, RegionPreproc, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -49,7 +49,7 @@ fn planes(stream: &CudaStream, owned: &Owned, shift: usize) -> Vec<Memory> {
     owned.planes.iter().map(|(data, _)| upload(stream, &shifted(data))).collect()
 }
 
-fn run(stream: &CudaStream, owned: &Owned, params: &Params, maps: &[Affine], shift: usize) -> Vec<u8> {
+fn run(stream: &CudaStream, owned: &Owned, params: &PreprocParams, maps: &[Affine], shift: usize) -> Vec<u8> {
     let regions = CudaRegionPreproc::new(owned.format, params.clone(), stream).unwrap();
     let memories = planes(stream, owned, shift);
     let planes: Vec<_> = memories
@@ -67,7 +67,7 @@ fn run(stream: &CudaStream, owned: &Owned, params: &Params, maps: &[Affine], shi
     got
 }
 
-fn twin(owned: &Owned, params: &Params, maps: &[Affine]) -> Vec<u8> {
+fn twin(owned: &Owned, params: &PreprocParams, maps: &[Affine]) -> Vec<u8> {
     let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
     let mut tensor = vec![!POISON; maps.len() * regions.bytes()];
     regions.run(&owned.frame(), maps, &mut tensor).unwrap();
@@ -75,7 +75,7 @@ fn twin(owned: &Owned, params: &Params, maps: &[Affine]) -> Vec<u8> {
 }
 
 #[track_caller]
-fn assert_equals_twin(stream: &CudaStream, owned: &Owned, params: &Params, maps: &[Affine], shift: usize) {
+fn assert_equals_twin(stream: &CudaStream, owned: &Owned, params: &PreprocParams, maps: &[Affine], shift: usize) {
     let (ours, theirs) = (run(stream, owned, params, maps, shift), twin(owned, params, maps));
     let wrong = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
     let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);
@@ -94,7 +94,7 @@ fn every_format_type_and_interpolation_equals_the_twin_at_odd_sizes_strides_and_
                 for layout in [Layout::Nchw, Layout::Nhwc] {
                     for (frame, tensor) in [((65, 33), (13, 11)), ((17, 9), (16, 20)), ((1, 1), (3, 2))] {
                         seed += 1;
-                        let params = Params {
+                        let params = PreprocParams {
                             width: tensor.0,
                             height: tensor.1,
                             interpolation,
@@ -106,7 +106,7 @@ fn every_format_type_and_interpolation_equals_the_twin_at_odd_sizes_strides_and_
                             quant_scale: 0.02,
                             zero_point: if ty == TensorType::UInt8 { 100 } else { -3 },
                             padding: random.below(256) as u8,
-                            ..Params::default()
+                            ..PreprocParams::default()
                         };
                         let maps: Vec<Affine> =
                             (0..1 + random.below(5)).map(|_| map(&mut random, frame, tensor)).collect();
@@ -126,12 +126,12 @@ fn large_frames_and_regions_equal_the_twin() {
     let mut random = Random::new(6);
     for (i, pixels) in PixelFormat::ALL.into_iter().enumerate() {
         for (frame, tensor) in [((1281, 721), (224, 224)), ((16_384, 40), (160, 97))] {
-            let params = Params {
+            let params = PreprocParams {
                 width: tensor.0,
                 height: tensor.1,
                 interpolation: INTERPOLATIONS[i % 3],
                 ty: TYPES[i % 5],
-                ..Params::default()
+                ..PreprocParams::default()
             };
             let mut maps: Vec<Affine> = (0..3).map(|_| map(&mut random, frame, tensor)).collect();
             // The whole frame.
@@ -148,7 +148,7 @@ fn large_frames_and_regions_equal_the_twin() {
 fn any_number_of_regions_is_made_in_a_launch_for_each_64() {
     let stream = stream();
     let mut random = Random::new(7);
-    let params = Params { width: 20, height: 7, ty: TensorType::Float16, ..Params::default() };
+    let params = PreprocParams { width: 20, height: 7, ty: TensorType::Float16, ..PreprocParams::default() };
     let owned = Owned::noise(format(PixelFormat::Nv12, (320, 180), 2), 0, 1);
     let maps: Vec<Affine> = (0..300).map(|_| map(&mut random, (320, 180), (20, 7))).collect();
     for (n, launches) in [(0, 0), (1, 1), (7, 1), (64, 1), (65, 2), (300, 5)] {
@@ -163,7 +163,7 @@ fn any_number_of_regions_is_made_in_a_launch_for_each_64() {
 fn what_does_not_fit_is_refused_and_nothing_enqueued() {
     let stream = stream();
     let owned = Owned::noise(format(PixelFormat::Gray8, (16, 16), 2), 0, 1);
-    let params = Params { width: 8, height: 8, resize: Resize::Letterbox, ..Params::default() };
+    let params = PreprocParams { width: 8, height: 8, resize: Resize::Letterbox, ..PreprocParams::default() };
     let regions = CudaRegionPreproc::new(owned.format, params, &stream).unwrap();
     let memories = planes(&stream, &owned, 0);
     let frame = DeviceFrame::new(&owned.format, &[DevicePlane::new(memories[0].slice(), 16)]).unwrap();

@@ -6,7 +6,7 @@ mod objects;
 
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor};
 use cudainfer_kernels::preproc::Layout;
-use cudainfer_kernels::segment::{Activation, Classes, CudaSegmenter, Params, Segmenter};
+use cudainfer_kernels::segment::{Activation, Classes, CudaSegmenter, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 
@@ -46,11 +46,11 @@ fn same(
     dims: [usize; 3],
     layout: Layout,
     ty: TensorType,
-    params: Params,
+    params: SegmentParams,
     skipped: usize,
 ) {
     let what = format!("{dims:?} {layout:?} {ty} {params:?} {skipped}");
-    let params = Params { layout: Some(layout), ..params };
+    let params = SegmentParams { layout: Some(layout), ..params };
     let (n, cells) = (dims.iter().product::<usize>(), dims[1] * dims[2]);
     let dims = dims_of(dims, layout);
     let desc = TensorDesc::fixed("logits", ty, &dims);
@@ -79,15 +79,15 @@ fn same(
     }
 }
 
-fn every_task(c: usize, smoothing: f32, mut check: impl FnMut(Params)) {
-    let base = Params { smoothing, channel: c - 1, ..Params::default() };
+fn every_task(c: usize, smoothing: f32, mut check: impl FnMut(SegmentParams)) {
+    let base = SegmentParams { smoothing, channel: c - 1, ..SegmentParams::default() };
     if c > 1 {
         check(base);
     }
     for activation in [Activation::None, Activation::Sigmoid, Activation::Softmax] {
         if activation != Activation::Softmax || c > 1 {
-            check(Params { classes: Classes::Threshold(0.4), activation, ..base });
-            check(Params { soft: true, activation, ..base });
+            check(SegmentParams { classes: Classes::Threshold(0.4), activation, ..base });
+            check(SegmentParams { soft: true, activation, ..base });
         }
     }
 }
@@ -117,7 +117,7 @@ fn a_frame_is_one_launch_without_allocation_or_wait_and_the_host_hears_of_what_i
     let stream = stream();
     let dims = [1, 21, 64, 64];
     let desc = TensorDesc::fixed("logits", TensorType::Float16, &dims);
-    let params = Params { smoothing: 0.5, ..Params::default() };
+    let params = SegmentParams { smoothing: 0.5, ..SegmentParams::default() };
     let mut gpu = CudaSegmenter::new(&desc, [64, 64], params, &stream).unwrap();
     let mut values = vec![0.5; 21 * 64 * 64];
     let clean = upload(&stream, &bytes_of(values.iter().copied(), TensorType::Float16));
@@ -142,7 +142,7 @@ fn a_frame_is_one_launch_without_allocation_or_wait_and_the_host_hears_of_what_i
 fn another_size_is_refused_in_a_sentence() {
     let stream = stream();
     let desc = TensorDesc::fixed("logits", TensorType::Float32, &[1, 2, 4, 4]);
-    let mut gpu = CudaSegmenter::new(&desc, [4, 4], Params::default(), &stream).unwrap();
+    let mut gpu = CudaSegmenter::new(&desc, [4, 4], SegmentParams::default(), &stream).unwrap();
     let memory = upload(&stream, &[0; 256]);
     let mut run = |dims: &[usize], room: DeviceSlice<'_>| {
         let bytes = 4 * dims.iter().product::<usize>();
@@ -163,10 +163,10 @@ fn class_numbers_of_every_type_are_the_cpus_masks_and_those_beyond_a_byte_are_co
     let mut random = Random::new(8);
     for ty in [TensorType::Int64, TensorType::Int32, TensorType::Int8, TensorType::UInt8, TensorType::Bool] {
         for (dims, params) in [
-            (&[1, 65, 33][..], Params::default()),
-            (&[1, 1, 9, 17], Params { opening: 1, closing: 1, ..Params::default() }),
-            (&[1, 160, 160, 1], Params { min_area: 5, ..Params::default() }),
-            (&[2, 3], Params::default()),
+            (&[1, 65, 33][..], SegmentParams::default()),
+            (&[1, 1, 9, 17], SegmentParams { opening: 1, closing: 1, ..SegmentParams::default() }),
+            (&[1, 160, 160, 1], SegmentParams { min_area: 5, ..SegmentParams::default() }),
+            (&[2, 3], SegmentParams::default()),
         ] {
             let cells: usize = dims.iter().product();
             let numbers = (0..cells).map(|_| match random.below(20) {

@@ -1,6 +1,6 @@
 //! From the scores to classes on the frame.
 
-use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, Params};
+use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, ClassifyParams};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::sanity::{Expected, Survey};
@@ -28,7 +28,7 @@ pub(super) struct Classes {
 pub(super) struct Setup {
     /// The output that holds the scores, as the caps announce it.
     pub scores: TensorDesc,
-    pub params: Params,
+    pub params: ClassifyParams,
     pub info: ModelInfo,
     /// The model's name.
     pub model: String,
@@ -146,7 +146,7 @@ impl Decode for Classes {
 /// The kernels.
 struct Scores {
     announced: TensorDesc,
-    params: Params,
+    params: ClassifyParams,
 }
 
 impl RowDecoder for Scores {

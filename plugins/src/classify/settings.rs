@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::classify::Params;
+use cudainfer_kernels::classify::ClassifyParams;
 use cudainfer_kernels::detect;
 use cudainfer_kernels::tensor::TensorDesc;
 
@@ -27,7 +27,7 @@ pub(super) struct Settings {
 
 /// The element's own properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
-    let top_k = Params::default().top_k;
+    let top_k = ClassifyParams::default().top_k;
     let count = |n: usize| u32::try_from(n).unwrap_or(1);
     Table::new([
         property!(
@@ -64,13 +64,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
 
 impl Settings {
     /// The kernel's parameters for the output of this name. The activation is the default's where nobody has said.
-    pub fn params(&self, output: &str, info: &ModelInfo) -> Params {
-        let defaults = Params::default();
+    pub fn params(&self, output: &str, info: &ModelInfo) -> ClassifyParams {
+        let defaults = ClassifyParams::default();
         let classify = &info.classify;
         let head = classify.heads.get(output);
         let top_k = self.top_k.or(head.and_then(|head| head.top_k)).or(classify.top_k);
         let threshold = self.threshold.or(head.and_then(|head| head.threshold)).or(classify.threshold);
-        Params {
+        ClassifyParams {
             activation: self.activation(output, info).unwrap_or(defaults.activation),
             top_k: top_k.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
             threshold: threshold.unwrap_or(defaults.threshold),

@@ -100,7 +100,7 @@ impl FusedPreproc {
     }
 
     /// Reports once for each stream if the library that exported the model makes tensors of another size.
-    fn report_library_size(&self, s: &gst::StructureRef, params: &preproc::Params, frame: [usize; 2]) {
+    fn report_library_size(&self, s: &gst::StructureRef, params: &preproc::PreprocParams, frame: [usize; 2]) {
         let Some([width, height]) = lock(&self.settings).library_size(s, params, frame) else { return };
         let text = format!(
             "{}: the library that exported the model makes tensors of {width}x{height} from frames of {}x{}, and this element makes \

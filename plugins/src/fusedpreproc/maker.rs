@@ -8,7 +8,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, Params, Part, PartPreproc, Preproc, PreprocError,
+    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, PreprocParams, Part, PartPreproc, Preproc, PreprocError,
     RegionPreproc,
 };
 use cudainfer_kernels::tensor::TensorDesc;
@@ -83,11 +83,11 @@ struct Places {
 
 /// What makes tensors, where the frames lie.
 enum Preprocessor {
-    Cpu(Kind<Preproc, RegionPreproc, PartPreproc>),
-    Gpu(Kind<CudaPreproc, CudaRegionPreproc, CudaPartPreproc>, Arc<CudaStream>),
+    Cpu(MakerKind<Preproc, RegionPreproc, PartPreproc>),
+    Gpu(MakerKind<CudaPreproc, CudaRegionPreproc, CudaPartPreproc>, Arc<CudaStream>),
 }
 
-enum Kind<F, R, P> {
+enum MakerKind<F, R, P> {
     Frame(Box<F>),
     Regions(Box<R>),
     Parts(Box<P>),
@@ -101,7 +101,7 @@ impl Maker {
     pub fn new(
         caps: &gst::CapsRef,
         info: gst_video::VideoInfo,
-        params: Params,
+        params: PreprocParams,
         cut: Cut,
         name: &str,
         stream: Option<Arc<CudaStream>>,
@@ -119,32 +119,32 @@ impl Maker {
             (None, None) => {
                 let preproc = Preproc::new(format, params).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
-                (Preprocessor::Cpu(Kind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
+                (Preprocessor::Cpu(MakerKind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
             }
             (None, Some(true)) => {
                 let preproc = PartPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Preprocessor::Cpu(Kind::Parts(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Cpu(MakerKind::Parts(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
             (None, Some(false)) => {
                 let preproc = RegionPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Preprocessor::Cpu(Kind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Cpu(MakerKind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
             (Some(stream), None) => {
                 let preproc = CudaPreproc::new(format, params, &stream).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
-                (Preprocessor::Gpu(Kind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
+                (Preprocessor::Gpu(MakerKind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
             }
             (Some(stream), Some(true)) => {
                 let preproc = CudaPartPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Preprocessor::Gpu(Kind::Parts(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Gpu(MakerKind::Parts(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
             }
             (Some(stream), Some(false)) => {
                 let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Preprocessor::Gpu(Kind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+                (Preprocessor::Gpu(MakerKind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
             }
         };
         let allocator = match &preprocessor {
@@ -243,8 +243,8 @@ impl Maker {
     /// Where the tensor of a part lies in the frame.
     fn part_map(&self, part: &Part) -> Result<Affine, String> {
         let map = match &self.preprocessor {
-            Preprocessor::Cpu(Kind::Parts(preproc)) => preproc.affine(part),
-            Preprocessor::Gpu(Kind::Parts(preproc), _) => preproc.affine(part),
+            Preprocessor::Cpu(MakerKind::Parts(preproc)) => preproc.affine(part),
+            Preprocessor::Gpu(MakerKind::Parts(preproc), _) => preproc.affine(part),
             Preprocessor::Cpu(_) | Preprocessor::Gpu(..) => {
                 return Err("parts of the frame are not prepared for".into());
             }
@@ -267,9 +267,9 @@ impl Maker {
                 let mut tensor = tensor.map_writable().map_err(|e| e.to_string())?;
                 let tensor = tensor.as_mut_slice().get_mut(..bytes).ok_or("the tensor is too short")?;
                 match preproc {
-                    Kind::Frame(preproc) => preproc.run(&frame, tensor),
-                    Kind::Regions(preproc) => preproc.run(&frame, maps, tensor),
-                    Kind::Parts(preproc) => preproc.run(&frame, parts, tensor),
+                    MakerKind::Frame(preproc) => preproc.run(&frame, tensor),
+                    MakerKind::Regions(preproc) => preproc.run(&frame, maps, tensor),
+                    MakerKind::Parts(preproc) => preproc.run(&frame, parts, tensor),
                 }
                 .map_err(|e| e.to_string())?;
             }
@@ -281,9 +281,9 @@ impl Maker {
                     memory.begin_write(stream)?;
                     let tensor = memory.slice().first(bytes);
                     stream.sampled(|| match preproc {
-                        Kind::Frame(preproc) => preproc.run(stream, &[frame], tensor),
-                        Kind::Regions(preproc) => preproc.run(stream, &frame, maps, tensor),
-                        Kind::Parts(preproc) => preproc.run(stream, &frame, parts, tensor),
+                        MakerKind::Frame(preproc) => preproc.run(stream, &[frame], tensor),
+                        MakerKind::Regions(preproc) => preproc.run(stream, &frame, maps, tensor),
+                        MakerKind::Parts(preproc) => preproc.run(stream, &frame, parts, tensor),
                     })?;
                     memory.end_write(stream)?;
                     Ok(())

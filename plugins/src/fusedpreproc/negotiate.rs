@@ -1,7 +1,7 @@
 //! From the properties and the neighbours' caps to the tensor that is made.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::preproc::{self, MAX_SIDE, Params};
+use cudainfer_kernels::preproc::{self, MAX_SIDE, PreprocParams};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::crop::{Crop, Extent};
@@ -162,7 +162,7 @@ impl Settings {
     pub fn library_size(
         &self,
         s: &gst::StructureRef,
-        params: &Params,
+        params: &PreprocParams,
         frame: [usize; 2],
     ) -> Option<[usize; 2]> {
         let modulo =
@@ -185,7 +185,7 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence about regions that cannot be cut out.
-    pub fn cut(&self, s: &gst::StructureRef, params: &Params, frame: [usize; 2]) -> Result<Cut, String> {
+    pub fn cut(&self, s: &gst::StructureRef, params: &PreprocParams, frame: [usize; 2]) -> Result<Cut, String> {
         let crop = Crop {
             resize: params.resize,
             ratio: params.crop_ratio as f32,
@@ -241,8 +241,8 @@ impl Settings {
     }
 
     /// The kernel's parameters: the property where it is set, else the caps' field, else the default.
-    pub fn params(&self, s: &gst::StructureRef) -> Params {
-        let defaults = Params::default();
+    pub fn params(&self, s: &gst::StructureRef) -> PreprocParams {
+        let defaults = PreprocParams::default();
         let size = |field| s.get::<i32>(field).ok().and_then(|v| usize::try_from(v).ok()).unwrap_or(0);
         let wish = |field| strings::field(s, field);
         let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
@@ -265,7 +265,7 @@ impl Settings {
         // The sidecar's belongs to its resize, which a property may have overridden.
         let cropped = resize == preproc::Resize::CenterCrop;
         let crop_ratio = number(self.crop_ratio, "tensor-crop-ratio").filter(|_| cropped);
-        Params {
+        PreprocParams {
             width: size("tensor-width"),
             height: size("tensor-height"),
             resize,
@@ -346,7 +346,7 @@ mod tests {
         gst::init().unwrap();
         let caps = |modulo: i32| gst::Structure::builder("caps").field(caps::BARS_MODULO, modulo).build();
         let params =
-            Params { width: 640, height: 640, resize: preproc::Resize::Letterbox, ..Params::default() };
+            PreprocParams { width: 640, height: 640, resize: preproc::Resize::Letterbox, ..PreprocParams::default() };
         let auto = Settings::default();
         let size = |settings: &Settings, modulo, frame| settings.library_size(&caps(modulo), &params, frame);
         // As ultralytics' LetterBox(640, auto=True, stride=32) makes them.
@@ -370,7 +370,7 @@ mod tests {
         ] {
             assert_eq!(size(&set, 32, [1920, 1080]), None);
         }
-        let stretched = Params { resize: preproc::Resize::Stretch, ..params };
+        let stretched = PreprocParams { resize: preproc::Resize::Stretch, ..params };
         assert_eq!(auto.library_size(&caps(32), &stretched, [1920, 1080]), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::preproc::{MAX_SIDE, MIN_CROP_RATIO, Params};
+use cudainfer_kernels::preproc::{MAX_SIDE, MIN_CROP_RATIO, PreprocParams};
 
 use super::negotiate::{OVERLAP, ROI_PADDING, ROI_SIZE, Settings};
 use crate::property::{Table, property};
@@ -13,7 +13,7 @@ const SCALE: f64 = 1.0 / 255.0;
 
 /// All there are. `device` is set and got by the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
-    let defaults = Params::default();
+    let defaults = PreprocParams::default();
     let most = u32::try_from(MAX_SIDE).unwrap_or(u32::MAX);
     let padding = defaults.padding;
     let quant_scale = f64::from(defaults.quant_scale);
@@ -221,6 +221,6 @@ mod tests {
 
     #[test]
     fn the_scale_that_is_shown_is_the_one_in_use() {
-        assert_eq!(SCALE as f32, Params::default().scale);
+        assert_eq!(SCALE as f32, PreprocParams::default().scale);
     }
 }

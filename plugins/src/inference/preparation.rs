@@ -13,9 +13,6 @@ pub enum EngineSearch {
     #[default]
     #[enum_value(name = "Those that were faster for some models: layout, fused bias", nick = "quick")]
     Quick,
-    /// All that may be faster.
-    #[enum_value(name = "All that may be faster, which takes several times as long", nick = "full")]
-    Full,
 }
 
 impl Words for EngineSearch {}

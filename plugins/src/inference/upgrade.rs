@@ -23,7 +23,7 @@ impl Engine {
 
     /// The names of all variants that the provider has, the default first.
     pub fn variants(&self) -> Vec<&'static str> {
-        let config = Config { search: EngineSearch::Full, ..self.config.clone() };
+        let config = Config { search: EngineSearch::Quick, ..self.config.clone() };
         self.backend.variants(&config, self.provider)
     }
 

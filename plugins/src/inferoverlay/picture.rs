@@ -9,7 +9,7 @@ use super::captions::caption_at;
 use super::lettering::Caption;
 use super::settings::Settings;
 use super::trails::Trails;
-use crate::meta::mask::{Kind, Mask};
+use crate::meta::mask::{MaskKind, Mask};
 use crate::meta::object::{KeypointsParam, Object};
 
 /// The colour of an object: its track's, else its class's, else its place's.
@@ -71,10 +71,10 @@ pub(super) fn masks<'a>(
     let opacity = (settings.mask_opacity * 255.0).round() as u8;
     let painted = masks.iter().filter(|_| settings.masks && opacity > 0).filter_map(|mask| {
         let ink = match &mask.kind {
-            Kind::Classes { background, .. } => MaskInk::Classes { background: *background },
+            MaskKind::Classes { background, .. } => MaskInk::Classes { background: *background },
             // As the class of a mask with two.
-            Kind::Alpha { .. } => MaskInk::Cover(color_of(1)),
-            Kind::Instance { object } => {
+            MaskKind::Alpha { .. } => MaskInk::Cover(color_of(1)),
+            MaskKind::Instance { object } => {
                 let object = objects.iter().find(|o| o.id == *object)?;
                 if settings.tracked_only && object.tracking.is_none() {
                     return None;

@@ -1,7 +1,7 @@
 //! How zones are drawn: their outlines and lines, an arrow to the side that is `in`, and their counts.
 
 use cudainfer_kernels::draw::{Primitive, Rgb};
-use cudainfer_kernels::zones::Kind;
+use cudainfer_kernels::zones::ZoneKind;
 
 use super::lettering::Caption;
 use super::picture::color_of_name;
@@ -28,7 +28,7 @@ fn figure(zone: &Zone, settings: &Settings, thickness: u32) -> Option<Figure> {
     let at = points.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let counts = &zone.counts;
     let (strokes, counted) = match (zone.kind, &points[..]) {
-        (Kind::Line, [a, b]) => {
+        (ZoneKind::Line, [a, b]) => {
             let counted = format!("in {} out {}", counts.crossed_in, counts.crossed_out);
             let mut strokes = arrow(*a, *b, thickness);
             strokes.push(points);
@@ -87,8 +87,8 @@ mod tests {
         let zone = |name, kind, points: &[[f64; 2]]| Zone::new(name, kind, points, &Totals::default());
         let counts = Counts { crossed_in: 3, crossed_out: 1, entered: 7, left: 5, occupancy: 2 };
         let zones = [
-            zone("door", Kind::Line, &[[100.0, 40.0], [50.0, 40.0]]),
-            zone("yard", Kind::Polygon, &[[0.0, 9.0], [9.0, 5.0], [9.0, 9.0]]),
+            zone("door", ZoneKind::Line, &[[100.0, 40.0], [50.0, 40.0]]),
+            zone("yard", ZoneKind::Polygon, &[[0.0, 9.0], [9.0, 5.0], [9.0, 9.0]]),
         ]
         .map(|zone| Zone { counts, ..zone });
         let figures = figures(&zones, settings, 1);

@@ -51,7 +51,7 @@ pub fn register() {
 
 /// The meaning of a mask's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MaskKind {
     /// The number of a class.
     Classes {
         /// Their names by number.
@@ -75,7 +75,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Mask {
     /// The meaning of its bytes.
-    pub kind: Kind,
+    pub kind: MaskKind,
     /// Samples in a row.
     pub width: usize,
     /// Rows.
@@ -99,14 +99,14 @@ impl Mask {
             .field("w", f64::from(self.rect.w))
             .field("h", f64::from(self.rect.h));
         match &self.kind {
-            Kind::Classes { labels, background } => s
+            MaskKind::Classes { labels, background } => s
                 .field("kind", "classes")
                 .field("labels", names(labels))
                 .field("background", background.map_or(-1, i32::from)),
-            Kind::Alpha { label } => {
+            MaskKind::Alpha { label } => {
                 s.field("kind", "alpha").field("labels", names(std::slice::from_ref(label)))
             }
-            Kind::Instance { object } => s.field("kind", "instance").field("object", *object),
+            MaskKind::Instance { object } => s.field("kind", "instance").field("object", *object),
         }
         .build()
     }
@@ -116,12 +116,12 @@ impl Mask {
         let side = |name: &str| usize::try_from(s.get::<i32>(name).ok()?).ok();
         let names = || strings::list(s, "labels");
         let kind = match &*strings::field(s, "kind")? {
-            "classes" => Kind::Classes {
+            "classes" => MaskKind::Classes {
                 labels: names()?,
                 background: u8::try_from(s.get::<i32>("background").ok()?).ok(),
             },
-            "alpha" => Kind::Alpha { label: names()?.pop()? },
-            "instance" => Kind::Instance { object: s.get::<i32>("object").ok()? },
+            "alpha" => MaskKind::Alpha { label: names()?.pop()? },
+            "instance" => MaskKind::Instance { object: s.get::<i32>("object").ok()? },
             _ => return None,
         };
         Some(Self {
@@ -169,10 +169,10 @@ mod tests {
         let mask = |kind| Mask { kind, width: 2, height: 1, data: gst::Buffer::from_slice([0u8, 1]), rect };
         let labels = vec!["nothing".to_owned(), "person".to_owned()];
         let first = [
-            mask(Kind::Classes { labels: labels.clone(), background: Some(0) }),
-            mask(Kind::Classes { labels, background: None }),
+            mask(MaskKind::Classes { labels: labels.clone(), background: Some(0) }),
+            mask(MaskKind::Classes { labels, background: None }),
         ];
-        let second = [mask(Kind::Alpha { label: "person".into() }), mask(Kind::Instance { object: 7 })];
+        let second = [mask(MaskKind::Alpha { label: "person".into() }), mask(MaskKind::Instance { object: 7 })];
         let mut buffer = gst::Buffer::new();
         put(buffer.get_mut().unwrap(), &[]);
         assert!(masks(&buffer).is_empty());

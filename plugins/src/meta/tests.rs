@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
-use cudainfer_kernels::zones::{Counts, EventKind, Kind};
+use cudainfer_kernels::zones::{Counts, EventKind, ZoneKind};
 use gst::glib::{self, SendValue, types::Type};
 use gst::meta::CustomMeta;
 use gst::prelude::*;
@@ -57,14 +57,14 @@ fn frame() -> gst::Buffer {
     };
     object.put(buffer, &rect);
     let kinds = [
-        mask::Kind::Classes { labels: names, background: None },
-        mask::Kind::Alpha { label: "person".into() },
-        mask::Kind::Instance { object: 0 },
+        mask::MaskKind::Classes { labels: names, background: None },
+        mask::MaskKind::Alpha { label: "person".into() },
+        mask::MaskKind::Instance { object: 0 },
     ];
     mask::put(buffer, &kinds.map(|kind| Mask { kind, width: 2, height: 2, data: data.clone(), rect }));
     let yard = Zone {
         name: "yard".into(),
-        kind: Kind::Polygon,
+        kind: ZoneKind::Polygon,
         points: vec![[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]],
         counts: Counts::default(),
         classes: vec![("car".into(), Counts::default())],
@@ -73,7 +73,7 @@ fn frame() -> gst::Buffer {
     };
     let event = ZoneEvent {
         zone: "yard".into(),
-        kind: Kind::Polygon,
+        kind: ZoneKind::Polygon,
         what: EventKind::Enter { appeared: true },
         object: Some(0),
         track: Some(1),

@@ -28,7 +28,7 @@
 //! An object's `zones` has `names` (array of string), the polygons that it is in, and `dwell` (array of uint64), how long it has
 //! been in each, in ns, or `GST_CLOCK_TIME_NONE`.
 
-use cudainfer_kernels::zones::{Counts, Direction, EventKind, Kind, Totals};
+use cudainfer_kernels::zones::{Counts, Direction, EventKind, ZoneKind, Totals};
 use gst::prelude::*;
 
 use super::list;
@@ -52,7 +52,7 @@ pub struct Zone {
     /// What it is called.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ZoneKind,
     /// Its outline, or its ends, in pixels of the frame.
     pub points: Vec<[f64; 2]>,
     /// Of all objects.
@@ -71,7 +71,7 @@ pub struct ZoneEvent {
     /// The zone's name.
     pub zone: String,
     /// What the zone is.
-    pub kind: Kind,
+    pub kind: ZoneKind,
     /// What it is.
     pub what: EventKind,
     /// The object in this frame.
@@ -94,10 +94,10 @@ pub struct ZonesParam {
 }
 
 /// The word for a kind.
-pub fn kind_name(kind: Kind) -> &'static str {
+pub fn kind_name(kind: ZoneKind) -> &'static str {
     match kind {
-        Kind::Polygon => "polygon",
-        Kind::Line => "line",
+        ZoneKind::Polygon => "polygon",
+        ZoneKind::Line => "line",
     }
 }
 
@@ -127,14 +127,14 @@ pub fn dwell_of(what: &EventKind) -> Option<u64> {
 }
 
 /// What is counted of a zone of this kind, as fields.
-pub fn set_counts(s: &mut gst::StructureRef, kind: Kind, counts: &Counts) {
+pub fn set_counts(s: &mut gst::StructureRef, kind: ZoneKind, counts: &Counts) {
     match kind {
-        Kind::Polygon => {
+        ZoneKind::Polygon => {
             s.set("occupancy", counts.occupancy);
             s.set("entered", counts.entered);
             s.set("left", counts.left);
         }
-        Kind::Line => {
+        ZoneKind::Line => {
             s.set("in", counts.crossed_in);
             s.set("out", counts.crossed_out);
         }
@@ -154,7 +154,7 @@ fn counts_of(s: &gst::StructureRef) -> Counts {
 
 impl Zone {
     /// A zone with what has been counted.
-    pub fn new(name: &str, kind: Kind, points: &[[f64; 2]], totals: &Totals) -> Self {
+    pub fn new(name: &str, kind: ZoneKind, points: &[[f64; 2]], totals: &Totals) -> Self {
         Self {
             name: name.to_owned(),
             kind,
@@ -196,8 +196,8 @@ impl Zone {
         Some(Self {
             name: strings::field(s, "name")?,
             kind: match &*strings::field(s, "kind")? {
-                "polygon" => Kind::Polygon,
-                "line" => Kind::Line,
+                "polygon" => ZoneKind::Polygon,
+                "line" => ZoneKind::Line,
                 _ => return None,
             },
             points: axis("x")?.into_iter().zip(axis("y")?).map(|(x, y)| [x, y]).collect(),
@@ -224,7 +224,7 @@ impl ZoneEvent {
             .field_if_some("cause", cause)
             .field_if_some("direction", direction)
             .field_if_some("dwell", dwell_of(&self.what))
-            .field_if_some("occupancy", (self.kind == Kind::Polygon).then_some(self.occupancy))
+            .field_if_some("occupancy", (self.kind == ZoneKind::Polygon).then_some(self.occupancy))
             .build()
     }
 
@@ -241,7 +241,7 @@ impl ZoneEvent {
         };
         Some(Self {
             zone: strings::field(s, "zone")?,
-            kind: if is("kind", "line") { Kind::Line } else { Kind::Polygon },
+            kind: if is("kind", "line") { ZoneKind::Line } else { ZoneKind::Polygon },
             what,
             object: s.get::<i32>("object").ok().filter(|id| *id >= 0),
             track: s.get::<u64>("track").ok(),
@@ -307,7 +307,7 @@ mod tests {
         let counts = Counts { occupancy: 1, entered: 3, left: 2, ..Counts::default() };
         let yard = Zone {
             name: "yard".into(),
-            kind: Kind::Polygon,
+            kind: ZoneKind::Polygon,
             points: vec![[0.5, 1.0], [9.0, 1.0], [9.0, 8.0]],
             counts,
             classes: vec![("person".into(), counts)],
@@ -317,7 +317,7 @@ mod tests {
         let counts = Counts { crossed_in: 4, crossed_out: 1, ..Counts::default() };
         let door = Zone {
             name: "door".into(),
-            kind: Kind::Line,
+            kind: ZoneKind::Line,
             points: vec![[0.0, 1.0], [2.0, 3.0]],
             counts,
             classes: vec![],
@@ -331,19 +331,19 @@ mod tests {
             object,
             track,
             label: if track.is_some() { "person".into() } else { String::new() },
-            occupancy: u32::from(kind == Kind::Polygon),
+            occupancy: u32::from(kind == ZoneKind::Polygon),
         };
         let events = [
-            event(Kind::Polygon, EventKind::Enter { appeared: true }, Some(0), Some(1)),
-            event(Kind::Polygon, EventKind::Enter { appeared: false }, Some(0), Some(1)),
-            event(Kind::Polygon, EventKind::Leave { vanished: true, dwell: None }, None, Some(u64::MAX)),
-            event(Kind::Polygon, EventKind::Leave { vanished: false, dwell: Some(8) }, Some(2), Some(3)),
-            event(Kind::Polygon, EventKind::Dwell { dwell: 9 }, Some(2), Some(3)),
-            event(Kind::Polygon, EventKind::Occupancy { reached: true }, None, None),
-            event(Kind::Polygon, EventKind::Occupancy { reached: false }, None, None),
+            event(ZoneKind::Polygon, EventKind::Enter { appeared: true }, Some(0), Some(1)),
+            event(ZoneKind::Polygon, EventKind::Enter { appeared: false }, Some(0), Some(1)),
+            event(ZoneKind::Polygon, EventKind::Leave { vanished: true, dwell: None }, None, Some(u64::MAX)),
+            event(ZoneKind::Polygon, EventKind::Leave { vanished: false, dwell: Some(8) }, Some(2), Some(3)),
+            event(ZoneKind::Polygon, EventKind::Dwell { dwell: 9 }, Some(2), Some(3)),
+            event(ZoneKind::Polygon, EventKind::Occupancy { reached: true }, None, None),
+            event(ZoneKind::Polygon, EventKind::Occupancy { reached: false }, None, None),
         ];
         let crossings =
-            [Direction::In, Direction::Out].map(|d| event(Kind::Line, EventKind::Cross(d), Some(0), Some(1)));
+            [Direction::In, Direction::Out].map(|d| event(ZoneKind::Line, EventKind::Cross(d), Some(0), Some(1)));
         let mut buffer = gst::Buffer::new();
         assert_eq!(zones(&buffer), None);
         put(buffer.get_mut().unwrap(), std::slice::from_ref(&yard), &events);

@@ -3,10 +3,10 @@
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::keypoints::{CoordinateParams, InstanceReader, PointReader, SimccParams, SimccReader};
-use cudainfer_kernels::peaks::{Params, PeakFinder};
+use cudainfer_kernels::peaks::{PeakParams, PeakFinder};
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::grouping::{Outputs, Plan};
+use super::grouping::{Outputs, GroupingPlan};
 use crate::model::enums::peaks::{Encoding, Grouping};
 use crate::nick::nick;
 
@@ -14,7 +14,7 @@ use crate::nick::nick;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Coding {
     /// Confidence maps, and what says how their points are grouped.
-    Maps(Params),
+    Maps(PeakParams),
     /// The output along x and the one along y.
     Simcc(SimccParams),
     /// One output with the coordinates of an object's points.
@@ -38,7 +38,7 @@ impl Coding {
 /// What was chosen.
 pub(super) struct Chosen {
     pub coding: Coding,
-    pub plan: Plan,
+    pub plan: GroupingPlan,
     /// Those that are read, in the order in which they are.
     pub outputs: Vec<TensorDesc>,
     /// A sentence, if something was not told but guessed.
@@ -109,9 +109,9 @@ impl Outputs<'_> {
             ));
         }
         let plan = match (self.grouping(), encoding) {
-            (Grouping::Auto, Encoding::Instances) => Plan::Instances,
-            (Grouping::Auto | Grouping::Frame, Encoding::Simcc | Encoding::Points) => Plan::Frame,
-            (Grouping::Each, Encoding::Simcc | Encoding::Points) => Plan::Each,
+            (Grouping::Auto, Encoding::Instances) => GroupingPlan::Instances,
+            (Grouping::Auto | Grouping::Frame, Encoding::Simcc | Encoding::Points) => GroupingPlan::Frame,
+            (Grouping::Each, Encoding::Simcc | Encoding::Points) => GroupingPlan::Each,
             (grouping, encoding) => {
                 return Err(format!(
                     "grouping={} does not go with encoding={}, as which the outputs {} are read: leave grouping at auto, or \

@@ -9,7 +9,7 @@ use crate::model::enums::peaks::Grouping;
 
 /// How points are grouped.
 #[derive(Clone, Debug)]
-pub(super) enum Plan {
+pub(super) enum GroupingPlan {
     /// All of a frame are one object's.
     Frame,
     /// Each is an object.
@@ -44,11 +44,11 @@ impl<'a> Outputs<'a> {
     ///
     /// # Errors
     /// A sentence: an output is not there, or nothing says which of several it is, or the sidecar has no skeleton.
-    pub fn plan(&self) -> Result<(Plan, Vec<TensorDesc>), String> {
+    pub fn plan(&self) -> Result<(GroupingPlan, Vec<TensorDesc>), String> {
         let peaks = &self.info.peaks;
         let (plan, outputs) = match self.grouping() {
-            Grouping::Auto | Grouping::Frame => (Plan::Frame, vec![self.maps(None)?]),
-            Grouping::Each => (Plan::Each, vec![self.maps(None)?]),
+            Grouping::Auto | Grouping::Frame => (GroupingPlan::Frame, vec![self.maps(None)?]),
+            Grouping::Each => (GroupingPlan::Each, vec![self.maps(None)?]),
             Grouping::Paf => {
                 let params = self.paf()?;
                 let fields = self.settings.pafs().or(peaks.pafs.as_deref());
@@ -66,7 +66,7 @@ impl<'a> Outputs<'a> {
                     }
                     (None, _) => return Err(self.which("part affinity fields", "pafs")),
                 };
-                (Plan::Paf(params), vec![maps, fields])
+                (GroupingPlan::Paf(params), vec![maps, fields])
             }
             Grouping::Displacements => {
                 let said = self.maps_name().is_some();
@@ -80,7 +80,7 @@ impl<'a> Outputs<'a> {
                 let backward =
                     find(&peaks.backward, "displacement_bwd", "backward displacements", "backward")?;
                 let params = self.displacements(forward);
-                (Plan::Displacements(params), vec![maps, offsets, forward, backward])
+                (GroupingPlan::Displacements(params), vec![maps, offsets, forward, backward])
             }
         };
         Ok((plan, outputs.into_iter().cloned().collect()))

@@ -7,7 +7,7 @@ use cudainfer_kernels::peaks::Peak;
 use cudainfer_kernels::sanity::{Expected, Survey, is_far};
 
 use super::encoding::Coding;
-use super::grouping::Plan;
+use super::grouping::GroupingPlan;
 use super::search::{Found, Search};
 use crate::decoding::{Counts, Decode, Limit, Rows, Side};
 use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
@@ -27,7 +27,7 @@ fn are_far(found: &Found, frame: [usize; 2]) -> bool {
 /// Puts the points of frames and regions on them.
 pub(super) struct Points {
     rows: Rows<Search>,
-    plan: Plan,
+    plan: GroupingPlan,
     info: ModelInfo,
     limits: Limits,
     /// The frame's width and height.
@@ -51,8 +51,8 @@ impl Points {
         let (plan, key, reads) = (search.plan.clone(), search.key(), search.outputs.clone());
         let peaks = if let Coding::Maps(params) = search.coding { params.top_k } else { usize::MAX };
         let limits = match &plan {
-            Plan::Paf(_) => Limits { peaks: peaks.min(MOST_PEAKS), poses: usize::MAX },
-            Plan::Displacements(params) => Limits { peaks, poses: params.max_poses },
+            GroupingPlan::Paf(_) => Limits { peaks: peaks.min(MOST_PEAKS), poses: usize::MAX },
+            GroupingPlan::Displacements(params) => Limits { peaks, poses: params.max_poses },
             _ => Limits { peaks, poses: usize::MAX },
         };
         Ok(Self { rows: Rows::new(search, &key, reads, frame)?, plan, info, limits, frame })
@@ -115,9 +115,9 @@ impl Decode for Points {
 }
 
 /// Puts what was found on the buffer: as new objects, or as the points of the object in whose region it was found.
-fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &Plan, info: &ModelInfo, set: &TensorSet) {
+fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &GroupingPlan, info: &ModelInfo, set: &TensorSet) {
     match (found, plan) {
-        (Found::Peaks(peaks), Plan::Each) => {
+        (Found::Peaks(peaks), GroupingPlan::Each) => {
             let first = objects(buffer).len();
             for (i, peak) in peaks.iter().enumerate() {
                 let rect = Rect { x: peak.x, y: peak.y, w: 0.0, h: 0.0 };
@@ -263,7 +263,7 @@ mod tests {
         // A stray point in the middle is worth less than the person there; the neighbours stand at the region's sides.
         let stray = Pose { points: vec![Some(Keypoint { x: 50.0, y: 40.0, score: 0.7 })], score: 0.7 };
         let found = Found::Poses(vec![pose(72.0, 0.95), pose(28.0, 0.9), pose(49.0, 0.6), stray]);
-        put(buffer, &found, &Plan::Displacements(Default::default()), &ModelInfo::default(), &set);
+        put(buffer, &found, &GroupingPlan::Displacements(Default::default()), &ModelInfo::default(), &set);
         let [object] = &objects(buffer)[..] else { panic!("{:?}", objects(buffer)) };
         let points = object.keypoints.as_ref().unwrap();
         assert_eq!((points.x.clone(), points.y.clone()), (vec![49.0, 49.0], vec![30.0, 50.0]));

@@ -14,7 +14,7 @@ use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::encoding::Coding;
-use super::grouping::Plan;
+use super::grouping::GroupingPlan;
 use crate::decoding::RowDecoder;
 use crate::meta::tensor::Failure;
 
@@ -44,7 +44,7 @@ impl Found {
 pub(super) struct Search {
     /// The confidence maps first; SimCC's along x and along y.
     pub outputs: Vec<TensorDesc>,
-    pub plan: Plan,
+    pub plan: GroupingPlan,
     /// Width and height of the network's input.
     pub input: [usize; 2],
     pub coding: Coding,
@@ -100,11 +100,11 @@ impl RowDecoder for Search {
         };
         let peaks = |maps| Ok(OnCpu::Peaks(Box::new(PeakFinder::new(maps, input, params)?)));
         match (&self.plan, &self.outputs[..]) {
-            (Plan::Frame | Plan::Each, [maps, ..]) => peaks(maps),
-            (Plan::Paf(paf), [maps, fields]) => {
+            (GroupingPlan::Frame | GroupingPlan::Each, [maps, ..]) => peaks(maps),
+            (GroupingPlan::Paf(paf), [maps, fields]) => {
                 Ok(OnCpu::Paf(Box::new(PafGrouper::new(maps, fields, input, params, paf)?)))
             }
-            (Plan::Displacements(plan), [maps, offsets, forward, backward]) => {
+            (GroupingPlan::Displacements(plan), [maps, offsets, forward, backward]) => {
                 let outputs = DisplacementOutputs { maps, offsets, forward, backward };
                 let grouper = DisplacementGrouper::new(&outputs, input, params, plan)?;
                 Ok(OnCpu::Displacements(Box::new(grouper)))
@@ -130,14 +130,14 @@ impl RowDecoder for Search {
             _ => return Err(MISSING.into()),
         };
         match (&self.plan, &self.outputs[..]) {
-            (Plan::Frame | Plan::Each, [maps, ..]) => {
+            (GroupingPlan::Frame | GroupingPlan::Each, [maps, ..]) => {
                 Ok(OnGpu::Peaks(Box::new(CudaPeaks::new(maps, input, params, stream)?)))
             }
-            (Plan::Paf(paf), [maps, fields]) => {
+            (GroupingPlan::Paf(paf), [maps, fields]) => {
                 let grouper = CudaPafGrouper::new(maps, fields, input, params, paf, stream)?;
                 Ok(OnGpu::Paf(Box::new(grouper)))
             }
-            (Plan::Displacements(plan), [maps, offsets, forward, backward]) => {
+            (GroupingPlan::Displacements(plan), [maps, offsets, forward, backward]) => {
                 let outputs = DisplacementOutputs { maps, offsets, forward, backward };
                 let grouper = CudaDisplacementGrouper::new(&outputs, input, params, plan, stream)?;
                 Ok(OnGpu::Displacements(Box::new(grouper)))

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams};
 use cudainfer_kernels::keypoints::{CoordinateParams, SimccParams};
-use cudainfer_kernels::peaks::{self, Params};
+use cudainfer_kernels::peaks::{self, PeakParams};
 use gst::prelude::*;
 
 use crate::meta::analytics::{self, Metadata};
@@ -42,7 +42,7 @@ pub(super) struct Settings {
 
 /// The element's own properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
-    let defaults = Params::default();
+    let defaults = PeakParams::default();
     let [sleap, openpose] = [PafConvention::Sleap, PafConvention::OpenPose].map(published);
     Table::new([
         property!(Settings, encoding, (), "Encoding", "What the model's outputs hold"),
@@ -166,10 +166,10 @@ impl Settings {
     }
 
     /// The kernel's parameters.
-    pub fn params(&self, info: &ModelInfo) -> Params {
-        let defaults = Params::default();
+    pub fn params(&self, info: &ModelInfo) -> PeakParams {
+        let defaults = PeakParams::default();
         let peaks = &info.peaks;
-        Params {
+        PeakParams {
             mode: self.mode.kernel().or(peaks.mode.and_then(Mode::kernel)).unwrap_or(defaults.mode),
             refinement: self
                 .refinement
@@ -198,14 +198,14 @@ impl Settings {
 
     /// The kernel's parameters for SimCC.
     pub fn simcc(&self, info: &ModelInfo) -> SimccParams {
-        let Params { threshold, activation, .. } = self.params(info);
+        let PeakParams { threshold, activation, .. } = self.params(info);
         let grid = self.grid(info).unwrap_or(SimccParams::default().grid);
         SimccParams { threshold, activation, grid }
     }
 
     /// The kernel's parameters for coordinates, which begin with `order` unless the sidecar says otherwise.
     pub fn coordinates(&self, info: &ModelInfo, order: AxisOrder) -> CoordinateParams {
-        let Params { threshold, activation, .. } = self.params(info);
+        let PeakParams { threshold, activation, .. } = self.params(info);
         let (peaks, defaults) = (&info.peaks, CoordinateParams::default());
         CoordinateParams {
             threshold,

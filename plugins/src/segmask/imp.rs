@@ -26,7 +26,7 @@ use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
 use crate::memory::order;
 use crate::meta::analytics::{Contents, Forms};
-use crate::meta::mask::Kind;
+use crate::meta::mask::MaskKind;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 
@@ -258,10 +258,10 @@ impl DecodingElementImpl for SegMask {
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
         let plan = lock(&self.settings).plan(incoming.model, incoming.info);
         let what = match plan.map(|plan| plan.work) {
-            Ok(Work::Whole { kind: Kind::Classes { labels, .. }, .. }) => {
+            Ok(Work::Whole { kind: MaskKind::Classes { labels, .. }, .. }) => {
                 format!("masks of {} classes", labels.len())
             }
-            Ok(Work::Whole { kind: Kind::Alpha { .. }, .. }) => "soft masks of one class".into(),
+            Ok(Work::Whole { kind: MaskKind::Alpha { .. }, .. }) => "soft masks of one class".into(),
             _ => "masks of objects".into(),
         };
         Reading::of(incoming, incoming.info, &what)

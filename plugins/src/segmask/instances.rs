@@ -16,7 +16,7 @@ use super::settings::Each;
 use super::whole::writable;
 use crate::decoding;
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::meta::mask::{COEFFICIENTS, Kind, Mask, rows_name};
+use crate::meta::mask::{COEFFICIENTS, MaskKind, Mask, rows_name};
 use crate::meta::object::Object;
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 
@@ -131,7 +131,7 @@ impl Instances {
             .filter(|(place, _)| place.width > 0 && place.height > 0)
             .map(|(Place { width, height, offset, rect }, object)| {
                 let data = part(&data, offset, width * height).map_err(|e| e.to_string())?;
-                Ok(Mask { kind: Kind::Instance { object: *object }, width, height, data, rect })
+                Ok(Mask { kind: MaskKind::Instance { object: *object }, width, height, data, rect })
             })
             .collect()
     }

@@ -10,7 +10,7 @@ use super::instances::Instances;
 use super::target::Target;
 use super::whole::{Smoothed, Wanted, Whole};
 use crate::decoding::{Counts, Decode, Side};
-use crate::meta::mask::{self, Kind};
+use crate::meta::mask::{self, MaskKind};
 use crate::meta::object::objects;
 use crate::meta::tensor::TensorSet;
 use crate::notice::Remark;
@@ -55,7 +55,7 @@ impl RangeCheck {
 
 /// What makes them, and of what kind they are.
 pub(super) enum MaskMaker {
-    Whole(Box<Whole>, Kind),
+    Whole(Box<Whole>, MaskKind),
     Instances(Box<Instances>),
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use cudainfer_kernels::segment::{MOST_RADIUS, Params};
+use cudainfer_kernels::segment::{MOST_RADIUS, SegmentParams};
 
 use super::settings::{Settings, THRESHOLD};
 use crate::meta::analytics;
@@ -11,7 +11,7 @@ use crate::stats;
 
 /// The element's own properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
-    let defaults = Params::default();
+    let defaults = SegmentParams::default();
     Table::new([
         property!(
             Settings,

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::preproc;
-use cudainfer_kernels::segment::{self, Classes, InstanceMasks, Params, Prototypes, Segmenter};
+use cudainfer_kernels::segment::{self, Classes, InstanceMasks, SegmentParams, Prototypes, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
@@ -10,7 +10,7 @@ use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named};
 use crate::decoding::reading::settle_labels;
 use crate::meta::analytics::Metadata;
-use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, Kind, ROWS};
+use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, MaskKind, ROWS};
 use crate::model::enums::masks::{Activation, Mode};
 use crate::model::enums::tensor::Layout;
 use crate::model::onnx::Ending;
@@ -78,8 +78,8 @@ impl Plan {
 pub(super) enum Work {
     /// One for the whole frame.
     Whole {
-        params: Params,
-        kind: Kind,
+        params: SegmentParams,
+        kind: MaskKind,
         /// What each byte becomes where the frame becomes the mask.
         gray: Vec<u8>,
     },
@@ -205,7 +205,7 @@ impl Settings {
         // The model has chosen the classes itself.
         let class_map = !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16);
         let channels =
-            Segmenter::new(tensor, input, Params { layout, soft: !class_map, ..Params::default() });
+            Segmenter::new(tensor, input, SegmentParams { layout, soft: !class_map, ..SegmentParams::default() });
         let channels = channels.map_err(said)?.channels();
         let mode = match mode {
             Mode::Auto if class_map => Mode::Argmax,
@@ -226,8 +226,8 @@ impl Settings {
                 ));
             }
         };
-        let defaults = Params::default();
-        let params = Params {
+        let defaults = SegmentParams::default();
+        let params = SegmentParams {
             classes: match mode {
                 Mode::Argmax => Classes::Argmax,
                 _ => Classes::Threshold(self.threshold.or(sidecar.threshold).unwrap_or(THRESHOLD)),
@@ -273,17 +273,17 @@ impl Settings {
         let warning = contradicted.or(sentence);
         let all = |channels| (0..channels).map(|class| info.label(class)).collect();
         let (kind, gray) = match mode {
-            Mode::Soft => (Kind::Alpha { label: name }, (0..=255).collect()),
+            Mode::Soft => (MaskKind::Alpha { label: name }, (0..=255).collect()),
             Mode::Argmax => {
                 let background = u8::try_from(sidecar.background.unwrap_or(0)).ok();
                 let step = 255 / (channels.max(2) - 1);
                 let gray = (0..256).map(|class| u8::try_from(class * step).unwrap_or(255)).collect();
-                (Kind::Classes { labels: all(u32::try_from(channels).unwrap_or(0)), background }, gray)
+                (MaskKind::Classes { labels: all(u32::try_from(channels).unwrap_or(0)), background }, gray)
             }
             _ => {
                 let absent = if pair { labels[0].clone() } else { "background".into() };
                 let gray = (0..256).map(|value| if value == 0 { 0 } else { 255 }).collect();
-                (Kind::Classes { labels: vec![absent, name], background: Some(0) }, gray)
+                (MaskKind::Classes { labels: vec![absent, name], background: Some(0) }, gray)
             }
         };
         Ok((Work::Whole { params, kind, gray }, warning))

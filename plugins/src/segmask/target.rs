@@ -10,7 +10,7 @@ use super::settings::Work;
 use super::whole::Made;
 use crate::inferoverlay::Artist;
 use crate::memory::MappedHostFrameMut;
-use crate::meta::mask::{self, Kind, Mask};
+use crate::meta::mask::{self, MaskKind, Mask};
 use crate::video;
 
 /// What becomes of the frame.
@@ -68,7 +68,7 @@ impl Target {
     ///
     /// # Errors
     /// A sentence: what cannot be mapped, or what the GPU refuses.
-    pub fn deliver(&mut self, made: Made, kind: &Kind, buffer: &mut gst::BufferRef) -> Result<(), String> {
+    pub fn deliver(&mut self, made: Made, kind: &MaskKind, buffer: &mut gst::BufferRef) -> Result<(), String> {
         let Made { data, width, height, rect, .. } = made;
         match self {
             Self::Meta => {
@@ -77,7 +77,7 @@ impl Target {
             }
             Self::Alpha { info, format, artist } => {
                 let ink = match kind {
-                    Kind::Classes { background, .. } => MaskInk::Classes { background: *background },
+                    MaskKind::Classes { background, .. } => MaskInk::Classes { background: *background },
                     _ => MaskInk::Cover(Rgb::WHITE),
                 };
                 let mask =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{CudaStream, DevicePlane};
 use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::segment::{CudaResize, CudaSegmenter, Params, Resize, Segmenter};
+use cudainfer_kernels::segment::{CudaResize, CudaSegmenter, SegmentParams, Resize, Segmenter};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::pools::Pools;
@@ -27,7 +27,7 @@ pub(super) struct Setup {
     pub logits: TensorDesc,
     /// Width and height of the network's input.
     pub input: [usize; 2],
-    pub params: Params,
+    pub params: SegmentParams,
     /// The model that makes the logits, as caps name it.
     pub model: Option<String>,
 }

@@ -8,7 +8,7 @@ use cudainfer_kernels::maps::{
     CudaMapReader, CudaPicture, MapReader, Picture, Place, Range, Region, Summary,
 };
 
-use super::settings::Plan;
+use super::settings::TensorMapPlan;
 use super::video::{Pool, Video};
 use crate::decoding::{Counts, Decode, Side};
 use crate::memory::tensor::{TensorAllocator, device_memory};
@@ -18,7 +18,7 @@ use crate::notice::Remark;
 
 /// Reads the maps of frames.
 pub(super) struct Maps {
-    pub plan: Plan,
+    pub plan: TensorMapPlan,
     /// The frame's width and height.
     pub frame: [usize; 2],
     /// Of the frames that are made, if any are.
@@ -49,7 +49,7 @@ pub(super) struct RangeCheck {
 }
 
 impl RangeCheck {
-    fn see(&mut self, summary: &Summary, plan: &Plan) {
+    fn see(&mut self, summary: &Summary, plan: &TensorMapPlan) {
         let (Range::Fixed(min, max), [true, false]) =
             (plan.params.range, [summary.out_of_range > 0, self.told])
         else {
@@ -156,7 +156,7 @@ fn score(tensor: &Tensor) -> Result<f64, String> {
 }
 
 fn on_cpu(
-    plan: &Plan,
+    plan: &TensorMapPlan,
     reader: &mut Option<Reader>,
     tensor: &Tensor,
     region: &Region,
@@ -179,7 +179,7 @@ fn on_cpu(
 
 /// Waits for the numbers that become metadata, and for video.
 fn on_gpu(
-    plan: &Plan,
+    plan: &TensorMapPlan,
     reader: &mut Option<Reader>,
     tensors: &OnDevice<'_>,
     region: &Region,

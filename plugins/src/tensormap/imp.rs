@@ -11,7 +11,7 @@ use super::decode::{Maps, RangeCheck};
 use super::enums::Output;
 use super::negotiate;
 use super::properties::PROPERTIES;
-use super::settings::{Plan, Settings};
+use super::settings::{TensorMapPlan, Settings};
 use super::video::{self, Video};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
@@ -60,7 +60,7 @@ impl TensorMap {
     fn video(
         &self,
         settings: &Settings,
-        plan: &Plan,
+        plan: &TensorMapPlan,
         incoming: &Incoming<'_>,
     ) -> Result<Option<Video>, String> {
         let Some(format) = negotiate::format(settings.output) else { return Ok(None) };
@@ -213,7 +213,7 @@ impl DecodingElementImpl for TensorMap {
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
         let settings = lock(&self.settings).clone();
         let Ok(plan) = settings.plan(incoming.model, incoming.info) else { return Reading::default() };
-        let Plan { tensor, shape, params, score, range_origin, input } = plan;
+        let TensorMapPlan { tensor, shape, params, score, range_origin, input } = plan;
         let what = match settings.output {
             Output::Rgb => "picture",
             _ => "map",

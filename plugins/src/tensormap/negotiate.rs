@@ -3,11 +3,11 @@
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::maps::Region;
-use cudainfer_kernels::preproc::{Params, Preproc};
+use cudainfer_kernels::preproc::{PreprocParams, Preproc};
 use gst_video::VideoFormat;
 
 use super::enums::Output;
-use super::settings::{Plan, Settings};
+use super::settings::{TensorMapPlan, Settings};
 use crate::caps;
 use crate::memory::caps::CUDA_MEMORY;
 use crate::model::enums::tensor::Resize;
@@ -92,7 +92,7 @@ fn without_picture(structure: &gst::StructureRef, resized: bool) -> gst::Structu
 ///
 /// # Errors
 /// A sentence.
-pub(super) fn region(plan: &Plan, incoming: &gst::CapsRef) -> Result<Region, String> {
+pub(super) fn region(plan: &TensorMapPlan, incoming: &gst::CapsRef) -> Result<Region, String> {
     let frame = caps::frame_size(incoming);
     let structure = incoming.structure(0);
     let word = structure.and_then(|s| strings::field(s, caps::RESIZE));
@@ -100,7 +100,7 @@ pub(super) fn region(plan: &Plan, incoming: &gst::CapsRef) -> Result<Region, Str
     let size = [plan.shape.width, plan.shape.height];
     let to_frame = match resize {
         Some(resize) => {
-            let usual = Params::default();
+            let usual = PreprocParams::default();
             let crop_ratio =
                 structure.and_then(|s| s.get::<f64>(caps::CROP_RATIO).ok()).unwrap_or(usual.crop_ratio);
             let [width, height] = plan.input;
@@ -111,7 +111,7 @@ pub(super) fn region(plan: &Plan, incoming: &gst::CapsRef) -> Result<Region, Str
                 matrix: Matrix::Bt601,
                 range: Range::Full,
             };
-            let params = Params { width, height, resize, crop_ratio, ..usual };
+            let params = PreprocParams { width, height, resize, crop_ratio, ..usual };
             Preproc::new(source, params).map_err(|e| e.to_string())?.affine()
         }
         None => {

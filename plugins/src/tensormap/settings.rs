@@ -1,6 +1,6 @@
 //! From properties, sidecar and defaults to how which tensor is read.
 
-use cudainfer_kernels::maps::{MapReader, Params, Range, Shape, shape};
+use cudainfer_kernels::maps::{MapReader, MapParams, Range, Shape, shape};
 use cudainfer_kernels::preproc;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
@@ -30,11 +30,11 @@ pub(super) struct Settings {
 
 /// How a model's outputs are read.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct TensorMapPlan {
     /// The output with the map or picture.
     pub tensor: TensorDesc,
     pub shape: Shape,
-    pub params: Params,
+    pub params: MapParams,
     /// The output with the frame's score.
     pub score: Option<String>,
     /// Width and height of the network's input.
@@ -56,7 +56,7 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence: which output or parameter does not fit.
-    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<Plan, String> {
+    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<TensorMapPlan, String> {
         let channels = if self.output == Output::Rgb { 3 } else { 1 };
         let layout = self.layout.kernel().or(info.map.layout.and_then(Layout::kernel));
         let tensor = self.tensor(&model.outputs, info, channels, layout)?.clone();
@@ -77,7 +77,7 @@ impl Settings {
         };
         let order = self.order.kernel().or(info.map.channels.and_then(ChannelOrder::kernel));
         let order = order.or(info.input.channels.and_then(ChannelOrder::kernel));
-        let params = Params {
+        let params = MapParams {
             layout,
             channels,
             range,
@@ -88,7 +88,7 @@ impl Settings {
         // Wrong parameters are reported now, not with the first frame.
         MapReader::new(&tensor, params).map_err(|e| e.to_string())?;
         let score = self.score(&model.outputs, info, &tensor)?;
-        Ok(Plan { tensor, shape, params, score, input: model.input, range_origin })
+        Ok(TensorMapPlan { tensor, shape, params, score, input: model.input, range_origin })
     }
 
     /// The output that holds the map or picture.

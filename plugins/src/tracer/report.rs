@@ -32,7 +32,7 @@ const COUNTS: [(&str, &str, f64); 7] = [
 ];
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct ElementRow {
     name: String,
     factory: String,
     /// Buffers that reached it.
@@ -64,14 +64,14 @@ pub(super) struct Report {
     /// GPU memory that the elements hold together.
     #[serde(skip_serializing_if = "is_zero")]
     device_bytes: u64,
-    elements: Vec<Row>,
+    elements: Vec<ElementRow>,
 }
 
 impl Report {
     /// Reads the elements' `stats` too.
     pub fn new(closed: &Closed, end: End) -> Self {
         let rows = closed.accounts.iter();
-        let elements: Vec<_> = rows.map(|(account, element)| Row::new(account, element)).collect();
+        let elements: Vec<_> = rows.map(|(account, element)| ElementRow::new(account, element)).collect();
         Self {
             end: match end {
                 End::Eos => "eos",
@@ -150,7 +150,7 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-impl Row {
+impl ElementRow {
     fn new(account: &Account, element: &gst::Element) -> Self {
         let stats = numbers(element);
         let count = |field| stats.get(field).copied().unwrap_or(0);
@@ -207,7 +207,7 @@ fn numbers(element: &gst::Element) -> BTreeMap<String, u64> {
 }
 
 /// A column: its title, and what each row shows in it.
-fn column(title: &str, rows: &[Row], cell: impl Fn(&Row) -> String) -> Vec<String> {
+fn column(title: &str, rows: &[ElementRow], cell: impl Fn(&ElementRow) -> String) -> Vec<String> {
     std::iter::once(title.to_owned()).chain(rows.iter().map(cell)).collect()
 }
 
@@ -229,8 +229,8 @@ mod tests {
 
     use super::*;
 
-    fn row(name: &str, stats: &[(&str, u64)]) -> Row {
-        Row {
+    fn row(name: &str, stats: &[(&str, u64)]) -> ElementRow {
+        ElementRow {
             name: name.into(),
             factory: String::new(),
             frames: 200,
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    fn report(elements: Vec<Row>) -> Report {
+    fn report(elements: Vec<ElementRow>) -> Report {
         let device_bytes = elements.iter().map(|row| row.count(DEVICE_BYTES)).sum();
         Report { end: "eos", frames: 200, seconds: 2.0, device_bytes, elements }
     }

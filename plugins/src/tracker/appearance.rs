@@ -19,7 +19,7 @@ use crate::strings;
 /// Makes the embeddings of one frame after the other.
 #[derive(Default)]
 pub(super) struct Embedder {
-    source: Source,
+    source: EmbeddingSource,
     kind: EmbeddingKind,
     /// The output that is to be the embedding, where it is named.
     wanted: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Embedder {
 }
 
 #[derive(Default)]
-enum Source {
+enum EmbeddingSource {
     #[default]
     None,
     Cpu(Pixels, Box<Describer>),
@@ -74,7 +74,7 @@ impl Embedder {
         stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<Option<&EmbeddingKind>, String> {
         self.source = if has_embeddings(caps) {
-            Source::Model(embedding(&outputs(caps), output)?)
+            EmbeddingSource::Model(embedding(&outputs(caps), output)?)
         } else if let Some(name) = output.filter(|_| !embedded) {
             return Err(format!(
                 "embedding-output names '{name}', but the frames carry no embeddings: put fusedpreproc roi=objects, a \
@@ -83,10 +83,10 @@ impl Embedder {
         } else if appearance == Appearance::Histogram {
             histogram(caps, stream)?
         } else {
-            Source::None
+            EmbeddingSource::None
         };
         self.wanted = output.map(str::to_owned);
-        if let (Source::None | Source::Cpu(..) | Source::Gpu(..), EmbeddingKind::Object(..)) =
+        if let (EmbeddingSource::None | EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..), EmbeddingKind::Object(..)) =
             (&self.source, &self.kind)
         {
             // Those of objects are known with the objects.
@@ -94,9 +94,9 @@ impl Embedder {
         }
         let model = caps::loaded_model(caps);
         let kind = match &self.source {
-            Source::None => EmbeddingKind::None,
-            Source::Cpu(..) | Source::Gpu(..) => EmbeddingKind::Histogram,
-            Source::Model(output) => EmbeddingKind::Model(model, output.clone()),
+            EmbeddingSource::None => EmbeddingKind::None,
+            EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..) => EmbeddingKind::Histogram,
+            EmbeddingSource::Model(output) => EmbeddingKind::Model(model, output.clone()),
         };
         let before = std::mem::replace(&mut self.kind, kind);
         Ok(Some(&self.kind).filter(|kind| **kind != before))
@@ -112,7 +112,7 @@ impl Embedder {
         boxes: &[Rect],
     ) -> Result<Option<&EmbeddingKind>, String> {
         self.values.clear();
-        if !matches!(self.source, Source::Model(_)) {
+        if !matches!(self.source, EmbeddingSource::Model(_)) {
             let before = self.kind.clone();
             let wanted = self.wanted.as_deref();
             if let Some(first) = objects.iter().find_map(|object| param(object, wanted)) {
@@ -128,21 +128,21 @@ impl Embedder {
             }
         }
         match &mut self.source {
-            Source::None => self.length = 0,
-            Source::Cpu(..) | Source::Gpu(..) if boxes.is_empty() => (),
-            Source::Cpu(pixels, describer) => {
+            EmbeddingSource::None => self.length = 0,
+            EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..) if boxes.is_empty() => (),
+            EmbeddingSource::Cpu(pixels, describer) => {
                 self.length = appearance::LENGTH;
                 pixels
                     .on_host(buffer, |frame| describer.run(frame, boxes, &mut self.values).map_err(failed))?;
             }
-            Source::Gpu(pixels, describer, stream) => {
+            EmbeddingSource::Gpu(pixels, describer, stream) => {
                 self.length = appearance::LENGTH;
                 pixels.on_device(buffer, stream, |frame| {
                     stream.sampled(|| describer.start(stream, frame, boxes)).map_err(failed)?;
                     describer.finish(stream, &mut self.values).map_err(failed)
                 })?;
             }
-            Source::Model(output) => {
+            EmbeddingSource::Model(output) => {
                 let sets = TensorSet::of(buffer).ok_or("a frame came without its tensors")?;
                 let members = objects.iter().zip(members).filter(|(_, member)| **member);
                 let ids: Vec<i32> = members.map(|(object, _)| object.id).collect();
@@ -154,7 +154,7 @@ impl Embedder {
 
     /// Whether the frames' tensors are embeddings, which no element downstream needs.
     pub fn used_up_tensors(&self) -> bool {
-        matches!(self.source, Source::Model(_))
+        matches!(self.source, EmbeddingSource::Model(_))
     }
 
     /// Those of the last frame.
@@ -185,14 +185,14 @@ fn embedding(outputs: &[TensorDesc], wanted: Option<&str>) -> Result<String, Str
 fn histogram(
     caps: &gst::Caps,
     stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
-) -> Result<Source, String> {
+) -> Result<EmbeddingSource, String> {
     let pixels = Pixels::of(caps, "appearance=histogram", stream)?;
     let format = pixels.format;
     Ok(match pixels.stream.clone() {
-        None => Source::Cpu(pixels, Box::new(Describer::new(format).map_err(failed)?)),
+        None => EmbeddingSource::Cpu(pixels, Box::new(Describer::new(format).map_err(failed)?)),
         Some(stream) => {
             let describer = CudaDescriber::new(format, &stream).map_err(failed)?;
-            Source::Gpu(pixels, Box::new(describer), stream)
+            EmbeddingSource::Gpu(pixels, Box::new(describer), stream)
         }
     })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::LazyLock;
 
-use cudainfer_kernels::track::{self, MOST_MOMENTUM_FRAMES, Params};
+use cudainfer_kernels::track::{self, MOST_MOMENTUM_FRAMES, TrackParams};
 use gst::prelude::*;
 
 use super::Algorithm::{self, Auto, BotSort, ByteTrack, CBiou, OcSort, Sort};
@@ -15,10 +15,10 @@ use crate::{device, stats};
 /// The default of a property, and its description with the defaults of the other algorithms that it is of.
 fn with_defaults<T: PartialEq + Display>(
     blurb: &str,
-    of: fn(&Params) -> T,
+    of: fn(&TrackParams) -> T,
     among: &[Algorithm],
 ) -> (T, String) {
-    let own = |algorithm: Algorithm| of(&Params::of(algorithm.into()));
+    let own = |algorithm: Algorithm| of(&TrackParams::of(algorithm.into()));
     let default = own(among.first().copied().unwrap_or_default());
     let mut others: Vec<(T, String)> = Vec::new();
     for &algorithm in among.iter().filter(|algorithm| own(**algorithm) != default) {
@@ -34,7 +34,7 @@ fn with_defaults<T: PartialEq + Display>(
 }
 
 /// A row of the table for a property whose default is the algorithm's: not set, it shows that of the algorithm in use. Its field
-/// has the name that [`Params`] have for it, unless `= field` says otherwise. The default is that of the first of `$among`, and the
+/// has the name that [`TrackParams`] have for it, unless `= field` says otherwise. The default is that of the first of `$among`, and the
 /// blurb tells where it differs with the others of them.
 macro_rules! tuned {
     ($field:ident, $range:expr, $among:expr, $nick:expr, $blurb:expr $(,)?) => {

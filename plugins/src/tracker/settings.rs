@@ -1,6 +1,6 @@
 //! What the tracker is told by properties.
 
-use cudainfer_kernels::track::Params;
+use cudainfer_kernels::track::TrackParams;
 
 use super::{Algorithm, Appearance, Similarity};
 use crate::meta::analytics::Metadata;
@@ -51,18 +51,18 @@ impl Settings {
 
     /// The highest distance of two embeddings of the same appearance.
     pub fn appearance_distance(&self, of_histograms: bool) -> f32 {
-        let default = if of_histograms { HISTOGRAMS } else { Params::of(self.algorithm.into()).appearance };
+        let default = if of_histograms { HISTOGRAMS } else { TrackParams::of(self.algorithm.into()).appearance };
         self.appearance_distance.unwrap_or(default)
     }
 
     /// As the kernels' tracker wants them.
-    pub fn params(&self) -> Params {
-        let defaults = Params::of(self.algorithm.into());
+    pub fn params(&self) -> TrackParams {
+        let defaults = TrackParams::of(self.algorithm.into());
         // Whoever sets a confidence wants that one.
         let other = |given: Option<f32>, default| given.is_some_and(|given| given != default);
         let given = other(self.high_confidence, defaults.high_confidence)
             || other(self.new_confidence, defaults.new_confidence);
-        Params {
+        TrackParams {
             algorithm: defaults.algorithm,
             class_aware: self.class_aware.unwrap_or(defaults.class_aware),
             min_confidence: self.min_confidence.unwrap_or(defaults.min_confidence),

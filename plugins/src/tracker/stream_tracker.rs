@@ -1,6 +1,6 @@
 //! What is tracked in one stream.
 
-use cudainfer_kernels::track::{Params, TrackError, Tracker};
+use cudainfer_kernels::track::{TrackParams, TrackError, Tracker};
 
 use super::appearance::Embedder;
 use super::camera::Camera;
@@ -34,7 +34,7 @@ pub(super) enum CrowdDevice {
 }
 
 impl StreamTracker {
-    pub fn new(params: Params, scene: Scene) -> Result<Self, TrackError> {
+    pub fn new(params: TrackParams, scene: Scene) -> Result<Self, TrackError> {
         Ok(Self::by(Tracker::new(params)?, scene))
     }
 
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_keeps_its_identities_and_another_stream_has_its_own() {
-        let mut tracked = StreamTracker::new(Params::bytetrack(), Scene::default()).unwrap();
+        let mut tracked = StreamTracker::new(TrackParams::bytetrack(), Scene::default()).unwrap();
         let rect = Rect { x: 5.0, y: 5.0, w: 9.0, h: 9.0 };
         let id = |tracked: &mut StreamTracker| {
             let mut tracks = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cudainfer_files as files;
-use cudainfer_kernels::zones::{Kind, Zone};
+use cudainfer_kernels::zones::{ZoneKind, Zone};
 use serde::Deserialize;
 
 use super::syntax::{dwell, occupancy};
@@ -51,8 +51,8 @@ impl Entry {
     fn zone(self) -> Result<Zone, String> {
         let wrong = |why| format!("zone '{}': {why}", self.name);
         let kind = match self.kind {
-            EntryKind::Line => Kind::Line,
-            EntryKind::Polygon => Kind::Polygon,
+            EntryKind::Line => ZoneKind::Line,
+            EntryKind::Polygon => ZoneKind::Polygon,
         };
         let class = |class: Class| match class {
             Class::Number(number) => number.to_string(),

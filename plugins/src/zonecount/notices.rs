@@ -1,6 +1,6 @@
 //! Warnings about what is probably a mistake: zones outside the frame, classes that do not exist, objects without identities.
 
-use cudainfer_kernels::zones::{Counter, Kind, Units};
+use cudainfer_kernels::zones::{Counter, ZoneKind, Units};
 
 use crate::class_name;
 use crate::meta::object::Object;
@@ -77,7 +77,7 @@ impl Notices {
         }
         // Who is in a polygon is counted without, if that is asked for.
         let params = counter.params();
-        let needless = params.untracked && params.zones.iter().all(|zone| zone.kind == Kind::Polygon);
+        let needless = params.untracked && params.zones.iter().all(|zone| zone.kind == ZoneKind::Polygon);
         if needless || objects.iter().any(tracked) {
             self.strangers = None;
         }

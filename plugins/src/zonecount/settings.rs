@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cudainfer_kernels::zones::Params;
+use cudainfer_kernels::zones::ZoneParams;
 
 use super::file::ZonesFile;
 use super::{Anchor, Units, syntax};
@@ -29,7 +29,7 @@ pub(super) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let params = Params::default();
+        let params = ZoneParams::default();
         Self {
             zones: String::new(),
             zones_file: None,
@@ -51,8 +51,8 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence about what is wrong with the zones, or with their file.
-    pub fn params(&self) -> Result<Params, String> {
-        let params = |units: Units, zones| Params {
+    pub fn params(&self) -> Result<ZoneParams, String> {
+        let params = |units: Units, zones| ZoneParams {
             zones,
             units: units.into(),
             anchor: self.anchor.into(),

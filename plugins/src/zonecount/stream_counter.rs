@@ -1,6 +1,6 @@
 //! The counter of one stream: equal identities in two streams are not the same object.
 
-use cudainfer_kernels::zones::{Counter, Params, ZoneError};
+use cudainfer_kernels::zones::{Counter, ZoneParams, ZoneError};
 
 use crate::streams::{PerStream, Streams};
 
@@ -12,7 +12,7 @@ pub(super) struct StreamCounter {
 }
 
 impl StreamCounter {
-    pub fn new(params: Params) -> Result<Self, ZoneError> {
+    pub fn new(params: ZoneParams) -> Result<Self, ZoneError> {
         Ok(Self { counter: Counter::new(params)?, size: [0; 2] })
     }
 
@@ -39,6 +39,6 @@ impl PerStream for StreamCounter {
 ///
 /// # Errors
 /// Parameters that cannot be used; then nothing changes.
-pub(super) fn replace(streams: &mut Streams<StreamCounter>, params: &Params) -> Result<(), ZoneError> {
+pub(super) fn replace(streams: &mut Streams<StreamCounter>, params: &ZoneParams) -> Result<(), ZoneError> {
     streams.iter_mut().try_for_each(|stream| stream.counter.replace(params.clone()))
 }

@@ -1,6 +1,6 @@
 //! Zones as the property writes them: `door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570:classes=person:dwell=30`.
 
-use cudainfer_kernels::zones::{Kind, Zone};
+use cudainfer_kernels::zones::{ZoneKind, Zone};
 
 use super::Anchor;
 use crate::nick::{from_nick, nicks};
@@ -25,8 +25,8 @@ fn zone(text: &str) -> Result<Zone, String> {
     let wrong = |why: String| format!("zone '{name}': {why}");
     let mut parts = rest.split(':').map(str::trim);
     let kind = match parts.next() {
-        Some("line") => Kind::Line,
-        Some("polygon") => Kind::Polygon,
+        Some("line") => ZoneKind::Line,
+        Some("polygon") => ZoneKind::Polygon,
         other => {
             let other = other.unwrap_or_default();
             return Err(wrong(format!(
@@ -116,8 +116,8 @@ mod tests {
         let text = " door = line: 1, 2.5, -3,4e1 ;yard=polygon:0,0,9,0,9,9:classes=person, 2:anchor=top-left\
                     :dwell=1.5:occupancy=3;;";
         let [door, yard] = &super::zones(text).unwrap()[..] else { panic!("there are two zones") };
-        assert_eq!(door, &Zone::new("door", Kind::Line, vec![[1.0, 2.5], [-3.0, 40.0]]));
-        assert_eq!((yard.name.as_str(), yard.kind, yard.points.len()), ("yard", Kind::Polygon, 3));
+        assert_eq!(door, &Zone::new("door", ZoneKind::Line, vec![[1.0, 2.5], [-3.0, 40.0]]));
+        assert_eq!((yard.name.as_str(), yard.kind, yard.points.len()), ("yard", ZoneKind::Polygon, 3));
         assert_eq!(yard.classes, ["person", "2"]);
         assert_eq!(yard.anchor, Some(zones::Anchor::TopLeft));
         assert_eq!((yard.dwell, yard.occupancy), (Some(1_500_000_000), Some(3)));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Params, Preproc, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, PreprocParams, Preproc, Resize};
 use cudainfer_kernels::tensor::TensorType;
 use cudainfer_tests::{TestPipeline, buffers, model};
 use gstcudainfer::meta::tensor::TensorSet;
@@ -16,7 +16,7 @@ fn bytes(frame: &gst::BufferRef, name: &str) -> Vec<u8> {
 }
 
 /// The tensor that the kernels make of a frame without padding.
-fn reference(frame: &gst::BufferRef, format: FrameFormat, params: Params) -> (Vec<u8>, Preproc) {
+fn reference(frame: &gst::BufferRef, format: FrameFormat, params: PreprocParams) -> (Vec<u8>, Preproc) {
     let map = frame.map_readable().unwrap();
     let mut rest = map.as_slice();
     let mut planes = Vec::new();
@@ -36,20 +36,20 @@ fn reference(frame: &gst::BufferRef, format: FrameFormat, params: Params) -> (Ve
 
 #[test]
 fn the_tensor_that_reaches_the_model_is_the_kernels_of_that_frame() {
-    let plain = Params { width: 24, height: 16, ..Params::default() };
-    let whole = Params { scale: 1.0, ..plain.clone() };
+    let plain = PreprocParams { width: 24, height: 16, ..PreprocParams::default() };
+    let whole = PreprocParams { scale: 1.0, ..plain.clone() };
     let models = [
         ("identity-f32-nchw", plain.clone()),
-        ("identity-f16-nchw", Params { ty: TensorType::Float16, ..plain.clone() }),
-        ("identity-f32-nhwc", Params { layout: Layout::Nhwc, ..plain.clone() }),
-        ("identity-u8-nhwc", Params { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
-        ("identity-i8", Params { ty: TensorType::Int8, quant_scale: 2.0, zero_point: -100, ..whole.clone() }),
+        ("identity-f16-nchw", PreprocParams { ty: TensorType::Float16, ..plain.clone() }),
+        ("identity-f32-nhwc", PreprocParams { layout: Layout::Nhwc, ..plain.clone() }),
+        ("identity-u8-nhwc", PreprocParams { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
+        ("identity-i8", PreprocParams { ty: TensorType::Int8, quant_scale: 2.0, zero_point: -100, ..whole.clone() }),
         ("identity-unbatched", plain.clone()),
-        ("identity-unbatched-nhwc", Params { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
-        ("identity-gray", Params { channels: ChannelOrder::Gray, ..plain }),
+        ("identity-unbatched-nhwc", PreprocParams { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
+        ("identity-gray", PreprocParams { channels: ChannelOrder::Gray, ..plain }),
         (
             "identity-stretch-bgr",
-            Params {
+            PreprocParams {
                 channels: ChannelOrder::Bgr,
                 resize: Resize::Stretch,
                 mean: [10.0, 20.0, 30.0],
@@ -103,7 +103,7 @@ fn padded_rows_are_read_by_their_stride() {
         matrix: Matrix::Bt601,
         range: Range::Limited,
     };
-    let params = Params { width: 24, height: 16, ..Params::default() };
+    let params = PreprocParams { width: 24, height: 16, ..PreprocParams::default() };
     let mut preproc = Preproc::new(format, params).unwrap();
     let mut wanted = vec![0; preproc.bytes()];
     preproc.run(&Frame::new(&format, &planes).unwrap(), &mut wanted).unwrap();
@@ -126,7 +126,7 @@ fn properties_win_over_the_sidecars_wishes() {
         matrix: Matrix::Bt601,
         range: Range::Full,
     };
-    let params = Params {
+    let params = PreprocParams {
         width: 24,
         height: 16,
         interpolation: Interpolation::Nearest,
@@ -134,7 +134,7 @@ fn properties_win_over_the_sidecars_wishes() {
         mean: [1.0; 3],
         std: [2.0, 4.0, 8.0],
         padding: 7,
-        ..Params::default()
+        ..PreprocParams::default()
     };
     assert!(bytes(&frames[0], "copy") == reference(&frames[0], format, params).0);
 }
@@ -155,16 +155,16 @@ fn filters_crops_and_letterboxes_of_the_libraries_are_properties() {
         matrix: Matrix::Bt601,
         range: Range::Full,
     };
-    let plain = Params { width: 24, height: 16, ..Params::default() };
-    let crop = Params { resize: Resize::CenterCrop, crop_ratio: 0.875, ..plain.clone() };
+    let plain = PreprocParams { width: 24, height: 16, ..PreprocParams::default() };
+    let crop = PreprocParams { resize: Resize::CenterCrop, crop_ratio: 0.875, ..plain.clone() };
     for (properties, params) in [
         ("resize=center-crop crop-ratio=0.875", crop.clone()),
         (
             "resize=center-crop crop-ratio=0.875 interpolation=pil-bicubic",
-            Params { interpolation: Interpolation::PilBicubic, ..crop },
+            PreprocParams { interpolation: Interpolation::PilBicubic, ..crop },
         ),
-        ("interpolation=pil-bilinear", Params { interpolation: Interpolation::PilBilinear, ..plain.clone() }),
-        ("resize=letterbox-top-left", Params { resize: Resize::LetterboxTopLeft, ..plain }),
+        ("interpolation=pil-bilinear", PreprocParams { interpolation: Interpolation::PilBilinear, ..plain.clone() }),
+        ("resize=letterbox-top-left", PreprocParams { resize: Resize::LetterboxTopLeft, ..plain }),
     ] {
         let frames = pipeline_of(properties);
         let (wanted, preproc) = reference(&frames[0], format, params);

@@ -3,7 +3,7 @@
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, buffers, model, run};
 use gst::prelude::*;
-use gstcudainfer::meta::mask::{Kind, masks};
+use gstcudainfer::meta::mask::{MaskKind, masks};
 use gstcudainfer::meta::object::{KeypointsParam, Object, objects};
 use gstcudainfer::meta::tensor::TensorSet;
 
@@ -209,7 +209,7 @@ fn masks_are_made_of_what_gpunms_hands_on() {
             assert_eq!((found.len(), masks.len()), (2, 2), "{between}");
             assert!(TensorSet::of(&frame).is_none());
             for mask in masks {
-                let Kind::Instance { object } = mask.kind else { panic!("{:?}", mask.kind) };
+                let MaskKind::Instance { object } = mask.kind else { panic!("{:?}", mask.kind) };
                 let label = found.iter().find(|o| o.id == object).unwrap().label.clone();
                 // Red is left of x = 16, in a box from 8 to 24; blue above y = 40, in a box from 32 to 48.
                 let rows = mask.data.map_readable().unwrap();

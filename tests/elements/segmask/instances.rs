@@ -3,7 +3,7 @@
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, buffers, model, run, scratch};
 use gst::prelude::*;
-use gstcudainfer::meta::mask::{Kind, Mask, masks};
+use gstcudainfer::meta::mask::{MaskKind, Mask, masks};
 use gstcudainfer::meta::object::objects;
 use gstcudainfer::meta::tensor::TensorSet;
 
@@ -24,7 +24,7 @@ fn found(size: &str, name: &str, after: &str, labels: [&str; 2]) -> [Mask; 2] {
     assert!(TensorSet::of(&frames[1]).is_none());
     labels.map(|label| {
         let id = found.iter().find(|object| object.label == label).unwrap().id;
-        masks.iter().find(|mask| mask.kind == Kind::Instance { object: id }).unwrap().clone()
+        masks.iter().find(|mask| mask.kind == MaskKind::Instance { object: id }).unwrap().clone()
     })
 }
 

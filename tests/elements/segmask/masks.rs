@@ -2,7 +2,7 @@
 
 use cudainfer_tests::{TestPipeline, buffers, model, push, run, scratch, until};
 use gst::prelude::*;
-use gstcudainfer::meta::mask::{Kind, masks};
+use gstcudainfer::meta::mask::{MaskKind, masks};
 
 use crate::plugin::pipeline_files::{is_watchable, launch};
 
@@ -48,7 +48,7 @@ fn one_channel_is_compared_with_the_sidecars_threshold_and_named_after_its_label
     ));
     let mask = &masks(&frames[0])[0];
     let labels = vec!["background".to_owned(), "red".to_owned()];
-    assert_eq!(mask.kind, Kind::Classes { labels, background: Some(0) });
+    assert_eq!(mask.kind, MaskKind::Classes { labels, background: Some(0) });
     let wanted: Vec<u8> = (0..24 * 16).map(|i| u8::from(i % 24 < 12)).collect();
     assert_eq!(bytes(&mask.data), wanted);
 }
@@ -217,7 +217,7 @@ fn class_numbers_of_every_type_and_shape_are_masks() {
             let found = masks(frame);
             let [mask] = &found[..] else { panic!("{name}: {found:?}") };
             assert_eq!(bytes(&mask.data), wanted, "{name}");
-            let Kind::Classes { labels, background } = &mask.kind else { panic!("{name}: {mask:?}") };
+            let MaskKind::Classes { labels, background } = &mask.kind else { panic!("{name}: {mask:?}") };
             assert_eq!(
                 (labels.as_slice(), background),
                 (&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>()[..], &None)

@@ -41,7 +41,7 @@ fn ways_to_run_a_model_are_timed_at_the_first_start_only_and_give_the_defaults_r
         |infos: &[String]| infos.iter().filter(|info| info.starts_with("t: the model runs as ")).count();
     let (default, infos, variant) = run_as(&format!("{options} engine-search=off"));
     assert_eq!((timed(&infos), variant.as_str()), (0, "plain"), "{infos:?}");
-    for search in ["quick", "full"] {
+    for search in ["quick"] {
         let options = format!("{options} engine-search={search}");
         let (found, infos, variant) = run_as(&options);
         assert_eq!(timed(&infos), 1, "{infos:?}");

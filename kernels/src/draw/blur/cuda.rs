@@ -11,10 +11,10 @@ use crate::geometry::Rect;
 /// Bytes for areas at first: a hundred of them.
 const ROOM: usize = 4 << 10;
 
-/// The kernels' `Params`.
+/// The kernels' `BlurKernelParams`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Params {
+struct BlurKernelParams {
     planes: [u64; 3],
     strides: [u64; 3],
     areas: u64,
@@ -29,7 +29,7 @@ struct Params {
     mode: u32,
     ink: u32,
 }
-const _: () = assert!(size_of::<Params>() == 104);
+const _: () = assert!(size_of::<BlurKernelParams>() == 104);
 
 /// Makes parts of frames in CUDA memory unrecognisable: [`super::blur`]'s counterpart, which makes the same bytes.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl CudaBlur {
         let planes = frame.layout();
         let side = |v: usize| i32::try_from(v).unwrap_or(i32::MAX);
         let count = u32::try_from(areas.len()).unwrap_or(u32::MAX);
-        let params = Params {
+        let params = BlurKernelParams {
             planes: planes.map(|(pointer, _)| pointer),
             strides: planes.map(|(_, stride)| stride as u64),
             areas: slot.slice().pointer(),
@@ -103,7 +103,7 @@ impl CudaBlur {
             ink: u32::from_le_bytes(layout.ink(Rgb::BLACK).0),
         };
         let most = areas.iter().map(super::area::Area::cells).max().unwrap_or(0);
-        // SAFETY: `Params` mirrors the struct of all three kernels. They read and write pixels of the frame, whose planes were
+        // SAFETY: `BlurKernelParams` mirrors the struct of all three kernels. They read and write pixels of the frame, whose planes were
         // checked and live by the frame's own promise, within the areas, which `areas` cuts to the frame; they read the areas,
         // which stay until the slot is used again, and write a colour for each cell, twice, for which there is room.
         unsafe {

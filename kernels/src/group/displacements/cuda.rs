@@ -6,13 +6,13 @@
 
 use super::decode::{Part, Root};
 use super::params::MOST_PARTS;
-use super::plan::Plan;
+use super::plan::DisplacementPlan;
 use super::suppress::Suppression;
 use super::{DisplacementOutputs, DisplacementParams};
 use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
-use crate::peaks::{CudaPeaks, MapShape, Outcome, Params, PeaksError, Records};
+use crate::peaks::{CudaPeaks, MapShape, Outcome, PeakParams, PeaksError, Records};
 use crate::tensor::{TensorDesc, TensorType};
 
 /// Threads of a block.
@@ -52,7 +52,7 @@ const _: () = assert!(size_of::<Arguments>() == 384);
 #[derive(Debug)]
 pub struct CudaDisplacementGrouper {
     peaks: CudaPeaks,
-    plan: Plan,
+    plan: DisplacementPlan,
     kernel: Kernel,
     /// The points of roots by record; those that find no room here are in device memory.
     near: Pinned,
@@ -72,11 +72,11 @@ impl CudaDisplacementGrouper {
     pub fn new(
         outputs: &DisplacementOutputs<&TensorDesc>,
         input: [usize; 2],
-        peaks: Params,
+        peaks: PeakParams,
         params: &DisplacementParams,
         stream: &CudaStream,
     ) -> Result<Self, GroupError> {
-        let plan = Plan::new(outputs, input, peaks, params)?;
+        let plan = DisplacementPlan::new(outputs, input, peaks, params)?;
         let ty: TensorType = outputs.maps.ty;
         if let Some((what, other)) = outputs.further().into_iter().find(|(_, desc)| desc.ty != ty) {
             return Err(GroupError::Types { what, got: other.to_string(), wanted: ty });

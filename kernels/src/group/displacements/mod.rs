@@ -19,16 +19,16 @@ pub use params::{DisplacementOutputs, DisplacementParams, POSENET_TREE};
 
 use super::{Field, GroupError, Pose};
 use crate::geometry::Affine;
-use crate::peaks::{Outcome, Params, PeakFinder};
+use crate::peaks::{Outcome, PeakParams, PeakFinder};
 use crate::tensor::{TensorDesc, TensorView};
 use decode::{Outputs, Root};
-use plan::Plan;
+use plan::DisplacementPlan;
 
 /// Groups points by offsets and displacements. Made once a stream; keeps its scratch memory.
 #[derive(Debug)]
 pub struct DisplacementGrouper {
     finder: PeakFinder,
-    plan: Plan,
+    plan: DisplacementPlan,
     roots: Vec<Root>,
 }
 
@@ -41,10 +41,10 @@ impl DisplacementGrouper {
     pub fn new(
         outputs: &DisplacementOutputs<&TensorDesc>,
         input: [usize; 2],
-        peaks: Params,
+        peaks: PeakParams,
         params: &DisplacementParams,
     ) -> Result<Self, GroupError> {
-        let plan = Plan::new(outputs, input, peaks, params)?;
+        let plan = DisplacementPlan::new(outputs, input, peaks, params)?;
         let finder = PeakFinder::new(outputs.maps, input, plan.peaks)?;
         plan.check_announced(&finder.announced)?;
         Ok(Self { finder, plan, roots: Vec::new() })

@@ -2,29 +2,29 @@
 
 use super::params::{DisplacementOutputs, DisplacementParams, MOST_PARTS};
 use crate::group::GroupError;
-use crate::peaks::{Announced, MapShape, Mode, Params, Refinement};
+use crate::peaks::{Announced, MapShape, Mode, PeakParams, Refinement};
 use crate::tensor::TensorDesc;
 
 /// The checked parameters, and the outputs beside the maps as they were announced.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct DisplacementPlan {
     pub(super) params: DisplacementParams,
-    pub(super) peaks: Params,
+    pub(super) peaks: PeakParams,
     pub(super) further: [Announced; 3],
 }
 
-impl Plan {
+impl DisplacementPlan {
     pub(super) fn new(
         outputs: &DisplacementOutputs<&TensorDesc>,
         input: [usize; 2],
-        peaks: Params,
+        peaks: PeakParams,
         params: &DisplacementParams,
     ) -> Result<Self, GroupError> {
         if params.tree.is_empty() {
             return Err(GroupError::NoEdges);
         }
         // A root is the cell itself: the offsets refine it.
-        let peaks = Params { mode: Mode::Local, refinement: Refinement::None, ..peaks };
+        let peaks = PeakParams { mode: Mode::Local, refinement: Refinement::None, ..peaks };
         let [a, b, c] = outputs.further().map(|(what, desc)| {
             Announced::new(desc, input, peaks).map_err(|error| GroupError::Output(what, error))
         });

@@ -1,14 +1,14 @@
 //! Which roots become instances, on the host for both devices.
 
 use super::decode::{Part, Root};
-use super::plan::Plan;
+use super::plan::DisplacementPlan;
 use crate::geometry::Affine;
 use crate::group::{Keypoint, Pose, select};
 use crate::peaks::{Outcome, activate};
 
 /// Parameters of the choice, and the points' scales.
 pub(super) struct Suppression<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a DisplacementPlan,
     /// The number of the skeleton's points.
     pub points: usize,
     pub to_frame: &'a Affine,

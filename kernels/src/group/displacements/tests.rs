@@ -15,13 +15,13 @@ const STRIDE: f64 = 16.0;
 const TREE: [[usize; 2]; 4] = [[0, 1], [1, 2], [1, 3], [0, 4]];
 const POINTS: usize = 5;
 
-fn peaks() -> Params {
-    Params {
+fn peaks() -> PeakParams {
+    PeakParams {
         activation: Activation::Sigmoid,
         layout: Some(Layout::Nhwc),
         grid: Some(Grid::Corners),
         threshold: 0.5,
-        ..Params::default()
+        ..PeakParams::default()
     }
 }
 
@@ -74,7 +74,7 @@ impl Scene {
         self.run_with(params, peaks())
     }
 
-    fn run_with(&self, params: &DisplacementParams, peaks: Params) -> (Vec<Pose>, Outcome) {
+    fn run_with(&self, params: &DisplacementParams, peaks: PeakParams) -> (Vec<Pose>, Outcome) {
         let DisplacementOutputs { maps, offsets, forward, backward } = &self.outputs;
         let named = [("maps", maps), ("offsets", offsets), ("forward", forward), ("backward", backward)];
         let dims = named.map(|(_, data)| [1, HEIGHT, WIDTH, data.len() / (HEIGHT * WIDTH)]);
@@ -286,7 +286,7 @@ fn roots_beyond_the_strongest_of_a_channel_are_counted() {
     {
         scene.outputs.maps[cell * POINTS] = 1.0 + cell as f32 / 1000.0;
     }
-    let (_, outcome) = scene.run_with(&params(), Params { top_k: 4, ..peaks() });
+    let (_, outcome) = scene.run_with(&params(), PeakParams { top_k: 4, ..peaks() });
     assert_eq!(outcome.truncated, 30 - 4);
 }
 

@@ -1,7 +1,7 @@
 //! From scored lines to instances, on the host for both devices.
 
-use super::lines::Line;
-use super::plan::Plan;
+use super::lines::LimbLine;
+use super::plan::PafPlan;
 use super::{PafConvention, Parts};
 use crate::associate::{Pair, assign_most};
 use crate::group::{Keypoint, Pose, select};
@@ -24,10 +24,10 @@ struct Person {
 /// Replaces `poses`, which is empty, by the instances of a frame. `lines` appends an edge's lines, `[first ends, second ends]`
 /// by the order of [`Parts`]. Returns how many of their samples are not finite.
 pub(super) fn assemble(
-    plan: &Plan,
+    plan: &PafPlan,
     parts: &Parts,
     poses: &mut Vec<Pose>,
-    mut lines: impl FnMut(usize, &mut Vec<Line>),
+    mut lines: impl FnMut(usize, &mut Vec<LimbLine>),
 ) -> usize {
     let params = &plan.params;
     let mut people: Vec<Person> = Vec::new();
@@ -76,7 +76,7 @@ fn in_scan_order(parts: &Parts, point: usize) -> Vec<usize> {
 }
 
 /// Assigns all lines so that the sum of scores is the largest, and keeps the lines that are good enough.
-fn assigned(plan: &Plan, parts: &Parts, [from, to]: [usize; 2], lines: &[Line]) -> Vec<Connection> {
+fn assigned(plan: &PafPlan, parts: &Parts, [from, to]: [usize; 2], lines: &[LimbLine]) -> Vec<Connection> {
     let [rows, columns] = [from, to].map(|point| in_scan_order(parts, point));
     let line = |row: usize, column: usize| lines[rows[row] * columns.len() + columns[column]].score;
     let all = (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |col| (row, col)));
@@ -91,9 +91,9 @@ fn assigned(plan: &Plan, parts: &Parts, [from, to]: [usize; 2], lines: &[Line]) 
 }
 
 /// The best line, then the best of those that have no end in common with it, and so on.
-fn greedy(plan: &Plan, parts: &Parts, [from, to]: [usize; 2], lines: &[Line]) -> Vec<Connection> {
+fn greedy(plan: &PafPlan, parts: &Parts, [from, to]: [usize; 2], lines: &[LimbLine]) -> Vec<Connection> {
     let params = &plan.params;
-    let high = |line: &Line| line.high() as f32 > params.min_share * plan.samples.len() as f32;
+    let high = |line: &LimbLine| line.high() as f32 > params.min_share * plan.samples.len() as f32;
     let [rows, columns] = [from, to].map(|point| in_scan_order(parts, point));
     let mut candidates = Vec::new();
     for row in &rows {

@@ -5,20 +5,20 @@
 //! [`CudaPeaks`] does, and assembles the instances by the CPU's own code. A line's place follows from its edge and the
 //! ranks of its peaks, which host and device number alike: the strongest first. So results are those of the CPU to the bit.
 
-use super::lines::{Line, Scale};
-use super::plan::Plan;
+use super::lines::{LimbLine, Scale};
+use super::plan::PafPlan;
 use super::{MOST_EDGES, MOST_SAMPLES, PafConvention, PafParams, Parts, assemble, of_points};
 use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::geometry::Affine;
 use crate::group::{GroupError, Pose, Strides};
-use crate::peaks::{Announced, CudaPeaks, MapShape, Outcome, Params, PeaksError, Records};
+use crate::peaks::{Announced, CudaPeaks, MapShape, Outcome, PeakParams, PeaksError, Records};
 use crate::tensor::TensorDesc;
 
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// Lines a frame in pinned memory: 18 times 18 for each of 19 edges. Further lines are fetched afterwards.
 const NEAR: usize = 19 * 18 * 18;
-const LINE: usize = size_of::<Line>();
+const LINE: usize = size_of::<LimbLine>();
 
 /// `Edge` of the kernel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ const _: () = assert!(size_of::<Arguments>() == 1376);
 pub struct CudaPafGrouper {
     peaks: CudaPeaks,
     fields: Announced,
-    plan: Plan,
+    plan: PafPlan,
     kernel: Kernel,
     top_k: usize,
     /// Lines, the same number for each frame; those that find no room here are in device memory.
@@ -87,14 +87,14 @@ impl CudaPafGrouper {
         maps: &TensorDesc,
         fields: &TensorDesc,
         input: [usize; 2],
-        peaks: Params,
+        peaks: PeakParams,
         paf: &PafParams,
         stream: &CudaStream,
     ) -> Result<Self, GroupError> {
-        let plan = Plan::new(paf, maps.name == fields.name)?;
+        let plan = PafPlan::new(paf, maps.name == fields.name)?;
         let peaks = of_points(peaks, paf);
         let kernel = format!("paf_{}", fields.ty);
-        let fields = Announced::new(fields, input, peaks).map_err(Plan::unreadable)?;
+        let fields = Announced::new(fields, input, peaks).map_err(PafPlan::unreadable)?;
         let finder = CudaPeaks::with_records(maps, input, peaks, stream, true)?;
         plan.check(&finder.announced, &fields)?;
         Ok(Self {
@@ -123,7 +123,7 @@ impl CudaPafGrouper {
         fields: &DeviceTensor<'_>,
         to_frame: &[Affine],
     ) -> Result<(), GroupError> {
-        let shape = self.fields.read_rows(fields, to_frame.len()).map_err(Plan::unreadable)?;
+        let shape = self.fields.read_rows(fields, to_frame.len()).map_err(PafPlan::unreadable)?;
         let Some((of_maps, records)) = self.peaks.launch(stream, maps, to_frame)? else { return Ok(()) };
         let launched = self.launch(stream, (maps.name, &of_maps), records, (fields, &shape), to_frame.len());
         if launched.is_err() {
@@ -281,9 +281,9 @@ impl CudaPafGrouper {
             stream.download(rest, &mut self.more)?;
         }
         stream.counters().device_to_host.add_size(total.min(NEAR) * LINE);
-        let near: &[Line] = bytemuck::try_cast_slice(self.near.as_slice()).unwrap_or_default();
+        let near: &[LimbLine] = bytemuck::try_cast_slice(self.near.as_slice()).unwrap_or_default();
         let near = near.get(frame * NEAR..(frame + 1) * NEAR).unwrap_or_default();
-        let more: &[Line] = bytemuck::try_cast_slice(self.more.as_slice()).unwrap_or_default();
+        let more: &[LimbLine] = bytemuck::try_cast_slice(self.more.as_slice()).unwrap_or_default();
         let line = |at: usize| match at.checked_sub(NEAR) {
             None => near.get(at),
             Some(at) => more.get(at),
@@ -295,7 +295,7 @@ impl CudaPafGrouper {
             for a in 0..parts.of(from).len() {
                 let row = starts[edge] + a * count(to);
                 let lines = (row..row + parts.of(to).len()).map(|at| line(at).copied());
-                matrix.extend(lines.map(|line| line.unwrap_or(Line::NONE)));
+                matrix.extend(lines.map(|line| line.unwrap_or(LimbLine::NONE)));
             }
         });
         Ok(non_finite)

@@ -1,7 +1,7 @@
 //! The score of a line between two peaks. Everything is float32 and in the order of `cuda/group.cu`, whose results are the
 //! same to the bit.
 
-use super::plan::Plan;
+use super::plan::PafPlan;
 use super::{PafConvention, PafParams};
 use crate::group::Field;
 use crate::peaks::{MapShape, TensorPeak};
@@ -27,17 +27,17 @@ impl End {
     }
 }
 
-/// The score of a line. `Line` of the kernel.
+/// The score of a line. `LimbLine` of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Line {
+pub(super) struct LimbLine {
     /// The score; NaN where both ends are the same place.
     pub score: f32,
     /// Samples above [`PafParams::min_sample`], and 65536 times those that are not finite.
     counts: u32,
 }
 
-impl Line {
+impl LimbLine {
     /// A line without a length.
     pub const NONE: Self = Self { score: f32::NAN, counts: 0 };
 
@@ -77,13 +77,13 @@ pub(super) fn score(
     channel: usize,
     [a, b]: [&End; 2],
     scale: &Scale,
-    plan: &Plan,
-) -> Line {
+    plan: &PafPlan,
+) -> LimbLine {
     let params = &plan.params;
     let way = [b.at[0] - a.at[0], b.at[1] - a.at[1]];
     let length = (way[0] * way[0] + way[1] * way[1]).sqrt();
     if length.is_nan() || length <= 0.0 {
-        return Line::NONE;
+        return LimbLine::NONE;
     }
     let unit = [way[0] / length, way[1] / length];
     let slope = [0, 1].map(|i| (b.cell[i] - a.cell[i]) / (1.0 + EPSILON));
@@ -104,7 +104,7 @@ pub(super) fn score(
         }
     }
     let penalty = (scale.max_length / length - 1.0).min(0.0) * params.length_weight;
-    Line { score: sum / plan.samples.len() as f32 + penalty, counts }
+    LimbLine { score: sum / plan.samples.len() as f32 + penalty, counts }
 }
 
 /// A half goes to the even cell, as PyTorch rounds.

@@ -18,15 +18,15 @@ pub use params::{MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConventio
 
 use super::{Field, GroupError, Pose};
 use crate::geometry::Affine;
-use crate::peaks::{Announced, Outcome, Params, PeakFinder};
+use crate::peaks::{Announced, Outcome, PeakParams, PeakFinder};
 use crate::tensor::{TensorDesc, TensorView};
-use lines::{End, Line};
+use lines::{End, LimbLine};
 use parts::Parts;
-use plan::Plan;
+use plan::PafPlan;
 
 /// Parameters of the search in confidence maps: for the skeleton's points alone.
-fn of_points(peaks: Params, paf: &PafParams) -> Params {
-    Params { channels: Some(paf.points), top_k: peaks.top_k.min(MOST_PEAKS), ..peaks }
+fn of_points(peaks: PeakParams, paf: &PafParams) -> PeakParams {
+    PeakParams { channels: Some(paf.points), top_k: peaks.top_k.min(MOST_PEAKS), ..peaks }
 }
 
 /// Groups the peaks of confidence maps by part affinity fields. Made once a stream; keeps its scratch memory.
@@ -34,10 +34,10 @@ fn of_points(peaks: Params, paf: &PafParams) -> Params {
 pub struct PafGrouper {
     finder: PeakFinder,
     fields: Announced,
-    plan: Plan,
+    plan: PafPlan,
     parts: Parts,
     ends: Vec<End>,
-    lines: Vec<Line>,
+    lines: Vec<LimbLine>,
 }
 
 impl PafGrouper {
@@ -50,13 +50,13 @@ impl PafGrouper {
         maps: &TensorDesc,
         fields: &TensorDesc,
         input: [usize; 2],
-        peaks: Params,
+        peaks: PeakParams,
         paf: &PafParams,
     ) -> Result<Self, GroupError> {
-        let plan = Plan::new(paf, maps.name == fields.name)?;
+        let plan = PafPlan::new(paf, maps.name == fields.name)?;
         let peaks = of_points(peaks, paf);
         let finder = PeakFinder::new(maps, input, peaks)?;
-        let fields = Announced::new(fields, input, peaks).map_err(Plan::unreadable)?;
+        let fields = Announced::new(fields, input, peaks).map_err(PafPlan::unreadable)?;
         plan.check(&finder.announced, &fields)?;
         Ok(Self { finder, fields, plan, parts: Parts::default(), ends: Vec::new(), lines: Vec::new() })
     }
@@ -77,7 +77,7 @@ impl PafGrouper {
         let Self { finder, fields: announced, plan, parts, ends, lines } = self;
         poses.clear();
         parts.found.clear();
-        let shape = announced.read(fields.name, fields.ty, &fields.dims).map_err(Plan::unreadable)?;
+        let shape = announced.read(fields.name, fields.ty, &fields.dims).map_err(PafPlan::unreadable)?;
         let (mut outcome, of_maps) =
             finder.find(maps, to_frame, |peak, place| parts.found.push((peak, place)))?;
         let first = plan.first_channel(maps.name, &of_maps, fields.name, &shape)?;

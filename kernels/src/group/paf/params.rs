@@ -1,6 +1,6 @@
 //! Parameters of grouping by part affinity fields, and their limits.
 
-/// Peaks of a channel that are used, the strongest: the least of this and [`crate::peaks::Params::top_k`].
+/// Peaks of a channel that are used, the strongest: the least of this and [`crate::peaks::PeakParams::top_k`].
 pub const MOST_PEAKS: usize = 256;
 
 /// The most points of a skeleton.

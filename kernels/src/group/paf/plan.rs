@@ -10,7 +10,7 @@ const WHAT: &str = "part affinity fields";
 
 /// Valid parameters, and values that follow from them.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct PafPlan {
     pub params: PafParams,
     /// The edges that are used, in the order of assembly, and whether one may begin an instance.
     pub order: Vec<(usize, bool)>,
@@ -20,7 +20,7 @@ pub(super) struct Plan {
     together: bool,
 }
 
-impl Plan {
+impl PafPlan {
     pub fn new(params: &PafParams, together: bool) -> Result<Self, GroupError> {
         let PafParams { points, ref edges, ref channels, samples, .. } = *params;
         if edges.is_empty() {
@@ -99,7 +99,7 @@ impl Plan {
         Ok(of_fields.channels.saturating_sub(wanted))
     }
 
-    /// The channel of an edge's x, where [`Plan::first_channel`] is `first`.
+    /// The channel of an edge's x, where [`PafPlan::first_channel`] is `first`.
     pub fn channel(&self, edge: usize, first: usize) -> usize {
         let given = self.params.channels.as_ref().and_then(|channels| channels.get(edge));
         given.copied().unwrap_or(first + 2 * edge)

@@ -6,7 +6,7 @@ use super::record::number;
 use crate::device::{CudaStream, DeviceError, DeviceTensor, Kernel};
 use crate::peaks::dark::Blur;
 use crate::peaks::grid::MapShape;
-use crate::peaks::{Border, Params, Refinement};
+use crate::peaks::{Border, PeakParams, Refinement};
 
 /// Warps of a block, each of which takes a record at a time.
 const WARPS: usize = 4;
@@ -40,7 +40,7 @@ pub(super) struct Dark {
 
 impl Dark {
     /// None for another refinement.
-    pub fn new(stream: &CudaStream, params: &Params, kernel: &str) -> Result<Option<Self>, DeviceError> {
+    pub fn new(stream: &CudaStream, params: &PeakParams, kernel: &str) -> Result<Option<Self>, DeviceError> {
         if !matches!(params.refinement, Refinement::Dark | Refinement::DarkUdp) {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use super::record::{Header, NONE, RECORD, number, step};
 use crate::device::DeviceTensor;
 use crate::peaks::choose::gate;
 use crate::peaks::grid::MapShape;
-use crate::peaks::{Mode, Params, Refinement};
+use crate::peaks::{Mode, PeakParams, Refinement};
 use crate::preproc::Layout;
 
 impl CudaPeaks {
@@ -18,7 +18,7 @@ impl CudaPeaks {
         frames: usize,
     ) -> (Arguments, u32) {
         let MapShape { width, height, layout, .. } = *shape;
-        let Params { mode, refinement, .. } = self.announced.params;
+        let PeakParams { mode, refinement, .. } = self.announced.params;
         let channels = frames * shape.channels;
         let elements = channels * width * height;
         let step = step(shape);

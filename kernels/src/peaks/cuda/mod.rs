@@ -23,7 +23,7 @@ use record::{Header, NONE, RECORD, Record, number, step};
 use super::announced::Announced;
 use super::choose::{Candidate, TensorPeak, choose};
 use super::grid::MapShape;
-use super::{Activation, Mode, Outcome, Params, Peak, PeaksError};
+use super::{Activation, Mode, Outcome, PeakParams, Peak, PeaksError};
 use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Event, Kernel};
 use crate::geometry::Affine;
 use crate::tensor::TensorDesc;
@@ -49,7 +49,7 @@ impl CudaPeaks {
     pub fn new(
         map: &TensorDesc,
         input: [usize; 2],
-        params: Params,
+        params: PeakParams,
         stream: &CudaStream,
     ) -> Result<Self, PeaksError> {
         Self::with_records(map, input, params, stream, false)
@@ -59,7 +59,7 @@ impl CudaPeaks {
     pub(crate) fn with_records(
         map: &TensorDesc,
         input: [usize; 2],
-        params: Params,
+        params: PeakParams,
         stream: &CudaStream,
         for_kernel: bool,
     ) -> Result<Self, PeaksError> {
@@ -169,7 +169,7 @@ impl CudaPeaks {
     /// Waits for the batch that was started last and replaces `peaks` by those of its frames, each as
     /// [`super::PeakFinder::run`] does, and returns the outcomes, frame by frame. If no batch was started, there are
     /// none. It waits once; once more for maps with values that are not finite, and for each 8192 peaks (before
-    /// [`Params::top_k`]; 1024 a frame, in larger batches) beyond the first 8192, which counts as a fallback.
+    /// [`PeakParams::top_k`]; 1024 a frame, in larger batches) beyond the first 8192, which counts as a fallback.
     ///
     /// # Errors
     /// [`PeaksError::NoRoom`] where the batch has more peaks than any before: start it again. [`PeaksError::Device`], also

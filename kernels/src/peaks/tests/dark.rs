@@ -65,7 +65,7 @@ fn peaks_are_refined_as_by_the_numpy_reference() {
         for ((refinement, blur), [x, y]) in WAYS.into_iter().zip(wanted) {
             for layout in [Layout::Nchw, Layout::Nhwc] {
                 let grid = Some(Grid::Strided);
-                let params = Params { mode: Mode::Global, refinement, blur, grid, ..Params::default() };
+                let params = PeakParams { mode: Mode::Global, refinement, blur, grid, ..PeakParams::default() };
                 let (peaks, _) = run(&map, layout, [192, 256], params);
                 let off = (f64::from(peaks[0].x) - 0.5 - 4.0 * x, f64::from(peaks[0].y) - 0.5 - 4.0 * y);
                 let near = off.0.abs() < TOLERANCE && off.1.abs() < TOLERANCE;
@@ -89,14 +89,14 @@ fn a_blur_of_any_width_meets_the_mirrored_map_as_scipys_does() {
     for ((centre, sigma, neighbour, _), wanted) in CASES.into_iter().zip(wanted) {
         let map = heat_map(centre, sigma, neighbour);
         for ((blur, sigma), [x, y]) in [(11, 0.8), (11, 2.0), (31, 4.0)].into_iter().zip(wanted) {
-            let params = Params {
+            let params = PeakParams {
                 mode: Mode::Global,
                 refinement: Refinement::DarkUdp,
                 grid: Some(Grid::Strided),
                 blur,
                 sigma: Some(sigma),
                 border: Border::Reflect,
-                ..Params::default()
+                ..PeakParams::default()
             };
             let (peaks, _) = run(&map, Layout::Nchw, [192, 256], params);
             let off = (f64::from(peaks[0].x) - 0.5 - 4.0 * x, f64::from(peaks[0].y) - 0.5 - 4.0 * y);
@@ -109,11 +109,11 @@ fn a_blur_of_any_width_meets_the_mirrored_map_as_scipys_does() {
 /// The reference's "on the input": the map's last cell is the input's last pixel.
 #[test]
 fn the_grid_of_unbiased_data_processing_ends_at_the_last_pixel() {
-    let udp = Params {
+    let udp = PeakParams {
         mode: Mode::Global,
         refinement: Refinement::DarkUdp,
         grid: Some(Grid::Udp),
-        ..Params::default()
+        ..PeakParams::default()
     };
     for (case, [x, y]) in CASES.into_iter().zip([[83.9359, 127.2510], [46.7510, 159.8944]]) {
         let (peaks, _) = run(&heat_map(case.0, case.1, case.2), Layout::Nchw, [192, 256], udp);
@@ -123,7 +123,7 @@ fn the_grid_of_unbiased_data_processing_ends_at_the_last_pixel() {
     // The layout follows from the sizes, which are not those of corners.
     let map: TensorDesc = "m:float32:1x17x64x48".parse().unwrap();
     assert_eq!(PeakFinder::new(&map, [192, 256], udp).unwrap().channels(), Some(17));
-    let corners = Params { grid: Some(Grid::Corners), ..udp };
+    let corners = PeakParams { grid: Some(Grid::Corners), ..udp };
     assert!(matches!(PeakFinder::new(&map, [192, 256], corners), Err(PeaksError::Layout { .. })));
 }
 
@@ -133,7 +133,7 @@ fn gaussians_are_found_exactly_where_nothing_disturbs_them() {
         for step in 0..=10 {
             let (x, y) = (20.0 + f64::from(step) / 10.0, 31.0 - f64::from(step) / 13.0);
             let map = map_of(1, 65, 65, gaussian(x, y, 2.0));
-            let params = Params { refinement, grid: Some(Grid::Strided), ..Params::default() };
+            let params = PeakParams { refinement, grid: Some(Grid::Strided), ..PeakParams::default() };
             let (peaks, _) = run(&map, Layout::Nchw, [65, 65], params);
             let off = (f64::from(peaks[0].x) - 0.5 - x).abs().max((f64::from(peaks[0].y) - 0.5 - y).abs());
             // A blurred gaussian is a gaussian, but the kernel ends at 2.5 standard deviations.
@@ -145,11 +145,11 @@ fn gaussians_are_found_exactly_where_nothing_disturbs_them() {
 #[test]
 fn great_logits_are_shifted_though_their_scores_are_equal() {
     let map: Map = vec![vec![vec![0.0; 5], vec![0.0, 30.0, 50.0, 40.0, 0.0], vec![0.0, 0.0, 35.0, 0.0, 0.0]]];
-    let params = Params {
+    let params = PeakParams {
         mode: Mode::Global,
         refinement: Refinement::Shift,
         activation: Activation::Sigmoid,
-        ..Params::default()
+        ..PeakParams::default()
     };
     let (peaks, _) = run(&map, Layout::Nchw, [5, 3], params);
     assert_eq!((peaks[0].x, peaks[0].y), (2.75, 1.75));
@@ -162,7 +162,7 @@ fn what_has_no_maximum_to_expand_around_stays_in_its_cell() {
             for [w, h] in [[9, 9], [1, 1], [2, 3]] {
                 let map = map_of(1, h, w, |_, _, _| value);
                 let params =
-                    Params { refinement, threshold: -1.0, grid: Some(Grid::Strided), ..Params::default() };
+                    PeakParams { refinement, threshold: -1.0, grid: Some(Grid::Strided), ..PeakParams::default() };
                 let (peaks, _) = run(&map, Layout::Nchw, [w, h], params);
                 let inside = |at: f32, size: usize| at.is_finite() && (at - 0.5).abs() <= size as f32;
                 assert!(
@@ -178,12 +178,12 @@ fn what_has_no_maximum_to_expand_around_stays_in_its_cell() {
 fn a_blur_without_a_middle_or_a_width_is_refused() {
     for blur in [0, 1, 2, 10, 33] {
         let map: TensorDesc = "m:float32:1x17x96x96".parse().unwrap();
-        let params = Params { blur, ..Params::default() };
+        let params = PeakParams { blur, ..PeakParams::default() };
         assert_eq!(PeakFinder::new(&map, [384, 384], params).unwrap_err(), PeaksError::Blur(blur));
     }
     for sigma in [0.0, -1.0, 17.0, f32::NAN, f32::INFINITY] {
         let map: TensorDesc = "m:float32:1x17x96x96".parse().unwrap();
-        let params = Params { sigma: Some(sigma), ..Params::default() };
+        let params = PeakParams { sigma: Some(sigma), ..PeakParams::default() };
         let error = PeakFinder::new(&map, [384, 384], params).unwrap_err();
         assert_eq!(error, PeaksError::Sigma(sigma.to_string()));
     }

@@ -7,7 +7,7 @@ use super::grid::Grid;
 use crate::frame::Frame;
 use crate::preproc::Interpolation;
 use crate::preproc::color::Color;
-use crate::preproc::plan::Plan;
+use crate::preproc::plan::PreprocPlan;
 use crate::preproc::rows::{Row, row};
 use crate::preproc::samples::{self, Component};
 use crate::preproc::writer::Writer;
@@ -45,8 +45,8 @@ struct Sample {
 
 impl Cpu {
     /// Makes the buffers.
-    pub fn new(plan: &Plan) -> Self {
-        let Plan { source, params, color, .. } = plan;
+    pub fn new(plan: &PreprocPlan) -> Self {
+        let PreprocPlan { source, params, color, .. } = plan;
         let mut components = samples::components(source.pixels);
         components.truncate(color.components());
         let (planes, width) = (components.len(), params.width);

@@ -6,8 +6,8 @@ use crate::device::{CudaStream, DeviceFrame, DeviceSlice};
 use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 use crate::preproc::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
-use crate::preproc::plan::Plan;
-use crate::preproc::{Interpolation, Params, PreprocError};
+use crate::preproc::plan::PreprocPlan;
+use crate::preproc::{Interpolation, PreprocParams, PreprocError};
 
 /// The most regions of one launch (`REGIONS` in the kernel): that many fit into its parameters, so they need no copy.
 const MOST: usize = 64;
@@ -18,7 +18,7 @@ const THREADS: u32 = 256;
 /// A prepared conversion of regions of interest to a batch, on a GPU.
 #[derive(Debug)]
 pub struct CudaRegionPreproc {
-    plan: Plan,
+    plan: PreprocPlan,
     kernels: Kernels,
     planes: Planes,
     /// All but the addresses and the regions.
@@ -30,7 +30,7 @@ impl CudaRegionPreproc {
     ///
     /// # Errors
     /// As [`super::RegionPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: Params, stream: &CudaStream) -> Result<Self, PreprocError> {
+    pub fn new(source: FrameFormat, params: PreprocParams, stream: &CudaStream) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
         let nearest = plan.params.interpolation == Interpolation::Nearest;
         let kernels = Kernels::load(stream, "regions", &plan, if nearest { "point" } else { "linear" })?;

@@ -11,7 +11,7 @@
 //!   the next. Where the scale is whole and the samples meet pixels' centres, that is the exact mean of the pixels; where the
 //!   region is enlarged, it is bilinear.
 //!
-//! Frame pixels beyond the frame's edge have [`Params::padding`] as their value, also as neighbours: a sample within half
+//! Frame pixels beyond the frame's edge have [`PreprocParams::padding`] as their value, also as neighbours: a sample within half
 //! a pixel of the edge mixes with the padding. So do OpenCV's `warpAffine` with `BORDER_CONSTANT` and PyTorch's `grid_sample`
 //! with zeros (`align_corners=False`); [`super::Preproc`] clamps there.
 //!
@@ -35,24 +35,24 @@ pub use tiles::Tiles;
 use self::cpu::Cpu;
 use self::grid::Grid;
 use super::filters::Filter;
-use super::plan::Plan;
-use super::{Params, PreprocError, Resize};
+use super::plan::PreprocPlan;
+use super::{PreprocParams, PreprocError, Resize};
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::Affine;
 
 /// A prepared conversion of regions of interest to a batch: coefficients and buffers are made once.
 #[derive(Debug)]
 pub struct RegionPreproc {
-    plan: Plan,
+    plan: PreprocPlan,
     cpu: Cpu,
 }
 
 impl RegionPreproc {
-    /// Prepares the conversion. [`Params::resize`] is not used, because the maps define it.
+    /// Prepares the conversion. [`PreprocParams::resize`] is not used, because the maps define it.
     ///
     /// # Errors
     /// As [`super::Preproc::new`], and Pillow's filters, which do not follow a map that may turn.
-    pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
+    pub fn new(source: FrameFormat, params: PreprocParams) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
         Ok(Self { cpu: Cpu::new(&plan), plan })
     }
@@ -94,19 +94,19 @@ impl RegionPreproc {
 }
 
 /// The plan of `params`, without their way of resizing.
-fn plan(source: FrameFormat, params: Params) -> Result<Plan, PreprocError> {
+fn plan(source: FrameFormat, params: PreprocParams) -> Result<PreprocPlan, PreprocError> {
     if Filter::of(params.interpolation).is_some() {
         return Err(PreprocError::RegionFilter);
     }
-    Plan::new(source, Params { resize: Resize::Stretch, ..params })
+    PreprocPlan::new(source, PreprocParams { resize: Resize::Stretch, ..params })
 }
 
 /// The samples of each region.
 fn grids<'a>(
-    plan: &'a Plan,
+    plan: &'a PreprocPlan,
     to_frame: &'a [Affine],
 ) -> impl Iterator<Item = Result<Grid, PreprocError>> + 'a {
-    let Params { width, height, interpolation, .. } = plan.params;
+    let PreprocParams { width, height, interpolation, .. } = plan.params;
     to_frame
         .iter()
         .enumerate()

@@ -2,9 +2,9 @@
 //! followed by a resize. Pixels beyond a part's edge are not read.
 
 use super::super::cpu::Cpu;
-use super::super::plan::Plan;
+use super::super::plan::PreprocPlan;
 use super::super::tables::{TableKernels, table};
-use super::super::{Params, PreprocError};
+use super::super::{PreprocParams, PreprocError};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Uploads};
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::{Affine, Rect};
@@ -47,7 +47,7 @@ pub fn part(rect: Rect, padding: f32, frame: [usize; 2]) -> Option<Part> {
 }
 
 /// The plan of a part of the frames of `plan`.
-fn plan_of(plan: &Plan, index: usize, part: &Part) -> Result<Plan, PreprocError> {
+fn plan_of(plan: &PreprocPlan, index: usize, part: &Part) -> Result<PreprocPlan, PreprocError> {
     let Part { x, y, width, height } = *part;
     let inside = |begin: usize, length: usize, most: usize| {
         length > 0 && begin.checked_add(length).is_some_and(|end| end <= most)
@@ -55,20 +55,20 @@ fn plan_of(plan: &Plan, index: usize, part: &Part) -> Result<Plan, PreprocError>
     if !(inside(x, width, plan.source.width) && inside(y, height, plan.source.height)) {
         return Err(PreprocError::Part(index));
     }
-    let mut own = Plan::new(FrameFormat { width, height, ..plan.source }, plan.params.clone())?;
+    let mut own = PreprocPlan::new(FrameFormat { width, height, ..plan.source }, plan.params.clone())?;
     own.placement = own.placement.moved([x, y]);
     Ok(own)
 }
 
 /// The plans of parts.
-fn plans(plan: &Plan, parts: &[Part]) -> Result<Vec<Plan>, PreprocError> {
+fn plans(plan: &PreprocPlan, parts: &[Part]) -> Result<Vec<PreprocPlan>, PreprocError> {
     parts.iter().enumerate().map(|(i, part)| plan_of(plan, i, part)).collect()
 }
 
 /// A prepared conversion of parts of a frame to a batch, on the CPU.
 #[derive(Debug)]
 pub struct PartPreproc {
-    plan: Plan,
+    plan: PreprocPlan,
 }
 
 impl PartPreproc {
@@ -76,8 +76,8 @@ impl PartPreproc {
     ///
     /// # Errors
     /// As [`crate::preproc::Preproc::new`].
-    pub fn new(source: FrameFormat, params: Params) -> Result<Self, PreprocError> {
-        Ok(Self { plan: Plan::new(source, params)? })
+    pub fn new(source: FrameFormat, params: PreprocParams) -> Result<Self, PreprocError> {
+        Ok(Self { plan: PreprocPlan::new(source, params)? })
     }
 
     /// The dimensions of one part's tensor, in its layout. A batch has one for each part, one after the other.
@@ -121,7 +121,7 @@ impl PartPreproc {
 /// A prepared conversion of parts of a frame to a batch, on a GPU.
 #[derive(Debug)]
 pub struct CudaPartPreproc {
-    plan: Plan,
+    plan: PreprocPlan,
     kernels: TableKernels,
     tables: Uploads,
 }
@@ -131,8 +131,8 @@ impl CudaPartPreproc {
     ///
     /// # Errors
     /// As [`PartPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: Params, stream: &CudaStream) -> Result<Self, PreprocError> {
-        let plan = Plan::new(source, params)?;
+    pub fn new(source: FrameFormat, params: PreprocParams, stream: &CudaStream) -> Result<Self, PreprocError> {
+        let plan = PreprocPlan::new(source, params)?;
         let (kernels, tables) = (TableKernels::load(stream, &plan)?, Uploads::new(stream, ROOM)?);
         Ok(Self { plan, kernels, tables })
     }

@@ -72,7 +72,7 @@ fn gray_of_rgb_frames_is_what_the_libraries_make_of_them_whatever_the_matrix() {
     {
         for matrix in Matrix::ALL {
             let source = FrameFormat { matrix, ..format(PixelFormat::Rgb, (4, 4)) };
-            let gray = Params { channels: ChannelOrder::Gray, ..plain((2, 2)) };
+            let gray = PreprocParams { channels: ChannelOrder::Gray, ..plain((2, 2)) };
             let tensor = floats(&run(&Owned::flat(source, &[&[r, g, b]]), &gray));
             assert!(tensor.iter().all(|v| v.round() as i32 == luma), "{matrix:?}: {tensor:?}, not {luma}");
         }

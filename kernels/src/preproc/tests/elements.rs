@@ -8,7 +8,7 @@ const MEAN: [f32; 3] = [0.4, -0.5, 0.6];
 const STD: [f32; 3] = [0.2, 0.3, -0.25];
 
 /// The reference's real values in the tensor's own order of elements.
-fn normalised(owned: &Owned, params: &Params) -> Vec<f64> {
+fn normalised(owned: &Owned, params: &PreprocParams) -> Vec<f64> {
     let chw = pixels(owned, params);
     let (channels, area) = (params.channels.channels(), params.width * params.height);
     (0..chw.len())
@@ -23,15 +23,15 @@ fn normalised(owned: &Owned, params: &Params) -> Vec<f64> {
         .collect()
 }
 
-fn cases() -> Vec<Params> {
+fn cases() -> Vec<PreprocParams> {
     let mut cases = Vec::new();
     for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
                 let zero_point = if ty == TensorType::UInt8 { 100 } else { -3 };
-                let params = Params { width: 17, height: 13, ty, layout, channels, ..Params::default() };
+                let params = PreprocParams { width: 17, height: 13, ty, layout, channels, ..PreprocParams::default() };
                 // With this step some elements saturate, and others do not.
-                let params = Params { mean: MEAN, std: STD, quant_scale: 0.02, zero_point, ..params };
+                let params = PreprocParams { mean: MEAN, std: STD, quant_scale: 0.02, zero_point, ..params };
                 cases.push(params);
             }
         }
@@ -82,26 +82,26 @@ fn integers_saturate_and_halves_go_to_the_even_one() {
     let owned =
         Owned { planes: vec![((0..=255).collect(), 256)], format: format(PixelFormat::Gray8, (256, 1)) };
     let owned = Owned { format: FrameFormat { range: Range::Full, ..owned.format }, ..owned };
-    let gray = Params { channels: ChannelOrder::Gray, ..plain((256, 1)) };
-    let halved = Params { ty: TensorType::Int8, quant_scale: 2.0, zero_point: 1, mean: [100.0; 3], ..gray };
+    let gray = PreprocParams { channels: ChannelOrder::Gray, ..plain((256, 1)) };
+    let halved = PreprocParams { ty: TensorType::Int8, quant_scale: 2.0, zero_point: 1, mean: [100.0; 3], ..gray };
     let bytes = run(&owned, &halved);
     for (v, got) in (0..=255).zip(&bytes) {
         let wanted = ((f64::from(v) - 100.0) / 2.0).round_ties_even() + 1.0;
         assert_eq!(f64::from(*got as i8), wanted);
     }
-    let steep = Params { ty: TensorType::UInt8, scale: 1e6, mean: [1e8; 3], quant_scale: 0.5, ..halved };
+    let steep = PreprocParams { ty: TensorType::UInt8, scale: 1e6, mean: [1e8; 3], quant_scale: 0.5, ..halved };
     let bytes = run(&owned, &steep);
     assert!(bytes[..100].iter().all(|b| *b == 0) && bytes[101..].iter().all(|b| *b == 255));
     assert_eq!(bytes[100], 1, "nothing but the zero point");
     // Pixel values themselves, and values far beyond those of 8 bits, to 2^20.
-    let wide = |params: Params| -> Vec<i32> {
-        let bytes = run(&owned, &Params { ty: TensorType::Int32, zero_point: 0, ..params });
+    let wide = |params: PreprocParams| -> Vec<i32> {
+        let bytes = run(&owned, &PreprocParams { ty: TensorType::Int32, zero_point: 0, ..params });
         bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
     };
     assert_eq!(wide(gray.clone()), (0..=255).collect::<Vec<_>>());
-    let tens = wide(Params { scale: -10.0, ..gray.clone() });
+    let tens = wide(PreprocParams { scale: -10.0, ..gray.clone() });
     assert_eq!(tens, (0..=255).map(|v| -10 * v).collect::<Vec<_>>());
-    assert_eq!(wide(Params { scale: 1e6, mean: [1e8; 3], ..gray })[99..102], [-1_000_000, 0, 1_000_000]);
+    assert_eq!(wide(PreprocParams { scale: 1e6, mean: [1e8; 3], ..gray })[99..102], [-1_000_000, 0, 1_000_000]);
     assert_eq!(wide(steep)[0], -(1 << 20));
 }
 
@@ -110,8 +110,8 @@ fn halves_are_rounded_to_even() {
     // 2049 lies half-way between 2048 and 2050, 2051 between 2050 and 2052.
     let source = FrameFormat { range: Range::Full, ..format(PixelFormat::Gray8, (4, 1)) };
     let owned = Owned { planes: vec![(vec![0, 1, 2, 3], 4)], format: source };
-    let gray = Params { channels: ChannelOrder::Gray, mean: [-2048.0; 3], ..plain((4, 1)) };
-    let tensor = run(&owned, &Params { ty: TensorType::Float16, ..gray });
+    let gray = PreprocParams { channels: ChannelOrder::Gray, mean: [-2048.0; 3], ..plain((4, 1)) };
+    let tensor = run(&owned, &PreprocParams { ty: TensorType::Float16, ..gray });
     let values: Vec<f32> =
         tensor.as_chunks::<2>().0.iter().map(|bytes| f16::from_ne_bytes(*bytes).to_f32()).collect();
     assert_eq!(values, [2048.0, 2048.0, 2050.0, 2052.0]);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::geometry::Rect;
 
-fn prepared(frame: (usize, usize), params: Params) -> Preproc {
+fn prepared(frame: (usize, usize), params: PreprocParams) -> Preproc {
     Preproc::new(format(PixelFormat::Gray8, frame), params).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn an_odd_bar_is_thinner_on_top_and_halves_are_rounded_to_even() {
 
 #[test]
 fn a_centre_crop_cuts_both_sides() {
-    let crop = Params { resize: Resize::CenterCrop, ..plain((224, 224)) };
+    let crop = PreprocParams { resize: Resize::CenterCrop, ..plain((224, 224)) };
     let map = prepared((1920, 1080), crop).affine();
     // Resized to 398x224 (398.2), of which 87 columns are cut on either side.
     let s = 1920.0 / 398.0;
@@ -41,7 +41,7 @@ fn a_crop_ratio_resizes_beyond_the_tensor_first() {
     for (ratio, size) in
         [(0.875, 256), (0.9, 248), (0.95, 235), (224.0 / 232.0, 232), (0.9655, 232), (0.96552, 232)]
     {
-        let crop = Params { resize: Resize::CenterCrop, crop_ratio: ratio, ..plain((224, 224)) };
+        let crop = PreprocParams { resize: Resize::CenterCrop, crop_ratio: ratio, ..plain((224, 224)) };
         let map = prepared((500, 375), crop).affine();
         // The longer side is truncated; of an odd rest the half is rounded to even.
         let long = size * 500 / 375;
@@ -55,7 +55,7 @@ fn a_crop_ratio_resizes_beyond_the_tensor_first() {
 /// YOLOX's preproc of 1280x853 for 640x640: int(853 * 0.5) rows.
 #[test]
 fn a_letterbox_at_the_top_left_begins_with_the_frame_and_is_truncated() {
-    let params = Params { resize: Resize::LetterboxTopLeft, ..plain((640, 640)) };
+    let params = PreprocParams { resize: Resize::LetterboxTopLeft, ..plain((640, 640)) };
     let map = prepared((1280, 853), params).affine();
     assert_eq!((map.scale, map.offset), ([2.0, 853.0 / 426.0], [0.0, 0.0]));
 }
@@ -64,7 +64,7 @@ fn a_letterbox_at_the_top_left_begins_with_the_frame_and_is_truncated() {
 fn bars_hold_the_padding_and_nothing_else_does() {
     let owned = Owned::flat(format(PixelFormat::Rgb, (8, 4)), &[&[200]]);
     for (tensor, inside) in [((8, 9), (0..8, 2..6)), ((19, 4), (5..13, 0..4))] {
-        let params = Params { padding: 7, scale: 2.0, mean: [1.0, 2.0, 3.0], ..plain(tensor) };
+        let params = PreprocParams { padding: 7, scale: 2.0, mean: [1.0, 2.0, 3.0], ..plain(tensor) };
         let got = floats(&run(&owned, &params));
         for (i, v) in got.into_iter().enumerate() {
             let (x, y, c) = (i % tensor.0, i / tensor.0 % tensor.1, i / tensor.0 / tensor.1);
@@ -83,8 +83,8 @@ proptest! {
     fn the_map_puts_the_tensor_where_the_resize_says(
         frame in (side(), side()), tensor in (side(), side()), resize in prop::sample::select(&RESIZES[..]),
     ) {
-        let params = Params { resize, ..plain(tensor) };
-        let (source, nearest) = (format(PixelFormat::Gray8, frame), Params {
+        let params = PreprocParams { resize, ..plain(tensor) };
+        let (source, nearest) = (format(PixelFormat::Gray8, frame), PreprocParams {
             interpolation: Interpolation::Nearest, ..params
         });
         let map = placement::Placement::new(&source, &nearest).affine();
@@ -129,7 +129,7 @@ proptest! {
         frame in (side(), side()), tensor in (side(), side()), resize in prop::sample::select(&RESIZES[..]),
         at in (0.0..1.0f32, 0.0..1.0f32, 0.0..1.0f32, 0.0..1.0f32),
     ) {
-        let params = Params { resize, ..plain(tensor) };
+        let params = PreprocParams { resize, ..plain(tensor) };
         let map = placement::Placement::new(&format(PixelFormat::Gray8, frame), &params).affine();
         let (w, h) = (tensor.0 as f32, tensor.1 as f32);
         let there = map.rect(&Rect { x: at.0 * w, y: at.1 * h, w: at.2 * w, h: at.3 * h });
@@ -156,6 +156,6 @@ proptest! {
         pixels in prop::sample::select(&PixelFormat::ALL[..]), seed: u64,
     ) {
         let owned = Owned::noise(format(pixels, frame), 0, seed);
-        assert_equals_reference(&owned, &Params { resize, crop_ratio, interpolation, ..plain(tensor) });
+        assert_equals_reference(&owned, &PreprocParams { resize, crop_ratio, interpolation, ..plain(tensor) });
     }
 }

@@ -67,7 +67,7 @@ fn assert_near(made: &Made, got: &[f32], most: f64) {
 fn filters_equal_pillows_to_the_bit() {
     let lines = made(18, |what| matches!(what, "pil-bilinear" | "pil-bicubic"));
     for (i, made) in lines.iter().enumerate() {
-        let params = Params {
+        let params = PreprocParams {
             channels: ChannelOrder::Gray,
             resize: Resize::Stretch,
             interpolation: filter(made.what),
@@ -77,7 +77,7 @@ fn filters_equal_pillows_to_the_bit() {
     }
     for made in made(2, |what| what.ends_with("-rgb")) {
         let owned = Owned::noise(format(PixelFormat::Rgb, made.frame), 0, 3);
-        let params = Params {
+        let params = PreprocParams {
             layout: Layout::Nhwc,
             resize: Resize::Stretch,
             interpolation: filter(made.what),
@@ -90,7 +90,7 @@ fn filters_equal_pillows_to_the_bit() {
 #[test]
 fn a_centre_crop_equals_resize_and_center_crop_of_a_pil_image() {
     for (i, made) in made(20, |what| what.starts_with("crop-")).iter().enumerate() {
-        let params = Params {
+        let params = PreprocParams {
             channels: ChannelOrder::Gray,
             resize: Resize::CenterCrop,
             crop_ratio: made.numbers[0],
@@ -106,7 +106,7 @@ fn a_centre_crop_equals_resize_and_center_crop_of_a_pil_image() {
 fn a_letterbox_at_the_top_left_equals_yoloxs() {
     for (i, made) in made(3, |what| what == "yolox").iter().enumerate() {
         let params =
-            Params { channels: ChannelOrder::Gray, resize: Resize::LetterboxTopLeft, ..plain(made.tensor) };
+            PreprocParams { channels: ChannelOrder::Gray, resize: Resize::LetterboxTopLeft, ..plain(made.tensor) };
         assert_near(made, &floats(&run(&gray(made.frame, i as u64 + 1), &params)), 1.0);
     }
 }
@@ -124,7 +124,7 @@ fn a_part_equals_boxmots_crop_and_pillows() {
     for made in &lines {
         let opencv = made.what == "boxmot";
         let interpolation = if opencv { Interpolation::Bilinear } else { filter(made.what) };
-        let params = Params {
+        let params = PreprocParams {
             channels: ChannelOrder::Gray,
             resize: Resize::Stretch,
             interpolation,
@@ -143,7 +143,7 @@ fn a_part_equals_boxmots_crop_and_pillows() {
 fn a_region_as_mmpose_cuts_it_equals_its_warp() {
     let owned = gray((64, 48), 7);
     for made in made(8, |what| what.starts_with("mmpose")) {
-        let params = Params { channels: ChannelOrder::Gray, padding: 0, ..plain(made.tensor) };
+        let params = PreprocParams { channels: ChannelOrder::Gray, padding: 0, ..plain(made.tensor) };
         let mut regions = RegionPreproc::new(owned.format, params).unwrap();
         let size = [made.tensor.0, made.tensor.1];
         let map = region(outline(&made), 0.0, 1.25, Fit::Letterbox, size, [64, 48]).unwrap();
@@ -165,7 +165,7 @@ fn a_part_in_any_format_and_resize_equals_its_pixels_as_a_frame() {
         for (resize, interpolation) in
             RESIZES.into_iter().flat_map(|resize| INTERPOLATIONS.map(|interpolation| (resize, interpolation)))
         {
-            let params = Params { resize, interpolation, crop_ratio: 0.8, ..plain((13, 17)) };
+            let params = PreprocParams { resize, interpolation, crop_ratio: 0.8, ..plain((13, 17)) };
             let preproc = PartPreproc::new(owned.format, params.clone()).unwrap();
             let mut tensor = vec![0xaa; parts.len() * preproc.bytes()];
             preproc.run(&owned.frame(), &parts, &mut tensor).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn error(source: FrameFormat, params: Params) -> PreprocError {
+fn error(source: FrameFormat, params: PreprocParams) -> PreprocError {
     Preproc::new(source, params).unwrap_err()
 }
 
@@ -10,45 +10,45 @@ fn error(source: FrameFormat, params: Params) -> PreprocError {
 fn impossible_parameters_are_refused_with_their_name() {
     let source = format(PixelFormat::Nv12, (16, 16));
     let good = plain((8, 8));
-    assert_eq!(error(source, Params { width: 0, ..good.clone() }), PreprocError::Empty("tensor width"));
-    assert_eq!(error(source, Params { height: 0, ..good.clone() }), PreprocError::Empty("tensor height"));
+    assert_eq!(error(source, PreprocParams { width: 0, ..good.clone() }), PreprocError::Empty("tensor width"));
+    assert_eq!(error(source, PreprocParams { height: 0, ..good.clone() }), PreprocError::Empty("tensor height"));
     assert_eq!(error(FrameFormat { width: 0, ..source }, good.clone()), PreprocError::Empty("frame width"));
     assert_eq!(error(FrameFormat { height: 0, ..source }, good.clone()), PreprocError::Empty("frame height"));
     for pixels in [MAX_SIDE + 1, usize::MAX] {
         assert!(matches!(
-            error(source, Params { width: pixels, ..good.clone() }),
+            error(source, PreprocParams { width: pixels, ..good.clone() }),
             PreprocError::TooLarge { .. }
         ));
         let wide = FrameFormat { height: pixels, ..source };
         assert!(matches!(error(wide, good.clone()), PreprocError::TooLarge { what: "frame height", .. }));
     }
     for bad in [0.0, f32::NAN, f32::INFINITY] {
-        let named = |params: Params| match error(source, params) {
+        let named = |params: PreprocParams| match error(source, params) {
             PreprocError::Factor { name, .. } => name,
             other => panic!("{other}"),
         };
-        assert_eq!(named(Params { scale: bad, ..good.clone() }), "scale");
-        assert_eq!(named(Params { std: [1.0, bad, 1.0], ..good.clone() }), "std");
-        let int8 = Params { ty: TensorType::Int8, quant_scale: bad, ..good.clone() };
+        assert_eq!(named(PreprocParams { scale: bad, ..good.clone() }), "scale");
+        assert_eq!(named(PreprocParams { std: [1.0, bad, 1.0], ..good.clone() }), "std");
+        let int8 = PreprocParams { ty: TensorType::Int8, quant_scale: bad, ..good.clone() };
         assert_eq!(named(int8), "quant_scale");
         // A float tensor does not use it, so it may be anything.
-        assert!(Preproc::new(source, Params { quant_scale: bad, ..good.clone() }).is_ok());
+        assert!(Preproc::new(source, PreprocParams { quant_scale: bad, ..good.clone() }).is_ok());
     }
     for bad in [0.0, -1.0, 0.09, 1.01, f64::NAN] {
-        let message = error(source, Params { crop_ratio: bad, ..good.clone() }).to_string();
+        let message = error(source, PreprocParams { crop_ratio: bad, ..good.clone() }).to_string();
         assert!(message.starts_with("crop-ratio is ") && message.contains("give 0.1 to 1"), "{message}");
     }
     let flat = FrameFormat { width: MAX_SIDE, height: 1, ..source };
-    let huge = Params { resize: Resize::CenterCrop, crop_ratio: 0.1, ..plain((MAX_SIDE, MAX_SIDE)) };
+    let huge = PreprocParams { resize: Resize::CenterCrop, crop_ratio: 0.1, ..plain((MAX_SIDE, MAX_SIDE)) };
     assert!(matches!(error(flat, huge), PreprocError::Enlarged(_)));
-    let mean = Params { mean: [0.0, 0.0, f32::NAN], ..good.clone() };
+    let mean = PreprocParams { mean: [0.0, 0.0, f32::NAN], ..good.clone() };
     assert!(matches!(error(source, mean), PreprocError::Mean(_)));
-    let huge = Params { scale: f32::MAX, std: [f32::MIN_POSITIVE; 3], ..good.clone() };
+    let huge = PreprocParams { scale: f32::MAX, std: [f32::MIN_POSITIVE; 3], ..good.clone() };
     assert_eq!(error(source, huge), PreprocError::Combination(0));
     let ty = TensorType::Int64;
-    assert_eq!(error(source, Params { ty, ..good.clone() }), PreprocError::Type(ty));
+    assert_eq!(error(source, PreprocParams { ty, ..good.clone() }), PreprocError::Type(ty));
     for (ty, zero_point) in [(TensorType::UInt8, -1), (TensorType::UInt8, 256), (TensorType::Int8, 128)] {
-        let params = Params { ty, zero_point, ..good.clone() };
+        let params = PreprocParams { ty, zero_point, ..good.clone() };
         assert!(matches!(error(source, params), PreprocError::ZeroPoint { .. }));
     }
 }
@@ -79,7 +79,7 @@ fn the_longest_sides_work() {
         let owned = Owned::flat(format(PixelFormat::Rgb, frame), &[&[90]]);
         for resize in RESIZES {
             for interpolation in INTERPOLATIONS {
-                let params = Params { resize, interpolation, padding: 90, ..plain(tensor) };
+                let params = PreprocParams { resize, interpolation, padding: 90, ..plain(tensor) };
                 let got = floats(&run(&owned, &params));
                 assert!(got.iter().all(|v| (v - 90.0).abs() < 2e-2), "{resize:?} {interpolation:?}");
             }

@@ -37,11 +37,11 @@ fn format(pixels: PixelFormat, (width, height): (usize, usize)) -> FrameFormat {
 }
 
 /// Parameters whose elements are pixel values.
-fn plain((width, height): (usize, usize)) -> Params {
-    Params { width, height, scale: 1.0, ..Params::default() }
+fn plain((width, height): (usize, usize)) -> PreprocParams {
+    PreprocParams { width, height, scale: 1.0, ..PreprocParams::default() }
 }
 
-fn run(owned: &Owned, params: &Params) -> Vec<u8> {
+fn run(owned: &Owned, params: &PreprocParams) -> Vec<u8> {
     let mut preproc = Preproc::new(owned.format, params.clone()).unwrap();
     let mut tensor = vec![0xaa; preproc.bytes()];
     preproc.run(&owned.frame(), &mut tensor).unwrap();
@@ -58,7 +58,7 @@ fn floats(tensor: &[u8]) -> Vec<f32> {
 }
 
 #[track_caller]
-fn assert_equals_reference(owned: &Owned, params: &Params) {
+fn assert_equals_reference(owned: &Owned, params: &PreprocParams) {
     let (ours, theirs) = (floats(&run(owned, params)), pixels(owned, params));
     assert_eq!(ours.len(), theirs.len());
     let filter = reference::is_filter(params.interpolation);
@@ -98,7 +98,7 @@ fn every_format_resize_and_interpolation_equals_the_reference_at_odd_sizes() {
                 for (frame, tensor) in shapes {
                     seed += 1;
                     let owned = Owned::noise(format(pixels, frame), seed as usize % 3 * 5, seed);
-                    assert_equals_reference(&owned, &Params { resize, interpolation, ..plain(tensor) });
+                    assert_equals_reference(&owned, &PreprocParams { resize, interpolation, ..plain(tensor) });
                 }
             }
         }
@@ -116,7 +116,7 @@ fn every_matrix_range_and_channel_order_equals_the_reference() {
                         seed += 1;
                         let source = FrameFormat { matrix, range, ..format(pixels, (17, 9)) };
                         let owned = Owned::noise(source, 3, seed);
-                        assert_equals_reference(&owned, &Params { channels, ..plain(tensor) });
+                        assert_equals_reference(&owned, &PreprocParams { channels, ..plain(tensor) });
                     }
                 }
             }
@@ -127,6 +127,6 @@ fn every_matrix_range_and_channel_order_equals_the_reference() {
 #[test]
 fn area_over_hundreds_of_rows_and_columns_equals_the_reference() {
     let owned = Owned::noise(format(PixelFormat::Nv12, (401, 223)), 1, 5);
-    let area = Params { interpolation: Interpolation::Area, resize: Resize::Stretch, ..plain((3, 2)) };
+    let area = PreprocParams { interpolation: Interpolation::Area, resize: Resize::Stretch, ..plain((3, 2)) };
     assert_equals_reference(&owned, &area);
 }

@@ -1,7 +1,7 @@
 //! The definition in the module's page, implemented again: per output pixel, in f64, straight from the formulas, sharing
 //! nothing with the implementation but the parameters' types.
 
-use super::{ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, Params, PixelFormat, Range, Resize};
+use super::{ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, PreprocParams, PixelFormat, Range, Resize};
 
 /// A frame that owns its planes, with rows `slack` bytes longer than needed, full of noise (the slack too).
 pub struct Owned {
@@ -113,7 +113,7 @@ fn kr_kb(matrix: Matrix) -> (f64, f64) {
 }
 
 /// One axis: resized extent, bar, crop.
-fn axes(format: &FrameFormat, params: &Params) -> [(f64, f64, f64); 2] {
+fn axes(format: &FrameFormat, params: &PreprocParams) -> [(f64, f64, f64); 2] {
     let frame = [format.width as f64, format.height as f64];
     let tensor = [params.width as f64, params.height as f64];
     // The sides that a crop's resized frame covers.
@@ -196,12 +196,12 @@ pub fn is_filter(interpolation: Interpolation) -> bool {
 }
 
 /// The tensor in 0..255 before normalisation, `[C, H, W]` whatever the layout.
-pub fn pixels(owned: &Owned, params: &Params) -> Vec<f64> {
+pub fn pixels(owned: &Owned, params: &PreprocParams) -> Vec<f64> {
     pixels_of(owned, params, [0, 0, owned.format.width, owned.format.height])
 }
 
 /// As [`pixels`] for a part of the frame: left, top, width, height.
-pub fn pixels_of(owned: &Owned, params: &Params, part: [usize; 4]) -> Vec<f64> {
+pub fn pixels_of(owned: &Owned, params: &PreprocParams, part: [usize; 4]) -> Vec<f64> {
     let format = FrameFormat { width: part[2], height: part[3], ..owned.format };
     let gray = params.channels == ChannelOrder::Gray;
     let (w, h, channels) = (params.width, params.height, params.channels.channels());

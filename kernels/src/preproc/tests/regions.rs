@@ -28,7 +28,7 @@ fn maps() -> Vec<Affine> {
     ]
 }
 
-fn crop(owned: &Owned, params: &Params, maps: &[Affine]) -> Vec<u8> {
+fn crop(owned: &Owned, params: &PreprocParams, maps: &[Affine]) -> Vec<u8> {
     let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
     let mut tensor = vec![0xaa; maps.len() * regions.bytes()];
     regions.run(&owned.frame(), maps, &mut tensor).unwrap();
@@ -36,7 +36,7 @@ fn crop(owned: &Owned, params: &Params, maps: &[Affine]) -> Vec<u8> {
 }
 
 /// Pixel (x, y) or padding.
-fn pixel(owned: &Owned, params: &Params, x: f64, y: f64) -> [f64; 3] {
+fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f64; 3] {
     let FrameFormat { width, height, .. } = owned.format;
     if x < 0.0 || y < 0.0 || x >= width as f64 || y >= height as f64 {
         return [f64::from(params.padding); 3];
@@ -44,7 +44,7 @@ fn pixel(owned: &Owned, params: &Params, x: f64, y: f64) -> [f64; 3] {
     owned.pixel(x as usize, y as usize, params.channels == ChannelOrder::Gray)
 }
 
-fn bilinear(owned: &Owned, params: &Params, (x, y): (f64, f64)) -> [f64; 3] {
+fn bilinear(owned: &Owned, params: &PreprocParams, (x, y): (f64, f64)) -> [f64; 3] {
     let (x, y) = (x - 0.5, y - 0.5);
     let mut sum = [0.0; 3];
     for (dx, dy) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
@@ -57,7 +57,7 @@ fn bilinear(owned: &Owned, params: &Params, (x, y): (f64, f64)) -> [f64; 3] {
 }
 
 /// One region in 0..255, `[C, H, W]`.
-fn reference(owned: &Owned, params: &Params, map: &Affine) -> Vec<f64> {
+fn reference(owned: &Owned, params: &PreprocParams, map: &Affine) -> Vec<f64> {
     let (w, h, channels) = (params.width, params.height, params.channels.channels());
     let point = |u: f64, v: f64| {
         let Affine { scale, skew, offset } = map;
@@ -106,7 +106,7 @@ fn every_format_interpolation_and_order_equals_the_reference_at_odd_sizes() {
                 seed += 1;
                 let owned = Owned::noise(format(pixels, frame), seed as usize % 3 * 5, seed);
                 let channels = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray][seed as usize % 3];
-                let params = Params { interpolation, channels, ..plain(tensor) };
+                let params = PreprocParams { interpolation, channels, ..plain(tensor) };
                 let maps = maps();
                 let got = floats(&crop(&owned, &params, &maps));
                 let wanted = maps.iter().flat_map(|map| reference(&owned, &params, map));
@@ -138,7 +138,7 @@ fn a_turned_region_partly_outside_the_frame_equals_opencvs() {
     for (i, v) in owned.planes[0].0.iter_mut().enumerate() {
         *v = (i % 8 * 37 + i / 8 * 91) as u8;
     }
-    let params = Params { channels: ChannelOrder::Gray, ..plain((6, 5)) };
+    let params = PreprocParams { channels: ChannelOrder::Gray, ..plain((6, 5)) };
     let map = turned(0.5f64.to_degrees(), [1.3, 1.3], [1.25, -1.5]);
     for (i, (a, b)) in floats(&crop(&owned, &params, &[map])).iter().zip(wanted).enumerate() {
         assert!((a - b).abs() < 1e-3, "element {i} is {a}, not {b}");
@@ -164,7 +164,7 @@ fn the_whole_frame_as_a_region_equals_the_stretched_frame() {
                     continue;
                 }
                 let owned = Owned::noise(format(pixels, frame), 0, 3);
-                let params = Params { interpolation, resize: Resize::Stretch, ..plain(tensor) };
+                let params = PreprocParams { interpolation, resize: Resize::Stretch, ..plain(tensor) };
                 let map = Preproc::new(owned.format, params.clone()).unwrap().affine();
                 let (ours, theirs) = (floats(&crop(&owned, &params, &[map])), floats(&run(&owned, &params)));
                 for (i, (a, b)) in ours.iter().zip(theirs).enumerate() {
@@ -190,7 +190,7 @@ fn quarter_turns_and_mirrors_equal_transposed_crops_exactly() {
     for interpolation in INTERPOLATIONS {
         for s in [0.75, 1.0, 2.5] {
             let (upright, lying) =
-                (Params { interpolation, ..plain((w, h)) }, Params { interpolation, ..plain((h, w)) });
+                (PreprocParams { interpolation, ..plain((w, h)) }, PreprocParams { interpolation, ..plain((h, w)) });
             let [x, y] = [2.25, -1.5];
             let plain = floats(&crop(&owned, &upright, &[Affine::upright([s, s], [x, y])]));
             // Tensor x goes down, tensor y to the left.
@@ -216,7 +216,7 @@ fn quarter_turns_and_mirrors_equal_transposed_crops_exactly() {
 fn a_crop_at_scale_1_has_the_frames_own_pixels_and_padding_around() {
     let owned = Owned::noise(format(PixelFormat::Rgb, (20, 10)), 3, 4);
     for interpolation in INTERPOLATIONS {
-        let params = Params {
+        let params = PreprocParams {
             interpolation,
             ty: TensorType::UInt8,
             layout: Layout::Nhwc,
@@ -245,7 +245,7 @@ fn a_point_found_in_a_crop_of_a_fractional_centre_returns_to_where_it_is() {
         let (x, y) = ((i % width) as f64 + 0.5 - spot.0, (i / width) as f64 + 0.5 - spot.1);
         *v = (250.0 * (-(x * x + y * y) / 18.0).exp()).round() as u8;
     }
-    let params = Params { channels: ChannelOrder::Gray, padding: 0, ..plain((32, 32)) };
+    let params = PreprocParams { channels: ChannelOrder::Gray, padding: 0, ..plain((32, 32)) };
     let rect = crate::geometry::Rect { x: 28.0, y: 17.0, w: 4.62, h: 5.3 };
     for angle in [0.0, 0.4, 2.0] {
         let map = region(rect, angle, 1.0, Fit::Fixed(32.0), [32, 32], [width, height]).unwrap();
@@ -270,7 +270,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
         .collect();
     for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
-            let params = Params { ty, layout, quant_scale: 2.0, ..plain((7, 5)) };
+            let params = PreprocParams { ty, layout, quant_scale: 2.0, ..plain((7, 5)) };
             let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
             assert_eq!(regions.bytes(), 7 * 5 * 3 * ty.size());
             assert_eq!(regions.dims(), if layout == Layout::Nchw { [1, 3, 5, 7] } else { [1, 5, 7, 3] });
@@ -293,7 +293,7 @@ fn elements_equal_those_of_whole_frames() {
     for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
-                let params = Params {
+                let params = PreprocParams {
                     ty,
                     layout,
                     channels,
@@ -329,14 +329,14 @@ fn what_does_not_fit_is_refused_without_a_panic() {
     assert!(matches!(error, PreprocError::Frame(_)), "{error}");
     assert!(RegionPreproc::new(owned.format, plain((0, 8))).is_err());
     for interpolation in [Interpolation::PilBilinear, Interpolation::PilBicubic] {
-        let error = RegionPreproc::new(owned.format, Params { interpolation, ..plain((8, 8)) }).unwrap_err();
+        let error = RegionPreproc::new(owned.format, PreprocParams { interpolation, ..plain((8, 8)) }).unwrap_err();
         assert_eq!(error, PreprocError::RegionFilter);
     }
     // The largest map that is allowed, and a map onto a single point.
     let huge = [Affine::upright([2e6, 2e6], [0.0, 0.0]), Affine::upright([0.0, 0.0], [3.5, 3.5])];
     for interpolation in INTERPOLATIONS {
         let mut regions =
-            RegionPreproc::new(owned.format, Params { interpolation, ..plain((8, 8)) }).unwrap();
+            RegionPreproc::new(owned.format, PreprocParams { interpolation, ..plain((8, 8)) }).unwrap();
         regions.run(&owned.frame(), &huge, &mut vec![0; 2 * bytes]).unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! Clean-up of a mask on the GPU: `cuda/segment_clean.cu`.
 
-use super::super::Params;
+use super::super::SegmentParams;
 use super::super::plan::number;
 use crate::device::{CudaStream, DeviceError, DeviceSlice, Kernel, Memory};
 
@@ -45,7 +45,7 @@ const _: () = assert!(size_of::<Areas>() == 40);
 #[derive(Debug)]
 pub(super) struct CudaCleaner {
     size: [usize; 2],
-    params: Params,
+    params: SegmentParams,
     least: Kernel,
     greatest: Kernel,
     /// The kernels for areas, in the order of their launches.
@@ -57,7 +57,7 @@ pub(super) struct CudaCleaner {
 
 impl CudaCleaner {
     /// None where there is nothing to clean.
-    pub fn new(size: [usize; 2], params: &Params, stream: &CudaStream) -> Result<Option<Self>, DeviceError> {
+    pub fn new(size: [usize; 2], params: &SegmentParams, stream: &CudaStream) -> Result<Option<Self>, DeviceError> {
         let (spreads, measures) = (params.opening > 0 || params.closing > 0, params.min_area > 1);
         if !spreads && !measures {
             return Ok(None);
@@ -77,7 +77,7 @@ impl CudaCleaner {
 
     /// Enqueues the clean-up of `mask`, which has `size`.
     pub fn run(&self, stream: &CudaStream, mask: DeviceSlice<'_>) -> Result<(), DeviceError> {
-        let Params { opening, closing, min_area, soft, .. } = self.params;
+        let SegmentParams { opening, closing, min_area, soft, .. } = self.params;
         if opening > 0 {
             let end = if soft { NEITHER } else { OPENING };
             self.spread(stream, [&self.least, &self.greatest], mask, opening, end)?;

@@ -9,8 +9,8 @@ pub use instances::CudaInstanceMasks;
 pub use prototypes::CudaPrototypes;
 pub use resize::CudaResize;
 
-use super::plan::{Plan, Task, TensorShape, number};
-use super::{Activation, Params, SegmentError};
+use super::plan::{SegmentPlan, Task, TensorShape, number};
+use super::{Activation, SegmentParams, SegmentError};
 use crate::device::{CudaStream, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
@@ -24,7 +24,7 @@ const WIDE: usize = 16;
 const TILE_BYTES: usize = 24 << 10;
 const TILE_CELLS: usize = 256;
 
-/// `Params` of the kernels, whose fields are explained there.
+/// `SegmentParams` of the kernels, whose fields are explained there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arguments {
@@ -52,7 +52,7 @@ const _: () = assert!(size_of::<Arguments>() == 88);
 /// other.
 #[derive(Debug)]
 pub struct CudaSegmenter {
-    plan: Plan,
+    plan: SegmentPlan,
     kernel: Kernel,
     /// The faster kernel for sizes and addresses that 16 bytes divide.
     wide: Option<Kernel>,
@@ -72,10 +72,10 @@ impl CudaSegmenter {
     pub fn new(
         logits: &TensorDesc,
         input: [usize; 2],
-        params: Params,
+        params: SegmentParams,
         stream: &CudaStream,
     ) -> Result<Self, SegmentError> {
-        let plan = Plan::new(logits, input, params)?;
+        let plan = SegmentPlan::new(logits, input, params)?;
         let TensorShape { width, height, .. } = plan.announced.shape;
         let task = match plan.task {
             Task::Argmax => "argmax",
@@ -174,7 +174,7 @@ impl CudaSegmenter {
     }
 
     fn arguments(&self, logits: &DeviceTensor<'_>, mask: DeviceSlice<'_>) -> Arguments {
-        let Plan { announced, params, task, gate } = &self.plan;
+        let SegmentPlan { announced, params, task, gate } = &self.plan;
         let TensorShape { layout, channels, .. } = announced.shape;
         let (cells, size) = (announced.shape.cells(), logits.ty.size());
         let (cell_step, channel_step) = match layout {
@@ -210,6 +210,6 @@ impl CudaSegmenter {
 }
 
 /// Whether all channels of a cell are read and lie side by side.
-fn tiled(plan: &Plan) -> bool {
+fn tiled(plan: &SegmentPlan) -> bool {
     matches!(plan.task, Task::Argmax | Task::Softmax) && plan.announced.shape.layout == Layout::Nhwc
 }

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::super::Params;
+use super::super::SegmentParams;
 use super::super::clean::Cleaner;
 
-fn cleaned(mask: &[u8], width: usize, params: Params) -> Vec<u8> {
+fn cleaned(mask: &[u8], width: usize, params: SegmentParams) -> Vec<u8> {
     let mut mask = mask.to_vec();
     Cleaner::new(width, &params).run(&mut mask);
     mask
@@ -82,7 +82,7 @@ proptest! {
     ) {
         let levels = if soft { [0, 60, 127, 128, 200, 255] } else { [0, 0, 1, 1, 2, 7] };
         let mask: Vec<u8> = seed[..width * height].iter().map(|i| levels[usize::from(*i)]).collect();
-        let params = Params { opening, closing, min_area, soft, ..Params::default() };
+        let params = SegmentParams { opening, closing, min_area, soft, ..SegmentParams::default() };
         let mut wanted = opened(&mask, width, opening as usize, soft);
         wanted = closed(&wanted, width, closing as usize, soft);
         wanted = without_small(&wanted, width, min_area as usize, soft);
@@ -99,23 +99,23 @@ fn drawn(rows: &[&str]) -> Vec<u8> {
 fn opening_takes_lines_away_and_keeps_the_classes_of_what_stays() {
     let mask = drawn(&["1122..3", "1122..3", "1122..3", ".......", "..4444.", "..4444.", "..4444."]);
     let wanted = drawn(&["1122...", "1122...", "1122...", ".......", "..4444.", "..4444.", "..4444."]);
-    assert_eq!(cleaned(&mask, 7, Params { opening: 1, ..Params::default() }), wanted);
+    assert_eq!(cleaned(&mask, 7, SegmentParams { opening: 1, ..SegmentParams::default() }), wanted);
 }
 
 #[test]
 fn closing_fills_a_gap_with_the_greater_class_beside_it() {
-    let got = cleaned(&drawn(&["11.22", "11.22", "11.22"]), 5, Params { closing: 1, ..Params::default() });
+    let got = cleaned(&drawn(&["11.22", "11.22", "11.22"]), 5, SegmentParams { closing: 1, ..SegmentParams::default() });
     assert_eq!(got, drawn(&["11222", "11222", "11222"]));
 }
 
 #[test]
 fn areas_of_two_classes_that_touch_are_two_and_corners_connect() {
     let mask = drawn(&["1.2..", ".1.22", "..1.."]);
-    let small = |min_area| cleaned(&mask, 5, Params { min_area, ..Params::default() });
+    let small = |min_area| cleaned(&mask, 5, SegmentParams { min_area, ..SegmentParams::default() });
     assert_eq!(small(3), mask);
     assert_eq!(small(4), vec![0; 15]);
     assert_eq!(
-        cleaned(&drawn(&["1122", "1122"]), 4, Params { min_area: 5, ..Params::default() }),
+        cleaned(&drawn(&["1122", "1122"]), 4, SegmentParams { min_area: 5, ..SegmentParams::default() }),
         vec![0; 8]
     );
 }

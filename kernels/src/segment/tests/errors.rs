@@ -1,10 +1,10 @@
 //! Tensors and parameters that are refused.
 
-use super::super::{Activation, Classes, Params, SegmentError, Segmenter};
+use super::super::{Activation, Classes, SegmentParams, SegmentError, Segmenter};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 
-fn refused(logits: &str, params: Params) -> SegmentError {
+fn refused(logits: &str, params: SegmentParams) -> SegmentError {
     Segmenter::new(&logits.parse::<TensorDesc>().unwrap(), [64, 32], params).unwrap_err()
 }
 
@@ -12,7 +12,7 @@ fn refused(logits: &str, params: Params) -> SegmentError {
 fn the_layout_is_the_one_that_fits_the_input() {
     let read = |dims: &str, input, layout| {
         let desc: TensorDesc = format!("x:float16:{dims}").parse().unwrap();
-        let params = Params { layout, ..Params::default() };
+        let params = SegmentParams { layout, ..SegmentParams::default() };
         Segmenter::new(&desc, input, params).map(|segmenter| (segmenter.channels(), segmenter.size()))
     };
     assert_eq!(read("1x21x32x64", [64, 32], None), Ok((21, [64, 32])));
@@ -42,35 +42,35 @@ fn logits_that_are_none_are_refused_in_a_sentence() {
         ("x:float32:1x257x32x64", "257 channels"),
         ("x:float32:1x65536x32768x2", "2^31"),
     ] {
-        let text = refused(logits, Params::default()).to_string();
+        let text = refused(logits, SegmentParams::default()).to_string();
         assert!(text.contains(says), "{logits}: {text}");
     }
 }
 
 #[test]
 fn parameters_that_make_no_mask_are_refused_in_a_sentence() {
-    let default = Params { classes: Classes::Threshold(0.5), ..Params::default() };
+    let default = SegmentParams { classes: Classes::Threshold(0.5), ..SegmentParams::default() };
     for (params, says) in [
-        (Params { channel: 2, ..default }, "channel 2 is set, but"),
-        (Params { channel: 2, soft: true, ..Params::default() }, "channel 2 is set, but"),
-        (Params { classes: Classes::Threshold(f32::NAN), ..default }, "threshold of NaN"),
-        (Params { smoothing: 1.0, ..default }, "smoothing of 1"),
-        (Params { smoothing: -0.1, ..default }, "smoothing of -0.1"),
-        (Params { smoothing: f32::NAN, ..default }, "smoothing of NaN"),
-        (Params { opening: 33, ..default }, "radius of 33"),
-        (Params { closing: 100, ..default }, "radius of 100"),
+        (SegmentParams { channel: 2, ..default }, "channel 2 is set, but"),
+        (SegmentParams { channel: 2, soft: true, ..SegmentParams::default() }, "channel 2 is set, but"),
+        (SegmentParams { classes: Classes::Threshold(f32::NAN), ..default }, "threshold of NaN"),
+        (SegmentParams { smoothing: 1.0, ..default }, "smoothing of 1"),
+        (SegmentParams { smoothing: -0.1, ..default }, "smoothing of -0.1"),
+        (SegmentParams { smoothing: f32::NAN, ..default }, "smoothing of NaN"),
+        (SegmentParams { opening: 33, ..default }, "radius of 33"),
+        (SegmentParams { closing: 100, ..default }, "radius of 100"),
     ] {
         let text = refused("x:float32:1x2x32x64", params).to_string();
         assert!(text.contains(says), "{params:?}: {text}");
     }
-    let softmax = Params { activation: Activation::Softmax, ..default };
+    let softmax = SegmentParams { activation: Activation::Softmax, ..default };
     assert!(refused("x:float32:1x1x32x64", softmax).to_string().contains("always 1"));
 }
 
 #[test]
 fn a_tensor_of_another_size_is_refused_by_name() {
     let desc: TensorDesc = "x:float32:1x2x1x2".parse().unwrap();
-    let mut segmenter = Segmenter::new(&desc, [2, 1], Params::default()).unwrap();
+    let mut segmenter = Segmenter::new(&desc, [2, 1], SegmentParams::default()).unwrap();
     let view = crate::tensor::TensorView::new("x", desc.ty, &[1, 2, 2, 1], &[0; 16]).unwrap();
     let text = segmenter.run(&view, &mut [0; 2]).unwrap_err().to_string();
     assert!(text.contains("'x:float32:1x2x2x1' arrived where 'x:float32:1x2x1x2' was announced"), "{text}");

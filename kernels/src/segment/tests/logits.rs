@@ -1,7 +1,7 @@
 //! One frame, without clean-up.
 
 use super::super::value::exp;
-use super::super::{Activation, Classes, Outcome, Params};
+use super::super::{Activation, Classes, Outcome, SegmentParams};
 use super::{FLOATS, Logits, every_shape};
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType, TensorView};
@@ -24,7 +24,7 @@ fn argmax_takes_the_first_of_the_greatest_and_no_nan() {
             return;
         }
         let logits = Logits::new(values, dims, layout, ty);
-        let (mask, outcome) = logits.mask(layout, Params::default());
+        let (mask, outcome) = logits.mask(layout, SegmentParams::default());
         let value = |class: usize, cell: usize| {
             let v = logits.values[class * h * w + cell];
             if v.is_nan() { f64::NEG_INFINITY } else { v }
@@ -40,7 +40,7 @@ fn argmax_takes_the_first_of_the_greatest_and_no_nan() {
 }
 
 /// The probability of `channel` in f64; NaN counts as -infinity among the others.
-fn probability(logits: &Logits, [c, h, w]: [usize; 3], params: Params, cell: usize) -> f64 {
+fn probability(logits: &Logits, [c, h, w]: [usize; 3], params: SegmentParams, cell: usize) -> f64 {
     let at = |channel: usize| logits.values[channel * h * w + cell];
     let v = at(params.channel);
     match params.activation {
@@ -54,11 +54,11 @@ fn probability(logits: &Logits, [c, h, w]: [usize; 3], params: Params, cell: usi
     }
 }
 
-fn every_activation(c: usize, mut check: impl FnMut(Params)) {
+fn every_activation(c: usize, mut check: impl FnMut(SegmentParams)) {
     for channel in [0, c / 2, c - 1] {
         for activation in [Activation::None, Activation::Sigmoid, Activation::Softmax] {
             if activation != Activation::Softmax || c > 1 {
-                check(Params { channel, activation, ..Params::default() });
+                check(SegmentParams { channel, activation, ..SegmentParams::default() });
             }
         }
     }
@@ -74,7 +74,7 @@ fn a_threshold_parts_a_channel_where_f64_does() {
         every_activation(dims[0], |params| {
             for threshold in [0.0, 0.3, 0.5, 1.0, 1.5] {
                 let classes = Classes::Threshold(threshold);
-                let (mask, _) = logits.mask(layout, Params { classes, ..params });
+                let (mask, _) = logits.mask(layout, SegmentParams { classes, ..params });
                 for (cell, got) in mask.iter().enumerate() {
                     let p = probability(&logits, dims, params, cell);
                     let threshold = f64::from(threshold);
@@ -100,7 +100,7 @@ fn a_soft_mask_is_the_probability_to_half_a_level() {
     every_shape(wild, |values, dims, layout, ty, what| {
         let logits = Logits::new(values, dims, layout, ty);
         every_activation(dims[0], |params| {
-            let (mask, _) = logits.mask(layout, Params { soft: true, ..params });
+            let (mask, _) = logits.mask(layout, SegmentParams { soft: true, ..params });
             for (cell, got) in mask.iter().enumerate() {
                 let p = probability(&logits, dims, params, cell);
                 let wanted = if p.is_nan() { 0.0 } else { 255.0 * p.clamp(0.0, 1.0) };
@@ -118,7 +118,7 @@ fn only_the_channels_that_matter_are_counted() {
     let values = [1.0, f32::NAN, 2.0, f32::INFINITY, 3.0, 4.0];
     let logits = Logits::new(&values, [3, 1, 2], Layout::Nchw, TensorType::Float32);
     let counted = |channel, activation| {
-        let params = Params { classes: Classes::Threshold(0.5), channel, activation, ..Params::default() };
+        let params = SegmentParams { classes: Classes::Threshold(0.5), channel, activation, ..SegmentParams::default() };
         logits.mask(Layout::Nchw, params).1.non_finite
     };
     assert_eq!([0, 1, 2].map(|channel| counted(channel, Activation::Sigmoid)), [1, 1, 0]);
@@ -131,11 +131,11 @@ fn where_the_values_lie_in_memory_does_not_matter() {
         let values: Vec<f32> = (0..3 * 77).map(|i| ((i * 37) % 101) as f32 / 8.0).collect();
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let logits = Logits::new(&values, [3, 7, 11], layout, ty);
-            let (wanted, _) = logits.mask(layout, Params::default());
+            let (wanted, _) = logits.mask(layout, SegmentParams::default());
             let mut room = vec![0; logits.bytes.len() + 1];
             room[1..].copy_from_slice(&logits.bytes);
             let odd = TensorView::new("logits", ty, &logits.dims, &room[1..]).unwrap();
-            let params = Params { layout: Some(layout), ..Params::default() };
+            let params = SegmentParams { layout: Some(layout), ..SegmentParams::default() };
             let mut mask = vec![0; 77];
             logits.segmenter(params).unwrap().run(&odd, &mut mask).unwrap();
             assert_eq!(mask, wanted);
@@ -147,7 +147,7 @@ fn where_the_values_lie_in_memory_does_not_matter() {
 fn one_channel_may_come_without_its_dimension() {
     let bytes: Vec<u8> = [-1.0f32, 0.5, 0.25, 3.0, 0.0, 1.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
     for dims in [&[2, 3][..], &[1, 2, 3], &[2, 3, 1], &[1, 1, 2, 3], &[1, 2, 3, 1]] {
-        let params = Params { classes: Classes::Threshold(0.5), ..Params::default() };
+        let params = SegmentParams { classes: Classes::Threshold(0.5), ..SegmentParams::default() };
         let desc = TensorDesc::fixed("mask", TensorType::Float32, dims);
         let mut segmenter = super::Segmenter::new(&desc, [30, 20], params).unwrap();
         assert_eq!((segmenter.size(), segmenter.channels()), ([3, 2], 1), "{dims:?}");

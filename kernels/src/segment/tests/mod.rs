@@ -9,7 +9,7 @@ mod prototypes;
 mod resize;
 mod smoothing;
 
-use super::{Outcome, Params, SegmentError, Segmenter};
+use super::{Outcome, SegmentParams, SegmentError, Segmenter};
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
@@ -73,7 +73,7 @@ impl Logits {
         TensorDesc::fixed("logits", self.ty, &self.dims)
     }
 
-    fn segmenter(&self, params: Params) -> Result<Segmenter, SegmentError> {
+    fn segmenter(&self, params: SegmentParams) -> Result<Segmenter, SegmentError> {
         Segmenter::new(&self.desc(), [64, 64], params)
     }
 
@@ -85,8 +85,8 @@ impl Logits {
         (mask, outcome)
     }
 
-    fn mask(&self, layout: Layout, params: Params) -> (Vec<u8>, Outcome) {
-        self.through(&mut self.segmenter(Params { layout: Some(layout), ..params }).unwrap())
+    fn mask(&self, layout: Layout, params: SegmentParams) -> (Vec<u8>, Outcome) {
+        self.through(&mut self.segmenter(SegmentParams { layout: Some(layout), ..params }).unwrap())
     }
 }
 

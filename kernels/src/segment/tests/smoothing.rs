@@ -1,18 +1,18 @@
 //! Many frames.
 
-use super::super::{Activation, Classes, Params, Segmenter};
+use super::super::{Activation, Classes, SegmentParams, Segmenter};
 use super::{FLOATS, Logits, Random};
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 
 /// A soft mask of one row shows the state: levels of 1/255.
 fn shown(frames: &[&[f32]], smoothing: f32, ty: TensorType) -> Vec<Vec<u8>> {
-    let params = Params { smoothing, soft: true, ..Params::default() };
+    let params = SegmentParams { smoothing, soft: true, ..SegmentParams::default() };
     let n = frames[0].len();
     let mut segmenter = Segmenter::new(
         &TensorDesc::fixed("logits", ty, &[1, 1, 1, n]),
         [n, 1],
-        Params { layout: Some(Layout::Nchw), ..params },
+        SegmentParams { layout: Some(Layout::Nchw), ..params },
     )
     .unwrap();
     let masks =
@@ -52,7 +52,7 @@ fn a_class_wins_as_soon_as_its_state_does_in_f64() {
     let (dims, n) = ([4, 9, 17], 4 * 9 * 17);
     for (layout, smoothing) in [(Layout::Nchw, 0.9), (Layout::Nhwc, 0.6)] {
         for ty in FLOATS {
-            let params = Params { smoothing, layout: Some(layout), ..Params::default() };
+            let params = SegmentParams { smoothing, layout: Some(layout), ..SegmentParams::default() };
             let mut state: Option<Vec<f64>> = None;
             let mut segmenter = None;
             for frame in 0..30 {
@@ -96,12 +96,12 @@ fn float16_follows_a_constant_to_the_steps_that_are_promised() {
 #[test]
 fn reset_forgets_and_a_refused_frame_leaves_no_trace() {
     for (layout, activation) in [(Layout::Nchw, Activation::Softmax), (Layout::Nhwc, Activation::Sigmoid)] {
-        let params = Params {
+        let params = SegmentParams {
             classes: Classes::Threshold(0.5),
             activation,
             smoothing: 0.75,
             layout: Some(layout),
-            ..Params::default()
+            ..SegmentParams::default()
         };
         let logits = |v: f32| Logits::new(&[-v, v, v, -v], [2, 1, 2], layout, TensorType::Float32);
         let (high, low) = (logits(1.0), logits(-1.0));

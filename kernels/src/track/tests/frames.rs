@@ -27,7 +27,7 @@ fn missing_frames_are_passed_over_by_the_time_that_they_took() {
 
 #[test]
 fn the_same_path_at_another_rate_gives_the_same_velocity_by_time() {
-    let mut tracker = tracker(Params::bytetrack());
+    let mut tracker = tracker(TrackParams::bytetrack());
     for frame in 0..60u8 {
         // By turns one and three frames on.
         let time = 2.0 * f32::from(frame) + f32::from(frame % 2);
@@ -60,7 +60,7 @@ fn after_a_gap_of_more_than_a_second_nobody_is_known() {
 #[test]
 fn a_time_that_is_none_counts_as_a_frame() {
     let run = |times: [f64; 6]| {
-        let mut tracker = tracker(Params::bytetrack());
+        let mut tracker = tracker(TrackParams::bytetrack());
         let mut tracks = Vec::new();
         for (elapsed, x) in times.into_iter().zip([0.0, 4.0, 9.0, 12.0, 15.0, 21.0]) {
             tracker.update_frame(
@@ -96,7 +96,7 @@ fn who_moves_with_the_camera_is_found_where_the_camera_shows_it() {
 fn rotated_boxes_tell_apart_who_share_a_centre() {
     // Two bars that cross, turning; their upright boxes are the same.
     let bar = Detection { rect: Rect { x: 0.0, y: 45.0, w: 100.0, h: 10.0 }, confidence: 0.9, class: 0 };
-    let mut tracker = tracker(Params::bytetrack());
+    let mut tracker = tracker(TrackParams::bytetrack());
     for frame in 0..30u8 {
         let angle = 0.05 * f32::from(frame);
         let angles = [angle, angle + std::f32::consts::FRAC_PI_2];
@@ -114,7 +114,7 @@ fn appearance_decides_where_boxes_do_not() {
     let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
     let (red, blue) = ([1.0, 0.0, 0.1], [0.0, 1.0, 0.1]);
     let swapped = |values: Option<&[f32]>| {
-        let mut tracker = tracker(Params::botsort());
+        let mut tracker = tracker(TrackParams::botsort());
         let embeddings = Embeddings { values: &[red, blue].concat(), length: 3 };
         for _ in 0..5 {
             ids_in(&mut tracker, &TrackerInput { embeddings, ..TrackerInput::of(&[left, right]) });
@@ -130,7 +130,7 @@ fn appearance_decides_where_boxes_do_not() {
 #[test]
 fn appearances_of_another_kind_are_not_compared_with_those_before() {
     let (left, right) = (seen(100.0, 5.0, 0.9), seen(110.0, 5.0, 0.9));
-    let mut tracker = tracker(Params::botsort());
+    let mut tracker = tracker(TrackParams::botsort());
     let show = |tracker: &mut Tracker, values: &[f32]| {
         ids_in(
             tracker,

@@ -11,7 +11,7 @@ fn seen(x: f32, y: f32, confidence: f32) -> Detection {
     Detection { rect: Rect { x, y, w: 40.0, h: 90.0 }, confidence, class: 0 }
 }
 
-fn tracker(params: Params) -> Tracker {
+fn tracker(params: TrackParams) -> Tracker {
     Tracker::new(params).unwrap()
 }
 
@@ -24,8 +24,8 @@ fn ids(tracker: &mut Tracker, detections: &[Detection]) -> Vec<u64> {
     tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
 }
 
-fn every() -> [Params; 6] {
-    Algorithm::ALL.map(Params::of)
+fn every() -> [TrackParams; 6] {
+    Algorithm::ALL.map(TrackParams::of)
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_later_arrival_is_confirmed_after_its_hits() {
 
 #[test]
 fn an_unconfirmed_object_of_bytetrack_dies_of_one_miss_and_spends_no_id() {
-    let mut tracker = tracker(Params::bytetrack());
+    let mut tracker = tracker(TrackParams::bytetrack());
     ids(&mut tracker, &[]);
     assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]), [0]);
     ids(&mut tracker, &[]);
@@ -69,7 +69,7 @@ fn an_unconfirmed_object_of_bytetrack_dies_of_one_miss_and_spends_no_id() {
 #[test]
 fn a_lost_track_comes_back_with_its_id_until_it_expires() {
     for gap in [30, 31] {
-        let mut tracker = tracker(Params::bytetrack());
+        let mut tracker = tracker(TrackParams::bytetrack());
         ids(&mut tracker, &[seen(5.0, 5.0, 0.9)]);
         for missed in 1..=gap {
             ids(&mut tracker, &[]);
@@ -84,7 +84,7 @@ fn a_lost_track_comes_back_with_its_id_until_it_expires() {
 
 #[test]
 fn sort_forgives_one_missed_frame_but_asks_for_new_hits() {
-    let mut tracker = tracker(Params::sort());
+    let mut tracker = tracker(TrackParams::sort());
     let object = [seen(5.0, 5.0, 0.9)];
     for _ in 0..5 {
         assert_eq!(ids(&mut tracker, &object), [1]);
@@ -100,7 +100,7 @@ fn sort_forgives_one_missed_frame_but_asks_for_new_hits() {
 
 #[test]
 fn a_weak_detection_keeps_a_track_alive_but_starts_none() {
-    let mut tracker = tracker(Params::bytetrack());
+    let mut tracker = tracker(TrackParams::bytetrack());
     assert_eq!(ids(&mut tracker, &[seen(5.0, 5.0, 0.9), seen(300.0, 5.0, 0.3)]), [1, 0]);
     for step in 1..8u8 {
         let x = 5.0 + f32::from(step);
@@ -116,7 +116,7 @@ fn a_weak_detection_keeps_a_track_alive_but_starts_none() {
 
 #[test]
 fn ocsort_finds_who_stopped_out_of_sight_where_it_was_last_seen() {
-    let after_a_stop = |params: Params| {
+    let after_a_stop = |params: TrackParams| {
         let mut tracker = tracker(params);
         for step in 0..10u8 {
             assert_eq!(ids(&mut tracker, &[seen(20.0 * f32::from(step), 5.0, 0.9)]), [1]);
@@ -127,15 +127,15 @@ fn ocsort_finds_who_stopped_out_of_sight_where_it_was_last_seen() {
         // The filter expects the object 140 pixels further on its way.
         [(); 5].map(|()| ids(&mut tracker, &[seen(185.0, 5.0, 0.9)])[0])
     };
-    assert_eq!(after_a_stop(Params::ocsort()), [0, 0, 1, 1, 1], "the same, after hits in a row");
-    let of_sort = after_a_stop(Params { max_lost: 30, ..Params::sort() });
+    assert_eq!(after_a_stop(TrackParams::ocsort()), [0, 0, 1, 1, 1], "the same, after hits in a row");
+    let of_sort = after_a_stop(TrackParams { max_lost: 30, ..TrackParams::sort() });
     assert_eq!(of_sort, [0, 0, 0, 2, 2], "another");
 }
 
 #[test]
 fn of_two_that_overlap_alike_ocsort_takes_the_one_straight_on() {
     let found = |momentum| {
-        let mut tracker = tracker(Params { momentum, ..Params::ocsort() });
+        let mut tracker = tracker(TrackParams { momentum, ..TrackParams::ocsort() });
         // Jerks forth and back that the filter evens out, ending with a way down.
         for (x, y) in [(100.0, 100.0), (100.0, 110.0), (100.0, 120.0), (100.0, 130.0)] {
             ids(&mut tracker, &[seen(x, y, 0.9)]);
@@ -150,15 +150,15 @@ fn of_two_that_overlap_alike_ocsort_takes_the_one_straight_on() {
 
 #[test]
 fn cbiou_follows_who_moves_by_more_than_its_width() {
-    let all = |params: Params| {
+    let all = |params: TrackParams| {
         let mut tracker = tracker(params);
         // The object moves by 50 pixels at a time, from rest; it is 40 wide.
         let of_frame = |step: u8| ids(&mut tracker, &[seen(50.0 * f32::from(step), 5.0, 0.9)])[0];
         (0..8u8).map(of_frame).collect::<Vec<u64>>()
     };
-    assert_eq!(all(Params::cbiou()), [1; 8]);
-    assert_ne!(all(Params::bytetrack()), [1; 8]);
-    let narrow = Params { buffer: 0.0, buffer_wide: 0.0, ..Params::cbiou() };
+    assert_eq!(all(TrackParams::cbiou()), [1; 8]);
+    assert_ne!(all(TrackParams::bytetrack()), [1; 8]);
+    let narrow = TrackParams { buffer: 0.0, buffer_wide: 0.0, ..TrackParams::cbiou() };
     assert_ne!(all(narrow), [1; 8], "without buffers");
 }
 
@@ -239,7 +239,7 @@ fn of_a_hundred_thousand_boxes_in_one_place_only_the_best_are_looked_at() {
         .collect();
     // Without the bound this would take days.
     for params in every() {
-        let mut tracker = tracker(Params { max_lost: 1, ..params });
+        let mut tracker = tracker(TrackParams { max_lost: 1, ..params });
         let mut tracks = Vec::new();
         for _ in 0..2 {
             assert_eq!(
@@ -286,7 +286,7 @@ fn a_small_scene_gives_the_known_tracks() {
             found
         })
     };
-    let mut byte = tracker(Params::bytetrack());
+    let mut byte = tracker(TrackParams::bytetrack());
     let found: Vec<_> = scene().map(|frame| ids(&mut byte, &frame)).collect();
     let expected: [&[u64]; 14] = [
         &[1, 2],
@@ -306,7 +306,7 @@ fn a_small_scene_gives_the_known_tracks() {
     ];
     assert_eq!(found, expected);
 
-    let mut sort = tracker(Params::sort());
+    let mut sort = tracker(TrackParams::sort());
     let found: Vec<_> = scene().map(|frame| ids(&mut sort, &frame)).collect();
     let expected: [&[u64]; 14] = [
         &[1, 2],
@@ -357,7 +357,7 @@ fn names_are_read_back_and_wrong_values_are_named() {
         ["tentative", "tracked", "lost"]
     );
     for wrong in [-0.1, 1.5, f32::NAN] {
-        let error = Tracker::new(Params { iou_low: wrong, ..Params::bytetrack() }).map(|_| ()).unwrap_err();
+        let error = Tracker::new(TrackParams { iou_low: wrong, ..TrackParams::bytetrack() }).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("iou_low"), "{error}");
     }
 }
@@ -374,7 +374,7 @@ fn frames() -> impl Strategy<Value = Vec<Vec<Detection>>> {
 proptest! {
     #[test]
     fn any_input_gives_unique_dense_ids_and_the_same_result_twice(frames in frames(), algorithm in 0..Algorithm::ALL.len()) {
-        let params = Params::of(Algorithm::ALL[algorithm]);
+        let params = TrackParams::of(Algorithm::ALL[algorithm]);
         let mut one = tracker(params.clone());
         let mut two = tracker(params);
         let mut highest = 0;

@@ -32,7 +32,7 @@ fn ids(
 }
 
 fn both() -> [Tracker; 2] {
-    [Params::sort(), Params::bytetrack()].map(|params| Tracker::new(params).unwrap())
+    [TrackParams::sort(), TrackParams::bytetrack()].map(|params| Tracker::new(params).unwrap())
 }
 
 /// Two walk towards each other, meet in the same box and turn back, where their motion says that they pass.
@@ -58,7 +58,7 @@ fn poses_keep_apart_whom_boxes_swap() {
 
 #[test]
 fn a_pose_is_expected_where_its_box_has_moved() {
-    let mut tracker = Tracker::new(Params::bytetrack()).unwrap();
+    let mut tracker = Tracker::new(TrackParams::bytetrack()).unwrap();
     for frame in 0..20u8 {
         let x = 4.0 * f32::from(frame);
         assert_eq!(ids(&mut tracker, &[boxed(x, 0.9)], &[pose(x, false)], &SIGMAS), [1]);

@@ -36,7 +36,7 @@ fn around_the_end_of_a_line_is_not_across_it() {
 #[test]
 fn a_touch_is_no_crossing_and_a_way_with_a_stop_on_the_line_is_one() {
     let once =
-        |xs: &[f64]| along(&mut counter(Params { min_frames: 2, margin: 0.0, ..at_once(vec![post()]) }), xs);
+        |xs: &[f64]| along(&mut counter(ZoneParams { min_frames: 2, margin: 0.0, ..at_once(vec![post()]) }), xs);
     assert_eq!(once(&[10.0, 15.0, 10.0, 10.0, 10.0]), [], "from the left");
     assert_eq!(once(&[20.0, 15.0, 20.0, 20.0, 20.0]), [], "from the right");
     assert_eq!(once(&[10.0, 15.0, 20.0, 20.0]), [(2, IN)]);
@@ -56,7 +56,7 @@ fn who_jitters_on_a_line_has_crossed_it_once() {
 
 #[test]
 fn who_sways_by_less_than_the_margin_does_not_cross() {
-    let params = Params { margin: 0.1, ..at_once(vec![post()]) };
+    let params = ZoneParams { margin: 0.1, ..at_once(vec![post()]) };
     let see = |counter: &mut Counter, frame, x: f32| {
         // 40 pixels high: the margin is 4.
         let rect = Rect { x: x - 5.0, y: -25.0, w: 10.0, h: 40.0 };
@@ -78,7 +78,7 @@ fn who_sways_by_less_than_the_margin_does_not_cross() {
 #[test]
 fn at_the_frames_border_no_margin_is_asked_for() {
     let crosses = |y: f32| {
-        let params = Params { margin: 0.5, ..at_once(vec![line([[0.0, 190.0], [200.0, 190.0]])]) };
+        let params = ZoneParams { margin: 0.5, ..at_once(vec![line([[0.0, 190.0], [200.0, 190.0]])]) };
         let mut counter = counter(params);
         counter.set_frame([200, 200], None);
         let mut events = Vec::new();
@@ -97,7 +97,7 @@ fn who_was_lost_has_gone_straight_and_who_vanished_beyond_the_line_has_crossed()
     let lost = [Some([10.0, 15.0]), None, None, Some([20.0, 15.0])];
     assert_eq!(walk(&mut counter, &lost), [(3, IN)]);
     for (margin, seen, wanted) in [(0.5, 3, vec![(34, IN)]), (0.5, 1, vec![])] {
-        let params = Params { margin, min_frames: 3, ..at_once(vec![post()]) };
+        let params = ZoneParams { margin, min_frames: 3, ..at_once(vec![post()]) };
         let mut counter = super::counter(params);
         let mut events = Vec::new();
         for frame in 0..40u64 {
@@ -128,7 +128,7 @@ fn only_classes_that_are_asked_for_cross_by_name_or_by_number() {
     let lost = |labels: [&'static str; 4]| {
         let zones = vec![Zone { classes: vec!["person".into()], ..post() }];
         // It is never far enough beyond the line to have crossed it before it is lost.
-        let mut counter = counter(Params { zones, margin: 1.0, ..Params::default() });
+        let mut counter = counter(ZoneParams { zones, margin: 1.0, ..ZoneParams::default() });
         for (frame, label) in labels.into_iter().enumerate() {
             let rect = Rect { x: if frame == 0 { 10.0 } else { 14.0 }, y: 15.0, w: 4.0, h: 0.0 };
             counter.update(at(frame as u64), &[Sighting { label, class: None, rect, ..dot(1, [0.0; 2]) }]);
@@ -145,8 +145,8 @@ fn another_anchor_for_all_takes_nobody_across_a_line() {
     let level = |anchor| Zone { anchor, ..line([[100.0, 100.0], [0.0, 100.0]]) };
     let own = Zone { name: "own".into(), ..level(Some(Anchor::Center)) };
     let yard =
-        Zone::new("yard", Kind::Polygon, vec![[0.0, 90.0], [100.0, 90.0], [100.0, 100.0], [0.0, 100.0]]);
-    let params = |anchor| Params { anchor, ..at_once(vec![level(None), own.clone(), yard.clone()]) };
+        Zone::new("yard", ZoneKind::Polygon, vec![[0.0, 90.0], [100.0, 90.0], [100.0, 100.0], [0.0, 100.0]]);
+    let params = |anchor| ZoneParams { anchor, ..at_once(vec![level(None), own.clone(), yard.clone()]) };
     let mut counter = counter(params(Anchor::Center));
     let see = |counter: &mut Counter, frame, y| {
         let rect = Rect { x: 50.0, y, w: 10.0, h: 20.0 };
@@ -173,7 +173,7 @@ fn the_anchor_of_the_zone_counts_before_that_of_all() {
     let rect = |y: f32| Rect { x: 0.0, y, w: 10.0, h: 20.0 };
     let level = |anchor| Zone { anchor, ..line([[0.0, 100.0], [10.0, 100.0]]) };
     let crossed = |anchor, of_all| {
-        let mut counter = counter(Params { anchor: of_all, ..at_once(vec![level(anchor)]) });
+        let mut counter = counter(ZoneParams { anchor: of_all, ..at_once(vec![level(anchor)]) });
         for (frame, y) in [(0, 60.0), (1, 85.0)] {
             counter.update(at(frame), &[Sighting { rect: rect(y), ..dot(1, [0.0; 2]) }]);
         }

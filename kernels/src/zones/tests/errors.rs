@@ -8,8 +8,8 @@ fn refused(zones: Vec<Zone>) -> String {
 
 #[test]
 fn what_is_wrong_with_a_zone_is_reported_with_its_name() {
-    let polygon = |points: &[[f64; 2]]| Zone::new("yard", Kind::Polygon, points.to_vec());
-    let straight = |points: &[[f64; 2]]| Zone::new("door", Kind::Line, points.to_vec());
+    let polygon = |points: &[[f64; 2]]| Zone::new("yard", ZoneKind::Polygon, points.to_vec());
+    let straight = |points: &[[f64; 2]]| Zone::new("door", ZoneKind::Line, points.to_vec());
     for (zone, parts) in [
         (polygon(&[[0.0, 0.0], [1.0, 1.0]]), &["'yard'", "three different points", "2"][..]),
         (polygon(&[[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), &["three different points", "2"]),
@@ -45,7 +45,7 @@ fn an_outline_that_is_closed_by_hand_is_the_same() {
 #[test]
 fn parameters_out_of_range_are_refused() {
     let zones = vec![square()];
-    let of = |change: fn(&mut Params)| {
+    let of = |change: fn(&mut ZoneParams)| {
         let mut params = at_once(zones.clone());
         change(&mut params);
         Counter::new(params).map(|_| ()).unwrap_err()

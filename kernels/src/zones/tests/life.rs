@@ -54,7 +54,7 @@ fn without_times_patience_goes_by_thirty_frames_a_second() {
 #[test]
 fn who_is_gone_is_forgotten() {
     let mut counter =
-        counter(Params { patience: 1000 * MS, ..at_once(vec![square(), line([[0.0; 2], [9.0; 2]])]) });
+        counter(ZoneParams { patience: 1000 * MS, ..at_once(vec![square(), line([[0.0; 2], [9.0; 2]])]) });
     for frame in 0..5000 {
         counter.update(at(frame), &[dot(frame, [15.0, 15.0]), dot(frame + 10_000, [50.0, 50.0])]);
         assert!(counter.remembered() <= 22, "{} after {frame} frames", counter.remembered());
@@ -77,8 +77,8 @@ fn one_identity_twice_in_a_frame_is_the_first_and_no_numbers_are_not_seen() {
 #[test]
 fn fractions_fit_frames_of_every_size_and_keep_who_is_inside() {
     let outline = vec![[0.25, 0.25], [0.75, 0.25], [0.75, 0.75], [0.25, 0.75]];
-    let zones = vec![Zone::new("middle", Kind::Polygon, outline), line([[0.5, 0.0], [0.5, 1.0]])];
-    let mut counter = counter(Params { units: Units::Fraction, ..at_once(zones) });
+    let zones = vec![Zone::new("middle", ZoneKind::Polygon, outline), line([[0.5, 0.0], [0.5, 1.0]])];
+    let mut counter = counter(ZoneParams { units: Units::Fraction, ..at_once(zones) });
     counter.set_frame([100, 100], None);
     counter.update(at(0), &[dot(1, [60.0, 50.0])]);
     assert_eq!(counter.totals(0).unwrap().all.occupancy, 1);
@@ -115,7 +115,7 @@ fn zones_that_stay_keep_their_counts_when_others_come_and_go() {
     assert_eq!(events.len(), 1, "it is in the first already: {events:?}");
     assert_eq!((events[0].zone, events[0].what), (1, EventKind::Enter { appeared: true }));
     let before = counter.params().clone();
-    let wrong = at_once(vec![Zone::new("", Kind::Line, vec![])]);
+    let wrong = at_once(vec![Zone::new("", ZoneKind::Line, vec![])]);
     assert!(counter.replace(wrong).is_err());
     assert_eq!(counter.params(), &before);
 }

@@ -23,21 +23,21 @@ fn dot(id: u64, [x, y]: [f64; 2]) -> Sighting<'static> {
 }
 
 /// Parameters that count as soon as an object is on the other side.
-fn at_once(zones: Vec<Zone>) -> Params {
-    Params { zones, min_frames: 1, margin: 0.0, ..Params::default() }
+fn at_once(zones: Vec<Zone>) -> ZoneParams {
+    ZoneParams { zones, min_frames: 1, margin: 0.0, ..ZoneParams::default() }
 }
 
 fn line(points: [[f64; 2]; 2]) -> Zone {
-    Zone::new("line", Kind::Line, points.to_vec())
+    Zone::new("line", ZoneKind::Line, points.to_vec())
 }
 
 /// Corners 10,10 and 20,20.
 fn square() -> Zone {
     let outline = vec![[10.0, 10.0], [20.0, 10.0], [20.0, 20.0], [10.0, 20.0]];
-    Zone::new("square", Kind::Polygon, outline)
+    Zone::new("square", ZoneKind::Polygon, outline)
 }
 
-fn counter(params: Params) -> Counter {
+fn counter(params: ZoneParams) -> Counter {
     Counter::new(params).unwrap()
 }
 

@@ -17,7 +17,7 @@ fn an_object_enters_and_leaves_with_the_time_that_it_was_inside() {
 
 #[test]
 fn times_count_from_the_first_frame_inside_however_many_it_takes_to_be_sure() {
-    let mut counter = counter(Params { min_frames: 3, ..at_once(vec![square()]) });
+    let mut counter = counter(ZoneParams { min_frames: 3, ..at_once(vec![square()]) });
     let events = along(&mut counter, &[5.0, 12.0, 12.0, 15.0, 18.0, 25.0, 30.0, 31.0]);
     let left = EventKind::Leave { vanished: false, dwell: Some(400 * MS) };
     assert_eq!(events, [(3, EventKind::Enter { appeared: false }), (7, left)]);
@@ -31,7 +31,7 @@ fn who_is_seen_first_inside_has_appeared_there() {
 
 #[test]
 fn a_frame_on_the_other_side_is_jitter() {
-    let events = |xs: &[f64]| along(&mut counter(Params { min_frames: 2, ..at_once(vec![square()]) }), xs);
+    let events = |xs: &[f64]| along(&mut counter(ZoneParams { min_frames: 2, ..at_once(vec![square()]) }), xs);
     let once = [(1, EventKind::Enter { appeared: true })];
     assert_eq!(events(&[15.0, 15.0, 25.0, 15.0, 25.0, 15.0, 25.0]), once);
     assert_eq!(events(&[5.0, 15.0, 5.0, 15.0, 5.0, 15.0]), []);
@@ -39,7 +39,7 @@ fn a_frame_on_the_other_side_is_jitter() {
 
 #[test]
 fn who_stays_within_the_margin_has_not_left() {
-    let mut counter = counter(Params { margin: 0.1, ..at_once(vec![square()]) });
+    let mut counter = counter(ZoneParams { margin: 0.1, ..at_once(vec![square()]) });
     let mut see = |frame, x: f32| {
         let rect = Rect { x, y: -25.0, w: 0.0, h: 40.0 };
         let report = counter.update(at(frame), &[Sighting { rect, ..dot(1, [0.0; 2]) }]);
@@ -113,7 +113,7 @@ fn objects_without_an_identity_are_counted_frame_by_frame_where_that_is_asked_fo
     let stranger = Sighting { id: None, ..dot(0, [15.0, 15.0]) };
     for (untracked, wanted) in [(true, [2, 1, 0]), (false, [0, 0, 0])] {
         let mut counter =
-            counter(Params { untracked, ..at_once(vec![square(), line([[15.0, 9.0], [15.0, 9.9]])]) });
+            counter(ZoneParams { untracked, ..at_once(vec![square(), line([[15.0, 9.0], [15.0, 9.9]])]) });
         let occupancy = [2, 1, 0].map(|n| {
             let report = counter.update(at(0), &vec![stranger; n]);
             assert!(report.events.is_empty());
@@ -127,7 +127,7 @@ fn objects_without_an_identity_are_counted_frame_by_frame_where_that_is_asked_fo
 #[test]
 fn who_stands_on_the_lower_border_of_the_frame_is_in_a_zone_that_reaches_there() {
     let outline = vec![[0.0, 0.0], [200.0, 0.0], [200.0, 100.0], [0.0, 100.0]];
-    let mut counter = counter(at_once(vec![Zone::new("all", Kind::Polygon, outline)]));
+    let mut counter = counter(at_once(vec![Zone::new("all", ZoneKind::Polygon, outline)]));
     counter.set_frame([200, 100], None);
     let corners = [[0.0, 0.0], [200.0, 100.0], [200.0, 0.0], [0.0, 100.0], [-5.0, 120.0]];
     let objects: Vec<_> = corners.iter().zip(1..).map(|(p, id)| dot(id, *p)).collect();
@@ -142,7 +142,7 @@ proptest! {
         ways in prop::collection::vec(prop::collection::vec(prop::option::of([0i32..30, 0i32..30]), 5), 1..60),
         (min_frames, margin, patience) in (1u32..4, 0.0..0.5f64, 0u64..1000),
     ) {
-        let params = Params { min_frames, margin, patience: patience * MS, ..at_once(vec![square()]) };
+        let params = ZoneParams { min_frames, margin, patience: patience * MS, ..at_once(vec![square()]) };
         let mut counter = counter(params);
         let mut inside = std::collections::BTreeSet::new();
         for (frame, places) in ways.iter().enumerate() {

@@ -3,7 +3,7 @@
 use cudainfer_kernels::group::{
     CudaDisplacementGrouper, DisplacementGrouper, DisplacementOutputs, DisplacementParams, GroupError,
 };
-use cudainfer_kernels::peaks::{Activation, Grid, Params};
+use cudainfer_kernels::peaks::{Activation, Grid, PeakParams};
 
 use super::*;
 
@@ -14,7 +14,7 @@ const EDGES: usize = 16;
 struct Scene {
     outputs: DisplacementOutputs<Output>,
     input: [usize; 2],
-    peaks: Params,
+    peaks: PeakParams,
     params: DisplacementParams,
 }
 
@@ -39,12 +39,12 @@ impl Scene {
         Self {
             outputs,
             input: [16 * (w - 1) + 1, 16 * (h - 1) + 1],
-            peaks: Params {
+            peaks: PeakParams {
                 activation: Activation::Sigmoid,
                 layout: Some(format.0),
                 grid: Some(Grid::Corners),
                 threshold: 0.5,
-                ..Params::default()
+                ..PeakParams::default()
             },
             params: DisplacementParams { max_poses: 12, ..DisplacementParams::default() },
         }

@@ -1,7 +1,7 @@
 //! Part affinity fields.
 
 use cudainfer_kernels::group::{CudaPafGrouper, GroupError, PafConvention, PafGrouper, PafParams};
-use cudainfer_kernels::peaks::{Grid, Params, PeaksError, Refinement};
+use cudainfer_kernels::peaks::{Grid, PeakParams, PeaksError, Refinement};
 
 use super::*;
 
@@ -14,7 +14,7 @@ struct Scene {
     maps: Output,
     fields: Output,
     input: [usize; 2],
-    peaks: Params,
+    peaks: PeakParams,
     paf: PafParams,
 }
 
@@ -58,12 +58,12 @@ impl Scene {
             maps: Output::new(stream, "maps", &maps, [channels, h, w], format),
             fields: Output::new(stream, "pafs", &fields, dims, format),
             input: [2 * w, 2 * h],
-            peaks: Params {
+            peaks: PeakParams {
                 refinement: Refinement::Integral,
                 layout: Some(format.0),
                 grid: Some(Grid::Strided),
                 threshold: 0.2,
-                ..Params::default()
+                ..PeakParams::default()
             },
             paf,
         }

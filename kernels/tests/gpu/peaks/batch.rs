@@ -32,7 +32,7 @@ impl Frames {
         Self { maps, input: [4 * dims[2], 4 * dims[1]], memory: upload(stream, &bytes) }
     }
 
-    fn finder(&self, stream: &CudaStream, params: Params) -> CudaPeaks {
+    fn finder(&self, stream: &CudaStream, params: PeakParams) -> CudaPeaks {
         CudaPeaks::new(&self.maps[0].desc(), self.input, params, stream).unwrap()
     }
 
@@ -44,7 +44,7 @@ impl Frames {
     }
 
     /// What each frame gives by itself.
-    fn alone(&self, stream: &CudaStream, params: Params) -> Vec<(Vec<Peak>, Outcome)> {
+    fn alone(&self, stream: &CudaStream, params: PeakParams) -> Vec<(Vec<Peak>, Outcome)> {
         let mut finder = self.finder(stream, params);
         let frame = |i| alone(&mut finder, stream, &self.tensor(i, 1), &to_frame(i)).unwrap();
         (0..self.maps.len()).map(frame).collect()
@@ -85,7 +85,7 @@ fn rows_of_batches_that_grow_and_shrink_are_those_of_every_mode_alone() {
                 let fills = FILLS.iter().map(|(_, fill)| *fill).cycle().take(FRAMES);
                 let frames = Frames::new(&stream, dims, layout, ty, fills);
                 every_mode(|params| {
-                    let params = Params { layout: Some(layout), ..params };
+                    let params = PeakParams { layout: Some(layout), ..params };
                     let wanted = frames.alone(&stream, params);
                     for (i, (map, gpu)) in frames.maps.iter().zip(&wanted).enumerate() {
                         assert_same(
@@ -117,7 +117,7 @@ fn batches_with_more_peaks_than_the_pinned_memory_holds_lose_none() {
     let fills: [Fill; 12] = std::array::from_fn(|i| [noise as Fill, blobs, broken][i % 3]);
     for mode in [Mode::Local, Mode::Global] {
         let frames = Frames::new(&stream, [13, 64, 96], Layout::Nchw, TensorType::Float32, fills.into_iter());
-        let params = Params { mode, layout: Some(Layout::Nchw), top_k: usize::MAX, ..Params::default() };
+        let params = PeakParams { mode, layout: Some(Layout::Nchw), top_k: usize::MAX, ..PeakParams::default() };
         let wanted = frames.alone(&stream, params);
         let found: usize = wanted.iter().map(|(peaks, _)| peaks.len()).sum();
         assert!(mode == Mode::Global || found > 20_000, "{found}");
@@ -135,7 +135,7 @@ fn a_batch_costs_one_launch_one_wait_and_no_allocation() {
     for mode in [Mode::Local, Mode::Global] {
         let fills = std::iter::repeat_n(blobs as Fill, 16);
         let frames = Frames::new(&stream, [13, 96, 96], Layout::Nchw, TensorType::Float32, fills);
-        let params = Params { mode, layout: Some(Layout::Nchw), ..Params::default() };
+        let params = PeakParams { mode, layout: Some(Layout::Nchw), ..PeakParams::default() };
         let wanted = frames.alone(&stream, params);
         let mut finder = frames.finder(&stream, params);
         frames.check(&stream, &mut finder, (0, 16, 0), &wanted);

@@ -1,14 +1,14 @@
 //! Clean-up.
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::segment::{CudaSegmenter, Params, Segmenter};
+use cudainfer_kernels::segment::{CudaSegmenter, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 
 use super::super::{Random, download, stream, upload};
 
 /// The mask of `classes` cells, cleaned: as logits of 4 classes of which each cell's is 1; or as a soft mask, whose levels
 /// are 64 times the classes.
-fn same(stream: &CudaStream, classes: &[usize], [h, w]: [usize; 2], params: Params, what: &str) {
+fn same(stream: &CudaStream, classes: &[usize], [h, w]: [usize; 2], params: SegmentParams, what: &str) {
     let (dims, values): (_, Vec<f32>) = if params.soft {
         ([1, 1, h, w], classes.iter().map(|class| *class as f32 * 0.25).collect())
     } else {
@@ -59,7 +59,7 @@ fn opening_and_closing_are_the_cpus() {
         for (what, classes) in patterns(&mut random, size) {
             for (opening, closing) in [(1, 0), (0, 1), (2, 3), (32, 0), (0, 32)] {
                 for soft in [false, true] {
-                    let params = Params { opening, closing, soft, ..Params::default() };
+                    let params = SegmentParams { opening, closing, soft, ..SegmentParams::default() };
                     same(&stream, &classes, size, params, what);
                 }
             }
@@ -76,7 +76,7 @@ fn small_areas_are_the_cpus() {
         for (what, classes) in patterns(&mut random, size) {
             for min_area in [2, 5, 60, 4000, u32::MAX] {
                 for soft in [false, true] {
-                    same(&stream, &classes, size, Params { min_area, soft, ..Params::default() }, what);
+                    same(&stream, &classes, size, SegmentParams { min_area, soft, ..SegmentParams::default() }, what);
                 }
             }
         }
@@ -90,7 +90,7 @@ fn all_of_it_together_is_the_cpus() {
     let mut random = Random::new(4);
     for (what, classes) in patterns(&mut random, [120, 97]) {
         for soft in [false, true] {
-            let params = Params { opening: 1, closing: 2, min_area: 30, soft, ..Params::default() };
+            let params = SegmentParams { opening: 1, closing: 2, min_area: 30, soft, ..SegmentParams::default() };
             same(&stream, &classes, [120, 97], params, what);
         }
     }

@@ -202,7 +202,7 @@ mod tests {
         remember(&config, &found);
         for other in [
             Config { precision: Precision::Tf32, ..config.clone() },
-            Config { search: EngineSearch::Full, ..config.clone() },
+            Config { search: EngineSearch::Off, ..config.clone() },
             Config { graphs: false, ..config.clone() },
         ] {
             assert_eq!(choices(&other), Choices::default(), "{other:?}");

@@ -6,14 +6,14 @@ use crate::inference::Provider;
 
 /// The libraries, by the names that ONNX Runtime has for them.
 #[derive(Debug)]
-pub(super) struct Libraries {
+pub(super) struct ProviderLibraries {
     /// Opened here, before ONNX Runtime needed them.
     opened: BTreeSet<&'static str>,
     /// Opened by ONNX Runtime, in its own way. They stay as they are to the end of the process.
     left: BTreeSet<&'static str>,
 }
 
-impl Libraries {
+impl ProviderLibraries {
     /// None has been opened yet.
     pub const fn new() -> Self {
         Self { opened: BTreeSet::new(), left: BTreeSet::new() }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_provider_whose_own_libraries_were_opened_has_no_uncaught_exceptions() {
-        let mut libraries = Libraries::new();
+        let mut libraries = ProviderLibraries::new();
         // TensorRT is not installed: auto goes on with CUDA.
         let only_cuda = |name| if name == "cuda" { Ok(()) } else { Err("no libnvinfer.so.10".to_owned()) };
         assert_eq!(libraries.open(Provider::TensorRt, only_cuda), ["tensorrt: no libnvinfer.so.10"]);
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn another_attempt_opens_what_the_first_could_not() {
-        let mut libraries = Libraries::new();
+        let mut libraries = ProviderLibraries::new();
         let errors = libraries.open(Provider::Cuda, |_| Err("no libcublas.so.12".into()));
         assert_eq!(errors, ["cuda: no libcublas.so.12"]);
         assert_eq!(libraries.open(Provider::Cuda, |_| Ok(())), [""; 0]);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_onnx_runtime_has_opened_stays_as_it_is() {
-        let mut libraries = Libraries::new();
+        let mut libraries = ProviderLibraries::new();
         libraries.open(Provider::Cuda, |_| Err("an initialiser failed".into()));
         libraries.in_use(Provider::Cuda);
         // The loader would only hand out again what is open.

@@ -9,7 +9,7 @@ use ort::ep::cuda::ConvAlgorithmSearch;
 use ort::ep::{self, ExecutionProvider, ExecutionProviderDispatch};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
-use super::caught::Libraries;
+use super::caught::ProviderLibraries;
 use super::cudnn;
 use super::failure::words;
 use super::gpu::Gpu;
@@ -17,7 +17,7 @@ use super::libraries::open_missing;
 use super::library::open_provider;
 use super::profile::Profile;
 use super::session::{OrtSession, builder, describe, load_with};
-use super::source::Source;
+use super::source::ModelForm;
 use super::unwinder;
 use super::variant::{self, PLAIN, Variant};
 use crate::inference::backend::{Opened, loading};
@@ -33,7 +33,7 @@ use crate::nick::nick;
 use crate::sync::lock;
 
 /// What became of the providers' libraries.
-static LIBRARIES: Mutex<Libraries> = Mutex::new(Libraries::new());
+static LIBRARIES: Mutex<ProviderLibraries> = Mutex::new(ProviderLibraries::new());
 
 /// Whether an exception in this GPU provider would end the process.
 pub(super) fn has_uncaught(provider: Provider) -> bool {
@@ -49,7 +49,7 @@ impl Provider {
     pub(super) fn session(
         self,
         builder: impl Fn() -> Result<SessionBuilder, InferenceError>,
-        source: &Source<'_>,
+        source: &ModelForm<'_>,
         gpu: &Gpu,
         variant: &Variant,
         graphs: bool,

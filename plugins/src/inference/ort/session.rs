@@ -18,7 +18,7 @@ use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
 use super::image::ImageOrder;
 use super::options::Options;
-use super::source::Source;
+use super::source::ModelForm;
 use super::variant::Variant;
 use super::{exit, messages};
 use crate::inference::cache::{Cache, Graph};
@@ -64,7 +64,7 @@ impl OrtSession {
         variant: &Variant,
         cache: &mut Cache,
     ) -> Result<Self, InferenceError> {
-        let source = Source::new(config, provider, variant.image)?;
+        let source = ModelForm::new(config, provider, variant.image)?;
         let Some(mut gpu) = gpu else {
             let refused = |e: &ort::Error| ModelError::Unfit(config.model.clone(), load_failure(e)).into();
             let [intra, inter] = [config.intra_threads, config.inter_threads];
@@ -293,7 +293,7 @@ impl OrtSession {
 /// folder, if it is given one; `refused` makes the error of ONNX Runtime's.
 pub(super) fn load_with<E>(
     cache: &mut Cache,
-    source: &Source<'_>,
+    source: &ModelForm<'_>,
     provider: Provider,
     device: Option<&Device>,
     prepare: impl Fn(Option<&Path>) -> Result<SessionBuilder, E>,

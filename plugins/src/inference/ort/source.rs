@@ -11,13 +11,13 @@ use crate::model::ModelError;
 use crate::model::onnx::{channels_last_form, float16_form};
 
 /// A model, as it is given to ONNX Runtime.
-pub(super) struct Source<'a> {
+pub(super) struct ModelForm<'a> {
     pub config: &'a Config,
     /// An ONNX file's bytes, in place of the model's.
     form: Option<Vec<u8>>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> ModelForm<'a> {
     /// For this provider, of which TensorRT converts by itself, and for an image that comes so.
     ///
     /// # Errors

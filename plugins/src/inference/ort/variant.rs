@@ -12,11 +12,11 @@
 //! A dash was not measured, or was not the fastest when it was.
 //!
 //! What that costs is the first run of each size: 0.2 s as plain and nhwc, 2.2 to 3 s as nhwc+fused, for which cuDNN compiles
-//! kernels (6 to 8 s once a process). An exhaustive search is no faster than nhwc+fused alone, nor is a small workspace. ONNX
-//! Runtime fuses x * sigmoid(x) to QuickGelu by itself. cudnn_conv_algo_search=DEFAULT is left out: 35 s, and slower.
+//! kernels (6 to 8 s once a process). Left out, because they were no faster than nhwc+fused alone: an exhaustive search of cuDNN's
+//! algorithms, a small workspace, and cudnn_conv_algo_search=DEFAULT, which takes 35 s. ONNX Runtime fuses x * sigmoid(x) to
+//! QuickGelu by itself.
 
 use ort::ep::CUDA;
-use ort::ep::cuda::ConvAlgorithmSearch;
 
 use super::image::ImageOrder;
 use crate::inference::{Config, EngineSearch, Provider};
@@ -34,45 +34,23 @@ pub(super) struct Variant {
     fused: bool,
     /// How the image comes: with its channels last, the graph begins without the transposition that `nhwc` has there.
     pub image: ImageOrder,
-    /// cuDNN times every algorithm for each convolution, instead of taking the one that should be the fastest.
-    exhaustive: bool,
-    /// cuDNN leaves out algorithms that want more than 32 MiB to work in.
-    small_workspace: bool,
 }
 
 /// As ONNX Runtime runs a model by default.
-pub(super) const PLAIN: Variant = Variant {
-    name: "plain",
-    nhwc: false,
-    fused: false,
-    image: ImageOrder::AsModel,
-    exhaustive: false,
-    small_workspace: false,
-};
+pub(super) const PLAIN: Variant =
+    Variant { name: "plain", nhwc: false, fused: false, image: ImageOrder::AsModel };
 const NHWC: Variant = Variant { name: "nhwc", nhwc: true, ..PLAIN };
 const FUSED: Variant = Variant { name: "nhwc+fused", fused: true, ..NHWC };
 pub(super) const INPUT: Variant =
     Variant { name: "nhwc+fused+input", image: ImageOrder::ChannelsLast, ..FUSED };
-/// What costs little to time comes first; the last two are for `full`.
-static ALL: [Variant; 7] = [
-    PLAIN,
-    NHWC,
-    FUSED,
-    INPUT,
-    Variant { name: "exhaustive", exhaustive: true, ..PLAIN },
-    Variant { name: "nhwc+fused+exhaustive", exhaustive: true, ..FUSED },
-    Variant { name: "nhwc+fused+small-workspace", small_workspace: true, ..FUSED },
-];
-/// How many of them `quick` times.
-const QUICK: usize = 4;
+static ALL: [Variant; 4] = [PLAIN, NHWC, FUSED, INPUT];
 
 /// The names of the variants to time. With a limit of its memory there is one only: two sessions at a time would exceed it.
 pub(super) fn worth_timing(config: &Config, provider: Provider) -> Vec<&'static str> {
     let count = match config.search {
         _ if provider != Provider::Cuda || config.memory_limit > 0 => 1,
         EngineSearch::Off => 1,
-        EngineSearch::Quick => QUICK,
-        EngineSearch::Full => ALL.len(),
+        EngineSearch::Quick => ALL.len(),
     };
     ALL.iter().take(count).map(|variant| variant.name).collect()
 }
@@ -91,12 +69,6 @@ impl Variant {
         if self.fused {
             cuda = cuda.with_fuse_conv_bias(true);
         }
-        if self.exhaustive {
-            cuda = cuda.with_conv_algorithm_search(ConvAlgorithmSearch::Exhaustive);
-        }
-        if self.small_workspace {
-            cuda = cuda.with_conv_max_workspace(false);
-        }
         cuda
     }
 }
@@ -111,13 +83,11 @@ mod tests {
 
     #[test]
     fn the_default_comes_first_and_is_all_that_is_left_without_a_search() {
-        use EngineSearch::{Full, Off, Quick};
+        use EngineSearch::{Off, Quick};
         assert_eq!(names(Off, Provider::Cuda, 0), ["plain"]);
         assert_eq!(names(Quick, Provider::Cuda, 0), ["plain", "nhwc", "nhwc+fused", "nhwc+fused+input"]);
-        let full = names(Full, Provider::Cuda, 0);
-        assert!(full.len() == ALL.len() && full[0] == "plain");
         for (provider, limit) in [(Provider::Cpu, 0), (Provider::TensorRt, 0), (Provider::Cuda, 1 << 30)] {
-            assert_eq!(names(Full, provider, limit), ["plain"], "{provider:?} {limit}");
+            assert_eq!(names(Quick, provider, limit), ["plain"], "{provider:?} {limit}");
         }
     }
 

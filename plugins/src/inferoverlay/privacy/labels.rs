@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::class_name;
 use crate::inferoverlay::choice::Choice;
-use crate::meta::mask::{Kind, Mask};
+use crate::meta::mask::{MaskKind, Mask};
 use crate::meta::object::Object;
 
 /// Frames after which a label that no object has had is warned about, where the models' labels are not known.
@@ -104,9 +104,9 @@ impl Labels {
 /// The warning about a label that is a class of a mask of the whole frame.
 fn of_a_mask(label: &str, masks: &[Mask]) -> Option<String> {
     let has = |mask: &Mask| match &mask.kind {
-        Kind::Classes { labels, .. } => labels.iter().any(|name| name == label),
-        Kind::Alpha { label: name } => name == label,
-        Kind::Instance { .. } => false,
+        MaskKind::Classes { labels, .. } => labels.iter().any(|name| name == label),
+        MaskKind::Alpha { label: name } => name == label,
+        MaskKind::Instance { .. } => false,
     };
     masks.iter().any(has).then(|| {
         format!(

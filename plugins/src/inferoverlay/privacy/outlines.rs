@@ -3,13 +3,13 @@
 use cudainfer_kernels::geometry::Rect;
 
 use super::covered::union;
-use crate::meta::mask::{Kind, Mask};
+use crate::meta::mask::{MaskKind, Mask};
 use crate::meta::object::Object;
 
 /// The box around an object's masks, in frame pixels; `None` where it has none, or they are empty. Masks on the GPU are
 /// downloaded. Of one that cannot be read all that it covers counts, so that nothing stays visible because of that.
 pub(super) fn of_masks(object: &Object, masks: &[Mask]) -> Option<Rect> {
-    let own = masks.iter().filter(|mask| mask.kind == Kind::Instance { object: object.id });
+    let own = masks.iter().filter(|mask| mask.kind == MaskKind::Instance { object: object.id });
     own.filter_map(outline).reduce(|a, b| union(&a, &b))
 }
 
@@ -38,7 +38,7 @@ mod tests {
         gst::init().unwrap();
         let rect = Rect { x: 10.0, y: 20.0, w: 40.0, h: 30.0 };
         let data = gst::Buffer::from_slice(samples);
-        Mask { kind: Kind::Instance { object }, width, height: samples.len() / width, data, rect }
+        Mask { kind: MaskKind::Instance { object }, width, height: samples.len() / width, data, rect }
     }
 
     #[test]
@@ -55,7 +55,7 @@ mod tests {
         let both = Rect { x: 10.0, y: 20.0, w: 40.0, h: 30.0 };
         assert_eq!(of_masks(&object, &[cross, mask(3, 1, &[1])]), Some(both));
         assert_eq!(of_masks(&object, &[mask(3, 2, &[0, 0]), mask(2, 1, &[1])]), None);
-        let semantic = Mask { kind: Kind::Alpha { label: "person".into() }, ..mask(3, 1, &[1]) };
+        let semantic = Mask { kind: MaskKind::Alpha { label: "person".into() }, ..mask(3, 1, &[1]) };
         assert_eq!(of_masks(&object, &[semantic]), None);
     }
 }

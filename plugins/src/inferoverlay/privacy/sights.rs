@@ -39,7 +39,7 @@ fn around_points(object: &Object) -> Option<Rect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::mask::Kind;
+    use crate::meta::mask::MaskKind;
     use crate::meta::object::{DetectionParam, KeypointsParam, TrackingParam};
 
     const BOX: Rect = Rect { x: 10.0, y: 30.0, w: 40.0, h: 20.0 };
@@ -77,7 +77,7 @@ mod tests {
             [detection, None].map(|detection| Object { id: 4, detection, ..Object::default() });
         let rect = Rect { x: 40.0, y: 0.0, w: 30.0, h: 40.0 };
         let data = gst::Buffer::from_slice([1_u8]);
-        let mask = Mask { kind: Kind::Instance { object: 4 }, width: 1, height: 1, data, rect };
+        let mask = Mask { kind: MaskKind::Instance { object: 4 }, width: 1, height: 1, data, rect };
         let rects = |object: &Object| -> Vec<_> {
             let found = sights(&Choice::All, std::slice::from_ref(object), std::slice::from_ref(&mask));
             found.iter().map(|sight| (sight.rect, sight.expected)).collect()

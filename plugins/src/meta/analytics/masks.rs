@@ -9,7 +9,7 @@ use super::library::RELATE_TO;
 use super::relations::{Writer, pixel};
 use crate::memory::tensor::part;
 use crate::meta::label::Label;
-use crate::meta::mask::{Kind, Mask};
+use crate::meta::mask::{MaskKind, Mask};
 
 /// `GST_SEGMENTATION_TYPE_SEMANTIC`: the values are classes.
 const SEMANTIC: c_int = 0;
@@ -27,14 +27,14 @@ const MOST_CLASSES: usize = 256;
 pub(super) fn add(writer: &mut Writer<'_>, masks: &[Mask], boxes: &HashMap<i32, u32>) {
     for mask in masks {
         match &mask.kind {
-            Kind::Alpha { .. } => (),
-            Kind::Instance { object } => {
+            MaskKind::Alpha { .. } => (),
+            MaskKind::Instance { object } => {
                 let entry = add_mask(writer, mask, INSTANCE, &mut [0, 1]);
                 if let (Some(entry), Some(object)) = (entry, boxes.get(object)) {
                     writer.relate(*object, entry, [RELATE_TO; 2]);
                 }
             }
-            Kind::Classes { labels, .. } => {
+            MaskKind::Classes { labels, .. } => {
                 let mut values: Vec<u32> = (0..).take(labels.len().clamp(1, MOST_CLASSES)).collect();
                 let entry = add_mask(writer, mask, SEMANTIC, &mut values);
                 let mut labels: Vec<_> =

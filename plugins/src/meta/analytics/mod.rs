@@ -147,7 +147,7 @@ pub(crate) fn boxes(buffer: &gst::BufferRef) -> usize {
     let entries = library::open().ok().and_then(|functions| RelationMeta::of(functions, buffer));
     entries.map_or(0, |entries| {
         let numbers = (0..).take(entries.len().min(read::MOST_ENTRIES));
-        numbers.filter(|id| entries.kind(*id) == relations::Kind::Detection).count()
+        numbers.filter(|id| entries.kind(*id) == relations::EntryKind::Detection).count()
     })
 }
 

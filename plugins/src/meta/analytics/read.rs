@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cudainfer_kernels::geometry::Rect;
 use gst::glib::ffi::GQuark;
 
-use super::relations::{Entries, Kind, Location};
+use super::relations::{Entries, EntryKind, Location};
 use crate::meta::label::Label;
 use crate::meta::params::{ClassificationParam, DetectionParam, TrackingParam};
 use crate::meta::region::Object;
@@ -69,14 +69,14 @@ impl Reading {
         let [mut tracks, mut classes, mut groups] = [const { Vec::new() }; 3];
         for id in (0..u32::MAX).take(count.min(MOST_ENTRIES)) {
             match entries.kind(id) {
-                Kind::Detection => match entries.location(id).filter(is_box) {
+                EntryKind::Detection => match entries.location(id).filter(is_box) {
                     Some(location) => reading.boxes.push((id, location)),
                     None => reading.ignored += 1,
                 },
-                Kind::Tracking => tracks.push(id),
-                Kind::Classification => classes.push(id),
-                Kind::Group => groups.push(id),
-                Kind::Other => (),
+                EntryKind::Tracking => tracks.push(id),
+                EntryKind::Classification => classes.push(id),
+                EntryKind::Group => groups.push(id),
+                EntryKind::Other => (),
             }
         }
         let mut left = MOST_RELATIONS;

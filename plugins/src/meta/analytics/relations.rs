@@ -8,7 +8,7 @@ use super::library::{Functions, IS_PART_OF, MetaPtr, Mtd, RELATE_TO, Type};
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     Detection,
     Tracking,
     Classification,
@@ -48,7 +48,7 @@ pub(super) struct TrackEntry {
 pub(super) trait Entries {
     fn len(&self) -> usize;
     /// Of a number that no entry has, `Other`.
-    fn kind(&self, id: u32) -> Kind;
+    fn kind(&self, id: u32) -> EntryKind;
     /// Of a detection.
     fn location(&self, id: u32) -> Option<Location>;
     /// Of a track.
@@ -96,20 +96,20 @@ impl Entries for RelationMeta<'_> {
         unsafe { (self.functions.length)(self.meta) }
     }
 
-    fn kind(&self, id: u32) -> Kind {
+    fn kind(&self, id: u32) -> EntryKind {
         let Functions { detection, tracking, classification, keypoints, .. } = self.functions;
         match self.type_of(id) {
-            0 => Kind::Other,
-            found if found == *detection => Kind::Detection,
-            found if found == *tracking => Kind::Tracking,
-            found if found == *classification => Kind::Classification,
-            found if keypoints.as_ref().is_some_and(|keypoints| keypoints.group == found) => Kind::Group,
-            _ => Kind::Other,
+            0 => EntryKind::Other,
+            found if found == *detection => EntryKind::Detection,
+            found if found == *tracking => EntryKind::Tracking,
+            found if found == *classification => EntryKind::Classification,
+            found if keypoints.as_ref().is_some_and(|keypoints| keypoints.group == found) => EntryKind::Group,
+            _ => EntryKind::Other,
         }
     }
 
     fn location(&self, id: u32) -> Option<Location> {
-        if self.kind(id) != Kind::Detection {
+        if self.kind(id) != EntryKind::Detection {
             return None;
         }
         let (mtd, mut angle, mut confidence) = (self.mtd(id), 0.0, 0.0);
@@ -145,7 +145,7 @@ impl Entries for RelationMeta<'_> {
     }
 
     fn track(&self, id: u32) -> Option<TrackEntry> {
-        if self.kind(id) != Kind::Tracking {
+        if self.kind(id) != EntryKind::Tracking {
             return None;
         }
         let (mtd, mut lost) = (self.mtd(id), GFALSE);
@@ -165,7 +165,7 @@ impl Entries for RelationMeta<'_> {
     }
 
     fn classes(&self, id: u32, most: usize) -> Vec<(GQuark, f32)> {
-        if self.kind(id) != Kind::Classification {
+        if self.kind(id) != EntryKind::Classification {
             return Vec::new();
         }
         let mtd = self.mtd(id);
@@ -192,7 +192,7 @@ impl Entries for RelationMeta<'_> {
     }
 
     fn whole_of(&self, id: u32) -> Option<u32> {
-        if self.kind(id) != Kind::Detection {
+        if self.kind(id) != EntryKind::Detection {
             return None;
         }
         let (mut search, mut whole) = (std::ptr::null_mut(), self.mtd(id));

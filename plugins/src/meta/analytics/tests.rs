@@ -3,9 +3,9 @@
 use cudainfer_kernels::geometry::Rect;
 
 use super::library::{CONTAIN, IS_PART_OF, RELATE_TO};
-use super::relations::{Entries, Kind as EntryKind, Location, Writer};
+use super::relations::{Entries, EntryKind as EntryKind, Location, Writer};
 use super::*;
-use crate::meta::mask::{Kind, Mask};
+use crate::meta::mask::{MaskKind, Mask};
 use crate::meta::object::{
     ClassificationParam, DetectionParam, Finding, KeypointsParam, TrackingParam, add_tracking, attach,
     objects,
@@ -205,9 +205,9 @@ fn masks_are_written_with_their_place_and_related_to_their_object_or_their_class
         let rect = Rect { x: -2.0, y: 3.0, w: 31.0, h: 8.0 };
         let mask = |kind| Mask { kind, width: 31, height: 2, data: gst::Buffer::from_slice([1u8; 62]), rect };
         let masks = [
-            mask(Kind::Instance { object: 1 }),
-            mask(Kind::Alpha { label: "person".into() }),
-            mask(Kind::Classes { labels: vec!["road".into(), "sky".into()], background: None }),
+            mask(MaskKind::Instance { object: 1 }),
+            mask(MaskKind::Alpha { label: "person".into() }),
+            mask(MaskKind::Classes { labels: vec!["road".into(), "sky".into()], background: None }),
         ];
         forms.write(frame, |frame| mask::put(frame, &masks));
         assert_eq!(mask::masks(frame).len(), if metadata == Metadata::Both { 3 } else { 1 });

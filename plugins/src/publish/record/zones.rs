@@ -1,6 +1,6 @@
 //! The part of a record that comes from zonecount: `zones` and `events`, and an object's `zones`.
 
-use cudainfer_kernels::zones::{Counts, Kind};
+use cudainfer_kernels::zones::{Counts, ZoneKind};
 use serde::Serialize;
 
 use super::rounding::pixels;
@@ -79,11 +79,11 @@ pub(crate) struct StayRecord {
     dwell: Option<u64>,
 }
 
-fn counts(kind: Kind, counts: &Counts) -> CountsRecord {
+fn counts(kind: ZoneKind, counts: &Counts) -> CountsRecord {
     let Counts { occupancy, entered, left, crossed_in, crossed_out } = *counts;
     match kind {
-        Kind::Polygon => CountsRecord::Polygon { occupancy, entered, left },
-        Kind::Line => CountsRecord::Line { inwards: crossed_in, outwards: crossed_out },
+        ZoneKind::Polygon => CountsRecord::Polygon { occupancy, entered, left },
+        ZoneKind::Line => CountsRecord::Line { inwards: crossed_in, outwards: crossed_out },
     }
 }
 
@@ -112,7 +112,7 @@ impl From<(Vec<Zone>, Vec<ZoneEvent>)> for ZoneRecords {
                 cause,
                 direction,
                 dwell: dwell_of(&event.what),
-                occupancy: (event.kind == Kind::Polygon).then_some(event.occupancy),
+                occupancy: (event.kind == ZoneKind::Polygon).then_some(event.occupancy),
                 zone: event.zone,
             }
         };

@@ -15,13 +15,13 @@ const INPUT: usize = 64;
 const MAP: usize = INPUT / 2;
 const FIELD: usize = INPUT / 4;
 
-fn peaks() -> Params {
-    Params {
+fn peaks() -> PeakParams {
+    PeakParams {
         refinement: Refinement::None,
         layout: Some(Layout::Nchw),
         grid: Some(Grid::Strided),
         threshold: 0.2,
-        ..Params::default()
+        ..PeakParams::default()
     }
 }
 
@@ -84,7 +84,7 @@ impl Scene {
         self.run_with(params, peaks(), &Affine::IDENTITY)
     }
 
-    fn run_with(&self, params: &PafParams, peaks: Params, to_frame: &Affine) -> (Vec<Pose>, Outcome) {
+    fn run_with(&self, params: &PafParams, peaks: PeakParams, to_frame: &Affine) -> (Vec<Pose>, Outcome) {
         let [maps, fields] = self.outputs();
         run(&maps, &fields, params, peaks, to_frame)
     }
@@ -136,7 +136,7 @@ fn run(
     maps: &Output,
     fields: &Output,
     params: &PafParams,
-    peaks: Params,
+    peaks: PeakParams,
     to_frame: &Affine,
 ) -> (Vec<Pose>, Outcome) {
     let mut grouper = PafGrouper::new(&maps.desc(), &fields.desc(), [INPUT; 2], peaks, params).unwrap();
@@ -175,7 +175,7 @@ fn two_that_cross_are_distinguished_in_every_layout_and_type() {
         assert_eq!(got, want, "{convention:?}");
         assert!(poses.is_sorted_by(|a, b| a.score >= b.score));
         let [maps, fields] = scene.outputs();
-        let peaks = Params { layout: Some(Layout::Nhwc), ..peaks() };
+        let peaks = PeakParams { layout: Some(Layout::Nhwc), ..peaks() };
         let (last, _) = run(&maps.otherwise(), &fields.otherwise(), &params, peaks, &Affine::IDENTITY);
         assert_eq!(pixels(&last), pixels(&poses), "{convention:?}");
         // Unit vectors, as nearly as float16 has them.
@@ -288,7 +288,7 @@ fn a_channel_keeps_its_strongest_peaks_and_counts_the_others() {
         scene.peak(i % 2, [i % 16 / 2 * 8, i / 16 * 4], 0.3);
     }
     scene.person(&[Some([8, 60]), Some([20, 60])], 0.9);
-    let peaks = Params { top_k: 1, ..peaks() };
+    let peaks = PeakParams { top_k: 1, ..peaks() };
     for convention in BOTH {
         let (poses, outcome) = scene.run_with(&scene.params(convention), peaks, &Affine::IDENTITY);
         assert_eq!(pixels(&poses), [[Some([8, 60]), Some([20, 60])]]);

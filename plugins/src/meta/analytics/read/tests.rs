@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::meta::analytics::relations::{Kind, TrackEntry};
+use crate::meta::analytics::relations::{EntryKind, TrackEntry};
 
 #[derive(Clone, Debug)]
 enum Entry {
@@ -28,12 +28,12 @@ impl Entries for Listed {
         self.entries.len()
     }
 
-    fn kind(&self, id: u32) -> Kind {
+    fn kind(&self, id: u32) -> EntryKind {
         match self.entries[usize::try_from(id).unwrap()] {
-            Entry::Box(_) => Kind::Detection,
-            Entry::Track(_) => Kind::Tracking,
-            Entry::Classes(_) => Kind::Classification,
-            Entry::Foreign => Kind::Other,
+            Entry::Box(_) => EntryKind::Detection,
+            Entry::Track(_) => EntryKind::Tracking,
+            Entry::Classes(_) => EntryKind::Classification,
+            Entry::Foreign => EntryKind::Other,
         }
     }
 
