@@ -41,8 +41,12 @@ pub fn run(stream: &CudaStream) {
                 upload(stream, &(0..frames as u64).flat_map(frame).collect::<Vec<_>>())
             })
             .collect();
-        let params =
-            PeakParams { mode, refinement: Refinement::Integral, layout: Some(layout), ..PeakParams::default() };
+        let params = PeakParams {
+            mode,
+            refinement: Refinement::Integral,
+            layout: Some(layout),
+            ..PeakParams::default()
+        };
         let desc = TensorDesc::fixed("maps", ty, &shape(1));
         let mut finder = CudaPeaks::new(&desc, [4 * w, 4 * h], params, stream).unwrap();
         let to_frame = vec![Affine::IDENTITY; frames];

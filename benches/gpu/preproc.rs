@@ -81,7 +81,8 @@ pub fn run(stream: &CudaStream) {
         goal,
     };
     let (hd, small) = ((1920, 1080), (1280, 720));
-    let f16 = || PreprocParams { width: 640, height: 640, ty: TensorType::Float16, ..PreprocParams::default() };
+    let f16 =
+        || PreprocParams { width: 640, height: 640, ty: TensorType::Float16, ..PreprocParams::default() };
     // Every third row of luma, and another row of chroma for each of them.
     let third = (360.0 + 360.0) / (1080.0 + 540.0);
     let name = "preproc NV12 1080p to 640x640 letterbox RGB float16";

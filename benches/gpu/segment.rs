@@ -5,7 +5,9 @@
 use cudainfer_kernels::device::{CudaStream, DevicePlane, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::Layout;
-use cudainfer_kernels::segment::{Activation, CudaPrototypes, CudaResize, CudaSegmenter, SegmentParams, Resize};
+use cudainfer_kernels::segment::{
+    Activation, CudaPrototypes, CudaResize, CudaSegmenter, Resize, SegmentParams,
+};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::peaks::{Mode, PeakParams, PeakFinder};
+use cudainfer_kernels::peaks::{Mode, PeakFinder, PeakParams};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;

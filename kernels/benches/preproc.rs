@@ -8,7 +8,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::preproc::{
-    Fit, Interpolation, Layout, PreprocParams, Preproc, RegionPreproc, Resize, region,
+    Fit, Interpolation, Layout, Preproc, PreprocParams, RegionPreproc, Resize, region,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -85,7 +85,8 @@ fn regions(c: &mut Criterion) {
 }
 
 fn all(c: &mut Criterion) {
-    let stretch = PreprocParams { width: 416, height: 416, resize: Resize::Stretch, ..PreprocParams::default() };
+    let stretch =
+        PreprocParams { width: 416, height: 416, resize: Resize::Stretch, ..PreprocParams::default() };
     let letterbox = PreprocParams { width: 640, height: 640, ..PreprocParams::default() };
     let (sd, hd) = ((768, 576), (1920, 1080));
     for pixels in PixelFormat::ALL {

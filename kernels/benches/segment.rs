@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::Layout;
-use cudainfer_kernels::segment::{Activation, SegmentParams, Prototypes, Resize, Segmenter};
+use cudainfer_kernels::segment::{Activation, Prototypes, Resize, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::peaks::{Grid, Mode, PeakParams, PeakFinder, Refinement};
+use cudainfer_kernels::peaks::{Grid, Mode, PeakFinder, PeakParams, Refinement};
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 

@@ -6,7 +6,7 @@ use cudainfer_kernels::device::{Choice, Counters};
 use gst::glib;
 use gst::prelude::*;
 
-use crate::memory::caps::part;
+use crate::memory::caps::only_memory;
 use crate::memory::{ChosenDevice, GpuSession};
 use crate::mutability::settable;
 use crate::sync::lock;
@@ -243,7 +243,7 @@ impl Gpu {
     /// The part of `caps` in memory that can be worked on: with no GPU, not CUDA's.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
         let host = self.device() == "cpu" || matches!(self.chosen(), ChosenDevice::Cpu);
-        if host { part(caps, false) } else { caps.clone() }
+        if host { only_memory(caps, false) } else { caps.clone() }
     }
 
     /// Whether frames in system memory are not what the user asked for.

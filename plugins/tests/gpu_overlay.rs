@@ -9,7 +9,7 @@ use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoFormat, VideoInfo, VideoMeta};
 use gstcudainfer::memory::{MappedCudaFrame, caps, is_cuda_memory, plane_extent};
-use gstcudainfer::meta::mask::{self, MaskKind, Mask};
+use gstcudainfer::meta::mask::{self, Mask, MaskKind};
 use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam};
 use gstcudainfer::{meta, video};
 

@@ -8,7 +8,7 @@ use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoFormat, VideoInfo};
 use gstcudainfer::caps;
-use gstcudainfer::meta::mask::{COEFFICIENTS, MaskKind, Mask, masks};
+use gstcudainfer::meta::mask::{COEFFICIENTS, Mask, MaskKind, masks};
 use gstcudainfer::meta::object::{DetectionParam, Object, objects};
 use gstcudainfer::meta::tensor::{Tensor, TensorSet};
 

@@ -18,8 +18,12 @@ fn fault() {
     let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let (pixels, matrix, range) = (PixelFormat::Rgba, Matrix::Bt601, Range::Full);
     let format = FrameFormat { pixels, width: 64, height: 64, matrix, range };
-    let preproc =
-        CudaPreproc::new(format, PreprocParams { width: 64, height: 64, ..PreprocParams::default() }, &stream).unwrap();
+    let preproc = CudaPreproc::new(
+        format,
+        PreprocParams { width: 64, height: 64, ..PreprocParams::default() },
+        &stream,
+    )
+    .unwrap();
     let frame = stream.allocate(64 * 64 * 4).unwrap();
     let frame = DeviceFrame::new(&format, &[DevicePlane::new(frame.slice(), 64 * 4)]).unwrap();
     // SAFETY: this is not safe on the GPU: the fault is its purpose. On the host, the arguments are valid.

@@ -1,7 +1,7 @@
 //! The counts of a box on the CPU.
 
 use super::bins::{GRID, LENGTH, color_slot, gradient_slot, position, stripe, weight};
-use super::plan::{Part, AppearancePlan};
+use super::plan::{AppearancePlan, SampledBox};
 use crate::frame::Frame;
 use crate::geometry::Rect;
 
@@ -11,7 +11,7 @@ type GridRow = [[u8; 3]; GRID[0]];
 /// The counts of the box `rect` of a frame that has been checked to be of the plan's format.
 pub(super) fn counts(plan: &AppearancePlan, frame: &Frame<'_>, rect: Rect) -> [u16; LENGTH] {
     let mut counts = [0; LENGTH];
-    let part = plan.part(rect);
+    let part = plan.sampled_box(rect);
     let [columns, rows] = [usize::from(part.width).min(GRID[0]), usize::from(part.height).min(GRID[1])];
     if columns == 0 {
         return counts;
@@ -36,8 +36,8 @@ pub(super) fn counts(plan: &AppearancePlan, frame: &Frame<'_>, rect: Rect) -> [u
     counts
 }
 
-fn read(plan: &AppearancePlan, frame: &Frame<'_>, part: Part, samples: &mut [GridRow], columns: usize) {
-    let Part { x, y, width, height } = part;
+fn read(plan: &AppearancePlan, frame: &Frame<'_>, part: SampledBox, samples: &mut [GridRow], columns: usize) {
+    let SampledBox { x, y, width, height } = part;
     let [x, y, width, height] = [x, y, width, height].map(usize::from);
     for (c, component) in plan.components.iter().enumerate() {
         let shift = u32::from(component.half_columns);

@@ -1,6 +1,6 @@
 //! The CUDA twin: `cuda/appearance.cu`.
 
-use super::plan::{Mode, Part, AppearancePlan};
+use super::plan::{AppearancePlan, Mode, SampledBox};
 use super::{AppearanceError, LENGTH, embed};
 use crate::device::{CudaStream, DeviceFrame, Event, Kernel, Memory, Pinned};
 use crate::frame::FrameFormat;
@@ -66,7 +66,7 @@ struct Parameters {
     component: [[u32; 4]; 3],
     matrix: [[i32; 3]; 3],
     bias: [i32; 3],
-    boxes: [Part; MOST],
+    boxes: [SampledBox; MOST],
 }
 
 const _: () = assert!(size_of::<Parameters>() == 4008, "cuda/appearance.cu says the same");
@@ -114,7 +114,7 @@ impl CudaDescriber {
             component,
             matrix: plan.color.matrix,
             bias: plan.color.bias,
-            boxes: [Part::default(); MOST],
+            boxes: [SampledBox::default(); MOST],
         };
         let (counts, sums) = room(stream, ROOM)?;
         let done = Event::new(stream.context())?;
@@ -155,7 +155,7 @@ impl CudaDescriber {
             self.parameters.tickets = tickets + first * size_of::<u32>() as u64;
             self.parameters.out = self.counts.pointer() + first * BYTES as u64;
             for (part, rect) in self.parameters.boxes.iter_mut().zip(boxes) {
-                *part = self.plan.part(*rect);
+                *part = self.plan.sampled_box(*rect);
             }
             let grid = [narrow(boxes.len()), self.chunks, 1];
             // SAFETY: `Parameters` mirrors the kernels' struct. The planes were checked to hold the frame, and boxes lie

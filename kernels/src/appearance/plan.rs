@@ -38,7 +38,7 @@ pub(super) enum Mode {
 /// Pixels of a frame: the kernels' `Box`. All fields are 0 where it has none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct SampledBox {
     pub x: u16,
     pub y: u16,
     pub width: u16,
@@ -56,7 +56,7 @@ impl AppearancePlan {
     }
 
     /// The pixels that `rect` touches.
-    pub fn part(&self, rect: Rect) -> Part {
+    pub fn sampled_box(&self, rect: Rect) -> SampledBox {
         let Rect { x, y, w, h } = rect;
         let axis = |start: f32, length: f32, side: usize| {
             let (start, end) = (f64::from(start), f64::from(start) + f64::from(length));
@@ -70,8 +70,8 @@ impl AppearancePlan {
             (first < last).then_some((first as u16, (last - first) as u16))
         };
         match (axis(x, w, self.format.width), axis(y, h, self.format.height)) {
-            (Some((x, width)), Some((y, height))) => Part { x, y, width, height },
-            _ => Part::default(),
+            (Some((x, width)), Some((y, height))) => SampledBox { x, y, width, height },
+            _ => SampledBox::default(),
         }
     }
 }

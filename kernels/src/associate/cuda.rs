@@ -11,7 +11,7 @@ const TILE: [u32; 2] = [4, 32];
 /// Bytes that are allocated at first.
 const ROOM: usize = 64 << 10;
 
-/// The kernels' `AssociateKernelParams`.
+/// The kernels' `Params`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct AssociateKernelParams {
@@ -116,7 +116,12 @@ impl CudaCosts {
         Ok(&mut bytemuck::cast_slice_mut(self.objects.as_mut_slice())[..objects])
     }
 
-    fn launch(&self, stream: &CudaStream, floats: usize, params: &AssociateKernelParams) -> Result<(), DeviceError> {
+    fn launch(
+        &self,
+        stream: &CudaStream,
+        floats: usize,
+        params: &AssociateKernelParams,
+    ) -> Result<(), DeviceError> {
         let [rows, cols] = TILE;
         let uploaded = self.uploaded.slice().first(size_of::<f32>() * floats);
         // SAFETY: the next call writes the objects again, after `result` has waited in this one.

@@ -3,7 +3,7 @@
 use super::{CameraError, Picture, picture_size};
 use crate::device::{CudaStream, DeviceFrame, Event, Memory, Pinned};
 use crate::frame::{Frame, FrameFormat};
-use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, PreprocParams, Preproc, Resize};
+use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, Preproc, PreprocParams, Resize};
 use crate::tensor::TensorType;
 
 fn params(format: &FrameFormat) -> PreprocParams {

@@ -1,6 +1,6 @@
 //! The CUDA twin: `cuda/classify.cu`, one launch for all rows of a batch.
 
-use super::{Announced, Class, ClassifyError, FEW, Outcome, ClassifyParams, classes_of};
+use super::{Announced, Class, ClassifyError, ClassifyParams, FEW, Outcome, classes_of};
 use crate::detect::Activation;
 use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Pinned};
 use crate::tensor::TensorDesc;
@@ -8,7 +8,7 @@ use crate::tensor::TensorDesc;
 /// Threads of a block.
 const THREADS: u32 = 256;
 
-/// The kernel's `ClassRow`.
+/// The kernel's `Row`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 struct ClassRow {
@@ -53,7 +53,7 @@ struct Pending {
 pub struct CudaClassifier {
     announced: Announced,
     kernel: Kernel,
-    /// Where the kernel writes: a `ClassRow` a row, then the keys of all rows.
+    /// Where the kernel writes: a `Row` of the kernel for each row, then the keys of all rows.
     results: Pinned,
     done: Event,
     pending: Pending,
@@ -65,7 +65,11 @@ impl CudaClassifier {
     ///
     /// # Errors
     /// As [`super::Classifier::new`], and [`ClassifyError::Device`].
-    pub fn new(output: &TensorDesc, params: ClassifyParams, stream: &CudaStream) -> Result<Self, ClassifyError> {
+    pub fn new(
+        output: &TensorDesc,
+        params: ClassifyParams,
+        stream: &CudaStream,
+    ) -> Result<Self, ClassifyError> {
         let announced = Announced::new(output, params)?;
         let kernel = format!("classify_{}", output.ty);
         Ok(Self {

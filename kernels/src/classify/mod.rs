@@ -16,7 +16,7 @@ mod params;
 mod tests;
 
 pub use cuda::CudaClassifier;
-pub use params::{Class, Outcome, ClassifyParams};
+pub use params::{Class, ClassifyParams, Outcome};
 
 use self::key::{classes_of, key_of, score_of};
 use self::params::FEW;

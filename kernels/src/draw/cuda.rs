@@ -14,7 +14,7 @@ const TILE: [i32; 2] = [64, 16];
 /// Threads of a block, each of which draws two by two pixels.
 pub(super) const THREADS: u32 = 256;
 
-/// The kernels' `DrawKernelParams`.
+/// The kernels' `Params`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct DrawKernelParams {

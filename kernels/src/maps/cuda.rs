@@ -45,7 +45,7 @@ impl From<&Axis> for AxisArgument {
     }
 }
 
-/// The kernels' `MapParams`.
+/// The kernels' `Params`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Arguments {

@@ -228,7 +228,10 @@ fn tensors_are_distinguished_by_their_shape() {
 fn what_cannot_be_used_is_reported_in_a_sentence() {
     let output = desc("map:float32:1x2x3");
     let refused = |range| {
-        MapReader::new(&output, MapParams { range, ..MapParams::default() }).map(|_| ()).unwrap_err().to_string()
+        MapReader::new(&output, MapParams { range, ..MapParams::default() })
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
     };
     assert!(refused(Range::Fixed(1.0, 1.0)).contains("set range-min to less than range-max"));
     assert!(refused(Range::Fixed(0.0, f32::NAN)).contains("range"));

@@ -1,7 +1,7 @@
 //! From maxima to peaks, the same for host and device: the threshold, the order, how many a channel keeps, their places.
 
 use super::grid::MapShape;
-use super::{Activation, PeakParams, Peak};
+use super::{Activation, Peak, PeakParams};
 use crate::geometry::Affine;
 
 /// A maximum; `at` is for further information about it.

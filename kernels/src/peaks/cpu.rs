@@ -6,7 +6,7 @@
 use super::cells::Cells;
 use super::choose::{Candidate, TensorPeak, activate, choose, gate};
 use super::grid::MapShape;
-use super::{Mode, Outcome, PeakParams, Peak, refine};
+use super::{Mode, Outcome, Peak, PeakParams, refine};
 use crate::geometry::Affine;
 
 /// Elements tested at once.

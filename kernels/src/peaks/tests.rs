@@ -198,7 +198,8 @@ fn peaks_reach_the_frame_through_the_affine() {
     let desc = TensorDesc::fixed("m", TensorType::Float32, &dims);
     let data = [0f32, 0.0, 0.0, 0.0, 0.0, 0.9, 0.0, 0.0];
     let view = TensorView::new("m", TensorType::Float32, &dims, bytemuck::cast_slice(&data)).unwrap();
-    let params = PeakParams { layout: Some(Layout::Nchw), refinement: Refinement::None, ..PeakParams::default() };
+    let params =
+        PeakParams { layout: Some(Layout::Nchw), refinement: Refinement::None, ..PeakParams::default() };
     let mut peaks = Vec::new();
     let letterbox = Affine::upright([2.0, 3.0], [-5.0, 7.0]);
     PeakFinder::new(&desc, [64, 64], params).unwrap().run(&view, &letterbox, &mut peaks).unwrap();
@@ -207,7 +208,8 @@ fn peaks_reach_the_frame_through_the_affine() {
 
 #[test]
 fn rectangular_and_straight_plateaus_give_one_peak_at_their_first_cell() {
-    let params = PeakParams { refinement: Refinement::None, grid: Some(Grid::Strided), ..PeakParams::default() };
+    let params =
+        PeakParams { refinement: Refinement::None, grid: Some(Grid::Strided), ..PeakParams::default() };
     type Plateau = (&'static str, fn(usize, usize) -> bool, (f32, f32));
     let plateaus: [Plateau; 5] = [
         ("all", |_, _| true, (0.5, 0.5)),
@@ -225,7 +227,8 @@ fn rectangular_and_straight_plateaus_give_one_peak_at_their_first_cell() {
     }
     // The vertex of two equal cells lies between them.
     let pair = map_of(1, 5, 5, |_, y, x| if y == 2 && (x == 1 || x == 2) { 0.5 } else { 0.0 });
-    let (peaks, _) = run(&pair, Layout::Nchw, [5, 5], PeakParams { refinement: Refinement::Quadratic, ..params });
+    let (peaks, _) =
+        run(&pair, Layout::Nchw, [5, 5], PeakParams { refinement: Refinement::Quadratic, ..params });
     assert_eq!((peaks[0].x, peaks[0].y), (2.0, 2.5));
 }
 
@@ -239,7 +242,8 @@ fn cells_that_are_not_finite_count_and_hide_nothing() {
                 map[1][8][9] = bad;
                 map[1][7][8] = bad;
                 map[2] = vec![vec![bad; 17]; 17];
-                let (peaks, outcome) = run(&map, layout, [17, 17], PeakParams { mode, ..PeakParams::default() });
+                let (peaks, outcome) =
+                    run(&map, layout, [17, 17], PeakParams { mode, ..PeakParams::default() });
                 assert_eq!(peaks, [Peak { channel: 1, x: 8.5, y: 8.5, score: 0.8 }], "{bad} {mode:?}");
                 assert_eq!(outcome, Outcome { non_finite: 2 + 17 * 17, truncated: 0, limited: false });
             }

@@ -3,7 +3,7 @@
 use super::color::Color;
 use super::params::integers;
 use super::plan::PreprocPlan;
-use super::{Layout, PreprocParams, PreprocError, samples};
+use super::{Layout, PreprocError, PreprocParams, samples};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Kernel};
 use crate::frame::PixelFormat;
 use crate::tensor::TensorType;
@@ -181,7 +181,12 @@ impl Conversion {
     ///
     /// # Errors
     /// A tensor of another length, or not aligned to its element type.
-    pub fn set_tensor(&mut self, plan: &PreprocPlan, n: usize, tensor: DeviceSlice<'_>) -> Result<(), PreprocError> {
+    pub fn set_tensor(
+        &mut self,
+        plan: &PreprocPlan,
+        n: usize,
+        tensor: DeviceSlice<'_>,
+    ) -> Result<(), PreprocError> {
         let wanted = plan.bytes.saturating_mul(n);
         if tensor.bytes() != wanted {
             return Err(PreprocError::Tensor { wanted, given: tensor.bytes() });

@@ -12,7 +12,7 @@ use super::plan::PreprocPlan;
 use super::samples::Columns;
 use super::tables::{TableKernels, table};
 use super::taps::Taps;
-use super::{Interpolation, PreprocParams, PreprocError, placement};
+use super::{Interpolation, PreprocError, PreprocParams, placement};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Kernel, Memory};
 use crate::frame::{FrameFormat, PixelFormat};
 use crate::geometry::Affine;
@@ -55,7 +55,11 @@ impl CudaPreproc {
     ///
     /// # Errors
     /// As [`super::Preproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: PreprocParams, stream: &CudaStream) -> Result<Self, PreprocError> {
+    pub fn new(
+        source: FrameFormat,
+        params: PreprocParams,
+        stream: &CudaStream,
+    ) -> Result<Self, PreprocError> {
         let plan = PreprocPlan::new(source, params)?;
         let way = if Filter::of(plan.params.interpolation).is_some() {
             let words = table(std::iter::once(&plan));
@@ -299,8 +303,13 @@ mod tests {
     fn ratio(frame: (usize, usize), (width, height): (usize, usize), resize: Resize) -> Option<u32> {
         let (pixels, matrix, range) = (PixelFormat::Nv12, Matrix::Bt709, Range::Limited);
         let format = FrameFormat { pixels, width: frame.0, height: frame.1, matrix, range };
-        let params =
-            PreprocParams { width, height, resize, interpolation: Interpolation::Area, ..PreprocParams::default() };
+        let params = PreprocParams {
+            width,
+            height,
+            resize,
+            interpolation: Interpolation::Area,
+            ..PreprocParams::default()
+        };
         let plan = PreprocPlan::new(format, params).unwrap();
         Parameters::new(&plan, &Mode::new(&plan)).1.whole_ratio()
     }

@@ -3,7 +3,7 @@
 use super::color::Color;
 use super::limits::MAX_RESIZED;
 use super::placement::Placement;
-use super::{ChannelOrder, Layout, PreprocParams, PreprocError};
+use super::{ChannelOrder, Layout, PreprocError, PreprocParams};
 use crate::frame::FrameFormat;
 use crate::tensor::TensorType;
 

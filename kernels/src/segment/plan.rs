@@ -1,7 +1,7 @@
 //! The announced tensor and the parameters, checked: the same for host and device.
 
 use super::map::is_class_map;
-use super::{Activation, Classes, SegmentParams, SegmentError};
+use super::{Activation, Classes, SegmentError, SegmentParams};
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
 

@@ -6,7 +6,7 @@ use crate::tensor::{TensorDesc, TensorView};
 
 use super::instances::Source;
 use super::plan::{SegmentPlan, Task};
-use super::{Activation, Classes, InstanceMasks, SegmentParams, SegmentError};
+use super::{Activation, Classes, InstanceMasks, SegmentError, SegmentParams};
 
 /// How far outside of 0..1 a soft mask's values may be: some networks end without a function that bounds them.
 const SLACK: f32 = 0.1;
@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn the_channel_that_is_used_is_surveyed_in_either_layout() {
-        let params = SegmentParams { classes: Classes::Threshold(0.5), channel: 1, ..SegmentParams::default() };
+        let params =
+            SegmentParams { classes: Classes::Threshold(0.5), channel: 1, ..SegmentParams::default() };
         for (dims, values) in [
             (&[1, 3, 1, 2], [0.0, 10.0, 1.0, 11.0, 2.0, 12.0]),
             (&[1, 1, 2, 3], [0.0, 1.0, 2.0, 10.0, 11.0, 12.0]),

@@ -14,7 +14,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::classify::{Class, Classifier, ClassifyError, CudaClassifier, Outcome, ClassifyParams};
+use crate::classify::{Class, Classifier, ClassifyError, ClassifyParams, CudaClassifier, Outcome};
 use crate::detect::Activation;
 use crate::device::{CudaStream, DeviceTensor};
 use crate::tensor::{TensorDesc, TensorType, TensorView};

@@ -48,7 +48,7 @@ pub(super) fn cascade<M: Motion, const N: usize>(
     targets.round(seen, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
 
     targets.start(seen, &seen.split(high, params.new_confidence).0);
-    targets.settle(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
+    targets.update_states(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);
     // One miss ends an unconfirmed object.
     targets.keep(|target| target.misses <= if target.was_confirmed() { params.max_lost } else { 0 });
 }

@@ -72,7 +72,7 @@ impl<M: Motion> Targets<M> {
     }
 
     /// Settles every object's state: those seen in this frame are published where `ready`, the others are lost.
-    pub(super) fn settle(&mut self, ready: impl Fn(&Target<M>) -> bool) {
+    pub(super) fn update_states(&mut self, ready: impl Fn(&Target<M>) -> bool) {
         for target in &mut self.all {
             target.state = match target.detection {
                 Some(_) if ready(target) => State::Tracked,

@@ -43,7 +43,7 @@ mod tests;
 
 pub use appearance::Embeddings;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
-pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, TrackParams, TrackError};
+pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, TrackError, TrackParams};
 pub use state::{State, Track};
 
 use std::fmt::Debug;

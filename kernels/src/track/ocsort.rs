@@ -29,6 +29,6 @@ pub(super) fn step(
     let recovery = Rule { search_box: SearchBox::LastSeen, ..Rule::new(Gate::Before(params.iou), params) };
     targets.round(seen, &mut usable, recovery, costs, |_| true);
     targets.start(seen, &usable);
-    targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);
+    targets.update_states(|target| target.streak >= params.min_hits || frame <= params.min_hits);
     targets.keep(|target| target.misses <= params.max_lost);
 }

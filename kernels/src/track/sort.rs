@@ -22,6 +22,6 @@ pub(super) fn step(
     // The paper solves the assignment first and then rejects the pairs that overlap too little.
     targets.round(seen, &mut usable, Rule::new(Gate::After(params.iou), params), costs, |_| true);
     targets.start(seen, &usable);
-    targets.settle(|target| target.streak >= params.min_hits || frame <= params.min_hits);
+    targets.update_states(|target| target.streak >= params.min_hits || frame <= params.min_hits);
     targets.keep(|target| target.misses <= params.max_lost);
 }

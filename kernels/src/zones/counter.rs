@@ -7,7 +7,7 @@ use super::clock::{Clock, Moment};
 use super::geometry::contains;
 use super::totals::Totals;
 use super::view::{Ground, Now, View, ZoneState};
-use super::{Event, EventKind, FrameTime, ZoneKind, ZoneParams, Sighting, Stay, Units, Zone, ZoneError};
+use super::{Event, EventKind, FrameTime, Sighting, Stay, Units, Zone, ZoneError, ZoneKind, ZoneParams};
 
 /// The events and stays of a frame.
 #[derive(Clone, Debug, Default)]

@@ -63,16 +63,16 @@ impl LineState {
         if !far || !rule.counts || beyond.frames < rule.frames {
             return None;
         }
-        self.settle()
+        self.crossing()
     }
 
     /// The object will not be seen again; if it counts and was long enough beyond the line, it has crossed it.
     pub fn lose(&mut self, frames: u32) -> Option<Direction> {
         self.beyond.filter(|beyond| beyond.counts && beyond.frames >= frames)?;
-        self.settle()
+        self.crossing()
     }
 
-    fn settle(&mut self) -> Option<Direction> {
+    fn crossing(&mut self) -> Option<Direction> {
         self.right = !self.right;
         let direction = if self.right { Direction::In } else { Direction::Out };
         self.beyond.take().filter(|beyond| beyond.through).map(|_| direction)

@@ -31,7 +31,7 @@ mod view;
 use std::sync::Arc;
 
 pub use counter::{Counter, Report};
-pub use params::{Anchor, ZoneKind, ZoneParams, Units, Zone, ZoneError};
+pub use params::{Anchor, Units, Zone, ZoneError, ZoneKind, ZoneParams};
 pub use totals::{Counts, Totals};
 
 /// The times of a frame, as far as they are known, in ns.

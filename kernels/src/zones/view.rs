@@ -7,7 +7,7 @@ use super::geometry::{Point, contains, distance_to_outline};
 use super::line::{LineState, Rule};
 use super::polygon::{Change, Presence};
 use super::totals::Totals;
-use super::{Direction, EventKind, ZoneKind, ZoneParams, Sighting, Zone};
+use super::{Direction, EventKind, Sighting, Zone, ZoneKind, ZoneParams};
 
 /// A zone placed on a frame, and its counts.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! The operation `classify`: the CPU twin's classes in its order; confidences equal to the bit, but for a softmax's within
 //! 1e-6, because its sum is added up in another order.
 
-use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, ClassifyParams};
+use cudainfer_kernels::classify::{Class, Classifier, ClassifyParams, CudaClassifier, Outcome};
 use cudainfer_kernels::detect::Activation;
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -140,7 +140,8 @@ fn selecting_many_keeps_the_lower_of_equal_classes_and_probabilities_are_recogni
 fn rows_beyond_those_asked_for_are_not_looked_at_and_nothing_is_allocated_again() {
     let stream = stream();
     let mut random = Random::new(4);
-    let (desc, params) = (one(100, TensorType::Float32), ClassifyParams { top_k: 3, ..ClassifyParams::default() });
+    let (desc, params) =
+        (one(100, TensorType::Float32), ClassifyParams { top_k: 3, ..ClassifyParams::default() });
     let mut classifier = CudaClassifier::new(&desc, params, &stream).unwrap();
     let data = bytes(&scores(&mut random, 300, 100), desc.ty);
     assert_equals_twin(&stream, &mut classifier, &data, &desc, params);

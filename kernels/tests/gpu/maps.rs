@@ -2,7 +2,9 @@
 
 use cudainfer_kernels::device::{CudaStream, DevicePlane, DeviceTensor};
 use cudainfer_kernels::geometry::Affine;
-use cudainfer_kernels::maps::{CudaMapReader, CudaPicture, MapReader, MapParams, Picture, Place, Range, Region};
+use cudainfer_kernels::maps::{
+    CudaMapReader, CudaPicture, MapParams, MapReader, Picture, Place, Range, Region,
+};
 use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;

@@ -4,7 +4,8 @@
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaPartPreproc, Interpolation, Layout, PreprocParams, Part, PartPreproc, PreprocError, Resize,
+    ChannelOrder, CudaPartPreproc, Interpolation, Layout, Part, PartPreproc, PreprocError, PreprocParams,
+    Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -108,7 +109,8 @@ fn frames_one_after_the_other_keep_their_own_parts() {
     let mut random = Random::new(10);
     let size = (320, 180);
     let owned = Owned::noise(format(PixelFormat::Nv12, size), 0, 1);
-    let params = PreprocParams { width: 64, height: 128, resize: Resize::Stretch, ..PreprocParams::default() };
+    let params =
+        PreprocParams { width: 64, height: 128, resize: Resize::Stretch, ..PreprocParams::default() };
     let twin = PartPreproc::new(owned.format, params.clone()).unwrap();
     let mut preproc = CudaPartPreproc::new(owned.format, params, &stream).unwrap();
     let memories = planes(&stream, &owned);

@@ -5,7 +5,7 @@ mod batch;
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::peaks::{
-    Activation, BLUR, Border, CudaPeaks, Grid, Mode, Outcome, PeakParams, Peak, PeakFinder, PeaksError,
+    Activation, BLUR, Border, CudaPeaks, Grid, Mode, Outcome, Peak, PeakFinder, PeakParams, PeaksError,
     Refinement,
 };
 use cudainfer_kernels::preproc::Layout;
@@ -156,8 +156,14 @@ fn every_mode(mut check: impl FnMut(PeakParams)) {
         ] {
             for activation in [Activation::None, Activation::Sigmoid] {
                 for (threshold, top_k) in [(0.3, 100), (0.0, 2)] {
-                    let params =
-                        PeakParams { mode, refinement, activation, threshold, top_k, ..PeakParams::default() };
+                    let params = PeakParams {
+                        mode,
+                        refinement,
+                        activation,
+                        threshold,
+                        top_k,
+                        ..PeakParams::default()
+                    };
                     check(params);
                 }
             }
@@ -271,7 +277,8 @@ fn plateaus_give_one_peak_at_their_first_cell() {
         .iter()
         .flat_map(|inside| (0..81).map(|i| if inside(i % 9, i / 9) { 0.5 } else { 0.0 }))
         .collect();
-    let params = PeakParams { refinement: Refinement::None, grid: Some(Grid::Strided), ..PeakParams::default() };
+    let params =
+        PeakParams { refinement: Refinement::None, grid: Some(Grid::Strided), ..PeakParams::default() };
     for layout in [Layout::Nchw, Layout::Nhwc] {
         let map = Map::new(&data, [5, 9, 9], layout, TensorType::Float32);
         let params = PeakParams { layout: Some(layout), ..params };

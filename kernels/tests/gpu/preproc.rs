@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory, Pinned};
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaPreproc, Interpolation, Layout, MAX_BATCH, MAX_SIDE, PreprocParams, Preproc, PreprocError,
-    Resize,
+    ChannelOrder, CudaPreproc, Interpolation, Layout, MAX_BATCH, MAX_SIDE, Preproc, PreprocError,
+    PreprocParams, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -140,7 +140,13 @@ fn combinations(mut each: impl FnMut(u64, PixelFormat, PreprocParams)) {
                             each(
                                 seed,
                                 pixels,
-                                PreprocParams { resize, interpolation, layout, channels, ..params((0, 0), ty) },
+                                PreprocParams {
+                                    resize,
+                                    interpolation,
+                                    layout,
+                                    channels,
+                                    ..params((0, 0), ty)
+                                },
                             );
                         }
                     }
@@ -159,7 +165,12 @@ fn every_combination_equals_the_twin_at_odd_sizes_strides_and_addresses() {
             let seed = 3 * seed + turn;
             let (frame, (width, height)) = SHAPES[seed as usize % SHAPES.len()];
             let owned = Owned::noise(format(pixels, frame, seed), seed as usize % 4 * 5, seed);
-            assert_equals_twin(&room, &owned, &PreprocParams { width, height, ..params.clone() }, seed as usize % 5);
+            assert_equals_twin(
+                &room,
+                &owned,
+                &PreprocParams { width, height, ..params.clone() },
+                seed as usize % 5,
+            );
         }
     });
 }
@@ -308,7 +319,14 @@ fn the_longest_sides_equal_the_reference_as_near_as_their_weights() {
         let owned = Owned::noise(format(PixelFormat::Rgb, frame, 1), 0, 1);
         for resize in RESIZES {
             for interpolation in INTERPOLATIONS {
-                let params = PreprocParams { width, height, resize, interpolation, scale: 1.0, ..PreprocParams::default() };
+                let params = PreprocParams {
+                    width,
+                    height,
+                    resize,
+                    interpolation,
+                    scale: 1.0,
+                    ..PreprocParams::default()
+                };
                 let (ours, theirs) = (room.run(&owned, &params, 0), twin(&owned, &params));
                 for (a, b) in ours.as_chunks::<4>().0.iter().zip(theirs.as_chunks::<4>().0) {
                     let (a, b) = (f32::from_ne_bytes(*a), f32::from_ne_bytes(*b));

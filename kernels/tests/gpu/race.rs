@@ -20,8 +20,12 @@ fn a_thousand_runs_with_random_delays_on_every_stream_give_the_same_bits() {
     let (producer, worker, reader) = (stream(), stream(), stream());
     let (pixels, matrix, range) = (PixelFormat::Rgba, Matrix::Bt601, Range::Full);
     let format = FrameFormat { pixels, width: SIDE, height: SIDE, matrix, range };
-    let preproc =
-        CudaPreproc::new(format, PreprocParams { width: 64, height: 64, ..PreprocParams::default() }, &worker).unwrap();
+    let preproc = CudaPreproc::new(
+        format,
+        PreprocParams { width: 64, height: 64, ..PreprocParams::default() },
+        &worker,
+    )
+    .unwrap();
     let mut random = Random::new(7);
     let frames: Vec<Memory> = (0..5)
         .map(|_| {

@@ -5,7 +5,8 @@ use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaRegionPreproc, Interpolation, Layout, PreprocParams, PreprocError, RegionPreproc, Resize,
+    ChannelOrder, CudaRegionPreproc, Interpolation, Layout, PreprocError, PreprocParams, RegionPreproc,
+    Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -75,7 +76,13 @@ fn twin(owned: &Owned, params: &PreprocParams, maps: &[Affine]) -> Vec<u8> {
 }
 
 #[track_caller]
-fn assert_equals_twin(stream: &CudaStream, owned: &Owned, params: &PreprocParams, maps: &[Affine], shift: usize) {
+fn assert_equals_twin(
+    stream: &CudaStream,
+    owned: &Owned,
+    params: &PreprocParams,
+    maps: &[Affine],
+    shift: usize,
+) {
     let (ours, theirs) = (run(stream, owned, params, maps, shift), twin(owned, params, maps));
     let wrong = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
     let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);

@@ -13,7 +13,7 @@ use super::objects::{Classes, Setup};
 use super::settings::{PROPERTIES, Settings};
 use super::text::{Alphabet, Texts};
 use crate::caps;
-use crate::decoding::reading::settle_labels;
+use crate::decoding::reading::resolve_labels;
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
@@ -145,8 +145,8 @@ impl DecodingElementImpl for Classify {
             classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
         };
         // A dictionary may leave out some characters.
-        let settled = (!reads_text).then(|| settle_labels(info, classes).0);
-        let info = settled.as_ref().unwrap_or(info);
+        let resolved = (!reads_text).then(|| resolve_labels(info, classes).0);
+        let info = resolved.as_ref().unwrap_or(info);
         let mut params = settings.params(&output, info);
         let named = caps::loaded_model(incoming.caps);
         let named = named.unwrap_or_default();
@@ -193,7 +193,7 @@ impl DecodingElementImpl for Classify {
             return Reading::of(incoming, info, &what);
         }
         let count = scores.and_then(classes);
-        let (info, warning) = settle_labels(info, count);
+        let (info, warning) = resolve_labels(info, count);
         let what = count.map_or_else(|| "scores of classes".into(), |count| format!("{count} classes"));
         Reading { warnings: warning.into_iter().collect(), ..Reading::of(incoming, &info, &what) }
     }

@@ -1,6 +1,6 @@
 //! From the scores to classes on the frame.
 
-use cudainfer_kernels::classify::{Class, Classifier, CudaClassifier, Outcome, ClassifyParams};
+use cudainfer_kernels::classify::{Class, Classifier, ClassifyParams, CudaClassifier, Outcome};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::sanity::{Expected, Survey};

@@ -62,7 +62,7 @@ pub(crate) fn decoding_origin(info: &ModelInfo, by_property: bool, shapes: &str)
 }
 
 /// Without labels of the model's maker that are not as many as there are classes, and a sentence about them.
-pub(crate) fn settle_labels(info: &ModelInfo, classes: Option<usize>) -> (ModelInfo, Option<String>) {
+pub(crate) fn resolve_labels(info: &ModelInfo, classes: Option<usize>) -> (ModelInfo, Option<String>) {
     let names = info.output.labels.len();
     match (classes, info.origin(Group::Labels)) {
         (Some(classes), Some(origin)) if origin.is_declared() && names != classes => {

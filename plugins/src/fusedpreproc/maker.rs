@@ -8,7 +8,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, PreprocParams, Part, PartPreproc, Preproc, PreprocError,
+    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, Part, PartPreproc, Preproc, PreprocError, PreprocParams,
     RegionPreproc,
 };
 use cudainfer_kernels::tensor::TensorDesc;
@@ -139,12 +139,22 @@ impl Maker {
             (Some(stream), Some(true)) => {
                 let preproc = CudaPartPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Preprocessor::Gpu(MakerKind::Parts(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+                (
+                    Preprocessor::Gpu(MakerKind::Parts(Box::new(preproc)), stream),
+                    dims,
+                    bytes,
+                    Affine::IDENTITY,
+                )
             }
             (Some(stream), Some(false)) => {
                 let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
-                (Preprocessor::Gpu(MakerKind::Regions(Box::new(preproc)), stream), dims, bytes, Affine::IDENTITY)
+                (
+                    Preprocessor::Gpu(MakerKind::Regions(Box::new(preproc)), stream),
+                    dims,
+                    bytes,
+                    Affine::IDENTITY,
+                )
             }
         };
         let allocator = match &preprocessor {

@@ -185,7 +185,12 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence about regions that cannot be cut out.
-    pub fn cut(&self, s: &gst::StructureRef, params: &PreprocParams, frame: [usize; 2]) -> Result<Cut, String> {
+    pub fn cut(
+        &self,
+        s: &gst::StructureRef,
+        params: &PreprocParams,
+        frame: [usize; 2],
+    ) -> Result<Cut, String> {
         let crop = Crop {
             resize: params.resize,
             ratio: params.crop_ratio as f32,
@@ -345,8 +350,12 @@ mod tests {
     fn a_library_that_shortens_the_bars_has_tensors_of_another_size_unless_a_size_is_set() {
         gst::init().unwrap();
         let caps = |modulo: i32| gst::Structure::builder("caps").field(caps::BARS_MODULO, modulo).build();
-        let params =
-            PreprocParams { width: 640, height: 640, resize: preproc::Resize::Letterbox, ..PreprocParams::default() };
+        let params = PreprocParams {
+            width: 640,
+            height: 640,
+            resize: preproc::Resize::Letterbox,
+            ..PreprocParams::default()
+        };
         let auto = Settings::default();
         let size = |settings: &Settings, modulo, frame| settings.library_size(&caps(modulo), &params, frame);
         // As ultralytics' LetterBox(640, auto=True, stride=32) makes them.

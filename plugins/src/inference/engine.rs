@@ -11,7 +11,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 use super::backend::{Backend, Opened, loading};
 use super::cache::Cache;
 use super::device_bytes::Before;
-use super::start::Part;
+use super::start::StartPart;
 use super::variant::ActiveVariant;
 use super::{Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, watched};
 use crate::model::onnx::external_files;
@@ -68,7 +68,7 @@ impl Engine {
     ) -> Result<Self, InferenceError> {
         check_files(&config.model)?;
         let times = StartTimes::default();
-        let backend = times.time(Part::Library, || Runtime::OnnxRuntime.start(config))?;
+        let backend = times.time(StartPart::Library, || Runtime::OnnxRuntime.start(config))?;
         Self::open_with(backend, times, config, counters, progress)
     }
 
@@ -87,12 +87,12 @@ impl Engine {
         let mut cache = Cache::new(config, &batches, &backend.version());
         let before = gpu(config).and_then(|context| Before::of(&context, counters));
         let Opened { provider, session: mut first, variant, choices, refused: fallbacks } =
-            times.time(Part::Session, || backend.open(config, counters, &mut cache, progress))?;
+            times.time(StartPart::Session, || backend.open(config, counters, &mut cache, progress))?;
         let taken = AtomicU64::new(before.map_or(0, |before| before.taken()));
         let cached = cache.hit() || choices.latest().is_some();
         let variant = ActiveVariant::new(variant, choices);
         let inputs = first.inputs().to_vec();
-        let (info, contradictions) = info.settle(&inputs, path);
+        let (info, contradictions) = info.resolve(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
         let batch = batch_size(config, &input)?;
         first.reserve(batch);
@@ -113,7 +113,7 @@ impl Engine {
                 }
                 Ok::<(), InferenceError>(())
             };
-            times.time(Part::Session, || watched(&loading(config, provider), progress, open))?;
+            times.time(StartPart::Session, || watched(&loading(config, provider), progress, open))?;
         }
         let mut warnings = info.warnings.clone();
         warnings.extend(contradictions);

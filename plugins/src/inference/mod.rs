@@ -4,6 +4,7 @@
 
 mod backend;
 mod cache;
+mod choose;
 mod config;
 mod device_bytes;
 mod engine;
@@ -17,7 +18,6 @@ mod provider;
 mod runtime;
 mod search;
 mod session;
-mod settle;
 mod shape;
 mod start;
 mod stop;

@@ -18,7 +18,7 @@ pub struct StartTimes {
 
 /// A part of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum StartPart {
     /// Finding and opening the library that runs models.
     Library,
     /// Opening the sessions: the provider, the model and its weights.
@@ -34,38 +34,38 @@ pub(super) enum Part {
 }
 
 impl StartTimes {
-    fn of(&self, part: Part) -> &AtomicU64 {
+    fn of(&self, part: StartPart) -> &AtomicU64 {
         match part {
-            Part::Library => &self.library,
-            Part::Session => &self.session,
-            Part::Search => &self.search,
-            Part::WarmUp => &self.warm_up,
-            Part::Graphs => &self.graphs,
-            Part::Upgrade => &self.upgrade,
+            StartPart::Library => &self.library,
+            StartPart::Session => &self.session,
+            StartPart::Search => &self.search,
+            StartPart::WarmUp => &self.warm_up,
+            StartPart::Graphs => &self.graphs,
+            StartPart::Upgrade => &self.upgrade,
         }
     }
 
     /// Does `work`, which is that part.
-    pub(super) fn time<T>(&self, part: Part, work: impl FnOnce() -> T) -> T {
+    pub(super) fn time<T>(&self, part: StartPart, work: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let done = work();
         self.add(part, started.elapsed());
         done
     }
 
-    pub(super) fn add(&self, part: Part, took: Duration) {
+    pub(super) fn add(&self, part: StartPart, took: Duration) {
         self.of(part).fetch_add(nanoseconds(took), Ordering::Relaxed);
     }
 
     /// The parts' names in `stats`, and their nanoseconds.
     pub fn values(&self) -> [(&'static str, u64); 6] {
         [
-            ("start-library-ns", Part::Library),
-            ("start-session-ns", Part::Session),
-            ("start-search-ns", Part::Search),
-            ("start-warm-up-ns", Part::WarmUp),
-            ("start-graphs-ns", Part::Graphs),
-            ("start-upgrade-ns", Part::Upgrade),
+            ("start-library-ns", StartPart::Library),
+            ("start-session-ns", StartPart::Session),
+            ("start-search-ns", StartPart::Search),
+            ("start-warm-up-ns", StartPart::WarmUp),
+            ("start-graphs-ns", StartPart::Graphs),
+            ("start-upgrade-ns", StartPart::Upgrade),
         ]
         .map(|(name, part)| (name, self.of(part).load(Ordering::Relaxed)))
     }
@@ -87,10 +87,10 @@ mod tests {
     #[test]
     fn parts_add_up_each_for_itself_and_are_said_in_milliseconds() {
         let times = StartTimes::default();
-        times.add(Part::WarmUp, Duration::from_millis(700));
-        times.add(Part::WarmUp, Duration::from_millis(50));
-        times.add(Part::Graphs, Duration::from_millis(20));
-        assert_eq!(times.time(Part::Library, || 7), 7);
+        times.add(StartPart::WarmUp, Duration::from_millis(700));
+        times.add(StartPart::WarmUp, Duration::from_millis(50));
+        times.add(StartPart::Graphs, Duration::from_millis(20));
+        assert_eq!(times.time(StartPart::Library, || 7), 7);
         let value = |wanted: &str| times.values().into_iter().find(|(name, _)| *name == wanted).unwrap().1;
         assert_eq!((value("start-warm-up-ns"), value("start-search-ns")), (750_000_000, 0));
         let said = times.sentence();

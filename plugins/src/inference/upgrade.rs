@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::device_bytes::Before;
 use super::engine::Engine;
 use super::search::free_memory;
-use super::start::Part;
+use super::start::StartPart;
 use super::stop::Stop;
 use super::warm_up::run_all_sizes;
 use super::{Config, EngineSearch, InferenceError};
@@ -58,7 +58,7 @@ impl Engine {
             );
             return Ok(None);
         }
-        let done = self.times.time(Part::Upgrade, || self.replace_session(variant, stop));
+        let done = self.times.time(StartPart::Upgrade, || self.replace_session(variant, stop));
         match done {
             // It was interrupted, which is why it failed.
             Err(_) if stop.is_set() => Ok(None),

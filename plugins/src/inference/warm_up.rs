@@ -8,7 +8,7 @@ use super::device_bytes::Before;
 use super::engine::Engine;
 use super::search::{free_memory, memory_for};
 use super::shape::{darkness, noise, zeros};
-use super::start::Part;
+use super::start::StartPart;
 use super::stop::Stop;
 use super::{InferenceError, Progress, RunShape, SharedSession, row, watched};
 use crate::sync::lock;
@@ -33,8 +33,8 @@ impl Engine {
     ) -> Result<(Arc<RunShape>, Duration), InferenceError> {
         let counters = Arc::clone(&lock(&self.counters));
         let before = self.context.as_ref().and_then(|context| Before::of(context, &counters));
-        let shape = self.times.time(Part::WarmUp, || self.complete(shape, stop))?;
-        self.times.time(Part::Search, || self.settle_variant(&shape, progress, stop))?;
+        let shape = self.times.time(StartPart::WarmUp, || self.complete(shape, stop))?;
+        self.times.time(StartPart::Search, || self.choose_variant(&shape, progress, stop))?;
         // From now on another variant has to be warm for it, too.
         {
             let mut shapes = lock(&self.variant.shapes);
@@ -42,7 +42,7 @@ impl Engine {
             shapes.push(Arc::downgrade(&shape));
         }
         let what = format!("warming up for batches of {}", self.batch);
-        let took = self.times.time(Part::WarmUp, || {
+        let took = self.times.time(StartPart::WarmUp, || {
             watched(&what, progress, || {
                 let mut took = Duration::ZERO;
                 for session in &self.sessions {
@@ -53,7 +53,7 @@ impl Engine {
                         return Err(InferenceError::Interrupted);
                     }
                     self.variant.needs(memory_for(&self.config, before, free_memory(&**lock(session))));
-                    self.times.add(Part::Graphs, lock(session).recording().saturating_sub(recorded));
+                    self.times.add(StartPart::Graphs, lock(session).recording().saturating_sub(recorded));
                 }
                 Ok::<_, InferenceError>(took)
             })

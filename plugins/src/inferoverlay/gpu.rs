@@ -62,7 +62,7 @@ impl Artist {
     ///
     /// # Errors
     /// What went wrong on the GPU.
-    pub fn settle(&self, frame: &mut gst::BufferRef) -> Result<(), String> {
+    pub fn hand_over(&self, frame: &mut gst::BufferRef) -> Result<(), String> {
         if self.promised {
             return Ok(());
         }
@@ -130,7 +130,7 @@ impl Artist {
             on_device().try_for_each(|memory| memory.end_read(stream)).map_err(|e| e.to_string())?;
             painted.map_err(|e| e.to_string())?;
         }
-        self.settle(frame)
+        self.hand_over(frame)
     }
 }
 

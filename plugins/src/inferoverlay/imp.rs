@@ -150,7 +150,7 @@ impl InferOverlay {
         below.extend(masks(&found_masks, &objects, &settings));
         let masks = below;
         if primitives.is_empty() && masks.is_empty() {
-            return state.artist.as_ref().map_or(Ok(()), |artist| artist.settle(buffer));
+            return state.artist.as_ref().map_or(Ok(()), |artist| artist.hand_over(buffer));
         }
         if let Some(artist) = &mut state.artist {
             return artist.draw(&state.info, &state.format, buffer, &masks, &primitives);

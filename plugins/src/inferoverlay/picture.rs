@@ -9,7 +9,7 @@ use super::captions::caption_at;
 use super::lettering::Caption;
 use super::settings::Settings;
 use super::trails::Trails;
-use crate::meta::mask::{MaskKind, Mask};
+use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::{KeypointsParam, Object};
 
 /// The colour of an object: its track's, else its class's, else its place's.

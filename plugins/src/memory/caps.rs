@@ -59,14 +59,14 @@ pub fn in_cuda(caps: &gst::CapsRef) -> bool {
 }
 
 /// The part of `caps` that lies in GStreamer's CUDA memory or, without `cuda`, the part that does not.
-pub fn part(caps: &gst::CapsRef, cuda: bool) -> gst::Caps {
+pub fn only_memory(caps: &gst::CapsRef, cuda: bool) -> gst::Caps {
     let chosen = caps.iter_with_features().filter(|(_, features)| is_cuda(features) == cuda);
     chosen.map(|(structure, features)| (structure.to_owned(), features.to_owned())).collect()
 }
 
 /// That [`part`], or everything where it is empty.
 pub fn prefer(possible: gst::Caps, cuda: bool) -> gst::Caps {
-    let part = part(&possible, cuda);
+    let part = only_memory(&possible, cuda);
     if part.is_empty() { possible } else { part }
 }
 

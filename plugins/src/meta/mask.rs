@@ -172,7 +172,8 @@ mod tests {
             mask(MaskKind::Classes { labels: labels.clone(), background: Some(0) }),
             mask(MaskKind::Classes { labels, background: None }),
         ];
-        let second = [mask(MaskKind::Alpha { label: "person".into() }), mask(MaskKind::Instance { object: 7 })];
+        let second =
+            [mask(MaskKind::Alpha { label: "person".into() }), mask(MaskKind::Instance { object: 7 })];
         let mut buffer = gst::Buffer::new();
         put(buffer.get_mut().unwrap(), &[]);
         assert!(masks(&buffer).is_empty());

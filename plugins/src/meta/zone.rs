@@ -28,7 +28,7 @@
 //! An object's `zones` has `names` (array of string), the polygons that it is in, and `dwell` (array of uint64), how long it has
 //! been in each, in ns, or `GST_CLOCK_TIME_NONE`.
 
-use cudainfer_kernels::zones::{Counts, Direction, EventKind, ZoneKind, Totals};
+use cudainfer_kernels::zones::{Counts, Direction, EventKind, Totals, ZoneKind};
 use gst::prelude::*;
 
 use super::list;
@@ -342,8 +342,8 @@ mod tests {
             event(ZoneKind::Polygon, EventKind::Occupancy { reached: true }, None, None),
             event(ZoneKind::Polygon, EventKind::Occupancy { reached: false }, None, None),
         ];
-        let crossings =
-            [Direction::In, Direction::Out].map(|d| event(ZoneKind::Line, EventKind::Cross(d), Some(0), Some(1)));
+        let crossings = [Direction::In, Direction::Out]
+            .map(|d| event(ZoneKind::Line, EventKind::Cross(d), Some(0), Some(1)));
         let mut buffer = gst::Buffer::new();
         assert_eq!(zones(&buffer), None);
         put(buffer.get_mut().unwrap(), std::slice::from_ref(&yard), &events);

@@ -11,7 +11,7 @@ mod limits;
 pub(crate) mod onnx;
 mod origin;
 mod reading;
-mod settle;
+mod resolve;
 mod sidecar;
 mod skeleton;
 mod tensor_ids;

@@ -3,10 +3,10 @@
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::keypoints::{CoordinateParams, InstanceReader, PointReader, SimccParams, SimccReader};
-use cudainfer_kernels::peaks::{PeakParams, PeakFinder};
+use cudainfer_kernels::peaks::{PeakFinder, PeakParams};
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::grouping::{Outputs, GroupingPlan};
+use super::grouping::{GroupingPlan, Outputs};
 use crate::model::enums::peaks::{Encoding, Grouping};
 use crate::nick::nick;
 

@@ -16,7 +16,7 @@ use super::settings::Each;
 use super::whole::writable;
 use crate::decoding;
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::meta::mask::{COEFFICIENTS, MaskKind, Mask, rows_name};
+use crate::meta::mask::{COEFFICIENTS, Mask, MaskKind, rows_name};
 use crate::meta::object::Object;
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 

@@ -2,13 +2,13 @@
 
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::preproc;
-use cudainfer_kernels::segment::{self, Classes, InstanceMasks, SegmentParams, Prototypes, Segmenter};
+use cudainfer_kernels::segment::{self, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named};
-use crate::decoding::reading::settle_labels;
+use crate::decoding::reading::resolve_labels;
 use crate::meta::analytics::Metadata;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, MaskKind, ROWS};
 use crate::model::enums::masks::{Activation, Mode};
@@ -204,8 +204,11 @@ impl Settings {
         let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
         // The model has chosen the classes itself.
         let class_map = !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16);
-        let channels =
-            Segmenter::new(tensor, input, SegmentParams { layout, soft: !class_map, ..SegmentParams::default() });
+        let channels = Segmenter::new(
+            tensor,
+            input,
+            SegmentParams { layout, soft: !class_map, ..SegmentParams::default() },
+        );
         let channels = channels.map_err(said)?.channels();
         let mode = match mode {
             Mode::Auto if class_map => Mode::Argmax,
@@ -251,7 +254,7 @@ impl Settings {
         // Of one channel, the labels may be those of its absence and its presence.
         let pair = channels == 1 && info.output.labels.len() == 2;
         let (info, contradicted) =
-            if pair { (info.clone(), None) } else { settle_labels(info, Some(channels)) };
+            if pair { (info.clone(), None) } else { resolve_labels(info, Some(channels)) };
         let labels = &info.output.labels;
         // How many classes the numbers may be of is not known without names.
         let channels = match labels.len() {

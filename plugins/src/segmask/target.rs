@@ -10,7 +10,7 @@ use super::settings::Work;
 use super::whole::Made;
 use crate::inferoverlay::Artist;
 use crate::memory::MappedHostFrameMut;
-use crate::meta::mask::{self, MaskKind, Mask};
+use crate::meta::mask::{self, Mask, MaskKind};
 use crate::video;
 
 /// What becomes of the frame.
@@ -68,7 +68,12 @@ impl Target {
     ///
     /// # Errors
     /// A sentence: what cannot be mapped, or what the GPU refuses.
-    pub fn deliver(&mut self, made: Made, kind: &MaskKind, buffer: &mut gst::BufferRef) -> Result<(), String> {
+    pub fn deliver(
+        &mut self,
+        made: Made,
+        kind: &MaskKind,
+        buffer: &mut gst::BufferRef,
+    ) -> Result<(), String> {
         let Made { data, width, height, rect, .. } = made;
         match self {
             Self::Meta => {

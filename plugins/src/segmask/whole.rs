@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{CudaStream, DevicePlane};
 use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::segment::{CudaResize, CudaSegmenter, SegmentParams, Resize, Segmenter};
+use cudainfer_kernels::segment::{CudaResize, CudaSegmenter, Resize, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::pools::Pools;

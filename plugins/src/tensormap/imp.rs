@@ -11,7 +11,7 @@ use super::decode::{Maps, RangeCheck};
 use super::enums::Output;
 use super::negotiate;
 use super::properties::PROPERTIES;
-use super::settings::{TensorMapPlan, Settings};
+use super::settings::{Settings, TensorMapPlan};
 use super::video::{self, Video};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{

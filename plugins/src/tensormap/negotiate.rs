@@ -3,11 +3,11 @@
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::maps::Region;
-use cudainfer_kernels::preproc::{PreprocParams, Preproc};
+use cudainfer_kernels::preproc::{Preproc, PreprocParams};
 use gst_video::VideoFormat;
 
 use super::enums::Output;
-use super::settings::{TensorMapPlan, Settings};
+use super::settings::{Settings, TensorMapPlan};
 use crate::caps;
 use crate::memory::caps::CUDA_MEMORY;
 use crate::model::enums::tensor::Resize;

@@ -1,6 +1,6 @@
 //! From properties, sidecar and defaults to how which tensor is read.
 
-use cudainfer_kernels::maps::{MapReader, MapParams, Range, Shape, shape};
+use cudainfer_kernels::maps::{MapParams, MapReader, Range, Shape, shape};
 use cudainfer_kernels::preproc;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 

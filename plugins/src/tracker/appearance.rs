@@ -86,8 +86,10 @@ impl Embedder {
             EmbeddingSource::None
         };
         self.wanted = output.map(str::to_owned);
-        if let (EmbeddingSource::None | EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..), EmbeddingKind::Object(..)) =
-            (&self.source, &self.kind)
+        if let (
+            EmbeddingSource::None | EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..),
+            EmbeddingKind::Object(..),
+        ) = (&self.source, &self.kind)
         {
             // Those of objects are known with the objects.
             return Ok(None);

@@ -51,7 +51,8 @@ impl Settings {
 
     /// The highest distance of two embeddings of the same appearance.
     pub fn appearance_distance(&self, of_histograms: bool) -> f32 {
-        let default = if of_histograms { HISTOGRAMS } else { TrackParams::of(self.algorithm.into()).appearance };
+        let default =
+            if of_histograms { HISTOGRAMS } else { TrackParams::of(self.algorithm.into()).appearance };
         self.appearance_distance.unwrap_or(default)
     }
 

@@ -1,6 +1,6 @@
 //! What is tracked in one stream.
 
-use cudainfer_kernels::track::{TrackParams, TrackError, Tracker};
+use cudainfer_kernels::track::{TrackError, TrackParams, Tracker};
 
 use super::appearance::Embedder;
 use super::camera::Camera;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cudainfer_files as files;
-use cudainfer_kernels::zones::{ZoneKind, Zone};
+use cudainfer_kernels::zones::{Zone, ZoneKind};
 use serde::Deserialize;
 
 use super::syntax::{dwell, occupancy};

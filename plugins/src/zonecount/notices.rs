@@ -1,6 +1,6 @@
 //! Warnings about what is probably a mistake: zones outside the frame, classes that do not exist, objects without identities.
 
-use cudainfer_kernels::zones::{Counter, ZoneKind, Units};
+use cudainfer_kernels::zones::{Counter, Units, ZoneKind};
 
 use crate::class_name;
 use crate::meta::object::Object;

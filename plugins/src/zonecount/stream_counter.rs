@@ -1,6 +1,6 @@
 //! The counter of one stream: equal identities in two streams are not the same object.
 
-use cudainfer_kernels::zones::{Counter, ZoneParams, ZoneError};
+use cudainfer_kernels::zones::{Counter, ZoneError, ZoneParams};
 
 use crate::streams::{PerStream, Streams};
 

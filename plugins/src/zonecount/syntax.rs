@@ -1,6 +1,6 @@
 //! Zones as the property writes them: `door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570:classes=person:dwell=30`.
 
-use cudainfer_kernels::zones::{ZoneKind, Zone};
+use cudainfer_kernels::zones::{Zone, ZoneKind};
 
 use super::Anchor;
 use crate::nick::{from_nick, nicks};

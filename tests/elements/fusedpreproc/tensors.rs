@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, PreprocParams, Preproc, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Preproc, PreprocParams, Resize};
 use cudainfer_kernels::tensor::TensorType;
 use cudainfer_tests::{TestPipeline, buffers, model};
 use gstcudainfer::meta::tensor::TensorSet;
@@ -43,9 +43,15 @@ fn the_tensor_that_reaches_the_model_is_the_kernels_of_that_frame() {
         ("identity-f16-nchw", PreprocParams { ty: TensorType::Float16, ..plain.clone() }),
         ("identity-f32-nhwc", PreprocParams { layout: Layout::Nhwc, ..plain.clone() }),
         ("identity-u8-nhwc", PreprocParams { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
-        ("identity-i8", PreprocParams { ty: TensorType::Int8, quant_scale: 2.0, zero_point: -100, ..whole.clone() }),
+        (
+            "identity-i8",
+            PreprocParams { ty: TensorType::Int8, quant_scale: 2.0, zero_point: -100, ..whole.clone() },
+        ),
         ("identity-unbatched", plain.clone()),
-        ("identity-unbatched-nhwc", PreprocParams { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() }),
+        (
+            "identity-unbatched-nhwc",
+            PreprocParams { layout: Layout::Nhwc, ty: TensorType::UInt8, ..whole.clone() },
+        ),
         ("identity-gray", PreprocParams { channels: ChannelOrder::Gray, ..plain }),
         (
             "identity-stretch-bgr",
@@ -163,7 +169,10 @@ fn filters_crops_and_letterboxes_of_the_libraries_are_properties() {
             "resize=center-crop crop-ratio=0.875 interpolation=pil-bicubic",
             PreprocParams { interpolation: Interpolation::PilBicubic, ..crop },
         ),
-        ("interpolation=pil-bilinear", PreprocParams { interpolation: Interpolation::PilBilinear, ..plain.clone() }),
+        (
+            "interpolation=pil-bilinear",
+            PreprocParams { interpolation: Interpolation::PilBilinear, ..plain.clone() },
+        ),
         ("resize=letterbox-top-left", PreprocParams { resize: Resize::LetterboxTopLeft, ..plain }),
     ] {
         let frames = pipeline_of(properties);

@@ -3,7 +3,7 @@
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, buffers, model, run, scratch};
 use gst::prelude::*;
-use gstcudainfer::meta::mask::{MaskKind, Mask, masks};
+use gstcudainfer::meta::mask::{Mask, MaskKind, masks};
 use gstcudainfer::meta::object::objects;
 use gstcudainfer::meta::tensor::TensorSet;
 

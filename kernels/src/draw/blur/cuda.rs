@@ -11,7 +11,7 @@ use crate::geometry::Rect;
 /// Bytes for areas at first: a hundred of them.
 const ROOM: usize = 4 << 10;
 
-/// The kernels' `BlurKernelParams`.
+/// The kernels' `Params`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct BlurKernelParams {

@@ -4,7 +4,7 @@
 //! points of its instance to pinned memory, at the number of the record. [`CudaDisplacementGrouper::finish`] waits once
 //! for both, and the CPU's own code selects instances, so results are those of the CPU to the bit.
 
-use super::decode::{Part, Root};
+use super::decode::{DisplacedPoint, Root};
 use super::params::MOST_PARTS;
 use super::plan::DisplacementPlan;
 use super::suppress::Suppression;
@@ -22,7 +22,7 @@ const BLOCKS: u32 = 264;
 /// Roots in pinned memory: for a few frames, and for each of many. Further roots are fetched afterwards.
 const NEAR: usize = 1024;
 const NEAR_A_FRAME: usize = 256;
-const PART: usize = size_of::<Part>();
+const PART: usize = size_of::<DisplacedPoint>();
 
 /// `Roots` of the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -163,8 +163,8 @@ impl CudaDisplacementGrouper {
             let rest = unsafe { DeviceSlice::from_raw(self.far.pointer(), bytes) };
             stream.download(rest, &mut self.more)?;
         }
-        let near: &[Part] = bytemuck::try_cast_slice(self.near.as_slice()).unwrap_or_default();
-        let more: &[Part] = bytemuck::try_cast_slice(self.more.as_slice()).unwrap_or_default();
+        let near: &[DisplacedPoint] = bytemuck::try_cast_slice(self.near.as_slice()).unwrap_or_default();
+        let more: &[DisplacedPoint] = bytemuck::try_cast_slice(self.more.as_slice()).unwrap_or_default();
         let points = self.points;
         let parts = |record: usize| {
             let (from, at) = if record < room { (near, record) } else { (more, record - room) };
@@ -174,7 +174,7 @@ impl CudaDisplacementGrouper {
             let roots = &mut self.roots[frame];
             stream.counters().device_to_host.add_size(roots.len() * size);
             let suppression = Suppression { plan: &self.plan, points, to_frame: &self.to_frame[frame] };
-            let walk = |root: &Root, to: &mut Vec<Part>| {
+            let walk = |root: &Root, to: &mut Vec<DisplacedPoint>| {
                 to.clear();
                 to.extend_from_slice(parts(root.record));
             };

@@ -18,7 +18,7 @@ pub(super) struct Root {
 /// A point of an instance. `Part` of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Part {
+pub(super) struct DisplacedPoint {
     /// In continuous tensor pixels.
     pub x: f32,
     pub y: f32,
@@ -63,19 +63,19 @@ impl Outputs<'_> {
 }
 
 /// Replaces `parts` by the points of the root's instance, in the skeleton's order.
-pub(super) fn walk(outputs: &Outputs<'_>, tree: &[[usize; 2]], root: &Root, parts: &mut Vec<Part>) {
+pub(super) fn walk(outputs: &Outputs<'_>, tree: &[[usize; 2]], root: &Root, parts: &mut Vec<DisplacedPoint>) {
     let MapShape { channels, width, first, .. } = outputs.shape;
     let mut places: Vec<Option<[f64; 2]>> = vec![None; channels];
     parts.clear();
-    parts.resize(channels, Part::default());
-    let part = |place: [f64; 2], value, non_finite| {
+    parts.resize(channels, DisplacedPoint::default());
+    let displaced_point = |place: [f64; 2], value, non_finite| {
         let [x, y] = [0, 1].map(|i| (place[i] + first[i]) as f32);
-        Part { x, y, value, non_finite }
+        DisplacedPoint { x, y, value, non_finite }
     };
     let mut non_finite = 0;
     let place = outputs.refined(root.channel, [root.cell % width, root.cell / width], &mut non_finite);
     places[root.channel] = Some(place);
-    parts[root.channel] = part(place, root.value, non_finite);
+    parts[root.channel] = displaced_point(place, root.value, non_finite);
     let up = tree.iter().enumerate().rev().map(|(edge, [parent, child])| (edge, *child, *parent, true));
     let down = tree.iter().enumerate().map(|(edge, [parent, child])| (edge, *parent, *child, false));
     for (edge, source, target, up) in up.chain(down) {
@@ -90,6 +90,6 @@ pub(super) fn walk(outputs: &Outputs<'_>, tree: &[[usize; 2]], root: &Root, part
         }
         let [column, row] = outputs.nearest(place);
         places[target] = Some(place);
-        parts[target] = part(place, outputs.maps.at(target, column, row), non_finite);
+        parts[target] = displaced_point(place, outputs.maps.at(target, column, row), non_finite);
     }
 }

@@ -19,7 +19,7 @@ pub use params::{DisplacementOutputs, DisplacementParams, POSENET_TREE};
 
 use super::{Field, GroupError, Pose};
 use crate::geometry::Affine;
-use crate::peaks::{Outcome, PeakParams, PeakFinder};
+use crate::peaks::{Outcome, PeakFinder, PeakParams};
 use crate::tensor::{TensorDesc, TensorView};
 use decode::{Outputs, Root};
 use plan::DisplacementPlan;

@@ -1,6 +1,6 @@
 //! Which roots become instances, on the host for both devices.
 
-use super::decode::{Part, Root};
+use super::decode::{DisplacedPoint, Root};
 use super::plan::DisplacementPlan;
 use crate::geometry::Affine;
 use crate::group::{Keypoint, Pose, select};
@@ -21,7 +21,7 @@ impl Suppression<'_> {
         &self,
         roots: &mut [Root],
         poses: &mut Vec<Pose>,
-        mut walk: impl FnMut(&Root, &mut Vec<Part>),
+        mut walk: impl FnMut(&Root, &mut Vec<DisplacedPoint>),
         outcome: &mut Outcome,
     ) {
         let params = &self.plan.params;
@@ -29,7 +29,7 @@ impl Suppression<'_> {
         roots.sort_unstable_by(|a, b| {
             b.value.total_cmp(&a.value).then(a.channel.cmp(&b.channel)).then(a.cell.cmp(&b.cell))
         });
-        let (mut taken, mut parts): (Vec<Part>, Vec<Part>) = Default::default();
+        let (mut taken, mut parts): (Vec<DisplacedPoint>, Vec<DisplacedPoint>) = Default::default();
         for root in roots.iter() {
             walk(root, &mut parts);
             if parts.get(root.channel).is_none_or(|part| self.near(&taken, root.channel, part)) {
@@ -54,12 +54,12 @@ impl Suppression<'_> {
         select(poses, params.min_points, params.min_score);
     }
 
-    fn score(&self, part: &Part) -> f32 {
+    fn score(&self, part: &DisplacedPoint) -> f32 {
         if part.value.is_finite() { activate(self.plan.peaks.activation, part.value) } else { 0.0 }
     }
 
     /// Whether the point lies near the same one of an instance that was taken.
-    fn near(&self, taken: &[Part], point: usize, part: &Part) -> bool {
+    fn near(&self, taken: &[DisplacedPoint], point: usize, part: &DisplacedPoint) -> bool {
         let radius = f64::from(self.plan.params.nms_radius);
         taken.iter().skip(point).step_by(self.points).any(|other| {
             let [dx, dy] = [f64::from(other.x) - f64::from(part.x), f64::from(other.y) - f64::from(part.y)];

@@ -27,7 +27,7 @@ impl End {
     }
 }
 
-/// The score of a line. `LimbLine` of the kernel.
+/// The score of a line. `Line` of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(super) struct LimbLine {

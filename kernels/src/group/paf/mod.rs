@@ -18,7 +18,7 @@ pub use params::{MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConventio
 
 use super::{Field, GroupError, Pose};
 use crate::geometry::Affine;
-use crate::peaks::{Announced, Outcome, PeakParams, PeakFinder};
+use crate::peaks::{Announced, Outcome, PeakFinder, PeakParams};
 use crate::tensor::{TensorDesc, TensorView};
 use lines::{End, LimbLine};
 use parts::Parts;

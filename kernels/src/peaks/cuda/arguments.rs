@@ -11,7 +11,7 @@ pub(super) const MOST: usize = 4;
 pub(super) const EACH: usize = 8;
 /// Loads in flight that keep a large GPU's memory busy: with more, threads take several each.
 pub(super) const MANY_THREADS: usize = 1 << 16;
-/// `PeakParams` of the kernels, whose fields are explained there.
+/// `Params` of the kernels, whose fields are explained there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Arguments {

@@ -23,7 +23,7 @@ use record::{Header, NONE, RECORD, Record, number, step};
 use super::announced::Announced;
 use super::choose::{Candidate, TensorPeak, choose};
 use super::grid::MapShape;
-use super::{Activation, Mode, Outcome, PeakParams, Peak, PeaksError};
+use super::{Activation, Mode, Outcome, Peak, PeakParams, PeaksError};
 use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Event, Kernel};
 use crate::geometry::Affine;
 use crate::tensor::TensorDesc;

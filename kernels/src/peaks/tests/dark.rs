@@ -65,7 +65,8 @@ fn peaks_are_refined_as_by_the_numpy_reference() {
         for ((refinement, blur), [x, y]) in WAYS.into_iter().zip(wanted) {
             for layout in [Layout::Nchw, Layout::Nhwc] {
                 let grid = Some(Grid::Strided);
-                let params = PeakParams { mode: Mode::Global, refinement, blur, grid, ..PeakParams::default() };
+                let params =
+                    PeakParams { mode: Mode::Global, refinement, blur, grid, ..PeakParams::default() };
                 let (peaks, _) = run(&map, layout, [192, 256], params);
                 let off = (f64::from(peaks[0].x) - 0.5 - 4.0 * x, f64::from(peaks[0].y) - 0.5 - 4.0 * y);
                 let near = off.0.abs() < TOLERANCE && off.1.abs() < TOLERANCE;
@@ -161,8 +162,12 @@ fn what_has_no_maximum_to_expand_around_stays_in_its_cell() {
         for (name, value) in [("flat", 0.5), ("negative", -0.5), ("zero", 0.0)] {
             for [w, h] in [[9, 9], [1, 1], [2, 3]] {
                 let map = map_of(1, h, w, |_, _, _| value);
-                let params =
-                    PeakParams { refinement, threshold: -1.0, grid: Some(Grid::Strided), ..PeakParams::default() };
+                let params = PeakParams {
+                    refinement,
+                    threshold: -1.0,
+                    grid: Some(Grid::Strided),
+                    ..PeakParams::default()
+                };
                 let (peaks, _) = run(&map, Layout::Nchw, [w, h], params);
                 let inside = |at: f32, size: usize| at.is_finite() && (at - 0.5).abs() <= size as f32;
                 assert!(

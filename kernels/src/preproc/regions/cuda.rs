@@ -7,7 +7,7 @@ use crate::frame::FrameFormat;
 use crate::geometry::Affine;
 use crate::preproc::conversion::{Conversion, Kernels, PIXELS, Planes, Source, narrow};
 use crate::preproc::plan::PreprocPlan;
-use crate::preproc::{Interpolation, PreprocParams, PreprocError};
+use crate::preproc::{Interpolation, PreprocError, PreprocParams};
 
 /// The most regions of one launch (`REGIONS` in the kernel): that many fit into its parameters, so they need no copy.
 const MOST: usize = 64;
@@ -30,7 +30,11 @@ impl CudaRegionPreproc {
     ///
     /// # Errors
     /// As [`super::RegionPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: PreprocParams, stream: &CudaStream) -> Result<Self, PreprocError> {
+    pub fn new(
+        source: FrameFormat,
+        params: PreprocParams,
+        stream: &CudaStream,
+    ) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
         let nearest = plan.params.interpolation == Interpolation::Nearest;
         let kernels = Kernels::load(stream, "regions", &plan, if nearest { "point" } else { "linear" })?;

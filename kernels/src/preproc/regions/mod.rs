@@ -36,7 +36,7 @@ use self::cpu::Cpu;
 use self::grid::Grid;
 use super::filters::Filter;
 use super::plan::PreprocPlan;
-use super::{PreprocParams, PreprocError, Resize};
+use super::{PreprocError, PreprocParams, Resize};
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::Affine;
 

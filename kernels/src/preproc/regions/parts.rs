@@ -4,7 +4,7 @@
 use super::super::cpu::Cpu;
 use super::super::plan::PreprocPlan;
 use super::super::tables::{TableKernels, table};
-use super::super::{PreprocParams, PreprocError};
+use super::super::{PreprocError, PreprocParams};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice, Uploads};
 use crate::frame::{Frame, FrameFormat};
 use crate::geometry::{Affine, Rect};
@@ -131,7 +131,11 @@ impl CudaPartPreproc {
     ///
     /// # Errors
     /// As [`PartPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(source: FrameFormat, params: PreprocParams, stream: &CudaStream) -> Result<Self, PreprocError> {
+    pub fn new(
+        source: FrameFormat,
+        params: PreprocParams,
+        stream: &CudaStream,
+    ) -> Result<Self, PreprocError> {
         let plan = PreprocPlan::new(source, params)?;
         let (kernels, tables) = (TableKernels::load(stream, &plan)?, Uploads::new(stream, ROOM)?);
         Ok(Self { plan, kernels, tables })

@@ -29,7 +29,8 @@ fn cases() -> Vec<PreprocParams> {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
                 let zero_point = if ty == TensorType::UInt8 { 100 } else { -3 };
-                let params = PreprocParams { width: 17, height: 13, ty, layout, channels, ..PreprocParams::default() };
+                let params =
+                    PreprocParams { width: 17, height: 13, ty, layout, channels, ..PreprocParams::default() };
                 // With this step some elements saturate, and others do not.
                 let params = PreprocParams { mean: MEAN, std: STD, quant_scale: 0.02, zero_point, ..params };
                 cases.push(params);
@@ -83,13 +84,15 @@ fn integers_saturate_and_halves_go_to_the_even_one() {
         Owned { planes: vec![((0..=255).collect(), 256)], format: format(PixelFormat::Gray8, (256, 1)) };
     let owned = Owned { format: FrameFormat { range: Range::Full, ..owned.format }, ..owned };
     let gray = PreprocParams { channels: ChannelOrder::Gray, ..plain((256, 1)) };
-    let halved = PreprocParams { ty: TensorType::Int8, quant_scale: 2.0, zero_point: 1, mean: [100.0; 3], ..gray };
+    let halved =
+        PreprocParams { ty: TensorType::Int8, quant_scale: 2.0, zero_point: 1, mean: [100.0; 3], ..gray };
     let bytes = run(&owned, &halved);
     for (v, got) in (0..=255).zip(&bytes) {
         let wanted = ((f64::from(v) - 100.0) / 2.0).round_ties_even() + 1.0;
         assert_eq!(f64::from(*got as i8), wanted);
     }
-    let steep = PreprocParams { ty: TensorType::UInt8, scale: 1e6, mean: [1e8; 3], quant_scale: 0.5, ..halved };
+    let steep =
+        PreprocParams { ty: TensorType::UInt8, scale: 1e6, mean: [1e8; 3], quant_scale: 0.5, ..halved };
     let bytes = run(&owned, &steep);
     assert!(bytes[..100].iter().all(|b| *b == 0) && bytes[101..].iter().all(|b| *b == 255));
     assert_eq!(bytes[100], 1, "nothing but the zero point");
@@ -101,7 +104,10 @@ fn integers_saturate_and_halves_go_to_the_even_one() {
     assert_eq!(wide(gray.clone()), (0..=255).collect::<Vec<_>>());
     let tens = wide(PreprocParams { scale: -10.0, ..gray.clone() });
     assert_eq!(tens, (0..=255).map(|v| -10 * v).collect::<Vec<_>>());
-    assert_eq!(wide(PreprocParams { scale: 1e6, mean: [1e8; 3], ..gray })[99..102], [-1_000_000, 0, 1_000_000]);
+    assert_eq!(
+        wide(PreprocParams { scale: 1e6, mean: [1e8; 3], ..gray })[99..102],
+        [-1_000_000, 0, 1_000_000]
+    );
     assert_eq!(wide(steep)[0], -(1 << 20));
 }
 

@@ -105,8 +105,11 @@ fn a_centre_crop_equals_resize_and_center_crop_of_a_pil_image() {
 #[test]
 fn a_letterbox_at_the_top_left_equals_yoloxs() {
     for (i, made) in made(3, |what| what == "yolox").iter().enumerate() {
-        let params =
-            PreprocParams { channels: ChannelOrder::Gray, resize: Resize::LetterboxTopLeft, ..plain(made.tensor) };
+        let params = PreprocParams {
+            channels: ChannelOrder::Gray,
+            resize: Resize::LetterboxTopLeft,
+            ..plain(made.tensor)
+        };
         assert_near(made, &floats(&run(&gray(made.frame, i as u64 + 1), &params)), 1.0);
     }
 }

@@ -10,8 +10,14 @@ fn error(source: FrameFormat, params: PreprocParams) -> PreprocError {
 fn impossible_parameters_are_refused_with_their_name() {
     let source = format(PixelFormat::Nv12, (16, 16));
     let good = plain((8, 8));
-    assert_eq!(error(source, PreprocParams { width: 0, ..good.clone() }), PreprocError::Empty("tensor width"));
-    assert_eq!(error(source, PreprocParams { height: 0, ..good.clone() }), PreprocError::Empty("tensor height"));
+    assert_eq!(
+        error(source, PreprocParams { width: 0, ..good.clone() }),
+        PreprocError::Empty("tensor width")
+    );
+    assert_eq!(
+        error(source, PreprocParams { height: 0, ..good.clone() }),
+        PreprocError::Empty("tensor height")
+    );
     assert_eq!(error(FrameFormat { width: 0, ..source }, good.clone()), PreprocError::Empty("frame width"));
     assert_eq!(error(FrameFormat { height: 0, ..source }, good.clone()), PreprocError::Empty("frame height"));
     for pixels in [MAX_SIDE + 1, usize::MAX] {

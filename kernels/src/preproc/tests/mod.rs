@@ -98,7 +98,10 @@ fn every_format_resize_and_interpolation_equals_the_reference_at_odd_sizes() {
                 for (frame, tensor) in shapes {
                     seed += 1;
                     let owned = Owned::noise(format(pixels, frame), seed as usize % 3 * 5, seed);
-                    assert_equals_reference(&owned, &PreprocParams { resize, interpolation, ..plain(tensor) });
+                    assert_equals_reference(
+                        &owned,
+                        &PreprocParams { resize, interpolation, ..plain(tensor) },
+                    );
                 }
             }
         }

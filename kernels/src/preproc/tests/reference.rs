@@ -1,7 +1,9 @@
 //! The definition in the module's page, implemented again: per output pixel, in f64, straight from the formulas, sharing
 //! nothing with the implementation but the parameters' types.
 
-use super::{ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, PreprocParams, PixelFormat, Range, Resize};
+use super::{
+    ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, PixelFormat, PreprocParams, Range, Resize,
+};
 
 /// A frame that owns its planes, with rows `slack` bytes longer than needed, full of noise (the slack too).
 pub struct Owned {

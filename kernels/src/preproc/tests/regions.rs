@@ -189,8 +189,10 @@ fn quarter_turns_and_mirrors_equal_transposed_crops_exactly() {
     let (w, h) = (12, 7);
     for interpolation in INTERPOLATIONS {
         for s in [0.75, 1.0, 2.5] {
-            let (upright, lying) =
-                (PreprocParams { interpolation, ..plain((w, h)) }, PreprocParams { interpolation, ..plain((h, w)) });
+            let (upright, lying) = (
+                PreprocParams { interpolation, ..plain((w, h)) },
+                PreprocParams { interpolation, ..plain((h, w)) },
+            );
             let [x, y] = [2.25, -1.5];
             let plain = floats(&crop(&owned, &upright, &[Affine::upright([s, s], [x, y])]));
             // Tensor x goes down, tensor y to the left.
@@ -329,7 +331,8 @@ fn what_does_not_fit_is_refused_without_a_panic() {
     assert!(matches!(error, PreprocError::Frame(_)), "{error}");
     assert!(RegionPreproc::new(owned.format, plain((0, 8))).is_err());
     for interpolation in [Interpolation::PilBilinear, Interpolation::PilBicubic] {
-        let error = RegionPreproc::new(owned.format, PreprocParams { interpolation, ..plain((8, 8)) }).unwrap_err();
+        let error =
+            RegionPreproc::new(owned.format, PreprocParams { interpolation, ..plain((8, 8)) }).unwrap_err();
         assert_eq!(error, PreprocError::RegionFilter);
     }
     // The largest map that is allowed, and a map onto a single point.

@@ -57,7 +57,11 @@ pub(super) struct CudaCleaner {
 
 impl CudaCleaner {
     /// None where there is nothing to clean.
-    pub fn new(size: [usize; 2], params: &SegmentParams, stream: &CudaStream) -> Result<Option<Self>, DeviceError> {
+    pub fn new(
+        size: [usize; 2],
+        params: &SegmentParams,
+        stream: &CudaStream,
+    ) -> Result<Option<Self>, DeviceError> {
         let (spreads, measures) = (params.opening > 0 || params.closing > 0, params.min_area > 1);
         if !spreads && !measures {
             return Ok(None);

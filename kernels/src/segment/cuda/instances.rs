@@ -11,7 +11,7 @@ const THREADS: usize = 256;
 /// Objects that there is room for at first.
 const OBJECTS: usize = 320;
 
-/// `SegmentParams` of the kernels, whose fields are explained there.
+/// `Params` of the kernels, whose fields are explained there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arguments {

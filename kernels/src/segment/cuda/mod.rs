@@ -10,7 +10,7 @@ pub use prototypes::CudaPrototypes;
 pub use resize::CudaResize;
 
 use super::plan::{SegmentPlan, Task, TensorShape, number};
-use super::{Activation, SegmentParams, SegmentError};
+use super::{Activation, SegmentError, SegmentParams};
 use crate::device::{CudaStream, DeviceSlice, DeviceTensor, Kernel, Memory, Pinned};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
@@ -24,7 +24,7 @@ const WIDE: usize = 16;
 const TILE_BYTES: usize = 24 << 10;
 const TILE_CELLS: usize = 256;
 
-/// `SegmentParams` of the kernels, whose fields are explained there.
+/// `Params` of the kernels, whose fields are explained there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arguments {

@@ -13,7 +13,7 @@ const SLOTS: usize = 4;
 /// Objects that there is room for at first.
 const OBJECTS: usize = 320;
 
-/// `SegmentParams` of the kernels, whose fields are explained there.
+/// `Params` of the kernels, whose fields are explained there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arguments {

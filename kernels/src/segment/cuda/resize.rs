@@ -8,7 +8,7 @@ use crate::device::{CudaStream, DevicePlane, DeviceSlice, Kernel};
 const THREADS: [usize; 2] = [32, 8];
 const EACH: usize = 4;
 
-/// `SegmentParams` of the kernel, whose fields are explained there.
+/// `Params` of the kernel, whose fields are explained there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Arguments {

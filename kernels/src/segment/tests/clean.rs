@@ -104,7 +104,11 @@ fn opening_takes_lines_away_and_keeps_the_classes_of_what_stays() {
 
 #[test]
 fn closing_fills_a_gap_with_the_greater_class_beside_it() {
-    let got = cleaned(&drawn(&["11.22", "11.22", "11.22"]), 5, SegmentParams { closing: 1, ..SegmentParams::default() });
+    let got = cleaned(
+        &drawn(&["11.22", "11.22", "11.22"]),
+        5,
+        SegmentParams { closing: 1, ..SegmentParams::default() },
+    );
     assert_eq!(got, drawn(&["11222", "11222", "11222"]));
 }
 

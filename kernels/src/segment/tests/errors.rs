@@ -1,6 +1,6 @@
 //! Tensors and parameters that are refused.
 
-use super::super::{Activation, Classes, SegmentParams, SegmentError, Segmenter};
+use super::super::{Activation, Classes, SegmentError, SegmentParams, Segmenter};
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 

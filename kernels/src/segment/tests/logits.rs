@@ -118,7 +118,12 @@ fn only_the_channels_that_matter_are_counted() {
     let values = [1.0, f32::NAN, 2.0, f32::INFINITY, 3.0, 4.0];
     let logits = Logits::new(&values, [3, 1, 2], Layout::Nchw, TensorType::Float32);
     let counted = |channel, activation| {
-        let params = SegmentParams { classes: Classes::Threshold(0.5), channel, activation, ..SegmentParams::default() };
+        let params = SegmentParams {
+            classes: Classes::Threshold(0.5),
+            channel,
+            activation,
+            ..SegmentParams::default()
+        };
         logits.mask(Layout::Nchw, params).1.non_finite
     };
     assert_eq!([0, 1, 2].map(|channel| counted(channel, Activation::Sigmoid)), [1, 1, 0]);

@@ -1,6 +1,6 @@
 //! Class numbers, which are the mask as they are.
 
-use super::super::{Classes, Outcome, SegmentParams, SegmentError, Segmenter};
+use super::super::{Classes, Outcome, SegmentError, SegmentParams, Segmenter};
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 
 /// The numbers in a type's bytes; those that it does not have wrap around.

@@ -9,7 +9,7 @@ mod prototypes;
 mod resize;
 mod smoothing;
 
-use super::{Outcome, SegmentParams, SegmentError, Segmenter};
+use super::{Outcome, SegmentError, SegmentParams, Segmenter};
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;

@@ -357,7 +357,8 @@ fn names_are_read_back_and_wrong_values_are_named() {
         ["tentative", "tracked", "lost"]
     );
     for wrong in [-0.1, 1.5, f32::NAN] {
-        let error = Tracker::new(TrackParams { iou_low: wrong, ..TrackParams::bytetrack() }).map(|_| ()).unwrap_err();
+        let error =
+            Tracker::new(TrackParams { iou_low: wrong, ..TrackParams::bytetrack() }).map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("iou_low"), "{error}");
     }
 }

@@ -35,8 +35,9 @@ fn around_the_end_of_a_line_is_not_across_it() {
 
 #[test]
 fn a_touch_is_no_crossing_and_a_way_with_a_stop_on_the_line_is_one() {
-    let once =
-        |xs: &[f64]| along(&mut counter(ZoneParams { min_frames: 2, margin: 0.0, ..at_once(vec![post()]) }), xs);
+    let once = |xs: &[f64]| {
+        along(&mut counter(ZoneParams { min_frames: 2, margin: 0.0, ..at_once(vec![post()]) }), xs)
+    };
     assert_eq!(once(&[10.0, 15.0, 10.0, 10.0, 10.0]), [], "from the left");
     assert_eq!(once(&[20.0, 15.0, 20.0, 20.0, 20.0]), [], "from the right");
     assert_eq!(once(&[10.0, 15.0, 20.0, 20.0]), [(2, IN)]);

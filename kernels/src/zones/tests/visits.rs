@@ -31,7 +31,8 @@ fn who_is_seen_first_inside_has_appeared_there() {
 
 #[test]
 fn a_frame_on_the_other_side_is_jitter() {
-    let events = |xs: &[f64]| along(&mut counter(ZoneParams { min_frames: 2, ..at_once(vec![square()]) }), xs);
+    let events =
+        |xs: &[f64]| along(&mut counter(ZoneParams { min_frames: 2, ..at_once(vec![square()]) }), xs);
     let once = [(1, EventKind::Enter { appeared: true })];
     assert_eq!(events(&[15.0, 15.0, 25.0, 15.0, 25.0, 15.0, 25.0]), once);
     assert_eq!(events(&[5.0, 15.0, 5.0, 15.0, 5.0, 15.0]), []);

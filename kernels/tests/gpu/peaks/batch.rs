@@ -117,7 +117,8 @@ fn batches_with_more_peaks_than_the_pinned_memory_holds_lose_none() {
     let fills: [Fill; 12] = std::array::from_fn(|i| [noise as Fill, blobs, broken][i % 3]);
     for mode in [Mode::Local, Mode::Global] {
         let frames = Frames::new(&stream, [13, 64, 96], Layout::Nchw, TensorType::Float32, fills.into_iter());
-        let params = PeakParams { mode, layout: Some(Layout::Nchw), top_k: usize::MAX, ..PeakParams::default() };
+        let params =
+            PeakParams { mode, layout: Some(Layout::Nchw), top_k: usize::MAX, ..PeakParams::default() };
         let wanted = frames.alone(&stream, params);
         let found: usize = wanted.iter().map(|(peaks, _)| peaks.len()).sum();
         assert!(mode == Mode::Global || found > 20_000, "{found}");

@@ -76,7 +76,13 @@ fn small_areas_are_the_cpus() {
         for (what, classes) in patterns(&mut random, size) {
             for min_area in [2, 5, 60, 4000, u32::MAX] {
                 for soft in [false, true] {
-                    same(&stream, &classes, size, SegmentParams { min_area, soft, ..SegmentParams::default() }, what);
+                    same(
+                        &stream,
+                        &classes,
+                        size,
+                        SegmentParams { min_area, soft, ..SegmentParams::default() },
+                        what,
+                    );
                 }
             }
         }
@@ -90,7 +96,8 @@ fn all_of_it_together_is_the_cpus() {
     let mut random = Random::new(4);
     for (what, classes) in patterns(&mut random, [120, 97]) {
         for soft in [false, true] {
-            let params = SegmentParams { opening: 1, closing: 2, min_area: 30, soft, ..SegmentParams::default() };
+            let params =
+                SegmentParams { opening: 1, closing: 2, min_area: 30, soft, ..SegmentParams::default() };
             same(&stream, &classes, [120, 97], params, what);
         }
     }

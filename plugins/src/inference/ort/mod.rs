@@ -1,25 +1,25 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
-//! The `ort` crate calls the library. `unsafe` is only where libraries are examined or opened (`library`, `libraries`,
+//! The `ort` crate calls the library. `unsafe` is only where libraries are examined or opened (`runtime_library`, `gpu_libraries`,
 //! `unwinder`, `cudnn`) and where device addresses and a stream are handed over (`binding`, `provider`). Nothing outside this folder
 //! names ONNX Runtime's types.
 
 mod binding;
-mod caught;
+mod candidates;
 mod cudnn;
 mod exit;
 mod failure;
 mod gpu;
+mod gpu_libraries;
 mod image;
-mod libraries;
-mod library;
 mod messages;
+mod model_form;
 mod options;
 mod profile;
 mod provider;
-mod search;
+mod provider_libraries;
+mod runtime_library;
 mod session;
-mod source;
 mod unwinder;
 mod variant;
 
@@ -44,13 +44,13 @@ impl OnnxRuntime {
     /// # Errors
     /// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
     pub fn start(config: &Config) -> Result<Self, InferenceError> {
-        library::environment(config.library.as_deref()).map(Self)
+        runtime_library::environment(config.library.as_deref()).map(Self)
     }
 }
 
 impl Backend for OnnxRuntime {
     fn version(&self) -> String {
-        library::version()
+        runtime_library::version()
     }
 
     fn open(

@@ -38,7 +38,7 @@ impl Options {
         Ok(Self { enqueued: of(!on_gpu)?, waited: of(true)?, interrupted: Mutex::default() })
     }
 
-    /// Whether a run was interrupted that has not been [settled](Self::settle).
+    /// Whether a run was interrupted that has not been [concluded](Self::conclude).
     pub fn is_interrupted(&self) -> bool {
         *lock(&self.interrupted)
     }
@@ -47,7 +47,7 @@ impl Options {
     ///
     /// # Errors
     /// [`InferenceError::Interrupted`] for a failed run that was interrupted.
-    pub fn settle<T>(&self, made: Result<T, InferenceError>) -> Result<T, InferenceError> {
+    pub fn conclude<T>(&self, made: Result<T, InferenceError>) -> Result<T, InferenceError> {
         let mut interrupted = lock(&self.interrupted);
         if !std::mem::take(&mut *interrupted) {
             return made;
@@ -71,7 +71,7 @@ impl Interrupt for Options {
     }
 
     fn withdraw(&self) {
-        if let Err(e) = self.settle(Ok(())) {
+        if let Err(e) = self.conclude(Ok(())) {
             gst::warning!(CAT, "the next run is interrupted for nothing: {e}");
         }
     }

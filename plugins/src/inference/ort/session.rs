@@ -17,8 +17,8 @@ use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 use super::failure::{failed, load_failure};
 use super::gpu::{self, Gpu};
 use super::image::ImageOrder;
+use super::model_form::ModelForm;
 use super::options::Options;
-use super::source::ModelForm;
 use super::variant::Variant;
 use super::{exit, messages};
 use crate::inference::cache::{Cache, Graph};
@@ -188,7 +188,7 @@ impl Session for OrtSession {
             }
             None => self.run_through_host(shape, images),
         };
-        self.options.settle(made)
+        self.options.conclude(made)
     }
 
     fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
@@ -214,7 +214,7 @@ impl Session for OrtSession {
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
         let made = self.run_through_host(shape, images);
-        self.options.settle(made)
+        self.options.conclude(made)
     }
 }
 

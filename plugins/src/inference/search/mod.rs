@@ -80,7 +80,7 @@ impl Found {
 ///
 /// # Errors
 /// The first variant does not run.
-pub(super) fn settle(
+pub(super) fn choose(
     bench: &mut impl Bench,
     tolerance: Tolerance,
     known: Option<&str>,

@@ -137,7 +137,7 @@ impl Bench for Fake {
 /// What becomes of a session of the first variant; and what was found.
 fn search(fake: &mut Fake) -> (String, Found) {
     let (mut session, mut current) = (session(VARIANTS[0]), VARIANTS[0]);
-    let found = settle(fake, Tolerance::Float32, None, &mut session, &mut current, &VARIANTS).unwrap();
+    let found = choose(fake, Tolerance::Float32, None, &mut session, &mut current, &VARIANTS).unwrap();
     assert_eq!(name(session.as_ref()), current);
     (current.to_owned(), found.unwrap())
 }
@@ -177,7 +177,7 @@ fn what_fails_or_differs_is_left_out_and_the_others_are_still_tried() {
 fn a_first_variant_that_does_not_run_is_the_models_error() {
     let (mut session, mut current) = (session(VARIANTS[0]), VARIANTS[0]);
     let mut fake = Fake::new([FailsToRun, Takes(1), Takes(1)]);
-    let failed = settle(&mut fake, Tolerance::Float32, None, &mut session, &mut current, &VARIANTS);
+    let failed = choose(&mut fake, Tolerance::Float32, None, &mut session, &mut current, &VARIANTS);
     assert!(failed.unwrap_err().to_string().contains("HEURISTIC_QUERY_FAILED"));
 }
 
@@ -202,10 +202,10 @@ fn a_variant_that_is_known_is_neither_measured_nor_are_the_others_opened() {
     let mut fake = Fake::new([900, 700, 600].map(Takes));
     let (mut session, mut current) = (session("nhwc+fused"), "nhwc+fused");
     let known = Some("nhwc+fused");
-    let found = settle(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS).unwrap();
+    let found = choose(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS).unwrap();
     assert!(found.is_none() && fake.opened.is_empty() && fake.timed == 0);
     // Of this shape another one is known than the one that was opened.
-    let found = settle(&mut fake, Tolerance::Float32, Some("nhwc"), &mut session, &mut current, &VARIANTS);
+    let found = choose(&mut fake, Tolerance::Float32, Some("nhwc"), &mut session, &mut current, &VARIANTS);
     assert!(found.unwrap().is_none() && fake.timed == 0);
     assert_eq!(
         (name(session.as_ref()).as_str(), current, fake.opened.as_slice()),
@@ -220,7 +220,7 @@ fn a_known_variant_that_fails_now_is_searched_for_again() {
             let mut fake = Fake::new([Takes(900), fails, Takes(600)]);
             let (mut session, mut current) = (session(opened), opened);
             let known = Some("nhwc");
-            let found = settle(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS);
+            let found = choose(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS);
             // One that is open already fails when it runs.
             if opened == "plain" || matches!(fails, FailsToRun) {
                 assert_eq!((found.unwrap().unwrap().chosen, current), ("nhwc+fused", "nhwc+fused"));
@@ -235,7 +235,7 @@ fn for_another_shape_the_search_begins_with_the_first_variant_again() {
     let mut fake = Fake::new([600, 900, 700].map(Takes));
     let (mut session, mut current) = (session("nhwc"), "nhwc");
     let known = Some("of another version");
-    let found = settle(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS).unwrap();
+    let found = choose(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS).unwrap();
     assert_eq!((found.unwrap().chosen, current), ("plain", "plain"));
     assert_eq!(name(session.as_ref()), "plain");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::class_name;
 use crate::inferoverlay::choice::Choice;
-use crate::meta::mask::{MaskKind, Mask};
+use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::Object;
 
 /// Frames after which a label that no object has had is warned about, where the models' labels are not known.

@@ -3,7 +3,7 @@
 use cudainfer_kernels::geometry::Rect;
 
 use super::covered::union;
-use crate::meta::mask::{MaskKind, Mask};
+use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::Object;
 
 /// The box around an object's masks, in frame pixels; `None` where it has none, or they are empty. Masks on the GPU are

@@ -9,7 +9,7 @@ use super::library::RELATE_TO;
 use super::relations::{Writer, pixel};
 use crate::memory::tensor::part;
 use crate::meta::label::Label;
-use crate::meta::mask::{MaskKind, Mask};
+use crate::meta::mask::{Mask, MaskKind};
 
 /// `GST_SEGMENTATION_TYPE_SEMANTIC`: the values are classes.
 const SEMANTIC: c_int = 0;

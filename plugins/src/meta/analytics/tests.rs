@@ -3,9 +3,9 @@
 use cudainfer_kernels::geometry::Rect;
 
 use super::library::{CONTAIN, IS_PART_OF, RELATE_TO};
-use super::relations::{Entries, EntryKind as EntryKind, Location, Writer};
+use super::relations::{Entries, EntryKind, Location, Writer};
 use super::*;
-use crate::meta::mask::{MaskKind, Mask};
+use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::{
     ClassificationParam, DetectionParam, Finding, KeypointsParam, TrackingParam, add_tracking, attach,
     objects,

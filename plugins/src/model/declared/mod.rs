@@ -3,7 +3,7 @@
 //! One file a source; each turns the source's words into those of the sidecar.
 //!
 //! Nothing here is an error: what is wrong in a file that is meant for us or for GStreamer is a warning, words that make no sense are left out, and words that contradict the model's shapes lose against
-//! them where the shapes are known (`settle.rs` and the elements behind trtinfer).
+//! them where the shapes are known (`resolve.rs` and the elements behind trtinfer).
 
 mod claim;
 mod huggingface;

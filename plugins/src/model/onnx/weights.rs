@@ -26,7 +26,7 @@ pub(crate) fn has_float16_weights(path: &Path) -> bool {
 /// It cannot be read as ONNX.
 pub(crate) fn external_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut locations = Vec::new();
-    read_file(path, |model| Part::Model.walk(model, DEEPEST, &mut locations))?;
+    read_file(path, |model| WeightsPart::Model.walk(model, DEEPEST, &mut locations))?;
     locations.sort();
     locations.dedup();
     Ok(locations.into_iter().map(|location| path.with_file_name(location)).collect())
@@ -34,7 +34,7 @@ pub(crate) fn external_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// The messages of onnx.proto on the way to tensors.
 #[derive(Clone, Copy)]
-enum Part {
+enum WeightsPart {
     Model,
     Graph,
     Function,
@@ -44,7 +44,7 @@ enum Part {
     Tensor,
 }
 
-impl Part {
+impl WeightsPart {
     /// The message in a field; `None` if it contains no tensors.
     fn inner(self, field: u64) -> Option<Self> {
         Some(match (self, field) {

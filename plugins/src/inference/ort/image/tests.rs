@@ -9,14 +9,14 @@ use prost::Message;
 
 use super::*;
 use crate::inference::cache::Cache;
-use crate::inference::ort::library;
+use crate::inference::ort::runtime_library;
 use crate::inference::ort::session::OrtSession;
 use crate::inference::ort::variant::{INPUT, PLAIN, Variant};
 use crate::inference::{Config, FrameTensors, Precision, Provider, Session};
 use crate::model::onnx::samples::{convolution, tensor_value, written};
 
 fn open(config: &Config, variant: &Variant) -> Result<OrtSession, InferenceError> {
-    let environment = library::environment(None).unwrap();
+    let environment = runtime_library::environment(None).unwrap();
     OrtSession::open(environment, config, Provider::Cpu, None, variant, &mut Cache::off())
 }
 

@@ -24,7 +24,7 @@ impl Engine {
     ///
     /// # Errors
     /// The model does not run, or it is to stop: [`InferenceError::Interrupted`].
-    pub(super) fn settle_variant(
+    pub(super) fn choose_variant(
         &self,
         shape: &Arc<RunShape>,
         progress: &(dyn Fn(Progress) + Sync),
@@ -55,7 +55,7 @@ impl Engine {
             let (backend, tolerance) = (&*self.backend, Tolerance::of(&self.config));
             let sessions = Sessions { backend, config: &self.config, counters: &counters, stop };
             let mut bench = OnNoise::new(sessions, shape, self.batch, &**session)?;
-            search::settle(&mut bench, tolerance, known.copied(), &mut session, &mut name, &variants)
+            search::choose(&mut bench, tolerance, known.copied(), &mut session, &mut name, &variants)
         });
         *lock(&self.variant.name) = name;
         if stop.is_set() {

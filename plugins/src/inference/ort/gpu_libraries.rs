@@ -14,7 +14,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use crate::loader;
 use crate::log::ENGINE as CAT;
 
-use super::{library, search};
+use super::{candidates, runtime_library};
 
 /// Libraries that stay open: ONNX Runtime's providers use them to the end of the process.
 static OPENED: Mutex<Option<HashMap<String, ManuallyDrop<Library>>>> = Mutex::new(None);
@@ -122,9 +122,9 @@ fn places() -> Vec<Folder> {
         places.push(Folder::Named(home.join("lib64")));
         places.push(Folder::Named(home.join("targets/x86_64-linux/lib")));
     }
-    for packages in search::site_packages(library::path()) {
+    for packages in candidates::site_packages(runtime_library::path()) {
         // One that is not trusted, and is in use all the same, was named by the user, and so was what came with it.
-        let named = library::path()
+        let named = runtime_library::path()
             .is_some_and(|library| library.starts_with(&packages) && files::trusted(library).is_err());
         let folder = if named { Folder::Named } else { Folder::Searched };
         for package in std::fs::read_dir(packages.join("nvidia")).into_iter().flatten().flatten() {

@@ -9,7 +9,7 @@ use super::{Group, ImageInput, ModelInfo};
 impl ModelInfo {
     /// The same without what the model's maker says of the input and its shape contradicts, and a sentence about each
     /// contradiction. What the sidecar says is left as it is: it is an error elsewhere.
-    pub fn settle(&self, inputs: &[TensorDesc], model: &Path) -> (Self, Vec<String>) {
+    pub fn resolve(&self, inputs: &[TensorDesc], model: &Path) -> (Self, Vec<String>) {
         let mut info = self.clone();
         let mut warnings = Vec::new();
         let mut contradicted = |info: &Self, group: Group, claim: &str, fact: &str| {
@@ -74,9 +74,9 @@ mod tests {
     use crate::model::Sidecar;
 
     /// What is left of `words` at an input, and the warnings.
-    fn settled(input: &str, words: &str) -> (ModelInfo, Vec<String>) {
+    fn resolved(input: &str, words: &str) -> (ModelInfo, Vec<String>) {
         let words: Sidecar = toml::from_str(words).unwrap();
-        ModelInfo::declared(words).settle(&[input.parse().unwrap()], Path::new("model.onnx"))
+        ModelInfo::declared(words).resolve(&[input.parse().unwrap()], Path::new("model.onnx"))
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
         let words =
             "[input]\nwidth = 64\nheight = 32\nchannels = \"bgr\"\nscale = 1.0\nmean = [1.0, 2.0, 3.0]";
         for input in ["images:float32:1x3x32x64", "images:float32:?x3x?x?", "images:float32:?x3x32x?"] {
-            let (info, warnings) = settled(input, words);
+            let (info, warnings) = resolved(input, words);
             assert!(warnings.is_empty(), "{input}: {warnings:?}");
             assert_eq!((info.input.width, info.input.height), (Some(64), Some(32)), "{input}");
             assert!(info.input.channels.is_some() && info.input.mean.is_some());
@@ -104,7 +104,7 @@ mod tests {
                 "has several channels, but it has one",
             ),
         ] {
-            let (info, warnings) = settled(input, words);
+            let (info, warnings) = resolved(input, words);
             let [warning] = &warnings[..] else { panic!("{input}: {warnings:?}") };
             assert!(warning.starts_with("the file's metadata (test) says"), "{warning}");
             assert!(warning.contains(sentence), "{warning}");
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn an_integer_input_is_not_scaled_by_what_a_float_input_would_need() {
-        let (info, warnings) = settled("i:uint8:1x3x64x64", "[input]\nscale = 0.003921569");
+        let (info, warnings) = resolved("i:uint8:1x3x64x64", "[input]\nscale = 0.003921569");
         assert!(warnings.is_empty() && info.input.scale.is_none());
         assert!(info.notes()[0].contains("uint8"), "{:?}", info.notes());
     }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn an_input_that_takes_no_image_is_somebody_elses_error() {
         let (_, warnings) =
-            settled("i:float32:1x5x64x64", "[input]\nchannels = \"rgb\"\nwidth = 1\nheight = 1");
+            resolved("i:float32:1x5x64x64", "[input]\nchannels = \"rgb\"\nwidth = 1\nheight = 1");
         assert!(warnings.is_empty(), "{warnings:?}");
     }
 }

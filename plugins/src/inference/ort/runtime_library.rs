@@ -8,7 +8,7 @@ use libloading::os::unix::Library;
 use ort::environment::Environment;
 
 use super::messages::{CAT, EnvironmentLogger};
-use super::{exit, search, unwinder};
+use super::{candidates, exit, unwinder};
 use crate::inference::InferenceError;
 use crate::loader;
 
@@ -109,8 +109,8 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
         });
     }
     let mut refused = Vec::new();
-    for path in search::candidates() {
-        let checked = match search::check(&path) {
+    for path in candidates::candidates() {
+        let checked = match candidates::check(&path) {
             Ok(()) => check(path),
             // A name that is not there, or no longer, is the loader's to report.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => check(path),
