@@ -218,7 +218,7 @@ fn access(options: &Options) -> Result<Access, SetupError> {
             return Err(TlsError::Plain(property, destination.to_string(), encrypted).into());
         }
     };
-    let has_login = destination.kind != crate::uri::Kind::Unix;
+    let has_login = destination.kind != crate::kind::BrokerKind::Unix;
     if !has_login && options.credentials.is_some() {
         return Err(SetupError::NoLogin(destination.to_string()));
     }

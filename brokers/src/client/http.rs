@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use ureq::Agent;
 
-use super::{Access, Client, Failure, Sent, TIMEOUT, explain};
+use super::contract::{Access, Client, Failure, Sent, TIMEOUT, explain};
 use crate::{Message, https};
 
 /// Bytes of an answer's body, which nobody reads.

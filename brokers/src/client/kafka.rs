@@ -12,8 +12,8 @@ use rskafka::client::partition::{Compression, PartitionClient, UnknownTopicHandl
 use rskafka::client::{Client as Cluster, ClientBuilder, Credentials, SaslConfig};
 use rskafka::record::Record;
 
+use super::contract::{Access, Client, Failure, Sent, explain};
 use super::runtime::OwnRuntime;
-use super::{Access, Client, Failure, Sent, explain};
 use crate::Message;
 use crate::uri::Sasl;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::contract::{Access, Client, Failure, Sent, TIMEOUT};
 use super::wire::{MOST_BYTES, Wire, failure};
-use super::{Access, Client, Failure, Sent, TIMEOUT};
 use crate::Message;
 
 /// The header by which JetStream knows a message that it has got before.

@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use cudainfer_files::{Access, Folder};
 
 use super::place::Place;
-use super::{LONGEST_SEGMENT, Segment, number, record, size};
+use super::record;
+use super::segment::{LONGEST_SEGMENT, Segment, name, number, size};
 
 /// What is added to the name of a file that has no message which can be read.
 const DAMAGED: &str = ".damaged";
@@ -116,7 +117,7 @@ pub(super) fn scan(folder: &Folder, place: Option<Place>) -> io::Result<Found> {
         if unread > 0 {
             found.segments.push_back(Segment { number: segment.number, length: segment.length, unread });
         } else if segment.lost_at_end == 0 || !segment.records.is_empty() {
-            folder.remove(&super::name(segment.number))?;
+            folder.remove(&name(segment.number))?;
         }
     }
     // The file of acknowledgements may be older than the removal of what they were for, after a power cut: messages are missed before
