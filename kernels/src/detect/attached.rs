@@ -203,7 +203,7 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    /// Appends so many keypoints; they have no scores.
+    /// Appends that many keypoints; they have no scores.
     pub fn read(&self, count: usize, outputs: &[TensorView<'_>], map: &Affine, into: &mut Attached) {
         let Some(tensor) = outputs.get(self.output) else { return };
         let of = |point: usize, axis: usize| {
