@@ -184,8 +184,8 @@ impl ObjectSubclass for DecodingElement {
 impl ObjectImpl for DecodingElement {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            let blurb = "How the model's outputs are read, and who says so: a property, the sidecar, the model's file, a \
-                             file beside it, or nobody, where it is assumed. NULL until the model is known";
+            let blurb = "How the model's outputs are read, and where that comes from: a property, the sidecar, the \
+                             model's file, a file beside it, or an assumption. NULL until the model is known";
             vec![device::param_spec(), reading::param_spec(blurb), stats::param_spec("")]
         });
         &PROPERTIES
