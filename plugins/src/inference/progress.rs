@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gst::prelude::*;
 
-/// Work that takes no longer is not worth a word; and so often there is one.
+/// Shorter work is not reported; longer work is reported at this interval.
 const EVERY: Duration = Duration::from_secs(1);
 /// The messages' code.
 const CODE: &str = "model";
@@ -15,7 +15,7 @@ const CODE: &str = "model";
 pub struct Progress {
     /// Begun (and a second old), going on, through, failed.
     pub stage: gst::ProgressType,
-    /// What is done, and for how long.
+    /// What is being done, and for how long.
     pub text: String,
 }
 
@@ -29,26 +29,26 @@ impl Progress {
     }
 }
 
-/// Does `job`, in this thread. If that takes longer than a second, `report` hears of it every second from another thread,
-/// and of the end; `what` begins the texts: `loading nanodet.onnx for cpu`.
+/// Does `job`, in this thread. If that takes longer than a second, `report` is called every second from another thread, and at
+/// the end; the texts begin with `what`: `loading nanodet.onnx for cpu`.
 ///
 /// # Errors
-/// The job's.
+/// The errors of `job`.
 pub fn watched<T, E>(
     what: &str,
     report: &(dyn Fn(Progress) + Sync),
     job: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
     let began = Instant::now();
-    // Until the job's end of the channel goes, also where the job panics.
+    // The other thread ends when the job's end of the channel is dropped, also where the job panics.
     let tick = |wait: &Receiver<()>| {
         (wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout)).then(|| began.elapsed())
     };
     watched_by(&tick, &|| began.elapsed(), what, report, job)
 }
 
-/// As [`watched`], by another clock: `tick` waits until there is a word due and returns how old the job is then, or nothing once the
-/// channel is closed; `age` says how old it is.
+/// As [`watched`], by another clock: `tick` waits until a report is due and returns how old the job is then, or nothing once the
+/// channel is closed; `age` returns how old it is.
 fn watched_by<T, E>(
     tick: &(dyn Fn(&Receiver<()>) -> Option<Duration> + Sync),
     age: &dyn Fn() -> Duration,
@@ -67,7 +67,7 @@ fn watched_by<T, E>(
             }
             stage == gst::ProgressType::Continue
         };
-        // Where there is no thread for it, the job is done all the same, without a word.
+        // Where there is no thread for it, the job is done all the same, without reports.
         let ticker = std::thread::Builder::new().name("trtinfer:ticker".into()).spawn_scoped(scope, tick);
         if let Err(e) = &ticker {
             gst::warning!(gst::CAT_RUST, "{what}: there is no thread to tell of it: {e}");
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said about a job that takes so many seconds.
+    /// The reports about a job that takes `seconds` seconds.
     fn said(seconds: f64, result: Result<u8, ()>) -> Vec<Progress> {
         gst::init().unwrap();
         let said = Mutex::new(Vec::new());

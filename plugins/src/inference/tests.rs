@@ -30,7 +30,7 @@ struct Log {
     runs: Vec<(&'static str, usize, usize)>,
 }
 
-/// Where runs of the quick variant say that they have begun, and wait until they may end.
+/// Where runs of the quick variant report that they have begun, and wait until they may end.
 type Gate = (Sender<()>, Receiver<()>);
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Library {
     known: Option<&'static str>,
     /// Whether runs of the quick variant fail.
     fails: bool,
-    /// Whether it does not open.
+    /// Whether the quick variant does not open.
     refused: bool,
     /// Whether the quick variant gives the outputs of a batch in another order.
     mixes: bool,
@@ -124,7 +124,7 @@ struct Runs {
     interrupted: Arc<Interrupted>,
 }
 
-/// Whether the run that is under way is ended, or the next one.
+/// Whether the current run is ended, or the next one.
 #[derive(Debug, Default)]
 struct Interrupted(AtomicBool);
 
@@ -339,7 +339,7 @@ fn who_stops_interrupts_the_run_that_is_under_way_and_nothing_is_replaced() {
         wait_for_begin.recv().unwrap();
         stop.set();
         go_on.send(()).unwrap();
-        // It was interrupted, which is no error.
+        // The upgrade was interrupted, which is no error.
         assert!(upgrade.join().unwrap().unwrap().is_none());
     });
     assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("plain", "plain"));
@@ -397,7 +397,7 @@ fn without_a_choice_the_variants_are_measured_and_the_user_is_told_once() {
     assert!(said.starts_with(&format!("the model runs as {}", engine.variant())), "{said}");
     assert!(said.contains("quick"), "{said}");
     assert!(engine.take_found().is_none());
-    // Another shape does not measure again.
+    // Another shape is not measured again.
     warm_up(&engine, 8);
     assert!(lock(&log).opened == VARIANTS && engine.take_found().is_none());
     fs::remove_dir_all(root).unwrap();
@@ -459,7 +459,7 @@ fn a_known_variant_that_does_not_open_any_more_is_said_and_the_default_serves() 
             && line.contains("refused on purpose")
     });
     assert!(warned, "{said:?}");
-    // What was measured now is remembered instead.
+    // The new measurement is remembered instead.
     assert_eq!(engine.take_found().unwrap(), "the model runs as plain");
     fs::remove_dir_all(root).unwrap();
 }

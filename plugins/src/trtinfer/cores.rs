@@ -59,8 +59,8 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Requests for cores. The first one holds up all later ones, even those that enough cores are free for: or one that wants all cores
-/// would wait as long as there are others that want a few.
+/// Requests for cores. The first one holds up all later ones, even those that enough cores are free for: otherwise a request for
+/// all cores would wait as long as there are requests for a few.
 struct Queue {
     all: usize,
     free: usize,

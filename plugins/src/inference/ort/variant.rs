@@ -24,15 +24,15 @@ use crate::inference::{Config, EngineSearch, Provider};
 /// Options of the CUDA provider, and the form of the model that it runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Variant {
-    /// As users, the log and the cache know it.
+    /// The name that users, the log and the cache have for it.
     pub name: &'static str,
     /// Convolutions work on channels-last tensors, which the tensor cores read as they are; ONNX Runtime transposes where others
     /// do not.
     nhwc: bool,
-    /// A convolution adds its bias, and what is added behind it, itself. Without `nhwc` cuDNN fails for some models when they run
+    /// A convolution itself adds its bias, and what is added after it. Without `nhwc` cuDNN fails for some models when they run
     /// (HEURISTIC_QUERY_FAILED), so it is not offered alone.
     fused: bool,
-    /// How the image comes: with its channels last, the graph begins without the transposition that `nhwc` has there.
+    /// The order of the image: with its channels last, the graph begins without the transposition that `nhwc` has there.
     pub image: ImageOrder,
     /// cuDNN times every algorithm for each convolution, instead of taking the one that should be the fastest.
     exhaustive: bool,
@@ -40,7 +40,7 @@ pub(super) struct Variant {
     small_workspace: bool,
 }
 
-/// As ONNX Runtime runs a model by default.
+/// How ONNX Runtime runs a model by default.
 pub(super) const PLAIN: Variant = Variant {
     name: "plain",
     nhwc: false,
@@ -53,7 +53,7 @@ const NHWC: Variant = Variant { name: "nhwc", nhwc: true, ..PLAIN };
 const FUSED: Variant = Variant { name: "nhwc+fused", fused: true, ..NHWC };
 pub(super) const INPUT: Variant =
     Variant { name: "nhwc+fused+input", image: ImageOrder::ChannelsLast, ..FUSED };
-/// What costs little to time comes first; the last two are for `full`.
+/// Variants that cost little to time come first; the last two are for `full`.
 static ALL: [Variant; 7] = [
     PLAIN,
     NHWC,
@@ -66,7 +66,8 @@ static ALL: [Variant; 7] = [
 /// How many of them `quick` times.
 const QUICK: usize = 4;
 
-/// The names of the variants to time. With a limit of its memory there is one only: two sessions at a time would exceed it.
+/// The names of the variants to time. With a limit of device memory there is only one: two sessions at a time would exceed the
+/// limit.
 pub(super) fn worth_timing(config: &Config, provider: Provider) -> Vec<&'static str> {
     let count = match config.search {
         _ if provider != Provider::Cuda || config.memory_limit > 0 => 1,
