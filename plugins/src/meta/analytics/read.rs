@@ -19,8 +19,8 @@ const MOST_RELATIONS: usize = 1 << 20;
 /// Classes that are read of an object.
 const MOST_CLASSES: usize = 100;
 
-/// What distinguishes boxes: the label, the box, and whether it is rotated. Regions of interest have no negative coordinates, so a box
-/// that is not rotated is cut off there.
+/// What distinguishes boxes: the label, the box, and whether it is rotated. Regions of interest have no negative coordinates, so
+/// a box that is not rotated is cut off there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     label: GQuark,

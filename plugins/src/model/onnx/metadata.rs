@@ -35,8 +35,8 @@ impl Metadata {
     }
 }
 
-/// The metadata of a model; empty, and incomplete, where the file cannot be read as ONNX, which the library that runs it
-/// reports better.
+/// The metadata of a model; empty, and incomplete, where the file cannot be read as ONNX: the library that runs it has a better
+/// error for that.
 pub(crate) fn metadata(path: &Path) -> Metadata {
     let mut found = Metadata::default();
     let read = read_file(path, |model| {
