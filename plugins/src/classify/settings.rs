@@ -63,7 +63,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
 });
 
 impl Settings {
-    /// The kernel's parameters for the output of this name. The activation is the default's where nobody has said.
+    /// The kernel's parameters for the output of this name. The activation is the default where none is set.
     pub fn params(&self, output: &str, info: &ModelInfo) -> Params {
         let defaults = Params::default();
         let classify = &info.classify;
@@ -94,7 +94,7 @@ impl Settings {
     /// The index of the output that holds the scores.
     ///
     /// # Errors
-    /// None has the name that was given, or none was given and there are several.
+    /// No output has the given name, or none was given and there are several.
     pub fn output(&self, outputs: &[TensorDesc], info: &ModelInfo) -> Result<usize, String> {
         let place = |name: &str| outputs.iter().position(|d| d.name == name);
         if let Some(unknown) = info.classify.heads.keys().find(|name| place(name).is_none()) {
