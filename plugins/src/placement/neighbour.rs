@@ -1,12 +1,12 @@
-//! What the other elements of a stream say: a custom query, downstream and then upstream, that is answered by the first
-//! element which has its GPU already.
+//! The GPU of the other elements of a stream: a custom query, downstream and then upstream, that is answered by the first element
+//! which has its GPU already.
 
 use gst::prelude::*;
 
-/// The name of the query's structure; whoever has a GPU sets the field `gpu`, its number.
+/// The name of the query's structure; an element with a GPU sets the field `gpu`, its number.
 const QUERY: &str = "cudainfer-device";
 
-/// The GPU of the nearest element of the stream that has one, or that is told one by its property.
+/// The GPU of the nearest element of the stream that has one, or whose property names one.
 pub(crate) fn neighbour(element: &gst::Element) -> Option<u32> {
     let pads = element.src_pads().into_iter().chain(element.sink_pads());
     pads.into_iter().find_map(|pad| {
@@ -22,7 +22,7 @@ pub(crate) fn asked(query: &gst::QueryRef) -> bool {
     custom.structure().is_some_and(|structure| structure.name() == QUERY)
 }
 
-/// Answers it, for the query function to return; without a GPU, others are asked.
+/// Answers it, for the query function to return; without a GPU, the query goes on to other elements.
 pub(crate) fn answer(query: &mut gst::QueryRef, gpu: Option<u32>) -> bool {
     let (Some(gpu), gst::QueryViewMut::Custom(custom)) = (gpu, query.view_mut()) else { return false };
     custom.structure_mut().set("gpu", gpu);
