@@ -5,21 +5,21 @@ use gst::prelude::*;
 /// The names of the elements that the source pads of `element` are linked to.
 pub(super) fn fed_by(element: &gst::Element) -> Vec<String> {
     let pads = element.src_pads();
-    let names = pads.iter().filter_map(behind).map(|element| element.name().to_string());
+    let names = pads.iter().filter_map(downstream_of).map(|element| element.name().to_string());
     let mut names: Vec<_> = names.collect();
     names.sort();
     names.dedup();
     names
 }
 
-/// The element behind a source pad: through ghost pads, into bins and out of them.
-fn behind(pad: &gst::Pad) -> Option<gst::Element> {
+/// The element downstream of a source pad: through ghost pads, into bins and out of them.
+fn downstream_of(pad: &gst::Pad) -> Option<gst::Element> {
     let mut pad = pad.clone();
     // A pipeline has fewer bins inside of each other.
     for _ in 0..64 {
         let peer = pad.peer()?;
         pad = match peer.downcast_ref::<gst::ProxyPad>() {
-            // The inner side of a bin's ghost pad: what goes on is the ghost pad itself, outside.
+            // The inner side of a bin's ghost pad: the way goes on from the ghost pad itself, outside.
             Some(_) if !peer.is::<gst::GhostPad>() => peer.parent()?.downcast::<gst::Pad>().ok()?,
             // The ghost pad of a bin that begins here: its target is inside.
             Some(_) => {
