@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn another_pad_tells_when_the_first_is_gone() {
+    fn another_pad_records_when_the_first_is_gone() {
         let (births, next) = (Births::default(), AtomicU64::new(0));
         births.record(1, 10, 10);
         births.record(2, 20, 20);
