@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_seconds_without_noise_in_the_last_digits() {
+    fn times_are_shown_in_seconds_without_noise_in_the_last_digits() {
         let times = Histogram::of_times();
         times.add_time(Duration::from_micros(300));
         let shown = times.snapshot();

@@ -80,15 +80,15 @@ impl Settings {
     /// Whether the output of this name has the scores of a line's characters.
     pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
         let head = info.classify.heads.get(output).and_then(|head| head.mode);
-        let said = [Some(self.mode), head, info.classify.mode].into_iter().flatten();
-        said.into_iter().find(|mode| *mode != Mode::Auto) == Some(Mode::Text)
+        let modes = [Some(self.mode), head, info.classify.mode].into_iter().flatten();
+        modes.into_iter().find(|mode| *mode != Mode::Auto) == Some(Mode::Text)
     }
 
     /// The activation that the property or the sidecar names for the output of this name.
     pub fn activation(&self, output: &str, info: &ModelInfo) -> Option<detect::Activation> {
         let head = info.classify.heads.get(output).and_then(|head| head.activation);
-        let said = [Some(self.activation), head, info.classify.activation];
-        said.into_iter().flatten().find_map(Activation::kernel)
+        let activations = [Some(self.activation), head, info.classify.activation];
+        activations.into_iter().flatten().find_map(Activation::kernel)
     }
 
     /// The index of the output that holds the scores.

@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// Finds who holds a buffer while its bytes are decoded, and the sum of these.
+    /// Counts the references to a buffer while its bytes are decoded, and adds up the bytes.
     struct Holders(gst::Buffer);
 
     impl RowDecoder for Holders {

@@ -45,8 +45,8 @@ pub(super) struct Settings {
     pub regions: String,
 }
 
-/// Open tensor dimensions that nobody has named follow the frame, rounded up to a multiple of this: the coarsest
-/// stride of the usual networks, which they need their input to be divisible by.
+/// Open tensor dimensions that are set nowhere follow the frame, rounded up to a multiple of this: the coarsest stride of the
+/// usual networks, which they need their input to be divisible by.
 const STRIDE: i32 = 32;
 
 /// Factor on an object's width and height, if neither the property nor the sidecar has one.

@@ -32,7 +32,7 @@ pub struct Config {
     pub search: EngineSearch,
     /// What frames wait for at a start.
     pub warm_up: WarmUp,
-    /// ONNX Runtime's library, where it is not to be searched for.
+    /// ONNX Runtime's library, where it must not be searched for.
     pub library: Option<PathBuf>,
     /// Sessions on the CPU that may run at the same time; at least 1.
     pub sessions: usize,

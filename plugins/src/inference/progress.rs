@@ -24,7 +24,7 @@ impl Progress {
     pub fn post(&self, element: &gst::Element) {
         let text = format!("{}: {}", element.name(), self.text);
         let message = gst::message::Progress::builder(self.stage, CODE, &text).src(element).build();
-        // Refused only where nobody listens.
+        // Refused only where nobody listens to the bus.
         let _ = element.post_message(message);
     }
 }
@@ -94,9 +94,9 @@ mod tests {
     use super::*;
 
     /// The reports about a job that takes `seconds` seconds.
-    fn said(seconds: f64, result: Result<u8, ()>) -> Vec<Progress> {
+    fn reports(seconds: f64, result: Result<u8, ()>) -> Vec<Progress> {
         gst::init().unwrap();
-        let said = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let ticks = AtomicU64::new(0);
         let (through, wait) = channel();
         let (through, wait) = (Mutex::new(Some(through)), Mutex::new(wait));
@@ -112,33 +112,33 @@ mod tests {
             None
         };
         let age = || Duration::from_secs_f64(seconds);
-        let done = watched_by(&tick, &age, "loading a.onnx", &|p| said.lock().unwrap().push(p), || {
+        let done = watched_by(&tick, &age, "loading a.onnx", &|p| reported.lock().unwrap().push(p), || {
             let _: Result<(), _> = wait.lock().unwrap().recv();
             result
         });
         assert_eq!(done, result);
-        said.into_inner().unwrap()
+        reported.into_inner().unwrap()
     }
 
     #[test]
-    fn a_slow_job_is_said_to_begin_to_go_on_and_to_end_and_a_quick_one_not_at_all() {
+    fn a_slow_job_is_reported_at_its_begin_every_second_and_at_its_end_and_a_quick_one_not_at_all() {
         use gst::ProgressType::{Complete, Continue, Error, Start};
-        let stages = |said: &[Progress]| said.iter().map(|p| p.stage).collect::<Vec<_>>();
-        let slow = said(3.5, Ok(1));
+        let stages = |reports: &[Progress]| reports.iter().map(|p| p.stage).collect::<Vec<_>>();
+        let slow = reports(3.5, Ok(1));
         assert_eq!(stages(&slow), [Start, Continue, Continue, Complete]);
         assert_eq!(
             [0, 1, 2].map(|n| slow[n].text.as_str()),
             [1, 2, 3].map(|n| format!("loading a.onnx, {n} s"))
         );
         assert_eq!(slow[3].text, "loading a.onnx took 3.5 s");
-        let failing = said(1.5, Err(()));
+        let failing = reports(1.5, Err(()));
         assert_eq!(stages(&failing), [Start, Error]);
         assert_eq!(failing[1].text, "loading a.onnx failed after 1.5 s");
-        assert_eq!(said(0.0, Ok(1)), []);
+        assert_eq!(reports(0.0, Ok(1)), []);
     }
 
     #[test]
-    fn a_job_that_panics_does_not_leave_the_ticker_behind() {
+    fn a_job_that_panics_ends_the_ticker() {
         let panicked = std::panic::catch_unwind(|| watched::<(), ()>("", &|_| (), || panic!("on purpose")));
         assert!(panicked.is_err());
     }

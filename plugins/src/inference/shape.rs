@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_as_dark_as_it_is_to_be_and_no_two_rows_are_alike() {
+    fn noise_is_as_dark_as_asked_for_and_no_two_rows_are_alike() {
         for (ty, size) in [(TensorType::UInt8, 1), (TensorType::Float16, 2), (TensorType::Float32, 4)] {
             let noise = noise(8000 * size, ty, 64).unwrap();
             let dark = noise.chunks(size).filter(|pixel| pixel.iter().all(|byte| *byte == 0)).count();

@@ -388,14 +388,14 @@ fn where_the_default_is_the_fastest_there_is_nothing_to_replace() {
 }
 
 #[test]
-fn without_a_choice_the_variants_are_measured_and_the_user_is_told_once() {
+fn without_a_choice_the_variants_are_measured_and_the_result_is_reported_once() {
     let (log, library) = library(None);
     let (root, engine) = engine("measured", library);
     warm_up(&engine, 4);
     assert!(!engine.has_upgrade() && lock(&log).opened == VARIANTS);
-    let said = engine.take_found().unwrap();
-    assert!(said.starts_with(&format!("the model runs as {}", engine.variant())), "{said}");
-    assert!(said.contains("quick"), "{said}");
+    let found = engine.take_found().unwrap();
+    assert!(found.starts_with(&format!("the model runs as {}", engine.variant())), "{found}");
+    assert!(found.contains("quick"), "{found}");
     assert!(engine.take_found().is_none());
     // Another shape is not measured again.
     warm_up(&engine, 8);
@@ -437,10 +437,10 @@ fn a_variant_that_mixes_up_the_frames_of_a_batch_is_left_out() {
 }
 
 #[test]
-fn a_known_variant_that_does_not_open_any_more_is_said_and_the_default_serves() {
+fn a_known_variant_that_does_not_open_any_more_is_reported_and_the_default_serves() {
     let (log, library) = library(Some("quick"));
-    let said = Arc::<Mutex<Vec<String>>>::default();
-    let heard = Arc::clone(&said);
+    let messages = Arc::<Mutex<Vec<String>>>::default();
+    let heard = Arc::clone(&messages);
     gst::init().unwrap();
     crate::log::ENGINE.set_threshold(gst::DebugLevel::Warning);
     let listener = gst::log::add_log_function(move |_, level, _, _, _, _, message| {
@@ -452,13 +452,13 @@ fn a_known_variant_that_does_not_open_any_more_is_said_and_the_default_serves() 
     let shape = warm_up(&engine, 4);
     assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("plain", "plain"));
     gst::log::remove_log_function(listener);
-    let said = lock(&said);
-    let warned = said.iter().any(|line| {
+    let messages = lock(&messages);
+    let warned = messages.iter().any(|line| {
         line.starts_with("Warning")
             && line.contains("does not open as quick")
             && line.contains("refused on purpose")
     });
-    assert!(warned, "{said:?}");
+    assert!(warned, "{messages:?}");
     // The new measurement is remembered instead.
     assert_eq!(engine.take_found().unwrap(), "the model runs as plain");
     fs::remove_dir_all(root).unwrap();

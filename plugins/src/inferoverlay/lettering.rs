@@ -184,8 +184,11 @@ mod tests {
     #[test]
     fn characters_that_no_font_has_are_named_and_many_are_counted() {
         let all: Vec<char> = ('a'..='k').collect();
-        let said = boxes(&all);
-        assert!(said.contains("'a' (U+0061)") && said.contains("'h'") && !said.contains("'i'"), "{said}");
-        assert!(said.contains("3 more") && said.contains("fonts-noto"), "{said}");
+        let warning = boxes(&all);
+        assert!(
+            warning.contains("'a' (U+0061)") && warning.contains("'h'") && !warning.contains("'i'"),
+            "{warning}"
+        );
+        assert!(warning.contains("3 more") && warning.contains("fonts-noto"), "{warning}");
     }
 }

@@ -20,8 +20,8 @@ pub(super) const MAP_CUDA: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST <
 
 /// A frame in CUDA memory whose device addresses are known, mapped until this is dropped, for work in one stream.
 ///
-/// What is enqueued in that stream while the frame is mapped comes after the work that made the frame, and before the
-/// work of whoever uses it next (see [`super::order`]). The host does not wait.
+/// What is enqueued in that stream while the frame is mapped comes after the work that made the frame, and before the work of its
+/// next user (see [`super::order`]). The host does not wait.
 #[derive(Debug)]
 pub struct MappedCudaFrame<'a> {
     memory: &'a gst::MemoryRef,
@@ -122,7 +122,7 @@ impl<'a> MappedCudaFrame<'a> {
         Ok(())
     }
 
-    /// Says who uses the frame.
+    /// Marks the end of the stream's use of the frame.
     fn end(&self) -> Result<(), MemoryError> {
         let uses = order::uses(self.memory);
         if let Some(copy) = &self.copy {

@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a frame of these caps in `bytes` bytes whose meta says this.
+    /// The error for a frame of these caps in `bytes` bytes with such a meta.
     fn refused(
         (format, width, height): (VideoFormat, u32, u32),
         bytes: usize,

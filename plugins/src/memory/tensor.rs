@@ -2,10 +2,10 @@
 //!
 //! The allocator's memory is [`SharedMemory`]. Mapping it for reading, in any language, gives the bytes on the host,
 //! downloaded on first access. `GST_MAP_CUDA` gives the address on the device, once what was written there is complete.
-//! Whoever maps it so for writing must have finished writing when it unmaps; whoever maps it so for reading must have enqueued
-//! all reads by then, in blocking streams of the memory's context (those of GStreamer, and the default streams of PyTorch and
-//! CuPy), which the next writer waits for, or have finished them. Our own elements do neither: they order their work by
-//! [`SharedMemory`]'s events.
+//! Code that maps it so for writing must have finished writing when it unmaps; code that maps it so for reading must have
+//! enqueued all reads by then, in blocking streams of the memory's context (those of GStreamer, and the default streams of
+//! PyTorch and CuPy), which the next writer waits for, or have finished them. Our own elements do neither: they order their work
+//! by [`SharedMemory`]'s events.
 
 use std::sync::{Arc, Mutex, OnceLock};
 

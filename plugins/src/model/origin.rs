@@ -34,7 +34,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The user's own words, or nobody's.
+    /// The user's own words, or an assumption.
     pub fn of(source: Source) -> Self {
         Self { source, maker: String::new() }
     }

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_are_reported() {
         let points = "points = [\"a\", \"b\", \"c\"]\n";
         for (text, why) in [
             ("name = \"coco-18\"", "no skeleton 'coco-18'"),

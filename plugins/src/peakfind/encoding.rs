@@ -250,10 +250,10 @@ mod tests {
         let sleap_nn =
             ModelInfo::of_unsupported("sleap-nn", "the points that a 'bottomup' model finds itself");
         let settings = Settings::default();
-        let said = |outputs: &[TensorDesc], info: &ModelInfo, settings: &Settings| {
+        let refusal = |outputs: &[TensorDesc], info: &ModelInfo, settings: &Settings| {
             Outputs::new(outputs, settings, info).choose([64, 64]).map(|_| ()).unwrap_err()
         };
-        let error = said(&points, &sleap_nn, &settings);
+        let error = refusal(&points, &sleap_nn, &settings);
         assert!(error.contains("the points that a 'bottomup' model finds itself"), "{error}");
         assert!(
             error.contains("set encoding=points") && !error.contains("the one with the confidence maps"),
@@ -265,9 +265,11 @@ mod tests {
         assert!(Outputs::new(&points, &named, &sleap_nn).choose([64, 64]).is_ok());
         let unknown = ModelInfo::default();
         let maps = outputs("maps:float32:1x13x16x16 fields:float32:1x24x16x16 scores:float32:1x13");
-        assert!(said(&maps, &unknown, &settings).contains("Set output to the one with the confidence maps"));
+        assert!(
+            refusal(&maps, &unknown, &settings).contains("Set output to the one with the confidence maps")
+        );
         let lists = outputs("a:float32:1x13 b:float32:1x13x2 c:float32:1x13x1");
-        let error = said(&lists, &unknown, &settings);
+        let error = refusal(&lists, &unknown, &settings);
         assert!(error.contains("none has the shape of confidence maps"), "{error}");
     }
 }

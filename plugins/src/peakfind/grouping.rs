@@ -69,8 +69,8 @@ impl<'a> Outputs<'a> {
                 (Plan::Paf(params), vec![maps, fields])
             }
             Grouping::Displacements => {
-                let said = self.maps_name().is_some();
-                let maps = self.only("heatmap").filter(|_| !said).map_or_else(|| self.maps(None), Ok)?;
+                let is_named = self.maps_name().is_some();
+                let maps = self.only("heatmap").filter(|_| !is_named).map_or_else(|| self.maps(None), Ok)?;
                 let find = |named: &Option<String>, part: &str, what: &str, field: &str| match named {
                     Some(name) => self.named(name),
                     None => self.only(part).ok_or_else(|| self.which(what, field)),

@@ -33,44 +33,44 @@ pub(crate) fn answer(query: &mut gst::QueryRef, gpu: Option<u32>) -> bool {
 mod tests {
     use super::*;
 
-    fn linked(line: &str, name: &str) -> (gst::Pipeline, gst::Element) {
+    fn linked(description: &str, name: &str) -> (gst::Pipeline, gst::Element) {
         gst::init().unwrap();
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| crate::plugin_register_static().unwrap());
-        let pipeline = gst::parse::launch(line).unwrap().downcast::<gst::Pipeline>().unwrap();
+        let pipeline = gst::parse::launch(description).unwrap().downcast::<gst::Pipeline>().unwrap();
         let element = pipeline.by_name(name).unwrap();
         (pipeline, element)
     }
 
     #[test]
     fn what_a_property_says_is_known_in_both_directions_through_other_elements() {
-        let (_line, first) = linked(
+        let (_pipeline, first) = linked(
             "cudainferupload name=it ! identity ! queue ! fusedpreproc device=cuda:3 ! fakesink",
             "it",
         );
         assert_eq!(neighbour(&first), Some(3));
-        let (_line, last) = linked(
+        let (_pipeline, last) = linked(
             "cudainferupload device=cuda:1 ! tee name=t ! queue ! fusedpreproc name=it ! fakesink",
             "it",
         );
         assert_eq!(neighbour(&last), Some(1));
-        let line =
+        let description =
             "fusedpreproc name=it ! identity ! trtinfer model=none.onnx device=cuda ! gpunms ! fakesink";
-        let (_line, before) = linked(line, "it");
+        let (_pipeline, before) = linked(description, "it");
         assert_eq!(neighbour(&before), Some(0), "cuda is the first one");
     }
 
     #[test]
     fn downstream_comes_first_and_who_is_free_says_nothing() {
-        let (_line, middle) = linked(
+        let (_pipeline, middle) = linked(
             "cudainferupload device=cuda:1 ! fusedpreproc name=it ! trtinfer model=none.onnx device=cuda:2 ! fakesink",
             "it",
         );
         assert_eq!(neighbour(&middle), Some(2));
-        let line = "cudainferdownload device=cpu ! fusedpreproc name=it ! trtinfer model=none.onnx ! gpunms ! fakesink";
-        let (_line, alone) = linked(line, "it");
+        let description = "cudainferdownload device=cpu ! fusedpreproc name=it ! trtinfer model=none.onnx ! gpunms ! fakesink";
+        let (_pipeline, alone) = linked(description, "it");
         assert_eq!(neighbour(&alone), None);
-        let (_line, free) = linked("identity ! fusedpreproc name=it", "it");
+        let (_pipeline, free) = linked("identity ! fusedpreproc name=it", "it");
         assert_eq!(neighbour(&free), None, "with a pad that is not linked");
     }
 }

@@ -81,19 +81,19 @@ impl Instances {
         each: Each,
     ) -> Result<Self, String> {
         let samples = |masks, extent| Plan::Samples(Box::new(masks), extent, Vec::new());
-        let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
+        let in_words = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
         let (plan, upsample, rows) = match each {
             Each::Prototypes { layout, upsample: false } => {
-                let prototypes = Prototypes::new(values, input, layout).map_err(said)?;
+                let prototypes = Prototypes::new(values, input, layout).map_err(in_words)?;
                 (Plan::Sums(Box::new(prototypes), Vec::new()), false, COEFFICIENTS)
             }
             Each::Prototypes { layout, upsample } => {
-                let masks = InstanceMasks::of_prototypes(values, input, layout).map_err(said)?;
+                let masks = InstanceMasks::of_prototypes(values, input, layout).map_err(in_words)?;
                 (samples(masks, Extent::Input), upsample, COEFFICIENTS)
             }
             Each::Maps { extent, activation, threshold, upsample } => {
                 let masks = InstanceMasks::of_maps(values, input, extent, activation, threshold);
-                (samples(masks.map_err(said)?, extent), upsample, rows_name(extent))
+                (samples(masks.map_err(in_words)?, extent), upsample, rows_name(extent))
             }
         };
         Ok(Self { values: values.name.clone(), rows, input, frame, upsample, plan, host: None, gpu: None })

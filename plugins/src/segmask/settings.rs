@@ -201,12 +201,12 @@ impl Settings {
         info: &ModelInfo,
     ) -> Result<(Work, Option<String>), String> {
         let sidecar = &info.segment;
-        let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
+        let in_words = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
         // The model has chosen the classes itself.
         let class_map = !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16);
         let channels =
             Segmenter::new(tensor, input, Params { layout, soft: !class_map, ..Params::default() });
-        let channels = channels.map_err(said)?.channels();
+        let channels = channels.map_err(in_words)?.channels();
         let mode = match mode {
             Mode::Auto if class_map => Mode::Argmax,
             Mode::Auto if channels == 1 => Mode::Threshold,
@@ -246,7 +246,7 @@ impl Settings {
             soft: mode == Mode::Soft,
         };
         // Wrong parameters are reported now, not with the first frame.
-        Segmenter::new(tensor, input, params).map_err(said)?;
+        Segmenter::new(tensor, input, params).map_err(in_words)?;
 
         // Of one channel, the labels may be those of its absence and its presence.
         let pair = channels == 1 && info.output.labels.len() == 2;

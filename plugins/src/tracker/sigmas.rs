@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sigma_is_said() {
+    fn what_is_no_sigma_is_reported() {
         assert_eq!("".parse(), Ok(Sigmas::default()));
         for wrong in ["much", "nose=", "nose:0.1", "0", "nose=-1", "nan", "tail=inf"] {
             let error = wrong.parse::<Sigmas>().unwrap_err();

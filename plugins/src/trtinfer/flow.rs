@@ -1,4 +1,5 @@
-//! What trtinfer holds from PAUSED on: who runs its frames, what was negotiated for them, and the latency that it announces.
+//! The state of trtinfer from PAUSED on: the instance that runs its frames, what was negotiated for them, and the latency that it
+//! announces.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -42,7 +42,7 @@ impl Instance {
     /// Loads the model and starts its workers. Where `device` is left open, it runs on GPU `near`, if that is known.
     ///
     /// # Errors
-    /// Those of [`Engine::open`]; a minimum above the batch that comes of the model.
+    /// The errors of [`Engine::open`]; a minimum above the batch that follows from the model.
     pub fn open(
         setup: Setup,
         near: Option<u32>,

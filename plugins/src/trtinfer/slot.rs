@@ -33,14 +33,14 @@ struct SlotInner<I: Replaceable> {
 }
 
 impl<I: Replaceable> Slot<I> {
-    /// An empty slot, shared by all who name it if it has a name.
+    /// An empty slot, shared by all elements that name it if it has a name.
     pub fn new(name: Option<String>) -> Self {
         let inner = SlotInner { current: Weak::new(), replaced: Vec::new(), is_opening: false };
         Self { name, inner: Mutex::new(inner), opened: Condvar::new() }
     }
 
     /// The slot's instance if `serves` accepts it, which gets the models that were replaced as well, or else the one that `open`
-    /// makes. Elements that come here while one is opened wait for it; nobody else does.
+    /// makes. Elements that come here while one is opened wait for it, and no other threads.
     ///
     /// # Errors
     /// Those of `serves` and `open`.

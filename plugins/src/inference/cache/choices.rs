@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_list_is_not_used_and_said_once() {
+    fn a_damaged_list_is_not_used_and_reported_once() {
         let (root, config) = model("damaged");
         let mut found = Choices::default();
         found.add("images", "nhwc");

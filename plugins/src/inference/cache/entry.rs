@@ -282,10 +282,10 @@ mod tests {
         for (name, file, change) in changes {
             let (root, entry) = filled(name);
             change(entry.folder());
-            let said = entry.check().unwrap_err();
+            let damage = entry.check().unwrap_err();
             let whole = ["a-folder", "endless", "a-fifo", "key-endless"].contains(&name);
             let named = if whole { entry.folder().to_owned() } else { entry.folder().join(file) };
-            assert!(said.contains(&named.display().to_string()), "{name}: {said}");
+            assert!(damage.contains(&named.display().to_string()), "{name}: {damage}");
             // The damaged entry is repaired.
             let work = entry.work().unwrap();
             fs::write(work.file("engine"), "anew").unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_has_left_behind_goes_after_a_day() {
+    fn what_a_killed_process_has_left_is_removed_after_a_day() {
         let (root, entry) = filled("left");
         let left = folder::temporary(&root).unwrap().keep();
         drop(entry.work().unwrap());

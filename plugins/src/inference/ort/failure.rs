@@ -52,8 +52,8 @@ pub(super) fn words(error: &ort::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit("[ONNXRuntimeError] : ").next().unwrap_or_default();
     // The rest begins with a number and a name: `1 : FAIL : `.
-    let said = text.splitn(3, " : ").last().unwrap_or(text);
-    said.trim().to_owned()
+    let reason = text.splitn(3, " : ").last().unwrap_or(text);
+    reason.trim().to_owned()
 }
 
 /// ONNX Runtime's refusal, with its usual cause.

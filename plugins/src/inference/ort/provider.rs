@@ -95,8 +95,8 @@ impl Provider {
                 match registration.clone().error_on_failure().register(&mut builder) {
                     Ok(()) => break,
                     Err(e) => {
-                        let said = e.to_string();
-                        if !open_missing(&said)? {
+                        let message = e.to_string();
+                        if !open_missing(&message)? {
                             return Err(words(&e));
                         }
                     }

@@ -170,8 +170,11 @@ mod tests {
             std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
         };
         open(0o777);
-        let said = check(&library).unwrap_err().to_string();
-        assert!(said.contains(&format!("everybody can write in '{}'", packages.path().display())), "{said}");
+        let refusal = check(&library).unwrap_err().to_string();
+        assert!(
+            refusal.contains(&format!("everybody can write in '{}'", packages.path().display())),
+            "{refusal}"
+        );
         open(0o755);
         if rustix::process::geteuid().is_root() {
             // The same for libraries that are loaded later, and for a link that leads to a file of root's today.
@@ -179,8 +182,11 @@ mod tests {
             symlink("/usr/lib/os-release", &provider).unwrap();
             lchown(&provider, Some(65_534), None).unwrap();
             std::fs::set_permissions(&capi, std::fs::Permissions::from_mode(0o1777)).unwrap();
-            let said = check(&library).unwrap_err().to_string();
-            assert!(said.contains(&format!("'{}' belongs to user 65534", provider.display())), "{said}");
+            let refusal = check(&library).unwrap_err().to_string();
+            assert!(
+                refusal.contains(&format!("'{}' belongs to user 65534", provider.display())),
+                "{refusal}"
+            );
         }
     }
 }

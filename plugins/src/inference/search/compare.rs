@@ -139,8 +139,13 @@ mod tests {
             one(float32(&expected), float32(&found), tolerance).err()
         };
         assert_eq!(differs(off(1, 0.19), Float32), None);
-        let said = differs(off(1, 0.21), Float32).unwrap();
-        assert!(said.contains("scores") && said.contains("2.100e-1") && said.contains("2.000e-1"), "{said}");
+        let difference = differs(off(1, 0.21), Float32).unwrap();
+        assert!(
+            difference.contains("scores")
+                && difference.contains("2.100e-1")
+                && difference.contains("2.000e-1"),
+            "{difference}"
+        );
         assert!(differs(off(1000, 0.03), Float32).is_some(), "on average 0.02 is allowed");
         assert_eq!(differs(off(1000, 0.01), Float32), None);
         assert_eq!(differs(off(3, 49.0), Rounded), None);

@@ -182,7 +182,7 @@ fn a_first_variant_that_does_not_run_is_the_models_error() {
 }
 
 #[test]
-fn without_memory_for_another_session_the_best_so_far_stays_and_it_is_said() {
+fn without_memory_for_another_session_the_best_so_far_stays_and_that_is_reported() {
     let mut fake = Fake { room: 1, ..Fake::new([900, 700, 600].map(Takes)) };
     let (chosen, found) = search(&mut fake);
     assert_eq!((chosen.as_str(), fake.opened.as_slice(), found.complete), ("nhwc", &["nhwc"][..], false));

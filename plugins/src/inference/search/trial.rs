@@ -113,7 +113,7 @@ impl Bench for OnNoise<'_> {
     }
 }
 
-/// Bytes of the memory of a session's GPU that nobody uses; nothing on the CPU.
+/// Unused bytes of the memory of a session's GPU; nothing on the CPU.
 pub(in crate::inference) fn free_memory(session: &dyn Session) -> Option<u64> {
     free(session.stream()?)
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_read_before_and_behind_the_graph_and_the_first_of_a_key_counts() {
+    fn metadata_is_read_before_and_after_the_graph_and_the_first_of_a_key_counts() {
         let graph = long_field(7, &field(2, b"graph"));
         let model = [
             vec![1 << 3, 8],

@@ -179,7 +179,7 @@ fn a_batch_is_of_frames_that_fit_each_other_and_priority_comes_first() {
 }
 
 #[test]
-fn a_batch_that_is_due_does_not_wait_behind_one_that_is_not() {
+fn a_batch_that_is_due_does_not_wait_for_one_that_is_not() {
     let queue = batcher(2, 0, LONG);
     let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
     for n in [1, 101, 201, 202, 102] {

@@ -37,7 +37,7 @@ fn a_frame_takes_from_its_arrival_to_the_end_of_its_run() {
 }
 
 #[test]
-fn waiting_for_what_is_behind_is_no_delay_of_the_element() {
+fn waiting_for_downstream_is_no_delay_of_the_element() {
     let at = clock();
     let delays = playing(&at);
     // The frame arrives while another is being pushed, and waits for that, for the model, and for the next push.
@@ -100,7 +100,7 @@ fn the_slowest_frame_is_that_of_whole_windows() {
     assert_eq!((delays.take_window(), delays.take_window()), (Some(ms(64)), None));
     window(3);
     assert_eq!(delays.take_window(), Some(ms(3)));
-    // Where nobody asks for a while, none is forgotten.
+    // Windows that are not asked for in time are not forgotten.
     (0..2 * WINDOW).for_each(|n| delays.finish(delays.enter(delays.arrive(at(0)), at(0)), at(200 - n)));
     assert_eq!(delays.take_window(), Some(ms(200)));
 }
@@ -163,7 +163,7 @@ fn another_model_is_measured_anew_and_the_same_with_other_caps_is_not() {
 }
 
 #[test]
-fn an_element_posts_a_message_for_each_change_and_answers_with_what_it_said() {
+fn an_element_posts_a_message_for_each_change_and_answers_with_what_it_announced() {
     gst::init().unwrap();
     let element = gst::glib::Object::new::<super::super::TrtInfer>();
     let pipeline = gst::Pipeline::new();

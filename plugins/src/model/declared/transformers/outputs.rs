@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn classifiers_and_segmenters_are_told_apart() {
+    fn classifiers_and_segmenters_are_distinguished() {
         let of = |architecture: &str, more: (&str, Value)| {
             let mut all = json!({"model_type": "vit", "architectures": [architecture]});
             all[more.0] = more.1;

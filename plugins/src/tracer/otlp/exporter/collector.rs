@@ -133,18 +133,24 @@ mod tests {
             ("http://me:secret@[::1", "is no URL"),
             ("ftp://me:secret@somewhere", "does not begin with http://"),
         ] {
-            let said = Collector::new(url).unwrap_err();
-            assert!(said.contains(what) && said.contains("Set otlp=http://ADDRESS:PORT"), "{url}: {said}");
-            assert!(!said.contains("secret"), "{said}");
+            let refusal = Collector::new(url).unwrap_err();
+            assert!(
+                refusal.contains(what) && refusal.contains("Set otlp=http://ADDRESS:PORT"),
+                "{url}: {refusal}"
+            );
+            assert!(!refusal.contains("secret"), "{refusal}");
         }
     }
 
     #[test]
     fn authorities_that_are_none_are_a_sentence_and_http_does_not_ask_for_any() {
         let collector = |url| Collector::trusting(url, Some("/nowhere/ca.pem".into()));
-        let said = collector("https://me:secret@127.0.0.1:4318").unwrap_err();
-        assert!(said.contains("OTEL_EXPORTER_OTLP_CERTIFICATE '/nowhere/ca.pem' cannot be read"), "{said}");
-        assert!(!said.contains("secret"), "{said}");
+        let refusal = collector("https://me:secret@127.0.0.1:4318").unwrap_err();
+        assert!(
+            refusal.contains("OTEL_EXPORTER_OTLP_CERTIFICATE '/nowhere/ca.pem' cannot be read"),
+            "{refusal}"
+        );
+        assert!(!refusal.contains("secret"), "{refusal}");
         assert!(collector("http://127.0.0.1:4318").is_ok());
     }
 

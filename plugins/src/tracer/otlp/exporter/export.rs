@@ -37,7 +37,7 @@ pub(in crate::tracer::otlp) struct Exporter {
     shared: Arc<Shared>,
 }
 
-/// What the thread has in common with those who offer spans.
+/// The state that the thread shares with those that offer spans.
 #[derive(Debug, Default)]
 struct Shared {
     /// Spans that were taken, and neither sent nor lost so far.
