@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn links_lead_into_bins_and_out_of_them() {
         gst::init().unwrap();
-        let description = "fakesrc name=a ! ( identity name=b ! ( identity name=c ) ) ! tee name=t t. ! queue name=d ! fakesink name=e \
+        let text = "fakesrc name=a ! ( identity name=b ! ( identity name=c ) ) ! tee name=t t. ! queue name=d ! fakesink name=e \
                     t. ! fakesink name=f";
-        let bin = gst::parse::launch(description).unwrap().downcast::<gst::Bin>().unwrap();
+        let bin = gst::parse::launch(text).unwrap().downcast::<gst::Bin>().unwrap();
         let fed = |name: &str| fed_by(&bin.by_name(name).unwrap());
         for (name, wanted) in
             [("a", vec!["b"]), ("b", vec!["c"]), ("c", vec!["t"]), ("t", vec!["d", "f"]), ("d", vec!["e"])]
