@@ -34,7 +34,7 @@ struct Measured {
     /// The slowest frame of the window, and how many frames it has.
     slowest: Duration,
     frames: u64,
-    /// The slowest frame of the windows that [`Delays::take`] has not returned yet.
+    /// The slowest frame of the windows that [`Delays::take_window`] has not returned yet.
     window: Option<Duration>,
 }
 
