@@ -369,7 +369,7 @@ def profiles(results: Path) -> list[str]:
     return [
         "### Profiles of trtinfer",
         "",
-        "Detect and track with each `profile`, in turns: from a file as fast as it goes, and behind a live source that leaves the model",
+        "Detect and track with each `profile`, in turns: from a file as fast as it goes, and downstream of a live source that leaves the model",
         "time. How long trtinfer has a frame is what GStreamer's latency tracer says, the median of the rounds' medians.",
         f"{told['processor']}, {told['cores']} cores; load of the machine at the end {told['load'][0]:.1f}, so compare the rows rather than",
         "other tables.",
@@ -420,7 +420,7 @@ def starts(results: Path) -> list[str]:
     return [
         "### Start-up",
         "",
-        "From the start of gst-launch-1.0 to the first frame behind gpunms, with an empty engine cache and with what that start left in",
+        "From the start of gst-launch-1.0 to the first frame after gpunms, with an empty engine cache and with what that start left in",
         "it; medians. The parts are those of trtinfer's `stats`: searching and warming up of other sizes go on beside the frames.",
         *parts,
         "",

@@ -23,7 +23,7 @@ const SCHEMES: [(&str, BrokerKind, bool, u16); 11] = [
     ("unix", BrokerKind::Unix, false, 0),
 ];
 
-/// Parameters behind the `?` of a URI, and the kind that knows them.
+/// Parameters after the `?` of a URI, and the kind that knows them.
 const PARAMETERS: [(&str, BrokerKind); 3] =
     [("maxlen", BrokerKind::Redis), ("partition", BrokerKind::Kafka), ("sasl", BrokerKind::Kafka)];
 
@@ -59,7 +59,7 @@ pub enum UriError {
         "the URI has an @: user and password are not taken from it, because others may read it. Put them in a file and set credentials to its path, or set CUDAINFER_PUBLISH_USER and CUDAINFER_PUBLISH_PASSWORD; an @ of a topic is written %40"
     )]
     Login,
-    #[error("'{0}' has no topic. Write it behind the host, as in SCHEME://HOST/TOPIC")]
+    #[error("'{0}' has no topic. Write it after the host, as in SCHEME://HOST/TOPIC")]
     NoTopic(String),
     #[error("the topic '{topic}' {reason}. Set another topic")]
     Topic { topic: String, reason: &'static str },
@@ -100,7 +100,7 @@ pub struct Destination {
     pub(crate) sasl: Option<Sasl>,
 }
 
-/// For messages: what comes behind a `?` may be a secret of a webhook.
+/// For messages: what comes after a `?` may be a secret of a webhook.
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.url.split('?').next().unwrap_or_default())

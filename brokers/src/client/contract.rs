@@ -71,7 +71,7 @@ impl Access {
     }
 }
 
-/// What an error says, with what is behind it, and whether that is a certificate or key that one side does not accept.
+/// The text of an error and of its causes, and whether one of these is a certificate or key that one side does not accept.
 pub(super) fn explain(error: &(dyn Error + 'static)) -> Failure {
     let (mut text, mut next, mut tls) = (String::new(), Some(error), false);
     while let Some(error) = next {

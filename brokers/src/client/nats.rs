@@ -1,5 +1,5 @@
 //! NATS. Where the subject has a stream, JetStream stores and acknowledges each message, and drops those it has got before by
-//! their id. Where it has none, the server has got the messages when it has answered what was sent behind them.
+//! their id. Where it has none, the server has got the messages when it has answered what was sent after them.
 //!
 //! The protocol: <https://docs.nats.io/reference/reference-protocols/nats-protocol>. It is spoken here, because async-nats (0.51) holds
 //! whatever a server sends, and connects again by itself without a wait where a server lets it in and breaks the protocol then.

@@ -109,9 +109,9 @@ impl Spool {
 
     fn read(folder: Folder, lock: Lock, most_bytes: u64) -> io::Result<Self> {
         let acknowledged = folder.file(ACKNOWLEDGED, Access::Write).map_err(|e| named(ACKNOWLEDGED, &e))?;
-        let told = place::read(&acknowledged)?;
-        let damaged = told == place::Read::Damaged;
-        let place = if let place::Read::Place(place) = told { Some(place) } else { None };
+        let kept = place::read(&acknowledged)?;
+        let damaged = kept == place::Read::Damaged;
+        let place = if let place::Read::Place(place) = kept { Some(place) } else { None };
         let found = scan::scan(&folder, place)?;
         if damaged {
             acknowledged.set_len(0)?;
@@ -166,7 +166,7 @@ impl Spool {
         self.waiting
     }
 
-    /// Messages that damage has taken, as far as can be told.
+    /// Messages that damage has taken, as far as is known.
     pub fn lost(&self) -> u64 {
         self.lost
     }

@@ -25,7 +25,7 @@ pub(super) struct Found {
     pub last_sequence: u64,
     /// Messages that are not acknowledged.
     pub waiting: u64,
-    /// Messages that are lost, as far as can be told.
+    /// Messages that are lost, as far as is known.
     pub lost: u64,
     /// Whether the place could not be right, so that all messages that are kept are sent again.
     pub doubted: bool,
@@ -146,8 +146,8 @@ fn cut_off(scanned: &[Scanned]) -> u64 {
     let last = scanned.iter().rev().find(|segment| segment.sequences().next().is_some());
     let whole =
         scanned.iter().filter(|segment| !segment.records.is_empty()).map(|segment| segment.number).max();
-    let behind = scanned.iter().filter(|segment| segment.records.is_empty() && Some(segment.number) > whole);
-    last.into_iter().chain(behind).map(|segment| segment.lost_at_end).sum()
+    let later = scanned.iter().filter(|segment| segment.records.is_empty() && Some(segment.number) > whole);
+    last.into_iter().chain(later).map(|segment| segment.lost_at_end).sum()
 }
 
 /// How many messages without numbers are lost: one for each segment that has damage between them, and those cut off.

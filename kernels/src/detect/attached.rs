@@ -79,9 +79,9 @@ pub(super) struct Extra {
 pub(super) enum Meaning {
     /// Keypoints.
     Points(Points),
-    /// So many keypoints, counted from their anchor; [`Spot`] says where those of an anchor are.
+    /// That many keypoints, counted from their anchor; [`Spot`] says where those of an anchor are.
     Around(usize),
-    /// So many coefficients.
+    /// That many coefficients.
     Coefficients(usize),
     /// Nothing but the anchor's number.
     Row,

@@ -257,7 +257,7 @@ impl Layout {
         self.steps([score_step, 1], [box_step, 1])
     }
 
-    /// So many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
+    /// That many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
     /// that many for boxes.
     pub fn steps(self, score: [usize; 2], values: [usize; 2]) -> Self {
         let [[score_step, class_step], [box_step, box_value_step]] =
