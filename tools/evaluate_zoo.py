@@ -337,7 +337,7 @@ calculated by hand or with the code of the model's makers.
 | transfer of style | `picture`, `picture-bright` | tests/elements/tensormap/maps.rs |
 | re-identification (OSNet, FastReID) | `colours` | tests/elements/tracker/tracks.rs |
 
-Mask2Former and MaskFormer of transformers are not read: their queries have masks and no boxes. gpunms says so ("no decoder fits the
+Mask2Former and MaskFormer of transformers are not read: their queries have masks and no boxes. gpunms reports it ("no decoder fits the
 model's outputs class_queries_logits, masks_queries_logits … names architecture 'Mask2FormerForUniversalSegmentation' for them, which
 no decoder reads"). Of Mask2Former as PyTorch's older exporter writes it, ONNX Runtime itself refuses a node (GridSample).
 
