@@ -54,15 +54,14 @@ impl<I: Replaceable> Slot<I> {
             inner = wait(&self.opened, inner);
         }
         let current = inner.current.upgrade();
-        let serves = current.as_ref().map(|current| serves(current, &inner.replaced));
-        if let (Some(current), Some(Ok(true))) = (&current, &serves) {
-            return Ok(Arc::clone(current));
-        }
-        inner.is_opening = serves.as_ref().is_none_or(Result::is_ok);
+        let serves = current.as_ref().map_or(Ok(false), |current| serves(current, &inner.replaced));
+        inner.is_opening = matches!(serves, Ok(false));
+        // Before `current` is dropped: if that is the last reference, it waits for the instance's workers.
         drop(inner);
-        // Outside of the lock: if this was the last reference, dropping it waits for the instance's workers.
-        drop(current);
-        serves.transpose()?;
+        match (serves?, current) {
+            (true, Some(current)) => return Ok(current),
+            (_, unsuited) => drop(unsuited),
+        }
         let _guard = OpeningGuard(self);
         let instance = open()?;
         let mut inner = lock(&self.inner);

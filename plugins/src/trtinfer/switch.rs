@@ -108,7 +108,14 @@ pub(super) struct Taken<I: Replaceable> {
 }
 
 /// Instances that were released. Dropping the last reference to one waits for its workers.
-pub(super) struct Released<I>([Option<Arc<I>>; 4]);
+#[must_use = "dropped at once, it may wait for workers while a lock is held"]
+pub(super) struct Released<I>(#[expect(dead_code, reason = "it is only dropped")] Vec<Arc<I>>);
+
+impl<I, const N: usize> From<[Option<Arc<I>>; N]> for Released<I> {
+    fn from(instances: [Option<Arc<I>>; N]) -> Self {
+        Self(instances.into_iter().flatten().collect())
+    }
+}
 
 impl<I: Replaceable, T> Default for ModelSwitch<I, T> {
     fn default() -> Self {
@@ -130,7 +137,7 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
         let mut inner = lock(&self.inner);
         let next = std::mem::take(&mut inner.next);
         inner.slot = None;
-        Released([inner.in_use.take(), next.instance, next.asked, None])
+        Released::from([inner.in_use.take(), next.instance, next.asked])
     }
 
     /// The instance in use.
@@ -216,7 +223,7 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
         let mut inner = lock(&self.inner);
         // In one step with the look at the stops: a stop finds the instance where it looks for it.
         if !inner.loader.wants(load) {
-            return Released::default();
+            return Released::from([]);
         }
         let next = Next { instance: Some(Arc::clone(instance)), _warm: warm, ..Next::default() };
         inner.replace_next(next, instance)
@@ -235,7 +242,7 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
         if inner.in_use.as_ref().is_some_and(|in_use| Arc::ptr_eq(in_use, &current)) {
             return None;
         }
-        let mut released = Released::default();
+        let mut released = None;
         if inner.next.instance.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &current)) {
             let next = Next { instance: Some(Arc::clone(&current)), is_foreign: true, ..Next::default() };
             released = inner.set_next(next);
@@ -262,7 +269,7 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
     /// The elements upstream are asked for the tensors of this instance.
     pub fn ask(&self, next: &Arc<I>) -> Released<I> {
         let before = lock(&self.inner).next.asked.replace(Arc::clone(next));
-        Released([before, None, None, None])
+        Released::from([before])
     }
 
     /// The instance whose tensors the elements upstream were asked for last.
@@ -288,11 +295,11 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
                     None
                 }
             };
-            return Taken { followed: None, released: Released([unneeded, asked, wanted, None]) };
+            return Taken { followed: None, released: Released::from([unneeded, asked, wanted]) };
         }
         let next = std::mem::take(&mut inner.next);
         let followed = before.as_ref().filter(|_| next.is_foreign).map(|before| before.selection());
-        Taken { followed, released: Released([before, asked, wanted, next.instance]) }
+        Taken { followed, released: Released::from([before, asked, wanted, next.instance]) }
     }
 
     /// The next instance is not tried again. If this element offered `refused`, the slot has the instance in use again.
@@ -310,27 +317,20 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
 impl<I: Replaceable, T> SwitchInner<I, T> {
     /// The slot gets `wanted`, which replaces the next instance.
     fn replace_next(&mut self, next: Next<I>, wanted: &Arc<I>) -> Released<I> {
-        let before = self.slot.as_ref().and_then(|slot| slot.replace(wanted));
-        let Released([instance, ..]) = self.set_next(next);
-        Released([instance, before, None, None])
+        let in_slot = self.slot.as_ref().and_then(|slot| slot.replace(wanted));
+        Released::from([in_slot, self.set_next(next)])
     }
 
-    fn set_next(&mut self, next: Next<I>) -> Released<I> {
+    /// Returns the instance that was next, to be dropped outside of the lock.
+    fn set_next(&mut self, next: Next<I>) -> Option<Arc<I>> {
         let asked = self.next.asked.take();
-        let before = std::mem::replace(&mut self.next, Next { asked, ..next });
-        Released([before.instance, None, None, None])
+        std::mem::replace(&mut self.next, Next { asked, ..next }).instance
     }
 }
 
 impl<T> Loader<T> {
     fn wants(&self, load: Load) -> bool {
         self.stops == load.stops && self.work == (Work::Busy { is_requested: false })
-    }
-}
-
-impl<I> Default for Released<I> {
-    fn default() -> Self {
-        Self([None, None, None, None])
     }
 }
 
