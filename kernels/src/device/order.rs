@@ -61,7 +61,7 @@ impl Order {
             mark.stream = stream.id();
             return Ok(());
         }
-        *slot = Some(Mark::new(stream)?);
+        *slot = Some(Mark::new(stream.id(), stream.context(), |event| stream.record(event))?);
         Ok(())
     }
 
@@ -81,12 +81,7 @@ impl Order {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn end_read(&self, stream: &CudaStream) -> Result<(), DeviceError> {
-        let read = &mut self.lock().read;
-        if let Some(mark) = read.iter().find(|mark| mark.stream == stream.id()) {
-            return stream.record(&mark.event);
-        }
-        read.push(Mark::new(stream)?);
-        Ok(())
+        self.mark_read(stream.id(), stream.context(), |event| stream.record(event))
     }
 
     /// The work that another library was given so far has read the memory, in whichever blocking stream of the memory's `context`.
@@ -95,13 +90,21 @@ impl Order {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn end_read_by_others(&self, context: &Arc<Context>) -> Result<(), DeviceError> {
+        self.mark_read(OTHERS, context, Event::record_in_legacy_stream)
+    }
+
+    /// Keeps the mark that `record` makes as the latest of the stream of this number.
+    fn mark_read(
+        &self,
+        stream: usize,
+        context: &Arc<Context>,
+        record: impl FnOnce(&Event) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
         let read = &mut self.lock().read;
-        if let Some(mark) = read.iter().find(|mark| mark.stream == OTHERS) {
-            return mark.event.record_in_legacy_stream();
+        if let Some(mark) = read.iter().find(|mark| mark.stream == stream) {
+            return record(&mark.event);
         }
-        let event = Event::new(context)?;
-        event.record_in_legacy_stream()?;
-        read.push(Mark { stream: OTHERS, event });
+        read.push(Mark::new(stream, context, record)?);
         Ok(())
     }
 
@@ -143,9 +146,14 @@ impl Order {
 }
 
 impl Mark {
-    fn new(stream: &CudaStream) -> Result<Self, DeviceError> {
-        let event = Event::new(stream.context())?;
-        stream.record(&event)?;
-        Ok(Self { stream: stream.id(), event })
+    /// The mark that `record` makes in the stream of this number.
+    fn new(
+        stream: usize,
+        context: &Arc<Context>,
+        record: impl FnOnce(&Event) -> Result<(), DeviceError>,
+    ) -> Result<Self, DeviceError> {
+        let event = Event::new(context)?;
+        record(&event)?;
+        Ok(Self { stream, event })
     }
 }

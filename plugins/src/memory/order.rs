@@ -158,17 +158,18 @@ pub fn hand_over(buffer: &mut gst::BufferRef, stream: &CudaStream) -> Result<boo
     let mut written = true;
     for index in 0..buffer.n_memory() {
         let memory = buffer.peek_memory(index);
+        if known(memory).is_none() {
+            continue;
+        }
         // Not where another buffer holds the memory, too: its user may be reading the flags.
-        let is_flagged =
-            known(memory).is_some() && own_stream(memory).is_some() && set_need_sync(buffer, index);
-        let memory = buffer.peek_memory(index);
-        let Some(uses) = known(memory) else { continue };
-        match own_stream(memory).filter(|_| is_flagged) {
+        let own = own_stream(memory).filter(|_| set_need_sync(buffer, index));
+        let Some(uses) = known(buffer.peek_memory(index)) else { continue };
+        match own {
             // SAFETY: the memory holds its stream.
             Some(own) => unsafe { uses.order.let_wait(own.cast())? },
             None => uses.order.wait_written(stream)?,
         }
-        written &= !is_flagged;
+        written &= own.is_none();
     }
     Ok(written)
 }
