@@ -6,7 +6,7 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::objects::Embeddings;
-use super::rows;
+use super::rows::{self, EmbeddingOutput};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
 use crate::decoding::{
@@ -108,7 +108,7 @@ impl DecodingElementImpl for Embed {
         let output = settings.output(&incoming.model.outputs, incoming.info)?;
         let model = caps::loaded_model(incoming.caps);
         Ok(Box::new(Embeddings {
-            output: output.name.clone(),
+            output: EmbeddingOutput::new(output.name.clone()),
             model: caps::model_name(&model.unwrap_or_default()).to_owned(),
             normalize: settings.normalize(incoming.info),
             frame: caps::frame_size(incoming.caps),

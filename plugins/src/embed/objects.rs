@@ -1,6 +1,6 @@
 //! From a model's output to embeddings on the frame.
 
-use super::rows::Embedding;
+use super::rows::EmbeddingOutput;
 use crate::decoding::{Counts, Decode, Side};
 use crate::meta::object::{EmbeddingParam, Finding, attach, attach_to_region};
 use crate::meta::tensor::TensorSet;
@@ -13,8 +13,7 @@ const REGION: &str = "region";
 
 /// Gives frames, or the objects of their regions, embeddings.
 pub(super) struct Embeddings {
-    /// The name of the output.
-    pub output: String,
+    pub output: EmbeddingOutput,
     /// The model's name.
     pub model: String,
     /// Whether vectors are scaled to length 1.
@@ -36,14 +35,14 @@ impl Decode for Embeddings {
         for set in sets {
             // Nothing is computed on the GPU, but device=cuda is a promise about where the tensors are.
             side.on_device(&set.tensors)?;
-            let embedding = Embedding::of(set, &self.output)?;
+            let embedding = self.output.read(set)?;
             let values = embedding.values();
             if values.iter().any(|v| !v.is_finite()) {
                 counts.add("non-finite", 1);
                 continue;
             }
             let made =
-                |values: &[f32]| EmbeddingParam::new(&self.model, &self.output, self.normalize, values);
+                |values: &[f32]| EmbeddingParam::new(&self.model, &self.output.name, self.normalize, values);
             let param = if self.normalize { made(&normalized(values)) } else { made(values) };
             let found = Finding::Embedding(param);
             let put = match set.object {

@@ -22,35 +22,48 @@ pub(crate) fn asked(query: &gst::QueryRef) -> bool {
     matches!(query.view(), gst::QueryView::Custom(custom) if custom.structure().is_some_and(|s| s.name() == QUERY))
 }
 
+/// The output that embeddings are read from.
+pub(crate) struct EmbeddingOutput {
+    pub name: String,
+    key: ResultKey,
+}
+
 /// The embedding of a frame or region: a row of its batch.
 pub(crate) struct Embedding {
     batch: Arc<Vec<f32>>,
     range: Range<usize>,
 }
 
-impl Embedding {
-    /// Reads the output of this name. All rows of a batch are read, and downloaded, at once, when the first of them is asked for.
+impl EmbeddingOutput {
+    /// The output of this name.
+    pub fn new(name: String) -> Self {
+        let key = ResultKey::new(&format!("embeddings {name}"));
+        Self { name, key }
+    }
+
+    /// Reads the set's embedding. All rows of a batch are read, and downloaded, at once, when the first of them is asked for.
     ///
     /// # Errors
     /// A sentence: there is no such tensor, or it cannot be read.
-    pub fn of(set: &TensorSet, output: &str) -> Result<Self, String> {
-        let missing = || format!("a frame came without the tensor '{output}'");
-        let named = |tensor: &&Tensor| tensor.desc.name == output;
+    pub fn read(&self, set: &TensorSet) -> Result<Embedding, String> {
+        let missing = || format!("a frame came without the tensor '{}'", self.name);
+        let named = |tensor: &&Tensor| tensor.desc.name == self.name;
         // The dimensions are those of one region; there need not be one for the batch.
         let own = set.tensors.iter().find(named).ok_or_else(missing)?;
         let length: usize = own.desc.dims.iter().map(|n| n.unwrap_or(1)).product();
         let (batch, row) = set.batch([0, 0]);
         let all = batch.tensors().iter().find(named).ok_or_else(missing)?;
-        let key = ResultKey::new(&format!("embeddings {output}"));
         let read = || -> Result<Vec<f32>, Failure> { Ok(all.map()?.view()?.to_f32().to_vec()) };
-        let values = batch.once(&key, read).map_err(|e| e.to_string())?;
+        let values = batch.once(&self.key, read).map_err(|e| e.to_string())?;
         let range = row * length..(row + 1) * length;
         if values.len() < range.end {
             return Err(format!("'{}' has no row {row} of {length} values", all.desc));
         }
-        Ok(Self { batch: values, range })
+        Ok(Embedding { batch: values, range })
     }
+}
 
+impl Embedding {
     /// The numbers.
     pub fn values(&self) -> &[f32] {
         self.batch.get(self.range.clone()).unwrap_or_default()

@@ -11,7 +11,7 @@ use cudainfer_kernels::track::Embeddings;
 use super::Appearance;
 use super::pixels::Pixels;
 use crate::caps;
-use crate::embed::rows::Embedding;
+use crate::embed::rows::EmbeddingOutput;
 use crate::meta::object::{EmbeddingParam, Object};
 use crate::meta::tensor::TensorSet;
 use crate::strings;
@@ -34,8 +34,8 @@ enum EmbeddingSource {
     None,
     Cpu(Pixels, Box<Describer>),
     Gpu(Pixels, Box<CudaDescriber>, Arc<CudaStream>),
-    /// A second model's output, by its name, which is read as by an embed before the tracker.
-    Model(String),
+    /// A second model's output, which is read as by an embed upstream of the tracker.
+    Model(EmbeddingOutput),
 }
 
 /// The kind of the embeddings: those of two kinds cannot be compared.
@@ -74,7 +74,7 @@ impl Embedder {
         stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<Option<&EmbeddingKind>, String> {
         self.source = if has_embeddings(caps) {
-            EmbeddingSource::Model(embedding(&outputs(caps), output)?)
+            EmbeddingSource::Model(EmbeddingOutput::new(embedding(&outputs(caps), output)?))
         } else if let Some(name) = output.filter(|_| !embedded) {
             return Err(format!(
                 "embedding-output names '{name}', but the frames carry no embeddings: put fusedpreproc roi=objects, a \
@@ -98,7 +98,7 @@ impl Embedder {
         let kind = match &self.source {
             EmbeddingSource::None => EmbeddingKind::None,
             EmbeddingSource::Cpu(..) | EmbeddingSource::Gpu(..) => EmbeddingKind::Histogram,
-            EmbeddingSource::Model(output) => EmbeddingKind::Model(model, output.clone()),
+            EmbeddingSource::Model(output) => EmbeddingKind::Model(model, output.name.clone()),
         };
         let before = std::mem::replace(&mut self.kind, kind);
         Ok(Some(&self.kind).filter(|kind| **kind != before))
@@ -226,9 +226,14 @@ fn by_object<'a>(
 }
 
 /// Appends the embedding of each object, or zeros where it had no region. Returns the length of one.
-fn by_model(sets: &[TensorSet], output: &str, ids: &[i32], values: &mut Vec<f32>) -> Result<usize, String> {
+fn by_model(
+    sets: &[TensorSet],
+    output: &EmbeddingOutput,
+    ids: &[i32],
+    values: &mut Vec<f32>,
+) -> Result<usize, String> {
     let regions = sets.iter().filter_map(|set| Some((set.object?, set)));
-    let found = regions.map(|(object, set)| Ok((object, Embedding::of(set, output)?)));
+    let found = regions.map(|(object, set)| Ok((object, output.read(set)?)));
     let found = found.collect::<Result<Vec<_>, String>>()?;
     let length = found.first().map_or(0, |(_, first)| first.values().len());
     for id in ids {
