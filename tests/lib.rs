@@ -4,6 +4,7 @@
 mod free_port;
 pub mod stream;
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,6 +78,21 @@ fn remove_old_scratch() {
     }
 }
 
+/// All files below `folder` whose names end in one of `endings`, in the order of their paths.
+pub fn files_below(folder: &Path, endings: &[&str]) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path, endings));
+        } else if endings.iter().any(|ending| path.to_string_lossy().ends_with(ending)) {
+            found.insert(path.canonicalize().unwrap());
+        }
+    }
+    found
+}
+
 /// The command that runs one of this program's tests, ignored or not, in a process of its own. `module` is the `module_path!()` of
 /// where the test `name` is.
 ///
@@ -84,19 +100,26 @@ fn remove_old_scratch() {
 /// There is no such test: its process would end well without doing anything.
 #[track_caller]
 pub fn test_in_own_process(module: &str, name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(arguments_of_test(module, name));
+    command
+}
+
+/// What this program has to be given to run that test alone.
+///
+/// # Panics
+/// As [`test_in_own_process`].
+#[track_caller]
+pub fn arguments_of_test(module: &str, name: &str) -> [String; 4] {
     let path = match module.split_once("::") {
         Some((_, path)) => format!("{path}::{name}"),
         None => name.to_owned(),
     };
-    let program = std::env::current_exe().unwrap();
-    let run = |arguments: &[&str]| {
-        let mut command = Command::new(&program);
-        command.args(["--exact", &path, "--include-ignored"]).args(arguments);
-        command
-    };
-    let listed = run(&["--list"]).output().unwrap();
+    let arguments = ["--exact", &path, "--include-ignored", "--nocapture"].map(str::to_owned);
+    let listed =
+        Command::new(std::env::current_exe().unwrap()).args(&arguments).arg("--list").output().unwrap();
     assert!(String::from_utf8_lossy(&listed.stdout).contains(": test"), "there is no test {path}");
-    run(&["--nocapture"])
+    arguments
 }
 
 /// Loads the plugin of examples/decoder/c, compiled now, or on a GPU machine by scripts/gpu-bundle.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cudainfer_tests::root;
+use cudainfer_tests::{files_below, root};
 
 /// Folders whose sources and pages are read.
 const FOLDERS: [&str; 11] = [
@@ -19,6 +19,9 @@ const FOLDERS: [&str; 11] = [
     "serve",
     "tests",
 ];
+
+/// The ends of the names of what is read.
+const ENDINGS: [&str; 5] = [".rs", ".cu", ".cuh", ".md", ".h"];
 
 /// Words of others that are quoted.
 const QUOTED: [&str; 1] = ["1.20.1-1 is to be installed"];
@@ -59,36 +62,24 @@ fn prose(path: &Path, line: &str) -> String {
     format!("{} {continued} {comment}", texts.join(" "))
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && !["results", "target", "zoo"].contains(&name.as_str()) {
-            sources(&path, found);
-        } else if [".rs", ".cu", ".cuh", ".md", ".h"].iter().any(|end| name.ends_with(end)) {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn replaced_words_stay_out_of_comments_messages_and_pages() {
     let replaced = replaced();
     assert!(replaced.len() > 10, "{replaced:?}");
-    let mut paths = vec![root().join("README.md")];
-    for folder in FOLDERS {
-        sources(&root().join(folder), &mut paths);
-    }
+    let paths = FOLDERS.iter().flat_map(|folder| files_below(&root().join(folder), &ENDINGS));
+    let is_left_out = |path: &PathBuf| {
+        path.ends_with(file!()) || path.iter().any(|part| part == "results" || part == "target")
+    };
     let mut found = Vec::new();
-    for path in paths.iter().filter(|path| !path.ends_with(file!())) {
-        let text = std::fs::read_to_string(path).unwrap();
+    for path in paths.chain([root().join("README.md")]).filter(|path| !is_left_out(path)) {
+        let text = std::fs::read_to_string(&path).unwrap();
         for (number, line) in (1..).zip(text.lines()) {
             if QUOTED.iter().any(|quoted| line.contains(quoted)) {
                 continue;
             }
-            let prose = prose(path, line);
+            let prose = prose(&path, line);
             let words = replaced.iter().filter(|phrase| has(&prose, phrase));
-            let name = path.strip_prefix(root()).unwrap_or(path).display();
+            let name = path.strip_prefix(root()).unwrap_or(&path).display();
             found.extend(words.map(|phrase| format!("{name}:{number}: '{phrase}': {}", line.trim())));
         }
     }

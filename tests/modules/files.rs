@@ -3,22 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use cudainfer_tests::root;
+use cudainfer_tests::{files_below, root};
 
 const CRATES: [&str; 8] =
     ["benches", "brokers", "files", "kernels", "serve", "plugins", "tests", "tests/interleavings"];
-
-/// All `.rs` files below `folder`.
-fn files(folder: &Path, found: &mut BTreeSet<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.insert(path.canonicalize().unwrap());
-        }
-    }
-}
 
 /// The roots of all crates: those that Cargo finds by itself, and those that a manifest names.
 fn roots() -> Vec<PathBuf> {
@@ -74,8 +62,7 @@ fn every_source_file_is_a_module_of_a_crate() {
     for root in roots() {
         follow(&root, true, &mut reached);
     }
-    let mut found = BTreeSet::new();
-    for folder in [
+    let folders = [
         "benches/gpu",
         "brokers",
         "files",
@@ -85,9 +72,9 @@ fn every_source_file_is_a_module_of_a_crate() {
         "plugins/src",
         "plugins/tests",
         "tests",
-    ] {
-        files(&root().join(folder), &mut found);
-    }
+    ];
+    let found: BTreeSet<PathBuf> =
+        folders.iter().flat_map(|folder| files_below(&root().join(folder), &[".rs"])).collect();
     assert!(found.len() > 200, "only {} files were found", found.len());
     let lost: Vec<_> = found.difference(&reached).collect();
     assert!(lost.is_empty(), "in no module: {lost:#?}");
@@ -112,8 +99,7 @@ fn a_file_in_no_module_would_be_seen() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let (mut found, mut reached) = (BTreeSet::new(), BTreeSet::new());
-    files(&folder, &mut found);
+    let (found, mut reached) = (files_below(&folder, &[".rs"]), BTreeSet::new());
     follow(&folder.join("lib.rs"), true, &mut reached);
     let lost: Vec<_> = found.difference(&reached).map(|path| path.file_name().unwrap().to_owned()).collect();
     assert_eq!(lost, ["lost.rs"]);
@@ -122,15 +108,13 @@ fn a_file_in_no_module_would_be_seen() {
 
 #[test]
 fn threads_are_started_in_a_way_that_says_when_there_is_none() {
-    let mut sources = BTreeSet::new();
-    for package in ["brokers", "files", "kernels", "serve", "plugins"] {
-        files(&root().join(package).join("src"), &mut sources);
-    }
-    for source in sources
-        .iter()
-        .filter(|source| !source.ends_with("tests.rs") && !source.iter().any(|part| part == "tests"))
+    let packages = ["brokers", "files", "kernels", "serve", "plugins"];
+    let sources =
+        packages.iter().flat_map(|package| files_below(&root().join(package).join("src"), &[".rs"]));
+    for source in
+        sources.filter(|source| !source.ends_with("tests.rs") && !source.iter().any(|part| part == "tests"))
     {
-        let text = std::fs::read_to_string(source).unwrap();
+        let text = std::fs::read_to_string(&source).unwrap();
         let product = text.split("#[cfg(test)]").next().unwrap_or_default();
         for panics in ["thread::spawn(", "scope.spawn("] {
             assert!(
@@ -140,4 +124,25 @@ fn threads_are_started_in_a_way_that_says_when_there_is_none() {
             );
         }
     }
+}
+
+#[test]
+fn sources_that_the_documents_for_contributors_name_exist() {
+    let folders = CRATES.iter().chain(&["examples"]);
+    let sources: BTreeSet<PathBuf> =
+        folders.flat_map(|folder| files_below(&root().join(folder), &[".rs"])).collect();
+    let is_part = |c: char| c.is_alphanumeric() || "_-/.".contains(c);
+    let mut names = 0;
+    for page in ["CONTRIBUTING.md", "docs/design.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        let words = text.split(|c| !is_part(c)).map(|word| word.trim_end_matches('.'));
+        for name in words.filter(|word| word.ends_with(".rs") && !word.contains("NAME")) {
+            assert!(
+                sources.iter().any(|source| source.ends_with(name)),
+                "{page} names {name}: there is none"
+            );
+            names += 1;
+        }
+    }
+    assert!(names > 50, "only {names} names were found");
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use cudainfer_tests::files_below;
 
 /// A name that a file imports.
 #[derive(Debug)]
@@ -30,21 +32,13 @@ pub struct Source {
 
 /// All files below `root` but those of tests.
 pub fn read(root: &Path) -> Vec<Source> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with(".rs") {
-                found.push(parse(&name, &fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    found.retain(|source| !source.module.iter().any(|part| part == "tests"));
-    found
+    let root = root.canonicalize().unwrap();
+    let source = |path: PathBuf| {
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap();
+        parse(name, &fs::read_to_string(&path).unwrap())
+    };
+    let sources = files_below(&root, &[".rs"]).into_iter().map(source);
+    sources.filter(|source| !source.module.iter().any(|part| part == "tests")).collect()
 }
 
 /// The file at `path` below the crate's root.

@@ -34,10 +34,10 @@ fn cameras_that_a_firewall_cuts_off_come_back() {
         Err(e) => return eprintln!("skipped: unshare cannot be run: {e}"),
     }
     let _alone = alone();
-    let inside = "firewall::in_a_network_of_its_own";
     let status = Command::new("unshare")
-        .args(["-n", "sh", "-c", &format!("{NETWORK} && exec \"$0\" --exact {inside} --ignored --nocapture")])
+        .args(["-n", "sh", "-c", &format!("{NETWORK} && exec \"$0\" \"$@\"")])
         .arg(std::env::current_exe().unwrap())
+        .args(cudainfer_tests::arguments_of_test(module_path!(), "in_a_network_of_its_own"))
         .status();
     assert!(status.unwrap().success());
 }

@@ -1,7 +1,8 @@
 //! Names in messages: every property that a message names exists.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+
+use cudainfer_tests::{files_below, root};
 
 use crate::plugin::inspect::{factories, own};
 
@@ -51,18 +52,6 @@ const OTHER_KEYS: &[&str] = &[
 /// Words that come before the name of a property.
 const BEFORE_NAMES: &[&str] =
     &["raise", "lower", "set", "drop", "its", "property", "properties", "larger", "smaller", "higher"];
-
-/// The sources of a folder, without tests.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
-            found.push(path);
-        }
-    }
-}
 
 /// The string literals of a source above its tests, with their line breaks taken away.
 fn literals(source: &str) -> Vec<String> {
@@ -138,10 +127,10 @@ fn every_property_that_a_message_mentions_exists() {
         .flat_map(|factory| own(&factory.create().build().unwrap()))
         .map(|property| property.name().to_owned())
         .collect();
-    let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/src"), &mut files);
     let (mut checked, mut unknown) = (BTreeSet::new(), Vec::new());
-    for path in files {
+    for path in
+        files_below(&root().join("plugins/src"), &[".rs"]).iter().filter(|path| !path.ends_with("tests.rs"))
+    {
         for text in
             literals(&std::fs::read_to_string(&path).unwrap()).iter().filter(|text| text.contains(' '))
         {
