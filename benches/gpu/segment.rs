@@ -12,6 +12,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
 use super::measure::{measure, row};
+use super::peaks::upload;
 
 /// More than the H200's second-level cache of 60 MB.
 const BEYOND_CACHE: usize = 100 << 20;
@@ -95,14 +96,6 @@ fn objects(stream: &CudaStream) {
         // The prototypes are read once; the copy of the coefficients is on top of the launch.
         row(&format!("masks of {objects} objects 32x160x160"), &times, memory.bytes() + bytes, 1.0, None);
     }
-}
-
-fn upload(stream: &CudaStream, data: &[u8]) -> Memory {
-    let mut pinned = stream.pin(data.len()).unwrap();
-    pinned.as_mut_slice().copy_from_slice(data);
-    let memory = stream.allocate(data.len()).unwrap();
-    stream.upload(&pinned, memory.slice()).unwrap();
-    memory
 }
 
 fn scene(seed: usize, [c, h, w]: [usize; 3], layout: Layout, ty: TensorType) -> Vec<u8> {

@@ -1,29 +1,19 @@
 //! The operation `preproc`, parts of a frame: equal to the CPU twin bit by bit, which the crate's own tests compare with a
 //! reference in f64, with OpenCV and with Pillow.
 
-use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
+use cudainfer_kernels::device::{CudaStream, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaPartPreproc, Interpolation, Layout, Part, PartPreproc, PreprocError, PreprocParams,
-    Resize,
+    CudaPartPreproc, Layout, Part, PartPreproc, PreprocError, PreprocParams, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
 use super::preproc::reference::Owned;
+use super::preproc::{INTERPOLATIONS, ORDERS, RESIZES, frame};
 use super::{Random, download, stream, upload};
 
-const INTERPOLATIONS: [Interpolation; 5] = [
-    Interpolation::Bilinear,
-    Interpolation::Nearest,
-    Interpolation::Area,
-    Interpolation::PilBilinear,
-    Interpolation::PilBicubic,
-];
-const RESIZES: [Resize; 4] =
-    [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop];
 const TYPES: [TensorType; 4] =
     [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8];
-const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
 
 fn format(pixels: PixelFormat, (width, height): (usize, usize)) -> FrameFormat {
     FrameFormat { pixels, width, height, matrix: Matrix::Bt709, range: Range::Limited }
@@ -41,15 +31,6 @@ fn part(random: &mut Random, (width, height): (usize, usize)) -> Part {
 
 fn planes(stream: &CudaStream, owned: &Owned) -> Vec<Memory> {
     owned.planes.iter().map(|(data, _)| upload(stream, data)).collect()
-}
-
-fn frame<'a>(owned: &Owned, memories: &'a [Memory]) -> DeviceFrame<'a> {
-    let planes: Vec<_> = memories
-        .iter()
-        .zip(&owned.planes)
-        .map(|(memory, (_, stride))| DevicePlane::new(memory.slice(), *stride))
-        .collect();
-    DeviceFrame::new(&owned.format, &planes).unwrap()
 }
 
 #[test]

@@ -16,9 +16,9 @@ use cudainfer_kernels::tensor::TensorType;
 use super::{Random, download, stream, upload};
 use reference::Owned;
 
-const RESIZES: [Resize; 4] =
+pub(super) const RESIZES: [Resize; 4] =
     [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop];
-const INTERPOLATIONS: [Interpolation; 5] = [
+pub(super) const INTERPOLATIONS: [Interpolation; 5] = [
     Interpolation::Bilinear,
     Interpolation::Nearest,
     Interpolation::Area,
@@ -28,7 +28,7 @@ const INTERPOLATIONS: [Interpolation; 5] = [
 const TYPES: [TensorType; 5] =
     [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
 const LAYOUTS: [Layout; 2] = [Layout::Nchw, Layout::Nhwc];
-const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
+pub(super) const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
 
 /// What no tensor is full of.
 const POISON: u8 = 0xcd;
@@ -373,7 +373,7 @@ fn exact(stream: &CudaStream, owned: &Owned) -> Vec<Memory> {
     owned.planes.iter().map(|(data, _)| upload(stream, data)).collect()
 }
 
-fn frame<'a>(owned: &Owned, memories: &'a [Memory]) -> DeviceFrame<'a> {
+pub(super) fn frame<'a>(owned: &Owned, memories: &'a [Memory]) -> DeviceFrame<'a> {
     let planes: Vec<_> = owned
         .planes
         .iter()
