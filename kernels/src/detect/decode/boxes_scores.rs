@@ -68,8 +68,8 @@ pub fn pairs(offer: &Offer<'_>) -> Vec<Pair> {
                 _ => true,
             };
             // Where both could be the boxes only their names can tell.
-            let told_apart = scores.columns != Some(4) || is_box(boxes) && !is_box(scores);
-            if same_rows && told_apart {
+            let distinguishable = scores.columns != Some(4) || is_box(boxes) && !is_box(scores);
+            if same_rows && distinguishable {
                 pairs.push(Pair { boxes: *boxes, scores: *scores });
             }
         }

@@ -148,12 +148,12 @@ impl Head {
         let place = |angle: usize| Meaning::Rotated(Angle { place: angle, unit: self.unit() });
         Ok(match self {
             Self::Raw(plan) => {
-                let (output, element, [step, value_step]) = plan.behind_classes(outputs)?;
+                let (output, element, [step, value_step]) = plan.after_classes(outputs)?;
                 let angle = element.checked_div(value_step).unwrap_or(0);
                 Extra { output, element: 0, step, value_step, meaning: place(angle) }
             }
             Self::Objectness(plan) => {
-                let (output, element, step) = plan.behind_classes(outputs)?;
+                let (output, element, step) = plan.after_classes(outputs)?;
                 Extra { output, element: 0, step, value_step: 1, meaning: place(element) }
             }
             Self::Final(plan) => {
@@ -167,11 +167,11 @@ impl Head {
     pub fn extra<T: Shaped>(&self, outputs: &[T], meaning: Meaning) -> Result<Extra, DetectError> {
         Ok(match self {
             Self::Raw(plan) => {
-                let (output, element, [step, value_step]) = plan.behind_classes(outputs)?;
+                let (output, element, [step, value_step]) = plan.after_classes(outputs)?;
                 Extra { output, element, step, value_step, meaning }
             }
             Self::Objectness(plan) => {
-                let (output, element, step) = plan.behind_classes(outputs)?;
+                let (output, element, step) = plan.after_classes(outputs)?;
                 Extra { output, element, step, value_step: 1, meaning }
             }
             Self::Final(plan) => {

@@ -95,9 +95,9 @@ pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
                 continue;
             };
             // Where both could be the boxes only their names can tell.
-            let told_apart = columns != 4 || is_box(boxes) && !is_box(scores);
+            let distinguishable = columns != 4 || is_box(boxes) && !is_box(scores);
             let is_points = points.is_some_and(|[output, _]| output == scores.output);
-            if is_points || !told_apart || offer.hints.keypoints.is_some() && points.is_none() {
+            if is_points || !distinguishable || offer.hints.keypoints.is_some() && points.is_none() {
                 continue;
             }
             let open = [boxes, scores].iter().any(|plane| plane.rows.is_none());

@@ -82,7 +82,7 @@ impl Form {
 }
 
 /// An output's dimensions after that of the batch.
-fn behind_batch(output: &TensorDesc) -> Option<&[Option<usize>]> {
+fn after_batch(output: &TensorDesc) -> Option<&[Option<usize>]> {
     match &output.dims[..] {
         [None | Some(1), rest @ ..] => Some(rest),
         _ => None,
@@ -114,14 +114,14 @@ impl Heads {
         let floats = || (0..offer.outputs.len()).filter(|output| offer.is_float(*output));
         for form in Form::ALL {
             let mut values: Vec<_> = floats()
-                .filter_map(|output| form.values(behind_batch(&offer.outputs[output])?, anchors))
+                .filter_map(|output| form.values(after_batch(&offer.outputs[output])?, anchors))
                 .filter(|values| offer.hints.classes.is_none_or(|c| *values == BEFORE_CLASSES + c))
                 .collect();
             values.dedup();
             for values in values {
                 let is_of = |output: usize, level: &Level| {
                     let wanted = form.dims(level, values);
-                    behind_batch(&offer.outputs[output]).is_some_and(|dims| {
+                    after_batch(&offer.outputs[output]).is_some_and(|dims| {
                         dims.len() == wanted.len()
                             && form.values(dims, anchors) == Some(values)
                             && dims.iter().zip(&wanted).all(|(d, w)| d.is_none_or(|d| d == *w))

@@ -75,7 +75,7 @@ impl Plan {
     }
 
     /// Index of the output, its first element after the classes, and the elements of a row.
-    pub fn behind_classes<T: Shaped>(&self, outputs: &[T]) -> Result<(usize, usize, usize), DetectError> {
+    pub fn after_classes<T: Shaped>(&self, outputs: &[T]) -> Result<(usize, usize, usize), DetectError> {
         let [_, columns] = self.shape(outputs)?;
         Ok((self.output, columns - self.more, columns))
     }

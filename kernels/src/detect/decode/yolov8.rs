@@ -131,10 +131,7 @@ impl Plan {
     }
 
     /// Index of the output; its first element after the classes; the steps to the next anchor and to the next channel.
-    pub fn behind_classes<T: Shaped>(
-        &self,
-        outputs: &[T],
-    ) -> Result<(usize, usize, [usize; 2]), DetectError> {
+    pub fn after_classes<T: Shaped>(&self, outputs: &[T]) -> Result<(usize, usize, [usize; 2]), DetectError> {
         let [anchors, channels] = self.shape(outputs)?;
         let steps = self.steps(anchors, channels);
         Ok((self.output, (channels - self.more) * steps[1], steps))

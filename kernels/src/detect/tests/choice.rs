@@ -140,7 +140,7 @@ fn shapes_lead_to_the_one_decoder_they_fit() {
 }
 
 #[test]
-fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told() {
+fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_given() {
     let table = [
         ("o:float32:1x1000x85", None, [640, 640], "yolov5, yolov8, yolox"),
         ("o:float32:1x?x85", None, [640, 640], "yolov5, yolov8, yolox"),
@@ -186,7 +186,7 @@ fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told
 }
 
 #[test]
-fn what_fits_nothing_is_told_what_would() {
+fn the_error_of_what_fits_nothing_names_what_would() {
     for text in [
         "o:float32:1x3x80x80x85",
         "o:float32:2x25200x85",
@@ -225,7 +225,7 @@ fn what_fits_nothing_is_told_what_would() {
 }
 
 #[test]
-fn labels_that_are_not_as_many_as_the_classes_are_told_with_both_numbers() {
+fn labels_that_are_not_as_many_as_the_classes_are_reported_with_both_numbers() {
     for requested in [None, Some(DecoderKind::Yolov8)] {
         let error = choose(&outputs("o:float32:1x22x8400"), [640, 640], requested, &hinted(80)).unwrap_err();
         assert_eq!(

@@ -403,7 +403,7 @@ fn a_box_in_a_rotated_region_is_the_upright_one_around_it() {
 }
 
 #[test]
-fn masks_of_a_model_with_objectness_have_the_coefficients_behind_its_classes() {
+fn masks_of_a_model_with_objectness_have_the_coefficients_after_its_classes() {
     // 3 anchors in each of 84 cells; two of them are sure, one by its class only.
     let quiet = [8.0, 8.0, 4.0, 4.0, 0.0625, 0.5, 0.5, 9.0, 9.0, 9.0, 9.0];
     let mut rows = vec![quiet.to_vec(); 252];

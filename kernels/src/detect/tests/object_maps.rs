@@ -51,7 +51,7 @@ fn the_maps_of_queries_and_of_final_boxes_are_found_by_shape_and_then_by_name() 
 }
 
 #[test]
-fn each_detection_is_told_which_map_is_its() {
+fn each_detection_has_the_number_of_its_map() {
     let row = |p: [f32; 3]| p.map(|p: f32| (p / (1.0 - p)).ln());
     let logits = [row([0.125, 0.5, 0.25]), row([0.0625, 0.125, 0.0625]), row([0.875, 0.125, 0.75])].concat();
     let tensors = [

@@ -144,7 +144,7 @@ fn hints_override_what_is_usual() {
 }
 
 #[test]
-fn scores_of_which_nothing_is_told_are_an_error_and_other_names_are_no_queries() {
+fn scores_of_which_nothing_is_known_are_an_error_and_other_names_are_no_queries() {
     let parse = |text: &str| -> Vec<TensorDesc> { text.split(' ').map(|t| t.parse().unwrap()).collect() };
     let named = parse("logits:float32:1x100x92 pred_boxes:float32:1x100x4");
     let unnamed = parse("a:float32:1x100x92 b:float32:1x100x4");

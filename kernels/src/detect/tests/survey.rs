@@ -39,7 +39,7 @@ fn every_anchor_counts_with_its_best_class_and_its_box() {
 }
 
 #[test]
-fn confidences_are_surveyed_behind_the_activation() {
+fn confidences_are_surveyed_after_the_activation() {
     // Objectness and scores of 0: a product of two halves.
     let tensors = [Tensor::new("out", &[1, 252, 7], &[0.0; 252 * 7])];
     let hints = Hints { activation: Some(Activation::Sigmoid), ..Hints::default() };

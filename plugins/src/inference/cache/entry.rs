@@ -327,7 +327,7 @@ mod tests {
         let left = folder::temporary(&root).unwrap().keep();
         drop(entry.work().unwrap());
         assert!(left.exists(), "it may be under way");
-        let before = std::time::SystemTime::now() - 2 * folder::LEFT_BEHIND;
+        let before = std::time::SystemTime::now() - 2 * folder::ABANDONED_AFTER;
         File::open(&left).unwrap().set_modified(before).unwrap();
         drop(entry.work().unwrap());
         assert!(!left.exists());

@@ -27,7 +27,7 @@ const SUFFIX: &str = ".tmp";
 /// Random characters between them: nobody can put something there beforehand.
 const RANDOM: usize = 16;
 /// Incomplete ones that are older were left by processes that were killed.
-pub(super) const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
+pub(super) const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder to work in where the user names `named`: that one, if it is new, empty or marked as a cache of ours, else the
 /// one called `cudainfer` in it. Nothing is touched.
@@ -136,7 +136,8 @@ pub(super) fn sweep(folder: &Path) {
     for left in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(metadata) = left.metadata() else { continue };
         let old = metadata.modified().ok().and_then(|time| time.elapsed().ok());
-        if !is_temporary(&left.file_name().to_string_lossy()) || old.is_none_or(|age| age <= LEFT_BEHIND) {
+        if !is_temporary(&left.file_name().to_string_lossy()) || old.is_none_or(|age| age <= ABANDONED_AFTER)
+        {
             continue;
         }
         // The metadata is that of the directory entry itself: a link is neither a file nor a directory.
@@ -173,7 +174,7 @@ mod tests {
     }
 
     fn age(path: &Path) {
-        File::open(path).unwrap().set_modified(SystemTime::now() - 2 * LEFT_BEHIND).unwrap();
+        File::open(path).unwrap().set_modified(SystemTime::now() - 2 * ABANDONED_AFTER).unwrap();
     }
 
     #[test]

@@ -6,13 +6,13 @@ use super::*;
 const LONG: Duration = Duration::from_secs(20);
 
 /// A destination that accepts that many records, as the test says, one number a call.
-struct Told {
+struct Scripted {
     calls: Receiver<io::Result<usize>>,
     seen: Arc<Mutex<Vec<u8>>>,
     closed: Option<bool>,
 }
 
-impl Sink for Told {
+impl Sink for Scripted {
     fn open(&mut self) -> io::Result<bool> {
         Ok(self.closed != Some(true))
     }
@@ -86,7 +86,7 @@ fn set(size: usize, leaky: Leaky, patience: Duration) -> Set {
 fn set_up(size: usize, leaky: Leaky, patience: Duration, closed: Option<bool>) -> Set {
     let ((tell, calls), (fail, failure)) = (channel(), channel());
     let (seen, tally) = (Arc::default(), Arc::default());
-    let sink = Told { calls, seen: Arc::clone(&seen), closed };
+    let sink = Scripted { calls, seen: Arc::clone(&seen), closed };
     let queue = Queue::start(Box::new(sink), (size, leaky), patience, &tally, move |e| fail.send(e).unwrap());
     Set { queue: Arc::new(queue.unwrap()), tell, seen, tally, failure }
 }
@@ -129,7 +129,7 @@ fn records_keep_their_order_however_few_are_accepted_at_once() {
 }
 
 #[test]
-fn a_full_queue_waits_and_loses_nothing_unless_told_to() {
+fn a_full_queue_waits_and_loses_nothing_unless_it_is_leaky() {
     for (leaky, written, dropped) in [
         (Leaky::Upstream, vec![0, 1, 2], 3),
         (Leaky::Downstream, vec![0, 4, 5], 3),
@@ -200,7 +200,7 @@ fn a_destination_that_accepts_nothing_is_given_up_and_what_is_lost_is_counted() 
 }
 
 #[test]
-fn a_failure_is_told_before_anybody_is_refused_and_counts_all_that_is_lost() {
+fn a_failure_is_reported_before_anybody_is_refused_and_counts_all_that_is_lost() {
     let set = set(10, Leaky::No, LONG);
     for record in 0..3 {
         set.queue.push(message(record)).unwrap();
@@ -225,7 +225,7 @@ fn the_thread_itself_can_close_the_queue() {
     let (tell, calls) = channel();
     let (closed, wait) = channel();
     let own = Arc::clone(&queue);
-    let sink = Told { calls, seen: Arc::default(), closed: None };
+    let sink = Scripted { calls, seen: Arc::default(), closed: None };
     let started = Queue::start(Box::new(sink), (9, Leaky::No), LONG, &Arc::default(), move |_| {
         let queue = lock(&own).take().unwrap();
         closed.send(queue.close()).unwrap();

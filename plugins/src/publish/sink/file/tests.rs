@@ -83,7 +83,7 @@ fn appended_records_follow_those_that_are_there_on_lines_of_their_own() {
 }
 
 #[test]
-fn an_array_is_whole_behind_each_write() {
+fn an_array_is_whole_after_each_write() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
     let mut set = opened(&path, FileOptions { layout: Layout::Array, ..FileOptions::default() });
