@@ -59,9 +59,7 @@ def agreement(truth: list[list[dict]], found: list[list[dict]]) -> Agreement:
     for true, mine in zip(truth, found, strict=True):
         free = list(true)
         for item in sorted(mine, key=lambda item: -item["confidence"]):
-            fits = [
-                (iou(item["box"], other["box"]), n) for n, other in enumerate(free) if other["label"] == item["label"]
-            ]
+            fits = [(iou(item["box"], other["box"]), n) for n, other in enumerate(free) if other["label"] == item["label"]]
             overlap, best = max(fits, default=(0.0, -1))
             if overlap >= SAME_IOU:
                 overlaps.append(overlap)

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import onnx
+
 import pipeline
 import serving
 
@@ -110,9 +111,7 @@ def finalists(rows: list[Row]) -> list[Setting]:
     chosen += [row.setting for row in ranked if row.setting.workers == 1][:1]
     unique = list(dict.fromkeys(chosen))
     return [
-        replace(setting, timeout_ms=timeout)
-        for setting in unique
-        for timeout in (TIMEOUTS if setting.batch > 1 else TIMEOUTS[:1])
+        replace(setting, timeout_ms=timeout) for setting in unique for timeout in (TIMEOUTS if setting.batch > 1 else TIMEOUTS[:1])
     ]
 
 
@@ -139,9 +138,7 @@ def table(rows: list[Row]) -> str:
             setting.workers or "",
             setting.threads or "",
         ]
-        figures = [
-            "" if value is None else f"{value:.1f}" for value in (row.fps, row.p50_ms, row.p99_ms, row.mean_batch)
-        ]
+        figures = ["" if value is None else f"{value:.1f}" for value in (row.fps, row.p50_ms, row.p99_ms, row.mean_batch)]
         widths = (6, 12, 9, 9, 10, 9, 9, 9)
         texts = [f"{text:>{width}}" for text, width in zip(map(str, [*cells, *figures]), widths, strict=True)]
         lines.append(f"{setting.provider:<14}" + "".join(texts))
@@ -166,9 +163,7 @@ def plot(rows: list[Row], chosen: dict[str, Row], model: str, file: Path) -> Non
     for provider in dict.fromkeys(row.setting.provider for row in timed):
         mine = [row for row in timed if row.setting.provider == provider]
         spread = [[0.0] * len(mine), [row.p99_ms - row.p50_ms for row in mine]]
-        axes.errorbar(
-            [row.fps for row in mine], [row.p50_ms for row in mine], spread, fmt="o", capsize=3, label=provider
-        )
+        axes.errorbar([row.fps for row in mine], [row.p50_ms for row in mine], spread, fmt="o", capsize=3, label=provider)
     # One setting may be chosen for several reasons.
     names: dict[Setting, list[str]] = {}
     for name, row in chosen.items():

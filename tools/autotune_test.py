@@ -7,11 +7,12 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import autotune
 import onnx
+from onnx import TensorProto, helper
+
+import autotune
 import pipeline
 from autotune import Row, Setting
-from onnx import TensorProto, helper
 
 
 def saved(folder: str, dims: list) -> Path:

@@ -21,8 +21,9 @@ import sys
 import threading
 from pathlib import Path
 
-import bench_streams
 import onnxruntime
+
+import bench_streams
 import pipeline
 import results
 
@@ -116,9 +117,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--video", default=str(pipeline.ROOT / ".cache/video/vtest.avi"))
     parser.add_argument("--model", default=str(pipeline.ROOT / ".cache/models/nanodet.onnx"))
-    parser.add_argument(
-        "--streams", type=numbers, default=[1, 4], metavar="N,N...", help="files at once (default: 1,4)"
-    )
+    parser.add_argument("--streams", type=numbers, default=[1, 4], metavar="N,N...", help="files at once (default: 1,4)")
     parser.add_argument("--batch", type=int, default=1, help="frames of the streams in one run (default: 1)")
     parser.add_argument("--workers", type=int, help="sessions at once (default: one a thread, at most 4)")
     parser.add_argument("--rounds-of-streams", type=int, default=3, metavar="N")
@@ -144,15 +143,11 @@ def main() -> None:
     speed = {side: [run["frames"] / run["seconds"] for run in each] for side, each in runs.items()}
     # Of the rounds' own ratios: two runs one after the other suffer the same from what else the machine does.
     ratio = statistics.median(mine / theirs for mine, theirs in zip(speed["pipeline"], speed["loop"], strict=True))
-    outside = statistics.median(
-        1 - run["cpu"].get("ONNX Runtime", 0.0) / sum(run["cpu"].values()) for run in runs["pipeline"]
-    )
+    outside = statistics.median(1 - run["cpu"].get("ONNX Runtime", 0.0) / sum(run["cpu"].values()) for run in runs["pipeline"])
     for side, values in speed.items():
         print(f"{side:<10}{statistics.median(values):>7.1f} frames/s ({min(values):.1f} to {max(values):.1f})")
     print(f"ratio     {ratio:>7.2f} (goal: {GOALS['ratio']} or more)")
-    print(
-        f"outside   {outside:>7.1%} of the pipeline's CPU time is not ONNX Runtime's (goal: less than {GOALS['outside']:.0%})"
-    )
+    print(f"outside   {outside:>7.1%} of the pipeline's CPU time is not ONNX Runtime's (goal: less than {GOALS['outside']:.0%})")
 
     rows = bench_streams.run(given) if given.streams else []
 

@@ -54,7 +54,7 @@ def main(video: str, model: str, threads: int, mot: str | None) -> None:
     capture = cv2.VideoCapture(video)
     tracker = ByteTrackTracker(frame_rate=capture.get(cv2.CAP_PROP_FPS))
     session.run(wanted, {name: np.zeros((1, 3, size, size), np.float32)})
-    text = open(mot, "w") if mot else None
+    rows: list[str] = []
     frames, start = 0, time.perf_counter()
     while True:
         read, frame = capture.read()
@@ -76,14 +76,14 @@ def main(video: str, model: str, threads: int, mot: str | None) -> None:
         corners = np.clip(corners, 0, size) * np.float32([width / size, height / size] * 2)
         rectangles = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
         chosen = np.array(cv2.dnn.NMSBoxes(rectangles, score, confidence, iou), int).reshape(-1)
-        detections = supervision.Detections(
-            xyxy=corners[chosen], confidence=score[chosen], class_id=np.zeros(len(chosen), int)
-        )
+        detections = supervision.Detections(xyxy=corners[chosen], confidence=score[chosen], class_id=np.zeros(len(chosen), int))
         tracks = tracker.update(detections)
-        if text:
-            for (x1, y1, x2, y2), conf, track in zip(tracks.xyxy, tracks.confidence, tracks.tracker_id):
+        if mot:
+            for (x1, y1, x2, y2), conf, track in zip(tracks.xyxy, tracks.confidence, tracks.tracker_id, strict=True):
                 if track >= 0:
-                    text.write(f"{frames},{track},{x1:.2f},{y1:.2f},{x2 - x1:.2f},{y2 - y1:.2f},{conf:.4f},-1,-1,-1\n")
+                    rows.append(f"{frames},{track},{x1:.2f},{y1:.2f},{x2 - x1:.2f},{y2 - y1:.2f},{conf:.4f},-1,-1,-1\n")
+    if mot:
+        Path(mot).write_text("".join(rows))
     print(json.dumps({"frames": frames, "seconds": time.perf_counter() - start}))
 
 

@@ -66,7 +66,12 @@ def run(model: Path, kind: str, frames: int) -> float:
     line = f"videotestsrc pattern=snow num-buffers={frames} ! video/x-raw,format=RGB,width={SIDE},height={SIDE} ! fusedpreproc device=cpu"
     line += f" ! trtinfer device=cpu intra-threads=1 model={model} ! gpunms metadata={kind} ! tracker metadata={kind} ! fakesink sync=false"
     process = subprocess.Popen(
-        pipeline.command(line.split()), env=pipeline.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        pipeline.command(line.split()),
+        env=pipeline.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -107,11 +112,18 @@ def main() -> None:
                 order = results.turn(KINDS, number)
                 turn = {kind: (run(model, kind, given.frames + 1) - run(model, kind, 1)) / given.frames for kind in order}
                 turns[count].append(turn)
-                print(f"{count} objects, round {number + 1}: " + ", ".join(f"{kind} {1e6 * turn[kind]:.0f} us" for kind in KINDS), flush=True)
+                print(
+                    f"{count} objects, round {number + 1}: " + ", ".join(f"{kind} {1e6 * turn[kind]:.0f} us" for kind in KINDS),
+                    flush=True,
+                )
     rows = summary(turns)
     for row in rows:
-        print(f"{row['objects']:>4} objects: roi {row['roi']:.0f} us a frame, analytics {row['analytics_more']:+.0f} us, both {row['both_more']:+.0f} us")
-    results.write("cpu-metadata", {"gstreamer": version[1], "load": os.getloadavg(), "frames": given.frames, "rows": rows, "turns": turns})
+        print(
+            f"{row['objects']:>4} objects: roi {row['roi']:.0f} us a frame, analytics {row['analytics_more']:+.0f} us, both {row['both_more']:+.0f} us"
+        )
+    results.write(
+        "cpu-metadata", {"gstreamer": version[1], "load": os.getloadavg(), "frames": given.frames, "rows": rows, "turns": turns}
+    )
 
 
 if __name__ == "__main__":

@@ -24,9 +24,18 @@ class Metadata(unittest.TestCase):
         rounds = [{"roi": a * 1e-6, "analytics": (a + 2) * 1e-6, "both": (a + 5) * 1e-6} for a in (10, 50, 20)]
         (row,) = bench_metadata.summary({8: rounds})
         told = {name: round(value, 6) for name, value in row.items()}
-        self.assertEqual(told, {
-            "objects": 8, "roi": 20, "roi_more": 0, "analytics": 22, "analytics_more": 2, "both": 25, "both_more": 5,
-        })
+        self.assertEqual(
+            told,
+            {
+                "objects": 8,
+                "roi": 20,
+                "roi_more": 0,
+                "analytics": 22,
+                "analytics_more": 2,
+                "both": 25,
+                "both_more": 5,
+            },
+        )
 
 
 if __name__ == "__main__":

@@ -173,12 +173,17 @@ def main() -> None:
         call = a_call(runs["handing-on"], calls, side)
         share = statistics.median(parts(turn, given.frames * elements, call, scrape) for turn in whole)
         figures[side] = {
-            "seconds": cost(whole, "seconds", side), "scatter": scatter(whole, "seconds", side), "cpu": cost(whole, "cpu", side),
-            "call_ns": 1e9 * call, "parts": share,
+            "seconds": cost(whole, "seconds", side),
+            "scatter": scatter(whole, "seconds", side),
+            "cpu": cost(whole, "cpu", side),
+            "call_ns": 1e9 * call,
+            "parts": share,
         }
         low, high = figures[side]["scatter"]
         print(f"with {name}:")
-        print(f"  frames/s  {-lost(whole, side):>+8.2%} (goal: less than {GOAL:.0%} lost); seconds of the rounds {low:+.1%} to {high:+.1%}")
+        print(
+            f"  frames/s  {-lost(whole, side):>+8.2%} (goal: less than {GOAL:.0%} lost); seconds of the rounds {low:+.1%} to {high:+.1%}"
+        )
         print(f"  CPU time  {figures[side]['cpu']:>+8.2%}")
         print(f"  a call    {1e9 * call:>8.0f} ns of CPU time for each element and frame")
         print(f"  parts     {share:>+8.3%} of the CPU time: calls, and a scrape every {INTERVAL:.0f} s")

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
 import results
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,9 +39,7 @@ def gaussians(channels: int, height: int, width: int, seed: int = 1) -> np.ndarr
     maps = 0.05 * random.random((channels, height, width))
     for channel in maps:
         for x, y in random.random((PEOPLE, 2)) * (width, height):
-            channel += 0.8 * np.outer(
-                np.exp(-((np.arange(height) - y) ** 2) / 8), np.exp(-((np.arange(width) - x) ** 2) / 8)
-            )
+            channel += 0.8 * np.outer(np.exp(-((np.arange(height) - y) ** 2) / 8), np.exp(-((np.arange(width) - x) ** 2) / 8))
     return maps.astype(np.float32)
 
 
@@ -131,10 +130,7 @@ def main() -> int:
             if not agree(peaks, run()):
                 print(f"bench: {name} finds other peaks than we do", file=sys.stderr)
                 return 1
-        turns = [
-            (ours(given.program, maps)[0], {name: timed(run) for name, run in runs.items()})
-            for _ in range(given.rounds)
-        ]
+        turns = [(ours(given.program, maps)[0], {name: timed(run) for name, run in runs.items()}) for _ in range(given.rounds)]
         mine = statistics.median(turn for turn, _ in turns)
         what = f"local peaks + integral {'x'.join(map(str, size))}"
         print(f"{what}, {len(peaks)} peaks: {mine:.1f} µs")

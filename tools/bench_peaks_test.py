@@ -2,8 +2,9 @@
 
 import unittest
 
-import bench_peaks
 import numpy as np
+
+import bench_peaks
 
 
 class Peers(unittest.TestCase):

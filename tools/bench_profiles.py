@@ -31,7 +31,13 @@ def run(source: str, profile: str, model: str) -> dict:
     line += [f"model={model}", *"! gpunms ! tracker ! fakesink sync=false".split()]
     environment = {**pipeline.environment(), **TRACED}
     done = subprocess.run(
-        pipeline.command(line), env=environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        pipeline.command(line),
+        env=environment,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     ended, times = ENDED.search(done.stdout), [int(ns) / 1e6 for ns in LATENCY.findall(done.stdout)]
     if done.returncode != 0 or not ended or not times:
@@ -39,19 +45,29 @@ def run(source: str, profile: str, model: str) -> dict:
     return {"seconds": int(ended[1]) * 3600 + int(ended[2]) * 60 + float(ended[3]), "frames": len(times), "ms": times}
 
 
+def speed(turn: dict[str, dict[str, dict]], profile: str) -> float:
+    """Frames a second from the file."""
+    return turn[profile]["file"]["frames"] / turn[profile]["file"]["seconds"]
+
+
+def median_ms(rounds: list[dict[str, dict[str, dict]]], profile: str, what: str) -> float:
+    """The median of the rounds' medians of how long trtinfer has a frame."""
+    return statistics.median(statistics.median(turn[profile][what]["ms"]) for turn in rounds)
+
+
 def summary(rounds: list[dict[str, dict[str, dict]]]) -> list[dict]:
     """A row for each profile: medians of the rounds; the frames a second also as a part of those of the first profile."""
     rows = []
     for profile in PROFILES:
-        speed = lambda turn, profile: turn[profile]["file"]["frames"] / turn[profile]["file"]["seconds"]
-        median = lambda what: statistics.median(statistics.median(turn[profile][what]["ms"]) for turn in rounds)
-        rows.append({
-            "profile": profile,
-            "fps": statistics.median(speed(turn, profile) for turn in rounds),
-            "ratio": statistics.median(speed(turn, profile) / speed(turn, PROFILES[0]) for turn in rounds),
-            "file_ms": median("file"),
-            "live_ms": median("live"),
-        })
+        rows.append(
+            {
+                "profile": profile,
+                "fps": statistics.median(speed(turn, profile) for turn in rounds),
+                "ratio": statistics.median(speed(turn, profile) / speed(turn, PROFILES[0]) for turn in rounds),
+                "file_ms": median_ms(rounds, profile, "file"),
+                "live_ms": median_ms(rounds, profile, "live"),
+            }
+        )
     return rows
 
 
@@ -74,9 +90,14 @@ def main() -> None:
         print(f"round {number + 1} of {given.rounds}", flush=True)
     rows = summary(rounds)
     for row in rows:
-        print(f"{row['profile']:<12}{row['fps']:>7.1f} frames/s ({row['ratio']:.0%}), from a file {row['file_ms']:.0f} ms, live {row['live_ms']:.0f} ms")
+        print(
+            f"{row['profile']:<12}{row['fps']:>7.1f} frames/s ({row['ratio']:.0%}), from a file {row['file_ms']:.0f} ms, live {row['live_ms']:.0f} ms"
+        )
     kept = [
-        {profile: {name: {**told, "ms": [round(ms, 2) for ms in told["ms"]]} for name, told in sides.items()} for profile, sides in turn.items()}
+        {
+            profile: {name: {**told, "ms": [round(ms, 2) for ms in told["ms"]]} for name, told in sides.items()}
+            for profile, sides in turn.items()
+        }
         for turn in rounds
     ]
     results.write("cpu-profiles", {"load": os.getloadavg(), "live_fps": FRAMES_A_SECOND, "rows": rows, "runs": kept})

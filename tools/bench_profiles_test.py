@@ -10,7 +10,7 @@ class Summary(unittest.TestCase):
         def turn(seconds, ms):
             return {
                 profile: {"file": {"seconds": s, "frames": 10, "ms": [m]}, "live": {"ms": [m / 2]}}
-                for profile, s, m in zip(bench_profiles.PROFILES, seconds, ms)
+                for profile, s, m in zip(bench_profiles.PROFILES, seconds, ms, strict=True)
             }
 
         rows = bench_profiles.summary([turn((1, 2, 4), (90, 60, 30)), turn((2, 4, 8), (90, 60, 30)), turn((1, 2, 4), (90, 60, 30))])

@@ -192,7 +192,16 @@ def tiles(results: Path) -> list[str]:
         "region, OpenCV resizes it with weights of 11 bits and rounds to 8.",
         "",
         *table(
-            ["beside", "its boxes", "boxes of cudainfer", "in common", "largest distance, px", "of confidence", "its frames/s", "frames/s of cudainfer"],
+            [
+                "beside",
+                "its boxes",
+                "boxes of cudainfer",
+                "in common",
+                "largest distance, px",
+                "of confidence",
+                "its frames/s",
+                "frames/s of cudainfer",
+            ],
             [list(row) for row in rows],
         ),
         "",
@@ -340,7 +349,10 @@ def metrics(results: Path) -> list[str]:
         scatters = (f"{side['scatter'][0]:+.1%} to {side['scatter'][1]:+.1%}" for side in sides)
         rows.insert(1, ["its rounds: more time by the clock", *scatters])
         rows.append(["calls, and a scrape every second, as a part of the CPU time", *(f"{side['parts']:.3%}" for side in sides)])
-        text = ["", f"A scrape takes {told['scrape_us']:.0f} µs of CPU time. Where the rounds scatter by more than the goal, 1 %, the parts tell more."]
+        text = [
+            "",
+            f"A scrape takes {told['scrape_us']:.0f} µs of CPU time. Where the rounds scatter by more than the goal, 1 %, the parts tell more.",
+        ]
     return [
         "### Metrics",
         "",
@@ -365,7 +377,13 @@ def profiles(results: Path) -> list[str]:
         [f"`{row['profile']}`", f"{row['fps']:.1f}", f"{row['ratio']:.0%}", f"{row['file_ms']:.0f} ms", f"{row['live_ms']:.0f} ms"]
         for row in told["rows"]
     ]
-    head = ["`profile`", "frames/s from a file", "of `throughput`", "in trtinfer, from a file", f"in trtinfer, live, {told['live_fps']} frames/s"]
+    head = [
+        "`profile`",
+        "frames/s from a file",
+        "of `throughput`",
+        "in trtinfer, from a file",
+        f"in trtinfer, live, {told['live_fps']} frames/s",
+    ]
     return [
         "### Profiles of trtinfer",
         "",
@@ -389,7 +407,8 @@ def metadata(results: Path) -> list[str]:
     alike = [[turn["roi"] for turn in rounds] for rounds in told["turns"].values()]
     scatter = 1e6 * max(max(rounds) - min(rounds) for rounds in alike)
     rows = [
-        [str(row["objects"]), f"{row['roi']:.0f} us", f"{row['analytics_more']:+.0f} us", f"{row['both_more']:+.0f} us"] for row in told["rows"]
+        [str(row["objects"]), f"{row['roi']:.0f} us", f"{row['analytics_more']:+.0f} us", f"{row['both_more']:+.0f} us"]
+        for row in told["rows"]
     ]
     return [
         "### Forms of metadata",
@@ -460,7 +479,10 @@ def service(results: Path) -> list[str]:
         return []
     with found[-1].open(newline="") as file:
         told = [row for row in csv.DictReader(file) if int(row["cycles"]) in (0, 1000, 2000, 5000, 7500, 10000)]
-    rows = [[row["source"], row["cycles"], f"{int(row['resident_kb']) / 1024:.1f} MB", row["descriptors"], row["threads"]] for row in told]
+    rows = [
+        [row["source"], row["cycles"], f"{int(row['resident_kb']) / 1024:.1f} MB", row["descriptors"], row["threads"]]
+        for row in told
+    ]
     return [
         "### Streams that come and go in cudainfer-serve",
         "",
@@ -557,7 +579,10 @@ def later(results: Path, kind: str, rows: list[dict]) -> tuple[list[str], list[d
     if not found:
         return [], rows
     told = json.loads(found[-1].read_text())
-    text = [f"Measured later than the rest: {told['date'][:10]}, commit {told['commit']}, {told['gpu']}, {told['cores']} cores.", told.get("note", "")]
+    text = [
+        f"Measured later than the rest: {told['date'][:10]}, commit {told['commit']}, {told['gpu']}, {told['cores']} cores.",
+        told.get("note", ""),
+    ]
     measured = [row for row in told["rows"] if measured_here(row)]
     return [*filter(None, text), source(found[-1], script="scripts/bench --gpu"), ""], measured
 
@@ -737,7 +762,11 @@ def scenarios(results: Path) -> list[str]:
                 rows.append([scenario, *rates, f"{row['gain']:.2f}", row["before"].get("what", "–")])
         lines += table(["fault", "frames a second", "mended", "times", "what its profile says"], rows)
         keys = " ".join(f"{key}={Path(value).name}" for key, value in told["values"].items())
-        lines += ["", f"Medians of {told['rounds']} rounds in turns. {source(file, script=f'scripts/profile --scenarios FOLDER {keys}'.strip())}", ""]
+        lines += [
+            "",
+            f"Medians of {told['rounds']} rounds in turns. {source(file, script=f'scripts/profile --scenarios FOLDER {keys}'.strip())}",
+            "",
+        ]
     return lines
 
 

@@ -30,7 +30,14 @@ class Report(unittest.TestCase):
         self.assertEqual(text, bench_report.with_scenarios(text, RESULTS), "run scripts/bench --report")
         side = {"frames_per_second": 10.0, "what": "It waits."}
         row = {"before": side, "after": side | {"frames_per_second": 25.0}, "gain": 2.5}
-        told = {"gpu": None, "processor": "P", "cores": 2, "rounds": 3, "values": {"video": "a/b.mp4"}, "scenarios": {"batches": row}}
+        told = {
+            "gpu": None,
+            "processor": "P",
+            "cores": 2,
+            "rounds": 3,
+            "values": {"video": "a/b.mp4"},
+            "scenarios": {"batches": row},
+        }
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "scenarios-p.json").write_text(json.dumps(told))
             made = bench_report.with_scenarios(text, Path(folder))

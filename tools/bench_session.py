@@ -66,9 +66,7 @@ class Loop:
         self.done: list[float] = []
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = given.threads
-        sessions = [
-            onnxruntime.InferenceSession(given.model, options, ["CPUExecutionProvider"]) for _ in range(given.sessions)
-        ]
+        sessions = [onnxruntime.InferenceSession(given.model, options, ["CPUExecutionProvider"]) for _ in range(given.sessions)]
         self.threads = [threading.Thread(target=self.work, args=(session,)) for session in sessions]
 
     def work(self, session: onnxruntime.InferenceSession) -> None:

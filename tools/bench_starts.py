@@ -39,7 +39,12 @@ def start(model: Path, device: str, cache: Path, log: Path) -> dict:
     line = f"videotestsrc is-live=true num-buffers={FRAMES} ! video/x-raw,width=640,height=480,framerate=30/1 ! videoconvert"
     line += " ! cudainferupload" if device == "cuda" else ""
     line += f" ! fusedpreproc device={device} ! trtinfer device={device} model={model} engine-cache={cache} ! gpunms ! fdsink sync=false"
-    environment = {**pipeline.environment(), "GST_DEBUG": "cudainfer-engine:4", "GST_DEBUG_NO_COLOR": "1", "GST_DEBUG_FILE": str(log)}
+    environment = {
+        **pipeline.environment(),
+        "GST_DEBUG": "cudainfer-engine:4",
+        "GST_DEBUG_NO_COLOR": "1",
+        "GST_DEBUG_FILE": str(log),
+    }
     # A driver keeps what it has compiled.
     environment["CUDA_CACHE_PATH"] = str(cache.with_name(f"{cache.name}-cuda"))
     log.write_text("")

@@ -38,10 +38,14 @@ class Starts(unittest.TestCase):
 
     def test_each_round_begins_with_an_empty_cache(self):
         rows = bench_starts.measure([Path("/yolo.onnx")], "cuda", 2)
-        self.assertEqual([(row["row"], row["device"], row["cache"]) for row in rows], [("yolo", "cuda", "empty"), ("yolo", "cuda", "filled")])
+        self.assertEqual(
+            [(row["row"], row["device"], row["cache"]) for row in rows], [("yolo", "cuda", "empty"), ("yolo", "cuda", "filled")]
+        )
         self.assertEqual([row["parts"]["search"] for row in rows], [5000, 20])
         table = bench_starts.table([*rows, {"row": "another", "fps": 1}])
-        self.assertEqual(table[1], "| model | device | engine cache | first result, s | library, s | session, s | search, s | warm-up, s |")
+        self.assertEqual(
+            table[1], "| model | device | engine cache | first result, s | library, s | session, s | search, s | warm-up, s |"
+        )
         self.assertRegex(table[4], r"^\| yolo \| cuda \| filled \| [0-9.]+ \| 0\.00 \| 0\.10 \| 0\.02 \| 0\.01 \|$")
 
     def test_a_pipeline_that_does_not_start_ends_the_bench_with_its_words(self):

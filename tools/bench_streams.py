@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import cv2
+
 import pipeline
 import serving
 
@@ -77,10 +78,7 @@ def run(given: argparse.Namespace) -> list[dict]:
             told = serving.load(source, line, streams=streams, seconds=SECONDS)
             turns.append(told | {"bare": bare_loop(given), "beside": bare_loop(given, streams)})
         shares = {name: statistics.median(turn["fps"] / turn[name] for turn in turns) for name in ("bare", "beside")}
-        middle = {
-            name: statistics.median(turn[name] for turn in turns)
-            for name in ("fps", "bare", "beside", "p50_ms", "p99_ms")
-        }
+        middle = {name: statistics.median(turn[name] for turn in turns) for name in ("fps", "bare", "beside", "p50_ms", "p99_ms")}
         fill = serving.mean_batch(turns[-1])
         print(
             f"{streams:>3} streams: {middle['fps']:.1f} frames/s, {shares['bare']:.0%} of the bare loop's {middle['bare']:.1f},"

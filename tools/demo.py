@@ -1,6 +1,6 @@
 """Runs one of the pipelines on a video, showing progress and a closing table. Started by scripts/demo.
 
-    demo.py detect|pose|segment [VIDEO]
+demo.py detect|pose|segment [VIDEO]
 """
 
 from __future__ import annotations

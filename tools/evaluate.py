@@ -78,7 +78,9 @@ def main() -> int:
     source.add_argument("--detections", type=Path)
     source.add_argument("--tracks", type=Path)
     parser.add_argument("--algorithm", choices=ALGORITHMS, default="auto")
-    parser.add_argument("--tracker", default="", metavar="PROPERTIES", help="properties of the pipeline's tracker, such as 'appearance=histogram'")
+    parser.add_argument(
+        "--tracker", default="", metavar="PROPERTIES", help="properties of the pipeline's tracker, such as 'appearance=histogram'"
+    )
     given = parser.parse_args()
     for path in (given.ground_truth, given.detections or given.tracks or given.video):
         if not path.exists():

@@ -17,8 +17,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import evaluate
 import numpy as np
+
+import evaluate
 import pipeline
 from mot_scores import Sequence, read_mot, scores, sequence
 

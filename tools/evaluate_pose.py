@@ -19,6 +19,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+
 import pipeline
 import posenet_reference
 
@@ -67,9 +68,7 @@ def instances(record: dict, points: list[str]) -> np.ndarray:
     at i, as the references count."""
     found = []
     for item in record["objects"]:
-        at = {
-            point["name"]: (point["x"] - 0.5, point["y"] - 0.5, point["score"]) for point in item.get("keypoints", [])
-        }
+        at = {point["name"]: (point["x"] - 0.5, point["y"] - 0.5, point["score"]) for point in item.get("keypoints", [])}
         if at.keys() & set(points):
             found.append([at.get(name, (np.nan,) * 3) for name in points])
     return np.array(found, np.float64).reshape(-1, len(points), 3)
@@ -99,9 +98,7 @@ def compare(title: str, ours: list[np.ndarray], theirs: list[np.ndarray], stable
     agreed = [found is not None for found in apart]
     steady = [same for same, still in zip(agreed, stable, strict=True) if still]
     points = np.concatenate([found for found in apart if found is not None] or [np.zeros(0)])
-    told = [
-        f"{title}: {len(ours)} frames, {sum(map(len, theirs))} instances of the reference, {sum(map(len, ours))} of ours"
-    ]
+    told = [f"{title}: {len(ours)} frames, {sum(map(len, theirs))} instances of the reference, {sum(map(len, ours))} of ours"]
     share = sum(steady) / max(len(steady), 1)
     met = "met" if share >= GOAL_SHARE else "MISSED"
     told.append(
@@ -146,9 +143,7 @@ def flies(given: argparse.Namespace) -> list[str]:
         "bottom-up-low": published("pose-bottomup", {"model": str(low)}, frames, size, "gray8"),
         "top-down": published("pose-topdown", top_down, frames, size, "gray8"),
     }
-    lines = [
-        f"{given.video.name}, every {given.every}. frame ({count}), {size[0]}x{size[1]} grey; reference: sleap-nn's functions"
-    ]
+    lines = [f"{given.video.name}, every {given.every}. frame ({count}), {size[0]}x{size[1]} grey; reference: sleap-nn's functions"]
     for way, title in (
         ("bottom-up", "bottom-up"),
         ("bottom-up-low", "bottom-up with a threshold of 0.05"),
@@ -172,9 +167,7 @@ def people(given: argparse.Namespace) -> list[str]:
     ours = [instances(record, posenet_reference.NAMES) for record in records]
     peaks = tomllib.loads((SIDECARS / "posenet.toml").read_text())["peaks"]
     theirs, stable = posenet_reference.run(POSENET, frames, tuple(size), peaks["max-poses"], peaks["min-point-score"])
-    lines = [
-        f"vtest.avi, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; reference: posenet_reference.py"
-    ]
+    lines = [f"vtest.avi, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; reference: posenet_reference.py"]
     return lines + compare("PoseNet", ours, theirs, stable)
 
 
@@ -196,15 +189,11 @@ def main() -> int:
             parser.error(f"there is no '{path}'")
 
     OUT.mkdir(parents=True, exist_ok=True)
-    subprocess.run(
-        ["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"], cwd=pipeline.ROOT, check=True
-    )
+    subprocess.run(["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"], cwd=pipeline.ROOT, check=True)
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=pipeline.ROOT, stdout=subprocess.PIPE, text=True, check=False
     )
-    lines = [
-        f"scripts/evaluate pose, commit {commit.stdout.strip()}, onnxruntime {importlib.metadata.version('onnxruntime')}"
-    ]
+    lines = [f"scripts/evaluate pose, commit {commit.stdout.strip()}, onnxruntime {importlib.metadata.version('onnxruntime')}"]
     try:
         lines += [*(flies(given) if given.models else []), *people(given)]
     except subprocess.CalledProcessError as error:

@@ -3,8 +3,9 @@
 import math
 import unittest
 
-import evaluate_pose
 import numpy as np
+
+import evaluate_pose
 import posenet_reference
 
 NAN = [math.nan] * 3

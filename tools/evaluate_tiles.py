@@ -22,8 +22,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import machine
 import numpy as np
+
+import machine
 import pipeline
 from evaluate_pose import decode
 
@@ -93,7 +94,9 @@ class Ours:
 
     def line(self, way: str, out: Path, *source: str) -> list[str]:
         cut, merge, _ = (WAYS | EXACT)[way]
-        elements = f"! fusedpreproc {self.tiles} {cut} ! trtinfer model={MODEL} provider=cpu ! gpunms confidence=0.25 iou=0.5 {merge}"
+        elements = (
+            f"! fusedpreproc {self.tiles} {cut} ! trtinfer model={MODEL} provider=cpu ! gpunms confidence=0.25 iou=0.5 {merge}"
+        )
         sink = ["!", "inferpublish", f"location={out}", "!", "fakesink"]
         return [*self.source, *source, "!", *self.parser, *elements.split(), *sink]
 

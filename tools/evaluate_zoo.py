@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 import pipeline
 import zoo_objects
 from zoo_objects import Masks
@@ -91,14 +92,31 @@ def pipeline_of(folder: Path, case: dict) -> list[str]:
     """Our pipeline, to the link behind trtinfer."""
     width, height = case["size"]
     line = ["filesrc", f"location={folder}/frames.rgb", f"blocksize={width * height * 3}", "!", "rawvideoparse"]
-    line += ["format=rgb", f"width={width}", f"height={height}", "framerate=25/1", "!", "fusedpreproc", *case["preprocessing"].split()]
+    line += [
+        "format=rgb",
+        f"width={width}",
+        f"height={height}",
+        "framerate=25/1",
+        "!",
+        "fusedpreproc",
+        *case["preprocessing"].split(),
+    ]
     return [*line, "!", "trtinfer", f"model={folder}/model.onnx", "provider=cpu", "!"]
 
 
 def published(folder: Path, case: dict) -> list[dict]:
     """What our pipeline publishes of the case's frames."""
     out = folder / "found.jsonl"
-    line = [*pipeline_of(folder, case), *case["elements"].split(), "!", "inferpublish", f"location={out}", "embeddings=true", "!", "fakesink"]
+    line = [
+        *pipeline_of(folder, case),
+        *case["elements"].split(),
+        "!",
+        "inferpublish",
+        f"location={out}",
+        "embeddings=true",
+        "!",
+        "fakesink",
+    ]
     pipeline.run(line)
     return [json.loads(text) for text in out.read_text().splitlines()]
 
@@ -449,7 +467,9 @@ def main() -> int:
     if made.wait() != 0:
         raise pipeline.PipelineError(f"the export failed: see {OUT}/export.log")
     good = sum(one["holds"] for one in found.values())
-    print(f"{good} of {len(found)} equal to their own library's; {RESULTS.relative_to(pipeline.ROOT)}, {PAGE.relative_to(pipeline.ROOT)}")
+    print(
+        f"{good} of {len(found)} equal to their own library's; {RESULTS.relative_to(pipeline.ROOT)}, {PAGE.relative_to(pipeline.ROOT)}"
+    )
     return 0 if good == len(found) and not failed else 1
 
 

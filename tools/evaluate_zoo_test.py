@@ -4,8 +4,9 @@ import json
 import math
 import unittest
 
-import evaluate_zoo
 import numpy as np
+
+import evaluate_zoo
 from evaluate_zoo import Verdict
 
 
@@ -86,7 +87,6 @@ class Compare(unittest.TestCase):
         verdict = evaluate_zoo.compare_masks(wanted, ~tied, ours)
         self.assertEqual((verdict.unmatched, verdict.ties, verdict.holds(CASE)), (1, 0, False))
 
-
     def test_samples_may_be_apart_by_rounding_only(self):
         wanted = np.array([[0.0, 100.4], [254.6, 7.0]])
         near = evaluate_zoo.compare_samples(wanted, np.float32([0, 100, 255, 7]), 255)
@@ -138,7 +138,9 @@ class Page(unittest.TestCase):
     def test_a_verdict_says_how_loose_it_is(self):
         row = {"holds": True, "unread": "", "error": "", "ties": 2, "kind": "results", "allowed": {"pixels": 0.05, "scores": 1e-3}}
         self.assertEqual(evaluate_zoo.verdict(row), "equal but for 2 ties")
-        self.assertEqual(evaluate_zoo.verdict(row | {"ties": 0, "allowed": {"pixels": 2.5, "scores": 0.1}}), "within 2.5 px and 0.1")
+        self.assertEqual(
+            evaluate_zoo.verdict(row | {"ties": 0, "allowed": {"pixels": 2.5, "scores": 0.1}}), "within 2.5 px and 0.1"
+        )
         self.assertEqual(evaluate_zoo.verdict(row | {"holds": False}), "**differs**")
         self.assertEqual(evaluate_zoo.verdict(row | {"holds": False, "error": "refused"}), "**refused**")
         self.assertEqual(evaluate_zoo.verdict(row | {"holds": False, "unread": "no scores"}), "not read: no scores")

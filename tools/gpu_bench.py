@@ -94,9 +94,7 @@ def machine() -> dict:
     commit = ROOT / "commit"  # a bundle's
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit.read_text().strip()
-        if commit.exists()
-        else first_line(["git", "describe", "--always", "--dirty"]),
+        "commit": commit.read_text().strip() if commit.exists() else first_line(["git", "describe", "--always", "--dirty"]),
         "gpu": card[0],
         "driver": card[1],
         "driver_cuda": said[1] if said else None,

@@ -144,9 +144,7 @@ def main() -> int:
     print("\n== summary")
     for result in results:
         print(result.said)
-    passed, failed, skipped = (
-        sum(getattr(result, part) for result in results) for part in ("passed", "failed", "skipped")
-    )
+    passed, failed, skipped = (sum(getattr(result, part) for result in results) for part in ("passed", "failed", "skipped"))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped: not tested on this machine" if skipped else ""))
     return 1 if failed or not passed else 0
 

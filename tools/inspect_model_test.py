@@ -24,12 +24,12 @@ def message(element: str, reading: str, sidecar: str) -> str:
 
 class Readings(unittest.TestCase):
     def test_strings_come_out_as_they_went_in(self) -> None:
-        for text in ['it\'s "quoted", \\ and ü = (string)x;', "[output]\nlabels = [\"a\"]\n", "", "plain"]:
+        for text in ['it\'s "quoted", \\ and ü = (string)x;', '[output]\nlabels = ["a"]\n', "", "plain"]:
             self.assertEqual(inspect_model.unquoted(quoted(text)), text)
         self.assertEqual(inspect_model.unquoted("bare"), "bare")
 
     def test_each_element_says_its_own(self) -> None:
-        sidecar = "[output]\ndecoder = \"yolov8\"\nlabels = [\"it's\", 'a \"b\"']\n"
+        sidecar = '[output]\ndecoder = "yolov8"\nlabels = ["it\'s", \'a "b"\']\n'
         output = (
             "Setting pipeline to PAUSED ...\n"
             + message("model", "64x64 rgb float32", "")

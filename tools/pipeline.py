@@ -148,9 +148,7 @@ def run(arguments: list[str]) -> None:
         if not error:
             raise PipelineError(f"{printable(command(arguments))} failed: {done.stderr.strip()}")
         # Our elements' sentences begin with their names.
-        raise PipelineError(
-            error[3] if error[1] and error[3].startswith(error[1]) else f"{error[1] or error[2]}: {error[3]}"
-        )
+        raise PipelineError(error[3] if error[1] and error[3].startswith(error[1]) else f"{error[1] or error[2]}: {error[3]}")
 
 
 def start(tool: str, main: Callable[[], int | None]) -> NoReturn:

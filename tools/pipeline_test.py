@@ -66,7 +66,9 @@ class Installed(LaunchFiles):
         self.addCleanup(patch.stop)
 
     def test_outputs_go_to_the_working_directory_and_inputs_must_be_given(self):
-        read = self.write("# X\n# model=./.cache/models/m.onnx  the model\n# json=./out/x.jsonl  the results\nsrc p={model} q={json}\n")
+        read = self.write(
+            "# X\n# model=./.cache/models/m.onnx  the model\n# json=./out/x.jsonl  the results\nsrc p={model} q={json}\n"
+        )
         self.assertEqual(read.arguments({"model": "a.onnx"}), ["src", "p=a.onnx", "q=./x.jsonl"])
         with self.assertRaisesRegex(pipeline.PipelineError, "needs model=.*the model"):
             read.arguments({})

@@ -116,9 +116,7 @@ def same(a: list[np.ndarray], b: list[np.ndarray]) -> bool:
     return len(a) == len(b) and all(np.abs(p - q)[:, :2].max() < 5 for p, q in zip(a, b, strict=True))
 
 
-def run(
-    model: Path, frames: Path, size: tuple[int, int], most: int, least: float
-) -> tuple[list[np.ndarray], list[bool]]:
+def run(model: Path, frames: Path, size: tuple[int, int], most: int, least: float) -> tuple[list[np.ndarray], list[bool]]:
     """Instances `[I, 17, 3]`, `most` of them at most, of each frame of a file of RGB pixels: x, y (pixel i has its centre
     at i) and score, NaN for points whose score is below `least`; and whether they stay the same with outputs rounded to
     float16 and with thresholds a twentieth away."""

@@ -66,9 +66,7 @@ def start(arguments: list[str], loud: bool) -> Start:
         began = time.monotonic()
         command = pipeline.command(arguments)
         # Both outputs in one, or their order would be lost.
-        with subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process:
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             errors = [error for line in process.stdout or () if (error := heard(line.rstrip(), loud))]
         seconds = time.monotonic() - began
         if process.returncode or errors:
@@ -112,7 +110,9 @@ def heard(line: str, loud: bool) -> str | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="scripts/prebuild", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="scripts/prebuild", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model")
     parser.add_argument("--provider", choices=["auto", "tensorrt", "tensorrt-rtx", "cuda", "cpu"])
     parser.add_argument("--device")

@@ -20,13 +20,28 @@ MS = 1e3
 def call(element: str, thread: int, start: float, took: float, cpu: float | None = None, pts: int | None = None) -> dict:
     """A call's event; times in ms."""
     return {
-        "name": element, "ph": "X", "ts": start * MS, "dur": took * MS, "tdur": (took if cpu is None else cpu) * MS, "pid": 9,
-        "tid": thread, "args": {"frame": 0, "buffers": 1, "pts": pts},
+        "name": element,
+        "ph": "X",
+        "ts": start * MS,
+        "dur": took * MS,
+        "tdur": (took if cpu is None else cpu) * MS,
+        "pid": 9,
+        "tid": thread,
+        "args": {"frame": 0, "buffers": 1, "pts": pts},
     }
 
 
 def run(element: str, thread: int, start: float, took: float, frames: int) -> dict:
-    return {"name": element, "cat": "run", "ph": "X", "ts": start * MS, "dur": took * MS, "pid": 9, "tid": thread, "args": {"frames": frames}}
+    return {
+        "name": element,
+        "cat": "run",
+        "ph": "X",
+        "ts": start * MS,
+        "dur": took * MS,
+        "pid": 9,
+        "tid": thread,
+        "args": {"frames": frames},
+    }
 
 
 def on_gpu(element: str, start: float, took: float) -> dict:
@@ -39,20 +54,36 @@ def row(name: str, factory: str, frames: int, feeds: list[str], **more) -> dict:
 
 
 def network(
-    count: int, period: float, took: float, batch: int = 1, limit: int = 1, waits: int = 0, gpu_ms: float | None = None, copied: int = 0
+    count: int,
+    period: float,
+    took: float,
+    batch: int = 1,
+    limit: int = 1,
+    waits: int = 0,
+    gpu_ms: float | None = None,
+    copied: int = 0,
 ) -> tuple[dict, list[dict]]:
     """A source, a network and a sink: runs of `took` ms every `period` ms, with `batch` of at most `limit` frames."""
     events = []
     for n in range(count):
         at = n * period
-        events += [call("src", 1, at, 0.5, 0.2, n), run("infer", 2, at + 0.5, took, batch), call("sink", 3, at + took + 1, 0.1, 0.1, n)]
+        events += [
+            call("src", 1, at, 0.5, 0.2, n),
+            run("infer", 2, at + 0.5, took, batch),
+            call("sink", 3, at + took + 1, 0.1, 0.1, n),
+        ]
         # The network's element is called by the source, and waits there.
         events.append(call("infer", 1, at + 0.1, 0.3, 0.1, n))
         if gpu_ms is not None:
             events.append(on_gpu("infer", at + 0.5, gpu_ms))
     stats = {
-        "frames": count, "busy_ns": int(count * took * 1e6), "batches": count, "batched_frames": count * batch, "batch_limit": limit,
-        "host_waits": waits, "device_to_host_bytes": copied * count,
+        "frames": count,
+        "busy_ns": int(count * took * 1e6),
+        "batches": count,
+        "batched_frames": count * batch,
+        "batch_limit": limit,
+        "host_waits": waits,
+        "device_to_host_bytes": copied * count,
     }
     infer = row("infer", "trtinfer", count, ["sink"], stats=stats)
     rows = [row("src", "videoconvert", count, ["infer"]), infer, row("sink", "fakesink", count, [])]
@@ -101,12 +132,26 @@ class Launching(unittest.TestCase):
 
 class Reading(unittest.TestCase):
     def test_a_calls_own_time_is_without_those_nested_in_it(self):
-        events = [call("a", 1, 0, 10, 6), call("b", 1, 2, 5, 4), call("c", 1, 3, 1, 1), call("b", 1, 8, 1, 1), call("z", 2, 1, 20, 20)]
+        events = [
+            call("a", 1, 0, 10, 6),
+            call("b", 1, 2, 5, 4),
+            call("c", 1, 3, 1, 1),
+            call("b", 1, 8, 1, 1),
+            call("z", 2, 1, 20, 20),
+        ]
         found = trace.read({"end": "eos", "frames": 1, "seconds": 1.0, "elements": []}, events)
-        own = {(one.element, one.start): (round(1e3 * one.own, 6), round(1e3 * one.own_cpu, 6), one.outermost) for one in found.calls}
+        own = {
+            (one.element, one.start): (round(1e3 * one.own, 6), round(1e3 * one.own_cpu, 6), one.outermost) for one in found.calls
+        }
         self.assertEqual(
             own,
-            {("a", 0.0): (4, 1, True), ("b", 0.002): (4, 3, False), ("c", 0.003): (1, 1, False), ("b", 0.008): (1, 1, False), ("z", 0.001): (20, 20, True)},
+            {
+                ("a", 0.0): (4, 1, True),
+                ("b", 0.002): (4, 3, False),
+                ("c", 0.003): (1, 1, False),
+                ("b", 0.008): (1, 1, False),
+                ("z", 0.001): (20, 20, True),
+            },
         )
 
     def test_streams_are_what_links_connect(self):
@@ -116,9 +161,17 @@ class Reading(unittest.TestCase):
 
     def test_frames_of_two_streams_with_the_same_times_are_told_apart(self):
         rows = [row("a", "x", 2, ["b"]), row("b", "x", 2, []), row("c", "x", 1, [])]
-        events = [call("a", 1, 0, 1, pts=0), call("b", 2, 5, 1, pts=0), call("a", 1, 1, 1, pts=7), call("b", 2, 3, 1, pts=7), call("c", 3, 0, 9, pts=0)]
+        events = [
+            call("a", 1, 0, 1, pts=0),
+            call("b", 2, 5, 1, pts=0),
+            call("a", 1, 1, 1, pts=7),
+            call("b", 2, 3, 1, pts=7),
+            call("c", 3, 0, 9, pts=0),
+        ]
         found = measures.frames(trace.read({"end": "eos", "frames": 2, "seconds": 1.0, "elements": rows}, events))
-        self.assertEqual([(one.stream, one.pts, round(1e3 * (one.left - one.entered))) for one in found], [(0, 0, 6), (1, 0, 9), (0, 7, 3)])
+        self.assertEqual(
+            [(one.stream, one.pts, round(1e3 * (one.left - one.entered))) for one in found], [(0, 0, 6), (1, 0, 9), (0, 7, 3)]
+        )
         times, numbers = measures.in_flight(found)
         self.assertEqual((max(numbers), numbers[-1], len(times)), (3, 0, 6))
 
@@ -231,7 +284,12 @@ class Bounds(unittest.TestCase):
 
     def test_a_sink_that_waits_for_the_clock_and_a_source_that_gives_no_more_are_no_bound(self):
         events = [event for n in range(50) for event in (call("a", 1, 10 * n, 9, 0.2, n), call("z", 1, 10 * n + 1, 7, 0.1, n))]
-        report = {"end": "eos", "frames": 50, "seconds": 0.5, "elements": [row("a", "x", 50, ["z"]), row("z", "autovideosink", 50, [])]}
+        report = {
+            "end": "eos",
+            "frames": 50,
+            "seconds": 0.5,
+            "elements": [row("a", "x", 50, ["z"]), row("z", "autovideosink", 50, [])],
+        }
         found = bound.of(facts(report, events))
         self.assertEqual(found.kind, "clock")
         self.assertIn("sync=false", found.remedy)
@@ -260,11 +318,19 @@ def profile(folder: Path, *given, **more) -> summary.Profile:
     folder.mkdir(parents=True)
     report, events = network(*given, **more)
     names = {"name": "thread_name", "ph": "M", "pid": 9, "tid": 1, "args": {"name": "src:src"}}
-    gpu = [{"name": "infer", "cat": "gpu", "ph": "X", "ts": n * 10 * MS, "dur": 5 * MS, "pid": 0, "tid": 3, "args": {}} for n in range(100)]
-    memory = [{"name": "infer", "cat": "memory", "ph": "C", "ts": n * 100 * MS, "pid": 9, "tid": 0, "args": {"used": 2**30}} for n in range(9)]
+    gpu = [
+        {"name": "infer", "cat": "gpu", "ph": "X", "ts": n * 10 * MS, "dur": 5 * MS, "pid": 0, "tid": 3, "args": {}}
+        for n in range(100)
+    ]
+    memory = [
+        {"name": "infer", "cat": "memory", "ph": "C", "ts": n * 100 * MS, "pid": 9, "tid": 0, "args": {"used": 2**30}}
+        for n in range(9)
+    ]
     (folder / "elements.json").write_text(json.dumps(report))
     (folder / "trace.json").write_text(json.dumps([names, *events, *gpu, *memory]))
-    (folder / "run.json").write_text(json.dumps({"command": "gst-launch-1.0 src ! sink <&>", "cpu_seconds": 1.0, "cores": 2, "processor": "P"}))
+    (folder / "run.json").write_text(
+        json.dumps({"command": "gst-launch-1.0 src ! sink <&>", "cpu_seconds": 1.0, "cores": 2, "processor": "P"})
+    )
     return summary.read(folder)
 
 
@@ -365,12 +431,24 @@ class Pages(unittest.TestCase):
         file = self.folder / "page.html"
         file.write_text(page.report(found).replace("</body>", probe + "</body>"))
         for theme, back, dark in (("1", "rgb(255, 255, 255)", 0), ("0", "rgb(22, 24, 29)", len(plots.PLOTS))):
-            words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--window-size=900,2000", f"--user-data-dir={self.folder / theme}",
-                     f"--blink-settings=preferredColorScheme={theme}", "--virtual-time-budget=20000", "--dump-dom", file.as_uri()]
+            words = [
+                "chromium",
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--window-size=900,2000",
+                f"--user-data-dir={self.folder / theme}",
+                f"--blink-settings=preferredColorScheme={theme}",
+                "--virtual-time-budget=20000",
+                "--dump-dom",
+                file.as_uri(),
+            ]
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
             title = done.stdout.partition("<title>")[2].partition("</title>")[0]
             told = json.loads(title)
-            self.assertEqual((told["loaded"], told["images"], told["dark"], told["wide"], told["back"]), (True, len(plots.PLOTS), dark, 0, back))
+            self.assertEqual(
+                (told["loaded"], told["images"], told["dark"], told["wide"], told["back"]), (True, len(plots.PLOTS), dark, 0, back)
+            )
 
 
 if __name__ == "__main__":

@@ -23,12 +23,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import agreement
 import numpy as np
 import onnx
 import onnxruntime
-import pipeline
 from onnxruntime import quantization
+
+import agreement
+import pipeline
 
 PERCENTILE = 99.999
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
@@ -64,9 +65,7 @@ def check(model: Path) -> None:
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [given.name for given in graph.input if given.name not in constants]
     if len(inputs) != 1:
-        raise pipeline.PipelineError(
-            f"'{model}' has the inputs {', '.join(inputs)}: only models of one can be quantised"
-        )
+        raise pipeline.PipelineError(f"'{model}' has the inputs {', '.join(inputs)}: only models of one can be quantised")
     if any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in graph.node):
         raise pipeline.PipelineError(f"'{model}' is quantised already: give the float32 model that it was made from")
 
@@ -183,7 +182,9 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("video", type=Path)
     parser.add_argument("--frames", type=int, default=64, metavar="N", help="to calibrate with (default: 64)")
-    parser.add_argument("--compare", type=int, default=1000, metavar="N", help="to compare on (default: 1000); 0 for what detects nothing")
+    parser.add_argument(
+        "--compare", type=int, default=1000, metavar="N", help="to compare on (default: 1000); 0 for what detects nothing"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: MODEL-int8.onnx")
     parser.add_argument("--float16", action="store_true", help="compare precision=float16 instead, which needs no file")
     given = parser.parse_args()
@@ -207,9 +208,7 @@ def main() -> None:
         print("float32: detecting", flush=True)
         truth = detect(given.model, given.video, given.compare, results / "float32.jsonl")
         if not any(truth):
-            raise pipeline.PipelineError(
-                f"the float32 model finds nothing in '{given.video}': give a video with its objects"
-            )
+            raise pipeline.PipelineError(f"the float32 model finds nothing in '{given.video}': give a video with its objects")
     if given.float16:
         print("float16: detecting", flush=True)
         found = detect(given.model, given.video, given.compare, results / "float16.jsonl", "precision=float16")

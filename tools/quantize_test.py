@@ -8,18 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import pipeline
-import quantize
 from onnx import TensorProto, helper
 
+import pipeline
+import quantize
 
-def model(
-    *nodes: onnx.NodeProto, inputs: tuple[str, ...] = ("x",), outputs: tuple[str, ...] = ("y",)
-) -> onnx.ModelProto:
+
+def model(*nodes: onnx.NodeProto, inputs: tuple[str, ...] = ("x",), outputs: tuple[str, ...] = ("y",)) -> onnx.ModelProto:
     """Nodes as a model; its tensors have no shape that matters here."""
-    infos = [
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names] for names in (inputs, outputs)
-    ]
+    infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names] for names in (inputs, outputs)]
     return helper.make_model(helper.make_graph(list(nodes), "test", *infos))
 
 

@@ -15,7 +15,13 @@ import numpy as np
 
 WIDTH, HEIGHT = 48, 64  # of maps for an input of 192x256
 # Centre of the person's point, standard deviation, and the height of a neighbour's.
-MAPS = [((20.3, 31.7), 2.0, 0.3), ((10.5, 40.25), 2.0, 0.6), ((33.8, 12.1), 3.0, 0.0), ((1.2, 30.4), 2.0, 0.2), ((45.6, 62.2), 2.0, 0.0)]
+MAPS = [
+    ((20.3, 31.7), 2.0, 0.3),
+    ((10.5, 40.25), 2.0, 0.6),
+    ((33.8, 12.1), 3.0, 0.0),
+    ((1.2, 30.4), 2.0, 0.2),
+    ((45.6, 62.2), 2.0, 0.0),
+]
 
 
 def heat_map(centre: tuple[float, float], sigma: float, neighbour: float) -> np.ndarray:
@@ -31,7 +37,7 @@ def blurred(values: np.ndarray, size: int, sigma: float = 0.0, border: str = "co
     """By a Gaussian of so many cells, zeros or the mirrored map outside, scaled to the old maximum."""
     radius = (size - 1) // 2
     sigma = sigma or 0.3 * ((size - 1) * 0.5 - 1) + 0.8
-    line = np.exp(-np.arange(-radius, radius + 1.0) ** 2 / (2 * sigma**2))
+    line = np.exp(-(np.arange(-radius, radius + 1.0) ** 2) / (2 * sigma**2))
     kernel = np.outer(line, line) / np.outer(line, line).sum()
     padded = np.pad(values, radius, mode=border)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size))
@@ -41,7 +47,10 @@ def blurred(values: np.ndarray, size: int, sigma: float = 0.0, border: str = "co
 
 def newton(values: np.ndarray, x: int, y: int, spacing: int) -> tuple[float, float]:
     """The maximum of the Taylor expansion around a cell, whose second derivatives are over so many cells."""
-    f = lambda dx, dy: values[y + dy, x + dx]
+
+    def f(dx: int, dy: int) -> float:
+        return values[y + dy, x + dx]
+
     gradient = np.array([f(1, 0) - f(-1, 0), f(0, 1) - f(0, -1)]) / 2
     s = spacing
     xx = (f(s, 0) - 2 * f(0, 0) + f(-s, 0)) / s**2
@@ -79,8 +88,11 @@ def shift(values: np.ndarray) -> tuple[float, float]:
     )
 
 
+def show(name: str, at: tuple[float, float]) -> None:
+    print(f"    {name}: ({at[0]:.4f}, {at[1]:.4f})")
+
+
 def main() -> None:
-    show = lambda name, at: print(f"    {name}: ({at[0]:.4f}, {at[1]:.4f})")
     for centre, sigma, neighbour in MAPS:
         values = heat_map(centre, sigma, neighbour)
         print(centre, sigma, neighbour)

@@ -16,6 +16,7 @@ from contextlib import redirect_stdout
 from hashlib import sha256
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from typing import ClassVar
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,6 +60,7 @@ def packages() -> list[str]:
 
 class DebianPackages(unittest.TestCase):
     maxDiff = None
+
     def test_everything_that_is_packed_exists(self):
         lists = [path for kind in ("install", "docs", "examples", "manpages") for path in DEBIAN.glob(f"*.{kind}")]
         self.assertGreaterEqual(len(lists), 4)
@@ -79,7 +81,9 @@ class DebianPackages(unittest.TestCase):
     def test_links_of_the_installed_documentation_lead_to_what_is_installed(self):
         installed = installed_files("gstreamer1.0-cudainfer")
         there = installed.keys() | {str(parent) for path in installed for parent in Path(path).parents}
-        pages = {path: file.read_text() for path, file in installed.items() if path.startswith("usr/share/doc/") and path.endswith(".md")}
+        pages = {
+            path: file.read_text() for path, file in installed.items() if path.startswith("usr/share/doc/") and path.endswith(".md")
+        }
         self.assertGreater(len(pages), 30)
         links = [(path, link) for path, text in pages.items() for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)]
         lost = [f"{path}: {link}" for path, link in links if os.path.normpath(f"{Path(path).parent}/{link}") not in there]
@@ -107,7 +111,7 @@ def settings(unit: str, key: str) -> list[str]:
 
 class Service(unittest.TestCase):
     unit = (ROOT / "deploy/cudainfer-serve.service").read_text()
-    command = ["/usr/bin/cudainfer-serve", "/etc/cudainfer/serve.toml"]
+    command: ClassVar = ["/usr/bin/cudainfer-serve", "/etc/cudainfer/serve.toml"]
 
     def test_the_unit_starts_what_is_packed(self):
         packed = (DEBIAN / "cudainfer-serve.install").read_text().splitlines()
@@ -120,7 +124,11 @@ class Service(unittest.TestCase):
         self.assertTrue(pages)
         for page in pages:
             manual = re.fullmatch(r"man:([\w-]+)\((\d)\)", page)
-            name = f"deploy/debian/man/{manual[1]}.{manual[2]}" if manual else page.removeprefix("file:/usr/share/doc/gstreamer1.0-cudainfer/")
+            name = (
+                f"deploy/debian/man/{manual[1]}.{manual[2]}"
+                if manual
+                else page.removeprefix("file:/usr/share/doc/gstreamer1.0-cudainfer/")
+            )
             self.assertTrue((ROOT / name).is_file(), page)
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "needs systemd-analyze")
@@ -171,7 +179,10 @@ class OnnxRuntime(unittest.TestCase):
             for name in (f"libonnxruntime.so.{version}", "onnxruntime_pybind11_state.so", "../../../../escaped.so"):
                 archive.writestr(f"onnxruntime/capi/{name}", version)
             archive.writestr("onnxruntime/LICENSE", "MIT")
-        listed = {"url": f"https://nowhere.invalid/{wheel.name}", "sha256": sha256(b"" if damaged else wheel.read_bytes()).hexdigest()}
+        listed = {
+            "url": f"https://nowhere.invalid/{wheel.name}",
+            "sha256": sha256(b"" if damaged else wheel.read_bytes()).hexdigest(),
+        }
         with mock.patch.object(self.setup, "wheels", return_value=(version, [listed])), redirect_stdout(io.StringIO()):
             self.setup.install(False, self.folder, self.folder / "to")
 

@@ -21,9 +21,7 @@ def load(source: str, line: str, **options: float) -> dict:
     words = [str(word) for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]
     command = [str(pipeline.built() / "load"), *words, source, line]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE_S
-        )
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=PATIENCE_S)
     except subprocess.TimeoutExpired as error:
         raise pipeline.PipelineError(f"'{line}' did not end in {PATIENCE_S} s") from error
     if done.returncode != 0:

@@ -22,9 +22,7 @@ class Load(unittest.TestCase):
             mock.patch.object(pipeline, "built", return_value=Path("/built")),
         ):
             told = serving.load("source", "line", warm_up=0.5, streams=4)
-        self.assertEqual(
-            run.call_args.args[0], ["/built/load", "--warm-up", "0.5", "--streams", "4", "source", "line"]
-        )
+        self.assertEqual(run.call_args.args[0], ["/built/load", "--warm-up", "0.5", "--streams", "4", "source", "line"])
         return told
 
     def test_options_go_before_the_lines_and_json_comes_back(self):

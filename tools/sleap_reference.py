@@ -68,9 +68,7 @@ def operations() -> types.SimpleNamespace:
         importlib.import_module(name)
     found = importlib.util.find_spec("sleap_nn")
     if found is None:
-        raise ImportError(
-            "sleap-nn is not on PYTHONPATH: give its wheel (pip download --no-deps sleap-nn) or its folder"
-        )
+        raise ImportError("sleap-nn is not on PYTHONPATH: give its wheel (pip download --no-deps sleap-nn) or its folder")
     root = Path(found.submodule_search_locations[0])
     for name in ("sleap_nn", "sleap_nn.inference", "sleap_nn.data"):
         package = types.ModuleType(name)

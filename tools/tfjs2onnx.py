@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
 from tfjs_graph import ConversionError, Graph, Node, canonical, read_graph
 
 OPSET = 18
@@ -90,7 +91,7 @@ class Onnx:
             return Stored(self.constant(canonical(name), value), tuple(range(value.ndim)))
         if not value.pads:
             return value
-        by_axis = sorted(zip(value.perm, value.pads))
+        by_axis = sorted(zip(value.perm, value.pads, strict=True))
         pads = [before for _, (before, _) in by_axis] + [after for _, (_, after) in by_axis]
         name = f"{value.name}/pad{len(self.nodes)}"
         amount = self.constant(f"{name}/pads", np.array(pads, np.int64))
@@ -134,9 +135,7 @@ FOLD: dict[str, Callable[..., np.ndarray]] = {
 def transpose(out: Onnx, node: Node) -> Stored:
     value = out.values[canonical(node.inputs[0])]
     axes = [int(a) for a in out.array(node.inputs[1])]
-    return Stored(
-        value.name, tuple(value.axis(a) for a in axes), tuple(value.pads[a] for a in axes if value.pads), value.fill
-    )
+    return Stored(value.name, tuple(value.axis(a) for a in axes), tuple(value.pads[a] for a in axes if value.pads), value.fill)
 
 
 def pad(out: Onnx, node: Node) -> Stored:
@@ -239,9 +238,7 @@ def binary(out: Onnx, node: Node) -> Stored:
     else:
         other = out.stored(second)
         if len(other.perm) != rank:
-            raise ConversionError(
-                f"'{node.name}': operands of {rank} and {len(other.perm)} dimensions are not supported"
-            )
+            raise ConversionError(f"'{node.name}': operands of {rank} and {len(other.perm)} dimensions are not supported")
         operand = out.ordered(other, order)
     op = node.op.removesuffix("V2")
     return Stored(out.emit(op, [operand, value.name] if swap else [value.name, operand], [node.name]), value.perm)
@@ -364,9 +361,7 @@ def convert(graph: Graph) -> onnx.ModelProto:
     """The ONNX model of a graph; raises ConversionError for what it cannot express."""
     unsupported = {n.op for n in graph.nodes} - CONVERT.keys() - FOLD.keys() - {"Const", "Placeholder"}
     if unsupported:
-        raise ConversionError(
-            f"unsupported operations: {', '.join(sorted(unsupported))}; add them to CONVERT in {__file__}"
-        )
+        raise ConversionError(f"unsupported operations: {', '.join(sorted(unsupported))}; add them to CONVERT in {__file__}")
     out = Onnx()
     for node in graph.nodes:
         inputs = [canonical(i) for i in node.inputs]

@@ -69,9 +69,7 @@ def read_weights(manifest: list[dict], folder: Path) -> dict[str, np.ndarray]:
         offset = 0
         for entry in group["weights"]:
             if entry["dtype"] not in DTYPES:
-                raise ConversionError(
-                    f"weight '{entry['name']}' has the type {entry['dtype']}, known are {list(DTYPES)}"
-                )
+                raise ConversionError(f"weight '{entry['name']}' has the type {entry['dtype']}, known are {list(DTYPES)}")
             dtype = np.dtype(DTYPES[entry["dtype"]])
             packed = entry.get("quantization")
             disk = np.dtype(STORED_AS[packed["dtype"]]) if packed else dtype
@@ -93,18 +91,13 @@ def read_graph(path: Path) -> Graph:
     except ValueError as error:
         raise ConversionError(f"it is not the .json file of a model: {error}") from None
     if model.get("format", "graph-model") != "graph-model" or "signature" not in model:
-        raise ConversionError(
-            f"{path} is not a TensorFlow.js GraphModel with a signature (format: {model.get('format')})"
-        )
+        raise ConversionError(f"{path} is not a TensorFlow.js GraphModel with a signature (format: {model.get('format')})")
     nodes = [
         Node(n["name"], n["op"], [i for i in n.get("input", []) if not i.startswith("^")], n.get("attr", {}))
         for n in model["modelTopology"]["node"]
     ]
 
     def shapes(side: str) -> dict[str, list[int]]:
-        return {
-            canonical(v["name"]): [int(d["size"]) for d in v["tensorShape"]["dim"]]
-            for v in model["signature"][side].values()
-        }
+        return {canonical(v["name"]): [int(d["size"]) for d in v["tensorShape"]["dim"]] for v in model["signature"][side].values()}
 
     return Graph(nodes, read_weights(model["weightsManifest"], path.parent), shapes("inputs"), shapes("outputs"))

@@ -6,7 +6,6 @@ Everything comes from /metrics of the tracer (docs/metrics.md), which the pipeli
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal

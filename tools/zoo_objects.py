@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 import pipeline
 
 READER = Path(__file__).with_name("zoo_masks.py")

@@ -5,6 +5,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+
 import zoo_objects
 from zoo import objects
 from zoo_objects import Masks

@@ -93,7 +93,9 @@ def main() -> int:
         profile = written(folder)
     except TraceError as error:
         said = launch.failure(folder)
-        raise pipeline.PipelineError(f"the pipeline failed before any frame flowed: {said}" if said else f"{error}; see {folder / 'log.txt'}") from None
+        raise pipeline.PipelineError(
+            f"the pipeline failed before any frame flowed: {said}" if said else f"{error}; see {folder / 'log.txt'}"
+        ) from None
     print(f"\n{summary.text(profile)}", folder / "report.html", sep="\n")
     if status != 0:
         print(f"profile: the pipeline failed: {launch.failure(folder) or folder / 'log.txt'}", file=sys.stderr)

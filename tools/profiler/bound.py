@@ -48,7 +48,13 @@ class Facts:
         """The facts of a trace."""
         used = cpu_seconds / trace.seconds if cpu_seconds is not None and trace.seconds else None
         return cls(
-            trace, measures.elements(trace), measures.threads(trace), measures.workers(trace), measures.rate(trace), used, cores,
+            trace,
+            measures.elements(trace),
+            measures.threads(trace),
+            measures.workers(trace),
+            measures.rate(trace),
+            used,
+            cores,
             load_before,
         )
 
@@ -69,17 +75,15 @@ def failed(facts: Facts) -> Bound | None:
     """The pipeline did not come to its end."""
     if facts.trace.ended != "error":
         return None
-    return Bound("error", "The pipeline failed, so its figures are those until then.", "Correct what log.txt says, and profile again.")
+    return Bound(
+        "error", "The pipeline failed, so its figures are those until then.", "Correct what log.txt says, and profile again."
+    )
 
 
 def copies(facts: Facts) -> Bound | None:
     """Tensors or frames go to the host and back between stages."""
     keys = {"device-to-host-bytes": "from the GPU", "host-to-device-bytes": "to the GPU"}
-    costs = [
-        (facts.a_frame(element.name, key) / TRANSFER * facts.rate, element, key)
-        for element in facts.elements
-        for key in keys
-    ]
+    costs = [(facts.a_frame(element.name, key) / TRANSFER * facts.rate, element, key) for element in facts.elements for key in keys]
     share, element, key = max(costs, key=lambda cost: cost[0], default=(0.0, None, ""))
     if element is None or share < COPIES:
         return None
@@ -89,7 +93,10 @@ def copies(facts: Facts) -> Bound | None:
         "cudainferupload": "Decode on the GPU (nvh264dec and the like), or upload once only",
         "fusedpreproc": "Put cudainferupload, or a decoder on the GPU, before it",
     }
-    remedy = remedies.get(element.factory, f"Give the elements behind trtinfer the same device as trtinfer has, and drop device=cpu from {element.name}")
+    remedy = remedies.get(
+        element.factory,
+        f"Give the elements behind trtinfer the same device as trtinfer has, and drop device=cpu from {element.name}",
+    )
     return Bound(
         "copies",
         f"{element.name} copies {kilobytes:,.0f} KB a frame {keys[key]}, which takes about {percent(share)} of the time of a frame.",
@@ -148,18 +155,26 @@ def clock(facts: Facts) -> Bound | None:
 
 
 REMEDIES: list[tuple[tuple[str, ...], str]] = [
-    (("dec",), "Decode on the GPU (nvh264dec and the like, gst-plugins-bad), give the decoder more threads, or read a smaller stream"),
+    (
+        ("dec",),
+        "Decode on the GPU (nvh264dec and the like, gst-plugins-bad), give the decoder more threads, or read a smaller stream",
+    ),
     (("enc",), "Put a queue before it so that it has a thread of its own, and choose a faster preset or an encoder on the GPU"),
-    (("videoconvert", "videoscale", "videoconvertscale"), "Remove it: fusedpreproc and inferoverlay take the decoder's formats as they are"),
-    (("tracker", "inferoverlay", "gpunms", "peakfind", "segmask", "classify", "zonecount", "inferpublish", "tensormap", "embed"),
-     "Put a queue before it, so that it works in a thread of its own while the elements before it take the next frame"),
+    (
+        ("videoconvert", "videoscale", "videoconvertscale"),
+        "Remove it: fusedpreproc and inferoverlay take the decoder's formats as they are",
+    ),
+    (
+        ("tracker", "inferoverlay", "gpunms", "peakfind", "segmask", "classify", "zonecount", "inferpublish", "tensormap", "embed"),
+        "Put a queue before it, so that it works in a thread of its own while the elements before it take the next frame",
+    ),
 ]
 
 
 def remedy_for(factory: str) -> str:
     """What helps where this kind of element takes a thread's time."""
     for parts, remedy in REMEDIES:
-        if any(factory == part or part in ("dec", "enc") and (factory.endswith(part) or f"{part}_" in factory) for part in parts):
+        if any(factory == part or (part in ("dec", "enc") and (factory.endswith(part) or f"{part}_" in factory)) for part in parts):
             return remedy
     return "Put a queue before it, so that it works in a thread of its own"
 
@@ -214,11 +229,7 @@ def wait_in(trace: Trace, name: str) -> float | None:
     """From a frame's arrival at this element until the element behind gets it: the median in ms."""
     behind = set(trace.links.get(name, []))
     arrived = {call.pts: call.start for call in trace.calls if call.element == name and call.pts is not None}
-    times = [
-        1e3 * (call.start - arrived[call.pts])
-        for call in trace.calls
-        if call.element in behind and call.pts in arrived
-    ]
+    times = [1e3 * (call.start - arrived[call.pts]) for call in trace.calls if call.element in behind and call.pts in arrived]
     return measures.quantile(times, 0.5) if times else None
 
 

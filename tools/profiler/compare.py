@@ -43,7 +43,10 @@ def text(before: Profile, after: Profile) -> str:
     table = [["", before.name, after.name, "after / before"], *rows(before, after)]
     widths = [max(len(row[column]) for row in table) for column in range(4)]
     lines = [
-        "  ".join(cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths))).rstrip()
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in table
     ]
     return "\n".join([f"before: {before.bound.what}", f"after:  {after.bound.what}", "", *lines]) + "\n"

@@ -131,10 +131,7 @@ def threads(trace: Trace) -> list[Thread]:
             cpu[call.thread] += call.cpu
         if call.element not in names[call.thread]:
             names[call.thread].append(call.element)
-    found = [
-        Thread(number, trace.threads.get(number, ""), names[number], share(cpu[number], trace))
-        for number in names
-    ]
+    found = [Thread(number, trace.threads.get(number, ""), names[number], share(cpu[number], trace)) for number in names]
     return sorted(found, key=lambda thread: -thread.computing)
 
 
@@ -173,9 +170,15 @@ def workers(trace: Trace) -> list[Worker]:
             runs, frames_in = stats[0].get("batches", runs), stats[0].get("batched-frames", frames_in)
         found.append(
             Worker(
-                group, runs, share(sum(run.took for run in flowing), trace) / threads, quantile(times, 0.5), quantile(times, 0.99),
-                frames_in / max(runs, 1), max(one.get("batch-limit", 1) for one in stats) or 1,
-                share(sum(gpu), trace), 1e3 * quantile(gpu, 0.5),
+                group,
+                runs,
+                share(sum(run.took for run in flowing), trace) / threads,
+                quantile(times, 0.5),
+                quantile(times, 0.99),
+                frames_in / max(runs, 1),
+                max(one.get("batch-limit", 1) for one in stats) or 1,
+                share(sum(gpu), trace),
+                1e3 * quantile(gpu, 0.5),
             )
         )
     return found
@@ -228,5 +231,8 @@ def latency(found: list[Frame]) -> dict[str, float]:
     if not times:
         return {}
     return {
-        "p50": quantile(times, 0.5), "p95": quantile(times, 0.95), "p99": quantile(times, 0.99), "mean": statistics.fmean(times)
+        "p50": quantile(times, 0.5),
+        "p95": quantile(times, 0.95),
+        "p99": quantile(times, 0.99),
+        "mean": statistics.fmean(times),
     }

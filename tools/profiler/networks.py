@@ -39,8 +39,27 @@ def line(decoder: str, model: Path, streams: int, behind: str) -> list[str]:
     """The launch line's words: `streams` times the same, on one instance."""
     together = ["instance=shared", f"batch-size={streams}"] if streams > 1 else []
     stream = [
-        "multifilesrc", f"location={clip.LOOP_FILES}", "loop=true", "!", "h264parse", "!", decoder, "!", "queue", "!", "fusedpreproc", "!",
-        "trtinfer", f"model={model}", "warm-up=complete", *together, "!", behind, "!", "fakesink", "sync=false",
+        "multifilesrc",
+        f"location={clip.LOOP_FILES}",
+        "loop=true",
+        "!",
+        "h264parse",
+        "!",
+        decoder,
+        "!",
+        "queue",
+        "!",
+        "fusedpreproc",
+        "!",
+        "trtinfer",
+        f"model={model}",
+        "warm-up=complete",
+        *together,
+        "!",
+        behind,
+        "!",
+        "fakesink",
+        "sync=false",
     ]
     return stream * streams
 

@@ -58,14 +58,23 @@ def figures(profile: Profile) -> str:
         found.append(("cores used", f"{facts.cores_used:.1f} of {facts.cores}"))
     names = {"utilization_percent": ("GPU busy", "%"), "memory_mib": ("GPU memory", "MiB"), "power_w": ("GPU power", "W")}
     found += [(names[key][0], f"{value:,.0f} {names[key][1]}") for key, value in gpu.items()]
-    return '<div class="figures">' + "".join(f'<div class="figure"><b>{escape(value)}</b>{escape(name)}</div>' for name, value in found) + "</div>"
+    return (
+        '<div class="figures">'
+        + "".join(f'<div class="figure"><b>{escape(value)}</b>{escape(name)}</div>' for name, value in found)
+        + "</div>"
+    )
 
 
 def elements(profile: Profile) -> str:
     """The table of elements."""
     rows = [
-        [one.name, one.factory, f"{one.buffers:,}", *(f"{value:.3f}" for value in (one.p50, one.p95, one.p99, one.cpu, one.waiting)),
-         f"{100 * one.computing:.0f} %"]
+        [
+            one.name,
+            one.factory,
+            f"{one.buffers:,}",
+            *(f"{value:.3f}" for value in (one.p50, one.p95, one.p99, one.cpu, one.waiting)),
+            f"{100 * one.computing:.0f} %",
+        ]
         for one in profile.facts.elements
     ]
     return table(["element", "kind", "buffers", "p50 ms", "p95 ms", "p99 ms", "CPU ms", "waits ms", "share"], rows)
@@ -81,7 +90,9 @@ def head(title: str) -> str:
 def conclusion(profile: Profile) -> str:
     """What bounds the pipeline, and what else is worth a look."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in profile.notes)
-    return f'<p class="bound">{escape(profile.bound.what)} {escape(profile.bound.remedy)}</p>' + (f"<ul>{notes}</ul>" if notes else "")
+    return f'<p class="bound">{escape(profile.bound.what)} {escape(profile.bound.remedy)}</p>' + (
+        f"<ul>{notes}</ul>" if notes else ""
+    )
 
 
 def machine(profile: Profile) -> str:
@@ -95,16 +106,17 @@ def report(profile: Profile) -> str:
     """The page of one profile."""
     parts = [head(f"Profile: {profile.name}"), f"<h1>{escape(profile.name)}</h1>", conclusion(profile), figures(profile)]
     if profile.run.get("command"):
-        parts.append(f"<h2>Pipeline</h2><pre>{escape(profile.run['command'])}</pre><p class=\"faint\">{escape(machine(profile))}</p>")
+        parts.append(f'<h2>Pipeline</h2><pre>{escape(profile.run["command"])}</pre><p class="faint">{escape(machine(profile))}</p>')
     parts += [
-        "<h2>Elements</h2>", elements(profile),
+        "<h2>Elements</h2>",
+        elements(profile),
         '<p class="faint">Times of a buffer by the clock, without the elements downstream; CPU: what its thread computed of that; share: '
         "of the whole time, on the CPU.</p>",
     ]
     for title, plot, nothing in plots.PLOTS:
         drawn = picture(plot, profile, title)
         explained = escape(plot.__doc__.strip())
-        parts.append(f"<h2>{escape(title)}</h2><p class=\"faint\">{explained if drawn else escape(nothing)}</p>{drawn or ''}")
+        parts.append(f'<h2>{escape(title)}</h2><p class="faint">{explained if drawn else escape(nothing)}</p>{drawn or ""}')
     return "\n".join(parts) + "</body></html>\n"
 
 
@@ -113,10 +125,14 @@ def compared(before: Profile, after: Profile, rows: list[list[str]]) -> str:
     both = (before, after)
     title = f"{before.name} and {after.name}"
     parts = [head(title), f"<h1>{escape(title)}</h1>", '<div class="two">']
-    parts += [f"<div><h2>{escape(one.name)}</h2>{conclusion(one)}<pre>{escape(one.run.get('command') or '')}</pre></div>" for one in both]
+    parts += [
+        f"<div><h2>{escape(one.name)}</h2>{conclusion(one)}<pre>{escape(one.run.get('command') or '')}</pre></div>" for one in both
+    ]
     parts += ["</div>", table(["", before.name, after.name, "after / before"], rows)]
     for name, plot, _ in plots.PLOTS:
         drawn = [picture(plot, one, f"{name}, {one.name}") for one in both]
         if any(drawn):
-            parts.append(f'<h2>{escape(name)}</h2><div class="two">' + "".join(f"<div>{one or ''}</div>" for one in drawn) + "</div>")
+            parts.append(
+                f'<h2>{escape(name)}</h2><div class="two">' + "".join(f"<div>{one or ''}</div>" for one in drawn) + "</div>"
+            )
     return "\n".join(parts) + "</body></html>\n"

@@ -36,9 +36,21 @@ def style(theme: str) -> dict:
     """matplotlib's parameters of a theme."""
     back, text, lines = THEMES[theme]
     return {
-        "figure.facecolor": back, "axes.facecolor": back, "savefig.facecolor": back, "text.color": text, "axes.labelcolor": text,
-        "xtick.color": text, "ytick.color": text, "axes.edgecolor": lines, "grid.color": lines, "legend.edgecolor": lines,
-        "legend.facecolor": back, "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "cudainfer",
+        "figure.facecolor": back,
+        "axes.facecolor": back,
+        "savefig.facecolor": back,
+        "text.color": text,
+        "axes.labelcolor": text,
+        "xtick.color": text,
+        "ytick.color": text,
+        "axes.edgecolor": lines,
+        "grid.color": lines,
+        "legend.edgecolor": lines,
+        "legend.facecolor": back,
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "svg.hashsalt": "cudainfer",
     }
 
 
@@ -114,14 +126,18 @@ def timeline(profile: Profile) -> Figure | None:
     for call in trace.calls:
         if call.start < end and call.end > start:
             # What an element called downstream is drawn over it, later.
-            bars.setdefault((0, f"{trace.threads.get(call.thread) or 'thread'} {call.thread}"), []).append((call.element, call.start, call.took))
+            bars.setdefault((0, f"{trace.threads.get(call.thread) or 'thread'} {call.thread}"), []).append(
+                (call.element, call.start, call.took)
+            )
     for order, spans, title in ((1, trace.runs, "network"), (2, trace.gpu, "GPU stream")):
         for span in spans:
             if span.start < end and span.end > start:
                 bars.setdefault((order, f"{title} {span.thread}"), []).append((span.name, span.start, span.took))
     rows = sorted(bars, key=lambda row: (row[0], -sum(took for _, _, took in bars[row])))
     left_out, rows = len(rows) - ROWS, rows[:ROWS]
-    names = list(dict.fromkeys(row["name"] for row in trace.elements if any(row["name"] == name for key in rows for name, _, _ in bars[key])))
+    names = list(
+        dict.fromkeys(row["name"] for row in trace.elements if any(row["name"] == name for key in rows for name, _, _ in bars[key]))
+    )
     names += [name for key in rows for name, _, _ in bars[key] if name not in names]
     names = list(dict.fromkeys(names))
     colour_of = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
@@ -129,8 +145,10 @@ def timeline(profile: Profile) -> Figure | None:
     for place, row in enumerate(rows):
         spans = sorted(bars[row], key=lambda bar: (bar[1], -bar[2]))
         axes.broken_barh(
-            [(1e3 * (at - start), max(1e3 * took, 1e-6)) for _, at, took in spans], (place - 0.38, 0.76),
-            facecolors=[colour_of[name] for name, _, _ in spans], linewidth=0,
+            [(1e3 * (at - start), max(1e3 * took, 1e-6)) for _, at, took in spans],
+            (place - 0.38, 0.76),
+            facecolors=[colour_of[name] for name, _, _ in spans],
+            linewidth=0,
         )
     axes.set_yticks(range(len(rows)), [shortened(name) for _, name in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -138,7 +156,10 @@ def timeline(profile: Profile) -> Figure | None:
     more = f"; {left_out} threads that do less are left out" if left_out > 0 else ""
     axes.set_xlabel(f"ms; frames {middle + 1} to {middle + len(shown)} of {len(profile.frames)}{more}")
     figure.legend(
-        handles=[Patch(color=colour_of[name], label=shortened(name)) for name in names[:24]], loc="outside upper left", ncols=4, frameon=False
+        handles=[Patch(color=colour_of[name], label=shortened(name)) for name in names[:24]],
+        loc="outside upper left",
+        ncols=4,
+        frameon=False,
     )
     return figure
 
@@ -151,7 +172,14 @@ def batches(profile: Profile) -> Figure | None:
     figure, axes = canvas(3.0)
     for place, name in enumerate(names[:8]):
         mine = [run for run in profile.trace.runs if run.name == name]
-        axes.plot([run.start for run in mine], [run.frames for run in mine], ".", markersize=4, color=COLOURS[place], label=shortened(name))
+        axes.plot(
+            [run.start for run in mine],
+            [run.frames for run in mine],
+            ".",
+            markersize=4,
+            color=COLOURS[place],
+            label=shortened(name),
+        )
     limit = max([worker.limit for worker in profile.facts.workers] + [1])
     axes.axhline(limit, color=COLOURS[5], linewidth=1, linestyle="--", label="batch-limit")
     axes.set(xlabel="seconds", ylabel="frames in a run")
@@ -182,7 +210,8 @@ def copies(profile: Profile) -> Figure | None:
     """Bytes between host and device, and waits for the GPU, of each element a frame."""
     facts = profile.facts
     kinds = [
-        ("host-to-device-bytes", "KB to the GPU a frame", 1e3), ("device-to-host-bytes", "KB from the GPU a frame", 1e3),
+        ("host-to-device-bytes", "KB to the GPU a frame", 1e3),
+        ("device-to-host-bytes", "KB from the GPU a frame", 1e3),
         ("host-waits", "waits for the GPU a frame", 1.0),
     ]
     names = [one.name for one in facts.elements if any(facts.stat(one.name, key) for key, _, _ in kinds)]
@@ -191,7 +220,7 @@ def copies(profile: Profile) -> Figure | None:
     figure, all_axes = pyplot.subplots(1, 3, figsize=(WIDTH, 1.2 + 0.34 * len(names)), layout="constrained", sharey=True)
     # The last tick of one and the first of the next would touch.
     figure.get_layout_engine().set(wspace=0.08)
-    for axes, (key, title, unit), colour in zip(all_axes, kinds, COLOURS):
+    for axes, (key, title, unit), colour in zip(all_axes, kinds, COLOURS, strict=False):
         axes.barh(range(len(names)), [facts.a_frame(name, key) / unit for name in names], color=colour)
         axes.set_xlabel(title)
         axes.xaxis.set_major_locator(MaxNLocator(3, prune="upper"))

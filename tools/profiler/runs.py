@@ -11,10 +11,23 @@ from html import escape
 from pathlib import Path
 
 from matplotlib import pyplot
+
 from profiler import measures, page, plots, summary
 from profiler.trace import TraceError
 
-HEAD = ["run", "model", "streams", "frames a run", "frames a second", "latency p50", "latency p99", "run p50", "GPU memory", "GPU power", "bound"]
+HEAD = [
+    "run",
+    "model",
+    "streams",
+    "frames a run",
+    "frames a second",
+    "latency p50",
+    "latency p99",
+    "run p50",
+    "GPU memory",
+    "GPU power",
+    "bound",
+]
 
 
 def models(profile: summary.Profile) -> str:
@@ -68,7 +81,9 @@ def plot(names: list[str], profiles: list[summary.Profile]) -> pyplot.Figure:
     for place, profile in enumerate(profiles):
         latency = measures.latency(profile.frames)
         if latency:
-            latencies.plot([latency["p50"], latency["p99"]], [place, place], color=plots.COLOURS[5], linewidth=4, solid_capstyle="butt")
+            latencies.plot(
+                [latency["p50"], latency["p99"]], [place, place], color=plots.COLOURS[5], linewidth=4, solid_capstyle="butt"
+            )
             latencies.plot(latency["p50"], place, "o", color=plots.COLOURS[1])
     latencies.set_xlabel("latency from end to end, p50 to p99, ms")
     latencies.set_xlim(left=0)
@@ -94,12 +109,17 @@ def html(title: str, profiles: list[summary.Profile], rows: list[list[str]]) -> 
     """The page."""
     names = [cells[0] for cells in rows]
     machines = dict.fromkeys(page.machine(profile) for profile in profiles)
-    return "\n".join([
-        page.head(title), f"<h1>{escape(title)}</h1>", f'<p class="faint">{escape("; ".join(machines))}</p>', page.table(HEAD, rows),
-        f'<p><picture><source media="(prefers-color-scheme: dark)" srcset="{drawn(names, profiles, "dark")}">'
-        f'<img alt="Frames a second and latency of each run" src="{drawn(names, profiles, "light")}"></picture></p>',
-        "</body></html>\n",
-    ])
+    return "\n".join(
+        [
+            page.head(title),
+            f"<h1>{escape(title)}</h1>",
+            f'<p class="faint">{escape("; ".join(machines))}</p>',
+            page.table(HEAD, rows),
+            f'<p><picture><source media="(prefers-color-scheme: dark)" srcset="{drawn(names, profiles, "dark")}">'
+            f'<img alt="Frames a second and latency of each run" src="{drawn(names, profiles, "light")}"></picture></p>',
+            "</body></html>\n",
+        ]
+    )
 
 
 def main() -> int:
@@ -116,7 +136,7 @@ def main() -> int:
             print(f"report: left out: {error}", file=sys.stderr)
     if not profiles:
         raise TraceError("no folder has a profile")
-    rows = [row(name, profile) for name, profile in zip(named(profiles), profiles)]
+    rows = [row(name, profile) for name, profile in zip(named(profiles), profiles, strict=True)]
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(html(options.title, profiles, rows))
     machines = list(dict.fromkeys(page.machine(profile) for profile in profiles))

@@ -63,17 +63,29 @@ def run(folder: Path, values: dict[str, str], rounds: int, seconds: float | None
                 found[which] = profile
         row = {
             which: {
-                "frames_per_second": statistics.median(rates[which]), "rounds": rates[which],
-                "bound": profile.bound.kind, "what": profile.bound.what, "remedy": profile.bound.remedy,
+                "frames_per_second": statistics.median(rates[which]),
+                "rounds": rates[which],
+                "bound": profile.bound.kind,
+                "what": profile.bound.what,
+                "remedy": profile.bound.remedy,
             }
             for which, profile in found.items()
         }
         row["gain"] = row["after"]["frames_per_second"] / row["before"]["frames_per_second"]
         results[name] = row
-        print(f"{name:<10} {row['before']['frames_per_second']:>8.1f} -> {row['after']['frames_per_second']:>8.1f} frames a second, "
-              f"{row['gain']:.2f} times; {row['before']['bound']} -> {row['after']['bound']}", flush=True)
+        print(
+            f"{name:<10} {row['before']['frames_per_second']:>8.1f} -> {row['after']['frames_per_second']:>8.1f} frames a second, "
+            f"{row['gain']:.2f} times; {row['before']['bound']} -> {row['after']['bound']}",
+            flush=True,
+        )
     first = next(iter(found.values())).run if results else {}
-    told = {"processor": first.get("processor"), "cores": first.get("cores"), "gpu": first.get("gpu"), "rounds": rounds, "values": values,
-            "scenarios": results}
+    told = {
+        "processor": first.get("processor"),
+        "cores": first.get("cores"),
+        "gpu": first.get("gpu"),
+        "rounds": rounds,
+        "values": values,
+        "scenarios": results,
+    }
     (folder / "scenarios.json").write_text(json.dumps(told, indent=1) + "\n")
     return told

@@ -42,7 +42,9 @@ def gpu_figures(profile: Profile) -> dict[str, float]:
     columns, samples = profile.run.get("gpu_columns", []), profile.run.get("gpu_samples", [])
     figures = {}
     for name, key, reduce in (
-        ("memory_mib", "memory.used", max), ("utilization_percent", "utilization.gpu", fmean), ("power_w", "power.draw", fmean)
+        ("memory_mib", "memory.used", max),
+        ("utilization_percent", "utilization.gpu", fmean),
+        ("power_w", "power.draw", fmean),
     ):
         if key in columns:
             values = [row[columns.index(key)] for row in samples if row[columns.index(key)] is not None]
@@ -91,7 +93,10 @@ def text(profile: Profile) -> str:
     if latency:
         lines.append(f"latency p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, p99 {latency['p99']:.1f} ms")
     width = max([len(element.name) for element in facts.elements] + [7])
-    lines += ["", f"{'element':<{width}}  {'frames':>7}  {'p50 ms':>8}  {'p95 ms':>8}  {'p99 ms':>8}  {'CPU ms':>8}  {'waits ms':>8}  {'share':>6}"]
+    lines += [
+        "",
+        f"{'element':<{width}}  {'frames':>7}  {'p50 ms':>8}  {'p95 ms':>8}  {'p99 ms':>8}  {'CPU ms':>8}  {'waits ms':>8}  {'share':>6}",
+    ]
     for one in facts.elements:
         lines.append(
             f"{one.name:<{width}}  {one.buffers:>7}  {one.p50:>8.3f}  {one.p95:>8.3f}  {one.p99:>8.3f}  {one.cpu:>8.3f}  "
@@ -103,7 +108,10 @@ def text(profile: Profile) -> str:
             f"p99 {worker.p99:.3f} ms, {100 * worker.busy:.0f} % of the time"
             + (f"; on the GPU {worker.gpu_p50:.3f} ms, {100 * worker.gpu:.0f} %" if worker.gpu else "")
         )
-    lines += ["", "Times by the clock, a buffer, without the elements downstream; share: of the time in which frames flow, on the CPU."]
+    lines += [
+        "",
+        "Times by the clock, a buffer, without the elements downstream; share: of the time in which frames flow, on the CPU.",
+    ]
     return "\n".join(lines) + "\n"
 
 

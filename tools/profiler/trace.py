@@ -153,7 +153,9 @@ def load(folder: Path) -> Trace:
     try:
         return read(report, events)
     except (KeyError, TypeError, AttributeError) as error:
-        raise TraceError(f"the files in '{folder}' are of another version of the plugin ({error!r}). Profile the pipeline again") from None
+        raise TraceError(
+            f"the files in '{folder}' are of another version of the plugin ({error!r}). Profile the pipeline again"
+        ) from None
 
 
 def read(report: dict, events: list[dict]) -> Trace:

@@ -54,7 +54,6 @@ class Case:
         self.told = self.told or told(folder)
         (folder / "case.json").write_text(json.dumps(asdict(self), default=lambda value: value.tolist()))
 
-
     def write_masks(self, folder: Path, frames: np.ndarray, masks: np.ndarray, logits: np.ndarray) -> None:
         """`masks` are class numbers, `[N, h, w]`; frames are as large or a whole number of times as large. `logits` are
         `[N, C, h, w]`: where the best two are equal but for rounding, any of them is right."""

@@ -28,7 +28,9 @@ def captcha(number: int) -> np.ndarray:
     for i in range(4):
         font = ImageFont.load_default(size=int(random.integers(45, 75)))
         place = (40 + 190 * (i % 2) + int(random.integers(0, 90)), 30 + 190 * (i // 2) + int(random.integers(0, 90)))
-        draw.text(place, "ABCDEFGHKMNPRSTUVWXYZ"[int(random.integers(21))], font=font, fill=tuple(random.integers(0, 90, 3).tolist()))
+        draw.text(
+            place, "ABCDEFGHKMNPRSTUVWXYZ"[int(random.integers(21))], font=font, fill=tuple(random.integers(0, 90, 3).tolist())
+        )
     return np.asarray(picture)
 
 

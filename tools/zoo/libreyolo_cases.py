@@ -62,7 +62,9 @@ def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str,
         if isinstance(layer, torch.nn.Conv2d) and not layer.weight.any() and "offset" not in name:
             torch.nn.init.normal_(layer.weight, std=0.05)
         # Boxes should not be as large as the frame, nor logits of distances so far apart that rounding decides.
-        if re.search(r"reg_preds\.|head\.cv2\.\d\.2$|pred_reg|reg_pred$|gfl_reg|box_net\.predict\.conv_pw", name) and outputs(layer):
+        if re.search(r"reg_preds\.|head\.cv2\.\d\.2$|pred_reg|reg_pred$|gfl_reg|box_net\.predict\.conv_pw", name) and outputs(
+            layer
+        ):
             layer.weight.data.mul_(0.2)
         elif outputs(layer) == RAW:
             layer.weight.data[[row for anchor in ANCHORS for row in anchor[:4]]] *= 0.2
@@ -79,7 +81,9 @@ def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str,
     spread([layer for name, layer in layers.items() if "rtm_reg." in name], lambda: net(some), 1.0, 4.0, 0.5)
     # Sizes in cells, all of which should be positive.
     spread([layer for name, layer in layers.items() if name == "wh.2"], lambda: net(some), 1.0, 30.0, 1.0)
-    shutil.move(model.export(format="onnx", imgsz=side, simplify=False, output_path=str(folder / "exported.onnx")), folder / "model.onnx")
+    shutil.move(
+        model.export(format="onnx", imgsz=side, simplify=False, output_path=str(folder / "exported.onnx")), folder / "model.onnx"
+    )
     backend = OnnxBackend(str(folder / "model.onnx"), nb_classes=CLASSES, device="cpu")
     expected = []
     for frame in frames:

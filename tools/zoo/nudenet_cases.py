@@ -6,8 +6,8 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 import nudenet
+import numpy as np
 from nudenet import nudenet as library
 
 from zoo.case import Case, close_up, planes, resized, session
@@ -35,7 +35,9 @@ def faces(folder: Path, _: np.ndarray) -> None:
             ]
         )
     elements = "gpunms confidence=0.25 iou=0.45 nms=class-agnostic"
-    Case(f"nudenet {version('nudenet')}", elements, expected, preprocessing=f"width={SIZE} height={SIZE}", weights=True).write(folder, frames)
+    Case(f"nudenet {version('nudenet')}", elements, expected, preprocessing=f"width={SIZE} height={SIZE}", weights=True).write(
+        folder, frames
+    )
 
 
 CASES = {"nudenet": faces}

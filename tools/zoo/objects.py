@@ -14,7 +14,9 @@ def write(folder: Path, masks: list[np.ndarray], tied: list[np.ndarray]) -> None
     """For each frame `[n, H, W]` of booleans: the masks in the order of the expected results, and samples that rounding
     decides."""
     shape = next(frame.shape[1:] for frame in masks if len(frame))
-    flat = {name: np.concatenate([frame.reshape(-1, *shape) for frame in frames]) for name, frames in (("masks", masks), ("tied", tied))}
+    flat = {
+        name: np.concatenate([frame.reshape(-1, *shape) for frame in frames]) for name, frames in (("masks", masks), ("tied", tied))
+    }
     np.savez_compressed(
         folder / "objects.npz", counts=[len(frame) for frame in masks], shape=shape,
         **{name: np.packbits(values.astype(bool)) for name, values in flat.items()},

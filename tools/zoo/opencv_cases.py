@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import cv2
@@ -24,7 +25,7 @@ class Faces(torch.nn.Module):
         sizes = (3, 16, 32, 32, 48, 48)
         self.trunk = torch.nn.ModuleList(
             torch.nn.Sequential(torch.nn.Conv2d(a, b, 3, 2, 1), torch.nn.BatchNorm2d(b), torch.nn.ReLU())
-            for a, b in zip(sizes, sizes[1:], strict=False)
+            for a, b in itertools.pairwise(sizes)
         )
         self.heads = torch.nn.ModuleDict(
             {name: torch.nn.ModuleList(torch.nn.Conv2d(c, count, 1) for c in (32, 48, 48)) for name, (count, _) in HEADS.items()}
@@ -55,7 +56,9 @@ def yunet(folder: Path, frames: np.ndarray) -> None:
     scoring = [*model.heads["cls"], *model.heads["obj"]]
     spread(scoring, lambda: [model(image) for image in images], 0.0, 4.0, 0.03)
     names = [f"{name}_{stride}" for name in HEADS for stride in STRIDES]
-    torch.onnx.export(model, images[0], folder / "model.onnx", dynamo=False, opset_version=13, input_names=["input"], output_names=names)
+    torch.onnx.export(
+        model, images[0], folder / "model.onnx", dynamo=False, opset_version=13, input_names=["input"], output_names=names
+    )
     # Nothing is suppressed: it would do so with boxes of whole pixels.
     detector = cv2.FaceDetectorYN.create(str(folder / "model.onnx"), "", (SIZE, SIZE), CONFIDENCE, 1.0, 5000)
     expected = []
@@ -64,10 +67,15 @@ def yunet(folder: Path, frames: np.ndarray) -> None:
         rows = [] if faces is None else faces.tolist()
         boxes = [np.clip([x, y, x + w, y + h], 0, SIZE) for x, y, w, h, *_ in rows]
         expected.append(
-            [{"box": box, "score": row[14], "class": 0, "keypoints": np.reshape(row[4:14], (5, 2))} for box, row in zip(boxes, rows, strict=True)]
+            [
+                {"box": box, "score": row[14], "class": 0, "keypoints": np.reshape(row[4:14], (5, 2))}
+                for box, row in zip(boxes, rows, strict=True)
+            ]
         )
     sidecar = '[input]\nchannels = "bgr"\nscale = 1.0\n'
-    Case(f"opencv {cv2.__version__}", f"gpunms confidence={CONFIDENCE} nms=none top-k-after=1000", expected, sidecar=sidecar).write(folder, frames)
+    Case(f"opencv {cv2.__version__}", f"gpunms confidence={CONFIDENCE} nms=none top-k-after=1000", expected, sidecar=sidecar).write(
+        folder, frames
+    )
 
 
 CASES = {"yunet": yunet}

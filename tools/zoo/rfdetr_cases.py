@@ -54,7 +54,9 @@ def queries(folder: Path, frames: np.ndarray, kind: str) -> None:
     if has_masks:
         objects.write(folder, masks, tied)
     told = "the modules in its graph"
-    Case(f"rfdetr {version('rfdetr')}", elements + (" ! segmask upsample=true" if has_masks else ""), expected, told=told).write(folder, frames)
+    Case(f"rfdetr {version('rfdetr')}", elements + (" ! segmask upsample=true" if has_masks else ""), expected, told=told).write(
+        folder, frames
+    )
 
 
 CASES = {"rf-detr-nano": partial(queries, kind="RFDETRNano"), "rf-detr-seg-nano": partial(queries, kind="RFDETRSegNano")}

@@ -47,7 +47,9 @@ def tower(folder: Path, frames: np.ndarray, name: str) -> None:
     net = session(folder)
     vectors = np.concatenate([net.run(None, {"image": image.numpy()})[0] for image in inputs]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    Case(LIBRARY, "embed", [[{"class": 0, "score": 0.0, "embedding": vector}] for vector in vectors], note=WHOLE).write(folder, frames)
+    Case(LIBRARY, "embed", [[{"class": 0, "score": 0.0, "embedding": vector}] for vector in vectors], note=WHOLE).write(
+        folder, frames
+    )
 
 
 CASES = {f"timm-{name}": partial(classes, name=name) for name in ("resnet18", "mobilenetv3_small_100", "vit_tiny_patch16_224")}

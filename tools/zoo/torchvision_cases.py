@@ -32,7 +32,9 @@ def scoring(model: torch.nn.Module) -> list:
 TENSOR = "Exported with a tensor `[1,3,H,W]` instead of a list of pictures."
 
 
-def detector(folder: Path, frames: np.ndarray, name: str, size: int, note: str = TENSOR, documented: bool = False, **options: object) -> None:
+def detector(
+    folder: Path, frames: np.ndarray, name: str, size: int, note: str = TENSOR, documented: bool = False, **options: object
+) -> None:
     """Boxes, labels (0 is the background) and scores, as the model returns them, with masks or keypoints where it has any."""
     frames = resized(frames, size, size)
     torch.manual_seed(0)
@@ -85,7 +87,9 @@ def classes(folder: Path, frames: np.ndarray, name: str, size: int = 224) -> Non
     enliven(model, lambda: model(some))
     last = [module for module in model.modules() if isinstance(module, torch.nn.Linear)][-1]
     spread([last], lambda: model(some), 0.0, 3.0, 0.1)
-    torch.onnx.export(model, torch.zeros(1, 3, size, size), folder / "model.onnx", dynamo=False, opset_version=17, input_names=["image"])
+    torch.onnx.export(
+        model, torch.zeros(1, 3, size, size), folder / "model.onnx", dynamo=False, opset_version=17, input_names=["image"]
+    )
     net = session(folder)
     expected = [top(torch.from_numpy(net.run(None, {"image": image})[0])[0].softmax(0).numpy()) for image in inputs]
     Case(LIBRARY, "classify top-k=5", expected, told=MODULES).write(folder, frames)

@@ -29,7 +29,9 @@ class Outputs(torch.nn.Module):
         return tuple(found[name] for name in self.names)
 
 
-def export(folder: Path, model: torch.nn.Module, processor: object, size: int, names: list[str], opset: int = 17, height: int = 0) -> None:
+def export(
+    folder: Path, model: torch.nn.Module, processor: object, size: int, names: list[str], opset: int = 17, height: int = 0
+) -> None:
     torch.onnx.export(
         Outputs(model, names), torch.zeros(1, 3, height or size, size), folder / "model.onnx", dynamo=False, opset_version=opset,
         input_names=["pixel_values"], output_names=names,
@@ -75,7 +77,14 @@ def resnet(stages: list[str], kind: str = "ResNet") -> object:
     )
 
 
-SMALL = {"d_model": 64, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "num_labels": 20}
+SMALL = {
+    "d_model": 64,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "num_labels": 20,
+}
 
 
 def detr(folder: Path, frames: np.ndarray, family: str = "Detr", processor: str = "Detr", **more: object) -> None:
@@ -124,7 +133,9 @@ def segments(folder: Path, frames: np.ndarray) -> None:
     """SegFormer: the class of each cell of its output, a quarter as large as the input."""
     frames = resized(frames, 256, 256)
     torch.manual_seed(0)
-    config = transformers.SegformerConfig(depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 64, 128], num_labels=20, decoder_hidden_size=64)
+    config = transformers.SegformerConfig(
+        depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 64, 128], num_labels=20, decoder_hidden_size=64
+    )
     model = transformers.SegformerForSemanticSegmentation(config).eval()
     processor = transformers.SegformerImageProcessor(size={"height": 256, "width": 256})
     inputs = processor(images=list(frames), return_tensors="pt")["pixel_values"]

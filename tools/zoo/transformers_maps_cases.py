@@ -37,7 +37,9 @@ def depth(folder: Path, frames: np.ndarray, kind: str, config: object, processor
     net = session(folder)
     expected = []
     for one in inputs:
-        found = transformers.utils.ModelOutput(predicted_depth=torch.from_numpy(net.run(None, {"pixel_values": one[None].numpy()})[0]))
+        found = transformers.utils.ModelOutput(
+            predicted_depth=torch.from_numpy(net.run(None, {"pixel_values": one[None].numpy()})[0])
+        )
         values = processor.post_process_depth_estimation(found, target_sizes=[(SIZE, SIZE)])[0]["predicted_depth"].double().numpy()
         expected.append((values - values.min()) / (values.max() - values.min()) * 65535)
     Case(LIBRARY, "tensormap output=gray16", []).write_samples(folder, frames, np.stack(expected), 65535)
@@ -101,7 +103,13 @@ def vitpose(folder: Path, frames: np.ndarray, width: int = 192, height: int = 25
         if isinstance(module, torch.nn.ConvTranspose2d):
             module.weight.data = torch.randn(*module.weight.shape[:2], 1, 1) * torch.outer(tent, tent)
     enliven(model, lambda: model(pixel_values=inputs[::4]))
-    spread([[module for module in model.modules() if isinstance(module, torch.nn.Conv2d)][-1]], lambda: model(pixel_values=inputs[::4]), 0.5, 1.0, 0.02)
+    spread(
+        [[module for module in model.modules() if isinstance(module, torch.nn.Conv2d)][-1]],
+        lambda: model(pixel_values=inputs[::4]),
+        0.5,
+        1.0,
+        0.02,
+    )
     export(folder, model, processor, width, ["heatmaps"], height=height)
     net = session(folder)
     maps = np.concatenate([net.run(None, {"pixel_values": one[None].numpy()})[0] for one in inputs])

@@ -42,7 +42,10 @@ def export(folder: Path, frames: np.ndarray, config: str, kind: type = YOLO, **o
             torch.nn.init.normal_(module.layers[-1].weight, std=0.2)
         spread([head.enc_score_head, *head.dec_score_head], lambda: model.model(images), -1.1, 3.0)
     elif model.task != "classify":
-        layers = {name: [branch[-1] for branch in getattr(head, name, None) or ()] for name in ("cv2", "one2one_cv2", "cv3", "one2one_cv3")}
+        layers = {
+            name: [branch[-1] for branch in getattr(head, name, None) or ()]
+            for name in ("cv2", "one2one_cv2", "cv3", "one2one_cv3")
+        }
         if head.reg_max == 1:
             # Distances themselves, not their distribution: random ones would turn boxes inside out.
             for layer in (*layers["cv2"], *layers["one2one_cv2"]):
@@ -60,7 +63,9 @@ def masks(outputs: list[np.ndarray], rows: torch.Tensor, size: int) -> tuple[np.
     """The masks of the rows as Ultralytics' predictor makes them, and which of their pixels rounding decides."""
     protos = torch.from_numpy(outputs[1][0])
     values = (rows[:, 6:].float() @ protos.flatten(1)).reshape(-1, *protos.shape[1:])
-    fine = torch.nn.functional.interpolate(values[None], (size, size), mode="bilinear")[0] if len(rows) else torch.zeros(0, size, size)
+    fine = (
+        torch.nn.functional.interpolate(values[None], (size, size), mode="bilinear")[0] if len(rows) else torch.zeros(0, size, size)
+    )
     found = ops.process_mask(protos, rows[:, 6:].float(), rows[:, :4].float(), (size, size), upsample=True)
     return found.numpy().astype(bool), objects.near(fine.numpy())
 
@@ -68,7 +73,13 @@ def masks(outputs: list[np.ndarray], rows: torch.Tensor, size: int) -> tuple[np.
 def suppress(outputs: np.ndarray, model: YOLO, suppressed: bool) -> torch.Tensor:
     """The rows of the first output that Ultralytics keeps, in the type that this has."""
     return nms.non_max_suppression(
-        torch.from_numpy(outputs), CONFIDENCE, IOU, nc=len(model.names), max_det=MOST, rotated=model.task == "obb", end2end=suppressed
+        torch.from_numpy(outputs),
+        CONFIDENCE,
+        IOU,
+        nc=len(model.names),
+        max_det=MOST,
+        rotated=model.task == "obb",
+        end2end=suppressed,
     )[0]
 
 
@@ -117,7 +128,9 @@ def queries(folder: Path, frames: np.ndarray, config: str, imgsz: int = 320) -> 
         rows = torch.from_numpy(net.run(None, {net.get_inputs()[0].name: planes(frame)})[0][0])
         rows = rows[rows[:, 4] > CONFIDENCE][:MOST]
         corners = ops.clip_boxes(ops.xywh2xyxy(rows[:, :4]) * imgsz, (imgsz, imgsz)).tolist()
-        expected.append([{"box": box, "score": float(row[4]), "class": int(row[5])} for box, row in zip(corners, rows, strict=True)])
+        expected.append(
+            [{"box": box, "score": float(row[4]), "class": int(row[5])} for box, row in zip(corners, rows, strict=True)]
+        )
     Case(LIBRARY, f"gpunms confidence={CONFIDENCE} top-k-after={MOST}", expected).write(folder, frames)
 
 
@@ -140,7 +153,10 @@ CASES = {
         for task in ("seg", "pose", "obb")
     },
     # Without nms=False, 8.4 exports the head that needs suppression.
-    **{f"{name}-end2end": partial(boxes, config=f"{name}.yaml", nms=False) for name in ("yolov10n", "yolo26n", "yolo26n-seg", "yolo26n-pose", "yolo26n-obb")},
+    **{
+        f"{name}-end2end": partial(boxes, config=f"{name}.yaml", nms=False)
+        for name in ("yolov10n", "yolo26n", "yolo26n-seg", "yolo26n-pose", "yolo26n-obb")
+    },
     "yolo11n-obb-nms": partial(boxes, config="yolo11n-obb.yaml", nms=True),
     "yolo11n-pose-nms": partial(boxes, config="yolo11n-pose.yaml", nms=True),
     "yoloe-11s-seg": partial(boxes, config="yoloe-11s-seg.yaml", kind=YOLOE),
