@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Every stream is the first line before the second. With `--keep`, K frames of the first line are decoded beforehand and
-//! repeated in all streams; with `--rate`, they come at so many frames a second, all streams together, one after the other
+//! repeated in all streams; with `--rate`, they come at that many frames a second, all streams together, one after the other
 //! (`--keep` is 32 then, if it is not given). With `--each`, the streams take the words in turns, in place of `{each}` in both
 //! lines: `--each cuda:0,cuda:1` with `device={each} instance={each}` is half of the streams on each GPU. The clock starts `--warm-up` seconds after every stream has its first
 //! result, and stops after `--seconds` or when a stream ends. Standard output gets one line of JSON: `streams`, `frames`
@@ -102,7 +102,7 @@ fn run(arguments: &Arguments) -> Outcome<()> {
     let stop = AtomicBool::new(false);
     // Before anything is fed: an appsrc that is not started blocks for good.
     line.play()?;
-    let told = std::thread::scope(|scope| {
+    let measured = std::thread::scope(|scope| {
         let fed = (0..arguments.streams).zip(kept.iter().cycle());
         for (n, kept) in fed {
             let feed = line.bin.by_name(&format!("feed{n}"));
@@ -113,13 +113,13 @@ fn run(arguments: &Arguments) -> Outcome<()> {
                 }
             });
         }
-        let told = line.measure(&streams, arguments);
+        let measured = line.measure(&streams, arguments);
         stop.store(true, Ordering::Relaxed);
-        // Whoever is blocked in appsrc is let go by this.
+        // This frees the threads that are blocked in appsrc.
         line.stop();
-        told
+        measured
     })?;
-    println!("{told}");
+    println!("{measured}");
     Ok(())
 }
 
@@ -218,17 +218,17 @@ impl Stream {
     }
 }
 
-/// The last pad behind this one, up to where the line ends or forks.
+/// The last pad downstream of this one, up to where the pipeline ends or forks.
 fn end(source: gst::Pad) -> gst::Pad {
     let Some(sink) = source.peer() else { return source };
-    let behind = sink.parent_element().map(|element| element.src_pads()).unwrap_or_default();
-    match behind.as_slice() {
+    let downstream = sink.parent_element().map(|element| element.src_pads()).unwrap_or_default();
+    match downstream.as_slice() {
         [next] => end(next.clone()),
         _ => sink,
     }
 }
 
-/// A running launch line; stopped when it is dropped.
+/// A running pipeline; stopped when it is dropped.
 struct Line {
     bin: gst::Bin,
     bus: gst::Bus,
@@ -333,7 +333,7 @@ impl Drop for Line {
 /// CPU time of all threads of this process so far, in hundredths of a second.
 fn cpu_time() -> Outcome<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // Behind the program's name, which may have any characters: fields 14 and 15 of proc(5).
+    // After the program's name, which may have any characters: fields 14 and 15 of proc(5).
     let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
     let ticks = fields.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
     Ok(Duration::from_millis(10 * ticks))

@@ -24,7 +24,7 @@ impl Backlog {
         }
     }
 
-    /// Messages that damage of the spool has taken, as far as can be told.
+    /// Messages that damage of the spool has taken, as far as is known.
     pub fn lost(&self) -> u64 {
         match self {
             Self::Memory(_) => 0,

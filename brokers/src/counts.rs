@@ -17,7 +17,7 @@ pub struct Counts {
     pub reconnects: Count,
     /// Messages that wait for the broker in the spool, or in memory where there is none.
     pub waiting: Count,
-    /// Messages that were lost because the spool was damaged, as far as can be told.
+    /// Messages that were lost because the spool was damaged, as far as is known.
     pub damaged: Count,
 }
 

@@ -19,7 +19,7 @@ use crate::uri::{Destination, UriError};
 const BATCH: usize = 256;
 /// Bytes that are sent together, about.
 const BATCH_BYTES: usize = 1 << 20;
-/// How often an outage is told of again.
+/// How often an outage is reported again.
 const REMIND: Duration = Duration::from_secs(60);
 /// How long the end waits for a broker that takes what is in the spool.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -144,7 +144,7 @@ impl Delivery {
     }
 
     /// Offers messages, and returns how many of them, from the first, the broker has acknowledged or the spool has stored.
-    /// Messages that are not returned as such are to be offered again, from the first of them on, and new ones behind them. Waits
+    /// Messages that are not returned as such must be offered again, from the first of them on, and new ones after them. Waits
     /// for `most` if there is nothing to return.
     ///
     /// # Errors
@@ -218,7 +218,7 @@ fn access(options: &Options) -> Result<Access, SetupError> {
             return Err(TlsError::Plain(property, destination.to_string(), encrypted).into());
         }
     };
-    let has_login = destination.kind != crate::uri::Kind::Unix;
+    let has_login = destination.kind != crate::kind::BrokerKind::Unix;
     if !has_login && options.credentials.is_some() {
         return Err(SetupError::NoLogin(destination.to_string()));
     }
@@ -242,7 +242,7 @@ impl Shared {
     }
 }
 
-/// Says so when the thread ends because a client has failed where none should.
+/// Reports that the thread ends because a client has failed where none should.
 struct Alive(Arc<Shared>);
 
 impl Drop for Alive {
@@ -259,7 +259,7 @@ impl Drop for Alive {
 struct Outage {
     said: Instant,
     /// Whether the user has heard of it.
-    told: bool,
+    reported: bool,
 }
 
 /// What the thread has.
@@ -356,7 +356,7 @@ impl Worker {
         counts.acknowledged.add(count);
         self.take_out(count);
         changed.notify_all();
-        if well && let Some(Outage { told: true, .. }) = self.outage.take() {
+        if well && let Some(Outage { reported: true, .. }) = self.outage.take() {
             (self.report)(Report::Info(format!(
                 "'{}' takes messages again; {} are waiting",
                 self.access.destination,
@@ -421,12 +421,12 @@ impl Worker {
         self.pause(wait);
     }
 
-    /// Whether the user is to be told of the outage: when it begins, and again after a while.
+    /// Whether the outage must be reported to the user: when it begins, and again after a while.
     fn is_due(&mut self) -> bool {
-        let outage = self.outage.get_or_insert(Outage { said: Instant::now(), told: false });
-        let due = !outage.told || outage.said.elapsed() >= REMIND;
+        let outage = self.outage.get_or_insert(Outage { said: Instant::now(), reported: false });
+        let due = !outage.reported || outage.said.elapsed() >= REMIND;
         if due {
-            *outage = Outage { said: Instant::now(), told: true };
+            *outage = Outage { said: Instant::now(), reported: true };
         }
         due
     }

@@ -17,6 +17,7 @@ mod credentials;
 mod delivery;
 #[cfg(feature = "https")]
 pub mod https;
+mod kind;
 mod message;
 mod spool;
 mod tls;
@@ -26,7 +27,8 @@ mod uri;
 pub use counts::{Count, Counts};
 pub use credentials::{CredentialsError, PASSWORD, USER};
 pub use delivery::{Delivery, Options, Report, SetupError};
+pub use kind::BrokerKind;
 pub use message::Message;
 pub use spool::SpoolError;
 pub use tls::{TlsError, TlsFiles};
-pub use uri::{Destination, Kind, UriError, is_uri, without_login};
+pub use uri::{Destination, UriError, is_uri, without_login};

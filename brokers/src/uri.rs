@@ -5,43 +5,27 @@ use std::path::PathBuf;
 
 use url::Url;
 
+use crate::kind::BrokerKind;
 use crate::topic::forbidden;
 
-/// The kinds of destinations that have a URI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// An MQTT 3.1.1 broker.
-    Mqtt,
-    /// A NATS server; JetStream where the subject has a stream.
-    Nats,
-    /// A stream of a Redis server.
-    Redis,
-    /// A topic of a Kafka cluster.
-    Kafka,
-    /// A webhook.
-    Http,
-    /// A Unix socket.
-    Unix,
-}
-
 /// Scheme, kind, whether it is encrypted, port.
-const SCHEMES: [(&str, Kind, bool, u16); 11] = [
-    ("mqtt", Kind::Mqtt, false, 1883),
-    ("mqtts", Kind::Mqtt, true, 8883),
-    ("nats", Kind::Nats, false, 4222),
-    ("natss", Kind::Nats, true, 4222),
-    ("redis", Kind::Redis, false, 6379),
-    ("rediss", Kind::Redis, true, 6379),
-    ("kafka", Kind::Kafka, false, 9092),
-    ("kafkas", Kind::Kafka, true, 9093),
-    ("http", Kind::Http, false, 80),
-    ("https", Kind::Http, true, 443),
-    ("unix", Kind::Unix, false, 0),
+const SCHEMES: [(&str, BrokerKind, bool, u16); 11] = [
+    ("mqtt", BrokerKind::Mqtt, false, 1883),
+    ("mqtts", BrokerKind::Mqtt, true, 8883),
+    ("nats", BrokerKind::Nats, false, 4222),
+    ("natss", BrokerKind::Nats, true, 4222),
+    ("redis", BrokerKind::Redis, false, 6379),
+    ("rediss", BrokerKind::Redis, true, 6379),
+    ("kafka", BrokerKind::Kafka, false, 9092),
+    ("kafkas", BrokerKind::Kafka, true, 9093),
+    ("http", BrokerKind::Http, false, 80),
+    ("https", BrokerKind::Http, true, 443),
+    ("unix", BrokerKind::Unix, false, 0),
 ];
 
-/// Parameters behind the `?` of a URI, and the kind that knows them.
-const PARAMETERS: [(&str, Kind); 3] =
-    [("maxlen", Kind::Redis), ("partition", Kind::Kafka), ("sasl", Kind::Kafka)];
+/// Parameters after the `?` of a URI, and the kind that knows them.
+const PARAMETERS: [(&str, BrokerKind); 3] =
+    [("maxlen", BrokerKind::Redis), ("partition", BrokerKind::Kafka), ("sasl", BrokerKind::Kafka)];
 
 /// How a client proves to a Kafka cluster who it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +59,7 @@ pub enum UriError {
         "the URI has an @: user and password are not taken from it, because others may read it. Put them in a file and set credentials to its path, or set CUDAINFER_PUBLISH_USER and CUDAINFER_PUBLISH_PASSWORD; an @ of a topic is written %40"
     )]
     Login,
-    #[error("'{0}' has no topic. Write it behind the host, as in SCHEME://HOST/TOPIC")]
+    #[error("'{0}' has no topic. Write it after the host, as in SCHEME://HOST/TOPIC")]
     NoTopic(String),
     #[error("the topic '{topic}' {reason}. Set another topic")]
     Topic { topic: String, reason: &'static str },
@@ -90,14 +74,14 @@ pub enum UriError {
     #[error("the parameter 'sasl' of '{0}' must be plain, scram-sha-256 or scram-sha-512")]
     Sasl(String),
     #[error("this plugin was built without {0:?}: build it with the feature of that name")]
-    NotBuilt(Kind),
+    NotBuilt(BrokerKind),
 }
 
 /// A destination.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Destination {
     /// What is there.
-    pub kind: Kind,
+    pub kind: BrokerKind,
     /// Whether the connection is encrypted.
     pub tls: bool,
     pub(crate) host: String,
@@ -116,7 +100,7 @@ pub struct Destination {
     pub(crate) sasl: Option<Sasl>,
 }
 
-/// For messages: what comes behind a `?` may be a secret of a webhook.
+/// For messages: what comes after a `?` may be a secret of a webhook.
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.url.split('?').next().unwrap_or_default())
@@ -174,7 +158,7 @@ impl Destination {
             partition: 0,
             sasl: None,
         };
-        if kind == Kind::Unix {
+        if kind == BrokerKind::Unix {
             let path = uri.trim_start_matches("unix:");
             let path = path.strip_prefix("//").unwrap_or(path);
             if path.is_empty() {
@@ -196,7 +180,7 @@ impl Destination {
             return Err(UriError::Host(destination.to_string()));
         }
         destination.port = url.port().unwrap_or(port);
-        if kind != Kind::Http {
+        if kind != BrokerKind::Http {
             destination.read_topic(&url)?;
             destination.read_parameters(&url)?;
         }
@@ -287,7 +271,10 @@ mod tests {
     #[test]
     fn a_uri_says_where_to() {
         let mqtt = Destination::parse("mqtt://broker/cams/front%20door").unwrap();
-        assert_eq!((mqtt.kind, mqtt.tls, mqtt.host.as_str(), mqtt.port), (Kind::Mqtt, false, "broker", 1883));
+        assert_eq!(
+            (mqtt.kind, mqtt.tls, mqtt.host.as_str(), mqtt.port),
+            (BrokerKind::Mqtt, false, "broker", 1883)
+        );
         assert_eq!(mqtt.topic, "cams/front door");
         let redis = Destination::parse("rediss://[::1]:7000/cams?maxlen=100").unwrap();
         assert_eq!(

@@ -145,7 +145,7 @@ __device__ Score score_final(const Decode& p, const Source& s, const Source& lab
     return {confidence, static_cast<uint32_t>(klass)};
 }
 
-// Boxes of this block's row that there are, of so many that there is room for; all where the model does not say. One that
+// Boxes of this block's row that there are, of those that there is room for; all where the model does not say. One that
 // there is no room for, or is no number, is counted by one thread of the row.
 __device__ uint32_t rows_in_use(const Decode& p, const Source& lists, uint32_t rows) {
     if (!p.layout.has_count) return rows;

@@ -11,7 +11,7 @@ enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, 
 enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
 enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
 enum SizeUnit : uint32_t { CELLS, PIXELS, LOG_CELLS };
-// How an anchor's confidence is found: its best class; objectness (behind the box) times best class; written there, beside a label; its
+// How an anchor's confidence is found: its best class; objectness (after the box) times best class; written there, beside a label; its
 // best class, if no neighbouring cell's score is higher in that class; the root of its score times a second one in another tensor.
 enum Scoring : uint32_t { CLASSES, OBJECTNESS, FINAL, PEAKS, ROOT };
 

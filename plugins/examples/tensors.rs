@@ -19,11 +19,11 @@ use serde_json::json;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let told = match words.as_slice() {
+    let done = match words.as_slice() {
         [video, model, frames, folder] => run(video, model, frames, Path::new(folder)),
         _ => Err("usage: tensors VIDEO MODEL.onnx FRAMES FOLDER".into()),
     };
-    if let Err(error) = told {
+    if let Err(error) = done {
         eprintln!("{error}");
         std::process::exit(1);
     }
@@ -49,7 +49,7 @@ fn run(video: &str, model: &str, frames: &str, folder: &Path) -> Result<(), Box<
         if lock(&spread).next() { gst::PadProbeReturn::Ok } else { gst::PadProbeReturn::Handled }
     });
     let writer = Arc::clone(&kept);
-    // trtinfer only says what its model wants: nothing is inferred.
+    // trtinfer only states what its model wants: nothing is inferred.
     sink("infer")?.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
         let mut kept = lock(&writer);
         if let Some(Err(error)) = info.buffer().map(|buffer| kept.keep(buffer)) {
@@ -99,7 +99,7 @@ impl Kept {
         Self { folder, wanted, step: 1, seen: 0, files: Vec::new(), tensor: None, failure: None }
     }
 
-    /// Counts a frame and says whether it is to be kept.
+    /// Counts a frame and returns whether to keep it.
     fn next(&mut self) -> bool {
         self.seen += 1;
         (self.seen - 1).is_multiple_of(self.step)

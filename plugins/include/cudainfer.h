@@ -86,7 +86,7 @@ typedef struct
   gint background;              /* "classes": the number of the background; -1 if there is none */
 } CudaInferMask;
 
-/* A tensor between fusedpreproc and trtinfer, or behind trtinfer. */
+/* A tensor between fusedpreproc and trtinfer, or downstream of trtinfer. */
 typedef struct
 {
   const gchar *name;            /* the model's; of GStreamer's own tensors, the identifier */
@@ -396,7 +396,7 @@ cudainfer_next_box (GstBuffer * buffer, gpointer * state, CudaInferObject * obje
 
     if (!cudainfer_box (of, meta, (guint) i, object) || cudainfer_has_region (of, buffer, object))
       continue;
-    /* Behind those of the regions, and none is there twice. */
+    /* After the numbers of the regions, and none is there twice. */
     object->id = before;
     while (cudainfer_next_region (buffer, &regions, &region))
       object->id = MAX (object->id, region.id + 1 + before);
@@ -413,7 +413,7 @@ cudainfer_next_box (GstBuffer * buffer, gpointer * state, CudaInferObject * obje
   return FALSE;
 }
 
-/* Goes on to the next object of a frame; FALSE behind the last one. `*state` is NULL in the beginning.
+/* Goes on to the next object of a frame; FALSE after the last one. `*state` is NULL in the beginning.
  * Regions of interest of other elements are left out. Boxes that only analytics metadata describe come last. */
 static inline gboolean
 cudainfer_next_object (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
@@ -423,7 +423,7 @@ cudainfer_next_object (GstBuffer * buffer, gpointer * state, CudaInferObject * o
   return cudainfer_next_box (buffer, state, object);
 }
 
-/* The nth point of an object; FALSE behind the last one. */
+/* The nth point of an object; FALSE after the last one. */
 static inline gboolean
 cudainfer_keypoint (const CudaInferObject * object, guint nth, CudaInferKeypoint * point)
 {
@@ -472,7 +472,7 @@ cudainfer_box_class (const CudaInferObject * object, guint classifier, guint nth
   return TRUE;
 }
 
-/* The nth class that a classifier gives an object, the best first; FALSE behind the last one. */
+/* The nth class that a classifier gives an object, the best first; FALSE after the last one. */
 static inline gboolean
 cudainfer_class (const CudaInferObject * object, guint classifier, guint nth, CudaInferClass * found)
 {
@@ -490,7 +490,7 @@ cudainfer_class (const CudaInferObject * object, guint classifier, guint nth, Cu
   return TRUE;
 }
 
-/* The nth embedding of an object; FALSE behind the last one. */
+/* The nth embedding of an object; FALSE after the last one. */
 static inline gboolean
 cudainfer_embedding (const CudaInferObject * object, guint nth, CudaInferEmbedding * embedding)
 {
@@ -505,7 +505,7 @@ cudainfer_embedding (const CudaInferObject * object, guint nth, CudaInferEmbeddi
   return TRUE;
 }
 
-/* The nth mask of a frame; FALSE behind the last one. */
+/* The nth mask of a frame; FALSE after the last one. */
 static inline gboolean
 cudainfer_mask (GstBuffer * buffer, guint nth, CudaInferMask * mask)
 {
@@ -539,7 +539,7 @@ typedef struct
   CudaInferGstTensor **tensors;
 } CudaInferGstTensorMeta;
 
-/* The nth of GStreamer's own tensors, which trtinfer writes with tensors=gst, and onnxinference; FALSE behind the last one, and
+/* The nth of GStreamer's own tensors, which trtinfer writes with tensors=gst, and onnxinference; FALSE after the last one, and
  * for one that is not dense. They do not say where they are in the frame. */
 static inline gboolean
 cudainfer_gst_tensor (GstBuffer * buffer, guint nth, CudaInferTensor * tensor)
@@ -569,7 +569,7 @@ cudainfer_gst_tensor (GstBuffer * buffer, guint nth, CudaInferTensor * tensor)
   return TRUE;
 }
 
-/* The nth tensor of a frame, or of one of its regions with `fusedpreproc roi=…`; FALSE behind the last one.
+/* The nth tensor of a frame, or of one of its regions with `fusedpreproc roi=…`; FALSE after the last one.
  * `region` counts from 0, and is 0 for the tensors of whole frames. Frames that have only GStreamer's own tensors give those. */
 static inline gboolean
 cudainfer_tensor (GstBuffer * buffer, guint region, guint nth, CudaInferTensor * tensor)

@@ -26,8 +26,8 @@ pub const FEATURE: &str = "meta:CudaInferTensor";
 /// The array of `name:type:dims` that describes the network's outputs.
 pub const OUTPUTS: &str = "tensor-outputs";
 
-/// Says `objects` where tensors are those of objects' regions, any number a frame, and not the frame's; `tiles` and `list`
-/// where they are those of the same regions in every frame.
+/// `objects` where tensors are those of objects' regions, any number a frame, and not the frame's; `tiles` and `list` where they
+/// are those of the same regions in every frame.
 pub const ROI: &str = "tensor-roi";
 
 /// How frames fill the network's input, also downstream of trtinfer: a frame's place in the outputs follows from it.
@@ -42,8 +42,8 @@ pub const BARS_MODULO: &str = "tensor-bars-modulo";
 /// Which model made the outputs: its name, and the number of its loading, so that caps change with the model.
 pub const MODEL: &str = "tensor-model";
 
-/// What elements in front of which tensors must lie accept: frames with tensors, and plain ones, only so that a
-/// line without the element that makes tensors fails with a sentence instead of "not negotiated".
+/// Caps for elements that need tensors: frames with tensors, and plain ones, only so that a pipeline without the element that
+/// makes tensors fails with a sentence instead of "not negotiated".
 pub fn sink_template() -> gst::Caps {
     let mut caps = with_feature(&any_video());
     caps.merge(any_video());
@@ -73,8 +73,8 @@ pub fn pad_templates(sink: &gst::Caps, src: &gst::Caps) -> Vec<gst::PadTemplate>
         .collect()
 }
 
-/// Caps as a BaseTransform that puts away the tensors sees them from its other side: without them behind it, with
-/// them before it, where plain ones are let in too to be refused with a sentence (see [`sink_template`]).
+/// Caps as a BaseTransform that removes the tensors sees them from its other side: without tensors downstream of it, and with
+/// them upstream, where plain ones are accepted too, to be refused with a sentence (see [`sink_template`]).
 pub fn consumed(direction: gst::PadDirection, from: &gst::Caps, filter: Option<&gst::Caps>) -> gst::Caps {
     let mut other = without_tensors(from);
     if direction == gst::PadDirection::Src {
@@ -227,7 +227,7 @@ pub fn outputs_value(outputs: &[TensorDesc]) -> gst::Array {
     gst::Array::new(outputs.iter().map(ToString::to_string))
 }
 
-/// What the caps downstream of trtinfer tell about its model.
+/// The information about trtinfer's model in the caps downstream of it.
 #[derive(Clone, Debug)]
 pub struct ModelOutputs {
     /// The outputs, in the model's order.
@@ -237,7 +237,7 @@ pub struct ModelOutputs {
 }
 
 impl ModelOutputs {
-    /// Reads them from the caps that an element behind trtinfer gets.
+    /// Reads them from the caps that an element downstream of trtinfer gets.
     ///
     /// # Errors
     /// A sentence that names the element that is missing upstream.

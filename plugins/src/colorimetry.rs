@@ -1,4 +1,4 @@
-//! What a stream's caps say of its colours, and what is assumed where they do not say it.
+//! The colours of a stream as its caps state them, and what is assumed where they do not.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use gst_video::{VideoColorMatrix, VideoColorRange, VideoColorimetry, VideoInfo, 
 
 use crate::strings;
 
-/// Lines of a frame from which on a matrix that nobody states is BT.709's, as in GStreamer.
+/// Lines of a frame from which on a matrix that the caps do not state is BT.709's, as in GStreamer.
 const HD_LINES: u32 = 577;
 
 /// How samples become R'G'B'.
@@ -15,13 +15,13 @@ const HD_LINES: u32 = 577;
 pub(crate) struct Colorimetry {
     pub matrix: Matrix,
     pub range: Range,
-    /// What the caps state that is not known, or not done, each with what is assumed instead.
+    /// Values in the caps that are not known, or not supported, each with what is assumed instead.
     pub doubts: Vec<String>,
 }
 
 impl Colorimetry {
-    /// That of the frames of `caps`, which `info` was made of. Caps without colorimetry mean GStreamer's own assumptions, which
-    /// are no doubt: BT.601, or BT.709 for frames of more than 576 lines, in limited range; gray in full range.
+    /// The colours of the frames of `caps`, which `info` was made of. Caps without colorimetry mean GStreamer's own assumptions,
+    /// which are no doubt: BT.601, or BT.709 for frames of more than 576 lines, in limited range; gray in full range.
     ///
     /// GStreamer's info has these also where the caps state a range without a matrix; here each field counts by itself.
     pub fn of(caps: &gst::CapsRef, info: &VideoInfo) -> Self {
@@ -83,7 +83,7 @@ impl Colorimetry {
     }
 }
 
-/// What a doubt ends with.
+/// The end of each doubt.
 const SET_IT: &str = "Convert the frames upstream, or state what they are, as by capssetter caps=video/x-raw,colorimetry=bt709";
 
 fn matrix(stated: VideoColorMatrix) -> Option<Matrix> {
@@ -97,7 +97,7 @@ fn matrix(stated: VideoColorMatrix) -> Option<Matrix> {
     })
 }
 
-/// Whether R'G'B' of this transfer function looks right on a screen as it is; one that is not stated counts as such.
+/// Whether R'G'B' of this transfer function looks right on a screen unchanged; one that is not stated counts as such.
 fn is_for_usual_screens(transfer: VideoTransferFunction) -> bool {
     use VideoTransferFunction as T;
     matches!(

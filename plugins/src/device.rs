@@ -1,4 +1,4 @@
-//! The property `device` of every element that computes, and what an element does about it.
+//! The property `device` of every element that computes, and the device that follows from it.
 
 use std::sync::{Arc, Mutex};
 
@@ -52,7 +52,7 @@ pub fn check(text: &str, element: &impl IsA<gst::Element>) -> Result<(), gst::Er
     choice.resolve().map(|_| ()).map_err(missing)
 }
 
-/// The property of an element that works on frames, and what it comes to: decided once for each time out of NULL, and
+/// The property of an element that works on frames, and the device that follows: decided once for each time out of NULL, and
 /// forgotten in NULL.
 #[derive(Debug, Default)]
 pub struct Gpu {
@@ -70,7 +70,7 @@ struct State {
 }
 
 impl Gpu {
-    /// Sets the property; what was decided by the one before is forgotten.
+    /// Sets the property; a decision by its earlier value is forgotten.
     pub fn set_device(&self, device: Option<String>) {
         *lock(&self.device) = device;
         let chosen = std::mem::take(&mut lock(&self.state).chosen);
@@ -101,9 +101,10 @@ impl Gpu {
         }
     }
 
-    /// For `change_state`, before the parent's: at NULL->READY it decides by the property, tells the neighbours which context
-    /// is used, and warns on the bus if that is none although one was looked for; at READY->PAUSED it counts from zero. Where a model
-    /// of the stream may still choose among several GPUs, as it does at its own NULL->READY, it decides at READY->PAUSED.
+    /// For `change_state`, before the parent's: at NULL->READY it decides by the property, announces to the neighbours which
+    /// context is used, and warns on the bus if that is none although one was looked for; at READY->PAUSED it counts from zero.
+    /// Where a model of the stream may still choose among several GPUs, as it does at its own NULL->READY, it decides at
+    /// READY->PAUSED.
     ///
     /// # Errors
     /// The device that was asked for is not there; the error has been posted.
@@ -134,7 +135,7 @@ impl Gpu {
     pub fn after(&self, transition: gst::StateChange) {
         if transition == gst::StateChange::ReadyToNull {
             let chosen = std::mem::take(&mut lock(&self.state).chosen);
-            // Outside of the lock: the last one to let go of the GPU waits for it.
+            // Outside of the lock: releasing the last reference to the GPU waits for it.
             drop(chosen);
         }
     }
@@ -208,10 +209,10 @@ impl Gpu {
         }
     }
 
-    /// The GPU for an element that needs one only now: it may not have been looked for.
+    /// The GPU for an element that needs one only now: it may not have been searched for.
     ///
     /// # Errors
-    /// Why there is none that can be used.
+    /// Why no GPU can be used.
     pub fn session_now(
         &self,
         element: &gst::Element,
@@ -223,9 +224,9 @@ impl Gpu {
         self.session().ok_or_else(|| reason.unwrap_or_else(|| none().to_owned()))
     }
 
-    /// Answers a neighbour's query for a CUDA context; returns whether `query` was one that could be answered. Upstream
-    /// elements reach READY after us but downstream ones before, so this may have to decide early, in favour of a GPU only;
-    /// what is wrong is then said at NULL->READY.
+    /// Answers a neighbour's query for a CUDA context; returns whether `query` was one that could be answered. Upstream elements
+    /// reach READY after us but downstream ones before, so this may have to decide early, in favour of a GPU only; errors are
+    /// then reported at NULL->READY.
     pub fn answer(
         &self,
         element: &gst::Element,
@@ -240,7 +241,7 @@ impl Gpu {
         self.session().is_some_and(|session| session.answer(element, query))
     }
 
-    /// The part of `caps` in memory that can be worked on: with no GPU, not CUDA's.
+    /// The part of `caps` in memory that the element can work on: without a GPU, not CUDA's.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
         let host = self.device() == "cpu" || matches!(self.chosen(), ChosenDevice::Cpu);
         if host { only_memory(caps, false) } else { caps.clone() }
@@ -266,7 +267,7 @@ impl Gpu {
 mod tests {
     use super::*;
 
-    /// What an element with this property has decided in READY, and in PAUSED, where there are so many GPUs.
+    /// What an element with this property has decided in READY, and in PAUSED, with this many GPUs.
     fn decided(device: &str, gpus: u32) -> [bool; 2] {
         gst::init().unwrap();
         placement::pretend(gpus);

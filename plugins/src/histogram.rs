@@ -44,18 +44,18 @@ enum Unit {
 pub(crate) struct Histogram {
     unit: Unit,
     bounds: &'static [u64],
-    /// For each bound the samples up to it and above the one before; last those above all.
+    /// For each bound the samples up to it and above the previous one; last those above all.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
 
 impl Histogram {
-    /// An empty one of times.
+    /// An empty histogram of times.
     pub fn of_times() -> Self {
         Self::new(Unit::Time, TIMES)
     }
 
-    /// An empty one of numbers of frames.
+    /// An empty histogram of numbers of frames.
     pub fn of_sizes() -> Self {
         Self::new(Unit::Size, SIZES)
     }
@@ -79,12 +79,12 @@ impl Histogram {
         self.add(nanoseconds(time));
     }
 
-    /// Empty again.
+    /// Empties it.
     pub fn reset(&self) {
         self.counts.iter().chain([&self.sum]).for_each(|count| count.store(0, Ordering::Relaxed));
     }
 
-    /// What it holds now; a sample that comes meanwhile may be in one number and not yet in the other.
+    /// Its present content; a sample that comes meanwhile may be in one number and not yet in the other.
     pub fn snapshot(&self) -> Snapshot {
         // Divided, not multiplied by 1e-9, so that a decimal fraction comes out as one: 0.0001, not 0.00010000000000000002.
         let unit = match self.unit {
@@ -106,7 +106,7 @@ pub(crate) struct Snapshot {
     pub bounds: Vec<f64>,
     /// One more than there are bounds: the last has what lies above all of them.
     pub counts: Vec<u64>,
-    /// Of all samples, in seconds or frames.
+    /// The sum of all samples, in seconds or frames.
     pub sum: f64,
 }
 
@@ -116,7 +116,7 @@ impl Snapshot {
         self.counts.iter().sum()
     }
 
-    /// Adds what another of the same bounds holds.
+    /// Adds the content of another one with the same bounds.
     pub fn add(&mut self, other: &Self) {
         if self.bounds.is_empty() {
             *self = other.clone();
@@ -135,7 +135,7 @@ impl Snapshot {
             .build()
     }
 
-    /// Of a field of `stats`; `None` where it is no histogram.
+    /// The histogram in a field of `stats`; `None` where the field is none.
     pub fn of(structure: &gst::StructureRef) -> Option<Self> {
         fn list<T: for<'a> glib::value::FromValue<'a>>(
             structure: &gst::StructureRef,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_seconds_without_noise_in_the_last_digits() {
+    fn times_are_shown_in_seconds_without_noise_in_the_last_digits() {
         let times = Histogram::of_times();
         times.add_time(Duration::from_micros(300));
         let shown = times.snapshot();

@@ -3,16 +3,16 @@
 use std::cell::Cell;
 
 thread_local! {
-    /// Of the frame that this thread works on.
+    /// For the frame that this thread works on.
     static IGNORED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Notes that so many entries were not read. An element may read a frame more than once.
+/// Notes that `count` entries were not read. An element may read a frame more than once.
 pub(crate) fn note(count: usize) {
     IGNORED.set(IGNORED.get().max(count));
 }
 
-/// How many were not read since this was asked last, in this thread.
+/// How many were not read since the last call, in this thread.
 pub(crate) fn take() -> usize {
     IGNORED.take()
 }

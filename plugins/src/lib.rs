@@ -64,13 +64,13 @@ pub mod trtinfer;
 pub mod video;
 pub mod zonecount;
 
-/// The computation behind the elements, without GStreamer: tensors, geometry, and the operations themselves.
+/// The elements' computation, without GStreamer: tensors, geometry, and the operations themselves.
 pub use cudainfer_kernels as kernels;
 
 /// The name of [`Elements`].
 const ELEMENTS: &str = "GstCudaInferElements";
 
-/// A type that says that this process has the elements; nothing but [`register`] registers it.
+/// A type that shows that this process has the elements; only [`register`] registers it.
 #[derive(Clone, glib::Boxed)]
 #[boxed_type(name = "GstCudaInferElements")]
 struct Elements;

@@ -1,11 +1,11 @@
-//! What the dynamic loader has open, and its errors.
+//! The libraries that the dynamic loader has open, and its errors.
 
 use std::error::Error as _;
 use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LAZY};
 
-/// Why a library could not be opened, in the loader's words, which name the missing file: `libloading` itself only tells which of
+/// Why a library could not be opened, in the loader's words, which name the missing file: `libloading` itself only names which of
 /// its functions failed.
 pub fn reason(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)

@@ -24,14 +24,14 @@ pub fn settable(element: &impl IsA<gst::Element>, property: &glib::ParamSpec) ->
         gst::ResourceError::Settings,
         (
             "{name}: {property} cannot be set in {}, so it stays as it is: set it in {} or below",
-            said(state),
-            said(highest)
+            state_name(state),
+            state_name(highest)
         )
     );
     false
 }
 
-fn said(state: gst::State) -> &'static str {
+fn state_name(state: gst::State) -> &'static str {
     match state {
         gst::State::Ready => "READY",
         gst::State::Paused => "PAUSED",

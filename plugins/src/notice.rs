@@ -16,12 +16,12 @@ macro_rules! post_info {
 }
 pub(crate) use post_info;
 
-/// What users should know of, in sentences without the element's name.
+/// Remarks for users, in sentences without the element's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remark {
-    /// An INFO message: what was assumed.
+    /// An INFO message: something was assumed.
     Info(String),
-    /// A WARNING: what cannot be right.
+    /// A WARNING: something cannot be right.
     Warning(String),
 }
 
@@ -43,7 +43,7 @@ pub struct Limit {
     pub name: &'static str,
     /// Its value.
     pub value: usize,
-    /// What the limit is of, in the plural.
+    /// The results that the limit counts, in the plural.
     pub what: &'static str,
     /// How many were left out; `None` where there are as many as may be, and more may have been left out.
     pub cut: Option<usize>,
@@ -65,9 +65,9 @@ pub fn running_on_cpu(element: &gst::Element, reason: &str) {
     }
 }
 
-/// Says on the bus of the pipeline that `element` is in that its frames lie elsewhere than on GPU `own` in the primary context,
-/// unless one of our elements has done so already: an INFO where they are worked on where they lie, a WARNING where each is
-/// copied.
+/// Reports on the bus of the pipeline that `element` is in that its frames lie elsewhere than on GPU `own` in the primary
+/// context, unless one of our elements has done so already: an INFO where they are processed where they lie, a WARNING where each
+/// is copied.
 pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) {
     let name = element.name();
     // Each kind has its own mark, looked up after the kind is known: a guard of a match would go on to the next kind.
@@ -103,7 +103,7 @@ pub fn frames_elsewhere(element: &gst::Element, elsewhere: Elsewhere, own: u32) 
 }
 
 /// How frames come to be in the context that inference works in.
-const HAND_OVER: &str = "put one of cudainfer's elements directly behind the element that makes the frames, or give that element \
+const HAND_OVER: &str = "put one of cudainfer's elements directly after the element that makes the frames, or give that element \
                          the context of cudainferupload when it asks for one (docs/embedding.md, \"One CUDA context\")";
 
 /// Posts the WARNING of an element whose streams were forgotten while they waited for their turn; `what` begins anew.
@@ -122,8 +122,8 @@ pub fn streams_forgotten(element: &impl glib::object::IsA<gst::Element>, what: &
     );
 }
 
-/// Whether nobody has called this for the pipeline that `element` is in since it was started. The pipeline remembers
-/// it in a `GstContext` of this type.
+/// Whether this is the first call for the pipeline that `element` is in since it was started. The pipeline remembers it in a
+/// `GstContext` of this type.
 fn first_in_pipeline(element: &gst::Element, context_type: &str) -> bool {
     let root = refused::root(element.upcast_ref());
     let Some(root) = root.downcast_ref::<gst::Element>() else { return true };
@@ -194,7 +194,7 @@ pub fn limited(element: &impl glib::object::IsA<gst::Element>, count: &str, limi
 mod tests {
     use super::*;
 
-    /// The messages that frames of these places cause in one pipeline, on an element that works on GPU 1.
+    /// The messages that frames in these places cause in one pipeline, on an element that works on GPU 1.
     fn messages(places: &[Elsewhere]) -> Vec<String> {
         gst::init().unwrap();
         let pipeline = gst::Pipeline::new();

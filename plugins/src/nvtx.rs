@@ -12,7 +12,7 @@ use gst::prelude::*;
 /// A range of the calling thread, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Range {
-    /// Ranges are a stack of their thread: they end where they began.
+    /// Ranges are a stack of their thread: they must end in the thread where they began.
     _of_this_thread: PhantomData<*const ()>,
 }
 
@@ -24,12 +24,12 @@ pub fn range(element: &impl IsA<gst::Element>) -> Option<Range> {
     })
 }
 
-/// The same for work of an element's in a thread that does not hold it; none where the element is gone.
+/// The same for work of an element in a thread that holds no reference to it; none where the element is gone.
 pub fn range_of<E: IsA<gst::Element>>(element: &glib::WeakRef<E>) -> Option<Range> {
     ATTACHED.then(|| element.upgrade()).flatten().and_then(|element| range(&element))
 }
 
-/// Whether a profiler is attached: then ranges are worth their while.
+/// Whether a profiler is attached: otherwise ranges cost time for nothing.
 pub fn attached() -> bool {
     *ATTACHED
 }

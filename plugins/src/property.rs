@@ -34,7 +34,7 @@ pub(crate) struct Property<S> {
     /// Makes the specification, when it is known in which states the property can be set.
     spec: Box<dyn Fn(glib::ParamFlags) -> glib::ParamSpec + Send + Sync>,
     flags: glib::ParamFlags,
-    /// Whether any bytes will do for it, as for names of files; other strings are UTF-8.
+    /// Whether any bytes are allowed, as for names of files; other strings are UTF-8.
     any_bytes: bool,
     get: Getter<S>,
     set: Setter<S>,
@@ -50,10 +50,10 @@ pub(crate) trait Field: Clone + Send + Sync + 'static {
     /// How a row states the values that are allowed.
     type Range: Clone + Send + Sync + 'static;
 
-    /// Whether any bytes will do for a string.
+    /// Whether any bytes are allowed in a string.
     const ANY_BYTES: bool = false;
 
-    /// The specification that GObject is told.
+    /// The specification for GObject.
     fn spec(about: &About<'_>, range: &Self::Range, default: &Self) -> glib::ParamSpec;
 
     /// The field as GObject's value.
@@ -95,7 +95,7 @@ impl<S: Default + 'static> Property<S> {
         let unset = default.clone();
         Self {
             get: Box::new(move |settings| Some(get(settings).get())),
-            // A string that is set to NULL has its default again.
+            // A string that is set to NULL gets its default again.
             set: Box::new(move |settings, value| {
                 *get_mut(settings) = T::read(value).unwrap_or_else(|| unset.clone());
             }),
@@ -103,7 +103,7 @@ impl<S: Default + 'static> Property<S> {
         }
     }
 
-    /// A property whose field is empty until it is set; `shown` is what a reader sees until then; see [`property!`].
+    /// A property whose field is empty until it is set; readers see `shown` until then; see [`property!`].
     pub fn optional<T: Field>(
         texts: [&str; 3],
         range: T::Range,
@@ -139,7 +139,7 @@ impl<S: Default + 'static> Property<S> {
         self
     }
 
-    /// What a reader sees as long as the property is not set, where that depends on others.
+    /// The value that readers see as long as the property is not set, where that depends on others.
     pub fn shown(mut self, shown: fn(&S) -> glib::Value) -> Self {
         let get = self.get;
         self.get = Box::new(move |settings| Some(get(settings).unwrap_or_else(|| shown(settings))));
@@ -172,8 +172,8 @@ impl<S: Default + 'static> Table<S> {
         &self.specs
     }
 
-    /// Sets the property in the settings of `element`; returns whether it is one of this table. What cannot be set now, and
-    /// a string that is not UTF-8, is refused with a WARNING.
+    /// Sets the property in the settings of `element`; returns whether it is one of this table. A property that cannot be set
+    /// now, and a string that is not UTF-8, are refused with a WARNING.
     pub fn set(
         &self,
         element: &impl IsA<gst::Element>,

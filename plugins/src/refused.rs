@@ -1,5 +1,6 @@
-//! Which caps elements have refused. A pad sends its caps again with each frame until they are accepted, so an element is asked,
-//! and fails, more than once for one reason; and an element upstream sees the failure without knowing whether it was reported.
+//! The caps that elements have refused. A pad sends its caps again with each frame until they are accepted, so an element is
+//! asked, and fails, more than once for one reason; and an element upstream sees the failure without knowing whether it was
+//! reported.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -21,7 +22,7 @@ static REFUSALS: Mutex<Vec<Refusal>> = Mutex::new(Vec::new());
 
 /// Remembers that `element` refuses the caps that it is getting; false if it has refused the same event for the same reason.
 pub(crate) fn is_new(element: &gst::Element, why: &str) -> bool {
-    // The pad that sends them has stored them already; the one that gets them has not.
+    // The pad that sends the event has stored it already; the one that gets it has not.
     let sender = element.static_pad("sink").and_then(|sink| sink.peer());
     let event = sender.and_then(|pad| pad.sticky_event::<gst::event::Caps>(0)).map(|event| event.seqnum());
     let mut refusals = lock(&REFUSALS);

@@ -15,7 +15,7 @@ use crate::nvtx;
 use crate::time::nanoseconds;
 use crate::tracer::spans;
 
-/// The property. `more` says what this element counts besides, and how.
+/// The property. `more` describes the element's further counts.
 pub fn param_spec(more: &str) -> glib::ParamSpec {
     glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
         .nick("Statistics")

@@ -1,23 +1,22 @@
-//! What an element remembers of each stream that shares it: behind a funnel, streams take turns.
+//! The state that an element keeps for each stream that shares it: downstream of a funnel, streams take turns.
 
 use std::collections::VecDeque;
 
-/// Streams that are remembered; of more, as where sources come and go, those are forgotten that have not had their turn for the
-/// longest time.
+/// Streams that are remembered; of more, as where sources come and go, those are forgotten whose last turn is the longest ago.
 pub(crate) const MOST: usize = 256;
 
-/// What is remembered of a stream.
+/// The state of a stream.
 pub(crate) trait PerStream: Sized {
-    /// That of a stream that has not begun, set up in the same way.
+    /// The state of a stream that has not begun, set up in the same way.
     fn for_new_stream(&self) -> Self;
 
-    /// Forgets the stream: what follows does not continue what was before.
+    /// Forgets the stream: what follows does not continue what came before.
     fn forget(&mut self) {
         *self = self.for_new_stream();
     }
 }
 
-/// Whether [`Streams::see`] has something to do: other events need not wait for a frame that is being worked on.
+/// Whether [`Streams::see`] has something to do: other events need not wait for a frame in progress.
 pub(crate) fn concerns(event: &gst::EventRef) -> bool {
     matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::FlushStop)
 }
@@ -26,11 +25,11 @@ pub(crate) fn concerns(event: &gst::EventRef) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Streams<T> {
     current: Stream<T>,
-    /// Who had their turn last comes first.
+    /// In the order of their last turns, the latest first.
     others: VecDeque<Stream<T>>,
-    /// The one that was forgotten last because there were more, until it is taken.
+    /// The one that was last forgotten because there were more, until it is taken.
     forgotten: Option<Stream<T>>,
-    /// The youngest start of those that were forgotten so.
+    /// The youngest start of those that were forgotten for that reason.
     youngest_forgotten: Option<gst::Seqnum>,
     came_back: bool,
 }
@@ -39,13 +38,13 @@ pub(crate) struct Streams<T> {
 struct Stream<T> {
     /// None before any has started.
     id: Option<glib::GString>,
-    /// The start that it had last.
+    /// The stream's last start.
     start: Option<gst::Seqnum>,
     memory: T,
 }
 
 impl<T: PerStream> Streams<T> {
-    /// `memory` is that of the first stream.
+    /// `memory` is the state of the first stream.
     pub fn new(memory: T) -> Self {
         Self {
             current: Stream { id: None, start: None, memory },
@@ -56,9 +55,9 @@ impl<T: PerStream> Streams<T> {
         }
     }
 
-    /// Takes in an event before it passes the element. With its start, a stream has its turn. If it is not the start that it
-    /// had, which a funnel repeats at each turn, the stream is forgotten; a flush has all forgotten. Returns whether the stream
-    /// whose turn it is was forgotten.
+    /// Takes in an event before it passes the element. With a start event, a stream has its turn. If the start is not the
+    /// stream's last one, which a funnel repeats at each turn, the stream is forgotten; after a flush all are forgotten. Returns
+    /// whether the stream whose turn it is was forgotten.
     pub fn see(&mut self, event: &gst::EventRef) -> bool {
         match event.view() {
             gst::EventView::StreamStart(start) => {
@@ -102,13 +101,13 @@ impl<T: PerStream> Streams<T> {
         known.is_some()
     }
 
-    /// Whether a stream has begun anew since this was asked last, although it had only waited for its turn: it was forgotten
-    /// because there were too many others.
+    /// Whether a stream has begun anew since the last call, although it had only waited for its turn: it was forgotten because
+    /// there were too many others.
     pub fn take_came_back(&mut self) -> bool {
         std::mem::take(&mut self.came_back)
     }
 
-    /// The stream that the last turn has forgotten because there were too many others, with its `stream-id`.
+    /// The stream that was forgotten at the last turn because there were too many others, with its `stream-id`.
     pub fn take_forgotten(&mut self) -> Option<(Option<glib::GString>, T)> {
         self.forgotten.take().map(|stream| (stream.id, stream.memory))
     }
@@ -154,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Counts on in the stream of this start; returns the count, and whether it has started anew.
+    /// Counts on in the stream of this start; returns the count, and whether the stream has started anew.
     fn count(streams: &mut Streams<Count>, id: &str, start: gst::Seqnum) -> (u32, bool) {
         let event = gst::event::StreamStart::builder(id).seqnum(start).build();
         let anew = streams.see(&event);

@@ -1,6 +1,6 @@
-//! Strings that another program wrote: properties, fields of caps, metadata, queries. GObject and GStreamer pass on whatever bytes they
-//! were given, but Rust's strings are UTF-8, and `Value::get` panics at others, which ends the process. Nothing outside of this file
-//! reads such strings by it.
+//! Strings that another program wrote: properties, fields of caps, metadata, queries. GObject and GStreamer pass on any bytes,
+//! but Rust's strings are UTF-8, and `Value::get` panics at others, which ends the process. Code outside of this file never reads
+//! such strings with it.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use gst::prelude::*;
 
 use crate::ignored;
 
-/// What a property of any kind may be set to: false, where it is a string that is not UTF-8. That is said as a WARNING, and the
-/// property keeps its value. For properties that are names of files, which may be any bytes, there is [`path`].
+/// Whether a property of any kind may be set to this value: false for a string that is not UTF-8. Then a WARNING is posted, and
+/// the property keeps its value. For properties that are names of files, which may be any bytes, there is [`path`].
 pub(crate) fn is_text(
     element: &impl IsA<gst::Element>,
     value: &glib::Value,
@@ -47,7 +47,7 @@ pub(crate) fn field(structure: &gst::StructureRef, name: &str) -> Option<String>
     text(structure.value(name).ok()?)
 }
 
-/// The [`text`]s of a field that is an array; `None`, where one of its values is none.
+/// The [`text`]s of a field that is an array; `None`, where one of its values is no text.
 pub(crate) fn list(structure: &gst::StructureRef, name: &str) -> Option<Vec<String>> {
     structure.get::<gst::ArrayRef>(name).ok()?.iter().map(|value| text(value)).collect()
 }
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// Whether a line of source text has GLib read a string, or may, because it does not say what is read.
+    /// Whether a line of source text has GLib read a string, or may, because it does not name the type that it reads.
     fn reads_directly(line: &str) -> bool {
         let strings =
             ["get::<String>", "get::<&str>", "get::<Option<String>>", "get::<Option<&str>>", "GString>("];

@@ -1,7 +1,7 @@
 //! Locks that outlive a panic: an element whose thread panicked posts an error, and its properties still answer.
 //!
-//! Modules that take their locks from here, and not from std, can be compiled with other ones: tests/interleavings tries every order
-//! of their threads.
+//! Modules that take their locks from here, and not from std, can be compiled with other ones: tests/interleavings tries every
+//! order of their threads.
 
 pub use std::sync::{Condvar, Mutex, MutexGuard};
 

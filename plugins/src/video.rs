@@ -26,7 +26,7 @@ pub fn pixel_format(format: VideoFormat) -> Option<PixelFormat> {
     })
 }
 
-/// What fusedpreproc reads, best first.
+/// The formats that fusedpreproc reads, best first.
 pub const READABLE: [VideoFormat; 11] = [
     VideoFormat::Nv12,
     VideoFormat::I420,
@@ -41,13 +41,13 @@ pub const READABLE: [VideoFormat; 11] = [
     VideoFormat::Gray8,
 ];
 
-/// What fusedpreproc reads in CUDA memory: what of [`READABLE`] that memory can hold.
+/// The formats that fusedpreproc reads in CUDA memory: those of [`READABLE`] that this memory can hold.
 pub fn readable_on_gpu() -> gst::Caps {
     let formats = READABLE.into_iter().filter(|format| CUDA_FORMATS.contains(format));
     gst_video::VideoCapsBuilder::new().features([CUDA_MEMORY]).format_list(formats).build()
 }
 
-/// What inferoverlay draws on.
+/// The formats that inferoverlay draws on.
 pub const DRAWABLE: [VideoFormat; 8] = [
     VideoFormat::Nv12,
     VideoFormat::I420,

@@ -276,5 +276,5 @@ fn coefficients_for_more_objects_than_there_are_say_what_to_do() {
     let gst::MessageView::Error(error) = message.view() else { panic!("{message:?}") };
     let text = error.error().to_string();
     assert!(text.contains("1 rows of 'mask-coefficients' arrived for 0 detections"), "{text}");
-    assert!(text.contains("directly behind gpunms"), "{text}");
+    assert!(text.contains("directly after gpunms"), "{text}");
 }

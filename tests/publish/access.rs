@@ -1,6 +1,6 @@
 //! Logins and certificates.
 
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -120,7 +120,16 @@ fn secured(
         .with_single_cert(chain(&certificates.cert), PrivateKeyDer::from_pem_file(&certificates.key).unwrap())
         .unwrap();
     let config = Arc::new(config);
-    move |stream| Some(StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream))
+    move |mut stream| {
+        let mut connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+        if connection.complete_io(&mut stream).is_ok() {
+            return Some(StreamOwned::new(connection, stream));
+        }
+        // As servers do: what the client still sends is read, or the system would reset the connection and drop the alert.
+        let _ = stream.shutdown(Shutdown::Write);
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        None
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub enum Kind {
 
 pub const ALL: [Kind; 3] = [Kind::Mosquitto, Kind::Redis, Kind::Nats];
 
-/// How the broker is to be.
+/// The broker's options.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     /// User and password.

@@ -1,4 +1,4 @@
-//! Servers that send for ever, or let a client in and then break the protocol.
+//! Servers that send forever, or let a client in and then break the protocol.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -107,7 +107,7 @@ fn a_broker_that_comes_later_gets_everything() {
     let folder = tempfile::tempdir().unwrap();
     let mut feed = Feed::start(&spooled(&broker.location(), folder.path(), 1 << 20));
     feed.feed(300);
-    until("the outage is told of", || !feed.said.lock().unwrap().is_empty());
+    until("the outage is reported", || !feed.said.lock().unwrap().is_empty());
     assert_eq!((feed.counts.waiting.get(), feed.counts.acknowledged.get()), (300, 0));
     broker.start();
     feed.settle();

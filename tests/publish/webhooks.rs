@@ -36,7 +36,7 @@ pub fn server_with<T: Read + Write>(
                 if status == 204 {
                     own.lock().unwrap().push(posted);
                 }
-                let answer = format!("HTTP/1.1 {status} As told\r\nContent-Length: 0\r\n\r\n");
+                let answer = format!("HTTP/1.1 {status} As ordered\r\nContent-Length: 0\r\n\r\n");
                 reader.get_mut().write_all(answer.as_bytes()).unwrap();
             }
         }

@@ -75,7 +75,7 @@ fn elements_downstream_that_want_another_size_or_format_are_named() {
     with("picture-twice", "output=rgb ! video/x-raw,width=100,height=100").fails_with(&[
         "48x32",
         "100x100",
-        "Put videoscale behind this element, or set size=frame",
+        "Put videoscale after this element, or set size=frame",
     ]);
     cudainfer_tests::init();
     for (output, format) in [("gray16", "RGB"), ("rgb", "GRAY16_LE"), ("gray16", "GRAY8")] {

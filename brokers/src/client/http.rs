@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use ureq::Agent;
 
-use super::{Access, Client, Failure, Sent, TIMEOUT, explain};
+use super::contract::{Access, Client, Failure, Sent, TIMEOUT, explain};
 use crate::{Message, https};
 
 /// Bytes of an answer's body, which nobody reads.
@@ -51,7 +51,7 @@ impl Http {
                 let _ = response.body_mut().with_config().limit(LONGEST_BODY).read_to_vec();
                 Ok(response.status().as_u16())
             }
-            // Its own error hides what is behind it.
+            // Its own error hides its cause.
             Err(ureq::Error::Io(e)) => Err(explain(&e)),
             Err(ureq::Error::Rustls(e)) => Err(explain(&e)),
             Err(e) => Err(explain(&e)),

@@ -12,8 +12,8 @@ use rskafka::client::partition::{Compression, PartitionClient, UnknownTopicHandl
 use rskafka::client::{Client as Cluster, ClientBuilder, Credentials, SaslConfig};
 use rskafka::record::Record;
 
+use super::contract::{Access, Client, Failure, Sent, explain};
 use super::runtime::OwnRuntime;
-use super::{Access, Client, Failure, Sent, explain};
 use crate::Message;
 use crate::uri::Sasl;
 
@@ -127,7 +127,7 @@ fn of_text(failure: Failure) -> Failure {
     let has = |parts: &[&str]| parts.iter().any(|part| said.contains(part));
     if has(&["UnsupportedSaslMechanism", "unsupported sasl mechanism"]) {
         Failure::Denied(
-            "it does not take a login of this kind: write ?sasl=plain, ?sasl=scram-sha-256 or ?sasl=scram-sha-512 behind the \
+            "it does not take a login of this kind: write ?sasl=plain, ?sasl=scram-sha-256 or ?sasl=scram-sha-512 after the \
              topic, whichever its listener has"
                 .to_owned(),
         )

@@ -1,15 +1,6 @@
 //! The brokers' clients, each of which sends some messages and waits for their acknowledgement.
 
-use std::error::Error;
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
-
-use crate::Message;
-use crate::credentials::Credentials;
-use crate::tls::Tls;
-use crate::uri::{Destination, Kind};
-
+mod contract;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "kafka")]
@@ -26,66 +17,11 @@ mod unix;
 #[cfg(any(feature = "nats", feature = "redis"))]
 mod wire;
 
-/// How long a broker may take to connect, or to acknowledge what was sent to it.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
+use crate::kind::BrokerKind;
 
-/// Why messages were not acknowledged. The reasons are for the user and have no secrets in them.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// The connection is lost or was never made, or the broker is busy: it may be better later.
-    Lost(String),
-    /// The broker refuses the login, the certificate or the topic: somebody has to change something.
-    Denied(String),
-    /// The broker takes the next message under no circumstances.
-    Unsendable(String),
-}
-
-/// What became of messages.
-#[derive(Debug, Default)]
-pub(crate) struct Sent {
-    /// How many of them, from the first, are acknowledged.
-    pub acknowledged: usize,
-    /// Why the next is not.
-    pub failure: Option<Failure>,
-}
-
-impl Sent {
-    fn up_to(acknowledged: usize, failure: Failure) -> Self {
-        Self { acknowledged, failure: Some(failure) }
-    }
-
-    fn all(messages: &[Message]) -> Self {
-        Self { acknowledged: messages.len(), failure: None }
-    }
-}
-
-/// A connection.
-pub(crate) trait Client: Send {
-    /// Sends messages in their order and waits, for [`TIMEOUT`] at most, until they are acknowledged. After a failure other than
-    /// [`Failure::Unsendable`] the connection is closed.
-    fn send(&mut self, messages: &[Message]) -> Sent;
-
-    /// Does what keeps the connection alive. Called now and then while there is nothing to send; returns soon.
-    fn idle(&mut self) {}
-}
-
-/// What a client needs to connect.
-#[derive(Clone, Debug)]
-pub(crate) struct Access {
-    pub destination: Arc<Destination>,
-    pub tls: Option<Tls>,
-    pub credentials: Option<Credentials>,
-    /// What the broker calls this client; no two have the same.
-    pub name: String,
-}
+pub(crate) use contract::{Access, Client, Failure, Sent};
 
 impl Access {
-    /// The message's topic, or the URI's.
-    #[cfg(any(feature = "mqtt", feature = "nats", feature = "redis", feature = "kafka"))]
-    fn topic<'a>(&'a self, message: &'a Message) -> &'a str {
-        if message.topic.is_empty() { &self.destination.topic } else { &message.topic }
-    }
-
     /// Connects.
     ///
     /// # Errors
@@ -93,61 +29,18 @@ impl Access {
     pub fn connect(&self) -> Result<Box<dyn Client>, Failure> {
         Ok(match self.destination.kind {
             #[cfg(feature = "mqtt")]
-            Kind::Mqtt => Box::new(mqtt::Mqtt::connect(self)?),
+            BrokerKind::Mqtt => Box::new(mqtt::Mqtt::connect(self)?),
             #[cfg(feature = "nats")]
-            Kind::Nats => Box::new(nats::Nats::connect(self)?),
+            BrokerKind::Nats => Box::new(nats::Nats::connect(self)?),
             #[cfg(feature = "redis")]
-            Kind::Redis => Box::new(redis::Redis::connect(self)?),
+            BrokerKind::Redis => Box::new(redis::Redis::connect(self)?),
             #[cfg(feature = "kafka")]
-            Kind::Kafka => Box::new(kafka::Kafka::connect(self)?),
+            BrokerKind::Kafka => Box::new(kafka::Kafka::connect(self)?),
             #[cfg(feature = "http")]
-            Kind::Http => Box::new(http::Http::new(self)?),
-            Kind::Unix => Box::new(unix::Unix::connect(&self.destination.path)?),
+            BrokerKind::Http => Box::new(http::Http::new(self)?),
+            BrokerKind::Unix => Box::new(unix::Unix::connect(&self.destination.path)?),
             #[allow(unreachable_patterns)] // where all features are on
             _ => return Err(Failure::Denied("this plugin was built without it".to_owned())),
         })
     }
-}
-
-impl Kind {
-    /// Whether the client of this kind has been built in.
-    pub fn is_built(self) -> bool {
-        match self {
-            Self::Mqtt => cfg!(feature = "mqtt"),
-            Self::Nats => cfg!(feature = "nats"),
-            Self::Redis => cfg!(feature = "redis"),
-            Self::Kafka => cfg!(feature = "kafka"),
-            Self::Http => cfg!(feature = "http"),
-            Self::Unix => true,
-        }
-    }
-}
-
-/// What an error says, with what is behind it, and whether that is a certificate or key that one side does not accept.
-fn explain(error: &(dyn Error + 'static)) -> Failure {
-    let (mut text, mut next, mut tls) = (String::new(), Some(error), false);
-    while let Some(error) = next {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = if text.is_empty() { said } else { format!("{text}: {said}") };
-        }
-        tls |= error.is::<rustls::Error>();
-        next = inside(error);
-    }
-    if tls { Failure::Denied(text) } else { Failure::Lost(text) }
-}
-
-/// The error that another one was made of, also where that hides it from `source`.
-fn inside<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        return Some(inner);
-    }
-    match error.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
-        Some(inner) => Some(&**inner),
-        None => error.source(),
-    }
-}
-
-fn timed_out() -> Failure {
-    Failure::Lost(format!("it did not answer for {} s", TIMEOUT.as_secs()))
 }

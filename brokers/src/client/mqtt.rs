@@ -8,8 +8,8 @@ use rumqttc::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::contract::{Access, Client, Failure, Sent, TIMEOUT, explain};
 use super::runtime::OwnRuntime;
-use super::{Access, Client, Failure, Sent, TIMEOUT, explain};
 use crate::Message;
 
 /// Messages on their way at once: more than are sent together.

@@ -1,5 +1,5 @@
 //! NATS. Where the subject has a stream, JetStream stores and acknowledges each message, and drops those it has got before by
-//! their id. Where it has none, the server has got the messages when it has answered what was sent behind them.
+//! their id. Where it has none, the server has got the messages when it has answered what was sent after them.
 //!
 //! The protocol: <https://docs.nats.io/reference/reference-protocols/nats-protocol>. It is spoken here, because async-nats (0.51) holds
 //! whatever a server sends, and connects again by itself without a wait where a server lets it in and breaks the protocol then.
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::contract::{Access, Client, Failure, Sent, TIMEOUT};
 use super::wire::{MOST_BYTES, Wire, failure};
-use super::{Access, Client, Failure, Sent, TIMEOUT};
 use crate::Message;
 
 /// The header by which JetStream knows a message that it has got before.

@@ -6,8 +6,8 @@ use std::io::Write;
 
 use redis::{ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 
+use super::contract::{Access, Client, Failure, Sent, TIMEOUT, explain, timed_out};
 use super::wire::{self, Wire};
-use super::{Access, Client, Failure, Sent, TIMEOUT, explain, timed_out};
 use crate::Message;
 
 pub(super) struct Redis {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Failure, TIMEOUT, timed_out};
+use super::contract::{Failure, TIMEOUT, timed_out};
 
 /// A runtime with one thread, which goes on while nobody waits for it: clients keep their connection alive in it. It ends without
 /// being waited for.

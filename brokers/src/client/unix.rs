@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::{Client, Failure, Sent, TIMEOUT};
+use super::contract::{Client, Failure, Sent, TIMEOUT};
 use crate::Message;
 
 pub(super) struct Unix {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
-use super::{Access, Failure, TIMEOUT, explain, timed_out};
+use super::contract::{Access, Failure, TIMEOUT, explain, timed_out};
 
 /// Bytes that a server may send in answer to what is sent together: a few hundred for each message.
 pub(super) const MOST_BYTES: usize = 1 << 20;

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
@@ -20,8 +20,10 @@ use cudainfer_files::{Access, Folder, Lock, LockError, Readers};
 mod place;
 mod record;
 mod scan;
+mod segment;
 
 use place::Place;
+use segment::{LAST_NUMBER, Segment, name, size};
 
 use crate::Message;
 
@@ -29,11 +31,6 @@ use crate::Message;
 const SEGMENT: u64 = 8 << 20;
 /// Segments that a full spool has at least.
 const SEGMENTS: u64 = 4;
-/// Bytes of a segment that are read; what is longer, this program has not written.
-const LONGEST_SEGMENT: u64 = 1 << 30;
-const EXTENSION: &str = ".spool";
-/// Files with greater numbers are none of a spool, which will never have as many.
-const LAST_NUMBER: u64 = u64::MAX / 2;
 const ACKNOWLEDGED: &str = "acknowledged";
 /// How long a spool that another has is waited for. One that is just being given back may be held a little longer by a process that
 /// the other has begun to start: it has all open files until it runs its program.
@@ -49,15 +46,6 @@ pub enum SpoolError {
     Folder { folder: String, reason: io::Error },
     #[error("the spool '{folder}' is in use by {by}. Give each element a folder of its own")]
     Locked { folder: String, by: String },
-}
-
-#[derive(Debug)]
-struct Segment {
-    number: u64,
-    /// Bytes up to the end of the last record.
-    length: u64,
-    /// Messages that have not been read ahead.
-    unread: u64,
 }
 
 /// A message that has been read and is not acknowledged.
@@ -121,9 +109,9 @@ impl Spool {
 
     fn read(folder: Folder, lock: Lock, most_bytes: u64) -> io::Result<Self> {
         let acknowledged = folder.file(ACKNOWLEDGED, Access::Write).map_err(|e| named(ACKNOWLEDGED, &e))?;
-        let told = place::read(&acknowledged)?;
-        let damaged = told == place::Read::Damaged;
-        let place = if let place::Read::Place(place) = told { Some(place) } else { None };
+        let kept = place::read(&acknowledged)?;
+        let damaged = kept == place::Read::Damaged;
+        let place = if let place::Read::Place(place) = kept { Some(place) } else { None };
         let found = scan::scan(&folder, place)?;
         if damaged {
             acknowledged.set_len(0)?;
@@ -178,7 +166,7 @@ impl Spool {
         self.waiting
     }
 
-    /// Messages that damage has taken, as far as can be told.
+    /// Messages that damage has taken, as far as is known.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -302,7 +290,7 @@ impl Spool {
             }
             if self.reader.used == self.reader.bytes.len() && self.reader.offset < segment.length {
                 self.reader.used = 0;
-                self.reader.bytes = read_behind(&self.folder, segment, self.reader.offset)?;
+                self.reader.bytes = segment.read_from(&self.folder, self.reader.offset)?;
             }
             if let Some(found) = self.reader.bytes.get(self.reader.used..).and_then(record::first) {
                 let taken = found.skipped + found.size;
@@ -337,40 +325,8 @@ impl Spool {
     }
 }
 
-/// What a segment has after `offset`: less where the disk has lost it since it was written.
-fn read_behind(folder: &Folder, segment: &Segment, offset: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match folder.file(&name(segment.number), Access::Read) {
-        Ok(mut file) => {
-            file.seek(SeekFrom::Start(offset))?;
-            file.take(segment.length.saturating_sub(offset)).read_to_end(&mut bytes)?;
-        }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => (),
-        Err(e) => return Err(e),
-    }
-    Ok(bytes)
-}
-
-/// What a segment's file is called.
-fn name(number: u64) -> String {
-    format!("{number:020}{EXTENSION}")
-}
-
-/// The number of a segment's file; none, if it is called otherwise.
-fn number(called: &str) -> Option<u64> {
-    called
-        .strip_suffix(EXTENSION)?
-        .parse()
-        .ok()
-        .filter(|number| *number < LAST_NUMBER && name(*number) == called)
-}
-
 fn named(file: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("its file '{file}': {error}"))
-}
-
-fn size(of: usize) -> u64 {
-    u64::try_from(of).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -80,12 +80,12 @@ pub(super) fn lost(mut bytes: &[u8]) -> u64 {
 
 /// The parts of a record that begins here: its head, its body, and what comes after.
 fn split(bytes: &[u8]) -> Option<([u32; 2], &[u8], &[u8])> {
-    let (head, behind) = bytes.split_first_chunk::<HEAD>()?;
+    let (head, following) = bytes.split_first_chunk::<HEAD>()?;
     let [length, crc] =
         [0, 4].map(|at| head.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes));
     let (length, crc) = (length?, crc?);
     let size = usize::try_from(length & !SEQUENCED).ok().filter(|size| *size <= LONGEST)?;
-    let (body, rest) = behind.split_at_checked(size)?;
+    let (body, rest) = following.split_at_checked(size)?;
     Some(([length, crc], body, rest))
 }
 

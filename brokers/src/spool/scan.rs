@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use cudainfer_files::{Access, Folder};
 
 use super::place::Place;
-use super::{LONGEST_SEGMENT, Segment, number, record, size};
+use super::record;
+use super::segment::{LONGEST_SEGMENT, Segment, name, number, size};
 
 /// What is added to the name of a file that has no message which can be read.
 const DAMAGED: &str = ".damaged";
@@ -24,7 +25,7 @@ pub(super) struct Found {
     pub last_sequence: u64,
     /// Messages that are not acknowledged.
     pub waiting: u64,
-    /// Messages that are lost, as far as can be told.
+    /// Messages that are lost, as far as is known.
     pub lost: u64,
     /// Whether the place could not be right, so that all messages that are kept are sent again.
     pub doubted: bool,
@@ -116,7 +117,7 @@ pub(super) fn scan(folder: &Folder, place: Option<Place>) -> io::Result<Found> {
         if unread > 0 {
             found.segments.push_back(Segment { number: segment.number, length: segment.length, unread });
         } else if segment.lost_at_end == 0 || !segment.records.is_empty() {
-            folder.remove(&super::name(segment.number))?;
+            folder.remove(&name(segment.number))?;
         }
     }
     // The file of acknowledgements may be older than the removal of what they were for, after a power cut: messages are missed before
@@ -145,8 +146,8 @@ fn cut_off(scanned: &[Scanned]) -> u64 {
     let last = scanned.iter().rev().find(|segment| segment.sequences().next().is_some());
     let whole =
         scanned.iter().filter(|segment| !segment.records.is_empty()).map(|segment| segment.number).max();
-    let behind = scanned.iter().filter(|segment| segment.records.is_empty() && Some(segment.number) > whole);
-    last.into_iter().chain(behind).map(|segment| segment.lost_at_end).sum()
+    let later = scanned.iter().filter(|segment| segment.records.is_empty() && Some(segment.number) > whole);
+    last.into_iter().chain(later).map(|segment| segment.lost_at_end).sum()
 }
 
 /// How many messages without numbers are lost: one for each segment that has damage between them, and those cut off.

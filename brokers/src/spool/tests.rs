@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
+use super::segment::number;
 use super::*;
 
 fn message(number: usize) -> Message {

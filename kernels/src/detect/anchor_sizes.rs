@@ -42,7 +42,7 @@ pub struct AnchorSizes {
 }
 
 impl AnchorSizes {
-    /// Refuses lists that are not of so many strides, and lengths that are none.
+    /// Refuses lists whose length is not that of the strides, and lengths that are none.
     pub(super) fn validate(&self, strides: usize) -> Result<(), DetectError> {
         let bad = |wanted: String| Err(DetectError::Hint { hint: "anchors", wanted });
         let lists = self.sizes.len();

@@ -79,9 +79,9 @@ pub(super) struct Extra {
 pub(super) enum Meaning {
     /// Keypoints.
     Points(Points),
-    /// So many keypoints, counted from their anchor; [`Spot`] says where those of an anchor are.
+    /// That many keypoints, counted from their anchor; [`Spot`] says where those of an anchor are.
     Around(usize),
-    /// So many coefficients.
+    /// That many coefficients.
     Coefficients(usize),
     /// Nothing but the anchor's number.
     Row,
@@ -203,7 +203,7 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    /// Appends so many keypoints; they have no scores.
+    /// Appends that many keypoints; they have no scores.
     pub fn read(&self, count: usize, outputs: &[TensorView<'_>], map: &Affine, into: &mut Attached) {
         let Some(tensor) = outputs.get(self.output) else { return };
         let of = |point: usize, axis: usize| {

@@ -93,7 +93,7 @@ impl Decoder {
     }
 
     /// Boxes that are kept if that is not set ([`Params::top_k_after`]): as many as the model has queries, if its own library
-    /// ranks all classes of all queries and keeps so many.
+    /// ranks all classes of all queries and keeps that many.
     pub fn usual_top_k_after(&self) -> usize {
         self.plan.pairs_kept().flatten().unwrap_or_else(|| Params::default().top_k_after)
     }
@@ -211,7 +211,7 @@ impl Decoder {
 /// is the anchors' follows from that there are more of them than channels. With one anchor a cell, `[1, 8400, 85]` may be a
 /// yolov5 or a yolox of 80 classes or a yolov8 of 81: labels rule out the one or the other, never both of the first two.
 /// A number of keypoints among the hints rules out all decoders without; with
-/// neither that nor the classes told, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. A yolo-obb
+/// neither that nor the classes named, `[1, 56, N]` may be a yolov8 of 52 classes or a yolo-pose of COCO's 17 points. A yolo-obb
 /// is never chosen unasked, queries and detectnet-v2 only by their outputs' names, and yolo-anchors only with anchors. If several remain, the caller must say which.
 ///
 /// Dimensions may be open; what is open is checked with each frame. Only float32 and float16 outputs are read; labels and
@@ -259,7 +259,7 @@ pub fn choose(
         (Err(several), None) => {
             let mut candidates: Vec<_> = several.iter().map(|(kind, fit)| (*kind, fit.classes)).collect();
             candidates.dedup_by_key(|(kind, _)| *kind);
-            // Rows of final boxes in an order that is not told are not chosen unasked, but they may be what is meant.
+            // Rows of final boxes in an order that is not stated are not chosen without a hint, but they may be what is meant.
             let certain = several.iter().any(|(_, fit)| fit.evidence == Evidence::Exact);
             let named = candidates.iter().any(|(kind, _)| *kind == DecoderKind::EndToEnd);
             if !certain && !named && decode::needs_format(&offer) {
@@ -334,7 +334,7 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
     }
 }
 
-/// Whether an output is `[1, C]`, or that and dimensions of 1 behind it, as a classifier's scores are.
+/// Whether an output is `[1, C]`, or that and dimensions of 1 after it, as a classifier's scores are.
 fn is_row_of_scores(output: &TensorDesc) -> bool {
     matches!(&output.dims[..], [None | Some(1), classes, rest @ ..]
         if *classes != Some(1) && rest.iter().all(|d| *d == Some(1)))

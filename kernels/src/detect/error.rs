@@ -13,7 +13,7 @@ pub enum DetectError {
     /// No decoder reads these outputs.
     #[error(
         "no decoder fits the model's outputs {offered} at an input of {}x{}. Set decoder= to the one that the model was made \
-         for, to be told what that one needs; docs/model-sidecar.md lists what each reads",
+         for, and the error says what that one needs; docs/model-sidecar.md lists what each reads",
         input[0], input[1]
     )]
     NoFit {

@@ -38,7 +38,7 @@ impl Grid {
         Self::of_anchors(input, strides, |_| 1)
     }
 
-    /// The same where each cell of a level, given by its number, has so many anchors, one at least.
+    /// The same where each cell of a level, given by its number, has that many anchors, one at least.
     pub fn of_anchors(input: [usize; 2], strides: &[usize], per_cell: impl Fn(usize) -> usize) -> Self {
         let mut first = 0;
         let levels = strides

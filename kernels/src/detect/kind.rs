@@ -47,7 +47,7 @@ pub enum DecoderKind {
     YoloSeg,
     /// `[1, 4 + C + 1, N]`: as yolov8, but boxes are rotated about their centre by the last number, an angle in radians,
     /// clockwise on the screen (v8-obb, v11-obb). Or suppressed already: `[1, M, 7]` of centre x, y, width, height in
-    /// tensor pixels, confidence, class and angle (v26-obb, exports with `nms=True`). What overlaps is told by the
+    /// tensor pixels, confidence, class and angle (v26-obb, exports with `nms=True`). What overlaps is decided by the
     /// probabilistic IoU, and Fast NMS suppresses, as Ultralytics does (`rotated_nms.rs`).
     YoloObb,
     /// A class heat-map `[1, C, h, w]` or `[1, h, w, C]`, sizes on the same grid (width and height, or the distances of

@@ -48,7 +48,7 @@ pub(super) struct Fit<P> {
     pub classes: Option<usize>,
     /// Outputs it reads.
     pub reads: usize,
-    /// Whether so many readings are possible that it must be asked for.
+    /// Whether several readings are possible that it must be asked for.
     pub far_fetched: bool,
 }
 

@@ -30,7 +30,7 @@ impl Priors {
         Self { min_sizes, max_sizes: vec![], aspect_ratios: vec![], variances: VARIANCES, clip: false }
     }
 
-    /// Refuses lists that are not of so many strides, and lengths that are none.
+    /// Refuses lists whose length is not that of the strides, and lengths that are none.
     pub(super) fn validate(&self, strides: usize) -> Result<(), DetectError> {
         let bad = |wanted: String| Err(DetectError::Hint { hint: "priors", wanted });
         let lists = [

@@ -1,4 +1,4 @@
-//! What `activation=auto` comes to: a second softmax over probabilities would make all of them nearly equal.
+//! The result of `activation=auto`: a second softmax over probabilities would make all of them nearly equal.
 //!
 //! The model's graph decides, where it is known how the output ends. Else the first scores that arrive do, once for a model
 //! and output, so that a confidence does not change its meaning from frame to frame.
@@ -13,20 +13,20 @@ use crate::model::onnx::Ending;
 use crate::notice::Remark;
 use crate::sync::lock;
 
-/// What is applied, and why.
+/// The activation, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// A property or the sidecar says so.
+    /// A property or the sidecar sets it.
     Set(Activation),
-    /// The graph says so.
+    /// The graph shows it.
     Known(Activation, &'static str),
-    /// The first scores are to decide.
+    /// The first scores will decide.
     Open,
 }
 
 impl Choice {
-    /// `set` is what a property or the sidecar says; the output ends so in the model's graph, and has so many classes, as far as
-    /// that is known.
+    /// `set` is the value of a property or the sidecar; `ending` is how the output ends in the model's graph, and `classes` how
+    /// many it has, as far as these are known.
     pub fn of(set: Option<Activation>, ending: Option<Ending>, classes: Option<usize>) -> Self {
         match (set, ending) {
             (Some(set), _) => Self::Set(set),
@@ -41,7 +41,7 @@ impl Choice {
     }
 }
 
-/// What first scores have decided, by model and output; shared by the decoders of an element.
+/// The decisions by first scores, by model and output; shared by the decoders of an element.
 pub(super) type Decided = Arc<Mutex<BTreeMap<String, Activation>>>;
 
 /// A decision that the first scores make.
@@ -53,18 +53,18 @@ pub(super) struct Undecided {
 }
 
 impl Undecided {
-    /// Of an output of a model, as caps name it, with so many classes.
+    /// For an output of a model, as caps name it, with `classes` classes.
     pub fn new(model: &str, output: &str, classes: Option<usize>, decided: &Decided) -> Self {
         let key = format!("{model} {output}");
         Self { output: output.to_owned(), classes, key, decided: Arc::clone(decided) }
     }
 
-    /// What earlier scores have decided.
+    /// The decision by earlier scores.
     pub fn known(&self) -> Option<Activation> {
         lock(&self.decided).get(&self.key).copied()
     }
 
-    /// What is applied from now on, after the first scores, and what to tell the user about it.
+    /// The activation from now on, after the first scores, and a remark for the user.
     pub fn decide(&self, first: &Outcome) -> (Activation, Option<Remark>) {
         let (activation, remark) = assume(&self.output, self.classes, first);
         lock(&self.decided).insert(self.key.clone(), activation);
@@ -75,23 +75,23 @@ impl Undecided {
 fn assume(output: &str, classes: Option<usize>, first: &Outcome) -> (Activation, Option<Remark>) {
     let one = classes == Some(1);
     if first.is_distribution() && !one {
-        let told = format!(
+        let remark = format!(
             "the first scores in '{output}' are from 0 to 1 and add up to 1, so they are taken for probabilities, and \
              activation=auto applies no softmax. Set activation=none if that is right, else softmax"
         );
-        return (Activation::None, Some(Remark::Info(told)));
+        return (Activation::None, Some(Remark::Info(remark)));
     }
     let (activation, name) =
         if one { (Activation::Sigmoid, "a sigmoid") } else { (Activation::Softmax, "a softmax") };
-    // Nothing but zeros tells nothing.
-    let told = (first.in_unit() && first.total > 0.0).then(|| {
+    // Scores that are all 0 show nothing.
+    let doubt = (first.in_unit() && first.total > 0.0).then(|| {
         format!(
             "the first scores in '{output}' are all from 0 to 1, as probabilities are, but activation=auto applies {name}, \
              which makes probabilities nearly equal. Set activation=none if they are probabilities, else the activation that \
              they need"
         )
     });
-    (activation, told.map(Remark::Warning))
+    (activation, doubt.map(Remark::Warning))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::sync::lock;
 #[derive(Default)]
 pub struct Classify {
     settings: Mutex<Settings>,
-    /// What `activation=auto` came to since READY to PAUSED.
+    /// The results of `activation=auto` since READY to PAUSED.
     decided: Decided,
 }
 
@@ -141,7 +141,7 @@ impl DecodingElementImpl for Classify {
             scores.dims.last().copied().flatten()
         } else {
             let classes = scores.dims.iter().copied().product::<Option<usize>>();
-            // Of one frame, whatever the model says about the batch.
+            // The dimensions of one frame, whatever the model says about the batch.
             classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
         };
         // A dictionary may leave out some characters.

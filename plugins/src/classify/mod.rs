@@ -1,9 +1,9 @@
 //! SECTION:element-classify
 //!
-//! Finds the best classes in a classifier's scores. Behind `fusedpreproc roi=objects`, where the model runs on the region of
-//! each object, they are the parameter `classification` of that object (see [`crate::meta::region`]). If the model runs on
-//! the whole frame, they are put on a region of interest as large as the frame. The names of the classes are the labels in
-//! the model's sidecar.
+//! Finds the best classes in a classifier's scores. Downstream of `fusedpreproc roi=objects`, where the model runs on the region
+//! of each object, they are the parameter `classification` of that object (see [`crate::meta::region`]). If the model runs on the
+//! whole frame, they are put on a region of interest as large as the frame. The names of the classes are the labels in the
+//! model's sidecar.
 //!
 //! With `mode=text` the scores are those of a line's characters, and what is read becomes the `classification`.
 //!

@@ -24,7 +24,7 @@ pub(super) struct Classes {
     guessed: bool,
 }
 
-/// What a decoder is made for.
+/// The parameters of a decoder.
 pub(super) struct Setup {
     /// The output that holds the scores, as the caps announce it.
     pub scores: TensorDesc,
@@ -47,10 +47,10 @@ impl Setup {
 }
 
 impl Classes {
-    /// With `undecided`, the activation of the parameters is that until the first scores.
+    /// With `undecided`, the parameters' activation holds until the first scores.
     ///
     /// # Errors
-    /// A sentence: an output that is no row of scores, or parameters that cannot be met.
+    /// A sentence: an output that is no row of scores, or parameters that do not fit.
     pub fn new(mut setup: Setup, undecided: Option<Undecided>) -> Result<Self, String> {
         let known = undecided.as_ref().and_then(Undecided::known);
         setup.params.activation = known.unwrap_or(setup.params.activation);
@@ -58,7 +58,7 @@ impl Classes {
         Ok(Self { rows: setup.rows()?, setup, undecided, remark: None, guessed: false })
     }
 
-    /// The classes of a row and what its scores are like. The first one decides about the activation.
+    /// The classes of a row and statistics of its scores. The first row decides the activation.
     fn find(&mut self, set: &TensorSet, side: &Side) -> Result<(Vec<Class>, Outcome), String> {
         let found = self.rows.find(set, side)?;
         let Some(undecided) = self.undecided.take() else { return Ok(found) };
@@ -92,8 +92,8 @@ impl Classes {
     }
 }
 
-/// Puts what was found on the tensors' object, or on one that is as large as their region or the frame, of this width and
-/// height, and is called as the first label; false where the object is gone.
+/// Puts the result on the tensors' object, or on one that is as large as their region or the frame, of this width and height, and
+/// is called as the first label; false where the object is gone.
 pub(super) fn put(
     found: ClassificationParam,
     set: &TensorSet,
@@ -119,7 +119,7 @@ impl Decode for Classes {
         for set in sets {
             let (classes, outcome) = self.find(set, side)?;
             counts.add("non-finite", outcome.non_finite);
-            // The others may be anything.
+            // The other labels may be anything.
             classes.iter().take(1).for_each(|best| counts.see(best.confidence));
             counts.add("objects", usize::from(self.put_classes(&classes, set, frame)));
         }
@@ -152,7 +152,7 @@ struct Scores {
 impl RowDecoder for Scores {
     type Cpu = Box<Classifier>;
     type Gpu = Box<CudaClassifier>;
-    /// The classes, and what the scores are like.
+    /// The classes, and statistics of the scores.
     type Found = (Vec<Class>, Outcome);
 
     fn cpu(&self) -> Result<Self::Cpu, Failure> {

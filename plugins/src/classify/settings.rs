@@ -63,7 +63,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
 });
 
 impl Settings {
-    /// The kernel's parameters for the output of this name. The activation is the default's where nobody has said.
+    /// The kernel's parameters for the output of this name. The activation is the default where none is set.
     pub fn params(&self, output: &str, info: &ModelInfo) -> ClassifyParams {
         let defaults = ClassifyParams::default();
         let classify = &info.classify;
@@ -80,21 +80,21 @@ impl Settings {
     /// Whether the output of this name has the scores of a line's characters.
     pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
         let head = info.classify.heads.get(output).and_then(|head| head.mode);
-        let said = [Some(self.mode), head, info.classify.mode].into_iter().flatten();
-        said.into_iter().find(|mode| *mode != Mode::Auto) == Some(Mode::Text)
+        let modes = [Some(self.mode), head, info.classify.mode].into_iter().flatten();
+        modes.into_iter().find(|mode| *mode != Mode::Auto) == Some(Mode::Text)
     }
 
     /// The activation that the property or the sidecar names for the output of this name.
     pub fn activation(&self, output: &str, info: &ModelInfo) -> Option<detect::Activation> {
         let head = info.classify.heads.get(output).and_then(|head| head.activation);
-        let said = [Some(self.activation), head, info.classify.activation];
-        said.into_iter().flatten().find_map(Activation::kernel)
+        let activations = [Some(self.activation), head, info.classify.activation];
+        activations.into_iter().flatten().find_map(Activation::kernel)
     }
 
     /// The index of the output that holds the scores.
     ///
     /// # Errors
-    /// None has the name that was given, or none was given and there are several.
+    /// No output has the given name, or none was given and there are several.
     pub fn output(&self, outputs: &[TensorDesc], info: &ModelInfo) -> Result<usize, String> {
         let place = |name: &str| outputs.iter().position(|d| d.name == name);
         if let Some(unknown) = info.classify.heads.keys().find(|name| place(name).is_none()) {

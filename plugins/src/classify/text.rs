@@ -22,11 +22,11 @@ pub(super) struct Alphabet {
 }
 
 impl Alphabet {
-    /// For scores of so many symbols, the first of which is the blank. The labels are all of them, or all but the blank, or,
-    /// as PP-OCR's dictionaries, all but the blank and a space at the end.
+    /// For scores of `symbols` symbols, the first of which is the blank. The labels are all of them, or all but the blank, or, as
+    /// PP-OCR's dictionaries, all but the blank and a space at the end.
     ///
     /// # Errors
-    /// A sentence: the labels are as many as none of these.
+    /// A sentence: the number of labels is none of these.
     pub fn new(labels: &[String], symbols: Option<usize>, output: &str) -> Result<Self, String> {
         let Some(symbols) = symbols else {
             return Err(format!(
@@ -45,8 +45,8 @@ impl Alphabet {
             let few = symbols.saturating_sub(2);
             return Err(format!(
                 "there are {} labels, but '{output}' has scores of {symbols} characters. A dictionary has {few} lines (without the \
-                 blank before them and the space behind them), {} (without the blank) or {symbols}. Give trtinfer labels=FILE with \
-                 the dictionary that the model was made with",
+                 blank before them and the space after them), {} (without the blank) or {symbols}. Give trtinfer labels=FILE \
+                 with the dictionary that the model was made with",
                 labels.len(),
                 symbols.saturating_sub(1),
             ));
@@ -81,7 +81,7 @@ fn rows(setup: &Setup) -> Result<Rows<Scores>, String> {
 }
 
 impl Texts {
-    /// With `undecided`, the activation of the parameters is that until the first scores.
+    /// With `undecided`, the parameters' activation holds until the first scores.
     ///
     /// # Errors
     /// A sentence: an output that is not a row of scores for each step.
@@ -92,7 +92,7 @@ impl Texts {
         Ok(Self { rows: rows(&setup)?, setup, alphabet, undecided, remark: None })
     }
 
-    /// The line of a row and what its scores are like. The first one decides about the activation.
+    /// The line of a row and statistics of its scores. The first row decides the activation.
     fn find(&mut self, set: &TensorSet, side: &Side) -> Result<(Line, Outcome), String> {
         let found = self.rows.find(set, side)?;
         let Some(undecided) = self.undecided.take() else { return Ok(found) };
@@ -150,7 +150,7 @@ struct Scores {
 impl RowDecoder for Scores {
     type Cpu = Box<Reader>;
     type Gpu = Box<CudaReader>;
-    /// The line, and what its scores are like.
+    /// The line, and statistics of its scores.
     type Found = (Line, Outcome);
 
     fn cpu(&self) -> Result<Self::Cpu, Failure> {

@@ -110,7 +110,7 @@ impl BaseTransformImpl for CudaDownload {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         let downloader = lock(&self.downloader).take();
-        // Outside of the lock: it waits for the copies under way.
+        // Outside of the lock: dropping waits for the copies in flight.
         drop(downloader);
         Ok(())
     }
@@ -121,7 +121,7 @@ impl BaseTransformImpl for CudaDownload {
         caps: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        // As long as it is open, everything that may turn out possible can be linked.
+        // As long as the device is not decided, everything that may turn out possible can be linked.
         let gpu = !matches!(self.gpu.chosen(), ChosenDevice::Cpu);
         let other = negotiate::transform(direction, caps, gpu);
         let other = match filter {
@@ -156,7 +156,7 @@ impl BaseTransformImpl for CudaDownload {
         Ok(())
     }
 
-    /// Asked for a frame's size where there is no pool, as that of a neighbour that has left its own.
+    /// Called for a frame's size where there is no pool, as with a neighbour that has its own.
     fn unit_size(&self, caps: &gst::Caps) -> Option<usize> {
         let info = VideoInfo::from_caps(caps);
         let refused =
@@ -213,8 +213,8 @@ impl BaseTransformImpl for CudaDownload {
         _meta: gst::MetaRef<'a, gst::Meta>,
         _inbuf: &'a gst::BufferRef,
     ) -> bool {
-        // Same pixels, other place: everything stays true. What describes memory (strides, parent buffers) never gets
-        // here, the base class sorts it out.
+        // The same pixels in another place: all metas stay true. Metas that describe memory (strides, parent buffers) never get
+        // here, the base class sorts them out.
         true
     }
 
@@ -224,7 +224,7 @@ impl BaseTransformImpl for CudaDownload {
         outbuf: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        // The lock is gone when messages are posted: they run handlers, which may stop us.
+        // The lock is released before messages are posted: they run handlers, which may stop us.
         let copied = match (self.gpu.chosen(), &mut *lock(&self.downloader)) {
             (ChosenDevice::Gpu(session), Some(downloader)) => {
                 let copied = downloader.download(&session, inbuf, outbuf);

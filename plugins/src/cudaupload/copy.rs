@@ -11,7 +11,7 @@ use crate::memory::{GpuSession, HeldBuffers, MappedCudaFrame, MappedHostFrame, M
 #[derive(Debug)]
 pub(super) struct Uploader {
     info: VideoInfo,
-    /// Whether everybody behind us orders by events. If not, each frame is waited for.
+    /// Whether all elements downstream order by events. If not, each frame is waited for.
     pub(super) promised: bool,
     /// Sources that are still being read.
     held: HeldBuffers,
@@ -24,8 +24,8 @@ impl Uploader {
         Self { info, promised: false, held: HeldBuffers::default(), staging: Staging::default() }
     }
 
-    /// Enqueues the copy of `from`, in system memory, to `to`, in CUDA memory. What lies in pinned memory is copied
-    /// from there; all else goes through pinned memory of our own, counted as a fallback.
+    /// Enqueues the copy of `from`, in system memory, to `to`, in CUDA memory. Pinned memory is copied from directly; all other
+    /// memory goes through pinned memory of our own, counted as a fallback.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the frame or the GPU.
@@ -111,7 +111,7 @@ struct Staging {
 }
 
 impl Staging {
-    /// So many copies may be under way; the next waits for the oldest.
+    /// Copies in flight, at most; the next one waits for the oldest.
     const SLOTS: usize = 4;
 
     /// Copies the planes here now, and enqueues their copy to the device.

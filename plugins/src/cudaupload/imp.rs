@@ -130,7 +130,7 @@ impl BaseTransformImpl for CudaUpload {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         let uploader = lock(&self.uploader).take();
-        // Outside of the lock: it waits for the copies under way.
+        // Outside of the lock: dropping waits for the copies in flight.
         drop(uploader);
         Ok(())
     }
@@ -141,7 +141,7 @@ impl BaseTransformImpl for CudaUpload {
         caps: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        // As long as it is open, everything that may turn out possible can be linked.
+        // As long as the device is not decided, everything that may turn out possible can be linked.
         let gpu = !matches!(self.gpu.chosen(), ChosenDevice::Cpu);
         let other = negotiate::transform(direction, caps, gpu);
         let other = match filter {
@@ -173,7 +173,7 @@ impl BaseTransformImpl for CudaUpload {
         Ok(())
     }
 
-    /// Asked for a frame's size where there is no pool, as that of a neighbour that has left its own.
+    /// Called for a frame's size where there is no pool, as with a neighbour that has its own.
     fn unit_size(&self, caps: &gst::Caps) -> Option<usize> {
         let info = VideoInfo::from_caps(caps);
         let refused =
@@ -219,7 +219,7 @@ impl BaseTransformImpl for CudaUpload {
         if let Some(uploader) = &mut *lock(&self.uploader) {
             uploader.promised = promised;
         }
-        // Downstream's own pool is passed over: its memory may be of another context. Its number of buffers counts.
+        // Downstream's own pool is not used: its memory may be of another context. Its number of buffers counts.
         let proposed = query.allocation_pools().next().map(|(_, _, min, _)| min);
         let (pool, size) = session.pool(&caps, proposed.unwrap_or(0)).map_err(|error| {
             gst::element_imp_error!(
@@ -243,8 +243,8 @@ impl BaseTransformImpl for CudaUpload {
         _meta: gst::MetaRef<'a, gst::Meta>,
         _inbuf: &'a gst::BufferRef,
     ) -> bool {
-        // Same pixels, other place: everything stays true. What describes memory (strides, parent buffers) never gets
-        // here, the base class sorts it out.
+        // The same pixels in another place: all metas stay true. Metas that describe memory (strides, parent buffers) never get
+        // here, the base class sorts them out.
         true
     }
 
@@ -254,7 +254,7 @@ impl BaseTransformImpl for CudaUpload {
         outbuf: &mut gst::BufferRef,
     ) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _frame = stats::frame(&*self.obj(), &self.counters);
-        // The lock is gone when messages are posted: they run handlers, which may stop us.
+        // The lock is released before messages are posted: they run handlers, which may stop us.
         let copied = match (self.gpu.chosen(), &mut *lock(&self.uploader)) {
             (ChosenDevice::Gpu(session), Some(uploader)) => Some(uploader.upload(&session, inbuf, outbuf)),
             _ => None,

@@ -1,4 +1,4 @@
-//! What these elements count besides the counters of all elements.
+//! Counts of these elements besides the counters of all elements.
 
 use cudainfer_kernels::sanity::Glance;
 
@@ -18,11 +18,11 @@ const NON_FINITE: &str = "non-finite";
 pub struct Counts {
     names: &'static [&'static str],
     values: [u64; MOST],
-    /// Of one frame: what its results look like.
+    /// Of one frame: properties of its results that may be judged.
     glance: Glance,
-    /// Of one frame: whether somebody judges that.
+    /// Of one frame: whether these are judged.
     watched: bool,
-    /// Of one frame: the limits that have left results out, with the counts that they are counted in.
+    /// Of one frame: the limits that have left results out, with the names of the counts.
     limits: [Option<(&'static str, Limit)>; MOST_LIMITS],
 }
 
@@ -81,12 +81,12 @@ impl Counts {
         self.glance.tiny = true;
     }
 
-    /// Says whether what the frame's results look like is judged.
+    /// Sets whether the properties of the frame's results are judged.
     pub(super) fn watch(&mut self, watched: bool) {
         self.watched = watched;
     }
 
-    /// Whether what the frame's results look like is judged: what takes time need not be noted otherwise.
+    /// Whether the properties of the frame's results are judged: otherwise nothing that takes time need be noted.
     pub fn is_watched(&self) -> bool {
         self.watched
     }
@@ -102,7 +102,7 @@ impl Counts {
         self.glance.repeated += repeated;
     }
 
-    /// What the results of the frame look like.
+    /// The properties of the frame's results.
     pub(super) fn glance(&self) -> Glance {
         let found: u64 = self.iter().filter(|(name, _)| RESULTS.contains(name)).map(|(_, count)| count).sum();
         Glance { found: usize::try_from(found).unwrap_or(usize::MAX), ..self.glance }
@@ -142,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_no_numbers_are_told_of_once() {
+    fn values_that_are_no_numbers_are_reported_once() {
         let mut sum = Counts::new(&["objects", NON_FINITE]);
-        let told: Vec<_> = [0, 3, 2]
+        let reported: Vec<_> = [0, 3, 2]
             .map(|bad| {
                 let mut frame = Counts::new(&["objects", NON_FINITE]);
                 frame.add("objects", 2);
@@ -152,7 +152,7 @@ mod tests {
                 sum.add_frame(&frame)
             })
             .to_vec();
-        assert_eq!(told, [0, 3, 0]);
+        assert_eq!(reported, [0, 3, 0]);
         assert_eq!(sum.iter().collect::<Vec<_>>(), [("objects", 6), (NON_FINITE, 5)]);
     }
 }

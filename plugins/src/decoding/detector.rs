@@ -19,7 +19,7 @@ impl Incoming<'_> {
         is_detector.then(|| self.in_place_of(factory))
     }
 
-    /// The same of an element that could read the outputs: only if the number of anchors shows that they are a detector's, of
+    /// The same for an element that could read the outputs: only if the number of anchors shows that they are a detector's, of
     /// whichever family.
     pub fn certain_detector(&self, factory: &str) -> Option<String> {
         let is_proven = |kind: &DecoderKind| self.as_detections(Some(*kind)).is_ok_and(|d| d.is_proven());

@@ -27,9 +27,9 @@ struct Watched {
 pub(super) struct Description {
     /// The sidecar's section, as in `[output]`.
     pub section: &'static str,
-    /// What usually makes its logits probabilities.
+    /// The activation that usually makes its logits probabilities.
     pub activation: &'static str,
-    /// What lies somewhere: `boxes` or `points`.
+    /// The results that have places: `boxes` or `points`.
     pub results: &'static str,
 }
 
@@ -52,7 +52,7 @@ impl Doubts {
         lock(&self.0).watch.is_over()
     }
 
-    /// What is suspected of a frame that has been decoded, once for each model and cause.
+    /// Reports what is suspected of a frame that has been decoded, once for each model and cause.
     pub fn of(
         &self,
         decoder: &dyn Decode,
@@ -86,7 +86,7 @@ pub(super) fn post(element: &gst::Element, about: &Description, suspicion: &Susp
     remark.post(element, gst::StreamError::Decode);
 }
 
-/// What was seen, what that means, and what to set.
+/// What was observed, what that means, and what to set.
 fn sentence(
     element: &gst::Element,
     Description { section, activation, results }: &Description,

@@ -1,4 +1,4 @@
-//! Frames whose caps announce no tensors of this plugin: their decoder follows what they carry.
+//! Frames whose caps announce no tensors of this plugin: their decoder is made for the tensors that they carry.
 
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -10,7 +10,7 @@ use crate::notice;
 use crate::sync::lock;
 
 impl DecodingElement {
-    /// Before a frame is decoded: makes a decoder for the tensors that it carries, if there is none for such.
+    /// Before a frame is decoded: makes a decoder for the tensors that it carries, if the current one does not fit them.
     pub(super) fn follow_frame(&self, frame: &gst::BufferRef) -> Result<(), gst::FlowError> {
         let mut plain = lock(&self.plain);
         if !plain.come() {
@@ -27,7 +27,7 @@ impl DecodingElement {
         let Some(caps) = found.as_ref().and(described).or(incoming).filter(|_| changed) else {
             return Ok(());
         };
-        // Of a frame without tensors, it says what is missing.
+        // For a frame without tensors, the decoder reports what is missing.
         match self.prepare(&caps, &info, outgoing.as_ref()) {
             Ok(decoder) => {
                 *lock(&self.decoder) = Some(decoder);
@@ -43,8 +43,8 @@ impl DecodingElement {
         }
     }
 
-    /// The tensors of a frame whose caps do not announce this plugin's; none where nothing of it can be read, which is said once
-    /// and counted.
+    /// The tensors of a frame whose caps do not announce this plugin's; none where none can be read, which is reported once and
+    /// counted.
     pub(super) fn tensors_of_plain(&self, frame: &gst::BufferRef) -> Vec<TensorSet> {
         let mut plain = lock(&self.plain);
         let (sets, wrong) = plain.tensors(frame).unwrap_or_else(|| (vec![], vec!["it carries none".into()]));

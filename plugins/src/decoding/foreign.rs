@@ -1,5 +1,5 @@
-//! Frames whose caps say nothing of tensors, and that may carry those of another element as GStreamer's own metadata. What they
-//! are is seen on the frames themselves.
+//! Frames whose caps announce no tensors, and that may carry those of another element as GStreamer's own metadata. What the
+//! tensors are shows on the frames themselves.
 
 use crate::caps;
 use crate::meta::gst_tensor::{self, Foreign};
@@ -8,7 +8,7 @@ use crate::model::ModelInfo;
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::tensor::TensorDesc;
 
-/// What is known of such frames.
+/// The state for such frames.
 #[derive(Default)]
 pub(super) struct PlainFrames {
     incoming: Option<gst::Caps>,
@@ -18,7 +18,7 @@ pub(super) struct PlainFrames {
     outputs: Vec<TensorDesc>,
     /// The caps that trtinfer would have given these frames.
     described: Option<gst::Caps>,
-    /// Whether it was said that tensors are ignored.
+    /// Whether it was reported that tensors are ignored.
     warned: bool,
 }
 
@@ -41,7 +41,7 @@ impl PlainFrames {
         (self.incoming.clone(), self.outgoing.clone(), self.info.clone())
     }
 
-    /// Whether it has not been said yet that tensors are ignored; it counts as said from now on.
+    /// Whether it has not been reported yet that tensors are ignored; it counts as reported from now on.
     pub fn warns(&mut self) -> bool {
         !std::mem::replace(&mut self.warned, true)
     }
@@ -56,7 +56,7 @@ impl PlainFrames {
         self.described.clone()
     }
 
-    /// The tensors of a frame, and what is wrong with those that are not read; `None` where it carries none.
+    /// The tensors of a frame, and why others of it are not read; `None` where it carries none.
     pub fn tensors(&self, frame: &gst::BufferRef) -> Option<(Vec<TensorSet>, Vec<String>)> {
         if let Some(ours) = TensorSet::of(frame) {
             return Some((ours, vec![]));
@@ -67,7 +67,7 @@ impl PlainFrames {
         }
         let set = TensorSet {
             tensors,
-            // Whoever made them had the whole frame at the size that it has.
+            // The element that made them had the whole frame at its present size.
             input: self.incoming.as_ref().map_or([0; 2], |caps| caps::frame_size(caps)),
             to_frame: Affine { scale: [1.0; 2], skew: [0.0; 2], offset: [0.0; 2] },
             batch: None,
@@ -77,7 +77,7 @@ impl PlainFrames {
         Some((if set.tensors.is_empty() { vec![] } else { vec![set] }, ignored))
     }
 
-    /// Follows the tensors of a frame; whether a decoder for others is needed than before.
+    /// Takes over the tensors of a frame; returns whether they need another decoder than before.
     pub fn follow(&mut self, set: &TensorSet) -> bool {
         let Some(incoming) = &self.incoming else { return false };
         let seen: Vec<_> = set.tensors.iter().map(|tensor| opened(&tensor.desc)).collect();
@@ -102,7 +102,7 @@ impl PlainFrames {
             .field("tensor-width", side(set.input[0]))
             .field("tensor-height", side(set.input[1]))
             .field(caps::RESIZE, "stretch")
-            // How often it was loaded is not known.
+            // How often the model was loaded is not known.
             .field_if_some(caps::MODEL, self.info.name().map(|name| format!("{name}#")))
             .build();
         self.outputs = outputs;
@@ -111,7 +111,7 @@ impl PlainFrames {
     }
 }
 
-/// The description, with sizes of 0 open: nothing can be known from them.
+/// The description, with sizes of 0 open: they may be anything.
 fn opened(desc: &TensorDesc) -> TensorDesc {
     TensorDesc { dims: desc.dims.iter().map(|dim| dim.filter(|dim| *dim > 0)).collect(), ..desc.clone() }
 }

@@ -42,7 +42,7 @@ pub(crate) fn only(offered: &gst::Caps, tensors: bool) -> gst::Caps {
     structures.map(|(s, f)| (s.to_owned(), f.to_owned())).collect()
 }
 
-/// Chooses among the caps `offered` downstream for an element that hands on all tensors of the frames `incoming` as they came:
+/// Chooses among the caps `offered` downstream for an element that hands on all tensors of the frames `incoming` unchanged:
 /// frames with them if the caps of the `peer` ask for tensors, plain frames otherwise.
 pub(crate) fn unchanged(incoming: &gst::Caps, offered: &gst::Caps, peer: Option<&gst::Caps>) -> gst::Caps {
     let plain = only(offered, false);

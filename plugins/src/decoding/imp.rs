@@ -26,13 +26,13 @@ use crate::{device, meta, names, notice, stats, strings};
 #[derive(Default)]
 pub struct DecodingElement {
     pub(super) side: Side,
-    /// Made for the negotiated caps, or for the tensors of frames whose caps announce none.
+    /// The decoder: made for the negotiated caps, or for the tensors of frames whose caps announce none.
     pub(super) decoder: Mutex<Option<Box<dyn Decode>>>,
     /// Frames whose caps announce no tensors of this plugin.
     pub(super) plain: Mutex<PlainFrames>,
     /// Whether properties that the decoder was made from have changed since.
     pub(super) changed: AtomicBool,
-    /// As what the results are written, since READY to PAUSED.
+    /// The form of the results, since READY to PAUSED.
     forms: Mutex<Forms>,
     /// Counts since READY to PAUSED.
     counts: Mutex<Counts>,
@@ -81,7 +81,7 @@ impl DecodingElement {
         (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
     }
 
-    /// Takes over properties that have been set since the last frame; frames are decoded as before, if that cannot be.
+    /// Takes over properties that have been set since the last frame; frames are decoded as before, if that is not possible.
     fn apply_changes(&self) {
         if !self.changed.swap(false, Ordering::AcqRel) {
             return;
@@ -108,7 +108,7 @@ impl DecodingElement {
         }
     }
 
-    /// Says how the outputs of these caps are read, once for each model.
+    /// Reports how the outputs of these caps are read, once for each model.
     pub(super) fn tell_reading(&self, caps: &gst::Caps, info: &ModelInfo, outgoing: &gst::Caps) {
         let (Ok(methods), Ok(model)) = (self.methods(), ModelOutputs::of(caps)) else { return };
         let incoming = Incoming { caps, model: &model, info, outgoing: Some(outgoing) };
@@ -129,7 +129,7 @@ impl DecodingElement {
     /// Whether this element and those downstream could work with frames of these caps.
     fn accepts(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
         if self.may_carry_others(caps) {
-            // Frames will show whether their tensors are what this element reads.
+            // Whether the tensors are those that this element reads is known with the frames.
             return Ok(());
         }
         let handed_on = || {
@@ -143,8 +143,8 @@ impl DecodingElement {
         }
     }
 
-    /// Whether frames of these caps may carry tensors of another element: nobody of this plugin has taken any, and GStreamer has a
-    /// meta for them.
+    /// Whether frames of these caps may carry tensors of another element: no element of this plugin has removed any, and
+    /// GStreamer has a meta for them.
     fn may_carry_others(&self, caps: &gst::Caps) -> bool {
         let taken = || self.sink().is_some_and(|sink| ModelInfo::ask_taker(&sink).is_some());
         !caps::has_tensors(caps) && gst_tensor::open().is_ok() && !taken()
@@ -161,7 +161,7 @@ impl DecodingElement {
         }
     }
 
-    /// Removes a frame's tensors. The same as GStreamer's, if there are any, would hold their memory.
+    /// Removes a frame's tensors. GStreamer's own meta of the same tensors, if there is one, would hold their memory.
     fn take(frame: &mut gst::BufferRef) -> Option<Vec<TensorSet>> {
         gst_tensor::remove(frame);
         TensorSet::take(frame)
@@ -184,8 +184,8 @@ impl ObjectSubclass for DecodingElement {
 impl ObjectImpl for DecodingElement {
     fn properties() -> &'static [glib::ParamSpec] {
         static PROPERTIES: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
-            let blurb = "How the model's outputs are read, and who says so: a property, the sidecar, the model's file, a \
-                             file beside it, or nobody, where it is assumed. NULL until the model is known";
+            let blurb = "How the model's outputs are read, and where that comes from: a property, the sidecar, the \
+                             model's file, a file beside it, or an assumption. NULL until the model is known";
             vec![device::param_spec(), reading::param_spec(blurb), stats::param_spec("")]
         });
         &PROPERTIES
@@ -325,7 +325,7 @@ impl BaseTransformImpl for DecodingElement {
         counts.watch(!self.doubts.are_over());
         let plain = lock(&self.plain).come();
         if plain && lock(&self.decoder).is_none() {
-            // The caps have just come again.
+            // The same caps have come again.
             self.follow_frame(buffer)?;
         }
         let of_plain = if plain { self.tensors_of_plain(buffer) } else { vec![] };

@@ -48,12 +48,12 @@ glib::wrapper! {
     pub struct DecodingElement(ObjectSubclass<imp::DecodingElement>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
-/// Frames whose tensors are to be decoded.
+/// Frames whose tensors will be decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
     /// Their caps.
     pub caps: &'a gst::Caps,
-    /// What the caps tell about the model.
+    /// The caps' information about the model.
     pub model: &'a ModelOutputs,
     /// What else is known about it.
     pub info: &'a ModelInfo,
@@ -75,7 +75,7 @@ pub trait Decode: Any + Send {
         counts: &mut Counts,
     ) -> Result<(), String>;
 
-    /// What the last frame has shown that the user should know of, a sentence without the element's name. Asked once a frame.
+    /// Something about the last frame that the user should know, a sentence without the element's name. Asked once a frame.
     fn remark(&mut self) -> Option<Remark> {
         None
     }
@@ -104,10 +104,10 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// The section of the sidecar that describes the outputs.
     const SECTION: &'static str = "[output]";
 
-    /// What its results are, in sentences about where they lie.
+    /// The name of its results, in sentences about where they lie.
     const RESULTS: &'static str = "boxes";
 
-    /// What usually makes the logits of such a model probabilities.
+    /// The activation that usually makes the logits of such a model probabilities.
     const ACTIVATION: &'static str = "sigmoid";
 
     /// Where the element logs.
@@ -130,10 +130,10 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
         Ok(None)
     }
 
-    /// As what the results are written, asked when the element starts.
+    /// The form in which the results are written, asked when the element starts.
     ///
     /// # Errors
-    /// A sentence, without the element's name: what is asked for cannot be had here.
+    /// A sentence, without the element's name: the form is not available here.
     fn forms(&self) -> Result<Forms, String> {
         Metadata::default().forms(Contents::Objects)
     }
@@ -165,7 +165,7 @@ pub(crate) fn value_of<S: Default + 'static>(
     table.get(&lock(settings), pspec).unwrap_or_else(|| pspec.default_value().clone())
 }
 
-/// What an element uses of the base class.
+/// The methods of the base class that an element uses.
 pub trait DecodingElementImplExt: DecodingElementImpl {
     /// The value of the property `stats`.
     fn stats(&self) -> gst::Structure {
@@ -192,8 +192,8 @@ pub trait DecodingElementImplExt: DecodingElementImpl {
         std::sync::Arc::clone(element.upcast_ref::<DecodingElement>().imp().side.counters())
     }
 
-    /// The source caps of an element that hands on the tensors of `caps` as they came, if an element downstream asks for
-    /// them, among the caps that `offered` has, which are all if it is not given.
+    /// The source caps of an element that hands on the tensors of `caps` unchanged, if an element downstream asks for them, among
+    /// the caps `offered`; without these, among all.
     fn handed_on(&self, caps: &gst::Caps, offered: Option<&gst::Caps>) -> gst::Caps {
         let src = self.obj().upcast_ref::<gst::Element>().static_pad("src");
         let peer = src.map(|src| src.peer_query_caps(None));

@@ -19,7 +19,7 @@ pub(crate) fn named<'a>(
     outputs.iter().find(|output| output.name == name).map(Some).ok_or_else(missing)
 }
 
-/// All of them, to write into a sentence.
+/// All outputs, as part of a sentence.
 pub(crate) fn list(outputs: &[TensorDesc]) -> String {
     outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,5 @@
-//! How the model's outputs are read, for users: the property `reading`, an INFO message for each model, and a WARNING where
-//! what the model says about itself cannot be right.
+//! How the model's outputs are read, for users: the property `reading`, an INFO message for each model, and a WARNING where the
+//! model's information about itself cannot be right.
 
 use gst::glib;
 use gst::prelude::*;
@@ -19,14 +19,14 @@ pub(crate) const PROPERTY: &str = "reading";
 pub struct Reading {
     /// In words, as in "decoder yolov8, 80 classes, names from the file's metadata (Ultralytics), 640x640".
     pub text: String,
-    /// The sidecar that would say the same.
+    /// The sidecar that would state the same.
     pub sidecar: String,
     /// Sentences, without the element's name.
     pub warnings: Vec<String>,
 }
 
 impl Reading {
-    /// What all elements can say: names, and the size of the input.
+    /// The part that all elements have: names, and the size of the input.
     pub fn of(incoming: &Incoming<'_>, info: &ModelInfo, what: &str) -> Self {
         let [width, height] = incoming.model.input;
         let text = format!("{what}, {}, {width}x{height}", names_reading(info));
@@ -51,7 +51,7 @@ pub(crate) fn post(element: &impl IsA<gst::Element>, text: &str, sidecar: &str) 
     );
 }
 
-/// Who names the decoder, as in " from the sidecar"; what nobody names was chosen by the shapes.
+/// The source that names the decoder, as in " from the sidecar"; where none does, the shapes decided.
 pub(crate) fn decoding_origin(info: &ModelInfo, by_property: bool, shapes: &str) -> String {
     let named = info.output.decoder.is_some();
     match info.origin(Group::Decoding) {

@@ -61,7 +61,7 @@ pub trait RowDecoder: Send + 'static {
     /// An error of the driver.
     fn finish(gpu: &mut Self::Gpu, stream: &CudaStream) -> Result<Vec<Self::Found>, Failure>;
 
-    /// Whether `finish` failed for want of room that there is now: the same batch is started once more.
+    /// Whether `finish` failed for lack of room that has been made meanwhile: the same batch is started once more.
     fn has_room_now(_failure: &Failure) -> bool {
         false
     }
@@ -153,7 +153,7 @@ impl<D: RowDecoder> Rows<D> {
         self.decoder.survey(&views)
     }
 
-    /// Those that are read, not copied: a batch is asked for by each of its rows.
+    /// The tensors that are read, not copied: each row of a batch asks for them.
     fn read<'a>(&self, all: &'a [Tensor]) -> Result<Vec<&'a Tensor>, String> {
         if self.reads.is_empty() {
             return Ok(all.iter().collect());
@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// Finds who holds a buffer while its bytes are decoded, and the sum of these.
+    /// Counts the references to a buffer while its bytes are decoded, and adds up the bytes.
     struct Holders(gst::Buffer);
 
     impl RowDecoder for Holders {

@@ -31,7 +31,7 @@ impl Side {
         &self.counters
     }
 
-    /// For `stop`: lets go of the GPU.
+    /// For `stop`: releases the GPU.
     pub(super) fn forget(&self) {
         let stream = lock(&self.stream).take();
         drop(stream);

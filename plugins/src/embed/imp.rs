@@ -98,7 +98,7 @@ impl DecodingElementImpl for Embed {
         *CAT
     }
 
-    /// Analytics metadata hold nothing of what this element finds.
+    /// Analytics metadata hold none of this element's results.
     fn forms(&self) -> Result<Forms, String> {
         Ok(Forms::default())
     }

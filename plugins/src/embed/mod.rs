@@ -1,9 +1,10 @@
 //! SECTION:element-embed
 //!
 //! Gives objects the embeddings that a model makes of them: vectors of which those of similar objects are similar, as
-//! re-identification models and the image towers of CLIP and DINO make them. Behind `fusedpreproc roi=objects`, where the model
-//! runs on the region of each object, they are the parameter `embedding` of that object (see [`crate::meta::region`]). If the
-//! model runs on the whole frame, they are put on a region of interest as large as the frame. tracker compares objects by them.
+//! re-identification models and the image towers of CLIP and DINO make them. Downstream of `fusedpreproc roi=objects`, where the
+//! model runs on the region of each object, they are the parameter `embedding` of that object (see [`crate::meta::region`]). If
+//! the model runs on the whole frame, they are put on a region of interest as large as the frame. tracker compares objects by
+//! them.
 //!
 //! ```text
 //! gst-launch-1.0 uridecodebin uri=file:///street.avi ! videoconvert ! fusedpreproc ! trtinfer model=nanodet.onnx ! gpunms \

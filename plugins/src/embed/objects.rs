@@ -34,7 +34,7 @@ impl Decode for Embeddings {
         counts: &mut Counts,
     ) -> Result<(), String> {
         for set in sets {
-            // Nothing is computed there, but device=cuda is a promise about where the tensors are.
+            // Nothing is computed on the GPU, but device=cuda is a promise about where the tensors are.
             side.on_device(&set.tensors)?;
             let embedding = Embedding::of(set, &self.output)?;
             let values = embedding.values();

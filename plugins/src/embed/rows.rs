@@ -1,5 +1,5 @@
-//! The embeddings in a model's output, for the elements that read them: embed and, directly behind trtinfer, tracker. And
-//! the question of tracker whether an embed has read them.
+//! The embeddings in a model's output, for the elements that read them: embed and, directly downstream of trtinfer, tracker. Also
+//! tracker's query whether an embed has read them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Embedding {
     pub fn of(set: &TensorSet, output: &str) -> Result<Self, String> {
         let missing = || format!("a frame came without the tensor '{output}'");
         let named = |tensor: &&Tensor| tensor.desc.name == output;
-        // Of the one region; there need not be a dimension for the batch.
+        // The dimensions are those of one region; there need not be one for the batch.
         let own = set.tensors.iter().find(named).ok_or_else(missing)?;
         let length: usize = own.desc.dims.iter().map(|n| n.unwrap_or(1)).product();
         let (batch, row) = set.batch([0, 0]);

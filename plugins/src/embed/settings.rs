@@ -50,7 +50,7 @@ impl Settings {
     /// The output that holds the embeddings.
     ///
     /// # Errors
-    /// None has the name that was given, none was given and there are several, or it has no vectors.
+    /// No output has the given name, none was given and there are several, or the output has no vectors.
     pub fn output<'a>(&self, outputs: &'a [TensorDesc], info: &ModelInfo) -> Result<&'a TensorDesc, String> {
         let named = named(outputs, "output", &self.output, info.embed.output.as_deref())?;
         let output = match (named, outputs) {
@@ -71,7 +71,7 @@ impl Settings {
     }
 }
 
-/// Whether there is one vector a frame; there need not be a dimension for the batch.
+/// Whether there is one vector for each frame; there need not be a dimension for the batch.
 fn is_vector(output: &TensorDesc) -> bool {
     let float = matches!(output.ty, TensorType::Float32 | TensorType::Float16);
     let of_one = match output.dims.as_slice() {

@@ -1,11 +1,11 @@
-//! How a region is cut out of a frame, whatever it was chosen by.
+//! How a region is cut out of a frame, whatever chose it.
 
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::{Fit, Part, Resize, as_mmpose, part, region};
 
 use crate::model::enums::tensor::RoiCrop;
 
-/// What of a frame one tensor is made from.
+/// The part of a frame that one tensor is made from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cutout {
     /// Where the tensor's pixels lie in the frame.
@@ -18,7 +18,7 @@ pub(super) enum Cutout {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crop {
     pub resize: Resize,
-    /// Of [`Resize::CenterCrop`]: how much of a region's middle is shown, from 0 to 1.
+    /// For [`Resize::CenterCrop`]: how much of a region's middle is shown, from 0 to 1.
     pub ratio: f32,
     pub kind: RoiCrop,
     /// Width and height of the tensor.
@@ -47,7 +47,7 @@ impl Crop {
         self.kind == RoiCrop::Pixels
     }
 
-    /// What shows a box that is turned by `angle`, if that is something.
+    /// The cutout for a box that is turned by `angle`, if there is one.
     pub fn cut(&self, rect: Rect, angle: f32, extent: Extent) -> Option<Cutout> {
         if self.is_of_parts() {
             return self.part(rect, angle, extent).map(Cutout::Part);

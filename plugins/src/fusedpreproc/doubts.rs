@@ -1,4 +1,4 @@
-//! What of a stream has a model find less than it could: each cause is reported once for a stream.
+//! Reasons why a model finds less than it could in a stream: each is reported once for a stream.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::caps;
 use crate::colorimetry::Colorimetry;
 use crate::streams::PerStream;
 
-/// How much wider or narrower than a square pixels may be without a word. Within it are the pixels of 4:3 in PAL and NTSC; those
-/// of 16:9 in either are beyond.
+/// How much wider or narrower than a square pixels may be without a message. Within it are the pixels of 4:3 in PAL and NTSC;
+/// those of 16:9 in either are beyond.
 const NEARLY_SQUARE: std::ops::RangeInclusive<f64> = 0.85..=1.18;
 
 /// Doubts that are remembered of a stream, so that one whose caps change without end does not fill the memory.
@@ -30,12 +30,12 @@ impl PerStream for Reported {
         Self::default()
     }
 
-    /// A seek changes none of it.
+    /// A seek changes none of these.
     fn forget(&mut self) {}
 }
 
 impl Reported {
-    /// Those of the doubts that have not been reported yet, which they are from now on.
+    /// The doubts that have not been reported yet; from now on they count as reported.
     pub fn only_new(&mut self, doubts: Vec<String>) -> Vec<String> {
         doubts.into_iter().filter(|doubt| self.0.len() < MOST && self.0.insert(doubt.clone())).collect()
     }
@@ -63,8 +63,8 @@ pub(super) fn of_caps(incaps: &gst::CapsRef, info: &VideoInfo, outcaps: &gst::Ca
     doubts
 }
 
-/// A doubt about the frames that come into `sink` and that these tags describe, as demuxers and parsers write them for the video of
-/// turned cameras, also from a JPEG's EXIF.
+/// A doubt about the frames that come into `sink`, from these tags, which demuxers and parsers write for the video of turned
+/// cameras, also from a JPEG's EXIF.
 pub(super) fn of_tags(sink: &gst::Pad, tags: &gst::TagListRef) -> Option<String> {
     let orientation = tags.get::<gst::tags::ImageOrientation>()?;
     let orientation = orientation.get();
@@ -93,7 +93,7 @@ fn turns(element: &gst::Element) -> bool {
     direction.is_some_and(|direction| direction != VideoOrientationMethod::Identity)
 }
 
-/// A doubt about a frame by itself.
+/// A doubt about a single frame.
 pub(super) fn of_frame(frame: &gst::BufferRef, info: &VideoInfo) -> Option<String> {
     const IDENTITY: [[f32; 4]; 4] =
         [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]];
@@ -107,7 +107,7 @@ pub(super) fn of_frame(frame: &gst::BufferRef, info: &VideoInfo) -> Option<Strin
 
 fn turned(why: &str) -> String {
     format!(
-        "the frames are to be turned before they are shown ({why}), but tensors are made of them as they are, and models find \
+        "the frames must be turned before they are shown ({why}), but tensors are made of them as they are, and models find \
          little or nothing in turned pictures. Put videoflip video-direction=auto before this element"
     )
 }

@@ -1,8 +1,8 @@
-//! What of a frame becomes a tensor, as the property names it.
+//! The parts of a frame that become tensors, as the property names them.
 
 use crate::property::Words;
 
-/// What of a frame becomes a tensor.
+/// The parts of a frame that become tensors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferRoi")]
 #[allow(missing_docs)]

@@ -7,7 +7,7 @@ use super::crop::{Crop, Cutout, Extent};
 use super::regions::MOST;
 use crate::meta::tensor::Region;
 
-/// What a list looks like, for error messages.
+/// An example of a list, for error messages.
 const EXAMPLE: &str = "0,0,640,640;1280,0,640,640";
 
 /// Frame pixels that a region may reach beyond the frame because of how its numbers were rounded.
@@ -42,7 +42,7 @@ pub(super) fn tiles(
         ));
     }
     let mut rects: Vec<Rect> = tiles.rects().collect();
-    // A tile that is the frame would be there twice.
+    // A tile that is the whole frame would be there twice.
     if whole && rects.len() > 1 {
         rects.push(whole_frame(frame));
     }
@@ -89,10 +89,10 @@ pub(super) fn list(text: &str, whole: bool, frame: [usize; 2]) -> Result<Vec<Rec
     Ok(rects)
 }
 
-/// Cuts the regions out. `gaps` says whether a region may be seen in part only.
+/// Cuts the regions out. `gaps` says whether a region may be visible in part only.
 ///
 /// # Errors
-/// A sentence: a region that cannot be cut out, or of which a part would not be seen.
+/// A sentence: a region that cannot be cut out, or of which a part would not be visible.
 pub(super) fn cut(rects: &[Rect], crop: &Crop, gaps: bool) -> Result<Vec<FixedRegion>, String> {
     let cut = |rect: &Rect| {
         let (w, h) = (rect.w, rect.h);
@@ -221,7 +221,7 @@ mod tests {
         };
         let one = |rect, resize, gaps| of(rect, &crop(resize), gaps);
         let wide = rect(20.0, 10.0, 100.0, 50.0);
-        // 100x50 in 50x50: half the size, what is above and below is seen as well.
+        // 100x50 in 50x50: half the size, and the surroundings above and below are visible as well.
         assert_eq!(one(wide, Resize::Letterbox, false), Ok(Affine::upright([2.0, 2.0], [20.0, -15.0])));
         // The region at the top left of the tensor.
         let top_left = Ok(Affine::upright([2.0, 2.0], [20.0, 10.0]));

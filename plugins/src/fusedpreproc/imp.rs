@@ -56,7 +56,7 @@ impl FusedPreproc {
                         before this element"
                 .into());
         }
-        let s = outcaps.structure(0).ok_or("there are no caps behind this element")?;
+        let s = outcaps.structure(0).ok_or("there are no caps downstream of this element")?;
         let frame = caps::frame_size(incaps);
         let (params, cut) = {
             let settings = lock(&self.settings);
@@ -81,7 +81,7 @@ impl FusedPreproc {
         Maker::new(incaps, info, params, cut, &name, stream)
     }
 
-    /// Says so where tiles were asked for, and one holds the whole frame.
+    /// Posts an INFO where tiles were asked for, and one holds the whole frame.
     fn tell_tiles(&self, cut: &Cut, frame: [usize; 2]) {
         let Cut::Fixed(regions, _) = cut else { return };
         let tiled = lock(&self.settings).roi == Roi::Tiles;
@@ -118,8 +118,8 @@ impl FusedPreproc {
         }
     }
 
-    /// Reports what of it has not been reported of the stream. Of regions of objects nothing is: whoever found the objects has
-    /// seen the same frames.
+    /// Reports the doubts that have not been reported for the stream yet. For regions of objects there are none: the model that
+    /// found the objects had the same frames.
     fn report(&self, doubts: Vec<String>) {
         if doubts.is_empty() || lock(&self.settings).roi == Roi::Objects {
             return;

@@ -24,7 +24,7 @@ use crate::meta::tensor::{Region, Tensor, TensorSet};
 use crate::notice::Limit;
 use crate::video;
 
-/// What of a frame becomes tensors.
+/// The parts of a frame that become tensors.
 #[derive(Clone, Debug)]
 pub(super) enum Cut {
     /// The whole frame: one tensor.
@@ -35,7 +35,7 @@ pub(super) enum Cut {
     Fixed(Vec<FixedRegion>, Crop),
 }
 
-/// What negotiation decided.
+/// The result of negotiation.
 pub(super) struct Maker {
     info: gst_video::VideoInfo,
     format: FrameFormat,
@@ -50,7 +50,7 @@ pub(super) struct Maker {
     pub elsewhere: Option<(Elsewhere, u32)>,
 }
 
-/// What of a frame is made a tensor.
+/// The parts of a frame that become tensors.
 enum TensorSource {
     Frame(Affine),
     Objects(Chooser),
@@ -73,7 +73,7 @@ pub(super) struct Skipped {
     pub limit: Option<Limit>,
 }
 
-/// Where in a frame the tensors are made from.
+/// The places in a frame that the tensors are made from.
 #[derive(Default)]
 struct Places {
     maps: Vec<Affine>,
@@ -94,10 +94,11 @@ enum MakerKind<F, R, P> {
 }
 
 impl Maker {
-    /// For frames of these caps, which the info was made of, in the memory of `stream`'s device, or on the host; `cut` says what of them becomes tensors.
+    /// For frames of these caps, which the info was made of, in the memory of `stream`'s device, or on the host; `cut` says which
+    /// parts of them become tensors.
     ///
     /// # Errors
-    /// A sentence that says what cannot be made.
+    /// A sentence that names what cannot be made.
     pub fn new(
         caps: &gst::CapsRef,
         info: gst_video::VideoInfo,
@@ -185,8 +186,8 @@ impl Maker {
         &self.info
     }
 
-    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns which objects have none. `turns` are those of its
-    /// stream.
+    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns which objects have none. `turns` are those of the
+    /// frame's stream.
     pub fn make(
         &mut self,
         buffer: &mut gst::BufferRef,
@@ -209,7 +210,7 @@ impl Maker {
         Ok((sets.collect::<Result<_, String>>()?, skipped))
     }
 
-    /// What the tensors of a frame are made from, and which objects have none.
+    /// The parts of a frame that become tensors, and which objects have none.
     fn choose(&self, buffer: &gst::BufferRef, turns: &mut Turns) -> (Vec<Chosen>, Skipped) {
         match &self.source {
             TensorSource::Frame(to_frame) => (
@@ -309,7 +310,7 @@ impl Maker {
         Ok(())
     }
 
-    /// A region's tensor. The memory goes back to its pool when the last of them is gone.
+    /// A region's tensor. The memory goes back to its pool when the last tensor in it is released.
     fn row(&self, data: &gst::Buffer, row: usize) -> Result<gst::Buffer, String> {
         let mut part = part(data, row * self.bytes, self.bytes).map_err(|e| e.to_string())?;
         gst::ParentBufferMeta::add(part.make_mut(), data);
@@ -327,7 +328,7 @@ struct Pools {
 }
 
 impl Pools {
-    /// A buffer for so many tensors, or more.
+    /// A buffer for `tensors` tensors, or more.
     fn acquire(&mut self, tensors: usize) -> Result<gst::Buffer, String> {
         let tensors = tensors.next_power_of_two();
         if !self.pools.contains_key(&tensors) {

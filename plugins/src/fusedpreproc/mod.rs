@@ -20,7 +20,7 @@
 //! ```
 //!
 //! With `roi=tiles` it cuts the frame into tiles that overlap, for objects that are too small in the whole frame; with
-//! `roi=list` it cuts out regions that are given. gpunms behind the model merges what was found in several of them.
+//! `roi=list` it cuts out regions that are given. gpunms downstream of the model merges objects of several regions.
 //!
 //! ```text
 //! ... ! fusedpreproc roi=tiles tile-size=640 overlap=0.2 ! trtinfer model=yolo11n.onnx batch-size=8 ! gpunms ! ...

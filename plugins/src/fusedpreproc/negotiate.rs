@@ -45,8 +45,8 @@ pub(super) struct Settings {
     pub regions: String,
 }
 
-/// Open tensor dimensions that nobody has named follow the frame, rounded up to a multiple of this: the coarsest
-/// stride of the usual networks, which they need their input to be divisible by.
+/// Open tensor dimensions that are set nowhere follow the frame, rounded up to a multiple of this: the coarsest stride of the
+/// usual networks, which they need their input to be divisible by.
 const STRIDE: i32 = 32;
 
 /// Factor on an object's width and height, if neither the property nor the sidecar has one.
@@ -55,11 +55,11 @@ pub(super) const ROI_PADDING: f64 = 1.0;
 /// Size of regions, if neither the property nor the sidecar has one: that of each object's box.
 pub(super) const ROI_SIZE: u32 = 0;
 
-/// Which part of a tile the next one shows, too, if the property is not set: as in SAHI.
+/// The share of a tile that the next one shows, too, if the property is not set: as in SAHI.
 pub(super) const OVERLAP: f64 = 0.2;
 
-/// What this element can make. How the frame fills the tensor is among it, and open, because BaseTransform asks the
-/// model for its wishes only while something is.
+/// What this element can make. How the frame fills the tensor is among it, and open, because BaseTransform asks for the model's
+/// wishes only while a field is open.
 pub(super) fn possible() -> gst::Structure {
     let size = || gst::IntRange::new(1, i32::try_from(MAX_SIDE).unwrap_or(i32::MAX));
     gst::Structure::builder("possible")
@@ -157,8 +157,8 @@ impl Settings {
         }
     }
 
-    /// The tensor's size for frames of this size in the library that exported the model, where it is another one than here and
-    /// no property has been set for it. What the tensor is here is the bars' outer size there.
+    /// The tensor's size for frames of this size in the library that exported the model, where it differs from ours and no
+    /// property has been set for it. Our tensor's size is the bars' outer size there.
     pub fn library_size(
         &self,
         s: &gst::StructureRef,
@@ -181,7 +181,8 @@ impl Settings {
         (there != here).then_some(there)
     }
 
-    /// What is cut out of frames of this size, and how: the property where it is set, else the caps' field, else the default.
+    /// The part that is cut out of frames of this size, and how: the property where it is set, else the caps' field, else the
+    /// default.
     ///
     /// # Errors
     /// A sentence about regions that cannot be cut out.
@@ -267,7 +268,7 @@ impl Settings {
             .kernel()
             .or_else(|| from_nick::<Resize>(&wish("tensor-resize")?)?.kernel())
             .unwrap_or(defaults.resize);
-        // The sidecar's belongs to its resize, which a property may have overridden.
+        // The sidecar's value belongs to its resize, which a property may have overridden.
         let cropped = resize == preproc::Resize::CenterCrop;
         let crop_ratio = number(self.crop_ratio, "tensor-crop-ratio").filter(|_| cropped);
         PreprocParams {

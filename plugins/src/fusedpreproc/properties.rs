@@ -11,7 +11,7 @@ use crate::{device, stats};
 /// Factor on pixel values, unless tensors are of integers: they become 0 to 1.
 const SCALE: f64 = 1.0 / 255.0;
 
-/// All there are. `device` is set and got by the element.
+/// All properties. `device` is set and got by the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     let defaults = PreprocParams::default();
     let most = u32::try_from(MAX_SIDE).unwrap_or(u32::MAX);

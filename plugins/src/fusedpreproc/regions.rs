@@ -1,4 +1,4 @@
-//! Which of a frame's objects the next model gets, and what is cut out for them.
+//! The objects of a frame that the next model gets, and the parts that are cut out for them.
 
 use std::collections::HashMap;
 
@@ -8,39 +8,39 @@ use super::crop::{Crop, Cutout, Extent};
 use crate::meta::object::{KeypointsParam, Object};
 use crate::streams::PerStream;
 
-/// Regions of a frame at most. Objects beyond are left out, and counted.
+/// Regions of a frame at most. Further objects are left out, and counted.
 pub(super) const MOST: usize = 1024;
 
 /// Bytes of a frame's tensors at most, unless the user has set how many there may be. The element that writes the metadata decides how many
 /// objects there are, and so how much memory their tensors would take.
 const MOST_BYTES: usize = 512 << 20;
 
-/// How many of a frame's objects are looked at, at most: as the user has `set` it, or as many tensors of so many bytes as there is
-/// memory for.
+/// How many of a frame's objects get a region, at most: as many as the user has `set`, or as many tensors of `bytes` bytes as
+/// there is memory for.
 fn most(set: Option<usize>, bytes: usize) -> usize {
     set.unwrap_or_else(|| MOST_BYTES / bytes.max(1)).clamp(1, MOST)
 }
 
-/// Which objects, and how much around them.
+/// The choice of objects, and the margin around them.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     /// Labels of the objects to take; empty takes all.
     pub classes: Vec<String>,
-    /// Frame pixels that an object's box must be wide and high.
+    /// The least width and height of an object's box in frame pixels.
     pub min_size: f32,
-    /// Frames that an object is not looked at between two that it is.
+    /// Frames between two in which an object is examined.
     pub interval: u64,
     /// How many objects of a frame, if the user has set it.
     pub most: Option<usize>,
     pub extent: Extent,
 }
 
-/// When a stream's objects were last looked at.
+/// When a stream's objects were last examined.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// Frames so far.
     count: u64,
-    /// By identity, the frame.
+    /// The frame of each identity.
     looked_at: HashMap<u64, u64>,
 }
 
@@ -51,8 +51,8 @@ impl PerStream for Turns {
 }
 
 impl Turns {
-    /// Whether an object's turn has come: one with an identity when it is seen first and then as often as the rules say, others
-    /// in the same frames.
+    /// Whether an object's turn has come: an object with an identity when it is first seen and then as often as the rules say,
+    /// others in the same frames.
     fn is_due(&self, object: &Object, interval: u64) -> bool {
         let now = self.count;
         let Some(track) = object.tracking.as_ref().filter(|_| interval > 0) else {
@@ -61,7 +61,7 @@ impl Turns {
         self.looked_at.get(&track.id).is_none_or(|at| now - at > interval)
     }
 
-    /// Notes that an object is looked at.
+    /// Notes that an object is examined.
     fn look(&mut self, object: &Object, interval: u64) {
         if let Some(track) = object.tracking.as_ref().filter(|_| interval > 0) {
             self.looked_at.insert(track.id, self.count);
@@ -77,18 +77,18 @@ pub(super) struct Chooser {
     most: usize,
 }
 
-/// What is made of a frame's objects.
+/// The choice for a frame's objects.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// The objects to look at, by `id`, and what is cut out for them.
+    /// The objects to examine, by `id`, and the part that is cut out for them.
     pub regions: Vec<(i32, Cutout)>,
-    /// Those that should be looked at, but have no region in the frame.
+    /// Those that should be examined, but have no region in the frame.
     pub outside: usize,
     /// Those for which there is no room.
     pub cut: usize,
-    /// For how many there is room.
+    /// The number of objects for which there is room.
     pub most: usize,
-    /// Whether the user has set that.
+    /// Whether the user has set that number.
     pub is_set: bool,
 }
 
@@ -98,7 +98,7 @@ impl Chooser {
         Self { most: most(rules.most, bytes), rules, crop }
     }
 
-    /// The objects of the next frame to look at. Those for which there is no room stay due.
+    /// The objects of the next frame to examine. Those for which there is no room stay due.
     pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> Choice {
         let Rules { classes, min_size, interval, most: set, extent } = &self.rules;
         let mut choice = Choice { most: self.most, is_set: set.is_some(), ..Choice::default() };
@@ -118,7 +118,7 @@ impl Chooser {
                 None => choice.outside += 1,
             }
         }
-        // Those that are gone would be looked at again at once anyway.
+        // Objects that are gone would be examined at once anyway, if they came back.
         let now = turns.count;
         turns.looked_at.retain(|_, at| now - *at <= *interval);
         turns.count += 1;

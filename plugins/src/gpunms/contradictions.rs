@@ -1,4 +1,4 @@
-//! Chooses the decoder with what the model says about itself, and without what the outputs' shapes contradict.
+//! Chooses the decoder with the model's information about itself, except for what the outputs' shapes contradict.
 
 use cudainfer_kernels::detect::{self as kernels, DetectError};
 
@@ -8,7 +8,7 @@ use crate::decoding::reading::decoding_origin;
 use crate::model::enums::detection::Decoder;
 use crate::model::{Group, ModelInfo};
 
-/// A decoder, and what is left of what the model says.
+/// A decoder, and the information about the model that is left.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub decoder: kernels::Decoder,
@@ -17,8 +17,8 @@ pub(super) struct Choice {
     pub warning: Option<String>,
 }
 
-/// What may be left out, the least that explains a contradiction first. The names of classes are what is wrong last, because
-/// without their number the shapes say less.
+/// The groups that may be left out; first those that explain a contradiction with the least loss. The names of classes come last,
+/// because without their number the shapes say less.
 const LEFT_OUT: [&[Group]; 7] = [
     &[Group::Decoding],
     &[Group::Keypoints],
@@ -85,7 +85,7 @@ pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo
     Err(words(&info, &error))
 }
 
-/// What the model's maker says about a group.
+/// The words of the model's maker about a group.
 fn claim(info: &ModelInfo, group: Group) -> String {
     let origin = info.origin(group).map(ToString::to_string).unwrap_or_default();
     let output = &info.output;
@@ -126,7 +126,7 @@ fn words(info: &ModelInfo, error: &DetectError) -> String {
 }
 
 impl Choice {
-    /// With the usual name of the only class of a decoder that has one, where nobody names it.
+    /// Adds the usual name of the only class of a decoder that has one, where no source names it.
     pub fn named(self) -> Self {
         match self.decoder.kind().usual_label() {
             Some(label) if self.info.output.labels.is_empty() => {

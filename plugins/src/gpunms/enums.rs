@@ -2,7 +2,7 @@
 
 use crate::property::Words;
 
-/// What becomes of boxes that match.
+/// How boxes that match are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferMerge")]
 #[allow(missing_docs)]

@@ -101,7 +101,7 @@ impl BaseTransformImpl for GpuNms {
 
     fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
         let other = if direction == gst::PadDirection::Sink {
-            // Where nothing is linked, BaseTransform offers only the caps that come in, tensors and all.
+            // Where nothing is linked, BaseTransform offers only the incoming caps, tensors and all.
             let linked = self.obj().static_pad("src").is_some_and(|src| src.is_linked());
             let other = if linked { other } else { hand_on::transform(direction, caps, None) };
             self.outgoing(caps, &other, &self.ask_model(caps))
@@ -145,7 +145,7 @@ impl DecodingElementImpl for GpuNms {
         }
         let frame = caps::frame_size(incoming.caps);
         let expected = decoder.expected(&params, info.output.labels.len());
-        // Who sets what suppresses knows what overlaps.
+        // A user who sets the suppression knows what overlaps.
         let expected = Expected { unique: expected.unique && is_auto, ..expected };
         let detections = Detections { decoder, params, expected, input: incoming.model.input };
         Ok(Box::new(Objects::new(detections, info, frame, with_masks, merging, limits)?))

@@ -20,7 +20,7 @@ pub(super) fn fixate(
 ) -> gst::Caps {
     let plain = hand_on::only(offered, false);
     let wanted = plain.is_empty() || hand_on::is_asked_for(peer);
-    // A region's masks are in the region: nothing puts them together.
+    // A region's masks are in the region: no element puts them together.
     let whole = incoming.structure(0).is_some_and(|s| !s.has_field(ROI));
     let fields = if wanted && whole { decoder().and_then(|d| fields(incoming, d.masks()?)) } else { None };
     match fields {

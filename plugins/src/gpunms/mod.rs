@@ -13,9 +13,9 @@
 //!
 //! Models with keypoints (YOLO-pose, RTMO, Keypoint R-CNN, CenterFace, SCRFD, YuNet, RetinaFace) give each object a `keypoints` parameter, with the names and edges of the
 //! skeleton in the sidecar. With masks (YOLO-seg), the prototypes and the objects' coefficients are passed on as tensors if
-//! the caps downstream ask for tensors: to segmask, which may also stand behind a tracker. Behind
-//! `fusedpreproc roi=objects`, the objects of every region are put on the frame in frame coordinates. Behind `roi=tiles` and
-//! `roi=list`, those that were found in several regions are merged.
+//! the caps downstream ask for tensors: to segmask, which may also stand after a tracker. Downstream of
+//! `fusedpreproc roi=objects`, the objects of every region are put on the frame in frame coordinates. Downstream of
+//! `roi=tiles` and `roi=list`, those that were found in several regions are merged.
 //!
 //! A property that is not set has the sidecar's value, else the default that gst-inspect shows. Candidates with NaN or
 //! infinity are dropped and counted in `stats`.

@@ -31,7 +31,7 @@ pub(super) struct Objects {
     limits: Limits,
 }
 
-/// What a row of the outputs holds.
+/// The content of a row of the outputs.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     detections: Vec<Detection>,
@@ -126,7 +126,7 @@ fn are_tiny(found: &[Detection], to_frame: &Affine) -> bool {
     !found.is_empty() && found.iter().all(|detection| detection.rect.w <= x && detection.rect.h <= y)
 }
 
-/// Puts what was found on the frame, as new objects; `parent` is the object in whose region it was found.
+/// Puts the results on the frame, as new objects; `parent` is the object in whose region they were found.
 fn put(
     detections: &[Detection],
     attached: &Attached,
@@ -139,7 +139,7 @@ fn put(
     let mut keypoints = attached.keypoints.chunks_exact(points.count().max(1));
     let mut rotated = attached.rotated.iter();
     for (id, detection) in (first..).zip(detections) {
-        // One that is not rotated is an upright box as any other, and clamped to the frame.
+        // A box that is not rotated is an upright box as any other, and clamped to the frame.
         let own = rotated.next().filter(|one| one.angle != 0.0);
         let object = Object {
             id: i32::try_from(id).unwrap_or(i32::MAX),

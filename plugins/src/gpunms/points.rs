@@ -11,7 +11,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Of so many points, which are called by their number where the sidecar has no skeleton.
+    /// `count` points, which are called by their number where the sidecar has no skeleton.
     pub fn new(info: &ModelInfo, count: usize) -> Self {
         let points = &info.skeleton.points;
         let name = |i: usize| points.get(i).cloned().unwrap_or_else(|| i.to_string());
@@ -19,7 +19,7 @@ impl Points {
         Self { names: all.iter().map(|i| name(*i)).collect(), edges: info.skeleton.edges_among(&all) }
     }
 
-    /// How many.
+    /// The number of points.
     pub fn count(&self) -> usize {
         self.names.len()
     }

@@ -64,7 +64,7 @@ impl Merger {
         }
     }
 
-    /// What becomes of the detections of a frame's regions.
+    /// What is done with the detections of a frame's regions.
     pub fn finish(&self, pieces: &Pieces, counts: &mut Counts) -> (Vec<Detection>, Attached) {
         let Pieces { boxes, keypoints } = pieces;
         let kept = match &self.params {
@@ -171,13 +171,13 @@ mod tests {
         // A region of 40x20 that a square tensor shows with its surroundings: 10 pixels above and below.
         let region = rect(20.0, 30.0, 40.0, 20.0);
         let boxes = [
-            // Beyond the right edge of what is seen.
+            // Beyond the right edge of the visible part.
             (rect(50.0, 35.0, 30.0, 10.0), 0.9),
-            // Above the region, but its centre is in it: all of it was seen.
+            // Above the region, but its centre is in it: all of it was visible.
             (rect(30.0, 25.0, 10.0, 12.0), 0.8),
             // Its centre is above the region.
             (rect(30.0, 22.0, 10.0, 10.0), 0.7),
-            // Not seen at all.
+            // Not visible at all.
             (rect(70.0, 35.0, 10.0, 10.0), 0.6),
         ];
         add(&merger, &mut pieces, rect(20.0, 20.0, 40.0, 40.0), region, &found(&boxes));
@@ -190,7 +190,7 @@ mod tests {
         let mut pieces = Pieces::default();
         add(&merger, &mut pieces, rect(20.0, 20.0, 40.0, 40.0), region, &found(&boxes[..1]));
         assert!(merger.finish(&pieces, &mut counts()).0.is_empty());
-        // Where a letterbox has bars, nothing was seen above and below.
+        // Where a letterbox has bars, nothing was visible above and below.
         let merger = Merger { min_size: [0.0; 2], ..merger };
         let mut pieces = Pieces::default();
         let (detections, attached) = found(&boxes[1..]);

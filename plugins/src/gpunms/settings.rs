@@ -153,7 +153,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             merge,
             (),
             "Merge",
-            "Behind fusedpreproc roi=tiles and list: what becomes of boxes of several regions that match, after the \
+            "Downstream of fusedpreproc roi=tiles and list: what becomes of boxes of several regions that match, after the \
              suppression within each",
         ),
         property!(
@@ -161,7 +161,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             merge_overlap,
             (),
             "Overlap for merging",
-            "Behind fusedpreproc roi=tiles and list: which overlap of two boxes is compared with merge-threshold",
+            "Downstream of fusedpreproc roi=tiles and list: which overlap of two boxes is compared with merge-threshold",
         ),
         property!(
             Settings,
@@ -169,8 +169,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0.0..=1.0,
             MERGE_THRESHOLD,
             "Merge threshold",
-            "Behind fusedpreproc roi=tiles and list: overlap from which two boxes match. They need the same class, unless nms \
-             is class-agnostic",
+            "Downstream of fusedpreproc roi=tiles and list: overlap from which two boxes match. They need the same class, \
+             unless nms is class-agnostic",
         ).playing(),
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
@@ -224,7 +224,7 @@ impl Settings {
         }
     }
 
-    /// How overlapping boxes are suppressed, as the property or the sidecar says it.
+    /// How overlapping boxes are suppressed, as the property or the sidecar has it.
     pub fn nms(&self, info: &ModelInfo) -> NmsMode {
         match (self.nms, info.output.nms) {
             (NmsMode::Auto, Some(nms)) => nms,
@@ -232,7 +232,7 @@ impl Settings {
         }
     }
 
-    /// A sentence, where overlaps are suppressed that the model should have suppressed itself by the look of its outputs.
+    /// A sentence, where overlaps are suppressed though the outputs look as if the model had already done that.
     pub fn suppression_doubt(
         &self,
         info: &ModelInfo,
@@ -251,7 +251,7 @@ impl Settings {
     /// The thresholds and limits for this decoder.
     ///
     /// # Errors
-    /// A sentence about a class that the model does not have or a number that is none.
+    /// A sentence about a class that the model does not have or text that is no number.
     pub fn params(&self, info: &ModelInfo, decoder: &kernels::Decoder) -> Result<Params, String> {
         let defaults = Params::default();
         let nms = self.nms(info);

@@ -11,10 +11,10 @@ use crate::nick::nick;
 
 /// A runtime that has been started.
 pub(super) trait Backend: Debug + Send + Sync {
-    /// Its name and version, and what else tells its build apart: entries of the cache are only for it.
+    /// Its name and version, and what else identifies its build: entries of the cache are only for it.
     fn version(&self) -> String;
 
-    /// Opens the model on the provider that `config` asks for, or on the best that works. What it does on a GPU is counted in
+    /// Opens the model on the provider that `config` asks for, or on the best that works. Its work on a GPU is counted in
     /// `counters`; work that takes long is reported to `progress`.
     ///
     /// # Errors
@@ -27,8 +27,8 @@ pub(super) trait Backend: Debug + Send + Sync {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Opened, InferenceError>;
 
-    /// The ways in which the provider can run the model that are worth timing, the first one first: it is what others have to
-    /// agree with.
+    /// The ways in which the provider can run the model that are worth timing. The first one is the reference that the others
+    /// must agree with.
     fn variants(&self, config: &Config, provider: Provider) -> Vec<&'static str>;
 
     /// Opens another session of the model on CUDA, in one of its variants.

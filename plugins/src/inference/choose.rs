@@ -15,7 +15,7 @@ impl Engine {
         *lock(&self.variant.name)
     }
 
-    /// What a search has found, in a sentence for the user, once.
+    /// The result of a search, in a sentence for the user, once.
     pub fn take_found(&self) -> Option<String> {
         lock(&self.variant.found).take()
     }
@@ -23,14 +23,14 @@ impl Engine {
     /// Makes the session the provider's fastest variant, once: the first shape decides.
     ///
     /// # Errors
-    /// The model does not run, or it is to stop: [`InferenceError::Interrupted`].
+    /// The model does not run, or `stop` is set: [`InferenceError::Interrupted`].
     pub(super) fn choose_variant(
         &self,
         shape: &Arc<RunShape>,
         progress: &(dyn Fn(Progress) + Sync),
         stop: &Stop,
     ) -> Result<(), InferenceError> {
-        // Who comes with another shape meanwhile waits.
+        // A thread with another shape waits meanwhile.
         let mut unsettled = lock(&self.variant.choices);
         let variants = self.backend.variants(&self.config, self.provider);
         // What goes through the host does not run as it is timed.

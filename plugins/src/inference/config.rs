@@ -1,4 +1,4 @@
-//! What is to be loaded and how it is run.
+//! Which model to load, and how to run it.
 
 use std::path::PathBuf;
 
@@ -17,14 +17,14 @@ pub struct Config {
     pub provider: Provider,
     /// On which GPU, or on none.
     pub device: Choice,
-    /// The GPU that it is where that is left open; not set, the first one that can be used.
+    /// The GPU to use where that is left open; not set, the first one that can be used.
     pub gpu: Option<u32>,
     /// In which numbers a GPU computes.
     pub precision: Precision,
-    /// Bytes that TensorRT may use to work in; 0 leaves it to TensorRT.
+    /// Bytes of TensorRT's workspace; 0 leaves them to TensorRT.
     pub workspace: usize,
-    /// The folder for what makes the next start quicker; not set, it is `cudainfer` in the user's cache folder, and `none`
-    /// is none.
+    /// The folder for what makes the next start faster; not set, it is `cudainfer` in the user's cache folder, and `none` turns
+    /// the cache off.
     pub cache: Option<PathBuf>,
     /// Whether runs on the GPU may be recorded as CUDA graphs.
     pub graphs: bool,
@@ -32,7 +32,7 @@ pub struct Config {
     pub search: EngineSearch,
     /// What frames wait for at a start.
     pub warm_up: WarmUp,
-    /// ONNX Runtime's library, where it is not to be searched for.
+    /// ONNX Runtime's library, where it must not be searched for.
     pub library: Option<PathBuf>,
     /// Sessions on the CPU that may run at the same time; at least 1.
     pub sessions: usize,
@@ -47,7 +47,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What `device` is: `gpu` where it is left open.
+    /// The device that `device` names: `gpu` where it is left open.
     ///
     /// # Errors
     /// Those of [`Choice::resolve`].

@@ -1,11 +1,11 @@
-//! What a library takes of a GPU's memory by itself: by how much the driver's free memory falls while it works.
+//! GPU memory that a library allocates by itself: by how much the driver's free memory falls while the library works.
 
 use std::sync::Arc;
 
 use cudainfer_kernels::device::{Context, Counters};
 
-/// The free memory before a piece of work, and what was counted by then. Whatever else uses the GPU meanwhile is taken for the
-/// work's.
+/// The free memory before a piece of work, and what was counted by then. Memory that other programs take meanwhile is attributed
+/// to the work.
 #[derive(Debug)]
 pub(super) struct Before {
     context: Arc<Context>,
@@ -20,7 +20,7 @@ struct Marks {
 }
 
 impl Before {
-    /// Now. None where the driver does not tell.
+    /// The state now. None where the driver gives no figure.
     pub fn of(context: &Arc<Context>, counters: &Arc<Counters>) -> Option<Self> {
         let marks = Marks::now(context, counters)?;
         Some(Self { context: Arc::clone(context), counters: Arc::clone(counters), marks })

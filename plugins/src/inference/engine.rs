@@ -18,14 +18,14 @@ use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;
 
-/// A loaded model: what it wants, what it gives, and the sessions that run it.
+/// A loaded model: its inputs and outputs, and the sessions that run it.
 #[derive(Debug)]
 pub struct Engine {
     /// Its image input.
     pub input: ImageInput,
     /// Its outputs, in the model's order.
     pub outputs: Vec<TensorDesc>,
-    /// What is known of it: the sidecar, and what the model says itself as far as its inputs do not contradict it.
+    /// What is known of the model: the sidecar, and what the file says as far as its inputs do not contradict it.
     pub info: ModelInfo,
     /// Where it runs.
     pub provider: Provider,
@@ -33,31 +33,31 @@ pub struct Engine {
     pub fallbacks: Vec<String>,
     /// All its inputs that are tensors of numbers.
     pub inputs: Vec<TensorDesc>,
-    /// One a worker.
+    /// One for each worker.
     pub sessions: Vec<SharedSession>,
     /// Frames of a run, at most.
     pub batch: usize,
     /// The GPU that it runs on.
     pub(super) context: Option<Arc<Context>>,
-    /// What the runs of the session that serves are counted in on a GPU.
+    /// The counters of the serving session's runs on a GPU.
     pub(super) counters: Mutex<Arc<Counters>>,
-    /// Device memory that the library has taken by itself, in bytes.
+    /// Device memory that the library has allocated by itself, in bytes.
     pub(super) taken: AtomicU64,
-    /// Whether it came from the cache.
+    /// Whether the session came from the cache.
     pub cached: bool,
-    /// What the user should know of, a sentence each: what the model says wrongly of itself, what in the cache was damaged.
+    /// Warnings for the user, a sentence each: what the model's file states wrongly, what in the cache was damaged.
     pub warnings: Vec<String>,
     pub(super) cache: Mutex<Cache>,
     pub(super) backend: Box<dyn Backend>,
     pub(super) config: Config,
     pub(super) variant: ActiveVariant,
-    /// How long its start took, by part.
+    /// How long the model's start took, by part.
     pub times: StartTimes,
 }
 
 impl Engine {
-    /// Loads a model and everything that it needs. What it does on a GPU is counted in `counters`. Of what takes longer than
-    /// a second, `progress` hears every second.
+    /// Loads a model and everything that it needs. Its work on a GPU is counted in `counters`. `progress` is called every second
+    /// while something takes longer than a second.
     ///
     /// # Errors
     /// What is missing or wrong, and what to do about it.
@@ -153,12 +153,12 @@ fn gpu(config: &Config) -> Option<Arc<Context>> {
     }
 }
 
-/// Whether the model, and the files with weights of it, can be read: ONNX Runtime itself would wait for ever at a FIFO.
+/// Whether the model, and its files with weights, can be read: ONNX Runtime itself would wait forever at a FIFO.
 fn check_files(model: &Path) -> Result<(), ModelError> {
     let unreadable =
         |what, path: &Path, e: std::io::Error| ModelError::File(what, path.to_owned(), e.to_string());
     files::open(model).map_err(|e| unreadable("model", model, e))?;
-    // ONNX Runtime reports better what is not a model.
+    // ONNX Runtime's own error about a file that is not a model is better.
     for weights in external_files(model).unwrap_or_default() {
         files::open(&weights).map_err(|e| unreadable("weights", &weights, e))?;
     }
@@ -166,20 +166,20 @@ fn check_files(model: &Path) -> Result<(), ModelError> {
 }
 
 impl Engine {
-    /// Bytes of the GPU's memory that are in use, by whomever, and all that it has; nothing on the CPU.
+    /// Bytes of the GPU's memory that are in use by all programs, and all that it has; nothing on the CPU.
     pub fn device_memory(&self) -> Option<(u64, u64)> {
         let (free, total) = self.context.as_ref()?.memory().ok()?;
         Some((u64::try_from(total - free).ok()?, u64::try_from(total).ok()?))
     }
 
-    /// Bytes of the GPU's memory that the model holds: what is counted, and by how much free memory fell while the library loaded
-    /// the model and warmed it up. 0 on the CPU.
+    /// Bytes of the GPU's memory that the model holds: those that are counted, and by how much free memory fell while the library
+    /// loaded the model and warmed it up. 0 on the CPU.
     pub fn held_device_bytes(&self) -> u64 {
         lock(&self.counters).device_bytes() + self.taken.load(Ordering::Relaxed)
     }
 }
 
-/// Frames that a run may have; as many as batch-size takes.
+/// Frames that a run may have; at most the largest `batch-size`.
 const MOST_FRAMES: usize = 1024;
 
 /// Frames of a run at most: the property, else the fixed batch of the model, else 1.

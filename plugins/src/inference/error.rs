@@ -5,7 +5,7 @@ use cudainfer_kernels::device::DeviceError;
 use crate::model::ModelError;
 
 impl InferenceError {
-    /// Whether less might have worked.
+    /// Whether a smaller batch might have worked.
     pub fn is_memory(&self) -> bool {
         matches!(self, Self::Memory(_) | Self::Device(DeviceError::OutOfMemory { .. }))
     }
@@ -25,7 +25,7 @@ pub enum InferenceError {
         "provider={provider} does not work here: {reason}. Set provider=auto to use the best one that works"
     )]
     Provider {
-        /// Its name.
+        /// The provider's name.
         provider: String,
         /// ONNX Runtime's reason.
         reason: String,
@@ -33,9 +33,9 @@ pub enum InferenceError {
     /// The GPU that was asked for cannot be used.
     #[error("device={device}: {reason}")]
     Gpu {
-        /// As the property names it.
+        /// The GPU as the property names it.
         device: String,
-        /// Why not.
+        /// Why it cannot be used.
         reason: String,
     },
     /// The GPU failed.
@@ -64,7 +64,7 @@ pub enum InferenceError {
         "there is not enough memory to run the model ({0}). Set a smaller batch-size, or use a smaller model"
     )]
     Memory(String),
-    /// A tensor whose size cannot be.
+    /// A tensor of an impossible size.
     #[error(
         "the tensor {tensor} cannot be that large: for a batch of {rows} frames it would have more than 8 GiB, or other bytes than its \
          dimensions say. Export the model with smaller dimensions, or set a smaller batch-size"
@@ -75,7 +75,7 @@ pub enum InferenceError {
         /// Rows of the run.
         rows: usize,
     },
-    /// Outputs that cannot be told apart by frame.
+    /// Outputs that cannot be split by frame.
     #[error(
         "a batch of {rows} frames gives '{output}', which cannot be divided among the frames: its first dimension should be \
          {rows}. Export the model with a batch in all its outputs, or set batch-size=1"

@@ -1,4 +1,4 @@
-//! What a run is fed with of each frame, and what it gives for it.
+//! The tensors that a run takes for each frame, and those that it gives.
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
@@ -13,19 +13,19 @@ pub struct FrameTensors {
     pub image: TensorDesc,
     /// Whether the model has the first dimension of `image`; without, it takes one frame at a time.
     pub batched: bool,
-    /// The type in which frames bring it; float32 and float16 are converted.
+    /// The type in which frames bring the image; float32 and float16 are converted.
     pub given: TensorType,
     /// Inputs other than the image.
     pub constants: Vec<Constant>,
-    /// What comes out; dimensions that depend on the picture are open.
+    /// The outputs; dimensions that depend on the picture are open.
     pub outputs: Vec<TensorDesc>,
-    /// Frames that every run takes, where the model leaves no choice.
+    /// Frames that every run takes, where the model has a fixed batch.
     pub fixed: Option<usize>,
 }
 
 impl FrameTensors {
     /// Of frames whose tensors have this type and, in pixels, this width and height, for a model with this `input` and these
-    /// `outputs`, which are as far known as the model tells.
+    /// `outputs`, as far as the model gives their dimensions.
     ///
     /// # Errors
     /// [`InferenceError::Batch`]: the model has a fixed batch, and an output without one.

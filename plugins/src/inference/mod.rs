@@ -1,6 +1,6 @@
 //! Running models: a [`Session`] is a model that is ready to run, whatever library runs it, and an [`Engine`] all sessions
-//! of one model. `ort` makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of
-//! [`Runtime`]. `search` finds out which of a runtime's variants of a session is the fastest.
+//! `ort` makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of [`Runtime`]. `search`
+//! finds the fastest of a runtime's variants of a session.
 
 mod backend;
 mod cache;

@@ -1,27 +1,28 @@
-//! How long runs on a GPU take by their number of rows, learnt from those that were waited for, and what that says about the next
-//! batch: when the GPU will be free, and how many of the frames that wait are best run at once.
+//! How long runs on a GPU take by their number of rows, learnt from the runs that were waited for, and what that says about the
+//! next batch: when the GPU will be free, and how many of the waiting frames are best run at once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time for enqueueing a run, and for waking the thread that does it: so long before the GPU is free, the next batch goes.
+/// Time for enqueueing a run, and for waking the thread that does it: the next batch is enqueued this long before the GPU is
+/// free.
 const AHEAD: Duration = Duration::from_micros(250);
-/// A new time counts for one part in so many.
+/// The weight of a new time is one in this many.
 const WEIGHT: u32 = 8;
 
 /// What is known of the GPU while a batch is put together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// Until then a run that is enqueued only waits behind the one that is under way.
+    /// A run that is enqueued before then only waits for the one in progress.
     pub busy_until: Option<Instant>,
-    /// How long a run takes by its number of rows, those that are padded included.
+    /// How long a run takes by its number of rows, padding included.
     pub times: Arc<BTreeMap<usize, Duration>>,
 }
 
 impl Outlook {
-    /// How many of so many frames are run now: those that fill a smaller run, where it makes more frames a second than a larger
-    /// one with padding.
+    /// How many of the waiting `frames` are run now: those that fill a smaller run, where it makes more frames a second than a
+    /// larger one with padding.
     pub fn portion(&self, frames: usize) -> usize {
         let rate = |frames: usize, time: &Duration| frames as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE);
         let padded = self.times.range(frames..).next();
@@ -33,35 +34,35 @@ impl Outlook {
     }
 }
 
-/// The runs that are under way, and what those before them took. All are of one shape: of another, times are learnt anew.
+/// The runs in progress, and the times of earlier ones. All are of one shape: for another shape, times are learnt anew.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     under_way: VecDeque<Started>,
-    /// When the run before the oldest of them ended, if somebody saw it.
+    /// When the run before the oldest of them ended, if that was observed.
     ended: Option<Instant>,
-    /// Shared with the last outlook, which is gone by the time at which something new is learnt.
+    /// Shared with the last outlook, which is dropped before a new time is learnt.
     times: Arc<BTreeMap<usize, Duration>>,
 }
 
 #[derive(Debug)]
 struct Started {
     rows: usize,
-    /// When it was enqueued.
+    /// When the run was enqueued.
     at: Instant,
-    /// Whether nothing was under way then, so that it began at once.
+    /// Whether no other run was in progress then, so that it began at once.
     alone: bool,
-    /// Whether it takes as long as all that follow.
+    /// Whether it takes as long as all later runs.
     steady: bool,
 }
 
 impl Pace {
-    /// A run of so many rows has been enqueued behind the others; `steady` if it takes as long as all that follow.
+    /// A run of `rows` rows has been enqueued after the others; `steady` if it takes as long as all later runs.
     pub fn begin(&mut self, rows: usize, at: Instant, steady: bool) {
         let alone = self.under_way.is_empty();
         self.under_way.push_back(Started { rows, at, alone, steady });
     }
 
-    /// The oldest run has ended: at `now`, if it was waited for until then, and else before.
+    /// The oldest run has ended: at `now`, if it was waited for until then, and otherwise before.
     pub fn end(&mut self, waited: bool, now: Instant) {
         let Some(run) = self.under_way.pop_front() else { return };
         if let (Some(began), true) = (self.began(&run), run.steady) {
@@ -70,7 +71,7 @@ impl Pace {
             match times.get_mut(&run.rows) {
                 None if waited => _ = times.insert(run.rows, took),
                 Some(known) if waited => *known = (*known * (WEIGHT - 1) + took) / WEIGHT,
-                // It is over before it was expected to be. Were this not believed, it would never be waited for again.
+                // The run was over before that was expected. If the known time were kept, no such run would be waited for again.
                 Some(known) if took < *known => *known = took * (WEIGHT - 1) / WEIGHT,
                 _ => (),
             }
@@ -78,7 +79,7 @@ impl Pace {
         self.ended = waited.then_some(now);
     }
 
-    /// What follows is of another shape.
+    /// The next runs are of another shape.
     pub fn forget(&mut self) {
         self.times = Arc::default();
     }
@@ -87,7 +88,7 @@ impl Pace {
         if run.alone { Some(run.at) } else { self.ended }
     }
 
-    /// With one run under way or none. Of more it is not known when they end.
+    /// Known with one run in progress or none: when several end is not known.
     pub fn outlook(&self) -> Outlook {
         let busy_until = match (self.under_way.front(), self.under_way.len()) {
             (Some(run), 1) => {
@@ -127,25 +128,25 @@ mod tests {
     fn times_are_those_between_the_ends_that_were_seen() {
         let start = Instant::now();
         let mut pace = Pace::default();
-        // Alone: from when it was enqueued.
+        // Alone: timed from when it was enqueued.
         pace.begin(4, start, true);
         pace.begin(8, start + MS, true);
         pace.end(true, start + 4 * MS);
         assert_eq!(pace.outlook().times, learnt(&[(4, 4)]).times);
-        // Behind it: from its end.
+        // After another: timed from that run's end.
         pace.begin(8, start + 5 * MS, true);
         pace.end(true, start + 11 * MS);
         assert_eq!(pace.outlook().times[&8], 7 * MS);
-        // The one under way began at the end of that, and the next goes a little before it ends.
+        // The run in progress began at that end, and the next is due a little before it ends.
         assert_eq!(pace.outlook().busy_until, Some(start + 18 * MS - AHEAD));
-        // One whose end nobody saw teaches nothing, nor does the one behind it.
+        // A run whose end was not observed gives no time, nor does the one after it.
         pace.begin(8, start + 12 * MS, true);
         pace.end(false, start + 30 * MS);
         assert_eq!(pace.outlook().busy_until, None);
         pace.end(true, start + 40 * MS);
         assert_eq!(pace.outlook().times[&8], 7 * MS);
         assert_eq!(pace.outlook().busy_until, None, "nothing is under way");
-        // One that is not steady neither.
+        // Nor does one that is not steady.
         pace.begin(16, start + 50 * MS, false);
         pace.end(true, start + 90 * MS);
         assert!(!pace.outlook().times.contains_key(&16));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gst::prelude::*;
 
-/// Work that takes no longer is not worth a word; and so often there is one.
+/// Shorter work is not reported; longer work is reported at this interval.
 const EVERY: Duration = Duration::from_secs(1);
 /// The messages' code.
 const CODE: &str = "model";
@@ -15,7 +15,7 @@ const CODE: &str = "model";
 pub struct Progress {
     /// Begun (and a second old), going on, through, failed.
     pub stage: gst::ProgressType,
-    /// What is done, and for how long.
+    /// What is being done, and for how long.
     pub text: String,
 }
 
@@ -24,31 +24,31 @@ impl Progress {
     pub fn post(&self, element: &gst::Element) {
         let text = format!("{}: {}", element.name(), self.text);
         let message = gst::message::Progress::builder(self.stage, CODE, &text).src(element).build();
-        // Refused only where nobody listens.
+        // Refused only where nobody listens to the bus.
         let _ = element.post_message(message);
     }
 }
 
-/// Does `job`, in this thread. If that takes longer than a second, `report` hears of it every second from another thread,
-/// and of the end; `what` begins the texts: `loading nanodet.onnx for cpu`.
+/// Does `job`, in this thread. If that takes longer than a second, `report` is called every second from another thread, and at
+/// the end; the texts begin with `what`: `loading nanodet.onnx for cpu`.
 ///
 /// # Errors
-/// The job's.
+/// The errors of `job`.
 pub fn watched<T, E>(
     what: &str,
     report: &(dyn Fn(Progress) + Sync),
     job: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
     let began = Instant::now();
-    // Until the job's end of the channel goes, also where the job panics.
+    // The other thread ends when the job's end of the channel is dropped, also where the job panics.
     let tick = |wait: &Receiver<()>| {
         (wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout)).then(|| began.elapsed())
     };
     watched_by(&tick, &|| began.elapsed(), what, report, job)
 }
 
-/// As [`watched`], by another clock: `tick` waits until there is a word due and returns how old the job is then, or nothing once the
-/// channel is closed; `age` says how old it is.
+/// As [`watched`], by another clock: `tick` waits until a report is due and returns how old the job is then, or nothing once the
+/// channel is closed; `age` returns how old it is.
 fn watched_by<T, E>(
     tick: &(dyn Fn(&Receiver<()>) -> Option<Duration> + Sync),
     age: &dyn Fn() -> Duration,
@@ -67,7 +67,7 @@ fn watched_by<T, E>(
             }
             stage == gst::ProgressType::Continue
         };
-        // Where there is no thread for it, the job is done all the same, without a word.
+        // Where there is no thread for it, the job is done all the same, without reports.
         let ticker = std::thread::Builder::new().name("trtinfer:ticker".into()).spawn_scoped(scope, tick);
         if let Err(e) = &ticker {
             gst::warning!(gst::CAT_RUST, "{what}: there is no thread to tell of it: {e}");
@@ -93,10 +93,10 @@ mod tests {
 
     use super::*;
 
-    /// What is said about a job that takes so many seconds.
-    fn said(seconds: f64, result: Result<u8, ()>) -> Vec<Progress> {
+    /// The reports about a job that takes `seconds` seconds.
+    fn reports(seconds: f64, result: Result<u8, ()>) -> Vec<Progress> {
         gst::init().unwrap();
-        let said = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let ticks = AtomicU64::new(0);
         let (through, wait) = channel();
         let (through, wait) = (Mutex::new(Some(through)), Mutex::new(wait));
@@ -112,33 +112,33 @@ mod tests {
             None
         };
         let age = || Duration::from_secs_f64(seconds);
-        let done = watched_by(&tick, &age, "loading a.onnx", &|p| said.lock().unwrap().push(p), || {
+        let done = watched_by(&tick, &age, "loading a.onnx", &|p| reported.lock().unwrap().push(p), || {
             let _: Result<(), _> = wait.lock().unwrap().recv();
             result
         });
         assert_eq!(done, result);
-        said.into_inner().unwrap()
+        reported.into_inner().unwrap()
     }
 
     #[test]
-    fn a_slow_job_is_said_to_begin_to_go_on_and_to_end_and_a_quick_one_not_at_all() {
+    fn a_slow_job_is_reported_at_its_begin_every_second_and_at_its_end_and_a_quick_one_not_at_all() {
         use gst::ProgressType::{Complete, Continue, Error, Start};
-        let stages = |said: &[Progress]| said.iter().map(|p| p.stage).collect::<Vec<_>>();
-        let slow = said(3.5, Ok(1));
+        let stages = |reports: &[Progress]| reports.iter().map(|p| p.stage).collect::<Vec<_>>();
+        let slow = reports(3.5, Ok(1));
         assert_eq!(stages(&slow), [Start, Continue, Continue, Complete]);
         assert_eq!(
             [0, 1, 2].map(|n| slow[n].text.as_str()),
             [1, 2, 3].map(|n| format!("loading a.onnx, {n} s"))
         );
         assert_eq!(slow[3].text, "loading a.onnx took 3.5 s");
-        let failing = said(1.5, Err(()));
+        let failing = reports(1.5, Err(()));
         assert_eq!(stages(&failing), [Start, Error]);
         assert_eq!(failing[1].text, "loading a.onnx failed after 1.5 s");
-        assert_eq!(said(0.0, Ok(1)), []);
+        assert_eq!(reports(0.0, Ok(1)), []);
     }
 
     #[test]
-    fn a_job_that_panics_does_not_leave_the_ticker_behind() {
+    fn a_job_that_panics_ends_the_ticker() {
         let panicked = std::panic::catch_unwind(|| watched::<(), ()>("", &|_| (), || panic!("on purpose")));
         assert!(panicked.is_err());
     }

@@ -26,7 +26,7 @@ pub enum Provider {
 
 impl Words for Provider {}
 
-/// In which numbers a GPU computes.
+/// The numbers in which a GPU computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPrecision")]
 pub enum Precision {

@@ -19,19 +19,19 @@ pub trait Session: Debug + Send {
     /// The model's outputs that are tensors of numbers.
     fn outputs(&self) -> &[TensorDesc];
 
-    /// The stream that it works in, if that is a GPU's; the stream's counters say what it has done there.
+    /// The stream that the session works in on a GPU; its counters count the session's work.
     fn stream(&self) -> Option<&Arc<CudaStream>>;
 
-    /// Says how many frames a run has at most.
+    /// Sets how many frames a run has at most.
     fn reserve(&mut self, batch: usize);
 
     /// The numbers of frames whose runs differ, of up to `batch`, so that it pays to warm them up.
     fn sizes(&self, batch: usize) -> Vec<usize>;
 
-    /// How often a run of a size is made until it takes as long as all that follow.
+    /// How often a run of a size is made until it takes as long as all later ones.
     fn warm_up_runs(&self) -> usize;
 
-    /// Rows of a run of so many frames: at least as many; those beyond are padding.
+    /// Rows of a run of `frames` frames: at least as many; the rest is padding.
     fn rows(&self, shape: &RunShape, frames: usize) -> usize;
 
     /// Runs the model once on frames of the same shape, given by their image tensors. Returns the outputs of the whole
@@ -56,8 +56,8 @@ pub trait Session: Debug + Send {
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError>;
 
-    /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile, and says what is known of that
-    /// run. On the CPU a run is over when it returns.
+    /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile, and returns what is known of
+    /// that run. On the CPU a run is over when it returns.
     ///
     /// # Errors
     /// A run failed on the device.
@@ -68,15 +68,15 @@ pub trait Session: Debug + Send {
         Duration::ZERO
     }
 
-    /// What ends the run that is under way, or the next one, from another thread: with [`InferenceError::Interrupted`].
+    /// The handle by which another thread ends the current run, or the next one: with [`InferenceError::Interrupted`].
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
         None
     }
 
-    /// Waits until what was enqueued is done.
+    /// Waits until all enqueued work is done.
     ///
     /// # Errors
-    /// It failed on the device.
+    /// The work failed on the device.
     fn finish(&mut self) -> Result<(), InferenceError>;
 }
 

@@ -14,8 +14,8 @@ use crate::meta::tensor::Tensor;
 /// the memory of everybody else.
 const LARGEST: usize = 1 << 33;
 
-/// Tensors whose sizes have been checked: those of all rows of a run, and the products of their dimensions, are at most 8 GiB,
-/// so that nothing made of them below overflows; and constants hold what their dimensions say. It is not changed afterwards.
+/// Tensors whose sizes have been checked: those of all rows of a run, and the products of their dimensions, are at most 8 GiB, so
+/// that computing with them below does not overflow; and constants hold what their dimensions say. It is not changed afterwards.
 #[derive(Clone, Debug)]
 pub struct RunShape(FrameTensors);
 
@@ -86,7 +86,7 @@ impl RunShape {
         Self::new(FrameTensors { outputs: one.iter().zip(other).map(open).collect(), ..self.0 }, batch)
     }
 
-    /// Rows of a run of so many frames.
+    /// Rows of a run of this many frames.
     pub fn rows(&self, frames: usize) -> usize {
         self.fixed.unwrap_or(frames)
     }
@@ -96,22 +96,22 @@ impl RunShape {
         bytes(&self.image)
     }
 
-    /// Bytes of a frame's tensor, as it comes.
+    /// Bytes of a frame's tensor, as frames bring it.
     pub fn given_bytes(&self) -> usize {
         self.image_bytes() / self.image.ty.size() * self.given.size()
     }
 
-    /// Whether frames bring what the model wants as it is.
+    /// Whether frames bring the tensor as the model wants it.
     pub fn is_given(&self) -> bool {
         self.given == self.image.ty
     }
 
-    /// The image's dimensions in a run of so many rows, as the model has them.
+    /// The image's dimensions in a run of `rows` rows, as the model has them.
     pub fn image_dims(&self, rows: usize) -> Vec<usize> {
         batch_dims(&self.image, rows).split_off(usize::from(!self.batched))
     }
 
-    /// The other inputs of a run of so many rows.
+    /// The other inputs of a run of `rows` rows.
     ///
     /// # Errors
     /// [`InferenceError::Memory`].
@@ -149,15 +149,15 @@ impl RunShape {
     }
 }
 
-/// A vector with room for so many bytes.
+/// A vector with room for this many bytes.
 fn reserved(bytes: usize) -> Result<Vec<u8>, InferenceError> {
     let mut room = Vec::new();
     room.try_reserve_exact(bytes)
-        .map_err(|_| InferenceError::Memory(format!("{bytes} bytes for an input are not to be had")))?;
+        .map_err(|_| InferenceError::Memory(format!("{bytes} bytes for an input are not available")))?;
     Ok(room)
 }
 
-/// So many zeros.
+/// This many zeros.
 ///
 /// # Errors
 /// [`InferenceError::Memory`].
@@ -167,8 +167,8 @@ pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, InferenceError> {
     Ok(zeros)
 }
 
-/// A picture of dark and bright pixels in no order, of which so many of 256 are dark: of 0 and 1, or of 0 and all other values of an
-/// integer.
+/// A picture of dark and bright pixels in no order, of which this many of 256 are dark: of 0 and 1, or of 0 and all other values
+/// of an integer.
 ///
 /// # Errors
 /// [`InferenceError::Memory`].
@@ -190,7 +190,7 @@ pub(super) fn noise(bytes: usize, ty: TensorType, dark: u8) -> Result<Vec<u8>, I
     Ok(noise)
 }
 
-/// How much of the noise is dark in a row of so many, so that no two rows are alike.
+/// How much of the noise is dark in this row, so that no two rows are alike.
 pub(super) fn darkness(row: usize, rows: usize) -> u8 {
     u8::try_from(256 * (row + 1) / (rows + 1)).unwrap_or(u8::MAX)
 }
@@ -212,7 +212,7 @@ pub(super) fn bytes(desc: &TensorDesc) -> usize {
 /// A frame's part of a run's outputs.
 ///
 /// # Errors
-/// An output does not have so many rows.
+/// An output does not have this many rows.
 pub fn row(outputs: &[Tensor], row: usize, rows: usize) -> Result<Vec<Tensor>, InferenceError> {
     if rows == 1 {
         return Ok(outputs.to_vec());
@@ -264,7 +264,7 @@ mod tests {
             let (text, fits) = refused(&|t| t.outputs = vec![large("boxes", dims)]);
             assert!(text.contains("boxes:int64:") && !fits, "{text}");
         }
-        // What is left open may be anything, but the rest is counted.
+        // An open dimension may have any size, but the rest is counted.
         let open = TensorDesc { dims: vec![None, Some(1 << 40)], ..large("masks", &[]) };
         assert!(refused(&|t| t.outputs = vec![open.clone()]).0.contains("masks"));
         // As converted from another type.
@@ -273,7 +273,7 @@ mod tests {
             t.image = TensorDesc::fixed("image", TensorType::UInt8, &[1, 1 << 30]);
         });
         assert!(text.contains("image"), "{text}");
-        // A constant's dimensions are what ONNX Runtime reads.
+        // A constant has the dimensions that ONNX Runtime reads.
         let (text, _) = refused(&|t| t.constants[0].dims = vec![1, 3]);
         assert!(text.contains("size:uint8:1x3"), "{text}");
         let (text, _) = refused(&|t| t.constants[0].dims = vec![1 << 33, 1 << 33]);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_as_dark_as_it_is_to_be_and_no_two_rows_are_alike() {
+    fn noise_is_as_dark_as_asked_for_and_no_two_rows_are_alike() {
         for (ty, size) in [(TensorType::UInt8, 1), (TensorType::Float16, 2), (TensorType::Float32, 4)] {
             let noise = noise(8000 * size, ty, 64).unwrap();
             let dark = noise.chunks(size).filter(|pixel| pixel.iter().all(|byte| *byte == 0)).count();

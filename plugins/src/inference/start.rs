@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_each_for_itself_and_are_said_in_milliseconds() {
+    fn parts_add_up_each_for_itself_and_are_shown_in_milliseconds() {
         let times = StartTimes::default();
         times.add(StartPart::WarmUp, Duration::from_millis(700));
         times.add(StartPart::WarmUp, Duration::from_millis(50));
@@ -93,7 +93,10 @@ mod tests {
         assert_eq!(times.time(StartPart::Library, || 7), 7);
         let value = |wanted: &str| times.values().into_iter().find(|(name, _)| *name == wanted).unwrap().1;
         assert_eq!((value("start-warm-up-ns"), value("start-search-ns")), (750_000_000, 0));
-        let said = times.sentence();
-        assert!(said.contains("warm-up 750 ms, graphs 20 ms") && said.starts_with("library "), "{said}");
+        let sentence = times.sentence();
+        assert!(
+            sentence.contains("warm-up 750 ms, graphs 20 ms") && sentence.starts_with("library "),
+            "{sentence}"
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::sync::lock;
 
-/// Ends work in another thread soon, whatever it is at.
+/// Ends work in another thread soon, whatever it does at the moment.
 #[derive(Default)]
 pub struct Stop {
     set: AtomicBool,
@@ -19,7 +19,7 @@ pub trait Interrupt: Send + Sync {
     /// Ends the run that is under way, or the next one, with an error.
     fn interrupt(&self);
 
-    /// Takes an interruption back that has met no run: the next run is not ended.
+    /// Takes back an interruption that has met no run: the next run is not ended.
     fn withdraw(&self);
 }
 
@@ -41,8 +41,8 @@ impl Stop {
         self.set.load(Ordering::SeqCst)
     }
 
-    /// Does work that `interrupt` ends, and that nobody else does with the same session meanwhile; `None`, if the work must end
-    /// before it has begun. The session's next run is not ended for this work, however late the interruption came.
+    /// Does work that `interrupt` ends, and that no other thread does with the same session meanwhile; `None`, if the work must
+    /// end before it has begun. The session's next run is not ended for this work, however late the interruption came.
     pub fn during<T>(&self, interrupt: Option<Arc<dyn Interrupt>>, work: impl FnOnce() -> T) -> Option<T> {
         if self.is_set() {
             return None;
@@ -51,14 +51,14 @@ impl Stop {
         *lock(&self.interrupt) = Some(Arc::clone(&interrupt));
         // Also where the work panics.
         let _guard = DuringGuard { stop: self, interrupt };
-        // Whoever set it since the first look may have found nothing to interrupt.
+        // A thread that has set it since the first look may have found nothing to interrupt.
         if self.is_set() {
             return None;
         }
         Some(work())
     }
 
-    /// Ends what is under way, if anything is.
+    /// Ends the current work, if there is any.
     pub fn interrupt(&self) {
         if let Some(interrupt) = &*lock(&self.interrupt) {
             interrupt.interrupt();

@@ -30,7 +30,7 @@ struct Log {
     runs: Vec<(&'static str, usize, usize)>,
 }
 
-/// Where runs of the quick variant say that they have begun, and wait until they may end.
+/// Where runs of the quick variant report that they have begun, and wait until they may end.
 type Gate = (Sender<()>, Receiver<()>);
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Library {
     known: Option<&'static str>,
     /// Whether runs of the quick variant fail.
     fails: bool,
-    /// Whether it does not open.
+    /// Whether the quick variant does not open.
     refused: bool,
     /// Whether the quick variant gives the outputs of a batch in another order.
     mixes: bool,
@@ -124,7 +124,7 @@ struct Runs {
     interrupted: Arc<Interrupted>,
 }
 
-/// Whether the run that is under way is ended, or the next one.
+/// Whether the current run is ended, or the next one.
 #[derive(Debug, Default)]
 struct Interrupted(AtomicBool);
 
@@ -339,7 +339,7 @@ fn who_stops_interrupts_the_run_that_is_under_way_and_nothing_is_replaced() {
         wait_for_begin.recv().unwrap();
         stop.set();
         go_on.send(()).unwrap();
-        // It was interrupted, which is no error.
+        // The upgrade was interrupted, which is no error.
         assert!(upgrade.join().unwrap().unwrap().is_none());
     });
     assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("plain", "plain"));
@@ -388,16 +388,16 @@ fn where_the_default_is_the_fastest_there_is_nothing_to_replace() {
 }
 
 #[test]
-fn without_a_choice_the_variants_are_measured_and_the_user_is_told_once() {
+fn without_a_choice_the_variants_are_measured_and_the_result_is_reported_once() {
     let (log, library) = library(None);
     let (root, engine) = engine("measured", library);
     warm_up(&engine, 4);
     assert!(!engine.has_upgrade() && lock(&log).opened == VARIANTS);
-    let said = engine.take_found().unwrap();
-    assert!(said.starts_with(&format!("the model runs as {}", engine.variant())), "{said}");
-    assert!(said.contains("quick"), "{said}");
+    let found = engine.take_found().unwrap();
+    assert!(found.starts_with(&format!("the model runs as {}", engine.variant())), "{found}");
+    assert!(found.contains("quick"), "{found}");
     assert!(engine.take_found().is_none());
-    // Another shape does not measure again.
+    // Another shape is not measured again.
     warm_up(&engine, 8);
     assert!(lock(&log).opened == VARIANTS && engine.take_found().is_none());
     fs::remove_dir_all(root).unwrap();
@@ -437,10 +437,10 @@ fn a_variant_that_mixes_up_the_frames_of_a_batch_is_left_out() {
 }
 
 #[test]
-fn a_known_variant_that_does_not_open_any_more_is_said_and_the_default_serves() {
+fn a_known_variant_that_does_not_open_any_more_is_reported_and_the_default_serves() {
     let (log, library) = library(Some("quick"));
-    let said = Arc::<Mutex<Vec<String>>>::default();
-    let heard = Arc::clone(&said);
+    let messages = Arc::<Mutex<Vec<String>>>::default();
+    let heard = Arc::clone(&messages);
     gst::init().unwrap();
     crate::log::ENGINE.set_threshold(gst::DebugLevel::Warning);
     let listener = gst::log::add_log_function(move |_, level, _, _, _, _, message| {
@@ -452,14 +452,14 @@ fn a_known_variant_that_does_not_open_any_more_is_said_and_the_default_serves() 
     let shape = warm_up(&engine, 4);
     assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("plain", "plain"));
     gst::log::remove_log_function(listener);
-    let said = lock(&said);
-    let warned = said.iter().any(|line| {
+    let messages = lock(&messages);
+    let warned = messages.iter().any(|line| {
         line.starts_with("Warning")
             && line.contains("does not open as quick")
             && line.contains("refused on purpose")
     });
-    assert!(warned, "{said:?}");
-    // What was measured now is remembered instead.
+    assert!(warned, "{messages:?}");
+    // The new measurement is remembered instead.
     assert_eq!(engine.take_found().unwrap(), "the model runs as plain");
     fs::remove_dir_all(root).unwrap();
 }

@@ -1,5 +1,5 @@
-//! A faster variant of the session, made ready while another one serves. What cuDNN compiles for fused convolutions takes seconds for
-//! each size of batch, so that frames are not to wait for it.
+//! A faster variant of the session, made ready while another one serves. What cuDNN compiles for fused convolutions takes seconds
+//! for each size of batch, and frames must not wait for that.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ impl Engine {
     /// what [`Engine::upgrade`] returns.
     ///
     /// # Errors
-    /// The provider has no such variant, or it does not run. What has served goes on.
+    /// The provider has no such variant, or it does not run. The variant in use goes on serving.
     pub fn run_as(&self, variant: &str) -> Result<Option<Duration>, InferenceError> {
         let variants = self.variants();
         let Some(known) = variants.iter().find(|known| **known == variant) else {
@@ -43,10 +43,10 @@ impl Engine {
     }
 
     /// Opens the faster variant, warms it up for all shapes in use, and has it serve from then on. Returns how long a run of a
-    /// whole batch takes now; nothing where there is no such variant, no memory for it, or it is to stop.
+    /// whole batch takes now; nothing where there is no such variant, no memory for it, or `stop` is set.
     ///
     /// # Errors
-    /// The variant does not run. What has served goes on.
+    /// The variant does not run. The variant in use goes on serving.
     pub fn upgrade(&self, stop: &Stop) -> Result<Option<Duration>, InferenceError> {
         let Some(variant) = lock(&self.variant.wanted).take() else { return Ok(None) };
         let served = self.first_session()?;
@@ -60,7 +60,7 @@ impl Engine {
         }
         let done = self.times.time(StartPart::Upgrade, || self.replace_session(variant, stop));
         match done {
-            // It was interrupted, which is why it failed.
+            // The run was interrupted, which is why it failed.
             Err(_) if stop.is_set() => Ok(None),
             done => done,
         }
@@ -71,7 +71,7 @@ impl Engine {
         variant: &'static str,
         stop: &Stop,
     ) -> Result<Option<Duration>, InferenceError> {
-        // What it does until it serves is nobody's.
+        // Its work until it serves is counted for no element.
         let counters = Arc::default();
         let taken = self.context.as_ref().and_then(|context| Before::of(context, &counters));
         let mut session = self.backend.open_variant(&self.config, &counters, variant)?;

@@ -9,17 +9,17 @@ use super::cache::Choices;
 /// The variant in use, and whether a faster one is still to be looked for.
 #[derive(Debug)]
 pub(super) struct ActiveVariant {
-    /// Read while messages are posted, so never held while something is measured.
+    /// Read while messages are posted, so never held during a measurement.
     pub name: Mutex<&'static str>,
-    /// What was found and the user has not been told of, in a sentence.
+    /// A result that has not been reported to the user yet, in a sentence.
     pub found: Mutex<Option<String>>,
     /// What the cache knows of variants, until the one to stay is known.
     pub choices: Mutex<Option<Choices>>,
-    /// The fastest one, where it is to be made ready while another one serves.
+    /// The fastest variant, where it must be made ready while another one serves.
     pub wanted: Mutex<Option<&'static str>>,
-    /// What a variant that is to serve has to be warm for.
+    /// The shapes that a variant must be warm for before it serves.
     pub shapes: Mutex<Vec<Weak<RunShape>>>,
-    /// Bytes of device memory that have to be free for another session; 0 before the first one is warm.
+    /// Bytes of device memory that must be free for another session; 0 before the first one is warm.
     needed: AtomicU64,
 }
 
@@ -36,12 +36,12 @@ impl ActiveVariant {
         }
     }
 
-    /// What another session needs, if that is known.
+    /// Sets what another session needs, if that is known.
     pub fn needs(&self, bytes: Option<u64>) {
         self.needed.fetch_max(bytes.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Whether so many free bytes are enough for another session; on the CPU they are.
+    /// Whether this many free bytes are enough for another session; on the CPU they are.
     pub fn has_room(&self, free: Option<u64>) -> bool {
         free.is_none_or(|free| free >= self.needed.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Warming a model up: what its first runs of each size take long for is done before frames need it.
+//! Warming a model up: the slow first runs of each size are made before frames need them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,12 +19,12 @@ const GAP: Duration = Duration::from_millis(1);
 impl Engine {
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
     /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from
-    /// a run on noise; those that come out empty or different depend on the picture and stay open. Others' batches run in between.
-    /// Before that, the first shape has the fastest variant of the session looked for. Returns the shape, complete, and how long
-    /// a run of a whole batch takes.
+    /// a run on noise; those that come out empty or different depend on the picture and stay open. Batches of other shapes run in
+    /// between. Before that, the first shape starts the search for the fastest variant of the session. Returns the shape,
+    /// complete, and how long a run of a whole batch takes.
     ///
     /// # Errors
-    /// The model does not run, its outputs are not told apart by frame, or it is to stop: [`InferenceError::Interrupted`].
+    /// The model does not run, its outputs cannot be split by frame, or `stop` is set: [`InferenceError::Interrupted`].
     pub fn warm_up(
         &self,
         shape: RunShape,
@@ -59,7 +59,7 @@ impl Engine {
             })
         })?;
         self.taken.fetch_add(before.map_or(0, |before| before.taken()), Ordering::Relaxed);
-        // Some engines are built by the first run of their size only.
+        // Some engines are built only by the first run of their size.
         lock(&self.cache).finish();
         gst::info!(crate::log::ENGINE, "the start took: {}", self.times.sentence());
         Ok((shape, took))
@@ -85,18 +85,18 @@ impl Engine {
             if stop.is_set() {
                 return Err(InferenceError::Interrupted);
             }
-            // A model that only this picture is too much for is left to the frames.
+            // A model that fails only on this picture is left to the frames.
             shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
         }
         Ok(Arc::new(shape))
     }
 }
 
-/// Runs every size that a session has of a shape, for batches of up to `batch` frames, until it takes as long as all that follow, or
-/// until it is to stop. Returns how long a run of the largest takes.
+/// Runs every size that a session has of a shape, for batches of up to `batch` frames, until it takes as long as all later runs,
+/// or until `stop` is set. Returns how long a run of the largest size takes.
 ///
 /// # Errors
-/// The model does not run, or its outputs are not told apart by frame.
+/// The model does not run, or its outputs cannot be split by frame.
 pub(super) fn run_all_sizes(
     session: &SharedSession,
     shape: &Arc<RunShape>,
@@ -118,7 +118,7 @@ pub(super) fn run_all_sizes(
             }
             let (outputs, rows) = {
                 let mut session = lock(session);
-                // What others have enqueued is not part of it.
+                // Work that others have enqueued is not part of the time.
                 session.finish()?;
                 let started = Instant::now();
                 let rows = session.rows(shape, frames);
@@ -126,7 +126,7 @@ pub(super) fn run_all_sizes(
                 let Some(outputs) = outputs else { return Ok(took) };
                 let finished = session.finish();
                 took = started.elapsed();
-                // It is nobody's frame.
+                // The picture belongs to no frame.
                 if let Some(stream) = session.stream() {
                     stream.counters().reset();
                 }
@@ -135,8 +135,8 @@ pub(super) fn run_all_sizes(
             };
             row(&outputs, 0, rows)?;
             kept.extend((frames == batch).then_some(outputs));
-            // Others use the session, and who waits for a lock of the standard library gets it only where it stays free
-            // for longer than it takes to wake up.
+            // Others use the session, and a thread that waits for a lock of the standard library gets it only where the lock
+            // stays free for longer than the thread takes to wake up.
             std::thread::sleep(GAP);
         }
     }

@@ -11,8 +11,8 @@ pub(super) struct Arrow {
     color: Rgb,
 }
 
-/// The arrows of the objects that have a track; `frame` is the time from frame to frame in seconds. One that is not longer than its
-/// line is thick is left out: it has no direction.
+/// The arrows of the objects that have a track; `frame` is the time from frame to frame in seconds. An arrow that is not longer
+/// than its line is thick is left out: it has no direction.
 pub(super) fn arrows(objects: &[Object], settings: &Settings, frame: f64, thickness: u32) -> Vec<Arrow> {
     let seconds = frame * f64::from(settings.arrow_frames);
     let tracked = objects.iter().filter(|_| settings.arrows);

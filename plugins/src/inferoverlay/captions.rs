@@ -13,7 +13,7 @@ pub(super) fn caption_at(object: &Object) -> Option<(f32, f32)> {
     (0..count).filter_map(|i| points.place(i)).min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// What is written on each object; empty where nothing is.
+/// The text on each object; empty where there is none.
 pub(super) fn captions(objects: &[Object], settings: &Settings) -> Vec<String> {
     objects.iter().map(|object| caption(object, settings)).collect()
 }

@@ -4,7 +4,7 @@ use cudainfer_kernels::draw::blur;
 
 use crate::property::Words;
 
-/// What is shown instead of an object that nobody is to recognise.
+/// What is shown instead of an object that must not be recognisable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferBlurMode")]
 #[allow(missing_docs)]

@@ -17,7 +17,7 @@ pub(crate) struct Artist {
     canvas: CudaCanvas,
     /// Made when the first frame needs it.
     blur: Option<Box<CudaBlur>>,
-    /// For copies of frames that others hold, too.
+    /// For copies of frames that are held elsewhere, too.
     pool: gst::BufferPool,
     /// Whether the elements downstream order by events.
     pub promised: bool,
@@ -27,7 +27,7 @@ impl Artist {
     /// For frames of `caps`.
     ///
     /// # Errors
-    /// What the GPU refuses.
+    /// An error of the GPU.
     pub fn new(session: GpuSession, caps: &gst::Caps) -> Result<Self, String> {
         let (pool, _) = session.pool(caps, 0).map_err(|e| e.to_string())?;
         pool.set_active(true).map_err(|e| e.to_string())?;
@@ -39,7 +39,7 @@ impl Artist {
     /// A frame with the same pixels, without the metadata, that has no other owner.
     ///
     /// # Errors
-    /// What cannot be mapped, or has no room.
+    /// Memory that cannot be mapped, or is not available.
     pub fn copy(&self, info: &VideoInfo, frame: &gst::BufferRef) -> Result<gst::Buffer, String> {
         let mut copy = self.pool.acquire_buffer(None).map_err(|e| format!("no memory for a copy: {e}"))?;
         order::count(&copy, self.session.stream().counters());
@@ -58,10 +58,10 @@ impl Artist {
         Ok(copy)
     }
 
-    /// Sees to it that a frame has been written when others read it, unless the elements downstream order by events.
+    /// Makes sure that a frame has been written when others read it, unless the elements downstream order by events.
     ///
     /// # Errors
-    /// What went wrong on the GPU.
+    /// An error of the GPU.
     pub fn hand_over(&self, frame: &mut gst::BufferRef) -> Result<(), String> {
         if self.promised {
             return Ok(());
@@ -69,10 +69,10 @@ impl Artist {
         order::hand_over(frame, self.session.stream()).map(drop).map_err(|e| e.to_string())
     }
 
-    /// Makes parts of a frame that nobody else holds unrecognisable. Returns how many boxes were on the frame.
+    /// Makes parts of a frame that nothing else holds unrecognisable. Returns how many boxes were on the frame.
     ///
     /// # Errors
-    /// What cannot be mapped, or what the GPU refuses. The frame must not go on then.
+    /// Memory that cannot be mapped, or an error of the GPU. The frame must not go on then.
     pub(super) fn cover(
         &mut self,
         info: &VideoInfo,
@@ -91,11 +91,11 @@ impl Artist {
         stream.sampled(|| blur.blur(stream, format, &target, mode, cells, boxes)).map_err(|e| e.to_string())
     }
 
-    /// Paints masks on a frame that nobody else holds, and draws over them. It is finished when this returns, unless who is
-    /// behind orders by events. Masks on the device are not waited for; those on the host are uploaded.
+    /// Paints masks on a frame that nothing else holds, and draws over them. It is finished when this returns, unless the
+    /// elements downstream order by events. Masks on the device are not waited for; those on the host are uploaded.
     ///
     /// # Errors
-    /// What cannot be mapped, or what the GPU refuses.
+    /// Memory that cannot be mapped, or an error of the GPU.
     pub fn draw(
         &mut self,
         info: &VideoInfo,
@@ -126,7 +126,7 @@ impl Artist {
                 canvas.draw(stream, format, &target, primitives)?;
                 Ok::<_, DrawError>(())
             });
-            // In any case: part of the work may have been enqueued.
+            // Also after an error: part of the work may have been enqueued.
             on_device().try_for_each(|memory| memory.end_read(stream)).map_err(|e| e.to_string())?;
             painted.map_err(|e| e.to_string())?;
         }

@@ -5,7 +5,7 @@ use cudainfer_kernels::geometry::Rect;
 
 /// Cells along the longer side of a frame.
 const CELLS: usize = 96;
-/// Seconds that have the strongest colour at least: what nobody stayed at longer is paler.
+/// The least seconds for the strongest colour: places where objects stayed less are paler.
 const LEAST_PEAK: f32 = 1.0;
 /// The least peak in seconds that is remembered.
 const GONE: f32 = 1.0 / 1024.0;
@@ -33,19 +33,19 @@ pub(super) struct Layer {
 }
 
 impl Heat {
-    /// Whether there is nothing to see of it.
+    /// Whether the map shows nothing.
     pub fn is_empty(&self) -> bool {
         self.seconds.is_empty()
     }
 
-    /// The seconds since the frame before that one at `pts`, or `frame`, the time from frame to frame, if that is not known.
+    /// The seconds from the previous frame to the one at `pts`, or `frame`, the time from frame to frame, if that is not known.
     pub fn elapsed(&mut self, pts: Option<gst::ClockTime>, frame: f64) -> f64 {
         let last = std::mem::replace(&mut self.last, pts);
         let passed = pts.zip(last).and_then(|(now, last)| now.checked_sub(last));
         passed.map_or(frame, |time| time.nseconds() as f64 / 1e9)
     }
 
-    /// Takes in the boxes of a frame of this size, `elapsed` seconds after the one before. What was seen `half_life` seconds ago
+    /// Takes in the boxes of a frame of this size, `elapsed` seconds after the previous one. Time from `half_life` seconds ago
     /// counts half; 0 never fades.
     pub fn update(
         &mut self,
@@ -61,7 +61,7 @@ impl Heat {
             let kept = (-elapsed / half_life).exp2() as f32;
             self.seconds.iter_mut().for_each(|seconds| *seconds *= kept);
         }
-        // A gap in the stream is not a time that an object stayed for.
+        // A gap in the stream is no time in which an object stayed.
         let seconds = elapsed.min(1.0) as f32;
         for rect in boxes {
             self.add(&rect, seconds);
@@ -92,7 +92,7 @@ impl Heat {
         if ![x, y, radius[0], radius[1]].iter().all(|v| v.is_finite()) {
             return;
         }
-        // Saturating: what is off the map is cut.
+        // Saturating: cells outside of the map are cut off.
         let range = |middle: f32, radius: f32, count: usize| {
             ((middle - radius).max(0.0) as usize).min(count)
                 ..((middle + radius).ceil().max(0.0) as usize).min(count)
@@ -105,8 +105,8 @@ impl Heat {
         }
     }
 
-    /// What is painted, from little to much: by the square root of the seconds, so that where people walk can be seen beside where
-    /// they wait.
+    /// The painted layers, from little to much: by the square root of the seconds, so that places where people walk are visible
+    /// beside those where they wait.
     pub fn layers(&self) -> Vec<Layer> {
         let peak = self.peak().max(LEAST_PEAK);
         let [w, h] = self.size.map(|count| count as f32 * self.cell());

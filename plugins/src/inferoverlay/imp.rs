@@ -79,8 +79,8 @@ impl InferOverlay {
         Ok(State { info, format, frame, artist })
     }
 
-    /// A copy of a frame in CUDA memory that will be drawn on and that others hold, too. Of frames in system memory
-    /// mapping for writing makes one.
+    /// A copy of a frame in CUDA memory that will be drawn on and that is held elsewhere, too. Frames in system memory are copied
+    /// by mapping them for writing.
     fn copy(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
         let (frame, ours) = match input {
             InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
@@ -106,7 +106,7 @@ impl InferOverlay {
         gst::FlowError::Error
     }
 
-    /// Draws on a frame; what is to be warned of is added to `warnings`.
+    /// Draws on a frame; adds reasons for warnings to `warnings`.
     fn draw(
         &self,
         state: &mut State,
@@ -138,7 +138,7 @@ impl InferOverlay {
             let counts: Vec<_> = zones::captions(&figures).cloned().map(&mut write).collect();
             (captions, counts)
         };
-        // Zones lie on the ground, below the objects; what they have counted can be read above these.
+        // Zones lie on the ground, below the objects; their counts are drawn above these.
         let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
         all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, thickness));
         let arrows = arrows(&objects, &settings, state.frame, thickness);
@@ -165,7 +165,7 @@ impl InferOverlay {
         draw(&state.format, &mut frame, &primitives).map_err(|e| e.to_string())
     }
 
-    /// Makes what `cover` says unrecognisable, before anything else is done with the frame.
+    /// Makes the parts that `cover` names unrecognisable, before anything else is done with the frame.
     fn cover(&self, state: &mut State, buffer: &mut gst::BufferRef, cover: &Cover) -> Result<(), String> {
         if cover.boxes.is_empty() {
             return Ok(());
@@ -378,7 +378,7 @@ impl BaseTransformImpl for InferOverlay {
         _meta: gst::MetaRef<'a, gst::Meta>,
         _inbuf: &'a gst::BufferRef,
     ) -> bool {
-        // A copy is the same frame elsewhere. What describes memory never gets here, the base class sorts it out.
+        // A copy is the same frame elsewhere. Metas that describe memory never get here, the base class sorts them out.
         true
     }
 

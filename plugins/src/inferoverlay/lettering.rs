@@ -1,4 +1,4 @@
-//! In which letters text is written: the built-in ones, or those of a font.
+//! The letters in which text is written: the built-in ones, or those of a font.
 
 use std::io::Read;
 use std::path::Path;
@@ -48,8 +48,8 @@ pub(super) fn text_scale(settings: &Settings, height: usize) -> u32 {
     if settings.text_scale > 0 { settings.text_scale } else { default_scale(height) }
 }
 
-/// Size of a font's letters on a frame `height` pixels high. A chosen font has any size; what stands in for built-in letters
-/// has theirs.
+/// Size of a font's letters on a frame `height` pixels high. A chosen font has any size; a font that stands in for built-in
+/// letters has theirs.
 fn font_size(settings: &Settings, height: usize) -> u32 {
     if settings.font.is_empty() || settings.text_scale > 0 {
         return BUILT_IN.saturating_mul(text_scale(settings, height));
@@ -57,13 +57,13 @@ fn font_size(settings: &Settings, height: usize) -> u32 {
     u32::try_from(height / 40).unwrap_or(u32::MAX).max(BUILT_IN)
 }
 
-/// What writes the labels of one element.
+/// The writer of one element's labels.
 #[derive(Debug, Default)]
 pub(super) struct Lettering {
     /// Everything is in a font; else only what the built-in letters lack.
     always: bool,
     fonts: Option<Fonts>,
-    /// There are none, which was said.
+    /// There are no fonts, which was reported.
     failed: bool,
 }
 
@@ -95,12 +95,12 @@ impl Lettering {
     /// Looks up the system's fonts if `labels`, which may be drawn, need them, so that no frame waits for it.
     pub fn prepare<'a>(&mut self, mut labels: impl Iterator<Item = &'a String>) {
         if self.fonts.is_none() && labels.any(|label| !built_in_letters_show(label)) {
-            // If there are none, the first such label says so.
+            // If there are no fonts, the first such label reports it.
             self.fonts = Fonts::open(FontChoice::System).ok();
         }
     }
 
-    /// Writes `text` for frames of `width` x `height` pixels; what is to be warned of is added to `warnings`.
+    /// Writes `text` for frames of `width` x `height` pixels; adds reasons for warnings to `warnings`.
     pub fn write(
         &mut self,
         text: String,
@@ -138,7 +138,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is said of characters that no font has.
+/// The warning about characters that no font has.
 fn boxes(absent: &[char]) -> String {
     let shown = |character: &char| format!("'{character}' (U+{:04X})", u32::from(*character));
     let mut named: Vec<_> = absent.iter().take(NAMED).map(shown).collect();
@@ -184,8 +184,11 @@ mod tests {
     #[test]
     fn characters_that_no_font_has_are_named_and_many_are_counted() {
         let all: Vec<char> = ('a'..='k').collect();
-        let said = boxes(&all);
-        assert!(said.contains("'a' (U+0061)") && said.contains("'h'") && !said.contains("'i'"), "{said}");
-        assert!(said.contains("3 more") && said.contains("fonts-noto"), "{said}");
+        let warning = boxes(&all);
+        assert!(
+            warning.contains("'a' (U+0061)") && warning.contains("'h'") && !warning.contains("'i'"),
+            "{warning}"
+        );
+        assert!(warning.contains("3 more") && warning.contains("fonts-noto"), "{warning}");
     }
 }

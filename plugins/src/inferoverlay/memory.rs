@@ -1,4 +1,4 @@
-//! What is remembered of a stream.
+//! The state of a stream.
 
 use super::heat::Heat;
 use super::privacy::Covered;

@@ -1,4 +1,4 @@
-//! What is drawn of a frame's objects: the list of primitives.
+//! The drawing of a frame's objects: the list of primitives.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -111,7 +111,7 @@ pub(super) fn primitives<'a>(
     for (id, trail) in trails.in_order() {
         primitives.push(Primitive::Polyline { points: &trail.points, thickness, color: color_of(id) });
     }
-    // Where there are several with points, and no tracks, colours tell whose is what.
+    // Where several objects have points, and no tracks, colours show which point belongs to which object.
     let several = objects.iter().filter(|object| object.keypoints.is_some()).count() > 1;
     let all = objects.iter().zip(captions).zip(limbs).zip(rings);
     for (place, (((object, caption), limbs), ring)) in (0..).zip(all) {
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// The colours of the lines that are drawn between head and thorax, and what is written where.
+    /// The colours of the lines that are drawn between head and thorax, and the captions with their places.
     fn drawn(objects: &[Object], settings: &Settings) -> (Vec<Rgb>, Vec<(f32, f32, String)>) {
         let captions: Vec<_> =
             captions(objects, settings).into_iter().map(|text| Caption::built_in(text, 1)).collect();

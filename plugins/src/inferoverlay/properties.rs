@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::property::{Property, Table, property};
 use crate::stats;
 
-/// All there are.
+/// All properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     Table::new(
         [

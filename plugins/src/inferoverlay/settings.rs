@@ -10,7 +10,7 @@ pub(super) struct Settings {
     pub blur_mode: BlurMode,
     /// Cells along the longer side of an object.
     pub blur_cells: u32,
-    /// How much more is covered on each side, as a fraction of the box's.
+    /// The margin on each side, as a fraction of the box's.
     pub blur_margin: f32,
     /// Frames for which an object that is not found any more stays covered.
     pub blur_hold: u32,
@@ -30,11 +30,11 @@ pub(super) struct Settings {
     pub trail_length: u32,
     /// Draw where tracks will be.
     pub arrows: bool,
-    /// In so many frames.
+    /// How many frames they look ahead.
     pub arrow_frames: u32,
     /// Show where objects were.
     pub heatmap: bool,
-    /// Seconds after which what was seen counts half; 0 never fades.
+    /// Seconds after which a place's time counts half; 0 never fades.
     pub heatmap_decay: f64,
     /// Labels of the objects that count, separated by commas; empty for all.
     pub heatmap_classes: String,
@@ -42,7 +42,7 @@ pub(super) struct Settings {
     pub heatmap_opacity: f32,
     /// Pixels; 0 chooses by the frame's height.
     pub thickness: u32,
-    /// Family or file; empty for the built-in letters and, for what they lack, the system's fonts.
+    /// Family or file; empty for the built-in letters and, for characters that they lack, the system's fonts.
     pub font: String,
     /// Multiple of 13 pixels; 0 chooses by the frame's height.
     pub text_scale: u32,

@@ -37,11 +37,11 @@ impl Trails {
         self.frame += 1;
         for object in objects {
             let Some(track) = &object.tracking else { continue };
-            // What was seen, where a detector saw it; of points alone the tracker knows a box.
+            // The detector's box, where it saw the object; for points alone the tracker has a box.
             let rect = object.detected_outline().unwrap_or(track.rect);
             let trail = self.trails.entry(track.id).or_default();
             trail.points.push((rect.x + rect.w / 2.0, rect.bottom()));
-            // More than one where the length was lowered meanwhile.
+            // Several points, where the length was lowered meanwhile.
             let excess = trail.points.len().saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
             trail.points.drain(..excess);
             trail.seen = self.frame;

@@ -64,7 +64,7 @@ pub(super) fn strokes(figures: &[Figure], thickness: u32) -> impl Iterator<Item 
     })
 }
 
-/// What is written on each.
+/// The text on each.
 pub(super) fn captions(figures: &[Figure]) -> impl Iterator<Item = &String> {
     figures.iter().map(|figure| &figure.caption)
 }

@@ -30,13 +30,13 @@ pub(super) struct State {
     /// The model upstream, until its classes have been compared with those that are wanted.
     pub model: Option<ModelInfo>,
     /// Records whose loss has been warned of, of those that the queue has dropped.
-    pub told: u64,
+    pub reported: u64,
     /// The same of those that could not be written.
     pub failed: u64,
     /// When that was.
     pub warned: Option<Instant>,
     /// Whether it was warned of several streams in one file, and of streams that were forgotten.
-    pub told_of_streams: [bool; 2],
+    pub reported_of_streams: [bool; 2],
 }
 
 #[derive(Default)]
@@ -54,7 +54,7 @@ pub struct InferPublish {
     pub(super) forgotten: Counter,
     pub(super) tally: Arc<Tally>,
     files: Arc<FileCounts>,
-    /// What became of the messages behind the queue, for a broker.
+    /// What became of the messages after the queue, for a broker.
     counts: Arc<Counts>,
 }
 
@@ -274,10 +274,10 @@ impl BaseTransformImpl for InferPublish {
             composer,
             unsent: Messages::new(),
             model: None,
-            told: 0,
+            reported: 0,
             failed: 0,
             warned: None,
-            told_of_streams: [false; 2],
+            reported_of_streams: [false; 2],
         });
         Ok(())
     }

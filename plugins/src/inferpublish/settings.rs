@@ -233,7 +233,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             append,
             (),
             "Append",
-            "Write behind what is in the file, which is otherwise overwritten at each start",
+            "Append to what is in the file, which is otherwise overwritten at each start",
         ),
         property!(Settings, flush, (), "Flush", "When to write records to the file"),
         property!(
@@ -263,7 +263,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             stream_ids,
             (),
             "Stream IDs",
-            "Write the stream-id of each frame as the field \"stream\", to tell streams behind a funnel apart",
+            "Write the stream-id of each frame as the field \"stream\", to distinguish the streams of a funnel",
         )
         .playing(),
         property!(
@@ -319,7 +319,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         "; records (that were made), objects (in the records of frames), streams-forgotten (whose tracks were ended because more than \
          256 others had their turn since), written (records that the destination, or the spool, has \
          accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size); of a \
-         file: torn (lines that had been cut off, behind which records were appended), rotated (files that were full or too \
+         file: torn (lines that had been cut off, after which records were appended), rotated (files that were full or too \
          old); of a broker: spooled (messages written to the spool), sent (those sent again included), acknowledged, refused \
          (messages that the broker never takes, which are dropped), reconnects, waiting (messages not acknowledged yet, in the \
          spool or on their way), damaged (messages lost because the spool was damaged)",

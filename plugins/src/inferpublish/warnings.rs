@@ -18,9 +18,9 @@ impl InferPublish {
     /// Warns if records were dropped: of the first, and then not more often than [`REMIND`].
     pub(super) fn note_drop(&self) {
         let (first, again) = lock(&self.state).as_mut().map_or((false, false), |state| {
-            let first = state.told == 0;
+            let first = state.reported == 0;
             let again = !first && state.warned.is_none_or(|warned| warned.elapsed() >= REMIND);
-            state.told += u64::from(first);
+            state.reported += u64::from(first);
             if first || again {
                 state.warned = Some(Instant::now());
             }
@@ -61,7 +61,7 @@ impl InferPublish {
         }
     }
 
-    /// Warns if tracks or events were to be written and cannot have been.
+    /// Warns if tracks or events should be written and cannot have been.
     pub(super) fn warn_of_missing_elements(&self) {
         let missing = lock(&self.state)
             .as_ref()
@@ -83,7 +83,7 @@ impl InferPublish {
         let news = lock(&self.state).as_mut().map(|state| {
             let now = [state.composer.mixes_streams(), state.composer.forgotten() > 0];
             self.forgotten.add(state.composer.forgotten().saturating_sub(self.forgotten.get()));
-            let before = std::mem::replace(&mut state.told_of_streams, now);
+            let before = std::mem::replace(&mut state.reported_of_streams, now);
             [now[0] && !before[0], now[1] && !before[1]]
         });
         let mixed = "frames of several streams go into one file, whose format has no stream: frame numbers and identities \
@@ -118,9 +118,10 @@ impl InferPublish {
     /// Warns of the records that have been dropped since the last time, if there are more than the first.
     pub(super) fn warn_of_drops(&self) {
         let dropped = self.tally.dropped.get();
-        let told =
-            lock(&self.state).as_mut().map_or(dropped, |state| std::mem::replace(&mut state.told, dropped));
-        if dropped > told {
+        let reported = lock(&self.state)
+            .as_mut()
+            .map_or(dropped, |state| std::mem::replace(&mut state.reported, dropped));
+        if dropped > reported {
             gst::element_imp_warning!(
                 self,
                 gst::ResourceError::Write,
@@ -136,9 +137,9 @@ impl InferPublish {
     /// Warns of the records that could not be written since the last time.
     pub(super) fn warn_of_failures(&self) {
         let failed = self.tally.failed.get();
-        let told =
+        let reported =
             lock(&self.state).as_mut().map_or(failed, |state| std::mem::replace(&mut state.failed, failed));
-        if failed > told {
+        if failed > reported {
             let (name, location, records) = (self.obj().name(), self.location(), self.records.get());
             gst::element_imp_warning!(
                 self,

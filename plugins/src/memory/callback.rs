@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::CAT;
 
-/// The result of `work`, or `failure` where it panics: a panic that reached C would end the process. `name` is what the
-/// log calls it.
+/// The result of `work`, or `failure` where it panics: a panic that reached C would end the process. `name` is its name in the
+/// log.
 pub(super) fn called_from_c<T>(name: &str, failure: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -11,7 +11,7 @@ use crate::placement;
 /// Where an element works.
 #[derive(Clone, Debug, Default)]
 pub enum ChosenDevice {
-    /// Not decided: in NULL, before anybody asked.
+    /// Not decided: in NULL, before anything asked for it.
     #[default]
     Undecided,
     /// On this GPU.
@@ -21,8 +21,8 @@ pub enum ChosenDevice {
 }
 
 impl ChosenDevice {
-    /// Reads the `device` property and finds the device that it asks for. The second value is why it is the CPU
-    /// although the user left it open. `offered` is the CUDA context that `element` was last given, if any.
+    /// Reads the `device` property and finds the device that it asks for. The second value is why that is the CPU although the
+    /// user left it open. `offered` is the CUDA context that `element` was last given, if any.
     ///
     /// # Errors
     /// `Settings` for a text that is no device, `NotFound` if a GPU was asked for and there is none that can be used.

@@ -1,6 +1,6 @@
 //! The device's primary context as a `GstCudaContext`, one object a device and process.
 //!
-//! Upstream's elements compare contexts by the object, so all of ours hand out the same.
+//! The elements of GStreamer compare contexts by the object, so all of ours hand out the same.
 
 use std::{
     ptr,
@@ -58,19 +58,19 @@ impl CudaContext {
             Some(object) => object,
             None => wrap(functions, &primary)?,
         };
-        // SAFETY: nothing else uses this name; the value is only ever dropped, by the object's finalizer, after
-        // everything else in the object is gone.
+        // SAFETY: nothing else uses this name; the value is only ever dropped, by the object's finalizer, after everything else
+        // in the object has been released.
         unsafe { object.set_qdata(*PRIMARY, Arc::clone(&primary)) };
         shared.push((device.ordinal, object.downgrade()));
         Ok(Self { object, primary })
     }
 
-    /// The primary context behind it.
+    /// The primary context that it wraps.
     pub(super) fn primary(&self) -> &Arc<Context> {
         &self.primary
     }
 
-    /// As C wants it; valid as long as `self`.
+    /// The pointer for C; valid as long as `self`.
     pub(super) fn as_ptr(&self) -> library::ContextPtr {
         self.object.as_ptr()
     }

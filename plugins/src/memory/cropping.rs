@@ -1,16 +1,16 @@
-//! Crop metadata (`GstVideoCropMeta`): the caps tell the size of a part of the picture, and the frame's memory holds all of it.
+//! Crop metadata (`GstVideoCropMeta`): the caps give the size of a part of the picture, and the frame's memory holds all of it.
 //!
-//! No element of ours reads such frames. They do not offer to in ALLOCATION queries, so that an element that crops does it to the pixels,
-//! and a frame that carries crop metadata all the same is an error: its coordinates would be those of another picture.
+//! No element of ours reads such frames. None offers to in ALLOCATION queries, so that an element that crops does it to the
+//! pixels, and a frame that carries crop metadata all the same is an error: its coordinates would be those of another picture.
 
 use gst::prelude::*;
 use gst_video::VideoCropMeta;
 
 use super::MemoryError;
 
-/// Metas that may be offered by who reads or changes pixels: they say where pixels lie, which is honoured, or something about a
-/// frame that leaves its pixels what they are. What is not known does not count as one of these: an overlay that somebody else
-/// shall blend, a transformation, an enhancement.
+/// Metas that an element which reads or changes pixels may offer: they say where pixels lie, which is honoured, or something
+/// about a frame that leaves its pixels what they are. Unknown metas do not count as such: an overlay that another element must
+/// blend, a transformation, an enhancement.
 const LEAVE_PIXELS: [&str; 13] = [
     "GstAnalyticsRelationMetaAPI",
     "GstAncillaryMetaAPI",
@@ -36,7 +36,7 @@ pub enum Use {
     Metadata,
 }
 
-/// Takes out of the answer to an ALLOCATION query what downstream would honour and an element that uses frames so does not.
+/// Takes out of the answer to an ALLOCATION query the metas that downstream would honour and an element with this use does not.
 pub fn withhold(query: &mut gst::query::Allocation, usage: Use) {
     let withheld = |api: &str| match usage {
         Use::Pixels => !LEAVE_PIXELS.contains(&api),
@@ -50,13 +50,13 @@ pub fn withhold(query: &mut gst::query::Allocation, usage: Use) {
     }
 }
 
-/// Whether `buffer`, of a stream with frames of this width and height, is all of its picture.
+/// Whether `buffer`, of a stream with frames of this width and height, holds the whole picture.
 ///
 /// # Errors
 /// [`MemoryError::Cropped`].
 pub fn check(buffer: &gst::BufferRef, [width, height]: [u32; 2]) -> Result<(), MemoryError> {
     let Some(crop) = buffer.meta::<VideoCropMeta>() else { return Ok(()) };
-    // Who always describes a crop may say that there is none.
+    // An element that always describes a crop may say that there is none.
     if crop.rect() == (0, 0, width, height) {
         return Ok(());
     }

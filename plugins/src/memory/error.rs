@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::device::DeviceError;
 
-/// Why a frame cannot be had in GPU memory.
+/// Why a frame in GPU memory is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum MemoryError {
@@ -34,7 +34,7 @@ pub enum MemoryError {
     NoPinnedPool { caps: String },
     #[error(
         "the caps promise CUDA memory, but the buffer has {found}. The element that made it is at fault: put \
-         cudainferupload behind it"
+         cudainferupload after it"
     )]
     NotCuda { found: String },
     #[error(

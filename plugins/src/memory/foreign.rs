@@ -1,7 +1,7 @@
 //! Frames in CUDA memory of another context: of an application's own, of an element that found none to share, or of another
 //! GPU.
 //!
-//! Those on the same GPU are worked on where they lie. Those on another GPU are copied over, without the host.
+//! Those on the same GPU are processed where they lie. Those on another GPU are copied over, without the host.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,7 +9,7 @@ use cudainfer_kernels::device::{CudaStream, Reach, SharedMemory};
 
 use super::{MemoryError, order::Uses, owner::Owner};
 
-/// Where a frame lies that is not in the context that we work in.
+/// Where a frame lies that is not in our own context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
     /// In another context of the same GPU, where kernels reach it.
@@ -18,11 +18,11 @@ pub enum Elsewhere {
     Copied(u32),
 }
 
-/// A copy of a frame in the context that we work in. It stays with the frame's memory for the next time.
+/// A copy of a frame in our own context. It is kept with the frame's memory for the next time.
 #[derive(Debug)]
 pub(super) struct CopiedFrame {
     memory: Arc<SharedMemory>,
-    /// Address and context of what it is a copy of.
+    /// Address and context of the original.
     original: (u64, Owner),
 }
 
@@ -51,8 +51,8 @@ impl CopiedFrame {
         let copy = Self { memory, original };
         copy.memory.begin_write(stream)?;
         let (address, owner) = &copy.original;
-        // SAFETY: the map says how many bytes there are, and the copy has as many; the frame's order and the copy's
-        // keep others away. The owner holds the context.
+        // SAFETY: the map says how many bytes there are, and the copy has as many; the frame's order and the copy's keep other
+        // work away. The owner holds the context.
         unsafe {
             stream.copy_between_contexts(
                 (*address, owner.handle()),
@@ -65,7 +65,7 @@ impl CopiedFrame {
         Ok(copy)
     }
 
-    /// Ends the use of the copy by `stream`; what was `written` to it goes back into the original.
+    /// Ends the use of the copy by `stream`; bytes that were `written` to it go back into the original.
     pub(super) fn end(&self, written: bool, stream: &CudaStream) -> Result<(), MemoryError> {
         if written {
             let bytes = self.memory.slice().bytes();
@@ -78,13 +78,13 @@ impl CopiedFrame {
         Ok(self.memory.end_read(stream)?)
     }
 
-    /// Its device address.
+    /// The copy's device address.
     pub(super) fn address(&self) -> u64 {
         self.memory.slice().pointer()
     }
 }
 
-/// Where memory at this address, of another context than the stream's, is worked on.
+/// Where work in the stream uses memory at this address, which is of another context.
 pub(super) fn place(stream: &CudaStream, address: u64) -> Result<Elsewhere, MemoryError> {
     Ok(match stream.reach(address)? {
         Reach::InPlace => Elsewhere::SameGpu,

@@ -20,8 +20,8 @@ pub(super) const MAP_CUDA: gst::ffi::GstMapFlags = gst::ffi::GST_MAP_FLAG_LAST <
 
 /// A frame in CUDA memory whose device addresses are known, mapped until this is dropped, for work in one stream.
 ///
-/// What is enqueued in that stream while the frame is mapped comes after the work that made the frame, and before the
-/// work of whoever uses it next (see [`super::order`]). The host does not wait.
+/// What is enqueued in that stream while the frame is mapped comes after the work that made the frame, and before the work of its
+/// next user (see [`super::order`]). The host does not wait.
 #[derive(Debug)]
 pub struct MappedCudaFrame<'a> {
     memory: &'a gst::MemoryRef,
@@ -30,9 +30,9 @@ pub struct MappedCudaFrame<'a> {
     /// Whether the stream has been made to wait, so that the use must be marked.
     begun: bool,
     map: gst::ffi::GstMapInfo,
-    /// Where it lies, if that is another context.
+    /// The frame's place, if it is in another context.
     elsewhere: Option<Elsewhere>,
-    /// Where the frame was copied to, if it lies on another GPU.
+    /// The copy, if the frame lies on another GPU.
     copy: Option<CopiedFrame>,
     layout: FrameLayout,
 }
@@ -100,7 +100,7 @@ impl<'a> MappedCudaFrame<'a> {
         Ok(frame)
     }
 
-    /// Makes the stream wait for what is under way on the frame, and copies a frame of another GPU over.
+    /// Makes the stream wait for work in flight on the frame, and copies a frame of another GPU over.
     fn begin(&mut self) -> Result<(), MemoryError> {
         let uses = order::uses(self.memory);
         match self.access {
@@ -122,7 +122,7 @@ impl<'a> MappedCudaFrame<'a> {
         Ok(())
     }
 
-    /// Says who uses the frame.
+    /// Marks the end of the stream's use of the frame.
     fn end(&self) -> Result<(), MemoryError> {
         let uses = order::uses(self.memory);
         if let Some(copy) = &self.copy {
@@ -135,7 +135,7 @@ impl<'a> MappedCudaFrame<'a> {
         Ok(())
     }
 
-    /// Where the frame lies, if that is another CUDA context. A copy is counted as a fallback. Say so on the bus:
+    /// Where the frame lies, if that is another CUDA context. A copy is counted as a fallback. Report it on the bus:
     /// [`crate::notice::frames_elsewhere`].
     pub fn elsewhere(&self) -> Option<Elsewhere> {
         self.elsewhere

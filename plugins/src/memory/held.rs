@@ -6,7 +6,7 @@ use cudainfer_kernels::device::{CudaStream, DeviceError, Event};
 
 use super::{CAT, MemoryError};
 
-/// Above so many, [`HeldBuffers::keep`] waits for the oldest.
+/// Above this number, [`HeldBuffers::keep`] waits for the oldest.
 const LIMIT: usize = 8;
 
 /// Buffers, in system memory or not, that an element is done with but work of its stream still reads. Dropping this waits
@@ -20,7 +20,7 @@ pub struct HeldBuffers {
 }
 
 impl HeldBuffers {
-    /// Holds `buffer` until what `stream` has done so far is done, and lets go of those whose work is.
+    /// Holds `buffer` until the work that is in `stream` so far is done, and releases those whose work is.
     ///
     /// # Errors
     /// [`MemoryError::Device`], also for faults of earlier work. The buffer is then held, too.
@@ -29,7 +29,7 @@ impl HeldBuffers {
         let event = match self.spare.pop().map_or_else(|| Event::new(stream.context()), Ok) {
             Ok(event) => event,
             Err(error) => {
-                // It goes now, so its work has to be done now.
+                // The buffer is released now, so its work must be done now.
                 stream.synchronize()?;
                 return Err(error.into());
             }
@@ -44,7 +44,7 @@ impl HeldBuffers {
         Ok(())
     }
 
-    /// Lets go of the buffers whose work is done.
+    /// Releases the buffers whose work is done.
     ///
     /// # Errors
     /// [`MemoryError::Device`] for faults on the device.
@@ -58,7 +58,7 @@ impl HeldBuffers {
         Ok(())
     }
 
-    /// Waits until all buffers can go, counted in `stream`: at a flush or the end of a stream.
+    /// Waits until all buffers are released, counted in `stream`: at a flush or the end of a stream.
     ///
     /// # Errors
     /// [`MemoryError::Device`] for faults on the device.

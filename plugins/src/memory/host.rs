@@ -9,12 +9,12 @@ use super::{MemoryError, layout::FrameLayout};
 
 /// A frame that the CPU can read, mapped until this is dropped.
 ///
-/// GStreamer's own map ([`gst_video::VideoFrameRef`]) takes strides and offsets as the buffer's video meta gives them; here
-/// every plane has been found to be within the memory that was mapped.
+/// GStreamer's own map ([`gst_video::VideoFrameRef`]) takes strides and offsets as the buffer's video meta gives them; here every
+/// plane has been found to be within the memory that was mapped.
 #[derive(Debug)]
 pub struct MappedHostFrame<'a> {
     raw: ffi::GstVideoFrame,
-    /// Of each plane: its first byte, how many there are, and how many from row to row.
+    /// Of each plane: its first byte, the number of bytes, and the bytes from row to row.
     planes: [(*mut u8, usize, usize); 4],
     count: usize,
     buffer: PhantomData<&'a gst::BufferRef>,
@@ -47,7 +47,7 @@ impl<'a> MappedHostFrame<'a> {
         access: gst::ffi::GstMapFlags,
         access_name: &'static str,
     ) -> Result<Self, MemoryError> {
-        // SAFETY: a C struct of numbers and pointers. That it is zeros tells below what the map has not filled.
+        // SAFETY: a C struct of numbers and pointers. Its zeros show below what the map has not filled.
         let mut raw: ffi::GstVideoFrame = unsafe { std::mem::zeroed() };
         // Without a reference of its own, because one would make the buffer unwritable.
         let flags = ffi::GST_VIDEO_FRAME_MAP_FLAG_NO_REF | access;
@@ -72,12 +72,12 @@ impl<'a> MappedHostFrame<'a> {
                     layout.check_plane(number, start, map.size)?;
                     (map.size - start).min(plane.stride.saturating_mul(plane.rows)).max(extent)
                 }
-                // The meta maps by functions of its own, which do not say how much they map: then what it says holds.
+                // The meta maps by functions of its own, which do not return how much they map: then the meta's own figure holds.
                 None if map.data.is_null() && !data.is_null() => extent,
                 None if extent == 0 => 0,
                 None => return Err(MemoryError::NoHostMap { access: access_name }),
             };
-            // A meta that maps by itself may unpack the frame to other strides than it has told.
+            // A meta that maps by itself may unpack the frame to other strides than it has stated.
             let stride =
                 usize::try_from(raw.info.stride[number]).ok().filter(|stride| *stride == plane.stride);
             let Some(stride) = stride else { return Err(MemoryError::NoHostMap { access: access_name }) };
@@ -86,14 +86,13 @@ impl<'a> MappedHostFrame<'a> {
         Ok(frame)
     }
 
-    /// The bytes of `plane` from its first row on, and how many there are from row to row; `None` if there is no such
-    /// plane.
+    /// The bytes of `plane` from its first row on, and the bytes from row to row; `None` if there is no such plane.
     pub fn plane(&self, plane: usize) -> Option<(&[u8], usize)> {
         let (data, bytes, stride) = *self.planes[..self.count].get(plane)?;
         if bytes == 0 {
             return Some((&[], stride));
         }
-        // SAFETY: mapped until `self` is dropped, and so many bytes, as was checked.
+        // SAFETY: mapped until `self` is dropped, and that many bytes, as was checked.
         Some((unsafe { slice::from_raw_parts(data, bytes) }, stride))
     }
 }
@@ -137,7 +136,7 @@ impl<'a> MappedHostFrameMut<'a> {
         Ok(())
     }
 
-    /// The bytes of each plane from its first row on, and how many there are from row to row.
+    /// The bytes of each plane from its first row on, and the bytes from row to row.
     pub fn planes_mut(&mut self) -> impl Iterator<Item = (&mut [u8], usize)> {
         self.frame.planes[..self.frame.count].iter().map(|&(data, bytes, stride)| {
             if bytes == 0 {
@@ -185,7 +184,7 @@ mod tests {
             buffer.get_mut().unwrap().append_memory(gst::Memory::from_slice([2; 6]));
             buffer
         };
-        // Without a meta GStreamer makes one memory of all.
+        // Without a meta GStreamer merges them into one memory.
         let whole = in_two();
         let plain = MappedHostFrame::read(&whole, &info).unwrap();
         assert_eq!(plain.plane(0), Some((&[1, 1, 1, 1, 1, 1, 2, 2][..], 4)));
@@ -205,7 +204,7 @@ mod tests {
             Ok::<_, MemoryError>(mapped.planes_mut().map(|(plane, _)| plane.len()).collect::<Vec<_>>())
         };
         assert_eq!(write(&[0, 8, 10], &[4, 2, 2]), Ok(vec![8, 2, 2]));
-        // The padding behind the last row belongs to the next plane.
+        // The padding after the last row belongs to the next plane.
         assert_eq!(write(&[0, 12, 20], &[8, 8, 8]), Ok(vec![12, 8, 8]));
         assert_eq!(write(&[0, 7, 10], &[4, 2, 2]), Err(MemoryError::Overlap { planes: [0, 1] }));
         assert_eq!(write(&[0, 8, 8], &[4, 2, 2]), Err(MemoryError::Overlap { planes: [1, 2] }));

@@ -20,13 +20,13 @@ pub(super) struct PlaneLayout {
     pub(super) offset: usize,
     /// From row to row.
     pub(super) stride: usize,
-    /// What of a row carries pixels; never more than the stride where there are several rows.
+    /// The bytes of a row that carry pixels; never more than the stride where there are several rows.
     pub(super) row_bytes: usize,
     pub(super) rows: usize,
 }
 
 impl PlaneLayout {
-    /// From its first byte to the last that carries a pixel; `None` for more than there can be.
+    /// The bytes from the plane's first to the last one that carries a pixel; `None` for more than there can be.
     pub(super) fn extent(&self) -> Option<usize> {
         match self.rows {
             0 => Some(0),
@@ -45,7 +45,7 @@ impl FrameLayout {
     /// buffer.
     pub(super) fn of(buffer: &gst::BufferRef, info: &VideoInfo) -> Result<Self, MemoryError> {
         cropping::check(buffer, [info.width(), info.height()])?;
-        // The one that GStreamer maps by.
+        // The meta that GStreamer maps by.
         let meta = buffer.iter_meta::<gst_video::VideoMeta>().min_by_key(|meta| meta.id());
         let Some(meta) = meta else {
             if buffer.size() < info.size() {
@@ -55,7 +55,7 @@ impl FrameLayout {
             return Self::new(info, info.offset(), info.stride())?.within(buffer.size());
         };
         let [width, height] = [meta.width(), meta.height()];
-        // GStreamer's own rule: more pixels than the caps show are what is cropped.
+        // GStreamer's own rule: a frame with more pixels than the caps show is cropped.
         let same = meta.format() == info.format() && width >= info.width() && height >= info.height();
         if !same || meta.n_planes() != info.n_planes() {
             let found = format!("{width}x{height} {} in {} planes", meta.format(), meta.n_planes());
@@ -85,12 +85,12 @@ impl FrameLayout {
         self.check_mapped(bytes).map(|()| self)
     }
 
-    /// Whether all planes are within memory of so many bytes.
+    /// Whether all planes are within memory of this many bytes.
     pub(super) fn check_mapped(&self, bytes: usize) -> Result<(), MemoryError> {
         (0..self.count).try_for_each(|plane| self.check_plane(plane, self.planes[plane].offset, bytes))
     }
 
-    /// Whether `plane`, which begins at `offset` of memory of so many bytes, is within it.
+    /// Whether `plane`, which begins at `offset` of memory of this many bytes, is within it.
     pub(super) fn check_plane(&self, plane: usize, offset: usize, bytes: usize) -> Result<(), MemoryError> {
         let layout = self.planes[plane];
         let extent = layout.extent().unwrap_or(usize::MAX);
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a frame of these caps in `bytes` bytes whose meta says this.
+    /// The error for a frame of these caps in `bytes` bytes with such a meta.
     fn refused(
         (format, width, height): (VideoFormat, u32, u32),
         bytes: usize,

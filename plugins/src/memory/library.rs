@@ -52,8 +52,8 @@ pub(super) struct Functions {
     pub(super) context_new_cuda_context: unsafe extern "C" fn(ContextPtr) -> *mut gst::ffi::GstContext,
     pub(super) is_cuda_memory: unsafe extern "C" fn(*mut gst::ffi::GstMemory) -> gboolean,
     pub(super) buffer_pool_new: unsafe extern "C" fn(ContextPtr) -> *mut gst::ffi::GstBufferPool,
-    /// Waits until the memory's own stream has filled it. Since 1.24: in 1.22 memory knows nothing of streams, and
-    /// producers wait for their work before they push.
+    /// Waits until the memory's own stream has filled it. Since 1.24: in 1.22 memory knows nothing of streams, and producers wait
+    /// for their work before they push.
     pub(super) memory_sync: Option<unsafe extern "C" fn(*mut gst::ffi::GstMemory)>,
     /// The stream whose work fills the memory, if it has one; borrowed from the memory. Since 1.24, as the next.
     pub(super) memory_get_stream: Option<unsafe extern "C" fn(*mut gst::ffi::GstMemory) -> StreamPtr>,
@@ -75,13 +75,13 @@ pub(super) fn open() -> Result<&'static Functions, MemoryError> {
     OPENED.get_or_init(|| load(NAME)).as_ref().map_err(MemoryError::clone)
 }
 
-/// The functions if [`open`] has already succeeded or succeeds now; for places where "there is none" is an answer.
+/// The functions if [`open`] has already succeeded or succeeds now; for callers to which "there is none" is an answer.
 pub(super) fn opened() -> Option<&'static Functions> {
     open().ok()
 }
 
-/// Whether this is GStreamer's CUDA memory. `false` where libgstcuda cannot be loaded, because then nobody can have
-/// made any.
+/// Whether this is GStreamer's CUDA memory. `false` where libgstcuda cannot be loaded, because then nothing in the process can
+/// have made any.
 pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
     let Some(functions) = opened() else { return false };
     // SAFETY: the memory lives through the call, which only looks at its allocator.
@@ -94,7 +94,7 @@ fn load(name: &str) -> Result<Functions, MemoryError> {
         .map_err(|error| MemoryError::NoLibrary { reason: loader::reason(&error) })?;
     let library = ManuallyDrop::new(library);
 
-    /// The function of this name, as the type that the place where it is used asks for.
+    /// The function of this name, as the type that the caller expects.
     macro_rules! function {
         ($symbol:literal) => {{
             // SAFETY: the fields' types above are these functions' signatures in every version since 1.22, and the

@@ -1,5 +1,5 @@
-//! Video in GPU memory: GStreamer's own `GstCudaMemory`, through libgstcuda opened at run time. Also what the CPU reads
-//! frames and allocates tensors by.
+//! Video in GPU memory: GStreamer's own `GstCudaMemory`, through libgstcuda opened at run time. Also how the CPU reads frames and
+//! allocates tensors.
 //!
 //! | what | for |
 //! |---|---|

@@ -39,11 +39,11 @@ static USES: LazyLock<glib::Quark> = LazyLock::new(|| glib::Quark::from_str("cud
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     pub(super) order: Order,
-    /// The mark in its producer's stream, once it was needed.
+    /// The mark in its producer's stream, once one was needed.
     produced: Mutex<Option<ProducerMark>>,
-    /// Memory of another GPU: copies of it on ours that were needed at the same time.
+    /// For memory of another GPU: copies of it on ours that were needed at the same time.
     pub(super) copies: Mutex<Vec<Arc<SharedMemory>>>,
-    /// Where the memory is of an element's pool: counted there as long as it is not freed.
+    /// For memory of an element's pool: counted there as long as it is not freed.
     held: OnceLock<HeldBytes>,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn uses(memory: &gst::MemoryRef) -> &Uses {
     if let Some(uses) = known(memory) {
         return uses;
     }
-    // Two threads may see a frame for the first time at once, and the loser's must not replace the winner's.
+    // Two threads may see a frame for the first time at once, and the slower one must not replace the other's uses.
     let _first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(uses) = known(memory) {
         return uses;
@@ -158,7 +158,7 @@ pub fn hand_over(buffer: &mut gst::BufferRef, stream: &CudaStream) -> Result<boo
     let mut written = true;
     for index in 0..buffer.n_memory() {
         let memory = buffer.peek_memory(index);
-        // Not where others have the memory, too, and may be reading its flags.
+        // Not where another buffer holds the memory, too: its user may be reading the flags.
         let is_flagged =
             known(memory).is_some() && own_stream(memory).is_some() && set_need_sync(buffer, index);
         let memory = buffer.peek_memory(index);
@@ -173,14 +173,15 @@ pub fn hand_over(buffer: &mut gst::BufferRef, stream: &CudaStream) -> Result<boo
     Ok(written)
 }
 
-/// Has whoever maps the memory of this number wait for its own stream. False where the memory is not this buffer's alone.
+/// Makes every map of the memory with this number wait for the memory's own stream. False where the memory is not this buffer's
+/// alone.
 fn set_need_sync(buffer: &mut gst::BufferRef, index: usize) -> bool {
     // With a range of one memory, nothing is merged or replaced.
     if !buffer.is_memory_range_writable(index..index + 1) {
         return false;
     }
     let Ok(memory) = buffer.peek_memory_mut(index) else { return false };
-    // SAFETY: the memory is writable, so nobody else has it; every memory begins with these flags.
+    // SAFETY: the memory is writable, so nothing else holds it; every memory begins with these flags.
     unsafe { (*memory.as_mut_ptr()).mini_object.flags |= library::NEED_SYNC };
     true
 }
@@ -198,7 +199,7 @@ unsafe impl gst::MetaAPI for Promise {
     }
 }
 
-/// Says in answer to an ALLOCATION query that whoever gets the frames orders by events: this element, and everybody that
+/// States in the answer to an ALLOCATION query that all that get the frames order by events: this element, and every element that
 /// it passes them on to. Where it passes them on, it promises only what it is promised itself, or waits.
 pub fn promise(query: &mut gst::query::Allocation) {
     if !promised(query) {
@@ -206,8 +207,8 @@ pub fn promise(query: &mut gst::query::Allocation) {
     }
 }
 
-/// Whether whoever answered this ALLOCATION query made that [`promise`]. Look before the base class decides: it takes
-/// out of the query what it does not know.
+/// Whether this ALLOCATION query was answered with that [`promise`]. Call it before the base class decides: that removes what it
+/// does not know from the query.
 pub fn promised(query: &gst::query::Allocation) -> bool {
     query.find_allocation_meta::<Promise>().is_some()
 }
@@ -228,8 +229,8 @@ pub fn propose(query: &mut gst::query::Allocation, passed_on_by: Option<&gst::El
 
 fn promise_for(source: &gst::Pad, query: &mut gst::query::Allocation) {
     let Some(caps) = source.current_caps() else { return };
-    let mut behind = gst::query::Allocation::new(Some(&caps), false);
-    if source.peer_query(&mut behind) && promised(&behind) {
+    let mut answer = gst::query::Allocation::new(Some(&caps), false);
+    if source.peer_query(&mut answer) && promised(&answer) {
         promise(query);
     }
 }
@@ -241,8 +242,8 @@ pub fn count(buffer: &gst::BufferRef, counters: &Arc<Counters>) {
     }
 }
 
-/// Keeps the memory of `buffer` from being used again before what our elements have enqueued on it is done: whoever
-/// drops the buffer waits, if that is necessary. It costs nothing else, and the buffer stays writable.
+/// Keeps the memory of `buffer` from being used again before what our elements have enqueued on it is done: the thread that drops
+/// the buffer waits, if that is necessary. It costs nothing else, and the buffer stays writable.
 pub fn guard(buffer: &mut gst::BufferRef) {
     if buffer.n_memory() != 1 {
         return;
@@ -255,7 +256,7 @@ pub fn guard(buffer: &mut gst::BufferRef) {
         }
         gst::ffi::gst_buffer_add_meta(buffer.as_mut_ptr(), info, ptr::null_mut()).cast::<Guard>()
     };
-    // What a copy was made of must not go back to its pool before the guard has waited, and metas go in the order of their
+    // The original of a copy must not go back to its pool before the guard has waited, and metas are freed in the order of their
     // making.
     let parents = buffer.iter_meta::<gst::meta::ParentBufferMeta>().map(|meta| meta.parent_owned());
     let parents = Box::new(parents.collect::<Vec<gst::Buffer>>());
@@ -274,9 +275,9 @@ pub fn guard(buffer: &mut gst::BufferRef) {
 #[repr(C)]
 struct Guard {
     meta: gst::ffi::GstMeta,
-    /// A reference of its own: where a buffer is freed, its memory goes before its metas.
+    /// A reference of its own: a buffer's memory is freed before its metas.
     uses: *const Uses,
-    /// The buffers that this one shares its memory with.
+    /// The buffers whose memory this one shares.
     parents: *mut Vec<gst::Buffer>,
 }
 
@@ -436,19 +437,19 @@ mod tests {
         pool.set_active(true).unwrap();
         let original = pool.acquire_buffer(None).unwrap();
         let mut copy = original.copy();
-        // SAFETY: the buffer lives, and nobody else has it.
+        // SAFETY: the buffer lives, and nothing else holds it.
         let held = |buffer: &gst::Buffer| unsafe { (*buffer.as_ptr()).mini_object.refcount };
-        // GStreamer 1.22 leaves that to whoever copies; its pools then give up the original.
+        // GStreamer 1.22 leaves the parent meta to the code that copies; its pools then give up the original.
         if copy.meta::<gst::meta::ParentBufferMeta>().is_none() {
             gst::meta::ParentBufferMeta::add(copy.get_mut().unwrap(), &original);
         }
         assert_eq!(held(&original), 2, "this test's and the copy's");
         guard(copy.get_mut().unwrap());
         assert_eq!(held(&original), 3, "and the guard's");
-        // As a pool does with a buffer that comes back: the metas go, the guard as the last.
+        // What a pool does with a buffer that comes back: it removes the metas, the guard as the last.
         let parent = copy.meta::<gst::meta::ParentBufferMeta>().unwrap().as_ptr().cast_mut();
         let copied = copy.get_mut().unwrap().as_mut_ptr();
-        // SAFETY: the meta is the copy's, and nobody else has the copy.
+        // SAFETY: the meta is the copy's, and nothing else holds the copy.
         let removed = unsafe { gst::ffi::gst_buffer_remove_meta(copied, parent.cast()) };
         assert_ne!(removed, glib::ffi::GFALSE);
         assert_eq!(held(&original), 2, "the guard still holds it");

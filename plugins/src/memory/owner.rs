@@ -20,7 +20,7 @@ unsafe impl Send for Owner {}
 unsafe impl Sync for Owner {}
 
 impl Owner {
-    /// Of `memory`, which must be CUDA memory.
+    /// The owner of `memory`, which must be CUDA memory.
     pub(super) fn of(memory: &gst::MemoryRef) -> Option<Self> {
         let functions = library::opened()?;
         // SAFETY: CUDA memory begins like this in every version, and has a context as long as it lives.
@@ -30,12 +30,12 @@ impl Owner {
         }
     }
 
-    /// As the driver knows it, in whichever type the callee has for that.
+    /// The driver's handle, in whichever type the callee has for that.
     pub(super) fn handle<T>(&self) -> *mut T {
         self.handle.cast()
     }
 
-    /// Whether the stream works in it.
+    /// Whether the stream works in this context.
     pub(super) fn is_of(&self, stream: &CudaStream) -> bool {
         ptr::eq(self.handle, stream.context().handle().cast())
     }
@@ -44,7 +44,7 @@ impl Owner {
 /// A mark in the stream that fills memory, with the context that both are of.
 #[derive(Debug)]
 pub(super) struct ProducerMark {
-    /// Before its context.
+    /// The event is dropped before its context.
     mark: ForeignMark,
     _owner: Owner,
 }

@@ -27,7 +27,7 @@ impl PinnedAllocator {
     }
 
     /// A configured, inactive pool of such memory for frames of `caps`, with at least `min` buffers. The second value
-    /// is the size of a buffer in bytes. Rows lie as GStreamer's defaults say, unless the pool is told otherwise.
+    /// is the size of a buffer in bytes. Rows lie as GStreamer's defaults say, unless the pool's configuration says otherwise.
     ///
     /// # Errors
     /// [`MemoryError::NoPinnedPool`] if the caps are not video.
@@ -59,7 +59,7 @@ impl AsMut<[u8]> for Bytes {
     }
 }
 
-#[allow(missing_docs)] // the GObject behind it
+#[allow(missing_docs)] // the implementation of the GObject
 mod imp {
     use super::*;
 

@@ -61,8 +61,8 @@ impl GpuSession {
         self.context.answer(element, query)
     }
 
-    /// Tells the bins around `element` and the application which context it uses, so that elements which have none
-    /// yet take the same. Call it without holding locks: handlers run at once.
+    /// Announces to the bins around `element` and to the application which context it uses, so that elements which have none yet
+    /// take the same. Call it without holding locks: handlers run at once.
     pub fn announce(&self, element: &gst::Element) {
         if let Some(context) = self.context.to_gst() {
             let message = gst::message::HaveContext::builder(context).src(element).build();
@@ -85,7 +85,7 @@ impl GpuSession {
     pub fn pool(&self, caps: &gst::Caps, min: u32) -> Result<(gst::BufferPool, u32), MemoryError> {
         let functions = library::open()?;
         let no_pool = || MemoryError::NoPool { caps: caps.to_string() };
-        // Anything else would abort the process in 1.22's allocator.
+        // Any other format would abort the process in 1.22's allocator.
         if !caps.is_fixed() || !caps.can_intersect(&super::caps::any_cuda()) {
             return Err(no_pool());
         }
@@ -99,7 +99,7 @@ impl GpuSession {
         config.set_params(Some(caps), size, min, 0);
         config.add_option(gst_video::BUFFER_POOL_OPTION_VIDEO_META.as_str());
         self.give_stream(functions, &mut config);
-        // The pool allocates a frame now, to learn the driver's padding.
+        // The pool allocates a frame here already, to learn the driver's padding.
         pool.set_config(config).map_err(|_: glib::BoolError| no_pool())?;
         let size = pool.config().params().map_or(size, |(_, size, _, _)| size);
         Ok((pool, size))

@@ -2,10 +2,10 @@
 //!
 //! The allocator's memory is [`SharedMemory`]. Mapping it for reading, in any language, gives the bytes on the host,
 //! downloaded on first access. `GST_MAP_CUDA` gives the address on the device, once what was written there is complete.
-//! Whoever maps it so for writing must have finished writing when it unmaps; whoever maps it so for reading must have enqueued
-//! all reads by then, in blocking streams of the memory's context (those of GStreamer, and the default streams of PyTorch and
-//! CuPy), which the next writer waits for, or have finished them. Our own elements do neither: they order their work by
-//! [`SharedMemory`]'s events.
+//! Code that maps it so for writing must have finished writing when it unmaps; code that maps it so for reading must have
+//! enqueued all reads by then, in blocking streams of the memory's context (those of GStreamer, and the default streams of
+//! PyTorch and CuPy), which the next writer waits for, or have finished them. Our own elements do neither: they order their work
+//! by [`SharedMemory`]'s events.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -17,21 +17,21 @@ use gst::subclass::prelude::*;
 use super::{CAT, callback::called_from_c, frame::MAP_CUDA};
 use crate::sync::lock;
 
-/// What `GstMemory.allocator->mem_type` says.
+/// The value of `GstMemory.allocator->mem_type`.
 const MEMORY_TYPE: &std::ffi::CStr = c"CudaInferTensorMemory";
 
 /// A `GstMemory` in device memory.
 #[repr(C)]
 struct TensorMemory {
-    /// First, so that a pointer to this is one to a `GstMemory`.
+    /// The first field, so that a pointer to this is one to a `GstMemory`.
     parent: gst::ffi::GstMemory,
     /// Shared by the rows of a batch.
     shared: Arc<SharedMemory>,
-    /// Where in it this memory begins.
+    /// Where this memory begins in the shared one.
     offset: usize,
-    /// For downloads: a stream apart, because the producer's may be recording a graph at any time.
+    /// The stream for downloads: a separate one, because the producer's may be recording a graph at any time.
     stream: Arc<CudaStream>,
-    /// The host's copies that are mapped.
+    /// The copies on the host that are mapped.
     mapped: Mutex<HostMaps<Pinned>>,
 }
 
@@ -56,7 +56,7 @@ impl<C> Default for HostMaps<C> {
 }
 
 impl<C> HostMaps<C> {
-    /// Keeps a copy, whose bytes these are, until it was released once more.
+    /// Keeps a copy, whose bytes these are, until it has been released as often as it was added.
     fn add(&mut self, copy: Arc<C>, bytes: std::ops::Range<usize>) {
         match self.copies.iter_mut().find(|known| Arc::ptr_eq(&known.copy, &copy)) {
             Some(known) => known.maps += 1,
@@ -66,7 +66,7 @@ impl<C> HostMaps<C> {
 
     /// The map of the copy that has a byte at `address` ends.
     fn release(&mut self, address: usize) {
-        // The end as well: a map of no bytes, or behind an offset, may point there.
+        // The end as well: a map of no bytes, or after an offset, may point there.
         let is_its = |known: &HostMap<C>| (known.bytes.start..=known.bytes.end).contains(&address);
         let exact = self.copies.iter().position(|known| known.bytes.contains(&address));
         let Some(index) = exact.or_else(|| self.copies.iter().position(is_its)) else { return };
@@ -94,8 +94,8 @@ impl TensorAllocator {
         let allocator: Self = glib::Object::new();
         let _ = allocator.imp().stream.set(Arc::new(downloads));
         let raw = allocator.upcast_ref::<gst::Allocator>().as_ptr();
-        // SAFETY: nobody else has the object yet; the functions are for this allocator's memory, which is all that they
-        // will get.
+        // SAFETY: nothing else holds the object yet; the functions are for this allocator's memory, which is all that they will
+        // get.
         unsafe {
             (*raw).mem_type = MEMORY_TYPE.as_ptr();
             (*raw).mem_map_full = Some(map);
@@ -118,7 +118,7 @@ impl TensorAllocator {
         bytes: usize,
     ) -> gst::Buffer {
         let memory = self.imp().make(shared, stream, offset, bytes);
-        // SAFETY: just made, and owned by nobody else.
+        // SAFETY: just made, and owned by nothing else.
         let memory = unsafe { gst::Memory::from_glib_full(memory) };
         let mut buffer = gst::Buffer::new();
         if let Some(buffer) = buffer.get_mut() {
@@ -165,8 +165,8 @@ impl<'a> DeviceMemory<'a> {
         let bytes = self.bytes.min(target.bytes());
         let [from, to] = [self.context(), stream.context()].map(|context| context.handle());
         self.begin_read(stream)?;
-        // SAFETY: both hold so many bytes; the tensor's order keeps others away from it, and whoever holds the target promised
-        // as much. The memory and the stream hold their contexts.
+        // SAFETY: both hold that many bytes; the tensor's order keeps other work away from it, and the caller has promised the
+        // same for the target. The memory and the stream hold their contexts.
         let copied = unsafe {
             stream.copy_between_contexts((self.slice().pointer(), from), (target.pointer(), to), bytes)
         };
@@ -174,14 +174,14 @@ impl<'a> DeviceMemory<'a> {
         copied
     }
 
-    /// Both as one, where `next` lies right behind.
+    /// Both as one, where `next` follows immediately in memory.
     pub fn join(self, next: &Self) -> Option<Self> {
         let adjacent = Arc::ptr_eq(self.shared, next.shared) && self.offset + self.bytes == next.offset;
         adjacent.then_some(Self { bytes: self.bytes + next.bytes, ..self })
     }
 }
 
-/// For the order of its use, which is that of the whole.
+/// The order of its use is that of the whole memory.
 impl std::ops::Deref for DeviceMemory<'_> {
     type Target = SharedMemory;
 
@@ -199,7 +199,7 @@ pub fn device_memory(buffer: &gst::BufferRef) -> Option<DeviceMemory<'_>> {
 /// Part of a tensor, not copied.
 ///
 /// # Errors
-/// The buffer ends before.
+/// The buffer is shorter.
 pub fn part(buffer: &gst::BufferRef, offset: usize, bytes: usize) -> Result<gst::Buffer, glib::BoolError> {
     let Some(memory) = tensor_memory(buffer) else {
         return buffer.copy_region(gst::BufferCopyFlags::MEMORY, offset..offset + bytes);
@@ -323,7 +323,7 @@ impl TensorMemory {
     fn map(&self, flags: gst::ffi::GstMapFlags) -> Result<glib::ffi::gpointer, DeviceError> {
         let writes = flags & gst::ffi::GST_MAP_WRITE != 0;
         if flags & MAP_CUDA != 0 {
-            // Whoever maps it knows nothing of our events, so no work on it may be in flight.
+            // The code that maps it knows nothing of our events, so no work on it may be in flight.
             if writes {
                 self.shared.begin_write(&self.stream)?;
             } else {
@@ -347,13 +347,13 @@ impl TensorMemory {
         Ok(address.cast_mut().cast())
     }
 
-    /// `data` is the address that the map gave.
+    /// `data` is the address that the map returned.
     fn unmap(&self, flags: gst::ffi::GstMapFlags, data: usize) {
         if flags & MAP_CUDA == 0 {
             return lock(&self.mapped).release(data);
         }
         let marked = if flags & gst::ffi::GST_MAP_WRITE != 0 {
-            // What was written is complete, because nobody has said in which stream.
+            // The work that wrote the bytes is complete, because the writer has named no stream.
             self.shared.end_write(&self.stream)
         } else {
             self.shared.end_read_by_others()

@@ -2,9 +2,9 @@
 
 use gst::glib::translate::IntoGlibPtr;
 
-/// What [`AllocatorImpl::alloc`](gst::subclass::prelude::AllocatorImpl::alloc) returns: a new memory of the bytes that `make` makes, as many
-/// as it is asked for, with the prefix, size and padding of the request. It frees itself, by the allocator of wrapped memory.
-/// `None` where there are no such bytes, or where they would have to be aligned to more than `align`.
+/// What [`AllocatorImpl::alloc`](gst::subclass::prelude::AllocatorImpl::alloc) returns: a new memory of the bytes that `make`
+/// makes, with the requested size, prefix and padding. It frees itself, by the allocator of wrapped memory. `None` where there
+/// are no such bytes, or where they would have to be aligned to more than `align`.
 pub(super) fn wrap<B: AsMut<[u8]> + Send + 'static>(
     size: usize,
     params: &gst::AllocationParams,
@@ -35,7 +35,7 @@ mod tests {
             Some(vec![7_u8; bytes])
         };
         let memory = wrap(10, &params(63), 64, make).unwrap();
-        // SAFETY: a new memory, which nobody else holds.
+        // SAFETY: a new memory, which nothing else holds.
         let memory: gst::Memory = unsafe { from_glib_full(memory) };
         assert_eq!((asked.get(), memory.offset(), memory.size(), memory.maxsize()), (18, 3, 10, 18));
         assert!(wrap(10, &params(64), 64, make).is_none(), "aligned to 65 bytes");

@@ -62,7 +62,8 @@ impl Batch {
         &self.0.rows
     }
 
-    /// What `work` makes of the batch. It is done once for all elements that ask with the same `key`; those that ask meanwhile wait.
+    /// The result of `work` on the batch. It is computed once for all elements that ask with the same `key`; those that ask
+    /// meanwhile wait.
     ///
     /// # Errors
     /// Those of `work`. The next element that asks tries again.

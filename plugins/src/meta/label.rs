@@ -23,7 +23,7 @@ thread_local! {
 pub(crate) struct Label(glib::ffi::GQuark);
 
 impl Label {
-    /// That of a text.
+    /// The label of a text.
     pub fn named(text: &str) -> Self {
         KNOWN.with_borrow_mut(|known| {
             if let Some(label) = known.get(text) {
@@ -54,7 +54,7 @@ impl Label {
         }
     }
 
-    /// That of a region.
+    /// The label of a region.
     pub fn of(meta: &Roi) -> Self {
         // SAFETY: the binding's type is a transparent wrapper of this structure, and the reference keeps it alive and readable.
         Self(unsafe {
@@ -62,7 +62,7 @@ impl Label {
         })
     }
 
-    /// That of a quark, whatever its number.
+    /// The label of a quark, whatever its number.
     pub fn from_quark(quark: glib::ffi::GQuark) -> Self {
         Self(quark)
     }
@@ -72,7 +72,7 @@ impl Label {
         self.0
     }
 
-    /// The quark of its text, by which others know it: the same for none as for an empty one.
+    /// The quark of its text, by which others know it: the same for no text as for an empty one.
     pub fn of_text(self) -> glib::ffi::GQuark {
         match self.text() {
             Cow::Borrowed(text) if !text.is_empty() => self.0,
@@ -82,7 +82,7 @@ impl Label {
 
     /// As text; what is not UTF-8 in it is replaced by U+FFFD. Empty for a region without one.
     pub fn text(self) -> Cow<'static, str> {
-        // SAFETY: GLib looks up any number, and answers with NULL where it has given out none such.
+        // SAFETY: GLib looks up any number, and answers NULL for one that it has not given out.
         let name = unsafe { glib::ffi::g_quark_to_string(self.0) };
         if name.is_null() {
             return Cow::Borrowed("");

@@ -32,7 +32,7 @@ pub(super) fn extend(
     s.set(field, gst::Array::from_values(all.unwrap_or_default().into_iter().chain(more)));
 }
 
-/// Removes from that list what `keep` is false for, which gets each structure and its place.
+/// Removes from that list the structures for which `keep` returns false; it gets each structure and its place.
 pub(super) fn retain(
     buffer: &mut gst::BufferRef,
     meta: &str,
@@ -49,8 +49,8 @@ pub(super) fn retain(
     s.set(field, gst::Array::from_values(kept.map(|(_, one)| one)));
 }
 
-/// What the structures of that list say, in the order in which they were put there; those that `read` does not understand are
-/// left out. `None` if there is no such list.
+/// The structures of that list as `read` understands them, in the order in which they were put there; others are left out. `None`
+/// if there is no such list.
 pub(super) fn read<T>(
     buffer: &gst::BufferRef,
     meta: &str,

@@ -45,7 +45,7 @@ pub struct Map {
     pub height: usize,
     /// The numbers, dense, row-major, on the host or on the device.
     pub data: gst::Buffer,
-    /// What it covers, in pixels of the frame.
+    /// The rectangle that it covers, in pixels of the frame.
     pub rect: Rect,
     /// Least, mean and greatest of the finite numbers within the frame.
     pub min_mean_max: Option<[f64; 3]>,

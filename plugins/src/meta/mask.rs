@@ -56,17 +56,17 @@ pub enum MaskKind {
     Classes {
         /// Their names by number.
         labels: Vec<String>,
-        /// The one that is nothing.
+        /// The class of the background.
         background: Option<u8>,
     },
-    /// How surely something is seen, 0..255.
+    /// The probability that something is there, 0..255.
     Alpha {
-        /// What that is.
+        /// The channel's name.
         label: String,
     },
     /// 1 where an object is, else 0.
     Instance {
-        /// Its id.
+        /// The object's id.
         object: i32,
     },
 }
@@ -82,7 +82,7 @@ pub struct Mask {
     pub height: usize,
     /// A byte a sample, dense, row-major, on the host or on the device.
     pub data: gst::Buffer,
-    /// What it covers, in pixels of the frame.
+    /// The rectangle that it covers, in pixels of the frame.
     pub rect: Rect,
 }
 
@@ -141,7 +141,7 @@ pub fn put(buffer: &mut gst::BufferRef, masks: &[Mask]) {
     }
 }
 
-/// Removes the masks behind the first `kept`, but for those of kind `alpha`.
+/// Removes the masks after the first `kept`, but for those of kind `alpha`.
 pub(super) fn remove_after(kept: usize, buffer: &mut gst::BufferRef) {
     let is_alpha = |mask: &gst::StructureRef| strings::field(mask, "kind").as_deref() == Some("alpha");
     list::retain(buffer, NAME, MASKS, |place, mask| place < kept || is_alpha(mask));

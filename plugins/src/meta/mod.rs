@@ -18,7 +18,7 @@ mod tests;
 
 use gst_base::subclass::base_transform::{InputBuffer, PrepareOutputBufferSuccess};
 
-/// The buffer that an in-place element hands on: the one that came, or where others hold it too, one that shares its
+/// The buffer that an in-place element hands on: the one that came, or where it is held elsewhere too, one that shares its
 /// memory, so that metadata can be added without copying pixels.
 pub fn share(input: InputBuffer) -> PrepareOutputBufferSuccess {
     match input {

@@ -1,5 +1,5 @@
-//! The objects of a frame: what regions of interest ([`super::region`]) and analytics metadata ([`super::analytics`]) say of them, and
-//! what elements find out about them besides.
+//! The objects of a frame: the content of regions of interest ([`super::region`]) and analytics metadata ([`super::analytics`]),
+//! and what elements add to them.
 
 use cudainfer_kernels::geometry::Rect;
 use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
@@ -10,7 +10,7 @@ pub use super::region::Object;
 use super::region::{is_ours, pixels, regions};
 use super::zone::ZonesParam;
 
-/// What a second model finds in an object's region.
+/// The result of a second model in an object's region.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// Its points.
@@ -40,8 +40,8 @@ fn adopt(buffer: &mut gst::BufferRef) {
     }
 }
 
-/// Adds what a second model found to the object of that number; false where there is none. An object's points are those of
-/// the first model that found some; classifications and embeddings are kept beside those that are there.
+/// Adds a second model's result to the object of that number; false where there is none. An object's points are those of the
+/// first model that found some; classifications and embeddings are kept beside existing ones.
 pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
     if add_finding(buffer, object, what) {
         return true;
@@ -63,8 +63,8 @@ fn add_finding(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool
     true
 }
 
-/// Adds what a model found in the whole frame, or in a region that is the same in every frame, to the object that stands for it:
-/// one with this outline that nothing was detected or tracked in. If there is none, it is put there with this label.
+/// Adds a model's result for the whole frame, or for a region that is the same in every frame, to the object that stands for it:
+/// one with this outline in which nothing was detected or tracked. If there is none, it is put there with this label.
 pub fn attach_to_region(buffer: &mut gst::BufferRef, outline: &Rect, label: &str, what: Finding) {
     let stands_for_it = |object: &Object| {
         object.detection.is_none()
@@ -123,7 +123,7 @@ mod tests {
         let points =
             KeypointsParam { names: vec!["head".into()], x: vec![1.0], y: vec![1.0], ..Default::default() };
         let points = KeypointsParam { score: vec![1.0], ..points };
-        // Of another element, with a parameter of the same name and other fields.
+        // A region of another element, with a parameter of the same name and other fields.
         Roi::add(buffer, "face", (0, 0, 1, 1)).add_param(gst::Structure::new_empty("detection"));
         Object { keypoints: Some(points.clone()), ..Object::default() }.put(buffer, &rect);
         Roi::add(buffer, "face", (0, 0, 1, 1));
@@ -141,7 +141,7 @@ mod tests {
         gst::init().unwrap();
         let mut buffer = gst::Buffer::new();
         let buffer = buffer.get_mut().unwrap();
-        // Of another element, with the number of one of ours.
+        // A region of another element, with the number of one of ours.
         Roi::add(buffer, "face", (0, 0, 1, 1)).set_id(1);
         let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
         for id in 0..2 {

@@ -12,7 +12,7 @@ use crate::strings;
 /// A detector's result for an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectionParam {
-    /// Box in frame pixels; before it is rotated about its centre, where [`Object::angle`] says so.
+    /// Box in frame pixels; before its rotation about its centre, where [`Object::angle`] is set.
     pub rect: Rect,
     /// 0..1.
     pub confidence: f32,
@@ -27,7 +27,7 @@ pub struct TrackingParam {
     pub id: u64,
     /// Frames since the object was first seen.
     pub age: u32,
-    /// Detections it has had.
+    /// Detections of the object so far.
     pub hits: u32,
     /// `tracked`, or `lost` where it is expected and was not detected.
     pub state: String,
@@ -42,7 +42,7 @@ pub struct TrackingParam {
 /// Named points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeypointsParam {
-    /// One name a point; channels without a name are called by their number.
+    /// One name for each point; channels without a name are called by their number.
     pub names: Vec<String>,
     /// Frame pixels.
     pub x: Vec<f64>,
@@ -78,7 +78,7 @@ pub struct EmbeddingParam {
     pub output: String,
     /// Whether the vector's length is 1.
     pub normalized: bool,
-    /// The numbers: float32, little-endian. Shared by all who read it.
+    /// The numbers: float32, little-endian. Shared by all readers.
     pub data: gst::Buffer,
 }
 
@@ -229,7 +229,7 @@ impl KeypointsParam {
     }
 
     pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
-        // Others may leave them out.
+        // Other elements may leave them out.
         let edges: Vec<i32> = array(s, "edges").unwrap_or_default();
         let pairs = edges
             .chunks_exact(2)
@@ -257,7 +257,7 @@ impl ClassificationParam {
 
     pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
         Some(Self {
-            // Others may leave them out.
+            // Other elements may leave them out.
             model: strings::field(s, "model").unwrap_or_default(),
             output: strings::field(s, "output").unwrap_or_default(),
             labels: strings::list(s, "labels")?,

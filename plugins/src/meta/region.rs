@@ -78,7 +78,7 @@ impl Object {
         meta.set_id(self.id);
         if let Some(parent) = self.parent {
             meta.set_parent_id(parent);
-            // A parent_id of 0 is both nobody's and the first object's.
+            // A parent_id of 0 means both no parent and the first object.
             let mut s = NAMES.parent.clone();
             s.set_by_quark(NAMES.id, parent);
             meta.add_param(s);
@@ -110,7 +110,7 @@ impl Object {
         object
     }
 
-    /// Takes in a parameter, unless there is one of its name already; there may be several classifications, embeddings and
+    /// Takes in a parameter, unless there is already one with its name; there may be several classifications, embeddings and
     /// zones. False if it is none of ours.
     fn take(&mut self, param: &gst::StructureRef) -> bool {
         fn fill<T>(slot: &mut Option<T>, read: impl FnOnce() -> Option<T>) -> bool {
@@ -162,7 +162,7 @@ impl Object {
     }
 }
 
-/// Whether one of our readers understands the parameter; a region that has such a one is an object.
+/// Whether one of our readers understands the parameter; a region with such a parameter is an object.
 pub(super) fn is_ours(param: &gst::StructureRef) -> bool {
     Object::default().take(param)
 }

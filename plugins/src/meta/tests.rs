@@ -106,7 +106,7 @@ fn frame() -> gst::Buffer {
     frame
 }
 
-/// A value whose string number `at` has these bytes instead; strings in it are counted down from there.
+/// The value with these bytes in place of string number `at`; strings in it are counted down from there.
 fn spoil(value: &SendValue, at: &mut Option<usize>, bytes: &[u8]) -> SendValue {
     if value.type_() == Type::STRING {
         let spoiled = *at == Some(0);
@@ -138,7 +138,7 @@ fn spoil_fields(structure: &mut gst::StructureRef, at: &mut Option<usize>, bytes
     }
 }
 
-/// The frame with one of all its strings spoiled; `None`, where it has not so many.
+/// The frame with one of all its strings replaced; `None` where it has fewer.
 fn spoiled(frame: &gst::Buffer, at: usize, bytes: &[u8]) -> Option<gst::Buffer> {
     let mut frame = frame.copy();
     let buffer = frame.get_mut().unwrap();

@@ -49,19 +49,19 @@ pub fn register() {
 /// A zone, and what it has counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
-    /// What it is called.
+    /// The zone's name.
     pub name: String,
-    /// What it is.
+    /// The zone's kind.
     pub kind: ZoneKind,
-    /// Its outline, or its ends, in pixels of the frame.
+    /// The outline, or the line's ends, in pixels of the frame.
     pub points: Vec<[f64; 2]>,
-    /// Of all objects.
+    /// The counts of all objects.
     pub counts: Counts,
-    /// By class.
+    /// The counts by class.
     pub classes: Vec<(String, Counts)>,
     /// The longest visit that has ended, in ns.
     pub longest_dwell: Option<u64>,
-    /// The mean of those, in ns.
+    /// The mean of the ended visits, in ns.
     pub mean_dwell: Option<u64>,
 }
 
@@ -70,17 +70,17 @@ pub struct Zone {
 pub struct ZoneEvent {
     /// The zone's name.
     pub zone: String,
-    /// What the zone is.
+    /// The zone's kind.
     pub kind: ZoneKind,
-    /// What it is.
+    /// The kind of event.
     pub what: EventKind,
     /// The object in this frame.
     pub object: Option<i32>,
-    /// Its identity.
+    /// The object's identity.
     pub track: Option<u64>,
-    /// Its class.
+    /// The object's class.
     pub label: String,
-    /// Objects in the polygon after it.
+    /// Objects in the polygon after the event.
     pub occupancy: u32,
 }
 
@@ -126,7 +126,7 @@ pub fn dwell_of(what: &EventKind) -> Option<u64> {
     }
 }
 
-/// What is counted of a zone of this kind, as fields.
+/// The counts of a zone of this kind, as fields.
 pub fn set_counts(s: &mut gst::StructureRef, kind: ZoneKind, counts: &Counts) {
     match kind {
         ZoneKind::Polygon => {
@@ -210,7 +210,7 @@ impl Zone {
 }
 
 impl ZoneEvent {
-    /// Its name in the meta and in the element's messages.
+    /// The event's name in the meta and in the element's messages.
     pub fn to_structure(&self, name: &str) -> gst::Structure {
         let (event, cause, direction) = words(&self.what);
         let of_object = self.track.map(|_| self.label.as_str());

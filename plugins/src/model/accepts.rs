@@ -54,14 +54,14 @@ mod tests {
             });
             pad.build()
         };
-        for (behind, wanted) in [
+        for (downstream, wanted) in [
             (Some(pad(|caps| Err(format!("{caps} is too much")))), Err("ANY is too much".to_owned())),
             (Some(pad(|_| Ok(()))), Ok(())),
             (None, Ok(())),
         ] {
             let src = gst::Pad::new(gst::PadDirection::Src);
-            if let Some(behind) = &behind {
-                src.link_full(behind, gst::PadLinkCheck::empty()).unwrap();
+            if let Some(downstream) = &downstream {
+                src.link_full(downstream, gst::PadLinkCheck::empty()).unwrap();
             }
             assert_eq!(ask(&src, &gst::Caps::new_any(), &ModelInfo::default()), wanted);
         }

@@ -15,7 +15,7 @@ use super::{ModelError, Sidecar, Skeleton, declared, sidecar, sidecar_path};
 use crate::caps::loaded_model;
 use crate::strings;
 
-/// The model's sidecar, completed by what the model says itself; shared.
+/// The model's sidecar, completed by what the model itself states; shared.
 #[derive(Clone, Debug, Default, glib::Boxed)]
 #[boxed_type(name = "GstCudaInferModelInfo")]
 pub struct ModelInfo(Arc<Known>);
@@ -30,9 +30,9 @@ struct Known {
     unsupported: Option<(Origin, String)>,
     /// What was read inexactly or not at all, a phrase each.
     notes: Vec<String>,
-    /// What a file beside the model says of tensors that the model's file says, too, with the file's name.
+    /// Claims of a file beside the model about tensors that the model's file describes, too, with the file's name.
     claims: Vec<(String, Claim)>,
-    /// What the sidecar says instead of a .modelinfo, a phrase each.
+    /// What the sidecar overrides in a .modelinfo, a phrase each.
     overridden: Vec<String>,
     /// How outputs end in the model's graph.
     endings: BTreeMap<String, Ending>,
@@ -78,8 +78,8 @@ impl ModelInfo {
         strings::field(query.structure().filter(|_| answered)?, TAKER)
     }
 
-    /// Names `element` in the query, on its way to the model, as the one that removes the tensors; the one nearest to the
-    /// element that asks counts.
+    /// Names `element` in the query, on its way to the model, as the one that removes the tensors; the element nearest to the one
+    /// that asks counts.
     pub fn tell_taker(query: &mut gst::QueryRef, element: &str) {
         let gst::QueryViewMut::Custom(custom) = query.view_mut() else { return };
         let structure = custom.structure_mut();
@@ -88,12 +88,12 @@ impl ModelInfo {
         }
     }
 
-    /// The labels of every model upstream of `sink`, the nearest first, those of its classifiers included; an empty list of a model
-    /// that names none.
+    /// The labels of every model upstream of `sink`, the nearest first, those of its classifiers included; an empty list for a
+    /// model that names none.
     pub fn ask_labels(sink: &gst::Pad) -> Vec<Vec<String>> {
         let question = gst::Structure::builder(QUERY).field(LABELS, gst::List::default()).build();
         let mut query = gst::query::Custom::new(question);
-        // Nobody says that all have answered.
+        // The query stays unanswered, because no element is the last to answer.
         let _ = sink.peer_query(&mut query);
         let lists = query.structure().and_then(|s| s.get::<gst::List>(LABELS).ok()).unwrap_or_default();
         let words = |list: &gst::List| list.iter().filter_map(|label| strings::text(label)).collect();
@@ -124,10 +124,10 @@ impl ModelInfo {
         if let Ok(lists) = s.get::<gst::List>(LABELS) {
             let ours = find(None).map(|info| info.all_labels().to_send_value());
             s.set(LABELS, gst::List::from_values(lists.iter().cloned().chain(ours)));
-            // Those before it have labels as well.
+            // The models before it have labels as well.
             return false;
         }
-        // A model without a skeleton leaves the question to those before it.
+        // A model without a skeleton leaves the question to the models before it.
         let needs_skeleton = s.get::<bool>(SKELETON).unwrap_or(false);
         let suits = |info: &Self| !needs_skeleton || !info.skeleton.points.is_empty();
         let Some(info) = find(strings::field(s, "model").as_deref()).filter(suits) else { return false };
@@ -135,8 +135,8 @@ impl ModelInfo {
         true
     }
 
-    /// Reads the sidecar beside a model, the labels from the file `labels` if it is given, and for all that these leave open what
-    /// the model's file and the files beside it say.
+    /// Reads the sidecar beside a model, the labels from the file `labels` if it is given, and what these leave open from the
+    /// model's file and the files beside it.
     ///
     /// # Errors
     /// A sidecar or a file of labels that cannot be read or is not valid.
@@ -184,33 +184,33 @@ impl ModelInfo {
         self.0.name.as_deref()
     }
 
-    /// What a file beside the model says otherwise than the model's inputs and outputs, a sentence each.
+    /// The contradictions between a file beside the model and the model's inputs and outputs, a sentence each.
     pub fn contradictions(&self, inputs: &[TensorDesc], outputs: &[TensorDesc]) -> Vec<String> {
-        let told = self.0.claims.iter().filter_map(|(file, claim)| {
+        let contradictions = self.0.claims.iter().filter_map(|(file, claim)| {
             Some(format!(
                 "'{file}' beside the model {}. The model counts",
                 claim.contradiction(inputs, outputs)?
             ))
         });
-        told.collect()
+        contradictions.collect()
     }
 
-    /// What the sidecar says instead of a .modelinfo, a phrase each.
+    /// What the sidecar overrides in a .modelinfo, a phrase each.
     pub fn overridden(&self) -> &[String] {
         &self.0.overridden
     }
 
-    /// Who says what a group of keys says; `None` if nobody does.
+    /// The origin of a group of keys; `None` if nothing states it.
     pub fn origin(&self, group: Group) -> Option<&Origin> {
         self.0.origins.get(&group)
     }
 
-    /// Whether the model's maker says it, and neither a property nor the sidecar does.
+    /// Whether the model's maker states the group, and neither a property nor the sidecar does.
     pub fn declares(&self, group: Group) -> bool {
         self.origin(group).is_some_and(Origin::is_declared)
     }
 
-    /// The layout of the outputs in the words of the model's maker, and whose words they are, if no decoder reads it.
+    /// The layout of the outputs in the words of the model's maker, and the origin of these words, if no decoder reads it.
     pub fn unsupported(&self) -> Option<(&Origin, &str)> {
         self.0.unsupported.as_ref().map(|(origin, layout)| (origin, layout.as_str()))
     }
@@ -220,7 +220,7 @@ impl ModelInfo {
         &self.0.notes
     }
 
-    /// The same without what the model's maker says in these groups.
+    /// The same without the statements of the model's maker in these groups.
     pub fn without(&self, groups: &[Group]) -> Self {
         let mut known = Known::clone(&self.0);
         for group in groups.iter().filter(|group| self.declares(**group)) {
@@ -237,7 +237,7 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
-    /// What a model with this metadata would have said, for tests.
+    /// The information from a model with this metadata, for tests.
     #[cfg(test)]
     pub(super) fn declared(words: Sidecar) -> Self {
         let mut known = Known::default();
@@ -246,7 +246,7 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
-    /// What a model says whose outputs have a layout that no decoder reads, for tests.
+    /// The information from a model whose outputs have a layout that no decoder reads, for tests.
     #[cfg(test)]
     pub(crate) fn of_unsupported(maker: &str, layout: &str) -> Self {
         let origin = Origin { source: Source::Metadata, maker: maker.into() };
@@ -260,7 +260,7 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
-    /// The sidecar that would say all of it, with another decoder if one was found.
+    /// The sidecar that would state all of it, with another decoder if one was found.
     pub fn to_toml(&self, decoder: Option<super::enums::detection::Decoder>) -> String {
         let mut words = self.0.words.clone();
         words.output.decoder = decoder.or(words.output.decoder);

@@ -1,4 +1,4 @@
-//! What a model is: its inputs, and what its sidecar and the model itself tell about them, the outputs and the keypoints.
+//! What a model is: its inputs, and what its sidecar and the model itself state about them, the outputs and the keypoints.
 //! Nothing here runs it.
 
 pub(crate) mod accepts;

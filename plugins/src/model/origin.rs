@@ -6,7 +6,7 @@ use std::fmt;
 use super::sidecar::{Output, Peaks, Sidecar};
 use super::{Skeleton, TensorIds};
 
-/// Who says something about a model; the first that says anything about a group of keys counts.
+/// A source of statements about a model; the first source that states anything about a group of keys counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// A property of an element.
@@ -19,27 +19,27 @@ pub enum Source {
     FileBeside,
     /// The names of modules in the model's graph.
     Graph,
-    /// Nobody: it is what the shapes suggest, or the default.
+    /// No source: it is what the shapes suggest, or the default.
     #[default]
     Assumed,
 }
 
-/// A source, and the program whose words they are.
+/// A source, and the program that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Where it is written.
     pub source: Source,
-    /// Whose words they are; empty for the user's.
+    /// The program that wrote it; empty for the user.
     pub maker: String,
 }
 
 impl Origin {
-    /// The user's own words, or nobody's.
+    /// The user's own words, or an assumption.
     pub fn of(source: Source) -> Self {
         Self { source, maker: String::new() }
     }
 
-    /// Whether the model's maker says it, not the user.
+    /// Whether it is from the model's maker, not the user.
     pub fn is_declared(&self) -> bool {
         matches!(self.source, Source::Metadata | Source::FileBeside | Source::Graph)
     }
@@ -58,7 +58,8 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Keys of the sidecar that belong together: who says one of them says all, because they mean little without each other.
+/// Keys of the sidecar that belong together: the source of one of them counts for all, because they mean little without each
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// Width and height of the input.
@@ -89,7 +90,7 @@ pub enum Group {
     Masks,
     /// Which values of maps and pictures become which samples.
     Maps,
-    /// What GStreamer's own elements call the outputs.
+    /// The names of the outputs for GStreamer's own elements.
     Tensors,
 }
 
@@ -255,5 +256,5 @@ impl Group {
     }
 }
 
-/// Who says what; groups that nobody says anything about are not there.
+/// The origin of each group; groups that no source states are not there.
 pub type Origins = BTreeMap<Group, Origin>;

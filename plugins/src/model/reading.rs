@@ -54,7 +54,7 @@ impl ModelInfo {
     }
 }
 
-/// Who says what these groups say: " from the sidecar and the file's metadata (Ultralytics)", or ", assumed".
+/// The origin of these groups: " from the sidecar and the file's metadata (Ultralytics)", or ", assumed".
 pub fn origins(info: &ModelInfo, groups: &[Group]) -> String {
     let mut found: Vec<&Origin> = Vec::new();
     for origin in groups.iter().filter_map(|group| info.origin(*group)) {

@@ -1,4 +1,4 @@
-//! What a model says about its input, and what its input is: where they differ, the input's own shape counts.
+//! The statements of a model about its input, and the input itself: where they differ, the input's own shape counts.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use super::{Group, ImageInput, ModelInfo};
 
 impl ModelInfo {
-    /// The same without what the model's maker says of the input and its shape contradicts, and a sentence about each
-    /// contradiction. What the sidecar says is left as it is: it is an error elsewhere.
+    /// The same without the statements of the model's maker that the input's shape contradicts, and a sentence about each
+    /// contradiction. The sidecar's statements stay as they are: a contradiction there is an error elsewhere.
     pub fn resolve(&self, inputs: &[TensorDesc], model: &Path) -> (Self, Vec<String>) {
         let mut info = self.clone();
         let mut warnings = Vec::new();
@@ -33,7 +33,7 @@ impl ModelInfo {
                 );
             }
         }
-        // What is wrong otherwise is said where the image is needed.
+        // Other errors are reported where the image is needed.
         let Ok(input) = input else { return (info, warnings) };
         let size = |side: Option<u32>| side.and_then(|side| usize::try_from(side).ok());
         let claimed = [size(info.input.width), size(info.input.height)];
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::model::Sidecar;
 
-    /// What is left of `words` at an input, and the warnings.
+    /// The part of `words` that holds for an input, and the warnings.
     fn resolved(input: &str, words: &str) -> (ModelInfo, Vec<String>) {
         let words: Sidecar = toml::from_str(words).unwrap();
         ModelInfo::declared(words).resolve(&[input.parse().unwrap()], Path::new("model.onnx"))

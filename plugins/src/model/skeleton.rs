@@ -102,7 +102,7 @@ impl Skeleton {
         valid.then(|| Self { points, ..Self::default() })
     }
 
-    /// The same with these edges, of which those that are there already are left out. Both ends of each are points, and differ.
+    /// The same with these additional edges, except for those that are there already. Both ends of each are points, and differ.
     pub(super) fn with_edges(mut self, edges: Vec<[usize; 2]>) -> Self {
         let mut known = std::collections::HashSet::new();
         self.edges = edges.into_iter().filter(|[a, b]| known.insert([*a.min(b), *a.max(b)])).collect();
@@ -121,7 +121,7 @@ impl Skeleton {
 }
 
 impl Serialize for Skeleton {
-    /// As the section would be written, with the points' numbers.
+    /// The section as it would be written, with the points' numbers.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Written<'a> {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_are_reported() {
         let points = "points = [\"a\", \"b\", \"c\"]\n";
         for (text, why) in [
             ("name = \"coco-18\"", "no skeleton 'coco-18'"),

@@ -39,10 +39,10 @@ impl TensorIds {
 
     /// The name in the model of the output with this identifier, as far as that is known; the identifier otherwise.
     pub fn output<'a>(&'a self, id: &'a str) -> &'a str {
-        let told = self.ids.iter().find(|(_, known)| *known == id).map(|(output, _)| output.as_str());
+        let named = self.ids.iter().find(|(_, known)| *known == id).map(|(output, _)| output.as_str());
         let common =
             || SSD.iter().find(|(_, new, old)| [*new, *old].contains(&id)).map(|(output, ..)| *output);
-        told.or_else(common).unwrap_or(id)
+        named.or_else(common).unwrap_or(id)
     }
 
     /// Whether decoders look for an output as column-major.

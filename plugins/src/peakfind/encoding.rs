@@ -1,4 +1,4 @@
-//! What the model's outputs hold, as properties and sidecar say it or as names and shapes tell it: confidence maps, SimCC's
+//! What the model's outputs hold, as properties and sidecar state it or as names and shapes show it: confidence maps, SimCC's
 //! scores along each axis, or coordinates.
 
 use cudainfer_kernels::detect::AxisOrder;
@@ -13,7 +13,7 @@ use crate::nick::nick;
 /// How the outputs are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Coding {
-    /// Confidence maps, and what says how their points are grouped.
+    /// Confidence maps, and how their points are grouped.
     Maps(PeakParams),
     /// The output along x and the one along y.
     Simcc(SimccParams),
@@ -24,7 +24,7 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// What holds the points, to end a sentence with.
+    /// The part of the outputs that holds the points, to end a sentence with.
     pub fn words(self) -> &'static str {
         match self {
             Self::Maps(_) => "confidence maps",
@@ -35,13 +35,13 @@ impl Coding {
     }
 }
 
-/// What was chosen.
+/// The choice.
 pub(super) struct Chosen {
     pub coding: Coding,
     pub plan: GroupingPlan,
-    /// Those that are read, in the order in which they are.
+    /// The outputs that are read, in order.
     pub outputs: Vec<TensorDesc>,
-    /// A sentence, if something was not told but guessed.
+    /// A sentence, if something was not stated but guessed.
     pub guess: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl Outputs<'_> {
             }
             Encoding::Points => {
                 let output = self.coordinates()?;
-                // MoveNet's has a dimension more.
+                // MoveNet's outputs have a dimension more.
                 let order = if output.dims.len() == 4 { AxisOrder::Yx } else { AxisOrder::Xy };
                 let params = settings.coordinates(info, order);
                 let reader = PointReader::new(output, input, params).map_err(|e| e.to_string())?;
@@ -199,7 +199,7 @@ impl Outputs<'_> {
         }
     }
 
-    /// Outputs with a vector a point.
+    /// Outputs with a vector for each point.
     fn vectors(&self) -> impl Iterator<Item = &TensorDesc> {
         self.outputs.iter().filter(|output| matches!(output.dims[..], [None | Some(1), _, _]))
     }
@@ -245,29 +245,31 @@ mod tests {
     fn advice_names_only_outputs_that_are_there() {
         gst::init().unwrap();
         let outputs = |text: &str| text.split(' ').map(|t| t.parse().unwrap()).collect::<Vec<TensorDesc>>();
-        // What sleap-nn's exports of type bottomup have: points, and no maps.
+        // The outputs of sleap-nn's exports of type bottomup: points, and no maps.
         let points = outputs("peaks:float32:1x13x20x2 peak_vals:float32:1x13x20 peak_mask:bool:1x13x20");
         let sleap_nn =
             ModelInfo::of_unsupported("sleap-nn", "the points that a 'bottomup' model finds itself");
         let settings = Settings::default();
-        let said = |outputs: &[TensorDesc], info: &ModelInfo, settings: &Settings| {
+        let refusal = |outputs: &[TensorDesc], info: &ModelInfo, settings: &Settings| {
             Outputs::new(outputs, settings, info).choose([64, 64]).map(|_| ()).unwrap_err()
         };
-        let error = said(&points, &sleap_nn, &settings);
+        let error = refusal(&points, &sleap_nn, &settings);
         assert!(error.contains("the points that a 'bottomup' model finds itself"), "{error}");
         assert!(
             error.contains("set encoding=points") && !error.contains("the one with the confidence maps"),
             "{error}"
         );
-        // A named output is taken.
+        // A named output is used.
         let mut named = Settings::default();
         named.output = "peaks".into();
         assert!(Outputs::new(&points, &named, &sleap_nn).choose([64, 64]).is_ok());
         let unknown = ModelInfo::default();
         let maps = outputs("maps:float32:1x13x16x16 fields:float32:1x24x16x16 scores:float32:1x13");
-        assert!(said(&maps, &unknown, &settings).contains("Set output to the one with the confidence maps"));
+        assert!(
+            refusal(&maps, &unknown, &settings).contains("Set output to the one with the confidence maps")
+        );
         let lists = outputs("a:float32:1x13 b:float32:1x13x2 c:float32:1x13x1");
-        let error = said(&lists, &unknown, &settings);
+        let error = refusal(&lists, &unknown, &settings);
         assert!(error.contains("none has the shape of confidence maps"), "{error}");
     }
 }

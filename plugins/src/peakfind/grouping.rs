@@ -10,9 +10,9 @@ use crate::model::enums::peaks::Grouping;
 /// How points are grouped.
 #[derive(Clone, Debug)]
 pub(super) enum GroupingPlan {
-    /// All of a frame are one object's.
+    /// All points of a frame are one object's.
     Frame,
-    /// Each is an object.
+    /// Each point is an object.
     Each,
     /// By part affinity fields: the second output.
     Paf(PafParams),
@@ -34,7 +34,7 @@ impl<'a> Outputs<'a> {
         Self { outputs, settings, info }
     }
 
-    /// How points are to be grouped; `auto` if neither the property nor the sidecar says it.
+    /// How to group points; `auto` if neither the property nor the sidecar says it.
     pub fn grouping(&self) -> Grouping {
         let of_sidecar = self.info.peaks.grouping.unwrap_or_default();
         Some(self.settings.grouping).filter(|g| *g != Grouping::Auto).unwrap_or(of_sidecar)
@@ -69,8 +69,8 @@ impl<'a> Outputs<'a> {
                 (GroupingPlan::Paf(params), vec![maps, fields])
             }
             Grouping::Displacements => {
-                let said = self.maps_name().is_some();
-                let maps = self.only("heatmap").filter(|_| !said).map_or_else(|| self.maps(None), Ok)?;
+                let is_named = self.maps_name().is_some();
+                let maps = self.only("heatmap").filter(|_| !is_named).map_or_else(|| self.maps(None), Ok)?;
                 let find = |named: &Option<String>, part: &str, what: &str, field: &str| match named {
                     Some(name) => self.named(name),
                     None => self.only(part).ok_or_else(|| self.which(what, field)),
@@ -107,13 +107,13 @@ impl<'a> Outputs<'a> {
         self.outputs.iter().find(|d| d.name == name).ok_or_else(missing)
     }
 
-    /// The only output whose name has this in it.
+    /// The only output whose name contains this text.
     pub fn only(&self, part: &str) -> Option<&'a TensorDesc> {
         let mut found = self.outputs.iter().filter(|d| d.name.to_ascii_lowercase().contains(part));
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// What the property or the sidecar calls the output that holds the maps or the coordinates.
+    /// The name that the property or the sidecar has for the output with the maps or the coordinates.
     pub fn maps_name(&self) -> Option<&'a str> {
         let name = Some(self.settings.output.as_str()).filter(|n| !n.is_empty());
         name.or(self.info.peaks.output.as_deref())
@@ -166,8 +166,8 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// PoseNet's tree where the displacements are as many as its, for a skeleton that is drawn has other edges; else the
-    /// skeleton's edges are the tree.
+    /// PoseNet's tree where the displacements are as many as its edges, since a skeleton for drawing has other edges; otherwise
+    /// the skeleton's edges are the tree.
     fn displacements(&self, forward: &TensorDesc) -> DisplacementParams {
         let Self { info, settings, .. } = self;
         let (peaks, defaults) = (&info.peaks, DisplacementParams::default());

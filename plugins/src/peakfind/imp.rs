@@ -99,7 +99,7 @@ impl DecodingElementImpl for PeakFind {
             let search = Search { outputs, plan, input: model.input, coding };
             Points::new(search, (*info).clone(), caps::frame_size(incoming.caps))
         };
-        // Where the encoding is set, its own error says more.
+        // Where the encoding is set, its own error is more precise.
         let detector = || incoming.detector("peakfind").filter(|_| settings.is_encoding_open(info));
         let points = points().map_err(|why| detector().unwrap_or(why))?;
         Ok(Box::new(points))

@@ -4,18 +4,18 @@
 //! each channel gives its highest peak (if one person or animal is in view); with `mode=local`, every local maximum above
 //! the threshold.
 //!
-//! Models without confidence maps are read as well: SimCC (RTMPose, DWPose) and coordinates (MoveNet, regression heads). What
-//! a model gives is decided by its outputs' names and shapes, unless `encoding` says it.
+//! Models without confidence maps are read as well: SimCC (RTMPose, DWPose) and coordinates (MoveNet, regression heads). The kind
+//! of outputs is decided by their names and shapes, unless `encoding` sets it.
 //!
 //! `grouping` is how keypoints become objects:
 //!
 //! - `frame`: all are one `GstVideoRegionOfInterestMeta` with a `keypoints` parameter (see [`crate::meta::region`]).
-//! - `each`: every point is an object, whose `detection` is a box of size 0. Centroids go to `fusedpreproc roi=objects` so.
+//! - `each`: every point is an object, whose `detection` is a box of size 0; `fusedpreproc roi=objects` takes centroids so.
 //! - `paf` and `displacements`: further outputs of the model tell which points belong to the same person or animal, and
 //!   each of these is an object.
 //!
-//! Points have the names and edges of the skeleton in the model's sidecar. Behind `fusedpreproc roi=objects`, the points of
-//! a region belong to the object that the region was made for.
+//! Points have the names and edges of the skeleton in the model's sidecar. Downstream of `fusedpreproc roi=objects`, the points
+//! of a region belong to the object that the region was made for.
 //!
 //! ```text
 //! gst-launch-1.0 filesrc location=dancer.mp4 ! decodebin ! videoconvert ! fusedpreproc \

@@ -1,4 +1,4 @@
-//! What was found, as objects on a buffer.
+//! The results as objects on a buffer.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::group::{Keypoint, MOST_PEAKS, Pose};
@@ -114,7 +114,7 @@ impl Decode for Points {
     }
 }
 
-/// Puts what was found on the buffer: as new objects, or as the points of the object in whose region it was found.
+/// Puts the results on the buffer: as new objects, or as the points of the object in whose region they were found.
 fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &GroupingPlan, info: &ModelInfo, set: &TensorSet) {
     match (found, plan) {
         (Found::Peaks(peaks), GroupingPlan::Each) => {
@@ -176,8 +176,8 @@ fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &Mod
     }
 }
 
-/// Each an object's, with the points' numbers in the skeleton. Of several in an object's region, the one that fits it best
-/// is the object's: others are neighbours that the region shows, too.
+/// Each set of points is an object's, with their numbers in the skeleton. Of several in an object's region, the one that fits the
+/// object best belongs to it: others are neighbours that the region shows, too.
 fn put_points(
     buffer: &mut gst::BufferRef,
     instances: impl Iterator<Item = Vec<(usize, Keypoint)>>,

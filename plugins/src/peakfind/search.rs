@@ -18,7 +18,7 @@ use super::grouping::GroupingPlan;
 use crate::decoding::RowDecoder;
 use crate::meta::tensor::Failure;
 
-/// What a frame or a region of it has.
+/// The results of a frame or a region of it.
 #[derive(Clone, Debug)]
 pub(super) enum Found {
     Peaks(Vec<Peak>),
@@ -40,7 +40,7 @@ impl Found {
     }
 }
 
-/// What is looked for, in which outputs.
+/// What is searched for, in which outputs.
 pub(super) struct Search {
     /// The confidence maps first; SimCC's along x and along y.
     pub outputs: Vec<TensorDesc>,
@@ -207,7 +207,7 @@ impl RowDecoder for Search {
         match self.coding {
             Coding::Maps(params) => Some(params.expected()),
             Coding::Points(params) | Coding::Instances(params) => Some(params.expected()),
-            // Its scores are of any height, and its points in the input.
+            // SimCC's scores are of any height, and its points in the input.
             Coding::Simcc(_) => None,
         }
     }

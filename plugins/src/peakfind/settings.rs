@@ -160,7 +160,7 @@ fn count(n: usize) -> u32 {
 }
 
 impl Settings {
-    /// Whether neither the property nor the sidecar says what the outputs hold.
+    /// Whether neither the property nor the sidecar states what the outputs hold.
     pub fn is_encoding_open(&self, info: &ModelInfo) -> bool {
         self.encoding == Encoding::Auto && info.peaks.encoding.unwrap_or_default() == Encoding::Auto
     }

@@ -1,9 +1,9 @@
 //! Which GPU `device=auto` is, where there are several.
 //!
-//! An instance of a model takes the GPU with the fewest instances of this process that has room for it ([`Seat`]); the
-//! elements of its stream take the same ([`neighbour`]), and so does every instance without a name in the same pipeline
-//! ([`remembered`]). Elements that run no model leave the choice to it ([`waits_for_model`]): those behind it come to READY before
-//! it does, and would always choose the first GPU. Where there is one GPU, nobody is asked.
+//! An instance of a model takes the GPU with the fewest instances of this process that has room for it ([`Seat`]); the elements
+//! of its stream take the same ([`neighbour`]), and so does every instance without a name in the same pipeline ([`remembered`]).
+//! Elements that run no model leave the choice to the instance ([`waits_for_model`]): those downstream of it come to READY before
+//! it does, and would always choose the first GPU. Where there is one GPU, no element is asked.
 
 mod neighbour;
 mod pipeline;
@@ -37,7 +37,7 @@ thread_local! {
     static PRETENDED: std::cell::Cell<Option<&'static [Device]>> = const { std::cell::Cell::new(None) };
 }
 
-/// In this thread, tests have so many GPUs to choose from; on none of them anything runs.
+/// In this thread, tests have `gpus` GPUs to choose from; nothing runs on any of them.
 #[cfg(test)]
 pub(crate) fn pretend(gpus: u32) {
     let device =
@@ -50,7 +50,7 @@ fn chosen_by_others(element: &gst::Element) -> Option<u32> {
     if is_open() { neighbour(element).or_else(|| remembered(element)) } else { None }
 }
 
-/// Whether an element that runs no model has to wait in READY with its choice, because one of its stream may still choose.
+/// Whether an element that runs no model must wait in READY with its choice, because another one of its stream may still choose.
 pub(crate) fn waits_for_model(element: &gst::Element) -> bool {
     is_open() && chosen_by_others(element).is_none()
 }
@@ -76,10 +76,10 @@ mod tests {
 
     use super::*;
 
-    /// Two elements, of which the first says that it is on GPU 1 as soon as the flag is set.
-    fn behind_a_model() -> (gst::Pipeline, gst::Element, Arc<AtomicBool>) {
+    /// Two elements, of which the first answers that it is on GPU 1 as soon as the flag is set.
+    fn downstream_of_a_model() -> (gst::Pipeline, gst::Element, Arc<AtomicBool>) {
         gst::init().unwrap();
-        let pipeline = gst::parse::launch("identity name=model ! identity name=behind ! fakesink").unwrap();
+        let pipeline = gst::parse::launch("identity name=model ! identity name=follower ! fakesink").unwrap();
         let pipeline = pipeline.downcast::<gst::Pipeline>().unwrap();
         let chosen = Arc::new(AtomicBool::new(false));
         let has_chosen = Arc::clone(&chosen);
@@ -91,19 +91,19 @@ mod tests {
             }
             gst::PadProbeReturn::Ok
         });
-        let behind = pipeline.by_name("behind").unwrap();
-        (pipeline, behind, chosen)
+        let follower = pipeline.by_name("follower").unwrap();
+        (pipeline, follower, chosen)
     }
 
     #[test]
     fn of_several_gpus_none_is_chosen_before_the_model_has_chosen() {
-        let (_pipeline, behind, chosen) = behind_a_model();
+        let (_pipeline, follower, chosen) = downstream_of_a_model();
         pretend(1);
-        assert!(!waits_for_model(&behind), "there is nothing to choose");
+        assert!(!waits_for_model(&follower), "there is nothing to choose");
         pretend(2);
-        assert!(waits_for_model(&behind));
+        assert!(waits_for_model(&follower));
         chosen.store(true, Ordering::SeqCst);
-        assert!(!waits_for_model(&behind));
-        assert_eq!(chosen_by_others(&behind), Some(1));
+        assert!(!waits_for_model(&follower));
+        assert_eq!(chosen_by_others(&follower), Some(1));
     }
 }

@@ -1,4 +1,4 @@
-//! What a pipeline remembers until it stops: the GPU of its instances without a name.
+//! The pipeline's memory until it stops: the GPU of its instances without a name.
 
 use gst::prelude::*;
 
@@ -13,11 +13,11 @@ pub(crate) fn remembered(element: &gst::Element) -> Option<u32> {
     root.context(CONTEXT)?.structure().get::<u32>("gpu").ok()
 }
 
-/// From now on it is this one.
+/// Sets the GPU of the pipeline.
 pub(crate) fn remember(element: &gst::Element, gpu: u32) {
     let root = refused::root(element.upcast_ref());
     let Some(root) = root.downcast_ref::<gst::Element>() else { return };
-    // Not persistent: it goes when the pipeline goes to NULL.
+    // Not persistent: the context is dropped when the pipeline goes to NULL.
     let mut context = gst::Context::new(CONTEXT, false);
     if let Some(context) = context.get_mut() {
         context.structure_mut().set("gpu", gpu);

@@ -14,7 +14,7 @@ static TAKEN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 /// Memory that a model needs besides a few times its file.
 const LEAST: usize = 512 << 20;
 
-/// Times a model's file that it may need: weights, what the provider makes of them, tensors between layers.
+/// Multiple of a model's file that it may need: for weights, what the provider makes of them, and tensors between layers.
 const FILES: usize = 4;
 
 /// An instance's place on a GPU, as long as this lives.
@@ -65,7 +65,7 @@ impl Drop for Seat {
 fn choose(devices: &[&Device], taken: &[u32], has_room: impl Fn(&Device) -> bool) -> Option<u32> {
     let mut by_load = devices.to_vec();
     by_load.sort_by_key(|device| taken.iter().filter(|gpu| **gpu == device.ordinal).count());
-    // Alone, it is not asked: that takes a context.
+    // A single GPU is not asked for its memory: that takes a context.
     let found = match by_load.as_slice() {
         [only] => Some(only),
         several => several.iter().find(|device| has_room(device)).or(several.first()),
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_seat_counts_as_long_as_it_is_held_and_none_is_taken_on_the_cpu() {
-        // Numbers that no test of models has.
+        // Numbers of GPUs that no test of models has.
         let on = |gpu| Seat::take(Choice::Cuda(gpu), Path::new("none.onnx"), None);
         let count = |gpu| lock(&TAKEN).iter().filter(|other| **other == gpu).count();
         let (first, second) = (on(901), on(901));

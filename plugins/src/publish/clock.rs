@@ -46,7 +46,7 @@ impl Clock {
 pub(crate) struct WallTime {
     /// Ns since the start of 1970, UTC.
     pub ns: u64,
-    /// Who says so.
+    /// Who stated the time.
     pub clock: Clock,
 }
 

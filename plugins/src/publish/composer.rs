@@ -196,7 +196,7 @@ impl Composer {
         self.identities == Some(false) && (self.plan.has(Kinds::TRACKS) || self.plan.format == Format::Mot)
     }
 
-    /// Whether frames have come, but none with zones, whose events are to be written.
+    /// Whether frames have come, but none with zones, whose events should be written.
     pub fn misses_zones(&self) -> bool {
         self.zones == Some(false) && self.plan.has(Kinds::EVENTS)
     }

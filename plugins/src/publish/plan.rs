@@ -1,4 +1,4 @@
-//! What is to be said of frames, and what messages are.
+//! Which records are made of frames, and how messages are written.
 
 use super::Message;
 use super::format::Format;
@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     pub source: Option<String>,
     /// Which objects.
     pub selection: Selection,
-    /// At most one record of frames in so many ns; 0 for all.
+    /// At most one record of frames in that many ns; 0 for all.
     pub interval: u64,
     /// For how many ns a track that is not seen goes on.
     pub patience: u64,
@@ -48,5 +48,5 @@ pub(crate) struct Details {
     pub embeddings: bool,
 }
 
-/// What is to be sent, in this order.
+/// The records to send, in this order.
 pub(crate) type Messages = Vec<(Kind, Message)>;

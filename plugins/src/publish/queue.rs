@@ -19,7 +19,7 @@ use crate::sync::lock;
 pub(super) const BATCH: usize = 64;
 /// How long the thread waits before it opens again a destination that is not there.
 const REOPEN: Duration = Duration::from_millis(20);
-/// How long a thread that has been told to end is waited for: longer than any call of a sink should take.
+/// How long a thread that must end is waited for: longer than any call of a sink should take.
 const END: Duration = Duration::from_secs(1);
 
 /// What happens to a record when the queue is full.
@@ -77,7 +77,7 @@ impl Tally {
 pub(crate) enum Drained {
     /// It has accepted everything.
     Done,
-    /// So many records are left, of which it has accepted none for as long as one waits for it.
+    /// That many records are left, of which it has accepted none for as long as one waits for it.
     Stalled(usize),
     /// By a flush, or by a failure that has been posted.
     Interrupted,
@@ -247,9 +247,9 @@ impl Queue {
         }
         state.abandoned = true;
         self.shared.changed.notify_all();
-        let told = Instant::now();
+        let asked = Instant::now();
         while !state.ended && !own {
-            let Some(left) = END.checked_sub(told.elapsed()).filter(|left| !left.is_zero()) else { break };
+            let Some(left) = END.checked_sub(asked.elapsed()).filter(|left| !left.is_zero()) else { break };
             state = self.shared.wait(state, Some(left));
         }
         // Where the thread still is in a call, its records may yet arrive; nobody would know.
@@ -279,7 +279,7 @@ impl Shared {
         }
     }
 
-    /// The thread: opens the sink, if it is not, and writes until everything is written and no more comes, or nothing is to be
+    /// The thread: opens the sink, if it is not, and writes until everything is written and no more comes, or nothing has to be
     /// written any more.
     fn write(&self, sink: &mut dyn Sink, mut open: bool) -> io::Result<()> {
         while !open {

@@ -35,12 +35,12 @@ pub struct SegMask {
     settings: Mutex<Settings>,
     /// For frames in CUDA memory whose alpha channel is written.
     gpu: Gpu,
-    /// What smoothing remembers.
+    /// The state of smoothing.
     streams: Arc<Mutex<Streams<Smoothed>>>,
 }
 
 impl SegMask {
-    /// The buffer that goes on in place of the one that came, if that is not to be shared.
+    /// The buffer that goes on in place of the incoming one, if that must not be shared.
     fn target(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
         let (frame, ours) = match input {
             InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
@@ -159,7 +159,7 @@ impl BaseTransformImpl for SegMask {
             }
             return Ok(());
         }
-        // What is behind gets other frames.
+        // Elements downstream get other frames.
         order::propose(query, None);
         Ok(())
     }
@@ -193,7 +193,7 @@ impl BaseTransformImpl for SegMask {
         _meta: gst::MetaRef<'a, gst::Meta>,
         _inbuf: &'a gst::BufferRef,
     ) -> bool {
-        // The new frame shows the same at the same size. What describes memory never gets here.
+        // The new frame shows the same picture at the same size. Metas that describe memory never get here.
         true
     }
 }

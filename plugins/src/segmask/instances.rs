@@ -20,14 +20,14 @@ use crate::meta::mask::{COEFFICIENTS, Mask, MaskKind, rows_name};
 use crate::meta::object::Object;
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 
-/// The least memory that masks of a frame get, so that few pools serve all numbers of objects.
+/// The least memory for the masks of a frame, so that few pools serve all numbers of objects.
 const ROOM: usize = 64 << 10;
 
 /// Makes the masks of a stream's objects, where the tensor that they are made of lies.
 pub(super) struct Instances {
-    /// Its name.
+    /// The name of that tensor.
     values: String,
-    /// That of the tensor with a row for each object.
+    /// The name of the tensor with a row for each object.
     rows: &'static str,
     input: [usize; 2],
     /// The frame's width and height.
@@ -57,7 +57,7 @@ struct Job {
     /// Their boxes in frame pixels.
     boxes: Vec<Rect>,
     coefficients: Vec<f32>,
-    /// Of maps, which is whose.
+    /// For maps: the number of each object's map.
     rows: Vec<u32>,
 }
 
@@ -73,7 +73,7 @@ impl Instances {
     /// Of the tensor `values`, for frames of this width and height.
     ///
     /// # Errors
-    /// A sentence: a tensor that cannot be what `each` says.
+    /// A sentence: a tensor that does not fit `each`.
     pub fn new(
         values: &TensorDesc,
         input: [usize; 2],
@@ -81,19 +81,19 @@ impl Instances {
         each: Each,
     ) -> Result<Self, String> {
         let samples = |masks, extent| Plan::Samples(Box::new(masks), extent, Vec::new());
-        let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
+        let in_words = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
         let (plan, upsample, rows) = match each {
             Each::Prototypes { layout, upsample: false } => {
-                let prototypes = Prototypes::new(values, input, layout).map_err(said)?;
+                let prototypes = Prototypes::new(values, input, layout).map_err(in_words)?;
                 (Plan::Sums(Box::new(prototypes), Vec::new()), false, COEFFICIENTS)
             }
             Each::Prototypes { layout, upsample } => {
-                let masks = InstanceMasks::of_prototypes(values, input, layout).map_err(said)?;
+                let masks = InstanceMasks::of_prototypes(values, input, layout).map_err(in_words)?;
                 (samples(masks, Extent::Input), upsample, COEFFICIENTS)
             }
             Each::Maps { extent, activation, threshold, upsample } => {
                 let masks = InstanceMasks::of_maps(values, input, extent, activation, threshold);
-                (samples(masks.map_err(said)?, extent), upsample, rows_name(extent))
+                (samples(masks.map_err(in_words)?, extent), upsample, rows_name(extent))
             }
         };
         Ok(Self { values: values.name.clone(), rows, input, frame, upsample, plan, host: None, gpu: None })
@@ -136,7 +136,7 @@ impl Instances {
             .collect()
     }
 
-    /// What the values should be; `None` of prototypes, which may be anything.
+    /// The expected values; `None` for prototypes, which may be anything.
     pub fn expected(&self) -> Option<Expected> {
         let Plan::Samples(masks, ..) = &self.plan else { return None };
         masks.expected()
@@ -165,7 +165,7 @@ impl Instances {
         }
     }
 
-    /// Where they lie, on the frame too, of each object.
+    /// The place of each object's mask, on the frame too.
     fn places(&self, set: &TensorSet, job: &Job) -> Vec<Place> {
         let place = |[width, height, offset]: [u32; 3], rect| {
             let [width, height, offset] =
@@ -261,7 +261,7 @@ impl Instances {
                 _ => Ok(()),
             })?)
         });
-        // In any case: part of the work may have been enqueued.
+        // Also after an error: part of the work may have been enqueued.
         target.end_write(stream)?;
         done?;
         Ok(masks)
@@ -278,7 +278,7 @@ impl Job {
             objects.iter().filter_map(|o| Some((o.id, o.detection.as_ref()?.rect))).collect();
         let Some(ours) = detected.len().checked_sub(count).map(|first| &detected[first..]) else {
             return Err(format!(
-                "{count} rows of '{}' arrived for {} detections: put segmask directly behind gpunms",
+                "{count} rows of '{}' arrived for {} detections: put segmask directly after gpunms",
                 rows.desc.name,
                 detected.len()
             ));

@@ -28,22 +28,22 @@ pub(super) struct Masks {
     pub frame: [usize; 2],
     pub size: Size,
     pub result: Target,
-    /// The element's: it outlasts caps, which may change whenever another stream has its turn.
+    /// The element's streams: they outlast caps, which may change whenever another stream has its turn.
     pub streams: Arc<Mutex<Streams<Smoothed>>>,
     pub range: RangeCheck,
 }
 
-/// Whether the user has been told of class numbers that a byte cannot hold.
+/// Whether a warning about class numbers that a byte cannot hold was posted.
 #[derive(Debug, Default)]
 pub(super) struct RangeCheck {
-    told: bool,
+    warned: bool,
     remark: Option<Remark>,
 }
 
 impl RangeCheck {
-    /// So many of them were in a frame.
+    /// `outside` class numbers of a frame do not fit in a byte.
     fn see(&mut self, outside: usize, tensor: &str) {
-        if outside == 0 || std::mem::replace(&mut self.told, true) {
+        if outside == 0 || std::mem::replace(&mut self.warned, true) {
             return;
         }
         self.remark = Some(Remark::Warning(format!(
@@ -53,7 +53,7 @@ impl RangeCheck {
     }
 }
 
-/// What makes them, and of what kind they are.
+/// The maker of the masks, and their kind.
 pub(super) enum MaskMaker {
     Whole(Box<Whole>, MaskKind),
     Instances(Box<Instances>),

@@ -2,7 +2,7 @@
 //!
 //! Makes masks from a segmentation network's outputs: the class of each pixel, or the probability of one class. Masks are
 //! metadata on the frame, `GstCudaInferMaskMeta` (see [`crate::meta::mask`]), or the frame's alpha channel, or gray frames
-//! that replace the frame. Behind gpunms, with models such as YOLO11n-seg, each detection gets a mask of its own.
+//! that replace the frame. Downstream of gpunms, with models such as YOLO11n-seg, each detection gets a mask of its own.
 //!
 //! ```text
 //! gst-launch-1.0 v4l2src ! videoconvert ! fusedpreproc ! trtinfer model=selfie.onnx ! segmask smoothing=0.5 \

@@ -48,7 +48,7 @@ fn any_size() -> gst::Caps {
     gst::Caps::new_empty_simple("video/x-raw")
 }
 
-/// The same sizes and rates as GRAY8 in system memory: in CUDA memory GStreamer 1.22 cannot have it.
+/// The same sizes and rates as GRAY8 in system memory: GStreamer 1.22 has no GRAY8 in CUDA memory.
 fn gray(caps: &gst::Caps) -> gst::Caps {
     let mut out = gst::Caps::new_empty();
     for structure in caps.iter() {

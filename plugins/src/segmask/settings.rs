@@ -1,4 +1,4 @@
-//! From properties, sidecar and defaults to what is done with which tensor.
+//! From properties, sidecar and defaults to the tensor that is read and what is made of it.
 
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::preproc;
@@ -41,7 +41,7 @@ pub(super) const THRESHOLD: f32 = 0.5;
 /// Classes that a mask's byte tells apart.
 const MOST_CLASSES: usize = 256;
 
-/// What is done with a model's outputs.
+/// What to do with a model's outputs.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The tensor with the logits or the prototypes.
@@ -49,7 +49,7 @@ pub(super) struct Plan {
     /// Width and height of the network's input.
     pub input: [usize; 2],
     pub work: Work,
-    /// What is not right, but can be worked with.
+    /// A doubt about the setting, with which work goes on all the same.
     pub warning: Option<String>,
 }
 
@@ -80,7 +80,7 @@ pub(super) enum Work {
     Whole {
         params: SegmentParams,
         kind: MaskKind,
-        /// What each byte becomes where the frame becomes the mask.
+        /// The value for each of the mask's bytes where the frame becomes the mask.
         gray: Vec<u8>,
     },
     /// One for each object.
@@ -96,7 +96,7 @@ pub(super) enum Each {
     Maps { extent: Extent, activation: segment::Activation, threshold: f32, upsample: bool },
 }
 
-/// What gpunms says of its objects' masks.
+/// The information from gpunms about its objects' masks.
 enum Handed<'a> {
     /// Coefficients for prototypes.
     Coefficients(&'a TensorDesc),
@@ -165,7 +165,7 @@ impl Settings {
         let coefficients = match *handed {
             Handed::Coefficients(coefficients) => coefficients,
             Handed::Rows(extent) => {
-                // The model's own graph knows best, and queries' masks are logits, Mask R-CNN's are not.
+                // The model's own graph is the best source; queries' masks are logits, Mask R-CNN's are not.
                 let known = info.ending(&tensor.name).map(|ending| match ending {
                     Ending::Logits => segment::Activation::Sigmoid,
                     Ending::Sigmoid | Ending::Softmax => segment::Activation::None,
@@ -201,7 +201,7 @@ impl Settings {
         info: &ModelInfo,
     ) -> Result<(Work, Option<String>), String> {
         let sidecar = &info.segment;
-        let said = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
+        let in_words = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
         // The model has chosen the classes itself.
         let class_map = !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16);
         let channels = Segmenter::new(
@@ -209,14 +209,14 @@ impl Settings {
             input,
             SegmentParams { layout, soft: !class_map, ..SegmentParams::default() },
         );
-        let channels = channels.map_err(said)?.channels();
+        let channels = channels.map_err(in_words)?.channels();
         let mode = match mode {
             Mode::Auto if class_map => Mode::Argmax,
             Mode::Auto if channels == 1 => Mode::Threshold,
             Mode::Auto => Mode::Argmax,
             mode => mode,
         };
-        // Nobody asked for hard edges, and soft ones are what compositing is for.
+        // The user has not asked for hard edges, and soft ones are what compositing needs.
         let composited = self.mode == Mode::Auto && self.output != Output::Meta;
         let mode = if mode == Mode::Threshold && composited { Mode::Soft } else { mode };
         let channel = match (self.channel.or(sidecar.channel), mode, channels) {
@@ -249,7 +249,7 @@ impl Settings {
             soft: mode == Mode::Soft,
         };
         // Wrong parameters are reported now, not with the first frame.
-        Segmenter::new(tensor, input, params).map_err(said)?;
+        Segmenter::new(tensor, input, params).map_err(in_words)?;
 
         // Of one channel, the labels may be those of its absence and its presence.
         let pair = channels == 1 && info.output.labels.len() == 2;

@@ -13,13 +13,13 @@ use crate::memory::MappedHostFrameMut;
 use crate::meta::mask::{self, Mask, MaskKind};
 use crate::video;
 
-/// What becomes of the frame.
+/// How the frame changes.
 pub(super) enum Target {
     /// It passes, with the mask as metadata.
     Meta,
     /// Its alpha channel becomes the mask. `artist` is for frames in CUDA memory.
     Alpha { info: VideoInfo, format: FrameFormat, artist: Option<Artist> },
-    /// `values` is what each of the mask's bytes becomes.
+    /// `values` has the new value for each of the mask's bytes.
     Gray { info: VideoInfo, values: Vec<u8>, pools: Pools },
 }
 
@@ -51,11 +51,11 @@ impl Target {
         })
     }
 
-    /// The buffer to write to instead of `frame`, if that is needed. `ours` says that nobody else holds it; of frames in
-    /// system memory mapping for writing makes a copy.
+    /// The buffer to write to instead of `frame`, if that is needed. `ours` says that nothing else holds the frame; frames in
+    /// system memory are copied by mapping them for writing.
     ///
     /// # Errors
-    /// A sentence: there is no memory left, or what the GPU refuses.
+    /// A sentence: there is no memory left, or an error of the GPU.
     pub fn instead_of(&mut self, frame: &gst::BufferRef, ours: bool) -> Result<Option<gst::Buffer>, String> {
         match self {
             Self::Alpha { info, artist: Some(artist), .. } if !ours => artist.copy(info, frame).map(Some),
@@ -67,7 +67,7 @@ impl Target {
     /// Puts the mask where it belongs.
     ///
     /// # Errors
-    /// A sentence: what cannot be mapped, or what the GPU refuses.
+    /// A sentence: memory that cannot be mapped, or an error of the GPU.
     pub fn deliver(
         &mut self,
         made: Made,

@@ -17,11 +17,11 @@ use crate::streams::{PerStream, Streams};
 pub(super) struct Whole {
     setup: Setup,
     memory: Option<Memory>,
-    /// Where nothing is smoothed, no stream is told from another.
+    /// Where nothing is smoothed, streams need not be distinguished.
     unsmoothed: Smoothed,
 }
 
-/// What a segmenter is made for: with another one, smoothing begins anew.
+/// The parameters of a segmenter: with others, smoothing begins anew.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setup {
     pub logits: TensorDesc,
@@ -47,7 +47,7 @@ enum Memory {
 #[derive(Default)]
 pub(super) struct Smoothed {
     segmenter: Option<(Setup, SideSegmenter)>,
-    /// The next frame is the first: what was before does not count.
+    /// The next frame is the first: earlier ones do not count.
     first: bool,
 }
 
@@ -56,10 +56,10 @@ enum SideSegmenter {
     Cpu(Box<Segmenter>),
     Gpu {
         segmenter: Box<CudaSegmenter>,
-        /// That of the GPU that it was made for.
+        /// The stream of the GPU that the segmenter was made for.
         stream: Arc<CudaStream>,
-        /// How many values that are no numbers, and class numbers that a byte cannot hold, have been told of.
-        told: [u64; 2],
+        /// How many values that are no numbers, and class numbers that a byte cannot hold, have been reported.
+        reported: [u64; 2],
     },
 }
 
@@ -74,24 +74,24 @@ impl PerStream for Smoothed {
     }
 }
 
-/// A mask that is there, or that will be there when its device gets to it.
+/// A mask that is complete, or will be when its device has done the work.
 pub(super) struct Made {
     pub data: gst::Buffer,
     pub width: usize,
     pub height: usize,
     pub rect: Rect,
-    /// Values that are no numbers, since this was last asked.
+    /// Values that are no numbers, since the previous mask.
     pub non_finite: u64,
     /// Class numbers that a byte cannot hold, likewise.
     pub out_of_range: u64,
 }
 
-/// What the mask is to be.
+/// The mask that is wanted.
 pub(super) struct Wanted {
     pub to_frame: Affine,
     /// The frame's width and height.
     pub frame: [usize; 2],
-    /// Whether it is to have a sample for each pixel of the frame.
+    /// Whether it must have a sample for each pixel of the frame.
     pub frame_size: bool,
 }
 
@@ -184,7 +184,7 @@ fn on_gpu(
     wanted: &Wanted,
     stream: &Arc<CudaStream>,
 ) -> Result<Made, Failure> {
-    let (segmenter, told) = smoothed.on_gpu(setup, stream)?;
+    let (segmenter, reported) = smoothed.on_gpu(setup, stream)?;
     if !matches!(memory, Some(Memory::Device { stream: made_for, .. }) if Arc::ptr_eq(made_for, stream)) {
         let pools = Pools::on_device(TensorAllocator::new(stream)?);
         let resize = Box::new(CudaResize::new(stream)?);
@@ -205,13 +205,13 @@ fn on_gpu(
             let [logits, ..] = views else { return Err("there are no logits".into()) };
             Ok(stream.sampled(|| segmenter.run(stream, logits, target.slice()))?)
         });
-        // In any case: part of the work may have been enqueued.
+        // Also after an error: part of the work may have been enqueued.
         target.end_write(stream)?;
         done?;
     }
     let counted = [segmenter.non_finite(), segmenter.out_of_range()];
-    let new = [0, 1].map(|kind| counted[kind].saturating_sub(told[kind]));
-    *told = counted;
+    let new = [0, 1].map(|kind| counted[kind].saturating_sub(reported[kind]));
+    *reported = counted;
     if let Some(resized) = resized {
         let (source, target) = (device_memory(&mask).ok_or(lost)?, device_memory(&resized).ok_or(lost)?);
         source.begin_read(stream)?;
@@ -243,7 +243,7 @@ impl Smoothed {
         Ok(segmenter)
     }
 
-    /// The same on the GPU, and which counts it has been asked about.
+    /// The same on the GPU, and which of its counts have been reported.
     fn on_gpu(
         &mut self,
         setup: &Setup,
@@ -254,16 +254,16 @@ impl Smoothed {
         if !known {
             let made = CudaSegmenter::new(&setup.logits, setup.input, setup.params, stream)?;
             let stream = Arc::clone(stream);
-            let made = SideSegmenter::Gpu { segmenter: Box::new(made), stream, told: [0, 0] };
+            let made = SideSegmenter::Gpu { segmenter: Box::new(made), stream, reported: [0, 0] };
             self.segmenter = Some((setup.clone(), made));
         }
-        let Some((_, SideSegmenter::Gpu { segmenter, told, .. })) = &mut self.segmenter else {
+        let Some((_, SideSegmenter::Gpu { segmenter, reported, .. })) = &mut self.segmenter else {
             return Err("there is no segmenter".into());
         };
         if std::mem::take(&mut self.first) {
             segmenter.reset();
         }
-        Ok((segmenter, told))
+        Ok((segmenter, reported))
     }
 }
 

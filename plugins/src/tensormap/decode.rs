@@ -41,21 +41,21 @@ pub(super) struct OnGpu {
     pool: Option<Pool>,
 }
 
-/// Whether the user has been told of values beyond the range.
+/// Whether a warning about values beyond the range was posted.
 #[derive(Debug, Default)]
 pub(super) struct RangeCheck {
-    told: bool,
+    warned: bool,
     remark: Option<Remark>,
 }
 
 impl RangeCheck {
     fn see(&mut self, summary: &Summary, plan: &TensorMapPlan) {
         let (Range::Fixed(min, max), [true, false]) =
-            (plan.params.range, [summary.out_of_range > 0, self.told])
+            (plan.params.range, [summary.out_of_range > 0, self.warned])
         else {
             return;
         };
-        self.told = true;
+        self.warned = true;
         let most = if plan.params.channels == 1 { 65535 } else { 255 };
         self.remark = Some(Remark::Warning(format!(
             "{} of the values in '{}' are not from {min} to {max}, but from {} to {}: they became 0 or {most}. Set range-min and \
@@ -216,7 +216,7 @@ fn on_gpu(
         let memory = device_memory(&dense).ok_or("a frame's memory is not on the device")?;
         memory.begin_write(stream)?;
         let done = start(Some(CudaPicture { place, out: DevicePlane::new(memory.slice(), row) }));
-        // In any case: part of the work may have been enqueued.
+        // Also after an error: part of the work may have been enqueued.
         memory.end_write(stream)?;
         done?;
     }

@@ -28,7 +28,7 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
-    /// The buffer that goes on in place of the one that came, if that is not to be shared.
+    /// The buffer that goes on in place of the incoming one, if that must not be shared.
     fn target(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
         let frame = match input {
             InputBuffer::Writable(frame) => &**frame,
@@ -47,8 +47,8 @@ impl TensorMap {
         Ok(Some(target))
     }
 
-    /// The cells that frames show which have the model's size; `None` if frames have their own size, or these caps cannot be
-    /// worked with, which is said elsewhere.
+    /// The cells that the frames show where these have the model's size; `None` if frames have their own size, or these caps do
+    /// not fit, which is reported elsewhere.
     fn shown(&self, incoming: &gst::Caps) -> Option<Region> {
         let settings = lock(&self.settings).clone();
         let model = ModelOutputs::of(incoming).ok().filter(|_| settings.is_model_sized())?;
@@ -76,7 +76,7 @@ impl TensorMap {
             let ([width, height], [other_width, other_height]) = (size, chosen);
             return Err(format!(
                 "the frames are {width}x{height}, one pixel for each value of the model, but the elements downstream want \
-                 {other_width}x{other_height}. Put videoscale behind this element, or set size=frame"
+                 {other_width}x{other_height}. Put videoscale after this element, or set size=frame"
             ));
         }
         Video::new(format, size, place).map(Some)
@@ -159,7 +159,7 @@ impl BaseTransformImpl for TensorMap {
         if lock(&self.settings).output == Output::Meta {
             return self.parent_propose_allocation(decide_query, query);
         }
-        // What is behind gets other frames.
+        // Elements downstream get other frames.
         order::propose(query, None);
         Ok(())
     }
@@ -184,7 +184,7 @@ impl BaseTransformImpl for TensorMap {
         _meta: gst::MetaRef<'a, gst::Meta>,
         _inbuf: &'a gst::BufferRef,
     ) -> bool {
-        // What describes memory never gets here, and what does not fit another size is removed afterwards.
+        // Metas that describe memory never get here, and metas that do not fit another size are removed afterwards.
         true
     }
 }
@@ -197,7 +197,7 @@ impl DecodingElementImpl for TensorMap {
         *CAT
     }
 
-    /// Analytics metadata hold nothing of what this element finds.
+    /// Analytics metadata hold none of this element's results.
     fn forms(&self) -> Result<Forms, String> {
         Ok(Forms::default())
     }

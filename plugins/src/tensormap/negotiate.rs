@@ -44,15 +44,15 @@ pub(super) fn transform(
     }
 }
 
-/// The same rates, and unless frames are resized the same sizes, in this format in system memory: in CUDA memory GStreamer
-/// 1.22 cannot have GRAY16.
+/// The same rates, and unless frames are resized the same sizes, in this format in system memory: GStreamer 1.22 has no GRAY16 in
+/// CUDA memory.
 fn made(caps: &gst::Caps, format: VideoFormat, resized: bool) -> gst::Caps {
     let mut out = gst::Caps::new_empty();
     for structure in caps.iter() {
         let mut s = without_picture(structure, resized);
         s.set("format", format.to_str());
         if resized {
-            // Without a range these would be fixed caps, about which nobody downstream is asked.
+            // Without a range these would be fixed caps, about which no element downstream is asked.
             for side in ["width", "height"] {
                 s.set(side, gst::IntRange::new(1, i32::MAX));
             }
@@ -87,8 +87,8 @@ fn without_picture(structure: &gst::StructureRef, resized: bool) -> gst::Structu
     s
 }
 
-/// The cells of the map that show the frame, from what the caps say of how frames fill the network's input. Without a word
-/// about it, they fill all of it.
+/// The cells of the map that show the frame, from what the caps say of how frames fill the network's input. Where they say
+/// nothing, frames fill all of it.
 ///
 /// # Errors
 /// A sentence.

@@ -1,4 +1,4 @@
-//! From properties, sidecar and defaults to how which tensor is read.
+//! From properties, sidecar and defaults to the tensor that is read, and how.
 
 use cudainfer_kernels::maps::{MapParams, MapReader, Range, Shape, shape};
 use cudainfer_kernels::preproc;
@@ -39,7 +39,7 @@ pub(super) struct TensorMapPlan {
     pub score: Option<String>,
     /// Width and height of the network's input.
     pub input: [usize; 2],
-    /// Who says the range, as in " from the sidecar"; empty if it is not used.
+    /// The source of the range, as in " from the sidecar"; empty if it is not used.
     pub range_origin: String,
 }
 
@@ -109,7 +109,7 @@ impl Settings {
             (None, ..) => Err(self.with_hint(
                 &outputs[0],
                 &format!(
-                    "none of the model's outputs, {}, is a {what}. Set tensor to the one that is to be read",
+                    "none of the model's outputs, {}, is a {what}. Set tensor to the one to read",
                     list(outputs)
                 ),
             )),
@@ -159,7 +159,7 @@ impl Settings {
         })
     }
 
-    /// Which values become which samples, and who says so.
+    /// Which values become which samples, and where that is set.
     fn range(&self, tensor: &TensorDesc, info: &ModelInfo) -> Result<(Range, String), String> {
         let rgb = self.output == Output::Rgb;
         if self.output == Output::Meta {

@@ -1,4 +1,4 @@
-//! Frames in place of the frame that came, and the memory they are made in.
+//! Frames in place of the incoming frame, and the memory they are made in.
 
 use cudainfer_kernels::maps::Place;
 use gst::prelude::*;
@@ -10,7 +10,7 @@ use crate::memory::tensor::TensorAllocator;
 use crate::meta;
 use crate::meta::tensor::Failure;
 
-/// Buffers of one size. Dropping it lets go of those that nobody has.
+/// Buffers of one size. Dropping it releases the unused ones.
 #[derive(Debug)]
 pub(super) struct Pool(gst::BufferPool);
 
@@ -83,7 +83,7 @@ impl Video {
     }
 }
 
-/// Removes what has places in pixels of the frame that came, from a frame of another size.
+/// Removes metas with places in pixels of the incoming frame from a frame of another size.
 pub(super) fn remove_places(buffer: &mut gst::BufferRef) {
     while let Some(region) = buffer.meta_mut::<gst_video::VideoRegionOfInterestMeta>() {
         if region.remove().is_err() {

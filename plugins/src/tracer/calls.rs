@@ -15,17 +15,17 @@ pub(super) struct Call {
     /// The pad's address.
     pub pad: usize,
     pub buffers: u64,
-    /// Of the first of them.
+    /// The timestamp of the first of them.
     pub pts: Option<gst::ClockTime>,
     /// ns since GStreamer was started.
     pub began: u64,
-    /// What the elements behind took of it, in ns by the clock.
-    pub behind: u64,
+    /// The part of it that the elements downstream took, in ns by the clock.
+    pub downstream: u64,
     /// The same in CPU time, where that is taken.
     pub cpu: Option<Cpu>,
-    /// Where it is counted, if it is.
+    /// The counts that it belongs to, if there are any.
     pub series: Option<Arc<Series>>,
-    /// Of a sampled frame.
+    /// For a sampled frame.
     pub open: Option<OpenCall>,
     pub _range: Option<nvtx::Range>,
 }
@@ -33,22 +33,22 @@ pub(super) struct Call {
 /// CPU time of the thread.
 pub(super) struct Cpu {
     started: Duration,
-    behind: Duration,
+    downstream: Duration,
 }
 
 impl Cpu {
-    /// From now on.
+    /// CPU time from now on.
     pub fn start() -> Self {
-        Self { started: thread_time(), behind: Duration::ZERO }
+        Self { started: thread_time(), downstream: Duration::ZERO }
     }
 }
 
-/// A call that has ended, and what it took without the elements behind.
+/// A call that has ended, and its time without the elements downstream.
 pub(super) struct Ended {
     pub call: Call,
     /// ns by the clock.
     pub own: u64,
-    /// CPU time with the elements behind, where that was taken.
+    /// CPU time with the elements downstream, where that was taken.
     pub cpu: Duration,
     /// The same without them.
     pub own_cpu: Duration,
@@ -77,29 +77,29 @@ pub(super) fn leave(now: u64) -> Option<Ended> {
         let whole = now.saturating_sub(call.began);
         let whole_cpu = call.cpu.as_ref().map(|cpu| thread_time().saturating_sub(cpu.started));
         if let Some(before) = calls.last_mut() {
-            before.behind += whole;
+            before.downstream += whole;
             if let (Some(cpu), Some(whole)) = (&mut before.cpu, whole_cpu) {
-                cpu.behind += whole;
+                cpu.downstream += whole;
             }
-            // An element without a function for lists gets the buffers of one by one, inside of it.
+            // An element without a function for lists gets a list's buffers one by one, inside of the list's call.
             if before.pad == call.pad {
                 before.buffers = 0;
             }
         }
-        let own = whole.saturating_sub(call.behind);
-        let behind = call.cpu.as_ref().map_or(Duration::ZERO, |cpu| cpu.behind);
-        let own_cpu = whole_cpu.map_or(Duration::ZERO, |whole| whole.saturating_sub(behind));
+        let own = whole.saturating_sub(call.downstream);
+        let downstream = call.cpu.as_ref().map_or(Duration::ZERO, |cpu| cpu.downstream);
+        let own_cpu = whole_cpu.map_or(Duration::ZERO, |whole| whole.saturating_sub(downstream));
         Some(Ended { call, own, cpu: whole_cpu.unwrap_or_default(), own_cpu })
     })
 }
 
-/// Where the innermost call is counted.
+/// The counts that the innermost call belongs to.
 pub(super) fn series() -> Option<Arc<Series>> {
     CALLS.with_borrow(|calls| calls.last()?.series.clone())
 }
 
-/// The call of a chain function at `pad` with a sampled frame, made in the innermost one that has the same frame: a list's
-/// function at the same pad, which hands its buffers on one by one, is none.
+/// The call of a chain function at `pad` with a sampled frame. Its caller is the innermost call with the same frame: a list's
+/// function at the same pad, which hands its buffers on one by one, does not count as one.
 pub(super) fn open(frame: Arc<Frame>, pad: usize, end: bool) -> OpenCall {
     CALLS.with_borrow(|calls| {
         let callers = calls.iter().rev().filter(|call| call.pad != pad).filter_map(|call| call.open.as_ref());

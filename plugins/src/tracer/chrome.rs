@@ -13,20 +13,20 @@ use serde::Serialize;
 /// Bytes that are collected before they are written.
 const CHUNK: usize = 64 * 1024;
 
-/// What ends the file. The next events are written over it, so that the file is whole at any time.
+/// The end of the file. The next events are written over it, so that the file is complete at any time.
 const TAIL: &[u8] = b"\n]\n";
 
 thread_local! {
     static NAMED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// ns from one question about the device's memory to the next.
+/// Interval in ns between two queries of the device's memory.
 const MEMORY_EVERY: u64 = 100_000_000;
 
 /// The process whose threads are the streams of GPUs.
 const GPU: u32 = 0;
 
-/// What a span belongs to.
+/// The thread of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     /// A thread of this process, which ran a network.
@@ -35,7 +35,7 @@ pub(super) enum Lane {
     Stream(usize),
 }
 
-/// Work that is no call: a run of a network, or what a call enqueued on the GPU.
+/// Work that is no call: a run of a network, or work on the GPU that a call enqueued.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     /// The element for which it was done.
@@ -61,7 +61,7 @@ pub(super) struct Call<'a> {
     pub element: &'a str,
     /// ns since GStreamer was started.
     pub began: u64,
-    /// ns, the elements behind it included.
+    /// ns, the elements downstream of it included.
     pub took: u64,
     /// The same in CPU time of the thread.
     pub cpu: u64,
@@ -121,11 +121,11 @@ pub(super) struct Trace {
     file: Option<File>,
     /// Where the tail begins.
     end: u64,
-    /// What is not written yet.
+    /// Bytes that are not written yet.
     waiting: Vec<u8>,
-    /// Streams that have their names.
+    /// Streams that have been named in the file.
     streams: Vec<usize>,
-    /// When device memory was asked for last.
+    /// When device memory was last queried.
     asked: Option<u64>,
 }
 
@@ -179,7 +179,7 @@ impl Trace {
         self.event(&Event { name: &span.name, cat, ph: "X", ts, dur, tdur: None, pid, tid, args })
     }
 
-    /// Whether it is time to ask for the device's memory again, `now` in ns since GStreamer was started.
+    /// Whether it is time to query the device's memory again, `now` in ns since GStreamer was started.
     pub fn memory_is_due(&mut self, now: u64) -> bool {
         let due = self.asked.is_none_or(|asked| now.saturating_sub(asked) >= MEMORY_EVERY);
         if due {
@@ -188,7 +188,7 @@ impl Trace {
         due
     }
 
-    /// Adds how much of the device's memory is used, in bytes, as the element of this name knows it.
+    /// Adds how much of the device's memory is used, in bytes, as the element of this name reports it.
     pub fn add_memory(&mut self, element: &str, now: u64, used: u64) -> io::Result<()> {
         let (ts, pid, tid) = (microseconds(now), std::process::id(), 0);
         let (args, name) = (Args::Memory { used }, element);
@@ -201,7 +201,7 @@ impl Trace {
         Ok(serde_json::to_writer(&mut self.waiting, event)?)
     }
 
-    /// Writes what is waiting; the file is whole then.
+    /// Writes the collected events; the file is complete then.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());

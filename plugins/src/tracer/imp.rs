@@ -29,7 +29,7 @@ fn infers(element: &gst::Element) -> bool {
 
 #[derive(Default)]
 pub struct CudaInferTracer {
-    /// Whether a table is made at a pipeline's end, and what will be in it.
+    /// Whether a table is made at a pipeline's end, and the measurements for it.
     accounts: AtomicBool,
     table: Mutex<Table>,
     json: Mutex<Option<String>>,
@@ -52,7 +52,7 @@ impl CudaInferTracer {
             buffers,
             pts: buffer.and_then(gst::BufferRef::pts),
             began,
-            behind: 0,
+            downstream: 0,
             cpu: self.accounts.load(Ordering::Relaxed).then(Cpu::start),
             series,
             open: sampled.map(|(frame, end)| calls::open(frame, address, end)),
@@ -73,7 +73,8 @@ impl CudaInferTracer {
         if !self.accounts.load(Ordering::Relaxed) {
             return;
         }
-        // Proxy pads inside ghost pads have no element, and those of bins hand on only; what they call has been counted.
+        // Proxy pads inside ghost pads have no element, and those of bins only hand on; the calls that they make have been
+        // counted.
         let element = pad.parent_element().filter(|element| !element.is::<gst::Bin>());
         let Some(element) = element else { return };
         let frame = lock(&self.table).add(&element, call.began, call.buffers, ended.own_cpu);
@@ -109,7 +110,7 @@ impl CudaInferTracer {
         }
     }
 
-    /// The observer, which sees everything from now on.
+    /// The observer, which follows everything from now on.
     fn observe(&self) -> &Arc<Observer> {
         self.observer.get_or_init(|| {
             self.watch_links();
@@ -117,13 +118,13 @@ impl CudaInferTracer {
         })
     }
 
-    /// Has the observer told what it needs to know between frames.
+    /// Registers the hooks from which the observer learns what it needs between frames.
     fn watch_links(&self) {
         self.register_hook(TracerHook::PadPushEventPre);
         self.register_hook(TracerHook::PadLinkPost);
     }
 
-    /// Begins to count, and to answer whoever asks.
+    /// Begins to count, and to answer requests.
     fn serve(&self, address: &str, stall: Duration) {
         let observer = Arc::<Observer>::default();
         match serve::start(address, stall, Arc::clone(&observer)) {
@@ -152,7 +153,7 @@ impl CudaInferTracer {
             return;
         }
         self.trace(Trace::flush);
-        // Not under the lock: other threads that need it may hold what the elements' properties wait for.
+        // Outside of the lock: other threads that need it may hold what the elements' properties wait for.
         let closed = lock(&self.table).close(pipeline, now, end);
         let Some(report) = closed.map(|closed| Report::new(&closed, end)) else { return };
         eprint!("{}", report.text());
@@ -192,7 +193,7 @@ impl ObjectImpl for CudaInferTracer {
     }
 
     fn constructed(&self) {
-        // A second one would take its part of each call for the first one's.
+        // A second tracer would count its part of each call as the first one's.
         static ONE: AtomicBool = AtomicBool::new(false);
         self.parent_constructed();
         if ONE.swap(true, Ordering::Relaxed) {

@@ -5,21 +5,21 @@ use gst::prelude::*;
 /// The names of the elements that the source pads of `element` are linked to.
 pub(super) fn fed_by(element: &gst::Element) -> Vec<String> {
     let pads = element.src_pads();
-    let names = pads.iter().filter_map(behind).map(|element| element.name().to_string());
+    let names = pads.iter().filter_map(downstream_of).map(|element| element.name().to_string());
     let mut names: Vec<_> = names.collect();
     names.sort();
     names.dedup();
     names
 }
 
-/// The element behind a source pad: through ghost pads, into bins and out of them.
-fn behind(pad: &gst::Pad) -> Option<gst::Element> {
+/// The element downstream of a source pad: through ghost pads, into bins and out of them.
+fn downstream_of(pad: &gst::Pad) -> Option<gst::Element> {
     let mut pad = pad.clone();
     // A pipeline has fewer bins inside of each other.
     for _ in 0..64 {
         let peer = pad.peer()?;
         pad = match peer.downcast_ref::<gst::ProxyPad>() {
-            // The inner side of a bin's ghost pad: what goes on is the ghost pad itself, outside.
+            // The inner side of a bin's ghost pad: the way goes on from the ghost pad itself, outside.
             Some(_) if !peer.is::<gst::GhostPad>() => peer.parent()?.downcast::<gst::Pad>().ok()?,
             // The ghost pad of a bin that begins here: its target is inside.
             Some(_) => {
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn links_lead_into_bins_and_out_of_them() {
         gst::init().unwrap();
-        let line = "fakesrc name=a ! ( identity name=b ! ( identity name=c ) ) ! tee name=t t. ! queue name=d ! fakesink name=e \
+        let text = "fakesrc name=a ! ( identity name=b ! ( identity name=c ) ) ! tee name=t t. ! queue name=d ! fakesink name=e \
                     t. ! fakesink name=f";
-        let bin = gst::parse::launch(line).unwrap().downcast::<gst::Bin>().unwrap();
+        let bin = gst::parse::launch(text).unwrap().downcast::<gst::Bin>().unwrap();
         let fed = |name: &str| fed_by(&bin.by_name(name).unwrap());
         for (name, wanted) in
             [("a", vec!["b"]), ("b", vec!["c"]), ("c", vec!["t"]), ("t", vec!["d", "f"]), ("d", vec!["e"])]

@@ -19,7 +19,7 @@
 //! | `sample=N` | nothing: of how many frames of a stream one is sampled; 100 |
 //!
 //! Milliseconds are CPU time of the thread that calls an element's chain function, without the elements downstream;
-//! waiting does not count. Time in an element's own threads is not seen, except that of trtinfer's workers: the time that
+//! waiting does not count. Time in an element's own threads is not measured, except that of trtinfer's workers: the time that
 //! they spent in ONNX Runtime, by the clock, which the property `stats` reports as `busy-ns`. The other columns are the
 //! elements' `stats`, divided by their frames.
 //!

@@ -8,16 +8,16 @@ const STALL: Duration = Duration::from_secs(10);
 /// Of how many frames of a stream one is sampled.
 const SAMPLE: u64 = 100;
 
-/// Who is told the metrics.
+/// How the metrics are read.
 #[derive(Debug, PartialEq)]
 pub(super) enum Metrics {
     /// The application, which reads the property `page`.
     Application,
-    /// Whoever asks by HTTP at this address.
+    /// Clients that ask by HTTP at this address.
     Address(String),
 }
 
-/// What the user asked for.
+/// The user's options.
 #[derive(Debug, PartialEq)]
 pub(super) struct Params {
     /// `json=FILE`.
@@ -69,8 +69,8 @@ impl Params {
         (params, wrong)
     }
 
-    /// Whether the table is made at a pipeline's end: not where only what happens meanwhile was asked for, because taking each
-    /// thread's CPU time at each call is what costs most.
+    /// Whether the table is made at a pipeline's end: not where only continuous output was asked for, because taking each
+    /// thread's CPU time at each call costs most.
     pub fn table(&self) -> bool {
         self.json.is_some() || self.trace.is_some() || (self.metrics.is_none() && self.otlp.is_none())
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read_and_wrong_ones_are_told() {
+    fn options_are_read_and_wrong_ones_are_reported() {
         let (all, wrong) = Params::read("json=a.json, trace=b ,metrics=[::1]:9464,stall=2.5");
         assert!(wrong.is_empty(), "{wrong:?}");
         assert_eq!((all.json.as_deref(), all.trace.as_deref()), (Some("a.json"), Some("b")));

@@ -11,10 +11,10 @@ use super::links;
 use super::stats::{Stat, stats};
 use super::table::{Account, Closed, End};
 
-/// No line of the table is longer, as long as the elements' names can be shortened.
+/// Lines of the table are at most this long, as long as the elements' names can be shortened.
 const WIDTH: usize = 120;
 
-/// No name is shortened to less.
+/// Names are shortened to no less than this.
 const NAME: usize = 16;
 
 /// The field of `stats` that holds the time of an element's own threads.
@@ -192,7 +192,7 @@ impl ElementRow {
     }
 }
 
-/// How much of the device's memory is used, in bytes, as trtinfer tells; none without a device.
+/// How much of the device's memory is used, in bytes, as trtinfer reports it; none without a device.
 pub(super) fn memory_used(element: &gst::Element) -> Option<u64> {
     numbers(element).get("device-memory-used").copied().filter(|used| *used > 0)
 }
@@ -206,7 +206,7 @@ fn numbers(element: &gst::Element) -> BTreeMap<String, u64> {
     stats(element).into_iter().filter_map(number).collect()
 }
 
-/// A column: its title, and what each row shows in it.
+/// A column: its title, and its figure for each row.
 fn column(title: &str, rows: &[ElementRow], cell: impl Fn(&ElementRow) -> String) -> Vec<String> {
     std::iter::once(title.to_owned()).chain(rows.iter().map(cell)).collect()
 }

@@ -1,4 +1,4 @@
-//! What the tracer's hooks do not see, for the trace: runs of networks in their workers, and work on the GPU.
+//! Work that the tracer's hooks do not see, for the trace: runs of networks in their workers, and work on the GPU.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ static SPANS: Mutex<Vec<Span>> = Mutex::new(Vec::new());
 static EPOCH: OnceLock<(Instant, u64)> = OnceLock::new();
 
 thread_local! {
-    /// For which element this thread works.
+    /// The element that this thread works for.
     static WORKER: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
@@ -44,12 +44,12 @@ pub(super) fn align(now: u64) {
     }
 }
 
-/// Whether somebody draws a trace.
+/// Whether a trace is being written.
 fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// This thread works for `element` until what is returned is dropped; none without a trace.
+/// This thread works for `element` until the returned guard is dropped; none without a trace.
 pub(crate) fn working(element: &impl IsA<gst::Element>) -> Option<Working> {
     is_on().then(|| {
         let name = Arc::from(element.upcast_ref::<gst::Element>().name().as_str());
@@ -67,7 +67,7 @@ pub(super) fn take() -> Vec<Span> {
     std::mem::take(&mut *lock(&SPANS))
 }
 
-/// For whom this thread works, until this is dropped.
+/// The element that this thread works for, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Working {
     before: Option<Arc<str>>,
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_told_with_the_element_that_its_thread_works_for_and_none_without() {
+    fn a_run_is_recorded_with_the_element_that_its_thread_works_for_and_none_without() {
         gst::init().unwrap();
         begin();
         align(5_000_000_000);
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!((&*gpu.name, gpu.frames), ("preproc", None));
         assert!(matches!(gpu.lane, Lane::Stream(7)));
         assert!(WORKER.with_borrow(Option::is_none));
-        // Nobody takes them any more.
+        // No trace takes them any more.
         ran(began, ms(1), 1);
         end();
         worked(DeviceSpan { stream: 7, name: "preproc".into(), began, took: ms(1) });

@@ -13,7 +13,7 @@ pub(super) enum Stat {
     Histogram(Snapshot),
 }
 
-/// Whether it is an element of ours with the property. Those of others may wait for locks that are held during an error.
+/// Whether it is an element of ours with the property. Others' properties may wait for locks that are held during an error.
 pub(super) fn has_stats(element: &gst::Element) -> bool {
     let own =
         element.factory().and_then(|factory| factory.plugin_name()).is_some_and(|name| name == "cudainfer");

@@ -24,7 +24,7 @@ pub(super) struct Account {
     first: u64,
     /// Buffers that reached it.
     pub buffers: u64,
-    /// What they took there.
+    /// Their time there.
     pub cpu: Duration,
 }
 
@@ -42,13 +42,13 @@ pub(super) struct Closed {
 pub(super) struct Table {
     /// By the element's address.
     accounts: HashMap<usize, Account>,
-    /// Pipelines, by address, that have failed: what still flows in them until they stop is of no interest.
+    /// Pipelines, by address, that have failed: buffers that still flow in them until they stop do not count.
     failed: HashSet<usize>,
 }
 
 impl Table {
-    /// So many buffers have gone through `element`, which they reached at `began` and where they took `cpu`. Returns how
-    /// many had before.
+    /// `buffers` buffers have gone through `element`, which they reached at `began` and where they took `cpu`. Returns how many
+    /// had before.
     pub fn add(&mut self, element: &gst::Element, began: u64, buffers: u64, cpu: Duration) -> u64 {
         let account = self.accounts.entry(element.as_ptr().addr()).or_insert_with(|| Account {
             element: element.downgrade(),
@@ -68,7 +68,7 @@ impl Table {
         self.failed.remove(&pipeline.as_ptr().addr());
     }
 
-    /// Closes the accounts of what lies inside `pipeline`, and returns them if they are worth a report.
+    /// Closes the accounts of the elements inside `pipeline`, and returns them if they are worth a report.
     pub fn close(&mut self, pipeline: &gst::Element, now: u64, end: End) -> Option<Closed> {
         let mut accounts = Vec::new();
         // Those of other pipelines go on; those of elements that are gone are dropped.

@@ -21,7 +21,7 @@ use crate::strings;
 pub(super) struct Embedder {
     source: EmbeddingSource,
     kind: EmbeddingKind,
-    /// The output that is to be the embedding, where it is named.
+    /// The model's output with the embeddings, where one is named.
     wanted: Option<String>,
     /// Row-major `[detections, length]`.
     values: Vec<f32>,
@@ -38,7 +38,7 @@ enum EmbeddingSource {
     Model(String),
 }
 
-/// Whose embeddings they are: those of two kinds cannot be compared.
+/// The kind of the embeddings: those of two kinds cannot be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum EmbeddingKind {
     #[default]
@@ -46,7 +46,7 @@ pub(super) enum EmbeddingKind {
     Histogram,
     /// The model, as caps name it, and its output.
     Model(Option<String>, String),
-    /// That of objects: its model and output.
+    /// The kind of objects' embeddings: their model and output.
     Object(String, String),
 }
 
@@ -57,14 +57,14 @@ pub(super) fn has_embeddings(caps: &gst::CapsRef) -> bool {
     })
 }
 
-/// What is wrong with another second model's outputs.
+/// Why another second model's outputs cannot be used.
 pub(super) fn refusal(caps: &gst::CapsRef, wanted: Option<&str>) -> Option<String> {
     embedding(&outputs(caps), wanted).err()
 }
 
 impl Embedder {
-    /// For frames of these caps; `embedded` says whether an element upstream gives objects embeddings, `stream` gives a GPU's
-    /// where frames lie there. Returns the kind of embeddings, if it is another.
+    /// For frames of these caps; `embedded` says whether an element upstream gives objects embeddings, `stream` gives the GPU's
+    /// stream where frames lie there. Returns the kind of embeddings, if it has changed.
     pub fn prepare(
         &mut self,
         caps: &gst::Caps,
@@ -91,7 +91,7 @@ impl Embedder {
             EmbeddingKind::Object(..),
         ) = (&self.source, &self.kind)
         {
-            // Those of objects are known with the objects.
+            // The kind of objects' embeddings is known with the objects.
             return Ok(None);
         }
         let model = caps::loaded_model(caps);
@@ -105,7 +105,7 @@ impl Embedder {
     }
 
     /// The embeddings of those of a frame's objects that are compared, of which these are the boxes. Returns the kind of
-    /// embeddings, if it is another: objects that come with embeddings are compared by these.
+    /// embeddings, if it has changed: objects that come with embeddings are compared by these.
     pub fn see(
         &mut self,
         buffer: &gst::BufferRef,
@@ -159,7 +159,7 @@ impl Embedder {
         matches!(self.source, EmbeddingSource::Model(_))
     }
 
-    /// Those of the last frame.
+    /// The embeddings of the last frame.
     pub fn embeddings(&self) -> Embeddings<'_> {
         Embeddings { values: &self.values, length: self.length }
     }
@@ -203,7 +203,7 @@ fn failed(error: AppearanceError) -> String {
     error.to_string()
 }
 
-/// The object's embedding: that of the wanted output, else the first.
+/// The object's embedding: the one from the wanted output, else the first.
 fn param<'a>(object: &'a Object, wanted: Option<&str>) -> Option<&'a EmbeddingParam> {
     object.embeddings.iter().find(|p| wanted.is_none_or(|output| p.output == output))
 }
@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(kind, Some(&EmbeddingKind::Object("reid".into(), output)));
             assert_eq!((embedder.embeddings().length, embedder.embeddings().values), (length, values));
             assert_eq!(embedder.see(&buffer, &objects, &members, &[]).unwrap(), None, "the same kind");
-            // A frame whose objects have none changes nothing.
+            // A frame whose objects have no embeddings changes nothing.
             assert_eq!(embedder.see(&buffer, &[with(vec![])], &[true], &[]).unwrap(), None);
             assert_eq!(embedder.embeddings().length, 0);
         }

@@ -21,7 +21,7 @@ enum Shrinker {
 }
 
 impl Camera {
-    /// For frames of these caps; without `wanted`, nothing is looked at.
+    /// For frames of these caps; without `wanted`, no pixels are read.
     pub fn prepare(
         &mut self,
         caps: &gst::Caps,
@@ -44,7 +44,7 @@ impl Camera {
         Ok(())
     }
 
-    /// The motion since the frame before, where it is known; `boxes` move by themselves.
+    /// The motion since the previous frame, where it is known; `boxes` move by themselves.
     pub fn see(&mut self, buffer: &gst::BufferRef, boxes: &[Rect]) -> Result<Option<Affine>, String> {
         let Self { shrinker, estimator, .. } = self;
         let failed = |e: CameraError| e.to_string();
@@ -60,7 +60,7 @@ impl Camera {
         }
     }
 
-    /// The next frame has nothing to do with the last.
+    /// The next frame is not a continuation of the last.
     pub fn forget(&mut self) {
         self.estimator.reset();
     }

@@ -1,4 +1,4 @@
-//! What the element does with a frame: it prepares for its caps, tracks its objects, and puts on them what came of it.
+//! What the element does with a frame: it prepares for its caps, tracks its objects, and puts the results on them.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,29 +26,29 @@ pub(super) struct State {
     publish_lost: bool,
     forms: Forms,
     warned: Warnings,
-    /// The last caps, and the skeleton of the model that they are of.
+    /// The last caps, and the skeleton of their model.
     caps: Option<gst::Caps>,
     skeleton: Option<Skeleton>,
     /// Whether an element upstream gives objects embeddings.
     embedded: bool,
 }
 
-/// What a frame, or any so far, has given reason to warn of.
+/// Reasons for warnings, in a frame or in all so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Warnings {
-    /// A frame is not after the one before.
+    /// A frame is not after the previous one.
     pub backwards: bool,
     /// How many detections were too many.
     pub surplus: usize,
-    /// How many frames later each frame comes, when that is too late for anybody to be known still.
+    /// The interval between frames, in frames, when it is too long for any object to be still known.
     pub late: f64,
 }
 
-/// So many late frames in a row are no gap.
+/// This many late frames in a row are no gap.
 const MANY_LATE: u32 = 10;
 
 impl Warnings {
-    /// Adds those of a frame; returns what there was none of before.
+    /// Adds the warnings of a frame; returns those that are new.
     fn first(&mut self, now: Self) -> Self {
         let backwards = now.backwards && !self.backwards;
         let surplus = if self.surplus == 0 { now.surplus } else { 0 };
@@ -62,10 +62,10 @@ impl Warnings {
     }
 }
 
-/// What is counted besides.
+/// Further counts.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// Detections that came.
+    /// Detections that arrived.
     detections: Counter,
     /// Those of them that got no identity.
     untracked: Counter,
@@ -73,7 +73,7 @@ pub(super) struct Tally {
     without_points: Counter,
     /// Those of them that were too many.
     surplus: Counter,
-    /// Frames of which it is not known how long after the one before they are.
+    /// Frames whose time since the previous one is not known.
     untimed: Counter,
     /// Times that a stream began anew because it had been forgotten while it waited for its turn.
     forgotten_streams: Counter,
@@ -111,7 +111,7 @@ impl Tally {
     }
 }
 
-/// The element, as its frames need it.
+/// The part of the element that frames need.
 pub(super) struct Surroundings<'a> {
     pub object: gst::Element,
     pub settings: &'a Mutex<Settings>,
@@ -123,7 +123,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl State {
-    /// Of an element that has just started.
+    /// For an element that has just started.
     pub fn new(streams: Streams<StreamTracker>, publish_lost: bool, forms: Forms) -> Self {
         let warned = Warnings::default();
         Self {
@@ -141,7 +141,7 @@ impl State {
     /// Frames have these caps from now on.
     ///
     /// # Errors
-    /// A sentence: what the settings ask for cannot be had of such frames.
+    /// A sentence: these frames do not allow what the settings ask for.
     pub fn set_caps(
         &mut self,
         element: &Surroundings<'_>,
@@ -153,7 +153,7 @@ impl State {
         prepare(element, self.streams.current_mut(), caps, self.skeleton.as_ref(), embedded)
     }
 
-    /// One frame of this running time, if that is known. Returns what is to be warned of.
+    /// Tracks one frame of this running time, if that is known. Returns the reasons for warnings.
     ///
     /// # Errors
     /// A sentence.
@@ -229,7 +229,7 @@ impl State {
     }
 }
 
-/// Takes the GPU along when there are enough points for it to be faster, and lets go of one that failed.
+/// Uses the GPU as well when there are enough points for it to be faster, and releases it after a failure.
 fn choose_crowd_device(element: &Surroundings<'_>, tracked: &mut StreamTracker) {
     let crowd = tracked.scene.is_crowd();
     let failure = match tracked.gpu {
@@ -249,8 +249,8 @@ fn choose_crowd_device(element: &Surroundings<'_>, tracked: &mut StreamTracker) 
     }
 }
 
-/// What a stream is tracked with, from its caps. A stream that shares the element has no `set_caps` of its own where its
-/// caps are those of the stream before.
+/// The tracker of a stream, from its caps. A stream that shares the element has no `set_caps` of its own where its caps are those
+/// of the previous stream.
 fn prepare(
     element: &Surroundings<'_>,
     tracked: &mut StreamTracker,
@@ -280,7 +280,7 @@ fn prepare(
     Ok(())
 }
 
-/// Embeddings of another kind have another distance, and cannot be compared with those before.
+/// Embeddings of another kind have another distance, and cannot be compared with earlier ones.
 fn compare_by(
     tracker: &mut kernels::Tracker,
     kind: &EmbeddingKind,
@@ -290,7 +290,7 @@ fn compare_by(
     tracker.change_appearance(distance).map_err(|e| e.to_string())
 }
 
-/// A track as metadata has it, in a video of so many frames per second, and when it was first and last seen.
+/// A track as metadata has it, in a video of `rate` frames per second, and when it was first and last seen.
 fn param(track: &Track, rate: f64, seen: Option<[u64; 2]>) -> TrackingParam {
     TrackingParam {
         id: track.id,

@@ -188,7 +188,7 @@ impl BaseTransformImpl for Tracker {
         Ok(())
     }
 
-    /// Embeddings are used up here; other tensors pass.
+    /// Embeddings are removed here; other tensors pass.
     fn transform_caps(
         &self,
         direction: gst::PadDirection,

@@ -19,9 +19,9 @@
 //! … ! gpunms ! fusedpreproc roi=objects ! trtinfer model=reid.onnx ! tracker ! …
 //! ```
 //!
-//! Identities count up from 1 in each stream and are never given twice. A flush, or a new start of the stream, forgets
-//! the objects. Streams that share the element behind a funnel are tracked separately, by their `stream-id`. Results depend
-//! on the frames and their timestamps alone, never on threads.
+//! Identities count up from 1 in each stream and are never given twice. A flush, or a new start of the stream, forgets the
+//! objects. Streams that share the element downstream of a funnel are tracked separately, by their `stream-id`. Results depend on
+//! the frames and their timestamps alone, never on threads.
 
 use gst::prelude::*;
 

@@ -9,16 +9,16 @@ const USUAL_RATE: f64 = 30.0;
 /// Times are rounded to this part of a frame: nanoseconds that were rounded, and cameras' clocks, are no changes of pace.
 const STEPS: f64 = 16.0;
 
-/// Why a frame's time since the one before is not known.
+/// Why a frame's time since the previous one is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// It has no timestamp, or the one before had none.
+    /// It has no timestamp, or the previous one had none.
     Missing,
-    /// Its timestamp is not after the one before.
+    /// Its timestamp is not after the previous one.
     Backwards,
 }
 
-/// Takes in one timestamp after the other.
+/// Takes in the timestamps of successive frames.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     /// Frames a second.
@@ -50,7 +50,7 @@ impl Pace {
         (self.last, self.begun) = (None, false);
     }
 
-    /// The time from the frame before to this one, in frames. In `reverse`, with a negative rate, the last frame comes first.
+    /// The time from the previous frame to this one, in frames. In `reverse`, with a negative rate, the last frame comes first.
     pub fn elapsed(&mut self, pts: Option<ClockTime>, reverse: bool) -> Result<f64, Unknown> {
         let first = !std::mem::replace(&mut self.begun, true);
         let last = std::mem::replace(&mut self.last, pts);

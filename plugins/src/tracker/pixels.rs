@@ -20,7 +20,7 @@ pub(super) struct Pixels {
 }
 
 impl Pixels {
-    /// For what `property` asks for; `stream` gives the GPU's where frames lie there.
+    /// For the pixels that `property` needs; `stream` gives the GPU's stream where frames lie there.
     pub fn of(
         caps: &gst::Caps,
         property: &str,
@@ -52,7 +52,7 @@ impl Pixels {
         work(&video::frame(&self.format, &mapped).map_err(|e| e.to_string())?)
     }
 
-    /// Works on a frame on the GPU, and has waited for that work when it returns: `work` says so.
+    /// Works on a frame on the GPU. `work` must have waited for its own work when it returns.
     pub fn on_device<T>(
         &self,
         buffer: &gst::BufferRef,

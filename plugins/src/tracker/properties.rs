@@ -12,7 +12,7 @@ use crate::meta::analytics;
 use crate::property::{Table, property};
 use crate::{device, stats};
 
-/// The default of a property, and its description with the defaults of the other algorithms that it is of.
+/// The default of a property, and its description with the defaults of the other algorithms that have it.
 fn with_defaults<T: PartialEq + Display>(
     blurb: &str,
     of: fn(&TrackParams) -> T,
@@ -35,7 +35,7 @@ fn with_defaults<T: PartialEq + Display>(
 
 /// A row of the table for a property whose default is the algorithm's: not set, it shows that of the algorithm in use. Its field
 /// has the name that [`TrackParams`] have for it, unless `= field` says otherwise. The default is that of the first of `$among`, and the
-/// blurb tells where it differs with the others of them.
+/// blurb says where it differs with the others of them.
 macro_rules! tuned {
     ($field:ident, $range:expr, $among:expr, $nick:expr, $blurb:expr $(,)?) => {
         tuned!($field = $field, $range, $among, $nick, $blurb)
@@ -54,7 +54,7 @@ const ALL: &[Algorithm] = &[Auto, ByteTrack, Sort, OcSort, BotSort, CBiou];
 /// Frames at most.
 const MOST_FRAMES: u32 = 1_000_000;
 
-/// All there are. `device` is set and got by the element.
+/// All properties. `device` is set and got by the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     Table::new([
         property!(Settings, algorithm, (), "Algorithm", "Algorithm that associates detections with tracks"),
@@ -104,7 +104,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "New track confidence",
             "All but SORT and OC-SORT: minimum confidence of a detection that starts a track",
         ),
-        // The blurb tells with which algorithms it is true.
+        // The blurb names the algorithms that it is true for.
         tuned!(
             auto_confidence,
             (),
@@ -182,7 +182,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             embedding_output,
             (),
             "Embedding output",
-            "Name of the model output with the embeddings. If not set: the first embedding of each object or, directly behind \
+            "Name of the model output with the embeddings. If not set: the first embedding of each object or, directly after \
              trtinfer, the only output",
         ),
         tuned!(

@@ -16,11 +16,11 @@ use crate::model::Skeleton;
 const NO_CLASS: u32 = u32::MAX;
 /// Names that are remembered: points of further names are not compared, and lost objects of further classes have none.
 const MOST_NAMES: usize = 1024;
-/// A box around points is at least so wide for its height and the other way round: a fly seen from above is a line, which
-/// would have no area, and which overlaps nothing as soon as it moves sideways.
+/// A box around points has at least this share of its height as width, and the other way round: a fly seen from above is a line,
+/// which would have no area, and would overlap nothing as soon as it moves sideways.
 const LEAST_RATIO: f32 = 0.25;
 
-/// Takes in one frame after the other. Points are told apart by their names; each name has a place from when it is first seen.
+/// Takes in successive frames. Points are distinguished by their names; each name has a place from when it is first seen.
 #[derive(Debug, Default)]
 pub(super) struct Scene {
     similarity: Similarity,
@@ -47,7 +47,7 @@ impl Scene {
         Self { similarity, given: sigmas, ..Self::default() }
     }
 
-    /// One that has seen nothing yet.
+    /// A scene without any frame yet.
     pub fn for_new_stream(&self) -> Self {
         Self { skeleton: self.skeleton.clone(), ..Self::new(self.similarity, self.given.clone()) }
     }
@@ -168,14 +168,14 @@ impl Scene {
         self.without_points
     }
 
-    /// Whether there are so many that the GPU may compare them faster.
+    /// Whether there are enough objects for the GPU to compare them faster.
     pub fn is_crowd(&self) -> bool {
         let pairs = self.detections.len().saturating_mul(self.detections.len());
         pairs.saturating_mul(self.poses().sigmas.len()) >= GPU_OKS_DISTANCES
     }
 }
 
-/// What is compared of an object; nothing, where it has neither a box nor, as far as these count, points.
+/// The parts of an object that are compared; nothing, where it has neither a box nor, as far as these count, points.
 fn detection(object: &Object, around: Option<&Rect>, similarity: Similarity) -> Option<Detection> {
     let detected = object.detection.as_ref();
     let (boxed, pointed) = (detected.map(|d| d.rect), around.copied());

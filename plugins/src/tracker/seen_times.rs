@@ -9,7 +9,8 @@ use gst::ClockTime;
 pub(super) struct SeenTimes(HashMap<u64, [u64; 2]>);
 
 impl SeenTimes {
-    /// Takes in which identities a frame of this running time shows, and which are lost there. All others are forgotten; 0 is none.
+    /// Takes in which identities a frame of this running time shows, and which are lost there. All others are forgotten; 0 is no
+    /// identity.
     pub fn update(
         &mut self,
         time: Option<ClockTime>,
@@ -26,7 +27,7 @@ impl SeenTimes {
         self.0.extend(lost.filter_map(|id| before.remove_entry(&id)));
     }
 
-    /// Those of an identity; `None` if no frame that showed it had a time.
+    /// The times of an identity; `None` if no frame that showed it had a time.
     pub fn of(&self, id: u64) -> Option<[u64; 2]> {
         self.0.get(&id).copied()
     }

@@ -1,4 +1,4 @@
-//! What the tracker is told by properties.
+//! The tracker's settings, as properties have them.
 
 use cudainfer_kernels::track::TrackParams;
 
@@ -13,7 +13,7 @@ pub(super) const HISTOGRAMS: f32 = 0.08;
 pub(super) struct Settings {
     pub algorithm: Algorithm,
     pub similarity: Similarity,
-    /// As it is written.
+    /// The property's text.
     pub sigmas: String,
     pub class_aware: Option<bool>,
     pub min_confidence: Option<f32>,
@@ -39,7 +39,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The output of a second model that is the embedding, where it is named.
+    /// The output of a second model with the embeddings, where one is named.
     pub fn embedding_output(&self) -> Option<&str> {
         Some(self.embedding_output.as_str()).filter(|name| !name.is_empty())
     }
@@ -59,7 +59,7 @@ impl Settings {
     /// As the kernels' tracker wants them.
     pub fn params(&self) -> TrackParams {
         let defaults = TrackParams::of(self.algorithm.into());
-        // Whoever sets a confidence wants that one.
+        // A user who sets a confidence wants that one.
         let other = |given: Option<f32>, default| given.is_some_and(|given| given != default);
         let given = other(self.high_confidence, defaults.high_confidence)
             || other(self.new_confidence, defaults.new_confidence);

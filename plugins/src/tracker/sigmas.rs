@@ -12,13 +12,13 @@ pub(super) const EVEN: f32 = 0.067;
 /// The property `sigmas`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sigmas {
-    /// Of every point without one of its own.
+    /// For every point without a value of its own.
     all: Option<f32>,
     named: Vec<(String, f32)>,
 }
 
 impl Sigmas {
-    /// That of point `name`: as given, else the sidecar's, else COCO's where no skeleton is known, else [`EVEN`].
+    /// The value for point `name`: as given, else the sidecar's, else COCO's where no skeleton is known, else [`EVEN`].
     pub fn of(&self, name: &str, skeleton: &Skeleton) -> f32 {
         let given = self.named.iter().find(|(n, _)| n == name).map(|(_, sigma)| *sigma).or(self.all);
         let known = || {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sigma_is_said() {
+    fn what_is_no_sigma_is_reported() {
         assert_eq!("".parse(), Ok(Sigmas::default()));
         for wrong in ["much", "nose=", "nose:0.1", "0", "nose=-1", "nan", "tail=inf"] {
             let error = wrong.parse::<Sigmas>().unwrap_err();

@@ -1,4 +1,4 @@
-//! What is tracked in one stream.
+//! The state of one stream's tracking.
 
 use cudainfer_kernels::track::{TrackError, TrackParams, Tracker};
 
@@ -18,7 +18,7 @@ pub(super) struct StreamTracker {
     pub camera: Camera,
     pub gpu: CrowdDevice,
     pub seen: SeenTimes,
-    /// Frames in a row that came too late for anybody to be known still.
+    /// Frames in a row that came too late for any object to be still known.
     pub late: u32,
     /// What it was prepared for.
     pub caps: Option<gst::Caps>,
@@ -27,7 +27,7 @@ pub(super) struct StreamTracker {
 /// Whether poses are compared on the GPU where there are many.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CrowdDevice {
-    /// There have not been that many.
+    /// No frame has had that many yet.
     Open,
     Gpu,
     Cpu,
@@ -58,7 +58,7 @@ impl PerStream for StreamTracker {
         Self::by(self.tracker.fresh(), self.scene.for_new_stream())
     }
 
-    /// Forgets the objects, not which identities there were.
+    /// Forgets the objects, but not which identities were given.
     fn forget(&mut self) {
         self.tracker.reset();
         self.scene.reset();

@@ -13,7 +13,7 @@ pub(super) struct Rules {
     pub size: usize,
     /// Frames that are enough for a batch whenever the model is free; 0 leaves it to `timeout`.
     pub min: usize,
-    /// How long a frame waits for more. Without any, a batch is what is there when the model is free.
+    /// How long a frame waits for others. 0: a batch is what waits when the model becomes free.
     pub timeout: Duration,
     /// Frames in flight that keep the model busy, of all elements together.
     pub in_flight: usize,
@@ -29,14 +29,15 @@ pub(super) trait Batchable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client(u64);
 
-/// When a frame goes, among those of its priority. Each element has one turn a round, so that one with many frames here gets no larger
-/// share than one with few: start-time fair queueing (Goyal, Vin and Cheng 1996) with frames that all cost the same.
+/// A frame's place among those of its priority. Each element has one turn per round, so that an element with many waiting frames
+/// gets no larger share than one with few: start-time fair queueing (Goyal, Vin and Cheng 1996) with frames that all cost the
+/// same.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     round: u64,
     /// Frames of a round go in the order in which they came.
     arrival: u64,
-    /// Then its batch goes, full or not.
+    /// Its batch is due then, full or not.
     deadline: Instant,
 }
 
@@ -59,11 +60,11 @@ impl<B> Waiting<B> {
 struct Inner<B> {
     /// By priority, and then by their turns.
     waiting: VecDeque<Waiting<B>>,
-    /// How many frames each element may have here and on their way.
+    /// How many frames each element may have in flight.
     clients: HashMap<Client, Seat>,
     joined: u64,
     arrived: u64,
-    /// The round of the frame that went last, by priority. Who had nothing to send until now begins there.
+    /// The round of the frame that was taken last, by priority. An element that had nothing to send until now begins there.
     rounds: HashMap<i32, u64>,
     /// `rules.size`, or less while memory is short.
     size: usize,
@@ -74,11 +75,11 @@ struct Inner<B> {
 struct Seat {
     /// Frames that the element has in flight at most, if it is limited.
     limit: Option<usize>,
-    /// It sends nothing more for now, so that no batch needs to wait for it.
+    /// The element sends nothing more for now, so that no batch needs to wait for its frames.
     done: bool,
     /// The priority and the round of its last frame.
     last: Option<(i32, u64)>,
-    /// The turn that its next frame has, because it has lost another for it.
+    /// The turn for its next frame: that of a frame that was dropped in its favour.
     vacant: Option<Turn>,
 }
 
@@ -109,12 +110,12 @@ impl<B: Batchable> Batcher<B> {
         lock(&self.inner)
     }
 
-    /// The rules it was made with.
+    /// The rules that the queue was made with.
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// An element joins that has at most `limit` frames under way, or its share of what keeps the model busy.
+    /// An element joins that has at most `limit` frames in flight, or its share of what keeps the model busy.
     pub fn join(&self, limit: Option<usize>) -> Client {
         let mut inner = self.lock();
         inner.joined += 1;
@@ -123,7 +124,7 @@ impl<B: Batchable> Batcher<B> {
         client
     }
 
-    /// Frames that the element may have under way at most, with as many elements as there are now.
+    /// Frames that the element may have in flight at most, with as many elements as there are now.
     pub fn limit(&self, client: Client) -> usize {
         let inner = self.lock();
         let set = inner.clients.get(&client).and_then(|seat| seat.limit);
@@ -181,9 +182,9 @@ impl<B: Batchable> Batcher<B> {
         inner.waiting.remove(index).map(|waiting| waiting.request)
     }
 
-    /// Takes back the oldest frame of an element that still waits, for the sake of the one that the element submits next. The
-    /// element keeps its turns: its other frames move up, and the next one has the last of them. Or who loses frames would begin
-    /// again behind all others each time, and who loses many would seldom have its turn.
+    /// Takes back the oldest waiting frame of an element, in favour of the frame that the element submits next. The element keeps
+    /// its turns: its other frames move up, and the next frame gets the last of them. Otherwise an element that loses frames
+    /// would begin again after all others each time, and one that loses many would seldom have its turn.
     pub fn take_oldest_back(&self, client: Client) -> Option<B> {
         let mut inner = self.lock();
         let mine = inner.waiting.iter().enumerate().filter(|(_, waiting)| waiting.client == client);
@@ -263,7 +264,7 @@ impl<B: Batchable> Batcher<B> {
         self.lock().clients.len()
     }
 
-    /// Drops what waits and lets every waiting thread go, for good.
+    /// Drops the waiting frames and wakes all waiting threads, for good.
     pub fn stop(&self) {
         let mut inner = self.lock();
         inner.stopped = true;
@@ -281,7 +282,7 @@ enum Due {
     Never,
 }
 
-/// Frames that an element may have under way, however many share the model: one that is inferred and one that comes.
+/// Frames that an element may have in flight, however many share the model: one that is inferred and one that arrives.
 const LEAST: usize = 2;
 
 impl<B: Batchable> Inner<B> {
@@ -291,7 +292,7 @@ impl<B: Batchable> Inner<B> {
 
     fn due(&self, rules: &Rules, now: Instant, busy_until: Option<Instant>) -> Due {
         let busy = busy_until.filter(|until| *until > now);
-        // More than all elements together may have under way will not come.
+        // No more frames can come than all elements together may have in flight.
         let more = self.clients.iter().map(|(client, seat)| {
             if seat.done {
                 self.waiting.iter().filter(|w| w.client == *client).count()
@@ -301,7 +302,7 @@ impl<B: Batchable> Inner<B> {
         });
         let enough = self.size.min(more.sum::<usize>().max(1));
         let done = |waiting: &Waiting<B>| self.clients.get(&waiting.client).is_none_or(|seat| seat.done);
-        // Frames that do not fit the first make batches of their own, which do not wait for its.
+        // Frames that do not fit the first one make batches of their own, which do not wait for the first one's batch.
         let firsts = self.waiting.iter().enumerate().filter(|(index, first)| {
             self.waiting.iter().take(*index).all(|before| !first.request.fits(&before.request))
         });
@@ -316,12 +317,12 @@ impl<B: Batchable> Inner<B> {
                 return Due::Now(index);
             }
         }
-        // At the end of `busy` all is looked at again: what is due by then goes, whatever its deadline.
+        // When `busy` ends, everything is looked at again: what is due by then is taken, whatever its deadline.
         let deadline = self.waiting.iter().map(|waiting| waiting.turn.deadline).min();
         deadline.map_or(Due::Never, |deadline| Due::At(busy.unwrap_or(deadline)))
     }
 
-    /// The frame at this place and those behind it that fit it, as many of them as `portion` says.
+    /// The frame at this place and the later ones that fit it, as many of them as `portion` says.
     fn batch(&mut self, first: usize, portion: impl Fn(usize) -> usize) -> Vec<B> {
         let fits = |other: &&Waiting<B>| {
             self.waiting.get(first).is_some_and(|first| other.request.fits(&first.request))

@@ -22,7 +22,7 @@ use crate::log::TRTINFER as CAT;
 use crate::model::accepts;
 use crate::sync::lock;
 
-/// Why an instance is not taken over.
+/// Why an instance cannot take over.
 enum Refusal {
     /// The frames carry other tensors than it needs.
     Input(String),
@@ -66,7 +66,7 @@ impl TrtInfer {
     /// Waits until nothing loads any more. No lock may be held that a load takes.
     pub(super) fn wait_for_loader(&self) {
         let thread = self.switch.take_thread();
-        // A listener to what the thread itself posts may have come here.
+        // A handler of a message that the loader's thread posts may have come here: it cannot wait for its own thread.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }
@@ -228,7 +228,7 @@ impl TrtInfer {
         self.post_refusal(refused, why);
     }
 
-    /// As [`TrtInfer::keep_model`], for the instance that was to replace the one in use.
+    /// As [`TrtInfer::keep_model`], for the instance that should have replaced the one in use.
     fn refuse_next(&self, next: &Arc<Instance>, why: &str) {
         self.switch.refuse(Some(next));
         self.post_refusal(&next.selection(), why);

@@ -6,19 +6,19 @@ use std::sync::LazyLock;
 
 use crate::sync::{Condvar, Mutex, lock};
 
-/// How many there are.
+/// How many cores the machine has.
 pub(super) fn count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 static ALL: LazyLock<Cores> = LazyLock::new(|| Cores::new(count()));
 
-/// Waits for so many cores; all of them are enough for more. Whoever asked first is served first.
+/// Waits for `wanted` cores, or for all of them where more are wanted. Requests are served in their order.
 pub(super) fn take(wanted: usize) -> Taken<'static> {
     ALL.take(wanted)
 }
 
-/// So many cores.
+/// The cores of a machine.
 pub(super) struct Cores {
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -32,12 +32,12 @@ pub(super) struct Taken<'a> {
 }
 
 impl Cores {
-    /// `all` of them, all free.
+    /// A machine with `all` cores, all of them free.
     pub fn new(all: usize) -> Self {
         Self { queue: Mutex::new(Queue::new(all)), changed: Condvar::new() }
     }
 
-    /// Waits for so many cores; all of them are enough for more.
+    /// Waits for `wanted` cores, or for all of them where more are wanted.
     pub fn take(&self, wanted: usize) -> Taken<'_> {
         let mut queue = lock(&self.queue);
         let request = queue.ask(wanted);
@@ -59,8 +59,8 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Who waits for cores. The first one holds up all behind it, also those for whom there would be enough: or one that wants all cores
-/// would wait as long as there are others that want a few.
+/// Requests for cores. The first one holds up all later ones, even those that enough cores are free for: otherwise a request for
+/// all cores would wait as long as there are requests for a few.
 struct Queue {
     all: usize,
     free: usize,
@@ -112,7 +112,7 @@ mod tests {
         queue.free += 1;
         assert_eq!((queue.serve(narrow), queue.serve(all)), (None, Some(4)));
         queue.free += 4;
-        // Those behind it go together.
+        // These two are served together.
         assert_eq!([narrow, two, wide].map(|request| queue.serve(request)), [Some(1), Some(2), None]);
         queue.free += 3;
         assert_eq!((queue.serve(wide), queue.waiting.len(), queue.free), (Some(4), 0, 0));
@@ -131,14 +131,14 @@ mod tests {
                     let taken = cores.take(wanted);
                     lock(order).push((number, taken.count));
                 });
-                // The next one asks when this one waits.
+                // The next thread asks when this one waits.
                 while lock(&cores.queue).waiting.len() <= number {
                     std::thread::yield_now();
                 }
             }
             drop(first);
         });
-        // 1 and 3 have their cores together, as have 3 and 2, so that either may say so first.
+        // 1 and 3 have their cores together, as have 3 and 2, so that either may be recorded first.
         let mut order = order.into_inner().unwrap();
         assert_eq!(order[0], (0, 4));
         order[1..4].sort();
@@ -164,7 +164,7 @@ mod tests {
             }
         });
         assert_eq!(lock(&cores.queue).free, 4);
-        // Somebody had all of them.
+        // One thread had all of them.
         assert_eq!(most.into_inner(), 4);
     }
 }

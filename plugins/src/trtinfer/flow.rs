@@ -1,4 +1,5 @@
-//! What trtinfer holds from PAUSED on: who runs its frames, what was negotiated for them, and the latency that it announces.
+//! The state of trtinfer from PAUSED on: the instance that runs its frames, what was negotiated for them, and the latency that it
+//! announces.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ pub(super) struct Flow {
     inner: Mutex<FlowInner>,
     /// Whether the elements upstream are live.
     pub is_live: AtomicBool,
-    /// Whether a frame was dropped before the one that comes next.
+    /// Whether a frame was dropped before the next one.
     pub has_gap: AtomicBool,
 }
 
@@ -38,18 +39,18 @@ struct FlowInner {
     warming: Arc<Stop>,
     pusher: Option<Pusher>,
     latency: Latency,
-    /// How long a run takes, of which the latency was calculated.
+    /// How long a run takes, as the latency was calculated from it.
     known_run_ns: u64,
     /// What is known of the latest models, by their names in the caps: elements downstream may ask for one when another is in use.
     infos: VecDeque<(String, ModelInfo)>,
 }
 
-/// Who runs the element's frames.
+/// The instance that runs the element's frames.
 #[derive(Clone)]
 pub(super) struct Running {
     pub owner: Arc<Owner>,
     pub instance: Arc<Instance>,
-    /// Who this element is to the instance.
+    /// The element's number in the instance's queue.
     pub client: Client,
 }
 
@@ -68,7 +69,7 @@ impl Running {
         self.instance.batcher.limit(self.client)
     }
 
-    /// Takes all frames back that wait, because they are not wanted any more.
+    /// Takes back all frames that wait, because they are not wanted any more.
     pub fn take_back(&self) {
         while let Some(request) = self.instance.batcher.take_back(self.client) {
             drop(request);
@@ -85,7 +86,7 @@ impl Flow {
         inner.running = Some(running);
     }
 
-    /// No more frames are taken. Returns who runs those that are in flight, and the thread that pushes them.
+    /// No more frames are taken. Returns the instance that runs those in flight, and the thread that pushes them.
     pub fn stop(&self) -> (Option<Running>, Option<Pusher>) {
         let mut inner = lock(&self.inner);
         inner.negotiated = None;
@@ -93,12 +94,12 @@ impl Flow {
         (inner.running.take(), inner.pusher.take())
     }
 
-    /// Who runs the frames; `None` where the element is stopped.
+    /// The instance that runs the frames; `None` where the element is stopped.
     pub fn running(&self) -> Option<Running> {
         lock(&self.inner).running.clone()
     }
 
-    /// Who runs the frames, and what was negotiated for them.
+    /// The instance that runs the frames, and what was negotiated for them.
     pub fn negotiated(&self) -> (Option<Running>, Option<Negotiated>) {
         let inner = lock(&self.inner);
         (inner.running.clone(), inner.negotiated.clone())
@@ -174,7 +175,7 @@ impl Flow {
         lock(&self.inner).latency.know(known, gst::ClockTime::ZERO);
     }
 
-    /// Whether a run takes another time than the latency was calculated of: another variant of the session serves now.
+    /// Whether a run takes another time than the latency was calculated from: another variant of the session serves now.
     pub fn runs_changed(&self) -> bool {
         let inner = lock(&self.inner);
         let run_ns = inner.running.as_ref().map(|running| running.instance.run_ns.load(Ordering::Relaxed));

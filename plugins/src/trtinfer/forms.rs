@@ -34,7 +34,7 @@ pub enum TensorForm {
     Both,
 }
 
-/// What frames of the negotiated caps get.
+/// How the outputs are put on frames of the negotiated caps.
 #[derive(Clone, Default)]
 pub(super) struct OutputForms {
     without_ours: bool,
@@ -100,10 +100,11 @@ pub(super) struct Chosen {
     pub remark: Option<Remark>,
 }
 
-/// The caps of frames with the outputs and their form: `ours` are those with this plugin's tensors. Asks what is behind `src`.
+/// The caps of frames with the outputs and their form: `ours` are those with this plugin's tensors. Asks the elements downstream
+/// of `src`.
 ///
 /// # Errors
-/// A sentence, without the element's name: what `form` asks for cannot be had.
+/// A sentence, without the element's name: why what `form` asks for is not possible.
 pub(super) fn choose(
     form: TensorForm,
     src: &gst::Pad,
@@ -112,9 +113,9 @@ pub(super) fn choose(
     incoming: &gst::CapsRef,
     ours: gst::Caps,
 ) -> Result<Chosen, String> {
-    let behind = src.peer_query_caps(None);
-    let accepted = behind.is_empty() || behind.can_intersect(&ours);
-    let asked = gst_tensor::asks_for_tensors(&behind);
+    let downstream = src.peer_query_caps(None);
+    let accepted = downstream.is_empty() || downstream.can_intersect(&ours);
+    let asked = gst_tensor::asks_for_tensors(&downstream);
     let only_ours = |remark| Chosen { caps: ours.clone(), forms: OutputForms::default(), remark };
     if form == TensorForm::Ours || (form == TensorForm::Auto && (accepted || !asked)) {
         return Ok(only_ours(None));
@@ -137,16 +138,17 @@ pub(super) fn choose(
         // Frames that announce nothing would get through, and nothing would be found.
         let announced = !asked || gst_tensor::asks_for_tensors(caps);
         // Whether two lists of tensors have something in common is answered too generously by GStreamer 1.28.
-        let accepted = || behind.can_intersect(caps) && src.peer_query_accept_caps(caps);
-        announced && (behind.is_empty() || accepted())
+        let accepted = || downstream.can_intersect(caps) && src.peer_query_accept_caps(caps);
+        announced && (downstream.is_empty() || accepted())
     };
-    let caps = offer.caps.iter().find(fits).cloned().ok_or_else(|| unfit(&offer, &behind, &shape.outputs))?;
+    let caps =
+        offer.caps.iter().find(fits).cloned().ok_or_else(|| unfit(&offer, &downstream, &shape.outputs))?;
     let forms = OutputForms { without_ours: form != TensorForm::Both, gst };
     Ok(Chosen { caps, forms, remark: misplaced(incoming) })
 }
 
-/// GStreamer's tensors do not say where they are in the frame: their readers take the network's input for all of it. What comes of
-/// that with these caps.
+/// GStreamer's tensors do not say where they are in the frame: their readers take the network's input for all of it. Returns what
+/// that means with these caps.
 fn misplaced(incoming: &gst::CapsRef) -> Option<Remark> {
     let s = incoming.structure(0)?;
     let side = |name| s.get::<i32>(name).unwrap_or(0);
@@ -182,8 +184,8 @@ fn offer(engine: &Engine, shape: &RunShape, incoming: &gst::CapsRef) -> Result<O
         )
     })?;
     let info = &engine.info;
-    let told = Some(info.tensors.clone()).filter(|ids| *ids != TensorIds::default());
-    let ids = told.or_else(|| TensorIds::derived(info.output.decoder, &shape.outputs)).unwrap_or_default();
+    let named = Some(info.tensors.clone()).filter(|ids| *ids != TensorIds::default());
+    let ids = named.or_else(|| TensorIds::derived(info.output.decoder, &shape.outputs)).unwrap_or_default();
     let ids = if gst_tensor::is_announced() { ids } else { ids.of_1_26() };
     let plain = caps::without_tensors(&incoming.to_owned());
     let mut caps = gst_tensor::candidates(&plain, &ids, &shape.outputs, &engine.outputs);
@@ -192,11 +194,11 @@ fn offer(engine: &Engine, shape: &RunShape, incoming: &gst::CapsRef) -> Result<O
 }
 
 /// Why no caps of the offer fit the elements downstream.
-fn unfit(offer: &Offer, behind: &gst::CapsRef, outputs: &[TensorDesc]) -> String {
-    let Some(plain) = offer.caps.last().filter(|_| gst_tensor::asks_for_tensors(behind)) else {
-        return offer.caps.last().map_or_else(String::new, |plain| caps::misfit(plain, behind));
+fn unfit(offer: &Offer, downstream: &gst::CapsRef, outputs: &[TensorDesc]) -> String {
+    let Some(plain) = offer.caps.last().filter(|_| gst_tensor::asks_for_tensors(downstream)) else {
+        return offer.caps.last().map_or_else(String::new, |plain| caps::misfit(plain, downstream));
     };
-    let wanted = gst_tensor::without_announcement(&behind.to_owned());
+    let wanted = gst_tensor::without_announcement(&downstream.to_owned());
     if !plain.can_intersect(&wanted) {
         return caps::misfit(plain, &wanted);
     }

@@ -20,7 +20,7 @@ use crate::sync::lock;
 use crate::tracer::calls;
 use crate::{nvtx, refused, strings};
 
-/// Elements downstream among which an end that is not linked is looked for.
+/// Elements downstream that are searched for a source pad that is not linked, at most.
 const MOST_ELEMENTS: usize = 100;
 
 impl TrtInfer {
@@ -81,7 +81,7 @@ impl TrtInfer {
     pub(super) fn push(&self, lane: &Lane<gst::Buffer>, item: Item<gst::Buffer>) {
         match item {
             Item::Event(event) => {
-                // Upstream has sent its last frame, so nobody but this element would report that it did not arrive.
+                // Upstream has sent its last frame, so only this element can report that it did not arrive.
                 if let (gst::EventType::Eos, Err(flow)) = (event.type_(), lane.flow()) {
                     self.report(flow);
                 }
@@ -103,7 +103,7 @@ impl TrtInfer {
                 }
                 lane.pushed(flow);
             }
-            // Behind a failure nothing is pushed any more, but the lane has to empty, so that events get through.
+            // After a failure nothing is pushed any more, but the lane has to empty, so that events get through.
             Item::Frame(frame) => lane.pushed(frame.map(|_| gst::FlowSuccess::Ok)),
         }
     }
@@ -111,7 +111,7 @@ impl TrtInfer {
     /// Posts what ended the flow of frames, unless the application ended it, or an element has posted it.
     pub(super) fn report(&self, flow: gst::FlowError) {
         let name = self.obj().name();
-        // Stopped meanwhile, which is not an error.
+        // The element was stopped meanwhile, which is not an error.
         let Some(Running { owner, .. }) = self.flow.running() else { return };
         let why = match flow {
             gst::FlowError::NotLinked => self.open_end(),
@@ -123,10 +123,10 @@ impl TrtInfer {
                  before elements that need system memory"
                     .to_owned()
             }
-            // Behind the error about a frame there is nothing to say.
+            // The error about the frame has been posted: there is nothing to add.
             gst::FlowError::Error | gst::FlowError::NotSupported if owner.has_reported() => return,
             gst::FlowError::Error | gst::FlowError::NotSupported => {
-                // That element has to post the error: this is for those that do not.
+                // The element that failed must post the error: this is for elements that do not.
                 gst::element_imp_warning!(
                     self,
                     gst::StreamError::Failed,
@@ -148,7 +148,7 @@ impl TrtInfer {
     /// Which source pad downstream is not linked, and what to do.
     fn open_end(&self) -> String {
         let mut end = self.src.clone();
-        // Not for ever, where elements are linked in a circle.
+        // Ends also where elements are linked in a circle.
         for _ in 0..MOST_ELEMENTS {
             let Some(next) = end.peer().and_then(|peer| peer.parent_element()) else { break };
             let pads = next.src_pads();
@@ -218,7 +218,7 @@ impl TrtInfer {
         Ok(gst::FlowSuccess::Ok)
     }
 
-    /// A place for a frame; `None` if it is the one to be lost.
+    /// A place in the lane for a frame; `None` if this frame is the one to be dropped.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
         let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
         leaky.enter(lane, queue, running.client, Request::give_up, |buffer| self.drop_frame(&buffer))

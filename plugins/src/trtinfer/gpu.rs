@@ -1,4 +1,4 @@
-//! The GPU that a model is to run on, where `device` leaves it open.
+//! The GPU for a model, where `device` leaves it open.
 
 use cudainfer_kernels::device::Choice;
 

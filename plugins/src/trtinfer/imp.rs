@@ -37,7 +37,7 @@ pub struct TrtInfer {
 }
 
 impl TrtInfer {
-    /// NULL -> READY: everything that can be missing is missed here. Once more on the way to PAUSED, where it does
+    /// NULL -> READY: everything that can be missing is found missing here. Called once more on the way to PAUSED, where it does
     /// something only if properties were set in READY.
     fn open(&self) -> Result<(), gst::ErrorMessage> {
         let name = self.obj().name();
@@ -58,7 +58,7 @@ impl TrtInfer {
         drop(in_use);
         // Released before the next one loads: both might not fit in memory.
         self.close();
-        // Asked before the slot opens: elements that are asked may wait for the same slot.
+        // Asked before the slot opens: the elements that are asked may wait for the same slot.
         let near = gpu::near(self.obj().upcast_ref(), &setup.config, shared.is_some());
         let opened = instance_slot::open(&slot, &setup, near, &|progress| self.post_progress(progress));
         let instance = opened.map_err(|none| match none {
@@ -89,7 +89,7 @@ impl TrtInfer {
         Ok(())
     }
 
-    /// Posts how the model's input is filled and by whom that is stated, and what is wrong in it.
+    /// Posts how the model's input is filled and where that is stated, and what is wrong in it.
     pub(super) fn report_reading(&self, instance: &Instance) {
         let engine = &instance.engine;
         for warning in &engine.warnings {
@@ -155,18 +155,18 @@ impl TrtInfer {
                 let unsent = lane.flush_start();
                 running.take_back();
                 let forwarded = self.src.push_event(event);
-                // Only a seek from behind, in the thread that pushes, cannot wait for that thread.
+                // Only a seek from an element downstream, in the thread that pushes, cannot wait for that thread.
                 if !self.flow.is_pusher() {
                     lane.wait_for_push();
                 }
-                // Only now, or an older one could be put over it. The pad sends them before the next frame.
+                // Not earlier, or an older sticky event could replace these on the pad. The pad sends them before the next frame.
                 for sticky in unsent {
                     let _ = self.src.store_sticky_event(&sticky);
                 }
                 forwarded
             }
             EventView::FlushStop(_) => {
-                // Downstream takes things again before the first is pushed.
+                // Downstream must accept things again before the first is pushed.
                 let forwarded = self.src.push_event(event);
                 lane.flush_stop();
                 forwarded
@@ -259,7 +259,7 @@ impl ObjectImpl for TrtInfer {
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        // Read by the tracer while an element posts an error, whatever it holds then.
+        // Read by the tracer while an element posts an error, whatever locks the element holds then.
         if pspec.name() == "stats" {
             return self.stats().to_value();
         }

@@ -18,9 +18,9 @@ use crate::placement::Seat;
 use crate::sync::lock;
 use crate::time::nanoseconds;
 
-/// A model and everything that runs it. When the last who holds it lets go, its workers end.
+/// A model and everything that runs it. When the last reference is released, its workers end.
 pub(super) struct Instance {
-    /// Which one of the process.
+    /// Its number in this process.
     pub number: u64,
     pub setup: Setup,
     pub engine: Arc<Engine>,
@@ -30,10 +30,10 @@ pub(super) struct Instance {
     /// Times that batches were made smaller because memory was short.
     pub step_downs: AtomicU64,
     shapes: Shapes,
-    /// They end with the instance: the workers, and what makes a faster variant of the session ready.
+    /// Threads that end with the instance: the workers, and the one that makes a faster variant of the session ready.
     threads: Mutex<Vec<JoinHandle<()>>>,
     stop: Arc<Stop>,
-    /// One a worker: it ends its run.
+    /// One for each worker: it ends the worker's run.
     runs: Vec<Arc<Stop>>,
     seat: Seat,
 }
@@ -42,7 +42,7 @@ impl Instance {
     /// Loads the model and starts its workers. Where `device` is left open, it runs on GPU `near`, if that is known.
     ///
     /// # Errors
-    /// Those of [`Engine::open`]; a minimum above the batch that comes of the model.
+    /// The errors of [`Engine::open`]; a minimum above the batch that follows from the model.
     pub fn open(
         setup: Setup,
         near: Option<u32>,
@@ -63,7 +63,7 @@ impl Instance {
             );
             return Err(ModelError::Unfit(setup.config.model, why).into());
         }
-        // What all workers run, on a GPU the one that runs and the one behind it, and another to fill meanwhile.
+        // What all workers run, on a GPU the run in progress and the next one, and another batch to fill meanwhile.
         let runs = if engine.provider == Provider::Cpu { engine.sessions.len() } else { 2 };
         let in_flight = runs * engine.batch + engine.batch.max(2);
         let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout, in_flight };
@@ -89,7 +89,7 @@ impl Instance {
                 (Arc::clone(&instance.batcher), Arc::clone(session), Arc::clone(runs));
             let work = move || {
                 let work = || worker::work(&batcher, &session, &runs, cores);
-                // Its frames come back with an error, and those behind them are still to be worked on.
+                // The frames of the failed batch come back with an error, and the later ones must still be inferred.
                 while std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
                     gst::error!(CAT, "a worker panicked; this is a bug of cudainfer");
                 }
@@ -98,13 +98,14 @@ impl Instance {
                 .name(format!("trtinfer:{index}"))
                 .spawn(work)
                 .map_err(|e| InferenceError::Thread(e.to_string()))?;
-            // Those that run end with the instance, also if a later one cannot be started.
+            // The workers that run end with the instance, also if a later one cannot be started.
             lock(&instance.threads).push(worker);
         }
         Ok(instance)
     }
 
-    /// An element leaves, whose frames are not wanted any more. After the last one, runs under way are ended: they may take for ever.
+    /// An element leaves, whose frames are not wanted any more. After the last element, the runs in progress are ended: they may
+    /// take forever.
     pub fn leave(&self, client: Client) {
         self.batcher.leave(client);
         if self.batcher.clients() == 0 {
@@ -123,9 +124,9 @@ impl Instance {
         self.engine.held_device_bytes() / clients.max(1)
     }
 
-    /// The shape, complete and warmed up: the one that is known already if there is an equal one, so that frames of all elements
-    /// come together in batches. `stop` ends warming up. `upgraded` hears from another thread what comes of a faster variant of the session: whether it
-    /// serves from now on, or why not.
+    /// The shape, complete and warmed up: an equal shape that is known already, if there is one, so that frames of all elements
+    /// share batches. `stop` ends warming up. `upgraded` is called from another thread with the result for a faster variant of
+    /// the session: whether it serves from now on, or why not.
     ///
     /// # Errors
     /// The model does not run with it.
@@ -144,7 +145,7 @@ impl Instance {
         })?;
         let shape = shape.ok_or(InferenceError::Interrupted)?;
         if self.engine.has_upgrade() {
-            // What is warm serves without it.
+            // The variant that is warm serves without the faster one.
             if let Err(e) = self.upgrade(upgraded) {
                 gst::warning!(CAT, "no faster variant of the session is made ready: {e}");
             }
@@ -163,10 +164,11 @@ impl Instance {
             let work = std::panic::AssertUnwindSafe(|| engine.upgrade(&stop));
             let panicked = |_| Err(InferenceError::Run("it panicked. This is a bug of cudainfer".into()));
             let done = std::panic::catch_unwind(work).unwrap_or_else(panicked);
-            // The last to hold it may be who is told, and waits for this thread.
+            // Released before the report: its receiver may release the last reference to the instance, which waits for this
+            // thread.
             drop(engine);
             if let Ok(Some(run)) = &done {
-                // It was measured beside the session that served, so that it is rather too long; 0 where nothing was run.
+                // The run was measured beside the session that served, so its time is rather too long; 0 where nothing was run.
                 if !run.is_zero() {
                     run_ns.fetch_min(nanoseconds(*run), Ordering::Relaxed);
                 }
@@ -182,7 +184,7 @@ impl Instance {
     }
 }
 
-/// How often an element that waits for a shape looks whether it is to stop.
+/// How often an element that waits for a shape looks whether it must stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The shapes that are in use. Each is warmed up once, while the others are used.
@@ -195,13 +197,13 @@ struct Shapes {
 #[derive(Debug, Default)]
 struct ShapesInner {
     warm: Vec<Weak<RunShape>>,
-    /// Those that somebody warms up at the moment.
+    /// Those that are being warmed up at the moment.
     warming: Vec<RunShape>,
 }
 
 impl Shapes {
-    /// The shape that is equal to the one wanted: one that is warm, or that somebody else is warming up, or what comes of
-    /// `warm_up`; `None` where it is to stop while somebody else warms up.
+    /// The shape that is equal to the wanted one: one that is warm, or that another thread is warming up, or the result of
+    /// `warm_up`; `None` where `stop` is set while another thread warms up.
     ///
     /// # Errors
     /// Those of `warm_up`.
@@ -224,12 +226,12 @@ impl Shapes {
             if stop.is_set() {
                 return Ok(None);
             }
-            // Whoever sets it does not know of this.
+            // Setting `stop` does not notify this condition variable.
             inner = self.changed.wait_timeout(inner, LOOK).unwrap_or_else(|e| e.into_inner()).0;
         }
         inner.warming.push(wanted.clone());
         drop(inner);
-        // Also where warming up panics: somebody may wait for it.
+        // Also where warming up panics: another thread may wait for the shape.
         let guard = WarmUpGuard { shapes: self, wanted };
         let shape = warm_up()?;
         lock(&self.inner).warm.push(Arc::downgrade(&shape));
@@ -318,7 +320,7 @@ mod tests {
                     Ok(Arc::new(shape(8)))
                 })
             });
-            // Who stops does not wait.
+            // A thread that stops does not wait.
             let stop = Stop::default();
             stop.set();
             assert!(shapes.get::<()>(&shape(8), &stop, || Err(())).unwrap().is_none());

@@ -36,7 +36,7 @@ impl Replaceable for Instance {
     }
 }
 
-/// The slot of this name, or a new one that is nobody else's.
+/// The slot of this name, or a new one that no other element uses.
 pub(super) fn named(name: Option<&str>) -> Arc<InstanceSlot> {
     let Some(name) = name else { return Arc::new(Slot::new(None)) };
     let mut slots = lock(&SLOTS);
@@ -49,8 +49,8 @@ pub(super) fn named(name: Option<&str>) -> Arc<InstanceSlot> {
     slot
 }
 
-/// The instance that is in the slot, or one that is opened now. Where the model was replaced for all who share the instance, who
-/// starts with an earlier one gets that which is in use.
+/// The instance in the slot, or one that is opened now. Where the model was replaced for all that share the instance, an element
+/// that starts with an earlier model gets the current one.
 ///
 /// # Errors
 /// See [`NoInstance`].

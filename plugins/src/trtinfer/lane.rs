@@ -51,7 +51,7 @@ struct Inner<F> {
     frames: usize,
     /// Whether an item is on its way downstream.
     pushing: bool,
-    /// Whether a frame was given up behind the one that was pushed last.
+    /// Whether a frame was given up after the one that was pushed last.
     gap: bool,
     flushing: bool,
     stopped: bool,
@@ -76,13 +76,13 @@ impl<F> Inner<F> {
         self.flow.map(drop)
     }
 
-    /// What is to be pushed next, if it is there; takes away the frames before it that were given up.
+    /// The next item to push, if it is there; takes away the frames before it that were given up.
     fn next(&mut self) -> Option<Item<F>> {
         while let Some(Slot::Event(_) | Slot::Done(_) | Slot::Dropped) = self.slots.front() {
             self.front += 1;
             match self.slots.pop_front()? {
                 Slot::Event(event) => {
-                    // A new stream or segment is wanted again by what has had enough of the one before.
+                    // Downstream may have answered EOS for the previous stream or segment; a new one is wanted again.
                     let anew = matches!(event.type_(), gst::EventType::StreamStart | gst::EventType::Segment);
                     if anew && self.flow == Err(FlowError::Eos) {
                         self.flow = Ok(FlowSuccess::Ok);
@@ -164,13 +164,13 @@ impl<F> Lane<F> {
         Ok((inner.frames < limit.max(1)).then(|| inner.enter()))
     }
 
-    /// Whether the frame is still wanted: no flush has passed since it came in.
+    /// Whether the frame is still wanted: no flush has happened since it came in.
     pub fn wants(&self, ticket: Ticket) -> bool {
         let mut inner = self.lock();
         !inner.stopped && matches!(inner.slot(ticket), Some(Slot::Taken))
     }
 
-    /// Takes an event in, behind the frames that came before it. Returns false while flushing.
+    /// Takes an event in, after the frames that came before it. Returns false while flushing.
     pub fn push_event(&self, event: gst::Event) -> bool {
         let mut inner = self.lock();
         if inner.flushing || inner.stopped {
@@ -190,7 +190,7 @@ impl<F> Lane<F> {
         self.changed.notify_all();
     }
 
-    /// A frame does not come back: the ones behind it close up.
+    /// A frame does not come back: the later ones close up.
     pub fn give_up(&self, ticket: Ticket) {
         let mut inner = self.lock();
         if let Some(slot @ Slot::Taken) = inner.slot(ticket) {
@@ -209,7 +209,7 @@ impl<F> Lane<F> {
         Some(frame)
     }
 
-    /// What is to be pushed next, in order; `None` while flushing or when stopped. [`Lane::pushed`] must follow.
+    /// What to push next, in order; `None` while flushing or when stopped. [`Lane::pushed`] must follow.
     pub fn pop(&self) -> Option<Item<F>> {
         let mut inner = self.lock();
         loop {
@@ -221,20 +221,20 @@ impl<F> Lane<F> {
                 return Some(item);
             }
             if inner.slots.len() < before {
-                // Somebody may wait for the lane to be empty.
+                // Another thread may wait for the lane to be empty.
                 self.changed.notify_all();
             }
             inner = self.wait(inner);
         }
     }
 
-    /// As [`Lane::pop`], but `None` where nothing is to be pushed yet.
+    /// As [`Lane::pop`], but `None` where there is nothing to push yet.
     #[cfg(test)]
     pub fn try_pop(&self) -> Option<Item<F>> {
         self.lock().next()
     }
 
-    /// Whether frames were given up between the last that asked this and the one that is to be pushed.
+    /// Whether frames were given up between the last call of this and the frame to be pushed.
     pub fn take_gap(&self) -> bool {
         std::mem::take(&mut self.lock().gap)
     }
@@ -248,8 +248,8 @@ impl<F> Lane<F> {
     /// A frame has been pushed, with this result. A failure stays until a flush, or an event that ends it.
     pub fn pushed(&self, flow: Result<FlowSuccess, FlowError>) {
         let mut inner = self.lock();
-        // A whole flush may have passed during the push, when what is behind seeks from its own streaming thread: what
-        // came of a frame from before it no longer matters.
+        // A whole flush may have happened during the push, when an element downstream seeks from its own streaming thread: the
+        // result of a frame from before the flush no longer matters.
         if std::mem::replace(&mut inner.pushing, false) {
             inner.frames = inner.frames.saturating_sub(1);
             if inner.flow.is_ok() {
@@ -259,7 +259,7 @@ impl<F> Lane<F> {
         self.changed.notify_all();
     }
 
-    /// What is behind has been linked anew: it may take frames now.
+    /// The source pad has been linked anew: downstream may take frames now.
     pub fn relinked(&self) {
         let mut inner = self.lock();
         if inner.flow == Err(FlowError::NotLinked) {
@@ -267,7 +267,7 @@ impl<F> Lane<F> {
         }
     }
 
-    /// What downstream said.
+    /// The last flow return from downstream.
     pub fn flow(&self) -> Result<FlowSuccess, FlowError> {
         self.lock().flow
     }
@@ -286,8 +286,8 @@ impl<F> Lane<F> {
         !inner.flushing && !inner.stopped
     }
 
-    /// Drops all frames and refuses more until [`Lane::flush_stop`]. Returns the sticky events that outlive a flush,
-    /// oldest first: nobody sends them again, so they have to be stored on the source pad.
+    /// Drops all frames and refuses more until [`Lane::flush_stop`]. Returns the sticky events that outlive a flush, oldest
+    /// first: they are not sent again, so they must be stored on the source pad.
     #[must_use]
     pub fn flush_start(&self) -> Vec<gst::Event> {
         let mut inner = self.lock();
@@ -321,7 +321,7 @@ impl<F> Lane<F> {
         self.changed.notify_all();
     }
 
-    /// Waits until nothing is on its way downstream; to be asked while flushing, when nothing more goes there.
+    /// Waits until no push is in progress; called while flushing, when no further push begins.
     pub fn wait_for_push(&self) {
         let mut inner = self.lock();
         while inner.flushing && inner.pushing && !inner.stopped {
@@ -338,7 +338,7 @@ impl<F> Lane<F> {
         !inner.stopped
     }
 
-    /// Lets every waiting thread go, for good.
+    /// Wakes every waiting thread, for good.
     pub fn stop(&self) {
         self.lock().stopped = true;
         self.changed.notify_all();

@@ -13,32 +13,32 @@ use crate::time::nanoseconds;
 const WINDOW: u64 = 64;
 /// Windows in a row that must have been faster before less is announced.
 const WINDOWS: usize = 4;
-/// No change of the announced latency is less: each makes a live pipeline's sinks wait anew.
+/// No change of the announced latency is smaller: each makes the sinks of a live pipeline wait anew.
 const LEAST: Duration = Duration::from_millis(1);
 
 /// How long frames take in an element, from their arrival to the end of their run. What the element does not cause does not count: time
 /// in PAUSED, and time that a frame waits to come in while the elements downstream block the frame before it.
 ///
-/// Every method that needs the time is told it.
+/// Methods get the time as an argument.
 #[derive(Debug, Default)]
 pub(super) struct Delays(Mutex<Measured>);
 
 #[derive(Debug, Default)]
 struct Measured {
-    /// Whether the element is in PAUSED, and a frame or an event is being pushed.
+    /// Whether the element is in PAUSED, and whether a frame or an event is being pushed.
     paused: bool,
     pushing: bool,
-    /// How long it was in PAUSED; and how long it was, or was pushing.
+    /// How long the element was in PAUSED; and how long it was in PAUSED or pushing.
     in_pause: Stopwatch,
     blocked: Stopwatch,
-    /// The slowest frame of the window, and how many it has.
+    /// The slowest frame of the window, and how many frames it has.
     slowest: Duration,
     frames: u64,
-    /// The slowest frame of those windows that were not yet asked for.
+    /// The slowest frame of the windows that [`Delays::take_window`] has not returned yet.
     window: Option<Duration>,
 }
 
-/// How long something was so, in all.
+/// How long a condition held, in all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stopwatch {
     before: Duration,
@@ -64,7 +64,7 @@ impl Stopwatch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     at: Instant,
-    /// Of the element, until then.
+    /// [`Measured::blocked`] of the element at that time.
     blocked: Duration,
 }
 
@@ -72,9 +72,9 @@ pub(super) struct Arrival {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     at: Instant,
-    /// Of the element, until then.
+    /// [`Measured::in_pause`] of the element at that time.
     in_pause: Duration,
-    /// How long it has waited to come in, as far as that counts.
+    /// How long the frame has waited to come in, as far as that counts.
     waited: Duration,
 }
 
@@ -155,9 +155,9 @@ impl Measured {
 /// What an element announces of its latency.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latency {
-    /// What is known beforehand: how long a frame waits for others, a run that it may have to wait for, and its own.
+    /// What is known beforehand: how long a frame waits for others, a run that it may have to wait for, and its own run.
     known: Duration,
-    /// How long the frames last that the element can hold.
+    /// The duration of the frames that the element can hold.
     room: gst::ClockTime,
     /// What is announced: how long a frame takes at most.
     own: Duration,
@@ -165,18 +165,18 @@ pub(super) struct Latency {
     slowest: VecDeque<Duration>,
 }
 
-/// What new caps change of what is announced.
+/// What new caps change in the announced latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Nothing,
     /// How long frames may be held.
     Room,
-    /// How long a frame takes: it is of another model.
+    /// How long a frame takes: it goes through another model.
     Model,
 }
 
 impl Latency {
-    /// What is to be answered: how long a frame takes at most, and how long frames may be held.
+    /// The answer to a latency query: how long a frame takes at most, and how long frames may be held.
     pub fn announced(&self) -> (gst::ClockTime, gst::ClockTime) {
         let own = gst::ClockTime::from_nseconds(nanoseconds(self.own));
         (own, self.room.max(own))
@@ -214,7 +214,7 @@ pub(super) fn duration(caps: &gst::CapsRef, frames: usize) -> gst::ClockTime {
     let Some([numer, denom]) = caps::frame_rate(caps) else { return gst::ClockTime::ZERO };
     let frames = u64::try_from(frames).unwrap_or(u64::MAX).saturating_mul(denom.into());
     let lasting = gst::ClockTime::SECOND.mul_div_floor(frames, numer.into());
-    // A rate of a frame in years is no rate.
+    // Rates like one frame in years are not real.
     lasting.filter(|t| *t < 3600 * gst::ClockTime::SECOND).unwrap_or(gst::ClockTime::ZERO)
 }
 

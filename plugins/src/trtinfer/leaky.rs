@@ -13,7 +13,7 @@ pub enum Leaky {
     #[default]
     #[enum_value(name = "Lose nothing: what is before this element waits", nick = "no")]
     No,
-    /// The one that comes.
+    /// The one that arrives.
     #[enum_value(name = "Lose the frame that comes", nick = "upstream")]
     Upstream,
     /// The oldest that is not being inferred.
@@ -22,8 +22,8 @@ pub enum Leaky {
 }
 
 impl Leaky {
-    /// A place in the lane of an element for a frame that comes; `None` if it is the one to be lost. `lost` gets each other one that
-    /// is lost for it; `parts` takes apart what waits in the queue.
+    /// A place in an element's lane for a frame that arrives; `None` if this frame is the one to be dropped. `lost` gets each
+    /// other frame that is dropped in its favour; `parts` takes apart what waits in the queue.
     ///
     /// # Errors
     /// Those of [`Lane::enter`].

@@ -24,12 +24,12 @@ use crate::sync::lock;
 use crate::{caps, notice, placement, strings};
 
 impl TrtInfer {
-    /// Checks the caps against the model at once, and queues those of the outputs behind the frames before them.
+    /// Checks the caps against the model at once, and queues the caps of the outputs after the frames that came before.
     pub(super) fn caps_event(&self, incoming: &gst::CapsRef) -> bool {
         if self.follow_with(incoming) {
             return true;
         }
-        // Stopped meanwhile, which is not an error.
+        // The element was stopped meanwhile, which is not an error.
         let Some(running) = self.flow.running() else { return false };
         let prepared = (|| -> Result<_, String> {
             let wanted = shape::shape(incoming, &running.instance.engine)?;
@@ -62,7 +62,7 @@ impl TrtInfer {
         false
     }
 
-    /// The instance's shape, warmed up. Says how the model runs, where that was found out for it.
+    /// The instance's shape, warmed up. Posts how the model runs, where a search has found it.
     pub(super) fn warm(
         &self,
         instance: &Instance,
@@ -83,7 +83,7 @@ impl TrtInfer {
         Ok(shape)
     }
 
-    /// A faster variant of the session serves from now on, or cannot; in another thread.
+    /// Called from another thread: a faster variant of the session serves from now on, or cannot.
     fn upgraded(&self, done: Result<bool, InferenceError>) {
         match done {
             Ok(true) => self.obj().notify("active-variant"),
@@ -107,7 +107,7 @@ impl TrtInfer {
             self.tally.delays.forget();
         }
         if change != Change::Nothing {
-            // A live pipeline has asked before there were caps.
+            // A live pipeline has asked for the latency before there were caps.
             self.post_latency();
         }
     }
@@ -215,11 +215,12 @@ impl TrtInfer {
         model.and_then(|model| self.flow.info(model)).or_else(in_use)
     }
 
-    /// What this element accepts: what the elements downstream accept, with the model's input tensor. The model's wishes come
-    /// first, then its needs; then anything, so that what does not fit is refused by a sentence in `caps_event`.
+    /// What this element accepts: what the elements downstream accept, with the model's input tensor. The layout that the model
+    /// prefers comes first, then all that it can take; then anything, so that `caps_event` refuses what does not fit with a
+    /// sentence.
     pub(super) fn sink_caps(&self, filter: Option<&gst::CapsRef>) -> gst::Caps {
-        let behind = gst_tensor::without_announcement(&self.src.peer_query_caps(None));
-        let frames = caps::without_tensors(&behind);
+        let downstream = gst_tensor::without_announcement(&self.src.peer_query_caps(None));
+        let frames = caps::without_tensors(&downstream);
         let mut accepted = gst::Caps::new_empty();
         {
             let accepted = accepted.make_mut();
@@ -249,7 +250,7 @@ impl TrtInfer {
     }
 
     pub(super) fn sink_query(&self, query: &mut gst::QueryRef) -> bool {
-        // Answered downstream, where everything that came before must have arrived.
+        // Answered by the elements downstream, once everything that came before has arrived there.
         if query.is_serialized() {
             return self.drain() && self.src.peer_query(query) && self.reserve(query);
         }
@@ -266,8 +267,8 @@ impl TrtInfer {
         }
     }
 
-    /// The GPU that this element works on, as far as it is decided: that of its instance, or of the one that it shares, or what
-    /// its property says. Nobody is waited for.
+    /// The GPU that this element works on, as far as it is decided: that of its instance, or of the one that it shares, or the
+    /// one that its property names. Does not wait.
     pub(super) fn gpu(&self) -> Option<u32> {
         if let Some(in_use) = self.switch.in_use() {
             return in_use.gpu();
@@ -283,7 +284,7 @@ impl TrtInfer {
         }
     }
 
-    /// Asks the element that allocates the frames for as many as are in flight in this element.
+    /// Asks the element that allocates the frames for that many more buffers as this element has in flight.
     fn reserve(&self, query: &mut gst::QueryRef) -> bool {
         let gst::QueryViewMut::Allocation(allocation) = query.view_mut() else { return true };
         cropping::withhold(allocation, Use::Metadata);

@@ -43,11 +43,11 @@ pub(super) struct Tally {
     pub busy_ns: AtomicU64,
     /// Runs of the model that had a frame of this element.
     pub batches: AtomicU64,
-    /// Frames of those runs, of whichever element.
+    /// Frames of those runs, of all elements.
     pub batched: AtomicU64,
     /// Frames that were left out because they came too fast.
     pub dropped: AtomicU64,
-    /// How many frames the runs had that had one of this element, and how long they took.
+    /// How many frames the runs with a frame of this element had, and how long they took.
     pub batch_sizes: Histogram,
     pub runs: Histogram,
     /// How long this element's frames waited for their batch.

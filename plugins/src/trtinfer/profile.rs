@@ -2,7 +2,7 @@
 
 use gst::glib;
 
-/// What matters most: how soon a frame is through, or how many are.
+/// What matters most: how soon a frame is through, or how many frames a second are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferProfile")]
 pub enum Profile {
@@ -28,8 +28,8 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// How many batches are inferred in parallel on the CPU with so many cores for each thread of a run, where `workers` is 0. More
-    /// than four sessions cost more memory than they bring speed.
+    /// How many batches are inferred in parallel on the CPU with this many cores for each thread of a run, where `workers` is 0.
+    /// More than four sessions cost more memory than they bring speed.
     pub(super) fn workers(self, cores: usize) -> usize {
         match self {
             Self::Throughput => cores.clamp(1, 4),

@@ -1,7 +1,7 @@
 //! The thread that pushes on the source pad what leaves an element's lane.
 //!
 //! It is not a `GstTask`: if the system has no thread for it, GStreamer 1.22 takes the task for running all the same, and
-//! stopping the pad then waits for it for ever.
+//! stopping the pad then waits for it forever.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Pusher {
 
     /// Waits until the thread has ended. The lane must have been stopped.
     pub fn join(self) {
-        // What is behind may stop the element from the thread that pushes: then it ends on its return.
+        // An element downstream may stop this element from the thread that pushes: then the thread ends when that call returns.
         if self.id() != std::thread::current().id() && self.thread.join().is_err() {
             gst::error!(CAT, "the thread that pushes has panicked");
         }
@@ -59,7 +59,7 @@ fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) 
             lane.stop();
             break;
         };
-        // A panic must not leave the lane waiting for what was pushed.
+        // A panic must not leave the lane waiting for the item that was being pushed.
         let pushed = panic::catch_unwind(AssertUnwindSafe(|| element.imp().push(lane, item)));
         if pushed.is_err() {
             lane.pushed(Err(gst::FlowError::Error));
@@ -76,13 +76,14 @@ fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) 
     post_stream_status(element, gst::StreamStatusType::Leave);
 }
 
-/// Tells the application of the streaming thread, from that thread, as every source pad's task does: it may want another priority.
+/// Announces the streaming thread to the application from that thread, as every source pad's task does: the application may want
+/// another priority for it.
 fn post_stream_status(element: &glib::WeakRef<super::TrtInfer>, status: gst::StreamStatusType) {
     let Some(element) = element.upgrade() else { return };
     let pad = &element.imp().src;
     let message = gst::message::StreamStatus::builder(status, element.upcast_ref::<gst::Element>());
-    // Applications look at the object's type without asking whether there is one.
+    // Applications read the message's object without asking whether there is one.
     let message = message.status_object(pad.to_send_value()).src(pad).build();
-    // Refused only where nobody listens.
+    // Refused only where nobody listens to the bus.
     let _ = element.post_message(message);
 }

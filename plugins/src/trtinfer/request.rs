@@ -1,4 +1,4 @@
-//! A frame on its way through a model, and that it comes back.
+//! A frame on its way through a model, and the guard that brings it back.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,12 +15,12 @@ use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
 use crate::tracer::otlp::Frame;
 
-/// A frame that is to go through a model.
+/// A frame for a model.
 pub(super) struct Request {
     pub ticket: Ticket,
     pub buffer: gst::Buffer,
     pub shape: Arc<RunShape>,
-    /// As what the outputs are put on it.
+    /// How the outputs are put on it.
     pub forms: OutputForms,
     /// Width and height of the frame.
     pub frame: [usize; 2],
@@ -33,8 +33,8 @@ pub(super) struct Request {
     pub sampled: Option<Arc<Frame>>,
 }
 
-/// That a frame is due back. Where it is lost on its way, its place in the lane ends as failed: what is behind it would wait for
-/// ever.
+/// Makes sure that a frame comes back. Where the frame is lost on its way, its place in the lane ends as failed: the frames after
+/// it would otherwise wait forever.
 pub(super) struct ReturnGuard {
     ticket: Ticket,
     /// Whose frame it is, as long as it is due.
@@ -73,7 +73,7 @@ impl batcher::Batchable for Request {
 }
 
 impl Request {
-    /// Its frame, which is given up: nothing waits for it any more.
+    /// The frame, which is given up: nothing waits for it any more.
     pub fn give_up(mut self) -> (Ticket, gst::Buffer) {
         self.guard.owner = None;
         (self.ticket, self.buffer)

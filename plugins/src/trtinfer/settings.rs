@@ -350,8 +350,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             .read_only()
             .build(),
         reading::param_spec(
-            "How the model's input is filled where no property of fusedpreproc says otherwise, its names, and who says so: a \
-             property, the sidecar, the model's file, a file beside it, or nobody, where it is assumed. NULL before READY",
+            "How the model's input is filled where no property of fusedpreproc says otherwise, its names, and where that comes \
+             from: a property, the sidecar, the model's file, a file beside it, or an assumption. NULL before READY",
         ),
         stats::param_spec(
             "; busy-ns (time in ONNX Runtime, summed over the workers), batches (that contained a frame of this element), \

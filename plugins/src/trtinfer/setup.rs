@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::inference::Config;
 use crate::nick::nick;
 
-/// The same for all who share the instance.
+/// The same for all elements that share the instance.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setup {
     pub config: Config,

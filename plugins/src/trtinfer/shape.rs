@@ -10,7 +10,7 @@ use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
 use crate::nick::nick;
 use crate::strings;
 
-/// What frames with these caps bring and what comes of them; the outputs' sizes may still be open.
+/// What frames with these caps bring and what the model makes of them; the outputs' sizes may still be open.
 ///
 /// # Errors
 /// A sentence that says what was offered and what is needed.

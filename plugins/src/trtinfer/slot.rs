@@ -33,14 +33,14 @@ struct SlotInner<I: Replaceable> {
 }
 
 impl<I: Replaceable> Slot<I> {
-    /// An empty slot, shared by all who name it if it has a name.
+    /// An empty slot, shared by all elements that name it if it has a name.
     pub fn new(name: Option<String>) -> Self {
         let inner = SlotInner { current: Weak::new(), replaced: Vec::new(), is_opening: false };
         Self { name, inner: Mutex::new(inner), opened: Condvar::new() }
     }
 
     /// The slot's instance if `serves` accepts it, which gets the models that were replaced as well, or else the one that `open`
-    /// makes. Elements that come here while one is opened wait for it; nobody else does.
+    /// makes. Elements that come here while one is opened wait for it, and no other threads.
     ///
     /// # Errors
     /// Those of `serves` and `open`.
@@ -81,13 +81,13 @@ impl<I: Replaceable> Slot<I> {
         self.name.as_deref()
     }
 
-    /// The instance that is there. It may be on its way out: an instance that is being opened is not there yet.
+    /// The slot's instance. There is none yet while it is being opened; it may also be about to end.
     pub fn current(&self) -> Option<Arc<I>> {
         lock(&self.inner).current.upgrade()
     }
 
-    /// Puts another instance there; all who use the slot take it over when they next can. Returns the one before, to be dropped
-    /// outside of all locks.
+    /// Puts another instance there; all elements that use the slot take it over when they next can. Returns the previous one,
+    /// which must be dropped outside of all locks.
     #[must_use]
     pub fn replace(&self, instance: &Arc<I>) -> Option<Arc<I>> {
         let mut inner = lock(&self.inner);
@@ -104,11 +104,12 @@ impl<I: Replaceable> Slot<I> {
         before
     }
 
-    /// Puts the instance `in_use` there again if `refused` is there and no element uses it: who starts gets what is in use.
+    /// Puts the instance `in_use` there again if `refused` is there and no element uses it: an element that starts gets the one
+    /// in use.
     pub fn take_back(&self, refused: &Arc<I>, in_use: &Arc<I>) {
         let is_there = self.current().is_some_and(|current| Arc::ptr_eq(&current, refused));
         if is_there && !refused.is_used() {
-            // The caller has it as well.
+            // The caller holds it as well: this is not the last reference.
             drop(self.replace(in_use));
         }
     }

@@ -34,12 +34,12 @@ struct SwitchInner<I: Replaceable, T> {
 /// The instance that replaces the one in use.
 struct Next<I> {
     instance: Option<Arc<I>>,
-    /// Keeps what the instance was warmed up for.
+    /// Keeps the shape that the instance was warmed up for.
     _warm: Option<Arc<dyn Any + Send + Sync>>,
     stage: Stage,
     /// Whose tensors the elements upstream were asked for last. Their tensors may still come when the next instance is another one.
     asked: Option<Arc<I>>,
-    /// Another element put it into the slot.
+    /// Another element put the instance into the slot.
     is_foreign: bool,
 }
 
@@ -61,12 +61,12 @@ impl<I> Default for Next<I> {
     }
 }
 
-/// What the loader's thread has to do. Models are loaded one after the other, and only the last one that was requested meanwhile.
+/// What the loader's thread has to do. Models are loaded one after the other; of those requested meanwhile, only the last one is.
 struct Loader<T> {
     /// Requests are taken: there is an instance in use, beside which another is loaded.
     is_open: bool,
     work: Work,
-    /// Counts the element's stops: what was begun before a stop is not for after it.
+    /// Counts the element's stops: what was begun before a stop is dropped after it.
     stops: u64,
     /// The latest thread. It is waited for before the element is in NULL.
     thread: Option<T>,
@@ -99,11 +99,11 @@ pub(super) enum Patience {
     Over,
 }
 
-/// What comes of a replacement.
+/// The result of a replacement.
 pub(super) struct Taken<I: Replaceable> {
     /// The model that the instance replaces, where another element changed it: the element's properties follow.
     pub followed: Option<I::Selection>,
-    /// What is not needed any more; to be dropped outside of all locks.
+    /// Instances that are not needed any more; to be dropped outside of all locks.
     pub released: Released<I>,
 }
 
@@ -277,7 +277,7 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
         let asked = inner.next.asked.take();
         let wanted = inner.slot.as_ref().and_then(|slot| slot.current());
         if wanted.as_ref().is_some_and(|wanted| !Arc::ptr_eq(wanted, taken)) {
-            // The frames have tensors for `taken` only. The slot's instance follows, which may be the one before.
+            // The frames have tensors for `taken` only. The slot's instance follows, which may be the previous one.
             if inner.next.stage != Stage::Refused {
                 inner.next.stage = Stage::Offered;
             }
@@ -295,7 +295,7 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
         Taken { followed, released: Released([before, asked, wanted, next.instance]) }
     }
 
-    /// What is next is not tried again. If this element offered `refused`, the slot has the instance in use again.
+    /// The next instance is not tried again. If this element offered `refused`, the slot has the instance in use again.
     pub fn refuse(&self, refused: Option<&Arc<I>>) {
         let mut inner = lock(&self.inner);
         inner.next.stage = Stage::Refused;
@@ -308,7 +308,7 @@ impl<I: Replaceable, T> ModelSwitch<I, T> {
 }
 
 impl<I: Replaceable, T> SwitchInner<I, T> {
-    /// The slot gets `wanted`, and what was next gives way.
+    /// The slot gets `wanted`, which replaces the next instance.
     fn replace_next(&mut self, next: Next<I>, wanted: &Arc<I>) -> Released<I> {
         let before = self.slot.as_ref().and_then(|slot| slot.replace(wanted));
         let Released([instance, ..]) = self.set_next(next);

@@ -25,14 +25,14 @@ use crate::tracer::spans;
 /// Batches that must have run before larger ones are tried again, times how often that was in vain.
 const PATIENCE: u64 = 256;
 
-/// Runs batches until the queue is stopped; `runs` ends one that is not wanted any more. `cores` are those that a run keeps busy.
+/// Runs batches until the queue is stopped; `runs` ends a run that is not wanted any more. A run keeps `cores` cores busy.
 pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Stop, cores: usize) {
     let mut patience = Patience::default();
     loop {
-        // While the GPU has enough to do, frames gather.
+        // While the GPU has enough work, frames gather for a larger batch.
         let outlook = if queue.rules().size > 1 {
             lock(session).wait_for_turn().unwrap_or_else(|e| {
-                gst::debug!(CAT, "the next run will say it again: {e}");
+                gst::debug!(CAT, "the next run will report it again: {e}");
                 Outlook::default()
             })
         } else {
@@ -64,12 +64,12 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Sto
 /// When larger batches are tried again.
 #[derive(Debug, Default)]
 struct Patience {
-    /// Batches that went whole, one after the other.
+    /// Batches that went through whole, one after the other.
     good: u64,
 }
 
 impl Patience {
-    /// After a batch that went `whole` or did not; they became smaller `step_downs` times.
+    /// After a batch that went through `whole` or did not; batches became smaller `step_downs` times so far.
     fn is_over(&mut self, whole: bool, step_downs: u64) -> bool {
         self.good = if whole { self.good + 1 } else { 0 };
         let over = self.good >= PATIENCE * step_downs.max(1);
@@ -82,7 +82,7 @@ impl Patience {
 
 /// What runs batches of `B`.
 trait Runner<B> {
-    /// What comes of a batch.
+    /// The result of a batch.
     type Output;
 
     /// Runs the model.
@@ -96,8 +96,9 @@ trait Runner<B> {
     fn finish(&mut self, batch: Vec<B>, outcome: Result<Self::Output, InferenceError>);
 }
 
-/// Runs a batch, which is not empty, and brings its frames back, whatever happens; returns whether it went whole. One that does not
-/// fit in memory is run in parts. Where it fails otherwise, each frame is tried alone, so that none pays for another's fault.
+/// Runs a batch, which is not empty, and brings its frames back, whatever happens; returns whether it went through whole. A batch
+/// that does not fit in memory is run in parts. Where it fails otherwise, each frame is tried alone, so that none is lost for
+/// another's fault.
 fn run<B, R: Runner<B>>(runner: &mut R, mut batch: Vec<B>) -> bool {
     let mut size = batch.len();
     let mut whole = true;
@@ -242,13 +243,13 @@ impl Runner<Image> for OnSession<'_> {
         let _range = nvtx::range_of(&first.request.owner.element);
         let _working = spans::working_of(&first.request.owner.element);
         let started = Instant::now();
-        // A panic must not take the frames with it: their lanes would wait for them for ever.
+        // A panic must not take the frames with it: their lanes would wait for them forever.
         let outputs = panic::catch_unwind(AssertUnwindSafe(|| {
             let wanted =
                 || self.frames(batch).any(|frame| frame.request.owner.lane.wants(frame.request.ticket));
             loop {
                 match infer(self.session, self.runs, &wanted, &first.request, batch) {
-                    // Another run was meant.
+                    // The interrupt was meant for another run.
                     Err(InferenceError::Interrupted) if wanted() => {}
                     done => break done,
                 }
@@ -325,12 +326,12 @@ fn infer(
         let rows = session.rows(&first.shape, images.len());
         let interrupt = session.interrupt();
         let run = || {
-            // Those who have given the frames up before this could not end the run.
+            // The elements that gave the frames up before this moment had no run to end.
             if wanted() { session.run(&first.shape, &images) } else { Err(InferenceError::Interrupted) }
         };
         let outputs = runs.during(interrupt, run);
         let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));
-        // While nobody else uses the session: what it does for others is not this frame's.
+        // Read while this thread holds the session: what it counts for other runs is not this frame's.
         if let Some(stream) = session.stream() {
             stream.counters().move_to(&first.owner.counters);
         }
@@ -366,7 +367,7 @@ mod tests {
         }
     }
 
-    /// A machine with memory for so many frames, and a frame that always fails.
+    /// A machine with memory for `room` frames, and a frame that always fails.
     struct Machine {
         queue: Batcher<Number>,
         room: usize,
@@ -422,7 +423,7 @@ mod tests {
         whole
     }
 
-    /// All frames in order, each in a batch of so many, or none.
+    /// All frames in order, each in a batch of this size, or none.
     fn came(machine: &Machine) -> Vec<Result<usize, bool>> {
         assert!(machine.back.iter().map(|(n, _)| *n).eq(0..machine.back.len()));
         machine.back.iter().map(|(_, outcome)| *outcome).collect()

@@ -95,7 +95,7 @@ pub(super) struct ZonesFile {
 }
 
 impl ZonesFile {
-    /// Reads it. Nothing that frames wait for may be locked.
+    /// Reads it. No lock may be held that frames wait for.
     pub fn read(path: PathBuf) -> Self {
         Self { content: read(&path), path }
     }

@@ -30,7 +30,7 @@ use crate::{caps, meta, notice, stats};
 struct State {
     streams: Streams<StreamCounter>,
     notices: Notices,
-    /// By the last caps, width and height of the frames and how long they last in ns.
+    /// From the last caps: width and height of the frames and how long they last in ns.
     frame: ([usize; 2], Option<u64>),
     budget: Budget,
 }
@@ -41,15 +41,15 @@ const MESSAGE: &str = "zonecount-event";
 #[derive(Default)]
 pub struct ZoneCount {
     settings: Mutex<Settings>,
-    /// Held while a file of zones is read: of two that are set at once the last one stays.
+    /// Held while a file of zones is read: of two files that are set at once the last one stays.
     reading: Mutex<()>,
-    /// Whether the zones, or what counts, have been set since they were taken over.
+    /// Whether the zones, or other settings of the counts, have been set since they were taken over.
     changed: AtomicBool,
     state: Mutex<Option<State>>,
     /// What was counted until the element stopped.
     last: Mutex<Option<gst::Structure>>,
     counters: Counters,
-    /// Objects that were looked at.
+    /// Objects that were examined.
     objects: Count,
     /// Those of them without an identity.
     untracked: Count,
@@ -58,7 +58,7 @@ pub struct ZoneCount {
     forgotten_streams: Count,
 }
 
-/// What is posted on the bus of a frame or an event, when no lock is held any more.
+/// Messages about a frame or an event, which are posted when no lock is held any more.
 #[derive(Default)]
 struct PendingMessages {
     messages: Vec<gst::Structure>,
@@ -101,7 +101,7 @@ fn named(counter: &Counter, objects: &[Object]) -> (Vec<ZoneEvent>, Vec<Option<Z
 }
 
 impl ZoneCount {
-    /// Reads the file of zones that is named. It may not have been there yet when that was done, or have changed since.
+    /// Reads the file of zones that is named. It may not have existed yet when its name was set, or may have changed since.
     fn read_file(&self) {
         let _one_at_a_time = lock(&self.reading);
         let path = lock(&self.settings).zones_file.clone();
@@ -110,7 +110,7 @@ impl ZoneCount {
         lock(&self.settings).file = file;
     }
 
-    /// Takes over what has been set since the last frame; the zones stay as they were, if they cannot be that.
+    /// Takes over what has been set since the last frame; the zones stay as they were, if the new ones cannot be used.
     fn apply_changes(&self, state: &mut State, pending: &mut PendingMessages) {
         if !self.changed.swap(false, Ordering::AcqRel) {
             return;
@@ -129,7 +129,7 @@ impl ZoneCount {
     }
 
     fn count(&self, state: &mut State, buffer: &mut gst::BufferRef, pending: &mut PendingMessages) {
-        // A stream that shares the element has no `set_caps` of its own where its caps are those of the stream before.
+        // A stream that shares the element has no `set_caps` of its own where its caps are those of the previous stream.
         let (size, duration) = state.frame;
         state.streams.current_mut().fit(size, duration);
         self.apply_changes(state, pending);

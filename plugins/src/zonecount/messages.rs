@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Lets through so many messages a second, by the wall clock: what reads a bus does so in that time.
+/// Lets this many messages a second through, by the wall clock, because a bus is read in real time.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     since: Option<Instant>,

@@ -6,15 +6,15 @@ use crate::class_name;
 use crate::meta::object::Object;
 use crate::model::ModelInfo;
 
-/// Frames with objects, none of which has ever had an identity, that are enough to say so.
+/// Warned about after this many frames with objects, none of which has ever had an identity.
 const ENOUGH: u32 = 30;
 
-/// What has been noticed of a stream.
+/// The warnings' state of a stream.
 #[derive(Default)]
 pub(super) struct Notices {
-    /// The model before this element, until it was looked at.
+    /// The nearest model upstream, until it was examined.
     pub model: Option<ModelInfo>,
-    /// Frames with objects without an identity so far; nothing, if one has had one, or it has been said.
+    /// Frames with objects without an identity so far; `None` if one has had an identity, or the warning was posted.
     strangers: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ impl Notices {
         tracked: impl Fn(&Object) -> bool,
     ) -> Vec<String> {
         let mut warnings = Vec::new();
-        // A second model, whose classes are others, may stand between this element and the one that made the objects.
+        // A second model, with other classes, may stand between this element and the one that made the objects.
         if objects.iter().any(|object| object.detection.is_some())
             && let Some(info) = self.model.take()
         {
@@ -75,7 +75,7 @@ impl Notices {
                 warnings.extend(unknown_classes(counter, labels));
             }
         }
-        // Who is in a polygon is counted without, if that is asked for.
+        // Occupancy of a polygon is counted without identities, if that is asked for.
         let params = counter.params();
         let needless = params.untracked && params.zones.iter().all(|zone| zone.kind == ZoneKind::Polygon);
         if needless || objects.iter().any(tracked) {

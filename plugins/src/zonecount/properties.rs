@@ -9,13 +9,13 @@ use super::settings::Settings;
 use crate::property::{Property, Table, property};
 use crate::stats;
 
-/// How long `patience` may be: an hour. What is remembered grows with it.
+/// How long `patience` may be: an hour. The memory that it needs grows with it.
 const MOST_PATIENCE: u64 = 3_600_000_000_000;
 
 /// The property that names a file.
 pub(super) const FILE: &str = "zones-file";
 
-/// All there are. What is read only the element itself gets.
+/// All properties. Those that are read-only are answered by the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     Table::new(
         [

@@ -13,7 +13,8 @@ pub(super) struct Settings {
     /// As they are written; empty where they are not set.
     pub zones: String,
     pub zones_file: Option<PathBuf>,
-    /// That file, as it was when it was last read. Between its name being set and its being read it is the one before.
+    /// The file's zones, as they were when it was last read. Between the setting of another name and its reading these are the
+    /// previous file's.
     pub file: Option<ZonesFile>,
     pub units: Units,
     pub anchor: Anchor,

@@ -5,7 +5,7 @@ use cudainfer_kernels::zones::Sighting;
 
 use crate::meta::object::{KeypointsParam, Object};
 
-/// Whether an object counts as seen: where a lost one is expected is no place that it has been seen at, and tentative ones
+/// Whether an object counts as seen: the expected place of a lost one is no place where it has been seen, and tentative ones
 /// share an identity.
 pub(super) fn is_seen(object: &Object) -> bool {
     object.tracking.as_ref().is_none_or(|track| !matches!(track.state.as_str(), "lost" | "tentative"))
@@ -22,7 +22,7 @@ pub(super) fn sighting(object: &Object) -> Sighting<'_> {
     let detected = object.detection.as_ref().map(|detection| upright(&detection.rect, object.angle));
     let tracked = || object.tracking.as_ref().map(|track| track.rect);
     let outlined = || object.keypoints.as_ref().and_then(KeypointsParam::outline);
-    // So are classes of the whole frame.
+    // Classes of the whole frame have no position either.
     let nowhere = Rect { x: f32::NAN, ..Rect::default() };
     Sighting {
         id: identity(object),

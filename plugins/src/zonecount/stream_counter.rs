@@ -4,7 +4,7 @@ use cudainfer_kernels::zones::{Counter, ZoneError, ZoneParams};
 
 use crate::streams::{PerStream, Streams};
 
-/// Everything of one stream.
+/// The state of one stream.
 pub(super) struct StreamCounter {
     pub counter: Counter,
     /// Width and height of its frames.
@@ -16,7 +16,7 @@ impl StreamCounter {
         Ok(Self { counter: Counter::new(params)?, size: [0; 2] })
     }
 
-    /// Its frames are of this size now and last as long, in ns. Whether they were of another before.
+    /// Sets the size of its frames and how long they last, in ns. Returns whether these have changed.
     pub fn fit(&mut self, size: [usize; 2], duration: Option<u64>) -> bool {
         self.counter.set_frame(size, duration);
         std::mem::replace(&mut self.size, size) != size

@@ -5,7 +5,7 @@ use cudainfer_kernels::zones::{Zone, ZoneKind};
 use super::Anchor;
 use crate::nick::{from_nick, nicks};
 
-/// What one looks like, for error messages.
+/// An example of a zone, for error messages.
 pub(super) const EXAMPLE: &str = "door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570";
 
 /// Reads the zones of the property.

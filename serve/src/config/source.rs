@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Record, RestartOfSource, Snapshots, Uri, Zone, ZoneUnits};
+use super::{Record, RestartOfSource, Scalar, Snapshots, Uri, Zone, ZoneUnits};
 
 /// The keys of a source, in the file and in JSON. It is serialized with its passwords: for the state and for changes, never
 /// for answers.
@@ -64,31 +64,6 @@ pub struct SourceConfig {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's form
 fn is_false(value: &bool) -> bool {
     !value
-}
-
-/// A property's value, or that of a `{key}`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(untagged)]
-pub enum Scalar {
-    /// true or false.
-    Bool(bool),
-    /// A whole number.
-    Integer(i64),
-    /// Any other number.
-    Number(f64),
-    /// Anything else.
-    Text(String),
-}
-
-impl std::fmt::Display for Scalar {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Bool(value) => value.fmt(f),
-            Self::Integer(value) => value.fmt(f),
-            Self::Number(value) => value.fmt(f),
-            Self::Text(value) => value.fmt(f),
-        }
-    }
 }
 
 /// The most bytes of the name of a stream, a pipeline, a key or a zone: a file's name, at most 255 bytes, also has a time and

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Body, Query, Refused};
-use super::routes::Shared;
+use super::shared::Shared;
 use super::streams::ask;
 use crate::config::SourceConfig;
 

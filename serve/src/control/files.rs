@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tower_http::services::ServeFile;
 
 use super::answer::Refused;
-use super::routes::{Control, Shared, blocking};
+use super::shared::{Control, Shared, blocking};
 use super::streams::{ask, known};
 use crate::output::Folders;
 

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::answer::Refused;
-use super::routes::{Shared, blocking};
+use super::shared::{Shared, blocking};
 use super::streams::all;
 use crate::fleet::FleetStatus;
 use crate::stream::StreamStatus;

@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use gst::prelude::*;
 
 use super::answer::Refused;
-use super::routes::{Shared, blocking};
+use super::shared::{Shared, blocking};
 
 /// Prometheus' text format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -16,6 +16,7 @@ mod pipelines;
 mod routes;
 mod sent;
 mod server;
+mod shared;
 mod snapshot;
 mod streams;
 mod table;

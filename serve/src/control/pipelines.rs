@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
-use super::routes::{Shared, blocking_for};
+use super::shared::{Shared, blocking_for};
 use crate::config::read_json;
 
 /// How long a model may take to be loaded and warmed up: a little longer than the fleet waits.
@@ -25,7 +25,7 @@ struct Wanted {
 
 pub async fn list(State(control): Shared) -> Result<Json<Value>, Refused> {
     let fleet = control.fleet.clone();
-    let pipelines = super::routes::blocking(move || fleet.pipelines()).await?;
+    let pipelines = super::shared::blocking(move || fleet.pipelines()).await?;
     Ok(Json(json!({ "pipelines": pipelines })))
 }
 

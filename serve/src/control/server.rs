@@ -12,7 +12,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::access::{Access, Token};
 use super::connections;
-use super::routes::{self, Control};
+use super::routes;
+use super::shared::Control;
 use super::table::{Limits, Table};
 use super::tls;
 use crate::fleet::Fleet;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::answer::{Query, Refused};
 use super::picture::{WIDTHS, jpeg};
-use super::routes::{Control, Shared, blocking};
+use super::shared::{Control, Shared, blocking};
 use super::streams::known;
 
 /// The query.

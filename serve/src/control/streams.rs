@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
 use super::pipelines::MODEL_LIMIT;
-use super::routes::{Control, Shared, blocking, blocking_for};
+use super::shared::{Control, Shared, blocking, blocking_for};
 use crate::config::{SourceConfig, read_json};
 use crate::fleet::{Fleet, Refusal};
 use crate::stream::StreamStatus;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
-use super::routes::Shared;
+use super::shared::Shared;
 use super::streams::{absent, changed};
 use crate::config::{Zone, ZoneUnits, read_json};
 

@@ -3,7 +3,7 @@
 //! Own code, because the report names lines, which none of glib's `KeyFile`, `rust-ini` and `configparser` keeps with the
 //! values. A test compares it with `glib::KeyFile`.
 
-use super::document::{Entry, Groups};
+use super::groups::{Entry, Groups};
 
 /// Reads a key file.
 ///

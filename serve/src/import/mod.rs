@@ -6,6 +6,8 @@
 mod analytics;
 mod document;
 mod element;
+mod error;
+mod groups;
 mod infer;
 mod keyfile;
 mod messages;
@@ -25,62 +27,11 @@ use std::path::{Path, PathBuf};
 
 pub use report::{Finding, Report, Verdict};
 
-use document::{Document, Repeated};
+use document::Document;
 use report::Verdict::{NotNeeded, NotTranslated};
-use section::{Reasons, Section};
+use section::{Reasons, Section, repeated};
 
-/// Why nothing was imported.
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    /// A file cannot be read.
-    #[error("{}: it cannot be read: {source}", file.display())]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A file is too large for a configuration, or is no regular file.
-    #[error("{}: expected a regular file of at most 1 MB", file.display())]
-    NotAConfiguration {
-        /// The file.
-        file: PathBuf,
-    },
-    /// A line does not have the file's format.
-    #[error("{}:{line}: {sentence}", file.display())]
-    Syntax {
-        /// The file.
-        file: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        sentence: String,
-    },
-    /// The file is none of deepstream-app's.
-    #[error(
-        "{}: it has neither a source nor a [primary-gie]. Expected deepstream-app's configuration, with groups as [source0] and \
-         [primary-gie]; nvinfer's own files are read through it",
-        file.display()
-    )]
-    NotDeepStream {
-        /// The file.
-        file: PathBuf,
-    },
-    /// A file that would be written is there already.
-    #[error("{}: it exists already. Remove it, or name another file after the first one", file.display())]
-    Exists {
-        /// The file.
-        file: PathBuf,
-    },
-    /// A file cannot be written.
-    #[error("{}: it cannot be written: {source}", file.display())]
-    Write {
-        /// The file.
-        file: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-}
+pub use error::ImportError;
 
 /// A configuration that was translated, before anything is written.
 #[derive(Debug)]
@@ -156,19 +107,6 @@ fn name_sources(sources: &mut [sources::Source], sensors: &BTreeMap<usize, Strin
             rest[0].name = (2..).map(|n| format!("{plain}-{n}")).find(|n| !taken(n)).unwrap_or(plain);
         }
     }
-}
-
-/// A key that a later line overrides.
-fn repeated(document: &Document, repeated: &Repeated, report: &Report) {
-    report.add(Finding {
-        file: document.path.clone(),
-        line: repeated.entry.line,
-        group: repeated.group.clone(),
-        key: Some(repeated.entry.key.clone()),
-        value: repeated.entry.value.clone(),
-        verdict: NotNeeded,
-        sentence: format!("line {} sets it again, and the last one counts", repeated.by_line),
-    });
 }
 
 const APPLICATION: Reasons = &[

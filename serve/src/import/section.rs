@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::document::{Document, Entry, Group};
+use super::document::Document;
+use super::groups::{Entry, Group, Repeated};
 use super::report::{Finding, Report, Verdict};
 
 /// Keys that have no counterpart, with the reason. A name that ends in `*` stands for all keys with that prefix.
@@ -155,4 +156,17 @@ impl<'a> Section<'a> {
             self.note(&entry.key, verdict, sentence);
         }
     }
+}
+
+/// Reports a key that a later line overrides.
+pub(super) fn repeated(document: &Document, repeated: &Repeated, report: &Report) {
+    report.add(Finding {
+        file: document.path.clone(),
+        line: repeated.entry.line,
+        group: repeated.group.clone(),
+        key: Some(repeated.entry.key.clone()),
+        value: repeated.entry.value.clone(),
+        verdict: Verdict::NotNeeded,
+        sentence: format!("line {} sets it again, and the last one counts", repeated.by_line),
+    });
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::document::{Document, Entry, Group, read};
+use super::document::{Document, read};
+use super::groups::{Entry, Group};
 use super::report::{
     Report,
     Verdict::{Differs, NotNeeded, NotTranslated},

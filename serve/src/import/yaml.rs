@@ -2,7 +2,7 @@
 
 use saphyr_parser::{Event, Marker, Parser};
 
-use super::document::{Entry, Groups};
+use super::groups::{Entry, Groups};
 
 /// Maximum depth of nested values.
 const DEEPEST: usize = 8;

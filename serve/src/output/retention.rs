@@ -2,17 +2,19 @@
 
 mod ages;
 pub(super) mod restore;
+mod walk;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use self::ages::{Age, Ages, Doubt, Moment};
+use self::walk::{Kept, collect};
 use super::unfinished::finished;
 use crate::config;
 use crate::log;
@@ -22,14 +24,6 @@ use crate::unpoisoned::lock;
 const INTERVAL: Duration = Duration::from_secs(20);
 /// An incomplete file that has not changed for this long belongs to a process that is gone.
 const ABANDONED: Duration = Duration::from_secs(3600);
-
-/// A file that may be removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
-    path: PathBuf,
-    size: u64,
-    changed: SystemTime,
-}
 
 /// Which files go: those older than `max_age`, then the oldest while all together are larger than `max_size`.
 fn to_remove(mut files: Vec<(Kept, Age)>, max_size: u64, max_age: Option<Duration>) -> Vec<Kept> {
@@ -234,22 +228,10 @@ impl Drop for Retention {
     }
 }
 
-/// All files below a folder. Links are not followed.
-fn collect(folder: &Path, files: &mut Vec<Kept>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(about) = entry.metadata() else { continue };
-        if about.is_dir() {
-            collect(&entry.path(), files);
-        } else if about.is_file()
-            && let Ok(changed) = about.modified()
-        {
-            files.push(Kept { path: entry.path(), size: about.len(), changed });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::super::unfinished::UNFINISHED;
     use super::*;
     use crate::config::Size;

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Converts a TensorFlow.js GraphModel (model.json + weight shards) to ONNX, with numpy and onnx alone.
 
     python3 tools models.tfjs2onnx model.json model.onnx

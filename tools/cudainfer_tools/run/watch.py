@@ -220,5 +220,5 @@ def run(command: list[str], environment: dict[str, str]) -> int:
     for thread in threads:
         thread.join()
     if watch.address is None:
-        print("run: the pipeline told of no metrics: --watch needs the plugin's tracer (cargo build --release)", file=sys.stderr)
+        print("run: the pipeline reported no metrics: --watch needs the plugin's tracer (cargo build --release)", file=sys.stderr)
     return process.returncode if process.returncode >= 0 else 128 - process.returncode

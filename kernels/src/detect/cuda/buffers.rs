@@ -1,5 +1,5 @@
 //! What the kernels keep between them, in one piece of device memory, and the report to the host: a block of each for
-//! every row of a batch, one behind the other.
+//! every row of a batch, one after the other.
 
 use std::ops::Range;
 
@@ -142,7 +142,7 @@ impl Buffers {
     }
 }
 
-/// Where in a row's report what so many detections carry besides their boxes begins.
+/// Where in a row's report what that many detections carry besides their boxes begins.
 pub fn extra_at(found: usize) -> usize {
     COUNTS_BYTES + found * DETECTION_BYTES
 }

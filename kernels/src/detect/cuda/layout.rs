@@ -85,7 +85,7 @@ impl At<'_> {
     }
 }
 
-/// Anchors that lie one behind the other in their tensors.
+/// Anchors that lie one after the other in their tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     first: usize,
@@ -251,14 +251,14 @@ impl Layout {
         })
     }
 
-    /// An anchor's scores follow one another, and so do the numbers of its box; the next anchor's come so many
+    /// An anchor's scores follow one another, and so do the numbers of its box; the next anchor's come that many
     /// elements later.
     pub fn rows(self, score_step: usize, box_step: usize) -> Self {
         self.steps([score_step, 1], [box_step, 1])
     }
 
-    /// So many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
-    /// so many for boxes.
+    /// That many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
+    /// that many for boxes.
     pub fn steps(self, score: [usize; 2], values: [usize; 2]) -> Self {
         let [[score_step, class_step], [box_step, box_value_step]] =
             [score, values].map(|s| s.map(|n| n as u64));
@@ -285,7 +285,7 @@ impl Layout {
         Ok(Self { coding: DISTANCES, bins: size(bins)?, point, ..self })
     }
 
-    /// Boxes as the distances of their sides from the corner of the cell, in cells, of which each has so many anchors.
+    /// Boxes as the distances of their sides from the corner of the cell, in cells, of which each has that many anchors.
     pub fn sides(self, per_cell: usize) -> Result<Self, DetectError> {
         Ok(Self { coding: SIDES, per_cell: size(per_cell)?, ..self })
     }
@@ -330,7 +330,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Each class of an anchor has a box of its own, so many elements behind that of the class before; sizes in pixels are so many
+    /// Each class of an anchor has a box of its own, that many elements after that of the class before; sizes in pixels are that many
     /// tensor pixels a unit.
     pub fn box_of_each_class(self, step: usize, unit: f32) -> Self {
         Self { class_box_step: step as u64, unit: [unit; 2], ..self }
@@ -426,7 +426,7 @@ impl Layout {
     /// Candidates that there is room for of each row: one for each anchor, or for each class of an anchor up to a limit.
     ///
     /// # Errors
-    /// [`DetectError::Device`], where they cannot be told apart by 32 bits.
+    /// [`DetectError::Device`], where 32 bits do not distinguish them.
     pub fn candidates(&self) -> Result<usize, DetectError> {
         let all = self.anchors() * self.per_anchor as usize;
         size(all)?;

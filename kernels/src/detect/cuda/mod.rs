@@ -4,7 +4,7 @@
 //! `cuda/nms.cu`, `cuda/nms_rotated.cu`, `cuda/soft_nms.cu` and `cuda/gather.cu` say how.
 //!
 //! How many candidates a frame has only the device knows. Where a frame had too many for these two, or more than there was room
-//! for, its report says so, and the batch is started once more with the other kernels and room for all; until no frame of a batch
+//! for, its report has the number, and the batch is started once more with the other kernels and room for all; until no frame of a batch
 //! has as many, those are launched at once.
 
 mod buffers;
@@ -37,7 +37,7 @@ const ANCHORS: u32 = 32;
 const DECODERS: u32 = 256;
 /// Anchors, and threads, of a block that looks at objectness first.
 const OBJECTS: u32 = 128;
-/// The least candidates of a frame that there is room for behind `rank`.
+/// The least candidates of a frame that there is room for after `rank`.
 const LEAST_REACH: usize = 1024;
 /// Threads of a block of `gather`, and the most blocks of a row.
 const GATHERERS: u32 = 128;
@@ -226,7 +226,7 @@ impl CudaDetector {
             };
             let grid = layout.grid(anchors, rows.len())?;
             // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
-            // against their shapes, says, the buffers hold as many candidates as it is told, and both stay as this function's docs
+            // against their shapes, says, the buffers hold as many candidates as it is given, and both stay as this function's docs
             // demand.
             unsafe { stream.launch(kernel, grid, [threads, 1, 1], 0, &decode)? };
         }
@@ -346,7 +346,7 @@ impl CudaDetector {
         &self.attached
     }
 
-    /// Makes room for so many rows and candidates, and so many bytes of each detection besides its box.
+    /// Makes room for that many rows and candidates, and that many bytes of each detection besides its box.
     fn reserve(
         &mut self,
         stream: &CudaStream,

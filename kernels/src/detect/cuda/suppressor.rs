@@ -1,4 +1,4 @@
-//! Everything behind decoding: ranking, and what suppresses.
+//! Everything after decoding: ranking, and what suppresses.
 
 use crate::device::{CudaStream, Kernel};
 
@@ -104,12 +104,12 @@ impl Suppressor {
         Ok(Self { rank: load("rank")?, steps, limits, ranked, top_k_after, iou })
     }
 
-    /// The most candidates that are ranked of so many of a frame.
+    /// The most candidates that are ranked of that many of a frame.
     pub fn ranked_of(&self, candidates: usize) -> usize {
         candidates.min(self.ranked)
     }
 
-    /// Enqueues all of it, for so many frames of so many candidates at most. A row of which more than `reach` are to be ranked
+    /// Enqueues all of it, for that many frames of that many candidates at most. A row of which more than `reach` must be ranked
     /// reports so, unless enough is found among these; the buffers have room for them. `rotated` is where rotated boxes lie, and how many
     /// candidates an anchor may become.
     pub fn start(

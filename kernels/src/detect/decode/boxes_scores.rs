@@ -91,7 +91,7 @@ impl Plan {
         Self { kind, boxes, scores, columns: None, coding, activation, background }
     }
 
-    /// With so many classes, if that is known.
+    /// With that many classes, if the number is known.
     pub fn with_classes(self, classes: Option<usize>) -> Self {
         Self { columns: classes.map(|classes| classes + self.background.columns()), ..self }
     }

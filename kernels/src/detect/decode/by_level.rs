@@ -9,7 +9,7 @@ use super::super::offer::{Evidence, Fit, Offer, Plane};
 use super::super::{Activation, DecoderKind, DetectError};
 use super::matrix::{Matrix, Shaped, misshapen, read};
 
-/// The outputs, in any order; where a level has several, they are told apart by their order.
+/// The outputs, in any order; where a level has several, their order distinguishes them.
 #[derive(Clone, Debug)]
 pub struct ByLevel {
     kind: DecoderKind,
@@ -20,7 +20,7 @@ pub struct ByLevel {
 }
 
 impl ByLevel {
-    /// These planes, which have so many columns, and how well their rows are those of `grid`, `times` of each level; none
+    /// These planes, which have that many columns, and how well their rows are those of `grid`, `times` of each level; none
     /// if they cannot be.
     pub fn new(
         kind: DecoderKind,
@@ -117,7 +117,7 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// As they are offered, on this grid, with so many scores of each anchor; none if they do not fit.
+    /// As they are offered, on this grid, with that many scores of each anchor; none if they do not fit.
     pub fn fit(kind: DecoderKind, offer: &Offer<'_>, grid: Grid, scores: usize) -> Option<Fit<Self>> {
         if offer.hints.classes.is_some_and(|classes| classes != 1) {
             return None;
@@ -176,7 +176,7 @@ pub fn landmark_terms(offer: &Offer<'_>) -> [String; 2] {
     [must.into(), columns]
 }
 
-/// The planes of so many columns.
+/// The planes of that many columns.
 fn of_columns(offer: &Offer<'_>, columns: usize) -> Vec<Plane> {
     offer.planes.iter().copied().filter(|plane| plane.columns == Some(columns)).collect()
 }

@@ -174,7 +174,7 @@ fn tensorflow(offer: &Offer<'_>) -> Option<Fit<Plan>> {
     Some(Fit { evidence: Evidence::Open, plan, classes, reads, far_fetched: false })
 }
 
-/// The masks of so many boxes, of which each covers its box or the input, besides these outputs.
+/// The masks of that many boxes, of which each covers its box or the input, besides these outputs.
 fn masks(offer: &Offer<'_>, rows: Option<usize>, besides: &[usize]) -> Option<(usize, Extent)> {
     let output = object_maps::among(offer.outputs, rows, besides)?;
     Some((output, object_maps::extent(&offer.outputs[output], offer.input)))
@@ -346,7 +346,7 @@ impl Plan {
 }
 
 impl PointList {
-    /// That `tensor` has the keypoints of so many boxes.
+    /// That `tensor` has the keypoints of that many boxes.
     fn check(&self, tensor: &impl Shaped, rows: usize) -> Result<(), DetectError> {
         let shape = match *tensor.dims() {
             [batch, rows, count, numbers] if tensor.holds(batch) => Some([rows, count, numbers]),

@@ -23,7 +23,7 @@ pub struct Plan {
     kind: DecoderKind,
     output: usize,
     format: RowFormat,
-    /// Columns behind those of the format.
+    /// Columns after those of the format.
     more: usize,
     /// The output with the number of boxes.
     count: Option<usize>,
@@ -64,14 +64,14 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
         let mut others = offer.outputs.iter().enumerate();
         let count = others.position(|(i, output)| !offer.is_float(i) && is_one(output));
         // YOLO's own have a dimension for the batch.
-        let told = named || desc.dims.len() > 2 && count.is_none();
+        let stated = named || desc.dims.len() > 2 && count.is_none();
         let plan = Plan { format, count, ..Plan::new(DecoderKind::EndToEnd, offer, plane, 0) };
         let reads = 1 + usize::from(count.is_some());
-        Some(Fit { evidence, plan, classes: offer.hints.classes, reads, far_fetched: !told })
+        Some(Fit { evidence, plan, classes: offer.hints.classes, reads, far_fetched: !stated })
     })
 }
 
-/// Whether an output may be rows of final boxes, but the order of their columns is not told.
+/// Whether an output may be rows of final boxes, but the order of their columns is not stated.
 pub fn needs_format(offer: &Offer<'_>) -> bool {
     let formats = RowFormat::ALL.map(RowFormat::columns);
     let is_table = |plane: &Plane| {
@@ -82,7 +82,7 @@ pub fn needs_format(offer: &Offer<'_>) -> bool {
 }
 
 impl Plan {
-    /// Of `plane`, in the usual order, with `more` columns behind the class.
+    /// Of `plane`, in the usual order, with `more` columns after the class.
     pub fn new(kind: DecoderKind, offer: &Offer<'_>, plane: &Plane, more: usize) -> Self {
         let boxes = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
         // What their labels are is not checked: fewer names than classes have always been taken.

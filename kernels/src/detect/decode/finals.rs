@@ -31,7 +31,7 @@ enum Label {
 }
 
 impl Labels {
-    /// As the hints say, and without them with the background first or not. Of so many `classes`, where that is known.
+    /// As the hints say, and without them with the background first or not. Of that many `classes`, where that is known.
     pub fn new(hints: &Hints, background_first: bool, classes: Option<usize>) -> Self {
         let first = hints.background.map_or(background_first, |background| background == Background::First);
         let last_class = classes.map_or(LAST_CLASS, |classes| (classes as f32 - 1.0).min(LAST_CLASS));

@@ -1,4 +1,4 @@
-//! YOLO heads that say more of an object than its box and class: keypoints or coefficients, behind the rest.
+//! YOLO heads that say more of an object than its box and class: keypoints or coefficients, after the rest.
 
 use crate::tensor::TensorView;
 
@@ -163,7 +163,7 @@ impl Head {
         })
     }
 
-    /// Where what lies behind the classes is.
+    /// Where the numbers after the classes are.
     pub fn extra<T: Shaped>(&self, outputs: &[T], meaning: Meaning) -> Result<Extra, DetectError> {
         Ok(match self {
             Self::Raw(plan) => {

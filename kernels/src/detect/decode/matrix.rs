@@ -79,7 +79,7 @@ pub fn check(
     }
 }
 
-/// That `tensor` is a list of so many numbers.
+/// That `tensor` is a list of that many numbers.
 pub fn check_list(kind: DecoderKind, tensor: &impl Shaped, length: usize) -> Result<(), DetectError> {
     let fits = tensor.list() == Some(length);
     if fits { Ok(()) } else { Err(misshapen(kind, tensor, format!("[1, {length}]"))) }

@@ -35,7 +35,7 @@ pub struct Plan {
     background: Background,
 }
 
-/// The prior boxes that are told, or those that are usual.
+/// The prior boxes that the sidecar states, or those that are usual.
 fn priors(kind: DecoderKind, offer: &Offer<'_>) -> Option<Priors> {
     let usual = || {
         let priors = Priors::retinaface();
@@ -59,10 +59,10 @@ pub fn wanted(kind: DecoderKind, offer: &Offer<'_>) -> String {
     };
     let background = if background(offer) == Background::None { "" } else { " + background" };
     let points = if has_landmarks(kind) { ", and landmarks [1, N, 2 * K] if there are any" } else { "" };
-    let told = if count.is_none() { "; the prior boxes must be in [priors] of the sidecar" } else { "" };
+    let stated = if count.is_none() { "; the prior boxes must be in [priors] of the sidecar" } else { "" };
     format!(
         "float outputs [1, N, 4] of offsets from prior boxes and [1, N, {classes}{background}] of scores{points}, N = {rows} with \
-         {}{told}",
+         {}{stated}",
         offer.grid_term()
     )
 }
@@ -72,10 +72,10 @@ fn background(offer: &Offer<'_>) -> Background {
 }
 
 pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
-    let Some(told) = priors(kind, offer) else { return Vec::new() };
+    let Some(stated) = priors(kind, offer) else { return Vec::new() };
     let points = if has_landmarks(kind) { landmarks(offer) } else { Some(Vec::new()) };
     let Some(points) = points else { return Vec::new() };
-    let priors: Arc<[_]> = told.boxes(offer.input, &offer.hints.strides).into();
+    let priors: Arc<[_]> = stated.boxes(offer.input, &offer.hints.strides).into();
     let background = background(offer);
     let own = usize::from(background != Background::None);
     let classes = offer.hints.classes.or((kind == DecoderKind::Retinaface).then_some(1));
@@ -108,7 +108,7 @@ pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit<Plan>> {
                 columns,
                 landmarks: points,
                 priors: Arc::clone(&priors),
-                variances: told.variances,
+                variances: stated.variances,
                 activation: offer.hints.activation.unwrap_or(Activation::None),
                 background,
             };

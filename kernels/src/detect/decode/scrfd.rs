@@ -1,7 +1,7 @@
 //! SCRFD (Guo et al., "Sample and Computation Redistribution for Efficient Face Detection", 2021), as InsightFace exports it:
 //! for each stride scores, distances and, in most models, landmarks.
 //!
-//! An anchor's sides lie so many strides from the corner `cell * stride`, left, top, right and bottom, and its landmarks too.
+//! An anchor's sides lie that many strides from the corner `cell * stride`, left, top, right and bottom, and its landmarks too.
 
 use crate::tensor::TensorView;
 

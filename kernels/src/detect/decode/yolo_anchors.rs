@@ -46,7 +46,7 @@ pub enum Form {
 impl Form {
     const ALL: [Self; 4] = [Self::Planes, Self::ByAnchor, Self::ByCell, Self::Joined];
 
-    /// The dimensions of a level behind the batch's, of so many values an anchor.
+    /// The dimensions of a level after the batch's, of that many values an anchor.
     fn dims(self, level: &Level, values: usize) -> Vec<usize> {
         let (anchors, [w, h]) = (level.per_cell, size(level));
         match self {
@@ -57,7 +57,7 @@ impl Form {
         }
     }
 
-    /// The values of an anchor, in an output of `dims` behind the batch's with so many anchors a cell.
+    /// The values of an anchor, in an output of `dims` after the batch's with that many anchors a cell.
     fn values(self, dims: &[Option<usize>], anchors: usize) -> Option<usize> {
         let (place, anchors) = match self {
             Self::Planes => (0, anchors),
@@ -81,7 +81,7 @@ impl Form {
     }
 }
 
-/// An output's dimensions behind that of the batch.
+/// An output's dimensions after that of the batch.
 fn behind_batch(output: &TensorDesc) -> Option<&[Option<usize>]> {
     match &output.dims[..] {
         [None | Some(1), rest @ ..] => Some(rest),
@@ -107,7 +107,7 @@ struct Heads {
 }
 
 impl Heads {
-    /// Those among an offer's outputs, with so many anchors a cell, and how sure that is.
+    /// Those among an offer's outputs, with that many anchors a cell, and how sure that is.
     fn find(offer: &Offer<'_>, anchors: usize) -> Option<(Self, Evidence)> {
         let grid = Grid::of_anchors(offer.input, &offer.hints.strides, |_| anchors);
         let levels = &grid.levels;
@@ -171,7 +171,7 @@ impl Heads {
     }
 }
 
-/// Whether an offer's outputs look like raw heads, whose anchors are not told.
+/// Whether an offer's outputs look like raw heads, whose anchors are not stated.
 pub fn needs_anchors(offer: &Offer<'_>) -> bool {
     offer.hints.anchors.is_none() && USUAL.iter().any(|anchors| Heads::find(offer, *anchors).is_some())
 }
@@ -202,11 +202,11 @@ pub fn wanted(offer: &Offer<'_>) -> String {
         format!("{h}, {w}")
     };
     let cells: Vec<_> = offer.grid.levels.iter().map(cells).collect();
-    let told =
+    let stated =
         if anchors.is_none() { "; the anchors' sizes must be in [anchors] of the sidecar" } else { "" };
     format!(
         "for each stride one float output [1, {count} * ({values}), h, w], [1, {count}, h, w, {values}], \
-         [1, h, w, {count}, {values}] or [1, h, w, {count} * ({values})], h, w being {} with {}{told}",
+         [1, h, w, {count}, {values}] or [1, h, w, {count} * ({values})], h, w being {} with {}{stated}",
         cells.join(" or "),
         offer.grid_term()
     )

@@ -41,20 +41,20 @@ fn raw(offer: &Offer<'_>, plane: &Plane, anchors: Anchors) -> Option<Fit<Plan>> 
     let [_, channels] = anchors.of(plane.rows, plane.columns);
     let (points, numbers) = points_in(channels?.checked_sub(others)?, offer)?;
     // Without a hint a detector of many classes looks the same, and much else looks like its transpose.
-    let told = match anchors {
+    let stated = match anchors {
         Anchors::Columns => offer.hints.keypoints.or(offer.hints.classes).is_some(),
         Anchors::Rows => offer.hints.keypoints.is_some(),
     };
     let reading = Head::raw(KIND, offer, plane, anchors, points * numbers)?;
-    Some(fit(reading, points, numbers, !told && points != USUAL_KEYPOINTS))
+    Some(fit(reading, points, numbers, !stated && points != USUAL_KEYPOINTS))
 }
 
 fn suppressed(offer: &Offer<'_>, plane: &Plane) -> Option<Fit<Plan>> {
     let (points, numbers) = points_in(plane.columns?.checked_sub(end_to_end::COLUMNS)?, offer)?;
-    let told = offer.hints.keypoints.is_some();
+    let stated = offer.hints.keypoints.is_some();
     let usual = points == USUAL_KEYPOINTS && offer.hints.classes.is_none_or(|c| c == 1);
     let reading = Head::suppressed(KIND, offer, plane, points * numbers)?;
-    Some(fit(reading, points, numbers, !told && !usual))
+    Some(fit(reading, points, numbers, !stated && !usual))
 }
 
 fn fit((head, evidence, classes): Reading, points: usize, numbers: usize, far_fetched: bool) -> Fit<Plan> {

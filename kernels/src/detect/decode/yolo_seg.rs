@@ -35,7 +35,7 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
     surest([columns, suppressed, rows, objectness])
 }
 
-/// The fits of each plane beside prototypes, where `read` can read it with so many coefficients.
+/// The fits of each plane beside prototypes, where `read` can read it with that many coefficients.
 fn each(offer: &Offer<'_>, read: impl Fn(&Plane, usize) -> Option<Reading>) -> Vec<Fit<Plan>> {
     let pairs = offer.maps.iter().flat_map(|maps| offer.planes.iter().map(move |plane| (maps, plane)));
     let fits = pairs.filter(|(maps, plane)| maps.output != plane.output).filter_map(|(maps, plane)| {

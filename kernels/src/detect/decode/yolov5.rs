@@ -1,5 +1,5 @@
 //! YOLOv5, v6, v7, and YOLOX with the decoding in it: `[1, N, 5 + C]`, boxes as centre and size in tensor pixels. Their relatives
-//! for masks have more columns behind the classes.
+//! for masks have more columns after the classes.
 
 use crate::tensor::TensorView;
 
@@ -20,7 +20,7 @@ pub struct Plan {
     kind: DecoderKind,
     output: usize,
     classes: Option<usize>,
-    /// Columns behind the class scores.
+    /// Columns after the class scores.
     more: usize,
     boxes: BoxCoding,
     activation: Activation,
@@ -56,7 +56,7 @@ pub fn evidence(offer: &Offer<'_>, plane: &Plane) -> Evidence {
 }
 
 impl Plan {
-    /// Of `plane`, with `more` columns behind those of the classes.
+    /// Of `plane`, with `more` columns after those of the classes.
     pub fn new(
         kind: DecoderKind,
         offer: &Offer<'_>,
@@ -74,7 +74,7 @@ impl Plan {
         }
     }
 
-    /// Index of the output, its first element behind the classes, and the elements of a row.
+    /// Index of the output, its first element after the classes, and the elements of a row.
     pub fn behind_classes<T: Shaped>(&self, outputs: &[T]) -> Result<(usize, usize, usize), DetectError> {
         let [_, columns] = self.shape(outputs)?;
         Ok((self.output, columns - self.more, columns))

@@ -1,5 +1,5 @@
 //! YOLOv8, v9, v11: `[1, 4 + C, N]`, boxes as centre and size in tensor pixels, one row a channel; or transposed,
-//! `[1, N, 4 + C]`, as some exporters write them. Their relatives for poses and masks have more channels behind the classes.
+//! `[1, N, 4 + C]`, as some exporters write them. Their relatives for poses and masks have more channels after the classes.
 
 use crate::tensor::TensorView;
 
@@ -43,7 +43,7 @@ pub struct Plan {
     output: usize,
     anchors: Anchors,
     classes: Option<usize>,
-    /// Channels behind the class scores.
+    /// Channels after the class scores.
     more: usize,
     /// Whether the last of them is the boxes' angle.
     rotated: bool,
@@ -99,7 +99,7 @@ pub fn surest<P, const WAYS: usize>(readings: [Vec<Fit<P>>; WAYS]) -> Vec<Fit<P>
 }
 
 impl Plan {
-    /// Of `plane`, with `more` channels behind those of the classes.
+    /// Of `plane`, with `more` channels after those of the classes.
     pub fn new(
         kind: DecoderKind,
         offer: &Offer<'_>,
@@ -130,7 +130,7 @@ impl Plan {
         Self { rotated: true, boxes: self.boxes.centered(), ..self }
     }
 
-    /// Index of the output; its first element behind the classes; the steps to the next anchor and to the next channel.
+    /// Index of the output; its first element after the classes; the steps to the next anchor and to the next channel.
     pub fn behind_classes<T: Shaped>(
         &self,
         outputs: &[T],

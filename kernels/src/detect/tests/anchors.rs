@@ -166,7 +166,7 @@ fn without_anchors_raw_heads_are_not_read_but_an_error_says_what_is_missing() {
             assert!(error.to_string().contains("Write sizes and formula into [anchors]"), "{error}");
         }
     }
-    // What is no raw head is told what one is.
+    // The error for what is no raw head says what one is.
     let other = [Tensor::new("o", &[1, 84, 84], &[0.0; 84 * 84])];
     let error = choose(&descs(&other), INPUT, Some(DecoderKind::YoloAnchors), &Hints::default()).unwrap_err();
     let wanted = [
@@ -200,11 +200,11 @@ fn wrong_anchors_are_refused_with_what_is_wrong() {
         let error = choose(&descs(&tensors), INPUT, Some(DecoderKind::YoloAnchors), &hints).unwrap_err();
         assert!(error.to_string().contains(wrong), "{error}");
     }
-    let told = hints(AnchorFormula::Yolov5);
+    let stated = hints(AnchorFormula::Yolov5);
     let decoded = "output0:float32:1x126x9".parse::<TensorDesc>().unwrap();
-    let error = choose(&[decoded], INPUT, None, &told).unwrap_err().to_string();
+    let error = choose(&[decoded], INPUT, None, &stated).unwrap_err().to_string();
     assert!(error.contains("'anchors' does not apply to decoder yolov5"), "{error}");
-    let boxes = Hints { normalized: Some(true), ..told };
+    let boxes = Hints { normalized: Some(true), ..stated };
     let error =
         choose(&descs(&tensors), INPUT, Some(DecoderKind::YoloAnchors), &boxes).unwrap_err().to_string();
     assert!(error.contains("'normalized' does not apply to decoder yolo-anchors"), "{error}");

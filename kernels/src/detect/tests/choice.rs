@@ -181,8 +181,8 @@ fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_told
          labels, which count its classes, narrow the choice"
     );
     assert!(message(Some(80)).ends_with("or by the property decoder"), "{}", message(Some(80)));
-    let told = choose(&outputs("o:float32:1x1000x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(80));
-    assert_eq!(told.unwrap().classes(), Some(80));
+    let stated = choose(&outputs("o:float32:1x1000x85"), [640, 640], Some(DecoderKind::Yolov5), &hinted(80));
+    assert_eq!(stated.unwrap().classes(), Some(80));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn what_fits_nothing_is_told_what_would() {
         "o:uint8:1x84x8400",
         "o:float32:1x2:float32:",
         "",
-        // Prototypes are missing; no class is left beside so many coefficients; a size map of another grid.
+        // Prototypes are missing; no class is left beside that many coefficients; a size map of another grid.
         "o:float32:1x116x8400 p:float32:1x32x160x160 q:float32:1x32x160x160",
         "o:float32:1x36x8400 protos:float32:1x32x160x160",
         "heat:float32:1x80x160x160 wh:float32:1x2x80x80",
@@ -209,7 +209,7 @@ fn what_fits_nothing_is_told_what_would() {
     for part in [heat, "640x384", "Set decoder=", "docs/model-sidecar.md"] {
         assert!(message.contains(part), "'{part}' is not in: {message}");
     }
-    // What each needs is told to who names it.
+    // Whoever names a decoder is given what it needs.
     for (kind, part) in [
         (DecoderKind::Yolov5, "one float output [1, N, 5 + C]"),
         (DecoderKind::Yolov5, "N = 15120"),
@@ -429,7 +429,7 @@ fn hints_that_are_wrong_or_useless_are_refused() {
     refuse(v8, Hints { keypoints: Some(0), ..hints() }, "'keypoints' is 0");
     refuse(v8, Hints { size_unit: Some(SizeUnit::Pixels), ..hints() }, "'size unit'");
     refuse(v8, Hints { axis_order: Some(AxisOrder::Yx), ..hints() }, "'axis order'");
-    // Who has told the number of keypoints does not mean a detector without any.
+    // Whoever states the number of keypoints does not mean a detector without any.
     refuse(v8, Hints { keypoints: Some(17), ..hints() }, "no decoder fits");
     let asked = choose(
         &outputs(v8),

@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// Coverage and boxes of so many classes, under the names of TAO's exports, the boxes first.
+/// Coverage and boxes of that many classes, under the names of TAO's exports, the boxes first.
 struct Grid {
     input: [usize; 2],
     cells: [usize; 2],

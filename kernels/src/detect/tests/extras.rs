@@ -286,13 +286,13 @@ fn centres_equal_their_reference_in_both_layouts_with_sizes_and_sides_in_every_u
         (DecoderKind::Centernet, [9, 1], [3, 4, 2, 0], Cells, [1.0, 9.0], None),
         (DecoderKind::Centerface, [24, 16], [1, 2, 2, 10], LogCells, [0.5, 2.5], None),
     ];
-    for (i, (kind, grid, channels, unit, sizes, told)) in cases.into_iter().enumerate() {
+    for (i, (kind, grid, channels, unit, sizes, stated)) in cases.into_iter().enumerate() {
         let maps = Maps::new(i as u64, grid, channels, sizes);
         let face = kind == DecoderKind::Centerface;
         let expected = maps.reference(4.0, face, unit);
         for channels_last in [false, true] {
             let tensors = maps.tensors(channels_last);
-            let hints = Hints { size_unit: told, ..Hints::default() };
+            let hints = Hints { size_unit: stated, ..Hints::default() };
             let input = grid.map(|n| n * 4);
             let decoder = choose(&descs(&tensors), input, Some(kind), &hints).unwrap();
             assert_eq!((decoder.kind(), decoder.keypoints()), (kind, channels[3] / 2));

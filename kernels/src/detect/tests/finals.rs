@@ -63,7 +63,7 @@ fn boxes_scores_and_labels_are_read_in_any_order_type_and_shape() {
             assert_eq!(outcome, Outcome { candidates: 2, ..Outcome::default() });
         }
     }
-    // Floats are told apart by their names.
+    // Names distinguish floats.
     let tensors = [
         Tensor::new("classes", &[1, 3], &[0.0, 2.0, 1.0]),
         boxes(&[1, 3, 4]),
@@ -107,7 +107,7 @@ fn labels_that_begin_with_the_background_are_counted_from_the_next() {
 fn tensorflows_boxes_are_fractions_with_y_first_and_its_classes_count_from_one() {
     let fraction = |[x1, y1, x2, y2]: [f32; 4]| [y1 / 48.0, x1 / 64.0, y2 / 48.0, x2 / 64.0];
     let rows = [LEFT, RIGHT, [0.0; 4], LEFT].map(fraction).concat();
-    // The fourth is behind the last of the three.
+    // The fourth is after the last of the three.
     let tensors = [
         Tensor::new("detection_boxes", &[1, 4, 4], &rows),
         Tensor::new("detection_classes", &[1, 4], &[3.0, 1.0, 1.0, 1.0]),
@@ -125,7 +125,7 @@ fn tensorflows_boxes_are_fractions_with_y_first_and_its_classes_count_from_one()
     assert_eq!(found.len(), 2);
 }
 
-/// EfficientNMS, which says that there are so many.
+/// EfficientNMS, which says how many there are.
 fn efficient(count: i64) -> [Tensor; 4] {
     [
         integers("num_dets", TensorType::Int32, &[1, 1], &[count]),

@@ -14,7 +14,7 @@ pub(super) fn outlines(map: &[f32], width: usize, is_inside: impl Fn(f32) -> boo
         while let Some(start) = row[x..].iter().position(|cell| is_inside(*cell)).map(|skip| x + skip) {
             let end = row[start..].iter().position(|cell| !is_inside(*cell)).map_or(width, |n| start + n);
             let run = joined.add();
-            // Ends are one behind the last cell: runs touch over a corner where one begins at the other's end.
+            // Ends are one after the last cell: runs touch over a corner where one begins at the other's end.
             while candidates.start < candidates.end && runs[candidates.start].end < start {
                 candidates.start += 1;
             }
@@ -45,7 +45,7 @@ pub(super) fn outlines(map: &[f32], width: usize, is_inside: impl Fn(f32) -> boo
 struct Run {
     y: usize,
     start: usize,
-    /// One behind the last.
+    /// One after the last.
     end: usize,
 }
 

@@ -23,7 +23,7 @@ use super::rotated::Rotated;
 use crate::associate::Oriented;
 use crate::geometry::Rect;
 
-/// Rectangles that are lower than so many cells are noise, as in PaddleOCR.
+/// Rectangles that are lower than that many cells are noise, as in PaddleOCR.
 const LEAST_SIDE: f64 = 3.0;
 
 /// From this height of its width on, a line is taken for one that runs from the top to the bottom, as in PaddleOCR.

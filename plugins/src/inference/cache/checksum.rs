@@ -13,9 +13,9 @@ const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
 /// 64 bits over a file's content and its length in bytes. The file is one of the cache's own: no link.
 ///
-/// It is read at several GB/s, where GLib's SHA-256 takes longer (220 MB/s) than what is cached on the CPU saves. It finds
-/// every change within eight bytes, and any other as surely as 64 bits can. It is no guard against malice, and neither
-/// would another one be: who can write the file can write its checksum.
+/// The file is read at several GB/s, where GLib's SHA-256 takes longer (220 MB/s) than what is cached on the CPU saves. The
+/// checksum finds every change within eight bytes, and any other as surely as 64 bits can. It is no guard against malice, and
+/// neither would another one be: whoever can write the file can write its checksum.
 pub(super) fn of_content(path: &Path) -> io::Result<(u64, u64)> {
     let mut lanes = [1, 2, 3, 4];
     let mut length = 0;
@@ -40,7 +40,7 @@ fn add(lanes: &mut [u64; 4], block: &[u8; 32]) {
     }
 }
 
-/// A product alone leaves a change of the highest bit there, where another one would undo it.
+/// A product alone would keep a change of the highest bit there, where another such change would undo it.
 fn step(state: u64, word: u64) -> u64 {
     let mixed = (state ^ word).wrapping_mul(FACTORS[0]);
     (mixed ^ (mixed >> 29)).wrapping_mul(FACTORS[1])
@@ -59,7 +59,7 @@ pub(super) fn sha256_of(text: &str) -> String {
     sum.map(String::from).unwrap_or_default()
 }
 
-/// Hands a file over in chunks of [`CHUNK`] bytes, the last one of what is left.
+/// Hands a file over in chunks of [`CHUNK`] bytes; the last one has what is left.
 fn chunks(mut file: File, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -96,7 +96,7 @@ mod tests {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(seen.insert(sum(&flipped).0), "bit {bit}");
-            // The signs of two numbers of one lane: a sum of products alone would not see that.
+            // The signs of two numbers of one lane: a sum of products alone would not detect that.
             if bit % 64 == 63 && bit + 256 < bytes.len() * 8 {
                 flipped[bit / 8 + 32] ^= 0x80;
                 assert!(seen.insert(sum(&flipped).0), "bits {bit} and {}", bit + 256);
@@ -106,7 +106,7 @@ mod tests {
             assert!(seen.insert(sum(&bytes[..length]).0), "{length} bytes");
         }
         assert!(seen.insert(sum(&[&bytes[..], &[0]].concat()).0), "a zero more");
-        // Across chunks.
+        // The same across chunks.
         let mut long = vec![3; 2 * CHUNK + 5];
         let before = sum(&long);
         assert_eq!(before.1, long.len() as u64);

@@ -22,7 +22,7 @@ const MOST: usize = 32;
 pub(in crate::inference) struct Choices(Vec<(String, String)>);
 
 impl Choices {
-    /// The variant for this shape.
+    /// The variant that was the fastest for this shape.
     pub fn of(&self, shape: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == shape).map(|(_, variant)| variant.as_str())
     }
@@ -32,7 +32,7 @@ impl Choices {
         self.0.first().map(|(_, variant)| variant.as_str())
     }
 
-    /// Remembers another one.
+    /// Remembers the fastest variant for another shape.
     pub fn add(&mut self, shape: &str, variant: &str) {
         self.0.retain(|(known, _)| known != shape);
         self.0.insert(0, (shape.to_owned(), variant.to_owned()));
@@ -53,8 +53,8 @@ impl fmt::Display for Choices {
 }
 
 impl Cache {
-    /// Says which libraries, in which versions, the provider's sessions work with, and which variants there are to choose from:
-    /// what is found is only for these.
+    /// Names the libraries and versions that the provider's sessions work with, and the variants to choose from: the results are
+    /// only valid for these.
     pub fn works_with(&mut self, libraries: &str, variants: &[&str]) {
         self.depends = format!("{libraries}, variants {}", variants.join(" "));
     }
@@ -91,7 +91,7 @@ impl Cache {
         let Some(entry) = self.place(config, provider, device) else { return };
         match entry.work().and_then(|work| work.write(FILE, &choices.to_string()).map(|()| work)) {
             Ok(work) => {
-                // What it knew of other shapes is among the choices.
+                // The new entry has the old one's other shapes, too.
                 entry.discard();
                 publish(&entry, &work);
             }
@@ -130,7 +130,7 @@ impl Cache {
         };
         match Key::new(root, config, provider, device, &self.shapes, &runtime) {
             Ok(key) => Some(Entry::new(root, key)),
-            // It says itself what is wrong with it when it is loaded.
+            // An unreadable model is reported when it is loaded.
             Err(e) => {
                 gst::info!(CAT, "{} is not looked for: {e}", config.model.display());
                 None
@@ -246,14 +246,14 @@ mod tests {
         among(&fewer).remember(&config, Provider::Cuda, Some(&gpu()), &found);
         assert_eq!(among(&all).choices(&config, Provider::Cuda, Some(&gpu())), Choices::default());
         assert_eq!(among(&fewer).choices(&config, Provider::Cuda, Some(&gpu())), found);
-        // Engines do not depend on that.
+        // Engines do not depend on the choices.
         let engines = |variants| among(variants).place(&config, Provider::TensorRt, Some(&gpu())).unwrap();
         assert_eq!(engines(&fewer).folder(), engines(&all).folder());
         fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
-    fn a_damaged_list_is_not_used_and_said_once() {
+    fn a_damaged_list_is_not_used_and_reported_once() {
         let (root, config) = model("damaged");
         let mut found = Choices::default();
         found.add("images", "nhwc");

@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use super::key::{Key, MODELS};
 use super::{checksum, folder};
 
-/// Says what the entry is for.
+/// The file that states what the entry is for.
 const KEY: &str = "key.txt";
 /// Checksum, length and name of every other file, one a line.
 const SUMS: &str = "checksums.txt";
-/// What an entry is called on its way out.
+/// The name of an entry that is being removed.
 const DISCARDED: &str = "discarded";
 
 /// A place in the cache, filled or not.
@@ -90,7 +90,7 @@ impl Entry {
         text.lines().map(|text| line(text).ok_or_else(|| io::ErrorKind::InvalidData.into())).collect()
     }
 
-    /// A folder to fill the entry from. What processes that were killed have left behind goes.
+    /// A folder to fill the entry from. Removes what killed processes have left there.
     ///
     /// # Errors
     /// The cache's folder cannot be written.
@@ -158,9 +158,9 @@ impl Entry {
         written == found
     }
 
-    /// Takes the entry away, at once for everybody who looks.
+    /// Removes the entry, at once for all processes that look for it.
     pub fn discard(&self) {
-        // It goes with the folder that it is put into.
+        // The entry is removed with the folder that it is moved into.
         if let Ok(aside) = folder::temporary(self.root()) {
             let _ = fs::rename(&self.folder, aside.path().join(DISCARDED));
         }
@@ -190,7 +190,7 @@ impl Work {
     }
 }
 
-/// The checksums of a folder's files but the one that holds them.
+/// The checksums of a folder's files, except for the file that holds them.
 fn sums(folder: &Path) -> io::Result<Sums> {
     let mut found = Sums::new();
     for entry in fs::read_dir(folder)? {
@@ -282,11 +282,11 @@ mod tests {
         for (name, file, change) in changes {
             let (root, entry) = filled(name);
             change(entry.folder());
-            let said = entry.check().unwrap_err();
+            let damage = entry.check().unwrap_err();
             let whole = ["a-folder", "endless", "a-fifo", "key-endless"].contains(&name);
             let named = if whole { entry.folder().to_owned() } else { entry.folder().join(file) };
-            assert!(said.contains(&named.display().to_string()), "{name}: {said}");
-            // It is put in order.
+            assert!(damage.contains(&named.display().to_string()), "{name}: {damage}");
+            // The damaged entry is repaired.
             let work = entry.work().unwrap();
             fs::write(work.file("engine"), "anew").unwrap();
             entry.publish(&work).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_has_left_behind_goes_after_a_day() {
+    fn what_a_killed_process_has_left_is_removed_after_a_day() {
         let (root, entry) = filled("left");
         let left = folder::temporary(&root).unwrap().keep();
         drop(entry.work().unwrap());

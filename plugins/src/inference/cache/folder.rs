@@ -12,21 +12,21 @@ use tempfile::{NamedTempFile, TempDir};
 
 /// The file that marks a folder as a cache; backup programs leave such folders out.
 pub(super) const TAG: &str = "CACHEDIR.TAG";
-/// What it begins with: the line that all caches have, and one that only ours have.
+/// What the file begins with: the line that all caches have, and one that only ours have.
 const MARK: &str =
     "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an engine cache of cudainfer.\n";
-/// And goes on with.
+/// The rest of the file.
 const REST: &str = "# What is in it can be removed at any time, and is made anew.\n\
                     # About cache directory tags see https://bford.info/cachedir/\n";
 /// The cache's own folder in one that holds other things.
 const BELOW: &str = "cudainfer";
 
-/// What the names of files and folders under way begin and end with.
+/// The begin and the end of the names of files and folders that are not complete yet.
 const PREFIX: &str = ".cudainfer-";
 const SUFFIX: &str = ".tmp";
-/// Characters between them, by chance: nobody can put something there before.
+/// Random characters between them: nobody can put something there beforehand.
 const RANDOM: usize = 16;
-/// Those under way that are older were left behind by processes that were killed.
+/// Incomplete ones that are older were left by processes that were killed.
 pub(super) const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder to work in where the user names `named`: that one, if it is new, empty or marked as a cache of ours, else the
@@ -45,10 +45,10 @@ pub(super) fn locate(named: &Path) -> Result<PathBuf, String> {
              empty folder"
         )
     })?;
-    // What lies in it tells who can write there.
+    // The owners of its contents show who can write there.
     let inside = found.join(TAG);
     match files::trusted(if inside.exists() { &inside } else { &found }) {
-        // What the system refuses is no cache either, which shows when it is written.
+        // A folder that the system refuses is no cache either; the error comes when it is written.
         Err(e) if e.raw_os_error().is_none() => Err(format!(
             "the engine cache is off, because engines are code: {e}. Set engine-cache to a folder where nobody but this user and root can \
              write"
@@ -131,7 +131,7 @@ pub(super) fn write(root: &Path, name: &str, file_name: &str, bytes: &[u8]) -> i
     Ok(())
 }
 
-/// Removes what was left under way in `folder`, a folder of the cache.
+/// Removes incomplete files that were left in `folder`, a folder of the cache.
 pub(super) fn sweep(folder: &Path) {
     for left in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(metadata) = left.metadata() else { continue };
@@ -139,7 +139,7 @@ pub(super) fn sweep(folder: &Path) {
         if !is_temporary(&left.file_name().to_string_lossy()) || old.is_none_or(|age| age <= LEFT_BEHIND) {
             continue;
         }
-        // Of a directory entry: a link is neither.
+        // The metadata is that of the directory entry itself: a link is neither a file nor a directory.
         let _ = match metadata.file_type() {
             ty if ty.is_dir() => fs::remove_dir_all(left.path()),
             ty if ty.is_file() => fs::remove_file(left.path()),
@@ -239,7 +239,7 @@ mod tests {
         write(root.path(), "sums", "file", b"sum").unwrap();
         assert_eq!(fs::read_to_string(elsewhere.path().join("file")).unwrap(), "precious");
         assert_eq!(files::text_unlinked(&root.path().join("sums/file")).unwrap(), "sum");
-        // Nor is a mark taken that is a link.
+        // A mark that is a link is not accepted either.
         let linked = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(root.path().join(TAG), linked.path().join(TAG)).unwrap();
         assert_eq!(locate(linked.path()), Ok(linked.path().join(BELOW)));

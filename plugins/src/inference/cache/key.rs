@@ -16,20 +16,19 @@ use crate::log::CACHE as CAT;
 use crate::model::onnx::external_files;
 use crate::nick::nick;
 
-/// Goes up with what the files of an entry mean.
+/// Is increased when the meaning of an entry's files changes.
 const FORMAT: u32 = 2;
 /// The folder in the cache with the models' checksums.
 pub(super) const MODELS: &str = "models";
-/// A file that has changed less than so long ago may change again without another time stamp.
+/// A file that has changed less than this long ago may change again without another time stamp.
 const RACY: Duration = Duration::from_secs(2);
 
-/// What an entry depends on, and nothing else does: other threads, another sidecar, another file of the same content use
-/// the same.
+/// All that an entry depends on. Other threads, another sidecar or another file of the same content use the same entry.
 #[derive(Debug)]
 pub(super) struct Key {
     /// The entry's folder: the model's name and the beginning of the text's SHA-256.
     pub name: String,
-    /// One dependence a line.
+    /// The dependences, one a line.
     pub text: String,
 }
 
@@ -63,7 +62,7 @@ impl Key {
             Provider::Cpu if config.precision == Precision::Float16 => {
                 format!("precision {}", nick(config.precision))
             }
-            // The others compute in the model's numbers.
+            // The other providers compute in the model's numbers.
             _ => format!("precision {}", nick(Precision::Model)),
         };
         let stem = config.model.file_stem().unwrap_or_default().to_string_lossy();
@@ -212,11 +211,11 @@ mod tests {
         assert!(!root.join(MODELS).exists(), "it is too young to be remembered");
         assert_eq!(content_at(changed + RACY + Duration::from_secs(1), &root, &file).unwrap(), one);
         let memory = fs::read_dir(root.join(MODELS)).unwrap().next().unwrap().unwrap().path();
-        // What is remembered is believed.
+        // The remembered checksum is used.
         let text = fs::read_to_string(&memory).unwrap();
         fs::write(&memory, text.replace(&one, &"0".repeat(64))).unwrap();
         assert_eq!(content(&root, &file).unwrap(), "0".repeat(64));
-        // Not of another content, nor half of it.
+        // Neither one of another content, nor an incomplete one.
         fs::write(&file, "two").unwrap();
         // File systems' clocks tick in milliseconds.
         let later = SystemTime::now() + Duration::from_secs(10);

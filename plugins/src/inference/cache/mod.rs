@@ -17,8 +17,8 @@
 //! | posenet, 5 MB | 17 | 46 | 10 |
 //! | 48 convolutions, 134 MB | 548 | 1000 | 161 |
 //!
-//! Smaller models load in a few milliseconds anyway. With larger ones most of the time goes into reading: a vision transformer
-//! of 340 MB loads in 428 ms, its optimised graph in 387. A graph cannot go to another machine, because it is laid out for the
+//! Smaller models load in a few milliseconds anyway. With larger ones most of the time goes into reading: a vision transformer of
+//! 340 MB loads in 428 ms, its optimised graph in 387.
 //! CPU's vectors. CUDA's graphs are not kept: that could save only this work on the graph, in a start that loads CUDA's
 //! libraries too, and whether its graph, which contains the copies to the GPU, can be loaded again has not been tried.
 //! TensorRT RTX writes its own cache when a session ends, which has not been tried either.
@@ -44,7 +44,7 @@ use cudainfer_kernels::device::Device;
 const OFF: &str = "none";
 /// The optimised graph.
 const GRAPH: &str = "graph.onnx";
-/// Says, in place of the graph, that ONNX Runtime does not load what it has saved of this model.
+/// A file in place of the graph, which means that ONNX Runtime does not load what it has saved of this model.
 const NOT_CACHEABLE: &str = "not-cacheable.txt";
 /// Sizes of models in bytes whose optimised graphs are kept.
 const WORTH_KEEPING: std::ops::RangeInclusive<u64> = 1_000_000..=256_000_000;
@@ -52,19 +52,19 @@ const WORTH_KEEPING: std::ops::RangeInclusive<u64> = 1_000_000..=256_000_000;
 /// The cache, as one model uses it.
 #[derive(Debug)]
 pub(in crate::inference) struct Cache {
-    /// As it is named.
+    /// The folder as it is named.
     root: Option<PathBuf>,
     shapes: String,
     /// The runtime that sessions are made by.
     runtime: String,
-    /// What the fastest variant depends on besides: libraries with their versions, and the variants to choose from.
+    /// What else the fastest variant depends on: libraries with their versions, and the variants to choose from.
     depends: String,
     /// The entry that was looked for last, and whether it is known to be as it was written.
     found: Option<(Provider, Entry, bool)>,
     hit: bool,
     warnings: Vec<String>,
     pending: Option<Pending>,
-    /// Engines from the cache were refused: they are not tried again.
+    /// Engines from the cache were refused and are not tried again.
     distrusted: bool,
 }
 
@@ -73,9 +73,9 @@ pub(in crate::inference) struct Cache {
 struct Pending {
     work: Work,
     entry: Entry,
-    /// It began with the entry's files.
+    /// The folder began with the entry's files.
     copied: bool,
-    /// A session was made with it.
+    /// A session was made with the folder.
     ready: bool,
 }
 
@@ -121,7 +121,7 @@ impl Cache {
         }
     }
 
-    /// Whether the session opened last came from the cache.
+    /// Whether the latest session came from the cache.
     pub fn hit(&self) -> bool {
         self.hit
     }
@@ -171,7 +171,7 @@ impl Cache {
         match kept {
             Ok(false) => return None,
             Ok(true) => (),
-            // It says itself what is wrong with it when it is loaded.
+            // An unreadable model is reported when it is loaded.
             Err(e) => {
                 gst::info!(CAT, "{} is not looked for: {e}", config.model.display());
                 return None;
@@ -228,7 +228,7 @@ impl Cache {
             return Ok(session);
         };
         if refused && load(Graph::Saved(&work.file(GRAPH))).is_err() && forget_graph(&work) {
-            // It would be so at every start.
+            // Otherwise this would be tried at every start.
             gst::info!(
                 CAT,
                 "ONNX Runtime refuses the graph that it has saved of this model: from now on the model is loaded as it is. Remove \
@@ -269,7 +269,7 @@ impl Cache {
             damage = Some(format!("'{}' is refused by ONNX Runtime", entry.folder().display()));
             usable = false;
         }
-        // What a failed attempt before this one has built need not be built again.
+        // What an earlier attempt that failed has built need not be built again.
         let pending = self.pending.take().map_or_else(
             || {
                 let work = if usable { entry.copy() } else { entry.work() };
@@ -287,7 +287,7 @@ impl Cache {
             Err(e) => {
                 unwritable(&entry, &e);
                 self.hit = usable;
-                // What cannot be written cannot be spoilt.
+                // A folder that cannot be written cannot be damaged by others.
                 load(usable.then(|| entry.folder()))
             }
         }?;
@@ -309,7 +309,7 @@ impl Cache {
             return;
         }
         if copied {
-            // TensorRT has built others, say for another size.
+            // TensorRT has built other engines, say for another size.
             entry.discard();
         }
         publish(&entry, &work);
@@ -328,7 +328,7 @@ fn worth_keeping(model: &Path) -> std::io::Result<bool> {
     Ok(WORTH_KEEPING.contains(&size) && external_files(model)?.is_empty())
 }
 
-/// Makes the work one that says that there is no graph to keep; returns whether it is.
+/// Makes `work` an entry which states that there is no graph to keep; returns whether that succeeded.
 fn forget_graph(work: &Work) -> bool {
     let forgotten = std::fs::remove_file(work.file(GRAPH))
         .and_then(|()| work.write(NOT_CACHEABLE, "ONNX Runtime refuses the graph that it has saved.\n"));

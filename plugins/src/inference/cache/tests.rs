@@ -39,7 +39,7 @@ fn an_engine_is_built_once_and_in_the_cache_when_the_session_is_ready() {
     let (mut next, entry) = again(&root);
     assert_eq!(next.engines(entry.clone(), tensorrt), Ok(false));
     assert!(next.hit && next.warnings().is_empty());
-    // One for another size, by a later run.
+    // An engine for another size, by a later run.
     fs::write(next.pending.as_ref().unwrap().work.file("other.engine"), "engine").unwrap();
     drop(next);
     assert!(entry.check() == Ok(true) && entry.folder().join("other.engine").exists());

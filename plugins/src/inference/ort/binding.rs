@@ -66,7 +66,7 @@ impl Binding {
     /// Enqueues a run.
     pub fn run(&self, session: &mut Session, options: &RunOptions) -> Result<(), ort::Error> {
         // SAFETY: all three live through the call, the session is borrowed mutably, and what is bound stays as long as the
-        // binding is run, as those have promised who bound it.
+        // binding is run, as the callers of `input` and `output` have promised.
         ortsys![unsafe RunWithBinding(session.ptr_mut(), options.ptr(), self.binding.ptr())?];
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::{io, iter};
 
 use cudainfer_files as files;
 
-/// What `cudainfer-setup-onnxruntime` of the Debian package makes: a link to the folder of the version in use, which is laid
+/// The link that `cudainfer-setup-onnxruntime` of the Debian package makes, to the folder of the version in use, which is laid
 /// out as Python's site-packages.
 const INSTALLED: &str = "/usr/lib/cudainfer/onnxruntime/current";
 
@@ -75,8 +75,8 @@ fn virtual_environments() -> Vec<PathBuf> {
     found
 }
 
-/// Whether a library that was searched for may be opened: nobody but the user and root can have put it there, nor what ONNX Runtime
-/// itself opens from the same folder. A bare name is the loader's to find.
+/// Whether a library that was found may be opened: only the user and root can have put it there, and so what ONNX Runtime itself
+/// opens from the same folder. A bare name is left to the loader.
 ///
 /// # Errors
 /// What another user could have put there.
@@ -170,17 +170,23 @@ mod tests {
             std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
         };
         open(0o777);
-        let said = check(&library).unwrap_err().to_string();
-        assert!(said.contains(&format!("everybody can write in '{}'", packages.path().display())), "{said}");
+        let refusal = check(&library).unwrap_err().to_string();
+        assert!(
+            refusal.contains(&format!("everybody can write in '{}'", packages.path().display())),
+            "{refusal}"
+        );
         open(0o755);
         if rustix::process::geteuid().is_root() {
-            // Also what is loaded later, and a link that leads to what is root's today.
+            // The same for libraries that are loaded later, and for a link that leads to a file of root's today.
             let provider = capi.join("libonnxruntime_providers_cuda.so");
             symlink("/usr/lib/os-release", &provider).unwrap();
             lchown(&provider, Some(65_534), None).unwrap();
             std::fs::set_permissions(&capi, std::fs::Permissions::from_mode(0o1777)).unwrap();
-            let said = check(&library).unwrap_err().to_string();
-            assert!(said.contains(&format!("'{}' belongs to user 65534", provider.display())), "{said}");
+            let refusal = check(&library).unwrap_err().to_string();
+            assert!(
+                refusal.contains(&format!("'{}' belongs to user 65534", provider.display())),
+                "{refusal}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use libloading::os::unix::{Library, RTLD_NOW};
 
-/// Returns cuDNN's number for its version (`91200` is 9.12.0) once ONNX Runtime has loaded it; in words.
+/// Returns cuDNN's version number (`91200` is 9.12.0) as text, once ONNX Runtime has loaded cuDNN.
 pub(super) fn version() -> String {
     number("libcudnn.so", b"cudnnGetVersion").map_or_else(String::new, |version| format!("cuDNN {version}"))
 }
@@ -14,7 +14,7 @@ fn number(library: &str, function: &[u8]) -> Option<usize> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let mut paths = maps.lines().filter_map(|line| line.split_once('/').map(|(_, path)| format!("/{path}")));
     let path = paths.find(|path| path.rsplit('/').next().is_some_and(|file| file.starts_with(library)))?;
-    // SAFETY: it is loaded already, so that nothing is initialised.
+    // SAFETY: the library is loaded already, so that nothing is initialised.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }.ok()?;
     // SAFETY: cuDNN declares `size_t cudnnGetVersion(void)` in all its versions.
     let function = unsafe { library.get::<unsafe extern "C" fn() -> usize>(function) }.ok()?;

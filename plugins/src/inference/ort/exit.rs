@@ -1,6 +1,6 @@
-//! ONNX Runtime at the end of the process. The C library calls the destructors of its library while other threads still load and run
-//! models, which then crash in what is gone. So calls into it are counted: before its destructors come, those under way are
-//! waited for, and no other begins.
+//! ONNX Runtime at the end of the process. The C library calls the destructors of ONNX Runtime while other threads still load and
+//! run models, which then crash in released memory. So calls into it are counted: before its destructors are called, the calls in
+//! progress are waited for, and no other begins.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use std::time::Duration;
 use crate::inference::InferenceError;
 use crate::log::ENGINE as CAT;
 
-/// How long the end of the process waits for calls under way: longer than a model of usual size takes to load.
+/// How long the end of the process waits for calls in progress: longer than a model of usual size takes to load.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Calls {
     under_way: usize,
-    /// No other may begin.
+    /// No other call may begin.
     ending: bool,
 }
 
@@ -50,11 +50,12 @@ impl Drop for Call {
     }
 }
 
-/// Sessions after which it is registered again: by then the library has made what it makes when it is first needed.
+/// The number of sessions after which the function is registered again: by then the library has made what it makes when it is
+/// first needed.
 const MOST: usize = 64;
 
-/// To be called when ONNX Runtime's library is open, and again behind each session that it has made: what is registered later is
-/// called earlier, and the library registers destructors of its own whenever it needs something for the first time.
+/// Called when ONNX Runtime's library is open, and again after each session that it has made: functions that are registered later
+/// are called earlier, and the library registers destructors of its own whenever it needs something for the first time.
 pub(super) fn register() {
     static REGISTERED: AtomicUsize = AtomicUsize::new(0);
     if REGISTERED.fetch_add(1, Ordering::Relaxed) >= MOST {

@@ -1,4 +1,4 @@
-//! What ONNX Runtime says of its failures.
+//! The errors of ONNX Runtime.
 
 use crate::inference::InferenceError;
 use crate::log::ENGINE as CAT;
@@ -23,8 +23,8 @@ pub(super) fn failed(error: ort::Error) -> InferenceError {
 /// Characters of ONNX Runtime's words that an error repeats; the log has all of them.
 const LONGEST: usize = 200;
 
-/// The essence of ONNX Runtime's words, in one line without a full stop: which node failed, and why, without the function in its
-/// sources that says so.
+/// The essence of ONNX Runtime's words, in one line without a full stop: which node failed, and why, without the name of the
+/// function in its sources.
 fn brief(words: &str) -> String {
     let between = |begin: &str, end: &str| words.split_once(begin)?.1.split_once(end).map(|(text, _)| text);
     let node = between("while running ", " node").zip(between("Name:'", "'"));
@@ -51,12 +51,12 @@ fn brief(words: &str) -> String {
 pub(super) fn words(error: &ort::Error) -> String {
     let text = error.to_string();
     let text = text.rsplit("[ONNXRuntimeError] : ").next().unwrap_or_default();
-    // What is left begins with a number and a name: `1 : FAIL : `.
-    let said = text.splitn(3, " : ").last().unwrap_or(text);
-    said.trim().to_owned()
+    // The rest begins with a number and a name: `1 : FAIL : `.
+    let reason = text.splitn(3, " : ").last().unwrap_or(text);
+    reason.trim().to_owned()
 }
 
-/// ONNX Runtime's refusal, with what it usually means.
+/// ONNX Runtime's refusal, with its usual cause.
 pub(super) fn load_failure(error: &ort::Error) -> String {
     let words = words(error);
     let says = ["Protobuf parsing failed", "ModelProto does not have a graph", "No graph was found"];

@@ -19,8 +19,8 @@ use super::{candidates, runtime_library};
 /// Libraries that stay open: ONNX Runtime's providers use them to the end of the process.
 static OPENED: Mutex<Option<HashMap<String, ManuallyDrop<Library>>>> = Mutex::new(None);
 
-/// Opens the library that `message`, ONNX Runtime's or the loader's, says is missing. Returns whether it is worth another
-/// try.
+/// Opens the library that is missing according to `message`, which is ONNX Runtime's or the loader's. Returns whether another
+/// attempt is worthwhile.
 ///
 /// # Errors
 /// A sentence that names the missing library and says where it was looked for.
@@ -28,7 +28,7 @@ pub(super) fn open_missing(message: &str) -> Result<bool, String> {
     let Some(name) = missing(message) else { return Ok(false) };
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     let opened = opened.get_or_insert_default();
-    // It is there: what fails is something else.
+    // The library is there: something else fails.
     if opened.contains_key(name) { Ok(false) } else { open(name, &places(), opened).map(|()| true) }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn open_missing(message: &str) -> Result<bool, String> {
 enum Folder {
     /// The user or the administrator has named it.
     Named(PathBuf),
-    /// It was found: what another user could have put there is not opened.
+    /// The folder was found by searching: what another user could have put there is not opened.
     Searched(PathBuf),
 }
 
@@ -45,7 +45,7 @@ impl Folder {
     /// The library of this name, if the folder has it.
     ///
     /// # Errors
-    /// Another user could have put it there.
+    /// Another user could have put the library there.
     fn library(&self, name: &str) -> Option<Result<PathBuf, String>> {
         let (Self::Named(folder) | Self::Searched(folder)) = self;
         let path = folder.join(name);
@@ -123,7 +123,7 @@ fn places() -> Vec<Folder> {
         places.push(Folder::Named(home.join("targets/x86_64-linux/lib")));
     }
     for packages in candidates::site_packages(runtime_library::path()) {
-        // One that is not trusted, and is in use all the same, was named by the user, and so was what came with it.
+        // A library from an untrusted folder that is in use all the same was named by the user, and so was what came with it.
         let named = runtime_library::path()
             .is_some_and(|library| library.starts_with(&packages) && files::trusted(library).is_err());
         let folder = if named { Folder::Named } else { Folder::Searched };
@@ -135,7 +135,7 @@ fn places() -> Vec<Folder> {
     places
 }
 
-/// The Python package that brings a library.
+/// The Python package that contains the library.
 fn package(library: &str) -> Option<String> {
     let (stem, version) = library.strip_prefix("lib")?.split_once(".so.")?;
     let major = version.split('.').next()?;
@@ -202,7 +202,7 @@ mod tests {
             "{broken}"
         );
         assert_eq!(opened.keys().collect::<Vec<_>>(), ["libcudart.so.12"]);
-        // Anybody could have put it there, unless the user says where it is.
+        // Anybody could have put it there, unless the user names the folder.
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
         let exposed = open("libcudart.so.12", &places, &mut HashMap::new()).unwrap_err();
         assert!(

@@ -1,4 +1,4 @@
-//! How the image comes to ONNX Runtime: in the order that the model has, or with its channels last, where a session is made of the
+//! The order in which ONNX Runtime gets the image: as the model has it, or with its channels last, where a session is made of the
 //! model's channels-last form.
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use crate::model::onnx::{channels_last_name, name_before};
 /// Mapped tensors on the host.
 type Maps<'a> = [gst::BufferMap<'a, gst::buffer::Readable>];
 
-/// In which order a session takes the image.
+/// The order in which a session takes the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ImageOrder {
     /// As the model has it, and as frames bring it.
@@ -23,7 +23,7 @@ pub(super) enum ImageOrder {
 }
 
 impl ImageOrder {
-    /// Has an input's description say what the model itself says.
+    /// Makes an input's description that of the model itself.
     pub fn describe(self, input: &mut TensorDesc) {
         if self == Self::ChannelsLast
             && let Some(name) = name_before(&input.name)
@@ -34,7 +34,7 @@ impl ImageOrder {
         }
     }
 
-    /// The image's name and dimensions in a run of so many rows, as ONNX Runtime has them.
+    /// The image's name and dimensions in a run of this many rows, as ONNX Runtime has them.
     pub fn bound(self, shape: &RunShape, rows: usize) -> (Cow<'_, str>, Vec<usize>) {
         let mut dims = shape.image_dims(rows);
         match (self, &mut dims[..]) {
@@ -51,7 +51,7 @@ impl ImageOrder {
         self == Self::AsModel && shape.is_given()
     }
 
-    /// The images one behind the other, in the model's type and this order, and zeros for the rows that are left.
+    /// The adjacent images, in the model's type and this order, and zeros for the rows that are left.
     ///
     /// # Errors
     /// [`InferenceError::Memory`], or [`InferenceError::Run`] where an image is not what the shape says.
@@ -65,7 +65,7 @@ impl ImageOrder {
         let bytes = shape.image_bytes();
         let blocks = (rows * bytes).div_ceil(size_of::<u128>());
         gathered.try_reserve(blocks.saturating_sub(gathered.len())).map_err(|_| {
-            InferenceError::Memory(format!("{} bytes for an input are not to be had", rows * bytes))
+            InferenceError::Memory(format!("{} bytes for an input are not available", rows * bytes))
         })?;
         gathered.resize(blocks, 0);
         let all = bytemuck::cast_slice_mut::<u128, u8>(gathered);

@@ -1,10 +1,10 @@
 //! ONNX Runtime's own messages, which go to the category `cudainfer-ort`.
 //!
-//! The environment is one for the process and keeps the logger of whoever made it first; another one's is ignored
+//! The environment is one for the process and keeps the logger of the code that made it first; another one's is ignored
 //! (microsoft/onnxruntime#17548). GStreamer's onnxinference makes one too, of the same library where both use the distribution's.
-//! In 1.28 its logger writes in the name of the element, also after that is gone while others keep the environment: each message
-//! then reads freed memory. So every session of ours has a logger of its own, and an environment that may be another's is told
-//! to log nothing itself.
+//! In 1.28 its logger writes in the name of the element, also after the element is gone while others keep the environment: each
+//! message then reads freed memory. So every session of ours has a logger of its own, and an environment that may be another's is
+//! set to log nothing itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use ort::session::builder::SessionBuilder;
 
 pub(super) use crate::log::ORT as CAT;
 
-/// What is worth a message: ONNX Runtime tells much of each node below it.
+/// The level from which messages are logged: below it, ONNX Runtime logs much about each node.
 const LEVEL: LogLevel = LogLevel::Warning;
 
 /// The logger that an environment is made with.
@@ -35,7 +35,7 @@ impl EnvironmentLogger {
     }
 
     /// Sets the level of an environment that was made with this logger; `shared`: others in the process had opened its library
-    /// before, so that it may be theirs. It is not if this logger has heard anything from it.
+    /// before, so that it may be theirs. It is ours if this logger has received any message of it.
     pub fn set_level(&self, environment: &Environment, shared: bool) {
         if shared && !self.heard.load(Ordering::Relaxed) {
             gst::info!(
@@ -49,7 +49,7 @@ impl EnvironmentLogger {
     }
 }
 
-/// Lets a session's messages come here, whoever made the environment.
+/// Has a session's messages come here, whoever made the environment.
 ///
 /// # Errors
 /// ONNX Runtime's.

@@ -1,5 +1,5 @@
-//! What a session is made of: the model's file, its float16 form (`precision=float16`), the channels-last form of either, for variants
-//! that take the image so.
+//! What a session is made of: the model's file, its float16 form (`precision=float16`), or the channels-last form of either, for
+//! variants that take the image with its channels last.
 
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
@@ -18,7 +18,7 @@ pub(super) struct ModelForm<'a> {
 }
 
 impl<'a> ModelForm<'a> {
-    /// For this provider, of which TensorRT converts by itself, and for an image that comes so.
+    /// For this provider, of which TensorRT converts to float16 by itself, and for an image in this order.
     ///
     /// # Errors
     /// [`ModelError::Unfit`]: the model has not the form that is wanted.
@@ -32,7 +32,7 @@ impl<'a> ModelForm<'a> {
         Ok(Self { config, form })
     }
 
-    /// Makes a session of it.
+    /// Makes a session of the source.
     pub fn commit(&self, builder: &mut SessionBuilder) -> Result<Session, ort::Error> {
         match &self.form {
             Some(bytes) => builder.commit_from_memory(bytes),
@@ -46,7 +46,7 @@ fn read(config: &Config) -> Result<Vec<u8>, ModelError> {
     std::fs::read(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))
 }
 
-/// The model, or its form that there is, with the channels of its image last.
+/// The model, or its existing form, with the channels of its image last.
 fn with_channels_last(config: &Config, form: Option<Vec<u8>>) -> Result<Vec<u8>, ModelError> {
     let bytes = form.map_or_else(|| read(config), Ok)?;
     channels_last_form(&bytes).map_err(|why| {

@@ -11,14 +11,14 @@ use crate::inference::stop::Interrupt;
 use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
-/// How ONNX Runtime is to run: never recording by itself, whose launches would wait for the device.
+/// How ONNX Runtime must run: never recording by itself, since such launches would wait for the device.
 pub(super) struct Options {
     /// Without waiting at the end, for runs that are going to be recorded.
     pub enqueued: RunOptions,
-    /// Waiting at the end, for all others: ONNX Runtime gives back the pinned memory of a run only there. It would grow from run to
-    /// run, and the last callbacks would find their session gone.
+    /// Waiting at the end, for all others: ONNX Runtime gives back the pinned memory of a run only there. That memory would grow
+    /// from run to run, and the last callbacks would find their session gone.
     pub waited: RunOptions,
-    /// Whether the run that is under way was interrupted, or the next one will be.
+    /// Whether the current run was interrupted, or the next one will be.
     interrupted: Mutex<bool>,
 }
 
@@ -43,7 +43,7 @@ impl Options {
         *lock(&self.interrupted)
     }
 
-    /// After a run: what has come of it. Those that follow are not interrupted any more.
+    /// After a run: returns its result. Later runs are not interrupted any more.
     ///
     /// # Errors
     /// [`InferenceError::Interrupted`] for a failed run that was interrupted.

@@ -15,8 +15,8 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// For batches of up to `batch` frames. Nothing where no dimension is open, and where one is open that neither the batch nor the
-    /// sidecar tells: TensorRT then takes its sizes from the runs.
+    /// For batches of up to `batch` frames. `None` where no dimension is open, and where one is open that neither the batch nor
+    /// the sidecar determines: TensorRT then takes its sizes from the runs.
     pub fn of(inputs: &[TensorDesc], info: &ModelInfo, batch: usize) -> Option<Self> {
         let mut profile = Self::default();
         let open = inputs.iter().filter(|input| input.dims.iter().any(Option::is_none));
@@ -37,15 +37,15 @@ fn dims(input: &TensorDesc, info: &ModelInfo, batch: usize) -> Option<Vec<usize>
         Some(Layout::Nhwc) => [1, 2],
         _ => [2, 3],
     };
-    let told = |index: usize| match index {
-        // Three dimensions are an image without a batch, or nobody knows what.
+    let stated = |index: usize| match index {
+        // Three dimensions are an image without a batch, or something unknown.
         0 if input.dims.len() != 3 => Some(batch),
         _ if input.dims.len() != 4 => None,
         _ if index == sides[0] => info.input.height.and_then(|side| usize::try_from(side).ok()),
         _ if index == sides[1] => info.input.width.and_then(|side| usize::try_from(side).ok()),
         _ => None,
     };
-    input.dims.iter().enumerate().map(|(index, dim)| dim.or_else(|| told(index))).collect()
+    input.dims.iter().enumerate().map(|(index, dim)| dim.or_else(|| stated(index))).collect()
 }
 
 #[cfg(test)]

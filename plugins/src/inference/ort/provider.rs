@@ -32,7 +32,7 @@ use crate::model::onnx::has_float16_weights;
 use crate::nick::nick;
 use crate::sync::lock;
 
-/// What became of the providers' libraries.
+/// The state of the providers' libraries.
 static LIBRARIES: Mutex<ProviderLibraries> = Mutex::new(ProviderLibraries::new());
 
 /// Whether an exception in this GPU provider would end the process.
@@ -68,7 +68,7 @@ impl Provider {
 
     /// Opens the provider's libraries before ONNX Runtime does, so that their exceptions can be caught.
     fn open_own(self, mut scratch: SessionBuilder) {
-        // Whatever comes of it: before ONNX Runtime looks for TensorRT's library, it gives all providers its own functions.
+        // Whatever the result: before ONNX Runtime looks for TensorRT's library, it gives all providers its own functions.
         let dispatch: ExecutionProviderDispatch = ep::TensorRT::default().into();
         if let Err(e) = dispatch.error_on_failure().register(&mut scratch) {
             gst::debug!(CAT, "TensorRT was only asked for: {e}");
@@ -78,7 +78,7 @@ impl Provider {
         }
     }
 
-    /// Registers these with what `new` makes.
+    /// Registers these providers with what `new` makes.
     fn register(
         self,
         new: impl Fn() -> Result<SessionBuilder, String>,
@@ -89,14 +89,14 @@ impl Provider {
         for registration in registrations {
             loop {
                 if differs {
-                    // Before each attempt: what could not be opened before the last one may have what it needs now.
+                    // Before each attempt: what could not be opened at the previous one may have what it needs now.
                     self.open_own(new()?);
                 }
                 match registration.clone().error_on_failure().register(&mut builder) {
                     Ok(()) => break,
                     Err(e) => {
-                        let said = e.to_string();
-                        if !open_missing(&said)? {
+                        let message = e.to_string();
+                        if !open_missing(&message)? {
                             return Err(words(&e));
                         }
                     }
@@ -168,7 +168,7 @@ impl Provider {
                         .with_timing_cache_path(folder);
                 }
                 if let Some(Profile { min, max }) = profile {
-                    // Full batches are what it is to be fastest with.
+                    // TensorRT must be fastest with full batches.
                     provider = provider
                         .with_profile_min_shapes(min)
                         .with_profile_opt_shapes(max)
@@ -176,7 +176,7 @@ impl Provider {
                 }
                 // SAFETY: as above.
                 let provider = unsafe { provider.with_compute_stream(raw) };
-                // What TensorRT does not take stays on the GPU.
+                // Nodes that TensorRT does not take stay on the GPU.
                 vec![built_in(provider, PACKAGE)?, built_in(cuda(), PACKAGE)?]
             }
             Self::TensorRtRtx => {
@@ -201,7 +201,7 @@ fn profile(builder: SessionBuilder, config: &Config) -> Result<Option<Profile>, 
         .and_then(|mut builder| builder.commit_from_file(&config.model).map_err(|e| words(&e)))?;
     let inputs = describe(loaded.inputs().iter().map(|input| (input.name(), input.dtype())));
     let info = ModelInfo::read(&config.model, None).map_err(|e| e.to_string())?;
-    // A size that only the model's maker names may be overridden by a property, for which the profile would be wrong.
+    // A property may override a size that only the model's maker states; the profile would then be wrong.
     Ok(Profile::of(&inputs, &info.without(&[Group::Size]), config.batch.unwrap_or(1)))
 }
 
@@ -229,7 +229,7 @@ pub(super) fn open(
         let refuse = |reason| InferenceError::Provider { provider: nick(*provider), reason };
         let variants = variant::worth_timing(config, *provider);
         let choices = device(config).ok().filter(|_| variants.len() > 1).map(|device| {
-            // Only CUDA has several.
+            // Only CUDA has several variants.
             load_cuda(environment);
             cache.works_with(&cudnn::version(), &variants);
             cache.choices(config, *provider, Some(&device))
@@ -251,14 +251,14 @@ pub(super) fn open(
             Err(InferenceError::Provider { reason, .. }) if !only => {
                 refused.push(format!("{}: {reason}", nick(*provider)));
             }
-            // Not the provider's fault: the CPU would refuse the model too.
+            // This is not the provider's fault: the CPU would refuse the model too.
             Err(other) => return Err(other),
         }
     }
     if let (true, Choice::Cuda(_)) = (wanted.len() > 1, config.device) {
         return Err(missing(format!("no provider runs the model there: {}", refused.join("; "))));
     }
-    // The same reason three times is one: there is no GPU.
+    // The same reason three times means that there is no GPU: it is reported once.
     if let (Err(reason), false) = (device(config), wanted.is_empty()) {
         refused = vec![reason];
     }
@@ -286,8 +286,8 @@ pub(super) fn open_variant(
     Ok(Box::new(session))
 }
 
-/// Has ONNX Runtime load the libraries of its CUDA provider, so that their versions are known before a session is opened. What is
-/// missing is said then.
+/// Has ONNX Runtime load the libraries of its CUDA provider, so that their versions are known before a session is opened. Missing
+/// libraries are reported then.
 fn load_cuda(environment: &Environment) {
     let new = || builder(environment, 1, 1).map_err(|e| e.to_string());
     if let Err(e) = Provider::Cuda.register(new, &[ep::CUDA::default().into()]) {

@@ -9,7 +9,7 @@ use crate::inference::Provider;
 pub(super) struct ProviderLibraries {
     /// Opened here, before ONNX Runtime needed them.
     opened: BTreeSet<&'static str>,
-    /// Opened by ONNX Runtime, in its own way. They stay as they are to the end of the process.
+    /// Opened by ONNX Runtime, in its own way. They stay so to the end of the process.
     left: BTreeSet<&'static str>,
 }
 
@@ -19,7 +19,7 @@ impl ProviderLibraries {
         Self { opened: BTreeSet::new(), left: BTreeSet::new() }
     }
 
-    /// Opens the provider's libraries with `open`, except for those that somebody has opened before. Returns the errors, each after its
+    /// Opens the provider's libraries with `open`, except for those that are open already. Returns the errors, each after its
     /// library's name: another attempt may find what these libraries need.
     pub fn open(
         &mut self,
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_provider_whose_own_libraries_were_opened_has_no_uncaught_exceptions() {
         let mut libraries = ProviderLibraries::new();
-        // TensorRT is not installed: auto goes on with CUDA.
+        // TensorRT is not installed: `auto` tries CUDA next.
         let only_cuda = |name| if name == "cuda" { Ok(()) } else { Err("no libnvinfer.so.10".to_owned()) };
         assert_eq!(libraries.open(Provider::TensorRt, only_cuda), ["tensorrt: no libnvinfer.so.10"]);
         assert_eq!(libraries.open(Provider::Cuda, |name| panic!("{name} is open")), [""; 0]);
@@ -95,7 +95,7 @@ mod tests {
         let mut libraries = ProviderLibraries::new();
         libraries.open(Provider::Cuda, |_| Err("an initialiser failed".into()));
         libraries.in_use(Provider::Cuda);
-        // The loader would only hand out again what is open.
+        // The loader would only return the library that is open.
         assert_eq!(libraries.open(Provider::Cuda, |name| panic!("{name} is open")), [""; 0]);
         assert!(libraries.has_uncaught(Provider::Cuda));
         assert!(libraries.has_uncaught(Provider::TensorRt), "it consists of that library, too");

@@ -24,7 +24,7 @@ pub(super) fn path() -> Option<&'static Path> {
     ENVIRONMENT.get().map(|(_, path, _)| path.as_path())
 }
 
-/// The version of the library in use, and what else tells its build apart; empty before it is opened.
+/// The version of the library in use, and what else identifies its build; empty before it is opened.
 pub(super) fn version() -> String {
     ENVIRONMENT
         .get()
@@ -94,7 +94,7 @@ struct Found {
     shared: bool,
 }
 
-/// The library to use. One that is named must serve; the others are tried in turn.
+/// The library to use. A library that is named must serve; the others are tried in turn.
 fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
     let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {
         let path = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty())?;
@@ -112,7 +112,7 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
     for path in candidates::candidates() {
         let checked = match candidates::check(&path) {
             Ok(()) => check(path),
-            // A name that is not there, or no longer, is the loader's to report.
+            // A file that does not exist (any more) is reported by the loader.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => check(path),
             Err(e) => {
                 gst::warning!(
@@ -132,7 +132,7 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
             Ok(found) => return Ok(found),
             Err((path, why)) => {
                 gst::debug!(CAT, "not '{}': {why}", path.display());
-                // A file that is there and does not serve is worth a word; a name the loader does not know is not.
+                // A file that is there and does not serve is reported; a name that the loader does not know is not.
                 if path.is_absolute() {
                     refused.push(format!("'{}' does not serve: {why}", path.display()));
                 }
@@ -148,10 +148,10 @@ fn check(path: PathBuf) -> Result<Found, (PathBuf, String)> {
     open(&path).map_err(|why| (path, why))
 }
 
-/// Opens an ONNX Runtime and asks for its version. The `ort` crate would panic at one that answers its entry point with nothing,
-/// so this looks before it is handed over.
+/// Opens an ONNX Runtime and asks for its version. The `ort` crate would panic at a library whose entry point returns null, so
+/// this looks before the library is handed over.
 fn open(path: &Path) -> Result<Found, String> {
-    // A bare name is looked up by the loader. What is not there, it says itself; but it would wait for ever at a FIFO.
+    // A bare name is looked up by the loader, which reports a missing file itself; but it would wait forever at a FIFO.
     if path.parent().is_some_and(|folder| !folder.as_os_str().is_empty())
         && let Err(e) = files::open(path)
         && e.kind() == std::io::ErrorKind::InvalidInput

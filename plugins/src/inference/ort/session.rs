@@ -33,18 +33,18 @@ use crate::nick::nick;
 /// A session of ONNX Runtime.
 #[derive(Debug)]
 pub(super) struct OrtSession {
-    /// Where it runs on a GPU. What it has bound keeps ONNX Runtime's session, so it goes first.
+    /// The stream that the session works in on a GPU. Its bindings keep ONNX Runtime's session, so it is dropped first.
     pub(super) gpu: Option<Gpu>,
     session: ManuallyDrop<ort::session::Session>,
-    /// As the model has them.
+    /// The inputs as the model has them.
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
-    /// How the image comes.
+    /// The order of the image.
     image: ImageOrder,
     options: Arc<Options>,
     /// Whether the outputs' sizes have turned out to depend on the picture.
     varies: bool,
-    /// Where a batch's tensors are put together on the host; 16 bytes each, so that every type is aligned.
+    /// Where a batch's tensors are put together on the host; in units of 16 bytes, so that every type is aligned.
     gathered: Vec<u128>,
     /// The stream that the session works in, and must not outlive.
     _stream: Option<Arc<CudaStream>>,
@@ -55,7 +55,7 @@ impl OrtSession {
     /// `variant` says.
     ///
     /// # Errors
-    /// [`InferenceError::Provider`] where the provider cannot be had, [`ModelError::Unfit`] where the model is refused.
+    /// [`InferenceError::Provider`] where the provider is not available, [`ModelError::Unfit`] where the model is refused.
     pub fn open(
         environment: &Environment,
         config: &Config,
@@ -88,7 +88,7 @@ impl OrtSession {
                 break;
             }
         }
-        // What a GPU provider refuses, the CPU may still run; what the CPU refuses is no model.
+        // The CPU may still run a model that a GPU provider refuses; what the CPU refuses is no model.
         Err(InferenceError::Provider { provider: nick(provider), reason: refused })
     }
 
@@ -124,13 +124,13 @@ impl OrtSession {
 
 impl Drop for OrtSession {
     fn drop(&mut self) {
-        // At the end of the process, what it would be given back to may be gone.
+        // At the end of the process, the library that would free the session may be gone.
         let Ok(_call) = exit::begin() else {
             std::mem::forget(self.gpu.take());
             return;
         };
         drop(self.gpu.take());
-        // SAFETY: it is not used any more.
+        // SAFETY: the session is not used any more.
         unsafe { ManuallyDrop::drop(&mut self.session) };
     }
 }
@@ -159,7 +159,7 @@ impl Session for OrtSession {
     }
 
     fn warm_up_runs(&self) -> usize {
-        // Once more, when all is chosen, allocated and recorded.
+        // One more run, after everything is chosen, allocated and recorded.
         self.gpu.as_ref().map_or(1, |_| gpu::WARM_UP + 2)
     }
 
@@ -182,7 +182,7 @@ impl Session for OrtSession {
                 made.or_else(|failure| self.run_other_size(shape, images, failure))
             }
             Some(gpu) => {
-                // Sizes that depend on the picture are known only behind the run.
+                // Sizes that depend on the picture are known only after the run.
                 gpu.stream().counters().fallbacks.add(1);
                 self.run_through_host(shape, images)
             }
@@ -257,8 +257,8 @@ impl OrtSession {
         Ok(tensors)
     }
 
-    /// What a run is that has failed on the GPU because the outputs' sizes depend on the picture after all: one through the
-    /// host, as all that follow.
+    /// Replaces a run that has failed on the GPU because the outputs' sizes depend on the picture after all: this one goes
+    /// through the host, as do all later ones.
     fn run_other_size(
         &mut self,
         shape: &RunShape,
@@ -317,7 +317,7 @@ pub(super) fn load_with<E>(
     })
 }
 
-/// What sessions are made with, in so many threads.
+/// The options of sessions, with this many threads.
 pub(super) fn builder(
     environment: &Environment,
     intra: usize,

@@ -46,9 +46,9 @@ pub(super) unsafe fn open(path: &Path) -> Result<Library, libloading::Error> {
     unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | deep) }
 }
 
-/// Whether exceptions are raised by another unwinder than the one that a library loaded now would hand them on by.
+/// Whether exceptions are raised by another unwinder than the one that a library loaded now would use.
 pub(super) fn differs() -> bool {
-    // SAFETY: looks a symbol up; what it is, is not used but as a number.
+    // SAFETY: looks a symbol up, and uses its address as a number only.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, RAISE.as_ptr()) }.addr();
     let differs = global != 0 && raising().is_some_and(|raising| raising != global);
     if differs {
@@ -160,7 +160,7 @@ unsafe fn bound(library: &libc::dl_phdr_info) -> Option<usize> {
         // SAFETY: as above: this was not the last.
         entry = unsafe { entry.add(1) };
     }
-    // The loader writes absolute addresses there; one that does not is not understood.
+    // The loader writes absolute addresses there; a library where it did not is not understood.
     if ![strings, symbols].into_iter().chain(tables).all(inside) {
         return None;
     }

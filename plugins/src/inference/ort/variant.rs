@@ -24,19 +24,19 @@ use crate::inference::{Config, EngineSearch, Provider};
 /// Options of the CUDA provider, and the form of the model that it runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Variant {
-    /// As users, the log and the cache know it.
+    /// The name that users, the log and the cache have for it.
     pub name: &'static str,
     /// Convolutions work on channels-last tensors, which the tensor cores read as they are; ONNX Runtime transposes where others
     /// do not.
     nhwc: bool,
-    /// A convolution adds its bias, and what is added behind it, itself. Without `nhwc` cuDNN fails for some models when they run
+    /// A convolution itself adds its bias, and what is added after it. Without `nhwc` cuDNN fails for some models when they run
     /// (HEURISTIC_QUERY_FAILED), so it is not offered alone.
     fused: bool,
-    /// How the image comes: with its channels last, the graph begins without the transposition that `nhwc` has there.
+    /// The order of the image: with its channels last, the graph begins without the transposition that `nhwc` has there.
     pub image: ImageOrder,
 }
 
-/// As ONNX Runtime runs a model by default.
+/// How ONNX Runtime runs a model by default.
 pub(super) const PLAIN: Variant =
     Variant { name: "plain", nhwc: false, fused: false, image: ImageOrder::AsModel };
 const NHWC: Variant = Variant { name: "nhwc", nhwc: true, ..PLAIN };
@@ -45,7 +45,8 @@ pub(super) const INPUT: Variant =
     Variant { name: "nhwc+fused+input", image: ImageOrder::ChannelsLast, ..FUSED };
 static ALL: [Variant; 4] = [PLAIN, NHWC, FUSED, INPUT];
 
-/// The names of the variants to time. With a limit of its memory there is one only: two sessions at a time would exceed it.
+/// The names of the variants to time. With a limit of device memory there is only one: two sessions at a time would exceed the
+/// limit.
 pub(super) fn worth_timing(config: &Config, provider: Provider) -> Vec<&'static str> {
     let count = match config.search {
         _ if provider != Provider::Cuda || config.memory_limit > 0 => 1,

@@ -8,11 +8,11 @@ use crate::inference::{Config, Precision};
 use crate::meta::tensor::Tensor;
 use crate::model::onnx::has_float16_weights;
 
-/// How far outputs may be apart: shares of the measure of each group of channels ([`super::groups`]).
+/// How far apart outputs may be: shares of the measure of each group of channels ([`super::groups`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inference) enum Tolerance {
     /// For float32 throughout: a thousandth, a tenth of that on average. Sums in another order differ by 1e-5 and less; a wrong
-    /// layout or a bias left out by the whole.
+    /// layout or a missing bias by the whole measure.
     Float32,
     /// For models that compute in float16 or TF32, which keep 10 bits of each number: a quarter, 2 % on average. On an H200 a YOLOv8n
     /// with random weights as nhwc+fused differs by 3.6 % of its boxes' range at most, and by 14 % of its scores', which are steep
@@ -39,10 +39,10 @@ impl Tolerance {
 /// Share of an output's integers that may differ: classes of pixels where two are equally probable.
 const INTEGERS: f64 = 0.01;
 
-/// Whether the outputs are the expected ones within the tolerance; what is not finite has to be so in both.
+/// Whether the outputs are the expected ones within the tolerance; values that are not finite must be so in both.
 ///
 /// # Errors
-/// The first output that is not, in words.
+/// The first output that differs, in words.
 pub(super) fn agree(expected: &[Tensor], found: &[Tensor], tolerance: Tolerance) -> Result<(), String> {
     if expected.len() != found.len() {
         return Err(format!("it gives {} outputs instead of {}", found.len(), expected.len()));
@@ -68,7 +68,7 @@ pub(super) fn agree(expected: &[Tensor], found: &[Tensor], tolerance: Tolerance)
     })
 }
 
-/// Elements of `N` bytes, and what is left behind them.
+/// Elements of `N` bytes, and the bytes after the last one.
 type Elements<'a, const N: usize> = (&'a [[u8; N]], &'a [u8]);
 
 fn floats<const N: usize>(
@@ -125,7 +125,7 @@ mod tests {
         agree(&[expected], &[found], tolerance)
     }
 
-    /// A thousand values from -100 to 100, of which so many are off by so much.
+    /// A thousand values from -100 to 100, of which `count` are off by `by`.
     fn off(count: usize, by: f32) -> [Vec<f32>; 2] {
         let expected: Vec<f32> = (0..=1000).map(|n| n as f32 / 5.0 - 100.0).collect();
         let found = expected.iter().enumerate().map(|(n, value)| if n < count { value + by } else { *value });
@@ -139,8 +139,13 @@ mod tests {
             one(float32(&expected), float32(&found), tolerance).err()
         };
         assert_eq!(differs(off(1, 0.19), Float32), None);
-        let said = differs(off(1, 0.21), Float32).unwrap();
-        assert!(said.contains("scores") && said.contains("2.100e-1") && said.contains("2.000e-1"), "{said}");
+        let difference = differs(off(1, 0.21), Float32).unwrap();
+        assert!(
+            difference.contains("scores")
+                && difference.contains("2.100e-1")
+                && difference.contains("2.000e-1"),
+            "{difference}"
+        );
         assert!(differs(off(1000, 0.03), Float32).is_some(), "on average 0.02 is allowed");
         assert_eq!(differs(off(1000, 0.01), Float32), None);
         assert_eq!(differs(off(3, 49.0), Rounded), None);

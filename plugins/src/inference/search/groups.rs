@@ -2,7 +2,7 @@
 //!
 //! An output may hold numbers of several kinds, as boxes of 0 to 640 pixels beside scores of 0 to 1: by the range of all, any score
 //! would do. The kinds lie on the second axis or on the last one, whichever is shorter: `4 + C` beside thousands of anchors, or 6
-//! beside 300 detections. They are told apart by their size. A vector, `[N, C]`, is of one kind.
+//! beside 300 detections. They are distinguished by their size. A vector, `[N, C]`, is of one kind.
 
 use cudainfer_kernels::tensor::TensorDesc;
 
@@ -14,7 +14,7 @@ const LEAST: f64 = 1e-5;
 /// The least measure of values that are all alike, as a share of the values: rounding does not know their range.
 const ALL_ALIKE: f64 = 0.125;
 
-/// The values that were expected of some channels, and how far those that were found are from them.
+/// The expected values of some channels, and how far the found ones are from them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Difference {
     least: f64,
@@ -28,7 +28,7 @@ impl Difference {
     const NONE: Self =
         Self { least: f64::INFINITY, greatest: f64::NEG_INFINITY, far: 0.0, squares: 0.0, count: 0.0 };
 
-    /// What is not finite has to be the same.
+    /// Values that are not finite must be the same.
     fn add(&mut self, expected: f64, found: f64) -> Result<(), String> {
         if expected.is_finite() && found.is_finite() {
             let off = (expected - found).abs();
@@ -75,13 +75,13 @@ impl Difference {
 /// The channels of an output.
 #[derive(Debug)]
 pub(super) struct Channels {
-    /// Elements that lie side by side of one.
+    /// Adjacent elements of one channel.
     stride: usize,
     all: Vec<Difference>,
 }
 
 impl Channels {
-    /// Those of an output whose first dimension is the batch.
+    /// The channels of an output whose first dimension is the batch.
     pub fn of(desc: &TensorDesc) -> Self {
         let dims: Vec<usize> = desc.dims.iter().map(|dim| dim.unwrap_or(1)).collect();
         let (count, stride) = match dims[..] {

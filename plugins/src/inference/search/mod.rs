@@ -1,7 +1,7 @@
-//! The fastest way to run a model, found by measuring. A runtime offers variants of a session, which differ in time and in the last
-//! digits of their results; which one is the fastest depends on the model, the shape and the GPU. Each is opened beside the best so
-//! far, has to give the first one's outputs on noise ([`compare`]), and is timed in turns with the best. What fails, differs or is
-//! not faster goes again.
+//! The fastest way to run a model, found by measuring. A runtime offers variants of a session, which differ in time and in the
+//! last digits of their results; which one is the fastest depends on the model, the shape and the GPU. Each is opened beside the
+//! best so far, must give the first one's outputs on noise ([`compare`]), and is timed in turns with the best. A variant that
+//! fails, differs or is not faster is closed again.
 
 mod compare;
 mod groups;
@@ -19,9 +19,9 @@ use crate::meta::tensor::Tensor;
 
 /// Runs of each of two sessions that are timed.
 const TIMED: usize = 30;
-/// A variant takes over if it needs at most so much of the best one's time: less of a difference is chance.
+/// A variant takes over if it needs at most this share of the best one's time: a smaller difference is chance.
 const GAIN: f64 = 0.98;
-/// And if it saves at least so much: a run of a few kernels varies by that from one to the next.
+/// And if it saves at least this time: a run of a few kernels varies by that from one to the next.
 const LEAST: Duration = Duration::from_micros(10);
 
 /// What sessions are measured with.
@@ -75,8 +75,8 @@ impl Found {
 }
 
 /// Makes `session`, which is the variant `current`, the best of the variants for this shape: the one that `known` names, or else
-/// the one that turns out to be the fastest. The first variant is the one that all others have to agree with. Returns what was
-/// found where it was measured.
+/// the one that is measured to be the fastest. All variants must agree with the first one. Returns the result where it was
+/// measured.
 ///
 /// # Errors
 /// The first variant does not run.
@@ -91,7 +91,7 @@ pub(super) fn choose(
     let Some((first, others)) = variants.split_first() else { return Ok(None) };
     let known = variants.iter().find(|variant| Some(**variant) == known);
     if let Some(known) = known {
-        // What has run once need not run with another driver or cuDNN.
+        // A variant that has run once may fail with another driver or cuDNN.
         let runs = if known == current {
             bench.outputs(session.as_mut()).map(|_| ())
         } else {
@@ -108,7 +108,7 @@ pub(super) fn choose(
         }
     }
     if *current != *first {
-        // It was the best for another shape.
+        // This variant was the best for another shape.
         *session = bench.open(first)?;
         *current = first;
     }
@@ -139,7 +139,7 @@ pub(super) fn choose(
             }
             Err(LeftOut { why, for_now }) => {
                 gst::debug!(CAT, "the model as {variant} is left out: {why}");
-                // There may be memory at the next start.
+                // The next start may have enough memory.
                 found.complete &= !for_now;
             }
         }
@@ -147,7 +147,7 @@ pub(super) fn choose(
     Ok(Some(found))
 }
 
-/// Why a variant is not among those that are chosen from.
+/// Why a variant cannot be chosen.
 struct LeftOut {
     why: String,
     /// Whether only memory was short.
@@ -189,7 +189,7 @@ pub(super) fn shape_name(shape: &Arc<RunShape>) -> String {
     format!("{} from {}{}", shape.image, shape.given, constants.collect::<String>())
 }
 
-/// Opens a model before its shape is known: as the first variant, which is warm soonest; or, if frames are to wait for the best
+/// Opens a model before its shape is known: as the first variant, which is warm soonest; or, if frames must wait for the best
 /// (`warm_up`), as the one that was the best when it was last measured, unless that does not open any more.
 ///
 /// # Errors

@@ -70,9 +70,9 @@ fn name(session: &dyn Session) -> String {
 /// How a variant behaves.
 #[derive(Clone, Copy)]
 enum Behaves {
-    /// It takes so many microseconds.
+    /// Each run takes this many microseconds.
     Takes(u64),
-    /// It is quick, and wrong.
+    /// Its runs are quick, and wrong.
     Differs,
     FailsToOpen,
     FailsToRun,
@@ -134,7 +134,7 @@ impl Bench for Fake {
     }
 }
 
-/// What becomes of a session of the first variant; and what was found.
+/// The variant that a session of the first variant becomes, and the result of the search.
 fn search(fake: &mut Fake) -> (String, Found) {
     let (mut session, mut current) = (session(VARIANTS[0]), VARIANTS[0]);
     let found = choose(fake, Tolerance::Float32, None, &mut session, &mut current, &VARIANTS).unwrap();
@@ -182,7 +182,7 @@ fn a_first_variant_that_does_not_run_is_the_models_error() {
 }
 
 #[test]
-fn without_memory_for_another_session_the_best_so_far_stays_and_it_is_said() {
+fn without_memory_for_another_session_the_best_so_far_stays_and_that_is_reported() {
     let mut fake = Fake { room: 1, ..Fake::new([900, 700, 600].map(Takes)) };
     let (chosen, found) = search(&mut fake);
     assert_eq!((chosen.as_str(), fake.opened.as_slice(), found.complete), ("nhwc", &["nhwc"][..], false));
@@ -204,7 +204,7 @@ fn a_variant_that_is_known_is_neither_measured_nor_are_the_others_opened() {
     let known = Some("nhwc+fused");
     let found = choose(&mut fake, Tolerance::Float32, known, &mut session, &mut current, &VARIANTS).unwrap();
     assert!(found.is_none() && fake.opened.is_empty() && fake.timed == 0);
-    // Of this shape another one is known than the one that was opened.
+    // The variant known for this shape is not the one that was opened.
     let found = choose(&mut fake, Tolerance::Float32, Some("nhwc"), &mut session, &mut current, &VARIANTS);
     assert!(found.unwrap().is_none() && fake.timed == 0);
     assert_eq!(

@@ -31,7 +31,7 @@ pub(in crate::inference) struct OnNoise<'a> {
     shape: &'a Arc<RunShape>,
     /// A run's, no two of them alike: a variant that mixes up rows has other outputs.
     images: Vec<gst::Buffer>,
-    /// Bytes that have to be free for another session, as the first one has shown.
+    /// Bytes that must be free for another session, as measured with the first one.
     needed: Option<u64>,
     /// Where the sessions run.
     stream: Option<Arc<CudaStream>>,
@@ -69,7 +69,7 @@ impl<'a> OnNoise<'a> {
         let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));
         let finished = session.finish();
         if let Some(stream) = session.stream() {
-            // It is nobody's frame.
+            // The noise belongs to no frame.
             stream.counters().reset();
         }
         finished.and(outputs)
@@ -113,7 +113,7 @@ impl Bench for OnNoise<'_> {
     }
 }
 
-/// Bytes of the memory of a session's GPU that nobody uses; nothing on the CPU.
+/// Unused bytes of the memory of a session's GPU; nothing on the CPU.
 pub(in crate::inference) fn free_memory(session: &dyn Session) -> Option<u64> {
     free(session.stream()?)
 }
@@ -123,8 +123,8 @@ fn free(stream: &CudaStream) -> Option<u64> {
     u64::try_from(free).ok()
 }
 
-/// Bytes that have to be free before another session of the model is opened, by those that were free before and after the first one
-/// was warmed up: what that took, its weights, and a margin. Nothing on the CPU.
+/// Bytes that must be free before another session of the model is opened, from those that were free before and after the first
+/// one was warmed up: what that took, its weights, and a margin. Nothing on the CPU.
 pub(in crate::inference) fn memory_for(
     config: &Config,
     before: Option<u64>,

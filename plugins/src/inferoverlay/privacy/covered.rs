@@ -1,4 +1,4 @@
-//! What a stream has covered, so that an object stays so where a detector misses it for some frames.
+//! The covered objects of a stream, so that an object stays covered where a detector misses it for some frames.
 
 use cudainfer_kernels::geometry::Rect;
 
@@ -10,7 +10,7 @@ const SAME: f32 = 0.2;
 pub(crate) struct Sight {
     /// Its track's identity.
     pub id: Option<u64>,
-    /// Where it is, in frame pixels.
+    /// Its place, in frame pixels.
     pub rect: Rect,
     /// Whether it was not seen, but is expected there, as lost tracks are.
     pub expected: bool,
@@ -20,9 +20,9 @@ pub(crate) struct Sight {
 #[derive(Clone, Debug)]
 struct Known {
     id: Option<u64>,
-    /// Where it was last.
+    /// Its last place.
     rect: Rect,
-    /// By how much it moved then, in pixels a frame.
+    /// Its motion then, in pixels a frame.
     motion: [f32; 2],
     /// Frames since.
     age: u32,
@@ -40,8 +40,8 @@ impl Covered {
         self.known.is_empty()
     }
 
-    /// Takes in a frame's objects. Returns the boxes to cover, those of objects that have been missing for `hold` frames at most
-    /// last, and how many these are.
+    /// Takes in a frame's objects. Returns the boxes to cover, last those of objects that have been missing for `hold` frames at
+    /// most, and how many these are.
     pub fn update(&mut self, sights: &[Sight], hold: u32) -> (Vec<Rect>, usize) {
         let mut missing = std::mem::take(&mut self.known);
         missing.iter_mut().for_each(|known| known.age = known.age.saturating_add(1));
@@ -49,7 +49,7 @@ impl Covered {
         for sight in sights {
             let known = sight.find(&missing).map(|place| missing.swap_remove(place));
             let rect = known.as_ref().filter(|_| sight.expected).map_or(sight.rect, |known| {
-                // The tracker's box has another shape than a rotated one.
+                // The tracker's box of a rotated object has another shape.
                 union(&sight.rect, &moved(&known.rect, between(&known.rect, &sight.rect)))
             });
             boxes.push(rect);
@@ -68,7 +68,7 @@ impl Covered {
 }
 
 impl Sight {
-    /// The object among `missing` that this is: that of the same identity, else that whose box overlaps most.
+    /// The object among `missing` that this is: the one with the same identity, else the one whose box overlaps most.
     fn find(&self, missing: &[Known]) -> Option<usize> {
         let same = |known: &Known| self.id.is_some() && known.id == self.id;
         if let Some(place) = missing.iter().position(same) {
@@ -83,15 +83,15 @@ impl Sight {
 }
 
 impl Known {
-    /// Where it is by now if it moves on as it did, by its own width and height at most: what looks like motion may be another
-    /// object's box.
+    /// The present place if it moves on as it did, by its own width and height at most: apparent motion may be another object's
+    /// box.
     fn ahead(&self) -> Rect {
         let Rect { w, h, .. } = self.rect;
         let far = |motion: f32, most: f32| (motion * self.age as f32).max(-most.abs()).min(most.abs());
         moved(&self.rect, [far(self.motion[0], w), far(self.motion[1], h)])
     }
 
-    /// From where it was last to where it is by now if it moves on as it did.
+    /// From its last place to the present one if it moves on as it did.
     fn reach(&self) -> Rect {
         union(&self.rect, &self.ahead())
     }
@@ -148,7 +148,7 @@ mod tests {
                 let wide = Rect { x: 18.0, w: 40.0 + 4.0 * f32::from(frames), ..BOX };
                 assert_eq!(covered.update(&[], 9), (vec![wide], 1));
             }
-            // It comes back where it was expected, and is one object.
+            // The object comes back where it was expected, and is one object.
             assert_eq!(covered.update(&[seen(id, 38.0)], 9), (vec![Rect { x: 38.0, ..BOX }], 0));
             assert_eq!(covered.update(&[], 9).0, [Rect { x: 38.0, w: 44.0, ..BOX }]);
         }
@@ -171,7 +171,7 @@ mod tests {
     fn identities_come_before_places_and_two_of_them_are_two_objects() {
         let mut covered = Covered::default();
         covered.update(&[seen(Some(1), 10.0), seen(Some(2), 12.0)], 3);
-        // Number 1 jumped; nobody is taken for number 2, who is missing.
+        // Number 1 jumped; no object is taken for number 2, which is missing.
         let (boxes, held) = covered.update(&[seen(Some(1), 500.0)], 3);
         assert_eq!((boxes, held), (vec![Rect { x: 500.0, ..BOX }, Rect { x: 12.0, ..BOX }], 1));
         let (boxes, held) = covered.update(&[seen(Some(3), 12.0), seen(Some(1), 500.0)], 3);

@@ -1,4 +1,4 @@
-//! Labels in the property `blur` that no object will ever have: silence would show what was to be hidden.
+//! Labels in the property `blur` that no object will ever have: without a warning, the frame would show what should be hidden.
 
 use std::collections::BTreeSet;
 
@@ -17,24 +17,24 @@ const MOST: usize = 30;
 pub(crate) struct Labels {
     /// Those of each model upstream; empty where a model names none.
     models: Vec<Vec<String>>,
-    /// What `blur` was when the notes below were begun.
+    /// The value of `blur` when the notes below were begun.
     choice: Option<Choice>,
     /// The labels in `blur` that have not been found.
     missing: Vec<String>,
-    /// Those that objects had.
+    /// Labels that objects had.
     seen: BTreeSet<String>,
     frames: u32,
 }
 
 impl Labels {
-    /// The labels of the models upstream are these; what was said of the same ones is not said again.
+    /// The labels of the models upstream are these; a warning about the same ones is not repeated.
     pub fn set_models(&mut self, models: Vec<Vec<String>>) {
         if self.models != models {
             *self = Self { models, ..Self::default() };
         }
     }
 
-    /// Takes in a frame; returns what is to be warned of, each once.
+    /// Takes in a frame; returns new warnings, each once.
     pub fn examine(&mut self, choice: Option<&Choice>, objects: &[Object], masks: &[Mask]) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.choice.as_ref() != choice {
@@ -45,7 +45,7 @@ impl Labels {
                 Some(Choice::Labelled(labels)) => labels.clone(),
                 _ => Vec::new(),
             };
-            // Where all models say their labels, nobody has to wait for what comes.
+            // Where all models name their labels, there is no need to wait for objects.
             let all_known = !self.models.is_empty() && self.models.iter().all(|labels| !labels.is_empty());
             if all_known {
                 let known: Vec<_> = self.models.concat();

@@ -1,5 +1,5 @@
-//! Which parts of a frame are made unrecognisable: the boxes of the objects that `blur` names and of their masks, a little larger,
-//! and for some frames those of objects that are not found any more.
+//! The parts of a frame that are made unrecognisable: the boxes of the objects that `blur` names and of their masks, a little
+//! larger, and for some frames those of objects that are not found any more.
 
 mod covered;
 mod labels;
@@ -17,7 +17,7 @@ use super::settings::Settings;
 use crate::meta::mask::Mask;
 use crate::meta::object::Object;
 
-/// What is made unrecognisable in a frame, and how.
+/// The parts that are made unrecognisable in a frame, and how.
 #[derive(Clone, Debug)]
 pub(super) struct Cover {
     pub mode: BlurMode,
@@ -29,7 +29,7 @@ pub(super) struct Cover {
 }
 
 impl Cover {
-    /// Of a frame with these objects and masks; `covered` is what its stream had covered before.
+    /// For a frame with these objects and masks; `covered` is the state of its stream.
     pub fn of(
         choice: Option<&Choice>,
         objects: &[Object],

@@ -7,7 +7,7 @@ use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::Object;
 
 /// The box around an object's masks, in frame pixels; `None` where it has none, or they are empty. Masks on the GPU are
-/// downloaded. Of one that cannot be read all that it covers counts, so that nothing stays visible because of that.
+/// downloaded. A mask that cannot be read counts as full, so that nothing stays visible because of that.
 pub(super) fn of_masks(object: &Object, masks: &[Mask]) -> Option<Rect> {
     let own = masks.iter().filter(|mask| mask.kind == MaskKind::Instance { object: object.id });
     own.filter_map(outline).reduce(|a, b| union(&a, &b))

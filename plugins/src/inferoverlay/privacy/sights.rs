@@ -1,4 +1,4 @@
-//! Where the objects are that are to be hidden.
+//! The places of the objects that must be hidden.
 
 use cudainfer_kernels::geometry::Rect;
 
@@ -8,7 +8,7 @@ use crate::inferoverlay::choice::Choice;
 use crate::meta::mask::Mask;
 use crate::meta::object::Object;
 
-/// Where the objects are that are chosen.
+/// The places of the chosen objects.
 pub(super) fn sights(choice: &Choice, objects: &[Object], masks: &[Mask]) -> Vec<Sight> {
     let named = objects.iter().filter(|object| choice.names(object));
     named

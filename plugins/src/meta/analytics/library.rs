@@ -35,9 +35,9 @@ pub(super) struct Mtd {
 /// `GstAnalyticsRelationMetaInitParams`.
 #[repr(C)]
 pub(super) struct InitParams {
-    /// For so many entries there is room before the table of relations grows; it grows by as many.
+    /// Entries that have room before the table of relations grows; it grows by this number.
     pub initial_relation_order: usize,
-    /// The bytes that the entries' contents may have before they are moved.
+    /// The bytes of the entries' contents that have room before they are moved.
     pub initial_buf_size: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) const CONTAIN: c_int = 1 << 2;
 /// `GST_ANALYTICS_REL_TYPE_RELATE_TO`.
 pub(super) const RELATE_TO: c_int = 1 << 3;
 
-/// The functions. All of them work on a meta that nobody else writes to meanwhile, as on any meta of a buffer.
+/// The functions. All of them work on a meta that nothing else writes to meanwhile, as on any meta of a buffer.
 pub(crate) struct Functions {
     pub(super) api: GType,
     pub(super) detection: Type,
@@ -122,8 +122,9 @@ pub(super) type AddSegmentation = unsafe extern "C" fn(
 pub(super) struct Keypoints {
     /// The type of a group of entries.
     pub group: Type,
-    /// Adds points and the group that they make: its name; 2 for points in a plane; the number of coordinates, and they; the number of
-    /// points, their confidences and whether they are seen; the number of indices in pairs of connected points, and they.
+    /// Adds points and the group that they make: its name; 2 for points in a plane; the number of coordinates, and the
+    /// coordinates; the number of points, their confidences and whether they are seen; the number of indices in pairs of
+    /// connected points, and the indices.
     pub add_group: unsafe extern "C" fn(
         MetaPtr,
         *const c_char,
@@ -165,7 +166,7 @@ fn load(name: &str) -> Result<Functions, Missing> {
     let library = unsafe { Library::new(name) }.map_err(|error| Missing(loader::reason(&error)))?;
     let library = ManuallyDrop::new(library);
 
-    /// The function of this name, as the type that the place where it is used asks for.
+    /// The function of this name, as the type that the caller expects.
     macro_rules! function {
         ($symbol:literal) => {{
             let symbol: &CStr = $symbol;

@@ -64,7 +64,8 @@ fn add_mask(writer: &mut Writer<'_>, mask: &Mask, segmentation: c_int, values: &
     let [x, y] = [mask.rect.x, mask.rect.y].map(pixel);
     // Saturating: what is negative or NaN becomes 0.
     let [w, h] = [mask.rect.w, mask.rect.h].map(|side| side.round() as u32);
-    // SAFETY: the buffer has the video meta that the library asks for, and is the library's from now on; the values are copied.
+    // SAFETY: the buffer has the video meta that the library asks for, and belongs to the library from now on; the values are
+    // copied.
     let added = writer.add(|meta, mtd| unsafe {
         let picture = gst::glib::translate::IntoGlibPtr::into_glib_ptr(picture);
         add(meta, picture, segmentation, values.len(), values.as_mut_ptr(), x, y, w, h, mtd)

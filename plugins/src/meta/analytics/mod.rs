@@ -1,9 +1,9 @@
 //! GStreamer's own analytics metadata, `GstAnalyticsRelationMeta`: results as the elements of GStreamer 1.24 and newer write and read
 //! them.
 //!
-//! Regions of interest with our parameters ([`super::region`]) carry more and are what counts. The entries of the meta mirror them,
-//! for other elements; what only other elements wrote there is read as well. A region and a detection entry with the same label and
-//! box are the same object. [`Forms`] is what an element writes.
+//! Regions of interest with our parameters ([`super::region`]) carry more and take precedence. The entries of the meta mirror
+//! them, for other elements; entries that only other elements wrote are read as well. A region and a detection entry with the
+//! same label and box are the same object. [`Forms`] is what an element writes.
 //!
 //! | entry | of | relation |
 //! |---|---|---|
@@ -30,7 +30,7 @@ use super::region::{Object, Region};
 use crate::ignored;
 use crate::property::Words;
 
-/// The property `metadata`: as what results are written.
+/// The property `metadata`: the form in which results are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferMetadata")]
 #[allow(missing_docs)]
@@ -63,7 +63,7 @@ pub enum Contents {
     Keypoints,
 }
 
-/// As what an element writes results.
+/// The forms in which an element writes results.
 #[derive(Clone, Copy, Default)]
 pub struct Forms {
     /// Whether objects that are new on a frame are left without a region of interest.
@@ -72,7 +72,7 @@ pub struct Forms {
 }
 
 impl Metadata {
-    /// What that comes to with the library of this machine.
+    /// The forms that are possible with the library of this machine.
     ///
     /// # Errors
     /// A sentence, without the element's name: the library is missing, or cannot hold that.
@@ -127,7 +127,7 @@ impl Forms {
     }
 }
 
-/// Removes all regions of interest behind the first `kept`.
+/// Removes all regions of interest after the first `kept`.
 fn remove_regions_after(kept: usize, frame: &mut gst::BufferRef) {
     let regions: Vec<_> =
         frame.iter_meta_mut::<Roi>().skip(kept).map(|mut region| region.as_mut_ptr()).collect();
@@ -151,7 +151,7 @@ pub(crate) fn boxes(buffer: &gst::BufferRef) -> usize {
     })
 }
 
-/// Removes a buffer's analytics metadata, whose places are none in a frame of another size.
+/// Removes a buffer's analytics metadata, whose places are wrong in a frame of another size.
 pub(crate) fn remove(buffer: &mut gst::BufferRef) {
     let Some(meta) = library::open().ok().and_then(|functions| functions.meta(buffer)) else { return };
     // SAFETY: the buffer is writable, and the meta is its own.

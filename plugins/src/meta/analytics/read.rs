@@ -19,8 +19,8 @@ const MOST_RELATIONS: usize = 1 << 20;
 /// Classes that are read of an object.
 const MOST_CLASSES: usize = 100;
 
-/// What tells boxes apart: the label, the box, and whether it is rotated. Regions of interest have no negative coordinates, so a box
-/// that is not rotated is cut off there.
+/// What distinguishes boxes: the label, the box, and whether it is rotated. Regions of interest have no negative coordinates, so
+/// a box that is not rotated is cut off there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     label: GQuark,
@@ -50,9 +50,9 @@ fn clipped([x, y, w, h]: [i32; 4]) -> [i32; 4] {
 /// What the entries of a frame say.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// The detections: each entry's number, and what it says.
+    /// The detections: each entry's number, and its box.
     pub boxes: Vec<(u32, Location)>,
-    /// What is related to them: the detection's place among the boxes, if there is one, and the entry's number.
+    /// The entries that are related to them: the detection's place among the boxes, if there is one, and the entry's number.
     pub tracks: Vec<(Option<usize>, u32)>,
     pub classes: Vec<(Option<usize>, u32)>,
     pub groups: Vec<(Option<usize>, u32)>,
@@ -62,7 +62,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Reads all entries once. Boxes with negative sides and confidences that are no numbers are ignored, as are entries of other
-    /// types, which are not counted: whoever wrote them has other readers.
+    /// types, which are not counted: they are meant for other readers.
     pub fn of(entries: &impl Entries) -> Self {
         let count = entries.len();
         let mut reading = Self { ignored: count.saturating_sub(MOST_ENTRIES), ..Self::default() };
@@ -119,7 +119,7 @@ impl Reading {
         others.zip(0..).map(move |((place, _), number)| (place, first.saturating_add(number)))
     }
 
-    /// The place of the box with this number among the boxes.
+    /// The place among the boxes of the one with this number.
     fn place(&self, entry: u32) -> Option<usize> {
         self.boxes.binary_search_by_key(&entry, |(entry, _)| *entry).ok()
     }
@@ -130,15 +130,15 @@ impl Reading {
     }
 }
 
-/// Whether a box is one: sides that are not negative, and numbers.
+/// Whether a box is valid: sides that are not negative, and numbers.
 fn is_box(location: &Location) -> bool {
     location.rect[2..].iter().all(|side| *side >= 0)
         && location.confidence.is_finite()
         && location.angle.is_finite()
 }
 
-/// Finds the boxes that entries are related to. Whoever writes adds the entries mostly in the order of the boxes, so each search
-/// begins behind the box found last. Returns how many relations were not looked up.
+/// Finds the boxes that entries are related to. Writers mostly add the entries in the order of the boxes, so each search begins
+/// after the box found last. Returns how many relations were not looked up.
 fn relate(
     entries: &impl Entries,
     boxes: &[(u32, Location)],
@@ -172,7 +172,7 @@ pub(super) fn complete(
     objects: &mut Vec<Object>,
 ) {
     let ids: Vec<_> = objects.iter().map(|object| object.id).collect();
-    // Which object each box is.
+    // The object that each box belongs to.
     let mut of_box = vec![None; reading.boxes.len()];
     for (object, place) in places.iter().enumerate() {
         if let Some(place) = place {
@@ -205,7 +205,7 @@ pub(super) fn complete(
             });
         }
     }
-    // What a region says of its classes is all.
+    // The classes of a region are complete.
     let has_classes: Vec<_> = objects.iter().map(|object| !object.classifications.is_empty()).collect();
     for (place, entry) in &reading.classes {
         let Some((index, _)) = object(*place).filter(|(index, _)| !has_classes[*index]) else { continue };

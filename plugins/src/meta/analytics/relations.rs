@@ -47,7 +47,7 @@ pub(super) struct TrackEntry {
 /// The entries of a meta, numbered from 0.
 pub(super) trait Entries {
     fn len(&self) -> usize;
-    /// Of a number that no entry has, `Other`.
+    /// `Other` for a number that no entry has.
     fn kind(&self, id: u32) -> EntryKind;
     /// Of a detection.
     fn location(&self, id: u32) -> Option<Location>;
@@ -69,7 +69,7 @@ pub(super) struct RelationMeta<'a> {
 }
 
 impl<'a> RelationMeta<'a> {
-    /// That of the buffer, if it carries one.
+    /// The meta of the buffer, if it carries one.
     pub fn of(functions: &'static Functions, buffer: &'a gst::BufferRef) -> Option<Self> {
         Some(Self { functions, meta: functions.meta(buffer)?, _buffer: buffer })
     }
@@ -219,13 +219,13 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// To the buffer's meta, which is put there if it is missing, with room for so many entries.
+    /// The buffer's meta, which is put there if it is missing, with room for this many entries.
     pub fn new(
         functions: &'static Functions,
         buffer: &'a mut gst::BufferRef,
         entries: usize,
     ) -> Option<Self> {
-        /// What an entry's content takes, about.
+        /// The bytes of an entry's content, about.
         const CONTENT: usize = 96;
         // The table grows by as many entries as it had at first, so there is at least one.
         let entries = entries.max(1);
@@ -298,7 +298,7 @@ impl<'a> Writer<'a> {
         levels: &mut [f32],
     ) -> Option<u32> {
         let (functions, count) = (self.functions, labels.len().min(levels.len()));
-        // SAFETY: there are so many labels and levels, which the library copies.
+        // SAFETY: there are that many labels and levels, which the library copies.
         let added = self.add(|meta, mtd| unsafe {
             (functions.add_classes)(meta, count, levels.as_mut_ptr(), labels.as_mut_ptr(), mtd)
         })?;

@@ -1,4 +1,5 @@
-//! What is written is read from the library's own metadata. Where GStreamer has none (before 1.24), these tests say so and end.
+//! What is written is read from the library's own metadata. Where GStreamer has none (before 1.24), these tests print that and
+//! end.
 
 use cudainfer_kernels::geometry::Rect;
 
@@ -95,7 +96,7 @@ fn objects_are_written_once_with_tracks_and_classes_whichever_elements_follow() 
         ..ClassificationParam::default()
     };
     forms.write(frame, |frame| attach(frame, 0, &Finding::Classification(classes)));
-    // Nothing is new.
+    // Writing again adds nothing.
     forms.write(frame, |_| ());
     let all = [
         EntryKind::Detection,
@@ -118,7 +119,7 @@ fn objects_are_written_once_with_tracks_and_classes_whichever_elements_follow() 
     assert_eq!(relation(functions, frame, 1, 2), [RELATE_TO; 2]);
     assert_eq!(relation(functions, frame, 0, 4), [RELATE_TO; 2]);
     assert_eq!((relation(functions, frame, 0, 2), relation(functions, frame, 1, 3)), ([0; 2], [0; 2]));
-    // Who reads both sees each object once, also in a copy.
+    // A reader of both forms sees each object once, also in a copy.
     let copy = frame.copy();
     for frame in [&*frame, &*copy] {
         let found = objects(frame);

@@ -41,10 +41,10 @@ fn mean_score(points: &KeypointsParam) -> f32 {
     if count > 0.0 { (sum / count) as f32 } else { 0.0 }
 }
 
-/// What is there already.
+/// What the frame has already.
 struct Known {
     reading: Reading,
-    /// Of the boxes that have a track, and those that have points.
+    /// The boxes that have a track, and those that have points.
     tracked: HashSet<usize>,
     grouped: HashSet<usize>,
     /// Identities of tracks without a box.
@@ -68,7 +68,7 @@ impl Known {
     }
 }
 
-/// Adds the entries that the objects' regions and these masks lack: what is there already stays, whoever wrote it.
+/// Adds the entries that the objects' regions and these masks lack: existing entries stay, whichever element wrote them.
 pub(super) fn mirror(functions: &'static Functions, buffer: &mut gst::BufferRef, masks: &[Mask]) {
     let regions = regions(buffer);
     if regions.is_empty() && masks.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn mirror(functions: &'static Functions, buffer: &mut gst::BufferRef,
     let locations: Vec<_> = regions.iter().map(|region| location(functions, region)).collect();
     let places =
         known.as_ref().map_or_else(|| vec![None; regions.len()], |known| known.reading.places(&locations));
-    // A tracker and a classifier that follow find room.
+    // Elements downstream, a tracker and a classifier, find room.
     let room = regions.len().saturating_mul(3).saturating_add(masks.len()).saturating_add(8);
     let Some(mut writer) = Writer::new(functions, buffer, room) else { return };
     let (mut entries, mut known_before) = (HashMap::new(), HashSet::new());
@@ -108,7 +108,7 @@ pub(super) fn mirror(functions: &'static Functions, buffer: &mut gst::BufferRef,
     masks::add(&mut writer, masks, &entries);
 }
 
-/// Adds what is known of an object besides its box, to the entry that is its box, at this place among the known ones.
+/// Adds what is known of an object besides its box, to the entry of its box, which is at this place among the known ones.
 fn add_params(
     writer: &mut Writer<'_>,
     object: &Object,
@@ -151,7 +151,7 @@ fn add_classes(
     let mut labels: Vec<_> = classification.labels.iter().map(|label| Label::named(label).quark()).collect();
     let mut levels: Vec<_> = classification.confidence.iter().map(|level| *level as f32).collect();
     let Some(first) = labels.first().copied().zip(levels.first().copied()) else { return };
-    // A box that was just added has none.
+    // A box that was just added has no track or points yet.
     let may_be_known = entry.is_none() || place.is_some();
     if may_be_known && known.is_some_and(|known| known.classes.contains(&(place, first))) {
         return;

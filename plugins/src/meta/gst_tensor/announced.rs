@@ -42,7 +42,7 @@ pub(crate) fn candidates(
         let open = original
             .map(|desc| desc.dims.iter().zip(&output.dims).map(|(declared, known)| declared.and(*known)));
         let mut dims: Vec<_> = open.map_or_else(|| output.dims.clone(), Iterator::collect);
-        // Of one frame, whatever the batch.
+        // The dimensions of one frame, whatever the batch.
         if let (Some(first), Some(known)) = (dims.first_mut(), output.dims.first()) {
             *first = *known;
         }

@@ -36,7 +36,7 @@ impl Tensor {
     }
 }
 
-// A C compiler puts the dimensions directly behind the other fields.
+// A C compiler puts the dimensions directly after the other fields.
 const _: () = assert!(std::mem::offset_of!(Tensor, dims) == size_of::<Tensor>());
 
 /// `GstTensorMeta`.
@@ -50,11 +50,11 @@ pub(super) struct Meta {
 /// `GST_TENSOR_LAYOUT_CONTIGUOUS`.
 pub(super) const CONTIGUOUS: c_int = 0;
 
-/// The functions. They work on a meta that nobody else writes to meanwhile, as on any meta of a buffer.
+/// The functions. They work on a meta that nothing else writes to meanwhile, as on any meta of a buffer.
 pub(crate) struct Functions {
     pub(super) api: GType,
     pub(super) info: *const gst::ffi::GstMetaInfo,
-    /// A tensor of so many dimensions, all zero.
+    /// A tensor of this many dimensions, all zero.
     pub(super) alloc: unsafe extern "C" fn(usize) -> *mut Tensor,
     /// Takes the list and its tensors.
     pub(super) set: unsafe extern "C" fn(*mut Meta, c_uint, *mut *mut Tensor),
@@ -91,7 +91,7 @@ fn load(name: &str) -> Result<Functions, Missing> {
     let library = unsafe { Library::new(name) }.map_err(|error| Missing(loader::reason(&error)))?;
     let library = ManuallyDrop::new(library);
 
-    /// The function of this name, as the type that the place where it is used asks for.
+    /// The function of this name, as the type that the caller expects.
     macro_rules! function {
         ($symbol:literal) => {{
             let symbol: &CStr = $symbol;

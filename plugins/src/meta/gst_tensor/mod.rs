@@ -1,9 +1,9 @@
 //! GStreamer's own meta for tensors, `GstTensorMeta`, and how its caps announce tensors: the form in which elements of GStreamer 1.26
 //! and newer, such as onnxinference and ssdobjectdetector, write and read a network's outputs.
 //!
-//! [`crate::meta::tensor`] says more (where a tensor's pixels are in the frame, regions, batches) and is what our own elements hand on to each
-//! other. This meta names a tensor by an identifier that tells its reader how it is to be understood, and holds the same data without a
-//! copy: what lies on a GPU is downloaded when somebody maps it.
+//! [`crate::meta::tensor`] holds more (where a tensor's pixels are in the frame, regions, batches) and is what our own elements
+//! hand on to each other. This meta names a tensor by an identifier that tells its reader how to interpret it, and holds the same
+//! data without a copy: data on a GPU is downloaded when it is mapped.
 
 mod announced;
 mod library;

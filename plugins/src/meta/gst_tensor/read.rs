@@ -13,12 +13,12 @@ use crate::meta::tensor::Tensor;
 const MOST_TENSORS: usize = 256;
 const MOST_DIMS: usize = 16;
 
-/// What a frame's metas hold.
+/// The content of a frame's metas.
 #[derive(Debug, Default)]
 pub(crate) struct Foreign {
     /// Those that can be read, named by their identifiers.
     pub tensors: Vec<Tensor>,
-    /// What is wrong with the others, a phrase each.
+    /// The errors of the others, a phrase each.
     pub ignored: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ fn read(index: usize, written: *mut Written) -> Result<Tensor, String> {
     }
     // SAFETY: the tensor is its meta's, which lives as long as the frame.
     let Written { id, layout, data_type, data, num_dims, .. } = unsafe { &*written };
-    // SAFETY: returns NULL for numbers that were never given out; names live for ever.
+    // SAFETY: returns NULL for numbers that were never given out; names live forever.
     let name = unsafe { gst::glib::ffi::g_quark_to_string(*id) };
     let name = if name.is_null() {
         format!("tensor-{index}")
@@ -122,7 +122,7 @@ fn read(index: usize, written: *mut Written) -> Result<Tensor, String> {
     if *num_dims > MOST_DIMS {
         return Err(format!("'{name}' has {num_dims} dimensions, but at most {MOST_DIMS} are read"));
     }
-    // SAFETY: there are so many dimensions behind the structure.
+    // SAFETY: that many dimensions follow the structure.
     let dims: Vec<usize> = (0..*num_dims).map(|dim| unsafe { *Written::dims(written).add(dim) }).collect();
     let shape = || dims.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
     let size = dims.iter().try_fold(ty.size(), |size, dim| size.checked_mul(*dim));

@@ -1,4 +1,4 @@
-//! What is written is read from the library's own meta. Where GStreamer has none (before 1.26), these tests say so and end.
+//! What is written is read from the library's own meta. Where GStreamer has none (before 1.26), these tests print that and end.
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use gst::glib::translate::IntoGlib;

@@ -55,9 +55,9 @@ fn written(functions: &Functions, labelled: &Labelled<'_>) -> *mut Written {
     let dims: Vec<usize> = tensor.desc.dims.iter().map(|dim| dim.unwrap_or(0)).collect();
     // A single number has one dimension: readers want at least one.
     let dims = if dims.is_empty() { vec![1] } else { dims };
-    // SAFETY: allocates the structure with so many dimensions, or ends the process.
+    // SAFETY: allocates the structure with this many dimensions, or ends the process.
     let written = unsafe { (functions.alloc)(dims.len()) };
-    // SAFETY: it is new, and has room for so many dimensions; the buffer's reference becomes its own.
+    // SAFETY: the structure is new, and has room for this many dimensions; the buffer's reference becomes its own.
     unsafe {
         (*written).id = *id;
         (*written).layout = CONTIGUOUS;

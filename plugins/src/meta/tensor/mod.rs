@@ -125,10 +125,10 @@ impl<'a> OnDevice<'a> {
         self.0.first().map(|(_, memory)| memory.context())
     }
 
-    /// Enqueues `work` in `stream`, behind what writes the tensors and before what will overwrite them.
+    /// Enqueues `work` in `stream`, after what writes the tensors and before what will overwrite them.
     ///
     /// # Errors
-    /// What `work` says; a tensor that is not as long as its dimensions say; the driver's words.
+    /// The error of `work`; a tensor that is not as long as its dimensions say; the driver's words.
     pub fn read<T>(
         &self,
         stream: &CudaStream,
@@ -141,7 +141,7 @@ impl<'a> OnDevice<'a> {
         let views = views.collect::<Result<Vec<_>, _>>()?;
         self.0.iter().try_for_each(|(_, memory)| memory.begin_read(stream))?;
         let done = work(&views);
-        // In any case: part of the work may have been enqueued.
+        // Also after an error: part of the work may have been enqueued.
         self.0.iter().try_for_each(|(_, memory)| memory.end_read(stream))?;
         done
     }

@@ -10,8 +10,8 @@ use crate::meta::batch::Batch;
 const REGION_FIELDS: [&str; 4] = ["region-x", "region-y", "region-width", "region-height"];
 const REGION_ISOLATED: &str = "region-isolated";
 
-/// A part of the frame that is the same in every frame: a tile, or a region of a list. What is found belongs to it if its centre
-/// lies in it.
+/// A part of the frame that is the same in every frame: a tile, or a region of a list. An object belongs to it if the object's
+/// centre lies in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
     /// In frame pixels.
@@ -23,28 +23,28 @@ pub struct Region {
 /// The tensors of a frame, or of a region of it.
 #[derive(Clone, Debug)]
 pub struct TensorSet {
-    /// The network's inputs (behind fusedpreproc) or outputs (behind trtinfer).
+    /// The network's inputs (after fusedpreproc) or outputs (after trtinfer).
     pub tensors: Vec<Tensor>,
     /// Width and height of the network's input tensor.
     pub input: [usize; 2],
-    /// From the input tensor to the frame.
+    /// The map from the input tensor to the frame.
     pub to_frame: Affine,
     /// The batch that the tensors are a row of, and which.
     pub batch: Option<(Batch, usize)>,
-    /// The object whose region it is; none where it is the whole frame's.
+    /// The object whose region this is; none for the whole frame.
     pub object: Option<i32>,
     /// The region, if it is the same in every frame.
     pub region: Option<Region>,
 }
 
 impl TensorSet {
-    /// Where the results of a whole frame of this width and height, or of a region that is the same in every frame, belong.
+    /// Where the results for a whole frame of this width and height, or for a region that is the same in every frame, belong.
     pub fn outline(&self, frame: [usize; 2]) -> Rect {
         let [w, h] = frame.map(|side| side as f32);
         self.region.map_or(Rect { x: 0.0, y: 0.0, w, h }, |region| region.rect)
     }
 
-    /// The batch that the tensors are a row of, and which; one of its own for a frame that comes alone. `frame` is the
+    /// The batch that the tensors are a row of, and which row; a batch of its own for a frame that comes alone. `frame` is the
     /// frame's width and height.
     pub fn batch(&self, frame: [usize; 2]) -> (Batch, usize) {
         let alone = || (Batch::new(self.tensors.clone(), vec![Row { to_frame: self.to_frame, frame }]), 0);

@@ -1,13 +1,13 @@
-//! What a file beside the model says of a tensor that the model's own file says, too.
+//! What a file beside the model states about a tensor that the model's own file describes, too.
 
 use cudainfer_kernels::tensor::TensorDesc;
 
-/// What a tensor is said to be.
+/// The description of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Its name in the model.
     pub name: String,
-    /// Whether it is an input; `None` where it is not said.
+    /// Whether it is an input; `None` where that is not stated.
     pub is_input: Option<bool>,
     /// The type of its elements.
     pub ty: Option<String>,
@@ -16,7 +16,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What it says otherwise than the model, a sentence without the file's name.
+    /// The difference between this claim and the model, a sentence without the file's name.
     pub fn contradiction(&self, inputs: &[TensorDesc], outputs: &[TensorDesc]) -> Option<String> {
         let Self { name, is_input, ty, dims } = self;
         let find = |list: &[TensorDesc]| list.iter().find(|desc| desc.name == *name).cloned();

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Most entries of a folder that are looked at.
 const MOST_ENTRIES: usize = 1000;
 
-/// The folders in which files about this model may lie, the nearest first. None where models lie together: such a file would
-/// be about one of them, and nothing says which.
+/// The folders in which files about this model may lie, the nearest first. None where several models lie together: such a file
+/// would be about one of them, and nothing says which.
 pub(super) fn folders(model: &Path) -> Vec<PathBuf> {
     let folder = match model.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

@@ -42,7 +42,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             (input.channels, input.resize, input.padding) =
                 (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
             normalize(input, 1.0, None, None);
-            // Its exporter puts the decoding into the file.
+            // The exporter of this family puts the decoding into the file.
             (output.decoder, output.clip_before_nms) = (Some(Decoder::Yolov5), Some(true));
         }
         "yolo9" => {
@@ -63,7 +63,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             let decoder = if family == "picodet" { Decoder::Yolov8 } else { Decoder::BoxesScores };
             corners_of_any_class(output, decoder);
         }
-        // Its exporter puts the anchors of these into the file.
+        // The exporter of these families puts the anchors into the file.
         "yolo2" | "yolo3" | "yolo4" | "yolo7" => {
             let grey = if family == "yolo7" { 114 } else { 128 };
             (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(grey));
@@ -73,7 +73,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             output.nms = Some(NmsMode::Agnostic);
         }
         "yolonas" => {
-            // It leaves a margin of 2 pixels in an input of 640, which no key says.
+            // This family leaves a margin of 2 pixels in an input of 640, which no key of the sidecar can state.
             (input.resize, input.padding) = (Some(Resize::Letterbox), Some(114));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0 / 255.0, None, None);
@@ -81,7 +81,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             output.multi_label = Some(false);
         }
         "efficientdet" => {
-            // It paints the bars with ImageNet's mean, of which this is the average.
+            // This family fills the bars with ImageNet's mean, of which this is the average.
             (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(115));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0 / 255.0, Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec()));
@@ -90,11 +90,11 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             output.clip_before_nms = Some(true);
         }
         "centernet" => {
-            // It lays the frame half a pixel of the input beside ours, which no key says.
+            // This family places the frame half a pixel of the input beside ours, which no key of the sidecar can state.
             (input.channels, input.resize, input.padding) =
                 (Some(ChannelOrder::Bgr), Some(Resize::Letterbox), Some(0));
             normalize(input, 1.0 / 255.0, Some(CENTERNET_MEAN.to_vec()), Some(CENTERNET_STD.to_vec()));
-            // Its exporter puts the choice of the best 100 peaks into the file.
+            // The exporter of this family puts the choice of the best 100 peaks into the file.
             output.decoder = Some(Decoder::EndToEnd);
         }
         "rtdetr" | "rtdetrv2" | "rtdetrv4" | "dfine" | "deim" | "deimv2" | "rfdetr" | "lwdetr" | "detr"
@@ -105,7 +105,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
             }
             let is_normalized = match family {
                 "rfdetr" | "lwdetr" | "detr" | "deformable_detr" | "dinodetr" => true,
-                // Those with DINO's backbone.
+                // The models with DINO's backbone.
                 "deimv2" => matches!(metadata.get("model_size"), Some("s" | "m" | "l" | "x")),
                 _ => false,
             };
@@ -128,7 +128,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     Some(declared)
 }
 
-/// Decoded corners in pixels with a score for each class, of which all count that are above the threshold.
+/// Decoded corners in pixels with a score for each class; every class above the threshold counts.
 fn corners_of_any_class(output: &mut Output, decoder: Decoder) {
     (output.decoder, output.box_format) = (Some(decoder), Some(BoxFormat::Corners));
     output.normalized = (decoder == Decoder::BoxesScores).then_some(false);

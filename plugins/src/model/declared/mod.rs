@@ -2,8 +2,9 @@
 //! the modules that its graph's names show.
 //! One file a source; each turns the source's words into those of the sidecar.
 //!
-//! Nothing here is an error: what is wrong in a file that is meant for us or for GStreamer is a warning, words that make no sense are left out, and words that contradict the model's shapes lose against
-//! them where the shapes are known (`resolve.rs` and the elements behind trtinfer).
+//! Nothing here is an error: what is wrong in a file that is meant for us or for GStreamer is a warning, words that make no sense
+//! are left out, and words that contradict the model's shapes lose against them where the shapes are known (`resolve.rs` and the
+//! elements downstream of trtinfer).
 
 mod claim;
 mod huggingface;
@@ -37,19 +38,19 @@ use super::onnx;
 /// The names of the classes in a YAML file of a training tool, below `names`; `None` if there are none.
 ///
 /// # Errors
-/// A sentence: it is no YAML that is read.
+/// A sentence: the text is no YAML that can be read.
 pub(super) fn names_in_yaml(text: &str) -> Result<Option<Vec<String>>, String> {
     Ok(yaml::read(text)?.get("names").and_then(values::names))
 }
 
-/// What the model's file and the files beside it say, the most trustworthy first, and notes about what could not be read.
+/// The content of the model's file and the files beside it, the most trustworthy first, and notes about what could not be read.
 pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
     let mut notes = Vec::new();
     let metadata = onnx::metadata(model);
     if metadata.incomplete && !metadata.entries.is_empty() {
         notes.push("some of the file's metadata is damaged or too long, and was left out".into());
     }
-    // Written for this model by whoever uses it.
+    // Written for this model by its user.
     let mut found: Vec<Declared> = modelinfo::read(model).into_iter().collect();
     let of_metadata = [ultralytics::read, libreyolo::read, sleap_nn::read, ppocr::read]
         .into_iter()
@@ -73,7 +74,7 @@ pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
     (found, notes)
 }
 
-/// A text beside the model; what is not there is not missed.
+/// A text beside the model; a missing file is no error.
 fn text(path: &Path, notes: &mut Vec<String>) -> Option<String> {
     match files::text(path) {
         Ok(text) => Some(text),

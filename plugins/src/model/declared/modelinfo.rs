@@ -116,7 +116,7 @@ fn parse(text: &str, name: &str) -> Result<Declared, String> {
     Ok(declared)
 }
 
-/// What a section says that the model's file says, too.
+/// The claims of a section about what the model's file describes, too.
 fn claim(section: &str, keys: &BTreeMap<String, String>) -> Result<Claim, String> {
     let is_input = match keys.get("dir").map(String::as_str) {
         None => None,
@@ -228,11 +228,15 @@ mod tests {
         let (input, output) = ([desc("image:float32:1x3x64x64")], [desc("out:float32:1x7x84")]);
         assert!(declared.claims.iter().all(|claim| claim.contradiction(&input, &output).is_none()));
         let other = [desc("out:float32:1x8x84")];
-        let told: Vec<_> =
+        let contradictions: Vec<_> =
             declared.claims.iter().filter_map(|claim| claim.contradiction(&input, &other)).collect();
-        assert_eq!(told, ["says that 'out' is float32 1x7x84, but in the model it is out:float32:1x8x84"]);
-        let told = declared.claims.iter().find_map(|claim| claim.contradiction(&input, &[desc("a:int64:1")]));
-        assert_eq!(told.as_deref(), Some("describes 'out', but the model has only a"));
+        assert_eq!(
+            contradictions,
+            ["says that 'out' is float32 1x7x84, but in the model it is out:float32:1x8x84"]
+        );
+        let contradiction =
+            declared.claims.iter().find_map(|claim| claim.contradiction(&input, &[desc("a:int64:1")]));
+        assert_eq!(contradiction.as_deref(), Some("describes 'out', but the model has only a"));
     }
 
     #[test]
@@ -253,7 +257,7 @@ mod tests {
             for channel in 0..3 {
                 let value =
                     |pixel: f32| (pixel * scale.unwrap() - of(&mean, channel, 0.0)) / of(&std, channel, 1.0);
-                // Six digits of a float32.
+                // A float32 with six digits.
                 assert!((value(0.0) - low[channel]).abs() < 1e-4, "{ranges}: {}", value(0.0));
                 assert!((value(255.0) - high[channel]).abs() < 1e-3, "{ranges}: {}", value(255.0));
             }

@@ -9,10 +9,10 @@ use super::yaml;
 use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::origin::Source;
 
-/// What the text says; `None` if it is somebody else's file of that name.
+/// The model's description in the text; `None` if the file of that name belongs to another program.
 ///
 /// # Errors
-/// It is no YAML that is read here.
+/// The text is no YAML that can be read.
 pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     let all = yaml::read(text)?;
     let (Some(arch), Some(steps)) =

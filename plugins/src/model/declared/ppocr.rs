@@ -1,5 +1,5 @@
 //! PP-OCR's recognisers, as RapidOCR publishes them: the key `character` has the characters that the model knows, one a line,
-//! without the blank before them and the space behind them. The input is that of PP-OCR's `RecResizeImg`.
+//! without the blank before them and the space after them. The input is that of PP-OCR's `RecResizeImg`.
 
 use super::Declared;
 use super::values::normalize;
@@ -8,7 +8,7 @@ use crate::model::enums::tensor::{ChannelOrder, Interpolation, Resize};
 use crate::model::onnx::Metadata;
 use crate::model::origin::Source;
 
-/// Most characters that are believed; PP-OCRv6 knows 18708.
+/// Most characters that are accepted; PP-OCRv6 knows 18708.
 const MOST_CHARACTERS: usize = 100_000;
 /// Width and height of PP-OCR's input; wider lines are squeezed.
 const SIZE: [u32; 2] = [320, 48];

@@ -23,7 +23,7 @@ impl Reader<'_> {
         self.rest = self.rest.trim_start();
     }
 
-    /// Whether this comes next, behind spaces; it is skipped then.
+    /// Whether this text comes next, after spaces; it is then skipped.
     fn eat(&mut self, token: &str) -> bool {
         self.skip();
         let rest = self.rest.strip_prefix(token);

@@ -1,21 +1,21 @@
-//! What one source says about a model.
+//! The statements of one source about a model.
 
 use super::claim::Claim;
 use crate::model::origin::{Group, Origin, Source};
 use crate::model::sidecar::Sidecar;
 
-/// What one source says.
+/// The statements of one source.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
-    /// Who says it.
+    /// The source.
     pub origin: Origin,
-    /// What it says, in the sidecar's words.
+    /// The statements, in the sidecar's words.
     pub words: Sidecar,
-    /// What the sidecar's words can say only approximately, a phrase each.
+    /// What the sidecar's words can state only approximately, a phrase each.
     pub inexact: Vec<String>,
-    /// What is wrong in it, a sentence each.
+    /// Errors in the source, a sentence each.
     pub warnings: Vec<String>,
-    /// What it says of tensors that the model's file says, too.
+    /// Claims about tensors that the model's file describes, too.
     pub claims: Vec<Claim>,
     /// The layout of the outputs in the source's words, if no decoder reads it.
     pub unsupported: Option<String>,
@@ -26,7 +26,7 @@ impl Declared {
         Self { origin: Origin { source, maker: maker.into() }, ..Self::default() }
     }
 
-    /// Whether it says anything at all.
+    /// Whether the source states anything at all.
     pub(super) fn is_silent(&self) -> bool {
         self.unsupported.is_none()
             && self.inexact.is_empty()

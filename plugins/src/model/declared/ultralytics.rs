@@ -27,7 +27,7 @@ const BARS: u8 = 114;
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let value = |key| metadata.get(key).and_then(literal);
     let task = metadata.get("task");
-    // Others write `task` and `names`, too.
+    // Other exporters write `task` and `names`, too.
     let ours = metadata.get("stride").is_some() && metadata.get("model_family").is_none();
     let labels = value("names").as_ref().and_then(names).filter(|_| ours)?;
     let mut declared = Declared::new(Source::Metadata, if task.is_some() { "Ultralytics" } else { "YOLOv5" });
@@ -94,7 +94,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
 
 /// Whether RT-DETR's export has chosen the strongest pairs of query and class itself.
 fn ranks_queries(metadata: &Metadata) -> bool {
-    // Written by later versions only.
+    // Only later versions write this key.
     if metadata.get("head").is_some() {
         return true;
     }
@@ -104,7 +104,7 @@ fn ranks_queries(metadata: &Metadata) -> bool {
     matches!(version, [Some(major), Some(minor), Some(patch)] if [major, minor, patch] > [8, 4, 50])
 }
 
-/// Most points of an object that are believed.
+/// Most points of an object that are accepted.
 const MOST_POINTS: usize = 1024;
 
 #[cfg(test)]

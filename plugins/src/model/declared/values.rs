@@ -33,7 +33,7 @@ pub(super) fn height_and_width(value: &Value) -> Option<[u32; 2]> {
 
 /// A number that float32 has.
 pub(super) fn float(value: &Value) -> Option<f32> {
-    #[allow(clippy::cast_possible_truncation)] // Checked by what comes of it.
+    #[allow(clippy::cast_possible_truncation)] // The result is checked.
     let number = value.as_f64()? as f32;
     number.is_finite().then_some(number)
 }
@@ -56,7 +56,7 @@ pub(super) fn normalize(input: &mut Input, scale: f32, mean: Option<Vec<f32>>, s
 }
 
 /// Names in the order of the classes, from a list or from an object with their numbers as keys. Numbers that are left out have
-/// names without letters, which stand for no class that anybody named.
+/// names without letters, which nobody has given to a class.
 pub(super) fn names(value: &Value) -> Option<Vec<String>> {
     let name = |value: &Value| value.as_str().map(one_line);
     match value {
@@ -77,7 +77,7 @@ pub(super) fn names(value: &Value) -> Option<Vec<String>> {
     .filter(|names| !names.is_empty())
 }
 
-/// A word of somebody else's for a sentence: short, and without control characters.
+/// A word of another program for a sentence: short, and without control characters.
 pub(super) fn brief(word: &str) -> String {
     word.chars().take(LONGEST_WORD).flat_map(char::escape_debug).collect()
 }

@@ -25,7 +25,7 @@ pub(super) fn outputs(all: &Value, words: &mut Sidecar) {
         skeleton.map(|skeleton| skeleton.with_edges(edges.unwrap_or_default())).unwrap_or_default();
 }
 
-/// A pair of different points, of which there are so many.
+/// A pair of different points, whose numbers are less than `points`.
 fn edge(edge: &Value, points: usize) -> Option<[usize; 2]> {
     let end = |end: &Value| usize::try_from(end.as_u64()?).ok().filter(|end| *end < points);
     match edge.as_array()?.as_slice() {

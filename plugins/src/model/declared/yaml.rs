@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Maximum depth of nested values.
 const DEEPEST: usize = 32;
 
-/// Reads the first document. Plain words are what YAML 1.2 takes them for: numbers, `true`, `false`, `null`, else text.
+/// Reads the first document. Unquoted words are read as in YAML 1.2: numbers, `true`, `false`, `null`, else text.
 ///
 /// # Errors
 /// A sentence: it is not valid, has aliases or is nested too deeply.

@@ -11,7 +11,7 @@ use crate::property::Words;
 pub enum Mode {
     #[default]
     #[enum_value(
-        name = "As in the sidecar, else threshold for one channel, argmax for several and for class numbers; instances behind gpunms",
+        name = "As in the sidecar, else threshold for one channel, argmax for several and for class numbers; instances after gpunms",
         nick = "auto"
     )]
     Auto,

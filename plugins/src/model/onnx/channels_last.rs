@@ -5,7 +5,7 @@ use prost::Message;
 
 use super::proto::{Attribute, FLOAT, FLOAT16, Graph, Model, Node, Type, Value};
 
-/// What follows the image's name in this form.
+/// The suffix of the image's name in this form.
 const SUFFIX: &str = "/channels-last";
 /// Channels of an image. With one, both orders are the same.
 const CHANNELS: std::ops::RangeInclusive<i64> = 2..=4;
@@ -45,7 +45,7 @@ pub(crate) fn channels_last_form(bytes: &[u8]) -> Result<Vec<u8>, NoChannelsLast
     let mut model = Model::decode(bytes).map_err(|e| NoChannelsLastForm::Unreadable(e.to_string()))?;
     let graph =
         model.graph.as_mut().ok_or_else(|| NoChannelsLastForm::Unreadable("it has no graph".into()))?;
-    // They are found beside the model's file only, and ONNX Runtime is given bytes.
+    // Files of weights are found only beside the model's file, and ONNX Runtime is given bytes.
     if graph.initializers.iter().any(|tensor| tensor.is_external()) {
         return Err(NoChannelsLastForm::External);
     }
@@ -53,7 +53,7 @@ pub(crate) fn channels_last_form(bytes: &[u8]) -> Result<Vec<u8>, NoChannelsLast
     let name = std::mem::take(&mut image.name);
     image.name = channels_last_name(&name);
     image.kind = Some(permuted.encode_to_vec());
-    // Whoever reads the image, in graphs inside of nodes as well, goes on to read it by its name.
+    // All nodes that read the image, in graphs inside of nodes as well, still find it by its name.
     let transposition = transposition(&image.name, &name);
     graph.nodes.insert(0, transposition);
     Ok(model.encode_to_vec())

@@ -115,7 +115,7 @@ impl Message<'_> {
     pub fn skip_to(&mut self, position: u64) -> io::Result<()> {
         let far = i64::try_from(position).unwrap_or(i64::MAX)
             - i64::try_from(self.file.position).unwrap_or(i64::MAX);
-        // What is buffered stays buffered.
+        // The bytes in the buffer stay there.
         self.file.file.seek_relative(far)?;
         self.file.position = position;
         Ok(())
@@ -213,7 +213,7 @@ mod tests {
         fn any_bytes_are_read_once(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0u8..64], 0..512)) {
             let path = written("any", &bytes);
             let read = read_file(&path, |model| {
-                // Each level reads what is in its fields once more at most.
+                // Each level reads the bytes of its fields once more at most.
                 let fields = walk(model, 3).unwrap_or_default();
                 Ok((fields, model.file.position()))
             });

@@ -35,8 +35,8 @@ impl Metadata {
     }
 }
 
-/// The metadata of a model; empty, and incomplete, where the file cannot be read as ONNX, which the library that runs it
-/// reports better.
+/// The metadata of a model; empty, and incomplete, where the file cannot be read as ONNX: the library that runs it has a better
+/// error for that.
 pub(crate) fn metadata(path: &Path) -> Metadata {
     let mut found = Metadata::default();
     let read = read_file(path, |model| {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_read_before_and_behind_the_graph_and_the_first_of_a_key_counts() {
+    fn metadata_is_read_before_and_after_the_graph_and_the_first_of_a_key_counts() {
         let graph = long_field(7, &field(2, b"graph"));
         let model = [
             vec![1 << 3, 8],

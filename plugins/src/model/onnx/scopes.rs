@@ -37,7 +37,7 @@ pub(crate) struct Scopes {
     /// The modules that these are made of, at any depth, by the names that the older exporter gives their nodes: as in
     /// `layer1.0` and `conv2` of the node `/backbone/layer1.0/conv2/Conv`.
     pub inner: BTreeSet<String>,
-    /// The class of the model, as in `torchvision.models.detection.fcos.FCOS`; empty if it is not told.
+    /// The class of the model, as in `torchvision.models.detection.fcos.FCOS`; empty if the file does not name it.
     pub class: String,
     /// The names of the outputs.
     pub outputs: BTreeSet<String>,
@@ -65,7 +65,7 @@ pub(crate) fn scopes(path: &Path) -> Scopes {
             match field {
                 MODEL_PRODUCER => {
                     found.producer = inner.text(super::LONGEST_ENTRY)?.unwrap_or_default();
-                    // It stands before the graph, whose names mean something else then.
+                    // The program's name stands before the graph, whose names have another meaning in other programs.
                     if !found.are_pytorchs() {
                         return Ok(found);
                     }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_graph_of_another_program_is_not_read() {
-        // It is cut off, so that reading it would fail.
+        // The file is cut off, so that reading it would fail.
         let path = written("other", &[field(2, b"tf2onnx"), vec![7 << 3 | 2, 100, 1]].concat());
         let other = Scopes { producer: "tf2onnx".into(), ..Scopes::default() };
         assert_eq!(scopes(&path), other);

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_of_float16_are_found_behind_others_and_nothing_else_is_taken_for_them() {
+    fn weights_of_float16_are_found_after_others_and_nothing_else_is_taken_for_them() {
         // dims = [3] packed, data_type, raw_data.
         let tensor = |ty: u8| [field(1, &[3]), vec![2 << 3, ty], field(9, &[0; 12])].concat();
         let model = |types: &[u8]| {

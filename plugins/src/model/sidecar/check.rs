@@ -140,7 +140,7 @@ mod tests {
         assert!(error.contains("call a point 'tail' that the skeleton calls 'head'"), "{error}");
         let error = checked("[\"head\"]", peaks).unwrap_err();
         assert!(error.contains("there is 1 label for a skeleton of 2 points"), "{error}");
-        // Classes of boxes that have points.
+        // The classes of boxes that have points.
         assert_eq!(checked("[\"mouse\"]", "decoder = \"yolov8\""), Ok(()));
     }
 }

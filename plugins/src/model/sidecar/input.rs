@@ -15,7 +15,7 @@ pub struct Input {
     pub width: Option<u32>,
     /// Size, where the model leaves it open.
     pub height: Option<u32>,
-    /// What the model's own library leaves out of the bars, if the size is open: multiples of this number of pixels. No key.
+    /// The pixels that the model's own library leaves out of the bars, if the size is open: multiples of this number. No key.
     #[serde(skip)]
     pub bars_modulo: Option<u32>,
     /// `nchw` or `nhwc`, if the shape does not tell.

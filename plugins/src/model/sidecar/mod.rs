@@ -1,5 +1,5 @@
-//! The model's sidecar: a TOML file beside it with what the ONNX file does not tell. `docs/model-sidecar.md` describes it
-//! for users.
+//! The model's sidecar: a TOML file beside it with what the ONNX file does not state. `docs/model-sidecar.md` describes it for
+//! users.
 
 mod check;
 mod classify;
@@ -55,11 +55,11 @@ pub struct Sidecar {
     pub segment: Segment,
     /// How maps of numbers and pictures are read.
     pub map: Map,
-    /// What GStreamer's own elements call the outputs.
+    /// The names of the outputs for GStreamer's own elements.
     pub tensors: TensorIds,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
-    /// What the user should know of the model's files, a sentence each: which of them are empty.
+    /// Warnings for the user about the model's files, a sentence each: which of them are empty.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }

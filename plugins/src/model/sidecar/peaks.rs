@@ -37,7 +37,7 @@ pub struct Peaks {
     pub blur_kernel: Option<usize>,
     /// Its standard deviation in cells.
     pub blur_sigma: Option<f32>,
-    /// What it meets beyond the map's edge.
+    /// The values beyond the map's edge.
     #[serde(with = "border")]
     pub blur_border: Option<Border>,
     /// `none` or `sigmoid`.

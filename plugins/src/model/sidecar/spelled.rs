@@ -1,4 +1,4 @@
-//! What a sidecar calls the values of enums of the kernels; each module is for serde's `with`.
+//! The sidecar's names for values of the kernels' enums; each module is for serde's `with`.
 
 use cudainfer_kernels::detect::{Activation, AxisOrder, Background, BoxFormat, RowFormat, SizeUnit};
 use cudainfer_kernels::peaks::Border;

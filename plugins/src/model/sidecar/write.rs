@@ -1,10 +1,10 @@
-//! The file that says the same as a sidecar.
+//! The file with the same content as a sidecar.
 
 use super::Sidecar;
 use crate::model::Skeleton;
 
 impl Sidecar {
-    /// The file that says the same: only the sections and keys that are set.
+    /// The file with the same content: only the sections and keys that are set.
     pub(in crate::model) fn to_toml(&self) -> String {
         let mut words = self.clone();
         if words.output.labels_file.is_some() {

@@ -12,7 +12,7 @@ struct ResultRecord {
     score: f64,
 }
 
-/// The array's elements of a frame, a line each but without the comma behind the last; none, where nothing was detected.
+/// The array's elements of a frame, a line each but without the comma after the last; none, where nothing was detected.
 ///
 /// # Errors
 /// None that these types can make.

@@ -1,7 +1,7 @@
 //! The minimal payload of DeepStream's nvmsgconv: a frame's objects as strings, their fields separated by bars.
 //!
 //! Fields and their order are those of `generate_dsmeta_message_minimal` in libs/nvmsgconv of DeepStream 6 and 7; an object is
-//! `identity|left|top|right|bottom|label`, and behind a classifier also `|#|class|...|confidence`, as DeepStream has it.
+//! `identity|left|top|right|bottom|label`, and downstream of a classifier also `|#|class|...|confidence`, as DeepStream has it.
 
 use std::fmt::Write;
 

@@ -5,7 +5,7 @@ use super::*;
 /// As long as no test should wait for anything.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A destination that accepts so many records, as the test says, one number a call.
+/// A destination that accepts that many records, as the test says, one number a call.
 struct Told {
     calls: Receiver<io::Result<usize>>,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -45,7 +45,7 @@ impl Sink for Absent {
     }
 }
 
-/// A destination that waits until it is offered so many records, of which it loses the first.
+/// A destination that waits until it is offered that many records, of which it loses the first.
 struct Gathering(usize);
 
 impl Sink for Gathering {

@@ -204,7 +204,7 @@ fn embedding(from: EmbeddingParam) -> Option<EmbeddingRecord> {
 }
 
 impl ObjectRecord {
-    /// Of an object, with its embeddings if they are to be written, among the frame's `parents`.
+    /// Of an object, with its embeddings if they should be written, among the frame's `parents`.
     pub fn of(mut object: Object, embeddings: bool, parents: &HashMap<i32, ParentRecord>) -> Self {
         let vectors = std::mem::take(&mut object.embeddings);
         let parent = object.parent.and_then(|id| parents.get(&id).cloned());

@@ -7,7 +7,7 @@ use prometheus::proto;
 use super::table::{ALL, Kind, Metric};
 use crate::histogram::Snapshot;
 
-/// The samples by metric and the values of its labels. What has the same labels (elements of one name in two bins) is added
+/// The samples by metric and the values of its labels. Samples with the same labels (elements of one name in two bins) are added
 /// up, because Prometheus refuses a page that has a sample twice.
 #[derive(Debug, Default)]
 pub(super) struct Families(BTreeMap<&'static str, BTreeMap<Vec<String>, Sample>>);
@@ -32,7 +32,7 @@ impl Families {
         }
     }
 
-    /// A gauge: the last one counts.
+    /// A gauge: the last value counts.
     pub fn set(&mut self, metric: &Metric, labels: &[&str], value: f64) {
         *self.sample(metric, labels, Sample::Number(value)) = Sample::Number(value);
     }
@@ -69,7 +69,7 @@ fn family(metric: &Metric, samples: &BTreeMap<Vec<String>, Sample>) -> proto::Me
 }
 
 fn one(metric: &Metric, labels: &[String], sample: &Sample) -> proto::Metric {
-    // An empty label is none.
+    // An empty label is left out.
     let pairs = metric.labels.iter().zip(labels).filter(|(_, value)| !value.is_empty());
     let pairs = pairs.map(|(name, value)| {
         let mut pair = proto::LabelPair::default();
@@ -153,7 +153,7 @@ mod tests {
                 metric.name
             );
             assert!(metric.help.ends_with('.'), "{}", metric.name);
-            // Prometheus itself adds these to what it scrapes.
+            // Prometheus itself adds these labels to what it scrapes.
             assert!(
                 !metric.labels.iter().any(|label| ["instance", "job", "le"].contains(label)),
                 "{}",

@@ -1,4 +1,4 @@
-//! The metrics of streams: what the hooks have counted.
+//! The metrics of streams, from what the hooks have counted.
 
 use super::families::Families;
 use super::table::{FRAMES, FRAMES_DROPPED, LATENCY, OBJECTS, PROCESSING, STREAMS, TRACKS};
@@ -6,7 +6,7 @@ use crate::tracer::observe::{DropReason, Observer, Series};
 
 /// Adds them.
 pub(super) fn gather(observer: &Observer, families: &mut Families) {
-    // What comes without the start of a stream is none.
+    // Frames without the start of a stream belong to none.
     for stream in observer.registry.streams().iter().filter(|stream| !stream.label.is_empty()) {
         let state = if stream.is_live() { "live" } else { "ended" };
         families.add(&STREAMS, &[&stream.pipeline.name, state], 1.0);

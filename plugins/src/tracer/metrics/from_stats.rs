@@ -1,4 +1,4 @@
-//! The metrics of our own elements: what their property `stats` tells.
+//! The metrics of our own elements, from their property `stats`.
 
 use cudainfer_kernels::device::DEVICE_BYTES;
 use gst::prelude::*;
@@ -68,7 +68,7 @@ fn number(own: &[&str; 2], field: &str, value: f64, families: &mut Families) {
     }
 }
 
-/// Whether a field counts what an element has lost; then it is added. Of different elements, it may be called the same.
+/// Whether a field counts losses of an element; these are added up. Different elements may have the same name for them.
 fn loss(factory: &str, own: &[&str; 2], field: &str, value: f64, families: &mut Families) -> bool {
     let [pipeline, element] = *own;
     match (factory, field) {

@@ -1,4 +1,4 @@
-//! The metrics that `/metrics` shows, as Prometheus wants them: names with base units, `_total` behind counters, labels whose
+//! The metrics that `/metrics` shows, as Prometheus wants them: names with base units, `_total` after counters, labels whose
 //! values are bounded. docs/metrics.md has the table of [`ALL`].
 
 mod families;
@@ -12,7 +12,7 @@ pub use table::{ALL, Kind, Metric};
 
 use super::observe::Observer;
 
-/// What `/metrics` answers.
+/// The answer to `/metrics`.
 pub(super) fn text(observer: &Observer) -> String {
     let mut families = Families::default();
     families.set(&table::BUILD, &[env!("CARGO_PKG_VERSION")], 1.0);

@@ -1,4 +1,4 @@
-//! What the process takes of the machine.
+//! The process's use of the machine.
 
 use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};

@@ -1,6 +1,6 @@
 //! The table of metrics.
 
-/// What a metric is.
+/// The kinds of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows, until the process ends.
@@ -14,13 +14,13 @@ pub enum Kind {
 /// A metric.
 #[derive(Debug)]
 pub struct Metric {
-    /// As Prometheus knows it.
+    /// Prometheus' name for it.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
-    /// What it tells, in a sentence.
+    /// Its meaning, in a sentence.
     pub help: &'static str,
 }
 
@@ -38,13 +38,13 @@ metrics! {
     STREAMS = Gauge "cudainfer_streams" ["pipeline", "state"]
         "Streams that are live, or that have ended (by EOS) in a pipeline that was not stopped since.";
     FRAMES = Counter "cudainfer_frames_total" ["pipeline", "element", "stream"]
-        "Buffers that the element has handled: video frames, behind a decoder.";
+        "Buffers that the element has handled: video frames, downstream of a decoder.";
     FRAMES_DROPPED = Counter "cudainfer_frames_dropped_total" ["pipeline", "element", "stream", "reason"]
         "Frames that the element has dropped: leaky (trtinfer, because of its property leaky), late (for the clock; sinks, decoders), failed (cudainferupload and cudainferdownload could not copy them; without a stream).";
     PROCESSING = Histogram "cudainfer_processing_seconds" ["pipeline", "element", "stream"]
         "Time by the clock in the element's chain function for a buffer or a list of them, waiting included, the elements downstream not.";
     LATENCY = Histogram "cudainfer_latency_seconds" ["pipeline", "element", "stream"]
-        "Time of a frame from the first element behind the source or the demuxer to a sink, or to the muxer or compositor where its stream ends.";
+        "Time of a frame from the first element after the source or the demuxer to a sink, or to the muxer or compositor where its stream ends.";
     OBJECTS = Counter "cudainfer_objects_total" ["pipeline", "element", "stream", "class"]
         "Objects on the frames that left gpunms or peakfind, by class; of more than 100 classes the others are (other).";
     TRACKS = Gauge "cudainfer_tracks" ["pipeline", "element", "stream"]

@@ -1,9 +1,9 @@
-//! Events that are looked at later, because their pad is locked when the hook tells of them.
+//! Events that are read later, because their pad is locked when the hook reports them.
 //!
-//! GStreamer calls the hook `pad-push-event-pre` before it takes the pad's lock, and since 1.25 a second time when it sends what
-//! hangs on the pad: up to 1.26.1 with the lock held (a35bf1e384, mended in 371100c743), so that asking the pad for its peer or its
-//! name waits for ever. So the lock is tried. An event that comes while it is held and that was not looked at before is kept in its
-//! thread until the thread comes to another pad: that pad's events and frames are of what follows.
+//! GStreamer calls the hook `pad-push-event-pre` before it takes the pad's lock, and since 1.25 a second time when it sends the
+//! pad's sticky events: up to 1.26.1 with the lock held (a35bf1e384, mended in 371100c743), so that asking the pad for its peer
+//! or its name waits forever. So the lock is tried. An event that comes while it is held and that was not read before is kept in
+//! its thread until the thread comes to another pad: only that pad's events and frames depend on it.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,11 +13,11 @@ use gst::prelude::*;
 
 thread_local! {
     static EVENTS: RefCell<Vec<(WeakRef<gst::Pad>, gst::Event)>> = const { RefCell::new(Vec::new()) };
-    /// What was looked at last when its pad pushed it: the addresses of the pad and the event, which are only compared.
+    /// The last event that was read when its pad pushed it: the addresses of the pad and the event, which are only compared.
     static LAST: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// The events that can be looked at now that `pad` pushes one: that one, unless its pad is locked, and those of other pads that were
+/// The events that can be read now that `pad` pushes one: that one, unless its pad is locked, and those of other pads that were
 /// kept.
 pub(super) fn pushed(pad: &gst::Pad, event: &gst::Event) -> Vec<(gst::Pad, gst::Event)> {
     let this = (pad.as_ptr().addr(), event.as_ptr().addr());
@@ -49,7 +49,7 @@ fn is_locked(pad: &gst::Pad) -> bool {
     }
 }
 
-/// The events of this thread that were kept, in their order, but for those of a pad that may be locked.
+/// The kept events of this thread, in their order, except for those of a pad that may be locked.
 pub(super) fn take(locked: Option<&gst::Pad>) -> Vec<(gst::Pad, gst::Event)> {
     // Nothing is kept in nearly all calls.
     if EVENTS.with_borrow(Vec::is_empty) {
@@ -88,7 +88,7 @@ mod tests {
         (pads, ["one", "two", "three"].map(gst::event::StreamStart::new))
     }
 
-    /// As GStreamer 1.25 to 1.26.1 sends what hangs on a pad.
+    /// How GStreamer 1.25 to 1.26.1 sends a pad's sticky events.
     fn pushed_locked(pad: &gst::Pad, event: &gst::Event) -> Vec<(gst::Pad, gst::Event)> {
         let _lock = pad.object_lock();
         pushed(pad, event)

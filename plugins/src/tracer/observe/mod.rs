@@ -1,8 +1,8 @@
-//! What the tracer knows of frames while they move: counted by element and stream, in atomic numbers.
+//! The tracer's knowledge of frames while they move: counted by element and stream, in atomic numbers.
 //!
-//! Everything hangs on GStreamer's own objects and goes with them: a [`Slot`] on each sink pad holds the [`Series`] of the
-//! streams that pass there, a token on the source pad where a [`Stream`] began says when it is gone. The [`Registry`] only
-//! points to them.
+//! Everything is attached to GStreamer's own objects and released with them: a [`Slot`] on each sink pad holds the [`Series`] of
+//! the streams that pass there; a token on the source pad where a [`Stream`] began shows by its release when the stream is gone.
+//! The [`Registry`] only points to them.
 
 mod attached;
 mod births;
@@ -27,7 +27,7 @@ pub(super) use stream::Stream;
 
 use super::otlp::Sampler;
 
-/// Told by the hooks what happens.
+/// The hooks report events to it.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
     pub registry: Registry,
@@ -45,7 +45,7 @@ impl Observer {
         origin.map_or(0, |origin| now.saturating_sub(origin))
     }
 
-    /// A buffer, or the first of a list, reaches a pad. Returns where its call is counted.
+    /// A buffer, or the first of a list, reaches a pad. Returns the counts that its call belongs to.
     pub fn arrive(&self, now: u64, pad: &gst::Pad, buffer: Option<&gst::BufferRef>) -> Option<Arrival> {
         held_back::take(None).iter().for_each(|(pad, event)| self.begins(now, pad, event));
         Slot::at(pad, |slot| {
@@ -76,7 +76,7 @@ impl Observer {
         if let Some(peer) = pad.peer() {
             Slot::change(&peer);
         }
-        // Proxy pads inside of ghost pads have no element; the pad before them has told of it.
+        // Proxy pads inside of ghost pads have no element; the pad before them has reported the event.
         if let gst::EventView::StreamStart(start) = event.view()
             && let Some(element) = topology::element(pad)
         {
@@ -110,7 +110,7 @@ impl Observer {
         }
     }
 
-    /// An element has dropped a frame: it says so in a QOS message, in the thread that brought the frame.
+    /// An element has dropped a frame, which it reports in a QOS message, in the thread that brought the frame.
     pub fn dropped(&self, element: &gst::Element, reason: DropReason) {
         let here = super::calls::series().filter(|series| element.name() == series.element.as_str());
         here.unwrap_or_else(|| self.registry.without_stream(element)).drop_frame(reason);

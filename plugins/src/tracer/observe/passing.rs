@@ -1,4 +1,4 @@
-//! The streams that pass a pad, and what is counted of their frames there.
+//! The streams that pass a pad, and the counts of their frames there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use crate::meta::analytics;
 use crate::meta::label::Label;
 use crate::meta::object::objects;
 
-/// For how long, in ns, a pad's stream and segment are believed to be those of the frame before. Looking them up takes half of
-/// what a call costs. Events that change them end it at once; pads also get events in ways that no hook tells of.
+/// For how long, in ns, a frame is taken to be of the same stream and segment as the previous one on its pad. Looking them up
+/// takes half of what a call costs. Events that change them end it at once; pads also get events in ways that no hook reports.
 const TRUST: u64 = 10_000_000;
 
 /// The streams that pass a pad.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    /// Where the last frame's is among them.
+    /// The place of the last frame's stream among them.
     last: usize,
-    /// Until when the next frame is of the same, in ns of the hooks' time.
+    /// Until when the next frame is taken to be of the same stream, in ns of the hooks' time.
     until: u64,
     /// With their starts.
     all: Vec<(Option<gst::Seqnum>, Passing)>,
 }
 
 impl Streams {
-    /// Whether the next frame is of the same stream as the one before, as far as is known.
+    /// Whether the next frame is of the same stream as the previous one, as far as is known.
     pub fn is_trusted(&self, now: u64) -> bool {
         now < self.until
     }
 
-    /// That of the last frame.
+    /// The stream of the last frame.
     pub fn current(&mut self) -> Option<&mut Passing> {
         self.all.get_mut(self.last).map(|(_, passing)| passing)
     }
@@ -44,14 +44,14 @@ impl Streams {
         self.until = 0;
     }
 
-    /// The next frame is of the stream with this start, or what is made for it now.
+    /// The next frame is of the stream with this start, or of a new one that is made for it.
     pub fn turn(&mut self, now: u64, start: Option<gst::Seqnum>, make: impl FnOnce() -> Passing) {
         let is = |(its, _): &(Option<gst::Seqnum>, Passing)| *its == start;
         self.last = match self.all.get(self.last).filter(|last| is(last)) {
             Some(_) => self.last,
             None => self.all.iter().position(is).unwrap_or_else(|| {
                 let passing = make();
-                // Of a stream that began anew under its name, the start before is over.
+                // A stream that began anew under its name ends its earlier start.
                 self.all.retain(|(_, Passing { series, .. })| {
                     !series.stream.is_gone() && !Arc::ptr_eq(&series.stream, &passing.series.stream)
                 });
@@ -106,7 +106,7 @@ pub(super) enum Made {
 }
 
 impl Made {
-    /// Counts what is on a frame.
+    /// Counts the results on a frame.
     pub fn count(&mut self, buffer: &gst::BufferRef) {
         let regions = || buffer.iter_meta::<VideoRegionOfInterestMeta>();
         // Reading all of both forms costs several times as much, and is of use only where boxes have no regions.

@@ -1,4 +1,4 @@
-//! The pipeline, or whatever stands at the top, that an element is in.
+//! The pipeline, or other topmost object, that an element is in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -8,7 +8,7 @@ use gst::prelude::*;
 
 use super::attached::{Attached, find_or_attach};
 
-/// What is known of a pipeline; hangs on it.
+/// The state of a pipeline; attached to it.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     /// Its name.
@@ -45,7 +45,7 @@ impl Pipeline {
         self.changed.store(now, Ordering::Relaxed);
     }
 
-    /// Since when it plays, or tries to; `None` while it is not to play.
+    /// Since when it plays, or tries to; `None` while it should not play.
     pub fn plays_since(&self) -> Option<u64> {
         let plays = |element: gst::Element| {
             let (current, pending) = (element.current_state(), element.pending_state());

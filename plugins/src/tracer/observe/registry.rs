@@ -13,7 +13,7 @@ use super::stream::{Stream, is_origin};
 use super::topology;
 use crate::sync::lock;
 
-/// What series are found by: pipeline, element and stream, as their labels name them.
+/// The keys of series: pipeline, element and stream, as their labels name them.
 type SeriesKey = (String, String, String);
 
 /// The registry. Locked where a stream begins or first comes to an element, and to be read; not for each frame.
@@ -30,7 +30,7 @@ struct Inner {
     elements: Vec<glib::WeakRef<gst::Element>>,
 }
 
-/// What an element does that has to do with no stream; hangs on the element.
+/// The counts of an element that belong to no stream; attached to the element.
 #[derive(Debug)]
 struct WithoutStream(Arc<Series>);
 
@@ -60,7 +60,7 @@ impl Registry {
         let label = topology::label(own, pad, start.stream_id());
         let pipeline = Pipeline::of(own);
         let mut inner = lock(&self.0);
-        // Some elements tell of the stream that they hand on in an event of their own.
+        // Some elements announce the stream that they hand on in an event of their own.
         let same = inner.of_id(start.stream_id(), incoming);
         let is_new = same.is_none();
         let stream = same.unwrap_or_else(|| inner.named(&pipeline, &label, pad));
@@ -92,7 +92,7 @@ impl Registry {
         })
     }
 
-    /// The counts of what an element does that has to do with no stream.
+    /// The counts of an element that belong to no stream.
     pub(super) fn without_stream(&self, element: &gst::Element) -> Arc<Series> {
         let make = || {
             let stream = self.unnamed(&Pipeline::of(element));
@@ -138,7 +138,7 @@ impl Registry {
 }
 
 impl Inner {
-    /// Which of the streams was told with this id before.
+    /// The stream among these that has had this id before.
     fn of_id(&self, id: &str, among: &[Arc<Stream>]) -> Option<Arc<Stream>> {
         let known = self
             .starts
@@ -148,7 +148,7 @@ impl Inner {
         known.into_iter().find(|stream| among.iter().any(|other| Arc::ptr_eq(other, stream)))
     }
 
-    /// The stream of this label, or one with a number behind it if that goes on somewhere else.
+    /// The stream of this label, or one with a number after it if that stream goes on somewhere else.
     fn named(&mut self, pipeline: &Arc<Pipeline>, label: &str, pad: &gst::Pad) -> Arc<Stream> {
         let mut name = label.to_owned();
         for number in 2u32.. {
@@ -171,7 +171,7 @@ impl Inner {
         Arc::new(Stream::new(Arc::clone(pipeline), name))
     }
 
-    /// Drops what points to nothing.
+    /// Drops pointers to released objects.
     fn forget(&mut self) {
         self.starts.retain(|_, stream| stream.strong_count() > 0);
         self.streams.retain(|_, stream| stream.strong_count() > 0);

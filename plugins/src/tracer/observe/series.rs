@@ -7,10 +7,10 @@ use super::stream::Stream;
 use crate::histogram::Histogram;
 use crate::sync::lock;
 
-/// Classes that are counted by themselves in each series. Of models with more, those that are seen first.
+/// Classes with a count of their own in each series. Of models with more, those that come first.
 const MOST_CLASSES: usize = 100;
 
-/// What the others are counted as.
+/// The label of all other classes.
 const OTHER_CLASSES: &str = "(other)";
 
 /// Why an element dropped a frame.
@@ -23,10 +23,10 @@ pub(crate) enum DropReason {
 }
 
 impl DropReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 2] = [Self::Leaky, Self::Late];
 
-    /// As the label's value.
+    /// The label's value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Leaky => "leaky",
@@ -35,7 +35,7 @@ impl DropReason {
     }
 }
 
-/// The counts. Each is a number of its own: nobody waits for another.
+/// The counts. Each is a number of its own: no thread waits for another.
 #[derive(Debug)]
 pub(crate) struct Series {
     /// The element's name.
@@ -43,7 +43,7 @@ pub(crate) struct Series {
     pub stream: Arc<Stream>,
     /// Buffers that it has handled.
     frames: AtomicU64,
-    /// What its chain function took for one, without the elements behind.
+    /// The time of its chain function for one buffer, without the elements downstream.
     pub processing: Histogram,
     /// How old frames were when they came, in a sink.
     latency: OnceLock<Histogram>,
@@ -58,7 +58,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// An empty one.
+    /// A series without counts.
     pub(super) fn new(element: String, stream: Arc<Stream>) -> Self {
         Self {
             element,
@@ -74,7 +74,7 @@ impl Series {
         }
     }
 
-    /// The element has handled so many buffers, in so many ns of its own.
+    /// The element has handled `buffers` buffers, in `own` ns of its own.
     pub fn handled(&self, buffers: u64, own: u64) {
         self.frames.fetch_add(buffers, Ordering::Relaxed);
         self.processing.add(own);
@@ -97,7 +97,7 @@ impl Series {
         }
     }
 
-    /// The counter of a class. Whoever counts keeps it.
+    /// The counter of a class. The caller keeps it.
     pub(super) fn class(&self, label: &str) -> Arc<AtomicU64> {
         let mut classes = lock(&self.classes);
         let label = if classes.len() < MOST_CLASSES { label } else { OTHER_CLASSES };
@@ -109,7 +109,7 @@ impl Series {
         count
     }
 
-    /// A frame with so many tracks has left the element.
+    /// A frame with this many tracks has left the element.
     pub(super) fn has_tracks(&self, tracks: u64) {
         self.tracks.get_or_init(AtomicU64::default).store(tracks, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What hangs on a sink pad: which streams pass there.
+//! The data attached to a sink pad: which streams pass there.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -19,7 +19,7 @@ use crate::tracer::otlp::{Frame, Sampler};
 /// A sink pad of an element.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// Which one of the process, from 1.
+    /// Its number in this process, from 1.
     number: u64,
     /// The element's name.
     element: String,
@@ -28,7 +28,7 @@ pub(super) struct Slot {
     end: AtomicBool,
     /// Only the thread that pushes to the pad takes it.
     streams: Mutex<Streams>,
-    /// Whether the next frame may be of another stream or segment than the one before.
+    /// Whether the next frame may be of another stream or segment than the previous one.
     changed: AtomicBool,
 }
 
@@ -46,16 +46,16 @@ impl Attached for MaybeSlot {
 /// A frame that has come to a pad.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    /// Where its call is counted.
+    /// The counts that its call belongs to.
     pub series: Arc<Series>,
-    /// If it is a sampled one.
+    /// The frame's trace, if it is sampled.
     pub frame: Option<Arc<Frame>>,
     /// Whether its stream ends here.
     pub end: bool,
 }
 
 impl Slot {
-    /// That of a pad; `None` for pads of bins.
+    /// The slot of a pad; `None` for pads of bins.
     pub fn of(pad: &gst::Pad) -> Option<Arc<Self>> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let make = || {
@@ -73,7 +73,7 @@ impl Slot {
         find_or_attach(pad, make).0.clone()
     }
 
-    /// Does something with a pad's slot. For each frame: nothing is counted in a reference but where the slot is made.
+    /// Does something with a pad's slot. Called for each frame: no reference is counted except where the slot is made.
     pub fn at<T>(pad: &gst::Pad, work: impl FnOnce(&Self) -> Option<T>) -> Option<T> {
         match find::<MaybeSlot>(pad) {
             Some(slot) => work(slot.0.as_ref()?),
@@ -115,12 +115,12 @@ impl Slot {
         stream.see(now, end);
         let mut frame = None;
         if let Some(pts) = buffer.and_then(gst::BufferRef::pts) {
-            let tells = stream.births.tells(self.number);
-            if (tells || end || sampler.is_some_and(Sampler::is_busy))
+            let records = stream.births.records(self.number);
+            if (records || end || sampler.is_some_and(Sampler::is_busy))
                 && let Some(time) = passing.running_time(pad, pts)
             {
-                if tells {
-                    let number = stream.births.tell(self.number, time, now);
+                if records {
+                    let number = stream.births.record(self.number, time, now);
                     if let (Some(number), Some(sampler)) = (number, sampler) {
                         sampler.born(stream, time, number, now);
                     }

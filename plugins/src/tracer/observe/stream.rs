@@ -1,4 +1,4 @@
-//! A stream: what begins with a STREAM_START event at a source or a demuxer.
+//! A stream: it begins with a STREAM_START event at a source or a demuxer.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -23,11 +23,11 @@ const GONE: u8 = 2;
 pub(crate) struct Stream {
     /// Where it is.
     pub pipeline: Arc<Pipeline>,
-    /// What people call it: the element that it comes from, and which of its streams it is.
+    /// Its name for users: the element that it comes from, and which of its streams it is.
     pub label: String,
     pub(super) births: Births,
     state: AtomicU8,
-    /// How often it has begun: what ends an earlier one does not end the one that goes on under its name.
+    /// How often it has begun: the end of an earlier one does not end the one that goes on under its name.
     starts: AtomicU64,
     /// Whether another stream was made of it, as demuxers and compositors do.
     pub(super) has_children: AtomicBool,
@@ -40,7 +40,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// One that has not begun.
+    /// A stream that has not begun.
     pub(in crate::tracer) fn new(pipeline: Arc<Pipeline>, label: String) -> Self {
         Self {
             pipeline,
@@ -109,7 +109,7 @@ impl Stream {
     pub fn idle(&self, now: u64) -> Option<u64> {
         let at = |time: &AtomicU64| time.load(Ordering::Relaxed);
         let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        // The bytes before a demuxer come in bursts, as do those behind a muxer.
+        // The bytes upstream of a demuxer come in bursts, as do those downstream of a muxer.
         let bytes = (is(&self.has_children) && !self.births.any()) || is(&self.made_of_frames);
         if !self.is_live() || bytes || self.label.is_empty() {
             return None;
@@ -121,7 +121,7 @@ impl Stream {
     }
 }
 
-/// Hangs on the source pad where streams begin.
+/// Attached to the source pad where streams begin.
 #[derive(Debug, Default)]
 struct Origin(Mutex<Option<Token>>);
 
@@ -133,7 +133,7 @@ impl Attached for Origin {
     }
 }
 
-/// While it exists, the pad on which the stream began does.
+/// As long as it exists, the pad on which the stream began does.
 #[derive(Debug)]
 struct Token {
     stream: Arc<Stream>,
@@ -148,7 +148,7 @@ impl Drop for Token {
     }
 }
 
-/// Tells the stream that began on a pad, if one did.
+/// Calls `tell` with the stream that began on a pad, if one did.
 pub(super) fn origin(pad: &gst::Pad, tell: impl FnOnce(&Stream)) {
     if let Some(origin) = find::<Origin>(pad)
         && let Some(token) = &*lock(&origin.0)

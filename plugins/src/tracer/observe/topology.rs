@@ -1,11 +1,11 @@
-//! How pads hang together, with bins left out.
+//! How pads are linked, with bins left out.
 
 use gst::prelude::*;
 
-/// Elements upstream among which the source is looked for: not for ever, where they are linked in a circle.
+/// Elements upstream among which the source is searched for, at most: elements may be linked in a circle.
 const MOST_ELEMENTS: usize = 100;
 
-/// The element of a pad; `None` for pads of bins, and for those inside of ghost pads, which hand on only.
+/// The element of a pad; `None` for pads of bins, and for those inside of ghost pads, which only hand on.
 pub(super) fn element(pad: &gst::Pad) -> Option<gst::Element> {
     pad.parent_element().filter(|element| !element.is::<gst::Bin>())
 }
@@ -18,22 +18,22 @@ pub(super) fn pusher(pad: &gst::Pad) -> Option<gst::Pad> {
             return Some(from);
         }
         from = if let Some(ghost) = from.downcast_ref::<gst::GhostPad>() {
-            // Out of a bin: what its source pad shows.
+            // Out of a bin: to the target of its source pad.
             ghost.target()?
         } else {
-            // Into a bin: what its sink pad is linked to.
+            // Into a bin: to the peer of its sink pad.
             from.parent().and_downcast::<gst::Pad>()?.peer()?
         };
     }
     None
 }
 
-/// The element and its source pad where the stream with this start begins, which `pad` of `own` pushes. Demuxers tell of it on
-/// pads that have no element yet: then an element behind them is the first to be seen.
+/// The element and its source pad where the stream with this start begins, which `pad` of `own` pushes. Demuxers announce it on
+/// pads that have no element yet: then an element downstream of them is the first that is known.
 pub(super) fn beginning(own: &gst::Element, pad: &gst::Pad, start: gst::Seqnum) -> (gst::Element, gst::Pad) {
     let (mut own, mut pad) = (own.clone(), pad.clone());
     for _ in 0..MOST_ELEMENTS {
-        // What is pushed is kept on the source pad before it is on the sink pad.
+        // A pushed event is kept on the source pad before it is on the sink pad.
         let has = |pad: &gst::Pad| {
             pad.sticky_event::<gst::event::StreamStart>(0).is_some_and(|s| s.seqnum() == start)
         };
@@ -44,12 +44,12 @@ pub(super) fn beginning(own: &gst::Element, pad: &gst::Pad, start: gst::Seqnum) 
     (own, pad)
 }
 
-/// What people call a stream of this id that begins on `pad` of `own`: after the source, named as it is in the pipeline, and,
-/// where something else begins it, after the end of its id or after that element.
+/// The name for users of a stream of this id that begins on `pad` of `own`: after the source, named as it is in the pipeline,
+/// and, where another element begins it, after the end of its id or after that element.
 pub(super) fn label(own: &gst::Element, pad: &gst::Pad, id: &str) -> String {
     let mut source = own.clone();
     for _ in 0..MOST_ELEMENTS {
-        // What has several inputs makes something new of them.
+        // An element with several inputs makes a new stream of them.
         let inputs = source.sink_pads();
         let [input] = inputs.as_slice() else { break };
         let Some(before) = pusher(input).and_then(|pad| element(&pad)) else { break };
@@ -64,7 +64,7 @@ pub(super) fn label(own: &gst::Element, pad: &gst::Pad, id: &str) -> String {
     }
 }
 
-/// What holds the element directly in the pipeline: itself, or a bin.
+/// The element's ancestor directly in the pipeline: itself, or a bin.
 fn outermost(element: &gst::Element) -> gst::Element {
     let mut outer = element.clone();
     while let Some(parent) = outer.parent().and_downcast::<gst::Element>() {

@@ -1,4 +1,4 @@
-//! A frame that was sampled, and what is done for it.
+//! A frame that was sampled, and the work that is done for it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::time::nanoseconds;
 /// A moment by all three clocks.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
-    /// ns since GStreamer was started, as the hooks tell.
+    /// ns since GStreamer was started, as the hooks give it.
     hooks: u64,
     instant: Instant,
     /// ns since 1970.
@@ -28,9 +28,9 @@ pub(crate) struct Frame {
     pub(super) pipeline: Arc<Pipeline>,
     /// Of the stream.
     label: String,
-    /// In ns; by it and its stream it is known again.
+    /// In ns; the frame is recognised by this and its stream.
     time: u64,
-    /// How many of its stream came before.
+    /// How many frames of its stream came before.
     number: u64,
     id: SpanId,
     /// Spans so far, its own included.
@@ -87,7 +87,7 @@ impl Frame {
         self.arrived.load(Ordering::Relaxed)
     }
 
-    /// For how long nothing has been done for it.
+    /// How long no work has been done for it.
     pub(super) fn quiet(&self) -> Duration {
         let last = Duration::from_nanos(self.last.load(Ordering::Relaxed));
         self.began.instant.elapsed().saturating_sub(last)
@@ -98,7 +98,7 @@ impl Frame {
         self.id.span.wrapping_add(self.spans.fetch_add(1, Ordering::Relaxed)).max(1)
     }
 
-    /// Something was done for it, from `began` to `ended` in ns since it began.
+    /// Work was done for it, from `began` to `ended` in ns since it began.
     fn add(&self, id: u64, parent: u64, name: String, [began, ended]: [u64; 2], more: More) {
         self.last.fetch_max(ended, Ordering::Relaxed);
         self.exporter.offer(Span {
@@ -112,7 +112,7 @@ impl Frame {
         });
     }
 
-    /// Nothing more is expected to be done for it: its own span.
+    /// No more work is expected for it: adds the frame's own span.
     pub(super) fn close(&self) {
         self.exporter.offer(Span {
             id: self.id,
@@ -149,7 +149,7 @@ pub(crate) struct OpenCall {
 }
 
 impl OpenCall {
-    /// One that `caller` made with the same frame, if it was made in a call with it.
+    /// A call that `caller` made with the same frame, if it was made in a call with it.
     pub fn new(frame: Arc<Frame>, caller: Option<&Self>, end: bool) -> Self {
         let parent = caller.map_or(frame.id.span, |caller| caller.id);
         Self { id: frame.next_id(), parent, end, frame }
@@ -160,7 +160,7 @@ impl OpenCall {
         &self.frame
     }
 
-    /// It returns. The times are the hooks', `own` is what it took without the elements behind, in ns.
+    /// The call returns. The times are the hooks', `own` is its time without the elements downstream, in ns.
     pub fn close(&self, element: &str, began: u64, ended: u64, own: u64) {
         if self.end {
             self.frame.arrived.store(true, Ordering::Relaxed);
@@ -187,7 +187,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// It was done for these sampled frames: each has a span for it, and links to the others.
+    /// The run was done for these sampled frames: each gets a span for it, with links to the others.
     pub fn add(&self, frames: &[&Arc<Frame>]) {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         if frames.is_empty() {

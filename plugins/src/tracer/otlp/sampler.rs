@@ -1,4 +1,4 @@
-//! Which frames are sampled, and those that are on their way.
+//! The choice of frames that are sampled, and those that are on their way.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,10 +11,10 @@ use super::frame::Frame;
 /// Sampled frames that are followed at the same time.
 const MOST: usize = 256;
 
-/// After it has come to where its stream ends, a frame's way may go on so long in a slower branch behind a tee.
+/// After a frame has come to where its stream ends, its way may go on for this long in a slower branch of a tee.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// A frame that has come to no sink and of which nothing was heard for so long was dropped.
+/// A frame that has come to no sink, and for which no work was done for this long, was dropped.
 const LOST: Duration = Duration::from_secs(30);
 
 /// How long a pipeline that stops waits for its spans to be sent.
@@ -23,12 +23,12 @@ const AT_STOP: Duration = Duration::from_secs(3);
 /// The sampler.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// One frame in so many of each stream.
+    /// The interval between sampled frames of a stream, in frames.
     every: u64,
     exporter: Arc<Exporter>,
     /// Written where a sampled frame begins or ends its way, read by all frames while one is followed.
     frames: RwLock<Vec<Arc<Frame>>>,
-    /// How many these are.
+    /// How many frames are followed.
     count: AtomicUsize,
 }
 
@@ -36,7 +36,7 @@ impl Sampler {
     /// Samples one frame in `every` of each stream, and sends their spans to `url`.
     ///
     /// # Errors
-    /// A sentence for the user: the URL is none, the plugin was built without OTLP, or there is no thread.
+    /// A sentence for the user: the URL is not valid, the plugin was built without OTLP, or there is no thread.
     pub fn start(url: &str, every: u64) -> Result<Arc<Self>, String> {
         let sampler = Arc::new(Self::new(every, Exporter::new(url)?));
         let weak = Arc::downgrade(&sampler);
@@ -86,11 +86,11 @@ impl Sampler {
         frames.iter().find(|frame| frame.is(stream, time)).cloned()
     }
 
-    /// Ends the way of the frames of which nothing more is expected.
+    /// Ends the way of the frames for which no more work is expected.
     pub(super) fn sweep(&self) {
         self.close(|frame| {
             let patience = if frame.has_arrived() { SETTLED } else { LOST };
-            // Who has it works on it.
+            // A frame that is held elsewhere is being worked on.
             Arc::strong_count(frame) == 1 && frame.quiet() > patience
         });
     }

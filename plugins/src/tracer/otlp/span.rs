@@ -1,6 +1,6 @@
-//! A span: something that was done for a frame, from when to when.
+//! A span: work that was done for a frame, from when to when.
 
-/// What identifies a span, everywhere and for ever.
+/// The identity of a span, everywhere and forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpanId {
     /// The same for all spans of a frame; random, and not 0.
@@ -36,6 +36,6 @@ pub(super) struct Span {
     /// ns since 1970.
     pub ended: u64,
     pub attributes: Vec<(&'static str, Value)>,
-    /// Other frames that were worked on together with this one.
+    /// Other frames that were processed together with this one.
     pub links: Vec<SpanId>,
 }

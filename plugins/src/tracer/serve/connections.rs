@@ -1,4 +1,4 @@
-//! Connections: how many there are, and how long each may take. Anybody who reaches the port can make them.
+//! Connections: how many there are, and how long each may take. Anyone who reaches the port can make them.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::log::TRACER as CAT;
 
-/// How many connections are kept. For another one, that which has not asked for the longest time is closed.
+/// How many connections are kept. A further one closes the connection whose last request is the oldest.
 pub(super) const MOST_CONNECTIONS: usize = 64;
 
 /// How long a client may take to send the whole of a request's head, counted from the answer before it.
@@ -34,20 +34,20 @@ const LIFE: Duration = Duration::from_secs(30);
 /// How long an answer may still take to be read at the end of a connection.
 const LAST_ANSWER: Duration = Duration::from_secs(5);
 
-/// After a failure to accept connections, as where the process has no file descriptor left, the server waits so long.
+/// After a failure to accept connections, as where the process has no file descriptor left, the server waits this long.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// An answer with its body.
 pub(super) type Answer = Response<Full<Bytes>>;
 
-/// One that is open, or has just ended.
+/// A connection that is open, or has just ended.
 struct Connection {
     task: JoinHandle<()>,
-    /// When it last asked, or was made.
+    /// When it last sent a request, or was made.
     active: Rc<Cell<Instant>>,
 }
 
-/// Accepts connections for ever; `answer` gets each request's head. Bodies are never read.
+/// Accepts connections forever; `answer` gets each request's head. Bodies are never read.
 pub(super) async fn serve(
     listener: TcpListener,
     answer: Rc<impl Fn(&Request<Incoming>) -> Answer + 'static>,
@@ -89,7 +89,7 @@ async fn converse(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(LONGEST_HEAD)
-        // A client that has sent all may say so before it reads.
+        // A client that has sent all its requests may close its sending side before it reads.
         .half_close(true)
         .title_case_headers(true)
         .serve_connection(TokioIo::new(stream), service);

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::time::nanoseconds;
 use crate::tracer::observe::Observer;
 
-/// Whether no stream has been without a frame for longer than `stall`, and a JSON object that says so, or which have. Streams
-/// that have ended, or that do not play, are not expected to have any.
+/// Whether no stream has been without a frame for longer than `stall`, and a JSON object that states this, or which streams have.
+/// Streams that have ended, or that do not play, are not expected to have any.
 pub(super) fn check(observer: &Observer, stall: Duration) -> (bool, String) {
     let now = observer.now();
     let streams = observer.registry.streams();

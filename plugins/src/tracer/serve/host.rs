@@ -1,5 +1,5 @@
-//! Which names the server is asked by. A site on the internet can have its own name resolve to an address of this machine (DNS
-//! rebinding), and its pages, in a browser here, could read what is answered to that name.
+//! The host names that requests may use. A site on the internet can have its own name resolve to an address of this machine (DNS
+//! rebinding), and its pages, in a browser here, could read the answers to requests with that name.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ use hyper::{HeaderMap, Uri};
 pub(super) enum Names {
     /// Every one: the server listens where other machines reach it, which may know this one by any name.
     Any,
-    /// Those of this machine.
+    /// This machine's own names.
     Own(Vec<String>),
 }
 
@@ -26,7 +26,7 @@ impl Names {
         Self::Own(written.into_iter().chain([glib::host_name().to_string()]).collect())
     }
 
-    /// Whether a request is answered. One that says no name is no browser's.
+    /// Whether a request is answered. One without a host name is no browser's.
     pub fn allow(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Self::Own(own) = self else { return true };
         let mut hosts = headers.get_all(HOST).iter();
@@ -35,7 +35,7 @@ impl Names {
             return false;
         }
         let host = host.map(HeaderValue::as_bytes).unwrap_or_default();
-        // What the request line names counts, as in RFC 9112, section 3.2.2.
+        // The host in the request line takes precedence, as in RFC 9112, section 3.2.2.
         let authority = match uri.authority() {
             Some(authority) => authority.clone(),
             None if host.is_empty() => return true,

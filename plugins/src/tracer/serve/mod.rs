@@ -23,7 +23,7 @@ use self::host::Names;
 use super::metrics;
 use super::observe::Observer;
 
-/// How long what was sent may remain without an acknowledgement, or unsent because its reader takes nothing.
+/// How long sent bytes may remain without an acknowledgement, or unsent because their reader takes nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -31,15 +31,15 @@ const JSON: &str = "application/json";
 
 const INDEX: &str = "cudainfer\n/metrics  for Prometheus\n/healthz  200 while frames move, else 503\n/status   the statistics of every element\n";
 
-/// Listens at `address`, in a thread of its own, until the process ends. Returns where that is.
+/// Listens at `address`, in a thread of its own, until the process ends. Returns the address that it is bound to.
 ///
 /// # Errors
-/// The address is none, or another process has it, or there is no thread.
+/// The address is not valid, or another process has it, or there is no thread.
 pub(super) fn start(address: &str, stall: Duration, observer: Arc<Observer>) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let bound = listener.local_addr()?;
     listener.set_nonblocking(true)?;
-    // The connections have it from the listener.
+    // The connections inherit it from the listener.
     set_tcp_user_timeout(&listener, u32::try_from(PATIENCE.as_millis()).unwrap_or(u32::MAX))?;
     let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
     let listener = {
@@ -80,7 +80,7 @@ fn answer(request: &Request<Incoming>, names: &Names, stall: Duration, observer:
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     if !whole {
-        // What follows is the body, which is not read.
+        // The rest is the body, which is not read.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

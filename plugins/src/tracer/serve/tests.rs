@@ -1,4 +1,4 @@
-//! The server under clients that nobody wishes for. Connections stay open until a test ends, if the server lets them.
+//! The server under unwelcome clients. Connections stay open until a test ends, if the server lets them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn send(server: SocketAddr, bytes: &[u8]) -> TcpStream {
     connection
 }
 
-/// What comes back before the server closes the connection.
+/// The answer until the server closes the connection.
 fn answer_to(server: SocketAddr, bytes: &[u8]) -> String {
     let mut answer = Vec::new();
     send(server, bytes).read_to_end(&mut answer).unwrap();
@@ -94,7 +94,7 @@ fn of_too_many_connections_those_that_have_not_asked_for_the_longest_time_are_cl
     is_healthy(server);
 }
 
-/// What heads are made of, also in a wrong order.
+/// The parts of heads, also in a wrong order.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known: [&[u8]; 16] = [
         b"GET ",

@@ -55,7 +55,7 @@ fn what_is_due_while_the_model_is_busy_goes_when_it_is_not_however_far_its_deadl
     }
     assert!(at_the_end(queue.lock().due(&queue.rules, start, busy)));
     assert_eq!(numbers(queue.take(busy, |frames| frames)), [0, 1]);
-    // The element sends nothing more, another may.
+    // This element sends nothing more, the other may.
     let queue = batcher(4, 0, LONG);
     let [a, _b] = [queue.join(Some(8)), queue.join(Some(8))];
     queue.submit_at(start, a, 0, Number(0));
@@ -115,7 +115,7 @@ fn a_partial_batch_goes_at_the_deadline_of_its_oldest_frame() {
     assert!(queue.take_at(at(59)).is_none());
     assert!(matches!(queue.lock().due(&queue.rules, at(59), None), Due::At(deadline) if deadline == at(60)));
     assert_eq!(numbers(queue.take_at(at(60))), [0, 1]);
-    // Whoever waits for it is woken at that time, or later.
+    // A thread that waits for the batch is woken at that time, or later.
     queue.submit(a, 0, Number(2));
     assert_eq!(numbers(all(&queue)), [2]);
     assert!(start.elapsed() >= Duration::from_millis(60));
@@ -145,7 +145,7 @@ fn nobody_waits_for_more_frames_than_there_can_be() {
     queue.submit(b, 0, Number(6));
     queue.hurry(b);
     assert_eq!(numbers(all(&queue)), [5, 6]);
-    // Who leaves is not waited for either.
+    // No batch waits for an element that has left, either.
     queue.submit(a, 0, Number(7));
     queue.submit(b, 0, Number(8));
     queue.leave(b);
@@ -179,7 +179,7 @@ fn a_batch_is_of_frames_that_fit_each_other_and_priority_comes_first() {
 }
 
 #[test]
-fn a_batch_that_is_due_does_not_wait_behind_one_that_is_not() {
+fn a_batch_that_is_due_does_not_wait_for_one_that_is_not() {
     let queue = batcher(2, 0, LONG);
     let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
     for n in [1, 101, 201, 202, 102] {
@@ -236,7 +236,7 @@ fn who_loses_its_oldest_frame_keeps_its_turns_and_their_deadlines() {
     // The last turn is that of 3 ms.
     assert!(queue.take_at(at(42)).is_none());
     assert_eq!(numbers(queue.take_at(at(43))), [12]);
-    // What a flush takes back leaves no turn behind.
+    // A flush takes the turn back together with the frame.
     queue.submit_at(at(50), a, 0, Number(3));
     queue.take_oldest_back(a);
     assert_eq!(queue.take_back(a), None);
@@ -252,7 +252,7 @@ fn who_sends_many_frames_at_once_has_one_turn_a_round_like_all_others() {
     (0..6).for_each(|n| queue.submit(a, 0, Number(n)));
     (10..12).for_each(|n| queue.submit(b, 0, Number(n)));
     assert_eq!(numbers(all(&queue)), [0, 10, 1]);
-    // Who comes now is in the round that is under way, not in the first one.
+    // An element that starts to send now is in the current round, not in the first one.
     (20..23).for_each(|n| queue.submit(c, 0, Number(n)));
     assert_eq!(numbers(all(&queue)), [11, 20, 2]);
     assert_eq!(numbers(all(&queue)), [21, 3, 22]);

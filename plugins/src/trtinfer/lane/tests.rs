@@ -130,7 +130,7 @@ fn pass(lane: &Lane<u32>, flow: Result<FlowSuccess, FlowError>) {
 }
 
 #[test]
-fn a_push_that_outlasts_a_flush_leaves_no_failure_behind() {
+fn a_push_that_outlasts_a_flush_leaves_no_failure() {
     let lane = Lane::new();
     lane.finish(lane.enter(|| 2).unwrap(), Ok(1));
     assert!(lane.pop().is_some());

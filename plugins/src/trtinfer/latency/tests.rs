@@ -29,7 +29,7 @@ fn slowest(delays: &Delays) -> Duration {
 fn a_frame_takes_from_its_arrival_to_the_end_of_its_run() {
     let at = clock();
     let delays = playing(&at);
-    // It waits until the model has room, in the queue, and for its run. What is pushed meanwhile is others'.
+    // The frame waits until the model has room, in the queue, and for its run. What is pushed meanwhile belongs to others.
     let entry = delays.enter(delays.arrive(at(10)), at(40));
     delays.push(true, at(50));
     delays.finish(entry, at(90));
@@ -37,10 +37,10 @@ fn a_frame_takes_from_its_arrival_to_the_end_of_its_run() {
 }
 
 #[test]
-fn waiting_for_what_is_behind_is_no_delay_of_the_element() {
+fn waiting_for_downstream_is_no_delay_of_the_element() {
     let at = clock();
     let delays = playing(&at);
-    // It arrives while a frame is being pushed, and waits for that, for the model, and for the next push.
+    // The frame arrives while another is being pushed, and waits for that, for the model, and for the next push.
     delays.push(true, at(0));
     let arrival = delays.arrive(at(10));
     delays.push(false, at(500));
@@ -100,7 +100,7 @@ fn the_slowest_frame_is_that_of_whole_windows() {
     assert_eq!((delays.take_window(), delays.take_window()), (Some(ms(64)), None));
     window(3);
     assert_eq!(delays.take_window(), Some(ms(3)));
-    // Where nobody asks for a while, none is forgotten.
+    // Windows that are not asked for in time are not forgotten.
     (0..2 * WINDOW).for_each(|n| delays.finish(delays.enter(delays.arrive(at(0)), at(0)), at(200 - n)));
     assert_eq!(delays.take_window(), Some(ms(200)));
 }
@@ -120,10 +120,10 @@ fn what_is_announced_is_what_is_known_and_more_while_frames_take_longer() {
     let mut latency = Latency::default();
     assert_eq!(latency.know(ms(40), gst::ClockTime::from_mseconds(100)), Change::Model);
     assert_eq!(latency.announced(), times(40, 100));
-    // Faster than was said: it may happen that they are not.
+    // Faster than announced: the frames may become slower again.
     assert!((0..20).all(|_| !latency.measure(ms(10))));
     assert_eq!(own(&latency), 40);
-    // With a margin of a quarter, so that a little more is no news.
+    // With a margin of a quarter, so that a little more changes nothing.
     assert!(latency.measure(ms(80)));
     assert_eq!(latency.announced(), times(100, 100));
     assert!([81, 95, 100].iter().all(|slow| !latency.measure(ms(*slow))));
@@ -140,7 +140,7 @@ fn a_latency_that_goes_up_and_down_a_little_is_announced_once() {
     latency.know(ms(10), gst::ClockTime::ZERO);
     let changes = (0..400).filter(|n| latency.measure(ms([100, 90, 120, 80, 110][n % 5]))).count();
     assert_eq!((changes, own(&latency)), (1, 125));
-    // Nor is one announced that changes by less than anybody sees.
+    // A change that nobody would notice is not announced either.
     let mut latency = Latency::default();
     latency.know(Duration::from_micros(100), gst::ClockTime::ZERO);
     let changes = (0..400u64)
@@ -163,7 +163,7 @@ fn another_model_is_measured_anew_and_the_same_with_other_caps_is_not() {
 }
 
 #[test]
-fn an_element_posts_a_message_for_each_change_and_answers_with_what_it_said() {
+fn an_element_posts_a_message_for_each_change_and_answers_with_what_it_announced() {
     gst::init().unwrap();
     let element = gst::glib::Object::new::<super::super::TrtInfer>();
     let pipeline = gst::Pipeline::new();
@@ -197,7 +197,7 @@ fn an_element_posts_a_message_for_each_change_and_answers_with_what_it_said() {
         let messages = std::iter::from_fn(|| bus.pop_filtered(&[gst::MessageType::Latency]));
         messages.filter(|message| message.src() == Some(element.upcast_ref())).count()
     };
-    // Nobody waits for a stream that is not live.
+    // No latency is announced for a stream that is not live.
     assert_eq!(windows(2, 80), 0);
     assert_eq!(answer(), 45);
     assert_eq!([windows(3, 80), windows(3, 90), windows(8, 1)], [1, 0, 1]);

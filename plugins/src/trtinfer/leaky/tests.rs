@@ -1,4 +1,4 @@
-//! Sixteen streams that share a model too slow for them, in a time that the test counts itself.
+//! Sixteen streams that share a model too slow for them, with a clock of the test's own.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ impl Batchable for Frame {
     }
 }
 
-/// A live source: when its next frame comes, and how long it is until the one after. In microseconds.
+/// A live source: when its next frame comes, and the interval to the one after. In microseconds.
 #[derive(Clone, Copy)]
 struct Source {
     at: u64,
@@ -35,7 +35,7 @@ struct Source {
     priority: i32,
 }
 
-/// A source that sends about so many frames a second. None sends them evenly, and no two begin together.
+/// A source that sends about `rate` frames a second. No two have the same interval, and no two begin together.
 fn source(index: usize, rate: u64, priority: i32) -> Source {
     Source { at: 1_700 * (index as u64 * 7 % 16), every: 1_000_000 / rate + 13 * index as u64, priority }
 }
@@ -45,7 +45,7 @@ fn served(leaky: Leaky, rules: Rules, workers: usize, sources: Vec<Source>) -> V
     served_within(leaky, rules, workers, sources, |_| None)
 }
 
-/// As [`served`], with streams that hold so many frames at most.
+/// As [`served`], with streams that hold at most `limit` frames.
 fn served_within(
     leaky: Leaky,
     rules: Rules,
@@ -80,7 +80,7 @@ fn served_within(
             let (lane, client) = &lanes[stream];
             while source.at <= time {
                 let ticket = match leaky {
-                    // It waits, as do the frames behind it.
+                    // The batch waits, as do the later frames.
                     Leaky::No => lane.try_enter(queue.limit(*client)).unwrap().ok_or(()),
                     _ => leaky
                         .enter(lane, &queue, *client, |frame| (frame.ticket, frame.number), |_| ())
@@ -122,7 +122,7 @@ fn is_fair((fewest, most): (u32, u32)) -> bool {
 
 const ALL: [Leaky; 3] = [Leaky::No, Leaky::Upstream, Leaky::Downstream];
 
-/// One frame a run, batches, and batches that wait; with these workers.
+/// One frame a run, batches, and batches that wait for a timeout; with one worker and two.
 fn settings() -> impl Iterator<Item = (Rules, usize)> {
     let rules = |size, timeout, workers| {
         let timeout = Duration::from_millis(timeout);
@@ -135,7 +135,7 @@ fn settings() -> impl Iterator<Item = (Rules, usize)> {
 fn streams_that_are_too_much_for_the_model_have_equal_shares_of_it() {
     for leaky in ALL {
         for (rules, workers) in settings() {
-            // So many frames a second that the model takes half of them.
+            // The frame rate of which the model takes half.
             let rate = 2 * rules.size as u64 * workers as u64 * 1_000_000 / RUN / STREAMS as u64;
             let sources = (0..STREAMS).map(|index| source(index, rate, 0)).collect();
             let counts = served(leaky, rules, workers, sources);
@@ -179,7 +179,7 @@ fn who_has_priority_loses_nothing_and_the_others_share_what_is_left() {
             let of = |index| if index < 4 { source(index, all / 16, 1) } else { source(index, all / 6, 0) };
             let counts = served(leaky, rules, workers, (0..STREAMS).map(of).collect());
             let (first, others) = counts.split_at(4);
-            // What was sent last is still inside.
+            // The frames that were sent last are still inside.
             assert!(
                 first.iter().all(|(out, sent)| out + 2 >= *sent),
                 "{leaky:?} {rules:?} {workers}: {counts:?}"

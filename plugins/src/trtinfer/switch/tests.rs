@@ -58,7 +58,7 @@ fn a_model_that_was_loaded_is_next_until_it_is_taken() {
     drop(switch.offer(load, &b, None));
     assert_eq!((model(switch.next()), model(switch.in_use())), (Some('b'), Some('a')));
     let taken = switch.take(&b);
-    // This element has changed it itself: its properties name it.
+    // This element has changed the model itself: its properties name it.
     assert_eq!((taken.followed, model(switch.next()), model(switch.in_use())), (None, None, Some('b')));
     assert_eq!((switch.take_request(), model(slot.current())), (None, Some('b')));
 }
@@ -112,7 +112,7 @@ fn all_who_use_the_slot_follow_and_only_their_properties_are_changed() {
     let next = other.next().unwrap();
     assert_eq!((next.model, other.take(&next).followed), ('b', Some('a')));
     assert_eq!((switch.take(&b).followed, model(switch.next()), model(other.next())), (None, None, None));
-    // Who starts with the model that was replaced gets the one in use.
+    // An element that starts with the model that was replaced gets the one in use.
     let opened = slot.open(|_, replaced| Ok(replaced == ['a']), || Err("another is opened"));
     assert_eq!(opened.map(|instance| instance.model), Ok('b'));
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::Task;
+use super::task::Task;
 use crate::import::document;
 use crate::import::report::Verdict::{Differs, NotTranslated};
 use crate::import::section::Section;

@@ -4,6 +4,7 @@ mod clustering;
 mod labels;
 mod parsers;
 mod sidecar;
+mod task;
 
 use std::path::PathBuf;
 
@@ -13,17 +14,9 @@ use super::report::{
     Report,
     Verdict::{Differs, NotNeeded, NotTranslated},
 };
-use super::section::{Reasons, Section};
+use super::section::{Reasons, Section, repeated};
 
-/// The task of a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
-    Detection,
-    Classification,
-    Segmentation,
-    Instances,
-    Other,
-}
+pub(super) use task::Task;
 
 /// One network of the configuration.
 #[derive(Debug)]
@@ -107,8 +100,8 @@ fn network(gie: Section<'_>, primary: bool) -> Option<Network> {
         return left_out("config-file", "the file has no group [property], so it is not nvinfer's".into());
     };
     let network = of_file(gie, property, primary);
-    for repeated in &document.repeated {
-        super::repeated(&document, repeated, gie.report);
+    for key in &document.repeated {
+        repeated(&document, key, gie.report);
     }
     gie.finish(GIE);
     Some(network)

@@ -1,6 +1,6 @@
 //! The functions that read a network's outputs in DeepStream, and the decoders that read them here.
 
-use super::Task;
+use super::task::Task;
 use crate::import::report::Verdict::{Differs, NotNeeded, NotTranslated};
 use crate::import::section::Section;
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::Task;
 use super::labels::Labels;
 use super::parsers::Reading;
+use super::task::Task;
 use crate::import::report::Verdict::{Differs, NotTranslated};
 use crate::import::section::Section;
 use crate::import::write::{list, number, text as quote};

@@ -8,7 +8,7 @@ use std::path::Path;
 use cudainfer_files as files;
 
 use super::super::unfinished::{finished, name_free};
-use super::collect;
+use super::walk::collect;
 use crate::log;
 
 /// Bytes of a box's length and type.

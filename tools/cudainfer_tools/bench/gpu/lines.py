@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Whole lines from NVDEC to results, against the bare session loop and against the same with system memory in between.
 
 python3 tools bench.gpu.lines --video FILE [--frames SHORT,LONG] [--session PROGRAM] [--runs N] MODEL.onnx...

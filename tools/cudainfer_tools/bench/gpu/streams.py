@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Many streams into one shared model, against the bare session loop at the same batch.
 
 python3 tools bench.gpu.streams --load PROGRAM [--session PROGRAM] --video FILE DETECTOR.onnx [SEGMENTATION.onnx]

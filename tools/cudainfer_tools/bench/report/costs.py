@@ -65,7 +65,7 @@ def profiles(results: Path) -> list[str]:
     return [
         "### Profiles of trtinfer",
         "",
-        "Detect and track with each `profile`, in turns: from a file as fast as it goes, and behind a live source that leaves the model",
+        "Detect and track with each `profile`, in turns: from a file as fast as it goes, and downstream of a live source that leaves the model",
         "time. How long trtinfer has a frame is what GStreamer's latency tracer says, the median of the rounds' medians.",
         f"{told['processor']}, {told['cores']} cores; load of the machine at the end {told['load'][0]:.1f}, so compare the rows rather than",
         "other tables.",

@@ -126,7 +126,7 @@ def starts(results: Path) -> list[str]:
     return [
         "### Start-up",
         "",
-        "From the start of gst-launch-1.0 to the first frame behind gpunms, with an empty engine cache and with what that start left in",
+        "From the start of gst-launch-1.0 to the first frame after gpunms, with an empty engine cache and with what that start left in",
         "it; medians. The parts are those of trtinfer's `stats`: searching and warming up of other sizes go on beside the frames.",
         *parts,
         "",

@@ -7,7 +7,7 @@ use cudainfer_kernels::device::{CudaStream, DeviceSlice};
 use crate::inference::ort::image::ImageOrder;
 use crate::inference::{InferenceError, RunShape};
 
-/// What does that.
+/// The kernel that brings images there.
 #[derive(Debug)]
 pub(super) enum Arrange {
     AsModel(CudaConvert),
@@ -15,7 +15,7 @@ pub(super) enum Arrange {
 }
 
 impl Arrange {
-    /// For a session that takes the image so.
+    /// For a session that takes the image in this order.
     ///
     /// # Errors
     /// [`ChannelsLastError::Device`].
@@ -26,7 +26,7 @@ impl Arrange {
         })
     }
 
-    /// Enqueues that, for any number of images one behind the other: one launch or copy.
+    /// Enqueues the work for any number of adjacent images: one launch or copy.
     ///
     /// # Errors
     /// [`InferenceError::Run`].

@@ -36,11 +36,11 @@ use crate::meta::tensor::Tensor;
 
 /// Runs of a number of rows before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
 pub(super) const WARM_UP: usize = 2;
-/// Shapes at most that memory and graphs are kept for.
+/// Shapes that memory and graphs are kept for, at most.
 const MAX_SHAPES: usize = 4;
-/// Runs that may be under way on the GPU before the thread that enqueues them waits.
+/// Runs that may be in progress on the GPU before the thread that enqueues them waits.
 const MAX_RUNNING: usize = 8;
-/// Runs behind which frames gather for the next batch: one that runs, and one that follows without a gap.
+/// While this many runs are enqueued, frames gather for the next batch: one that runs, and one that follows without a gap.
 const BUSY: usize = 2;
 
 /// The stream that a session works in.
@@ -50,14 +50,14 @@ pub struct Gpu {
     allocator: TensorAllocator,
     /// Frames of a run, at most.
     batch: usize,
-    /// The one that was used last is last.
+    /// In the order of their last use.
     shapes: Vec<ShapeRuns>,
-    /// Whether ONNX Runtime can be recorded.
+    /// Whether ONNX Runtime's runs can be recorded.
     graphs: bool,
     staging: Staging,
     /// For tensors from the host that are not copied as they are.
     scratch: Option<Memory>,
-    /// How the image comes, and what brings it into that order.
+    /// The order in which the image comes, and the kernel that brings it into that order.
     image: ImageOrder,
     arrange: Arrange,
     options: Arc<Options>,
@@ -65,12 +65,12 @@ pub struct Gpu {
     recording: Duration,
     running: VecDeque<Event>,
     reached: Vec<Event>,
-    /// Of `running`.
+    /// The pace of `running`.
     pace: Pace,
 }
 
 impl Gpu {
-    /// A stream on `device`, whose work is counted in `counters`, for a session that takes the image so.
+    /// A stream on `device`, whose work is counted in `counters`, for a session that takes the image in this order.
     ///
     /// # Errors
     /// The driver's words.
@@ -100,7 +100,7 @@ impl Gpu {
         &self.stream
     }
 
-    /// How long recording CUDA graphs took so far.
+    /// How long recording CUDA graphs has taken so far.
     pub(super) fn recording(&self) -> Duration {
         self.recording
     }
@@ -110,18 +110,18 @@ impl Gpu {
         &self.options
     }
 
-    /// Says whether runs may be recorded as CUDA graphs.
+    /// Sets whether runs may be recorded as CUDA graphs.
     pub(super) fn allow_graphs(&mut self, allowed: bool) {
         self.graphs = allowed;
     }
 
-    /// Says how many frames a run has at most.
+    /// Sets how many frames a run has at most.
     pub(super) fn reserve(&mut self, batch: usize) {
         self.batch = batch.max(1);
         self.staging.limit = 2 * self.batch;
     }
 
-    /// Waits until less than [`BUSY`] runs are under way, and says what is known of the one that is.
+    /// Waits until less than [`BUSY`] runs are in progress, and returns what is known of the one that is.
     pub(super) fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
         self.limit(BUSY)?;
         Ok(self.pace.outlook())
@@ -142,7 +142,7 @@ impl Gpu {
         powers.chain([self.batch]).collect()
     }
 
-    /// Rows of a run of so many frames.
+    /// Rows of a run of this many frames.
     pub(super) fn rows(&self, shape: &RunShape, frames: usize) -> usize {
         let fits = |size: &usize| *size >= frames;
         shape.fixed.or_else(|| self.sizes().into_iter().find(fits)).unwrap_or(frames)
@@ -173,7 +173,7 @@ impl Gpu {
         }
         let full = self.shapes.len() >= MAX_SHAPES;
         let shaped = match ShapeRuns::allocate(&self.stream, shape, self.batch) {
-            // The oldest may be what takes the memory.
+            // The memory may be held by the oldest run.
             Err(e) if e.is_memory() && full => {
                 self.shapes.remove(0);
                 ShapeRuns::allocate(&self.stream, shape, self.batch)?
@@ -196,7 +196,7 @@ impl Gpu {
         let ShapeRuns { shape, input, outputs, bound } = shaped;
         let rows = self.rows(shape, images.len());
         self.gather(shape, input, images)?;
-        // It stays where it is, whatever fails: to record it anew would hold the stream up.
+        // The run stays in its place, whatever fails: to record it anew would hold the stream up.
         let run = match bound.entry(rows) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => {
@@ -239,7 +239,7 @@ impl Gpu {
             self.recording += started.elapsed();
             match recorded {
                 Ok(graph) => run.graph = Some(graph),
-                // It is recorded another time.
+                // It will be recorded at another run.
                 Err(e) if self.options.is_interrupted() => return Err(e),
                 Err(e) => {
                     gst::info!(CAT, "runs are not recorded as CUDA graphs: {e}");
@@ -259,7 +259,7 @@ impl Gpu {
                 run.binding.run(session, options).map_err(failed)
             }
         };
-        // The first runs take longer by far, which would be all that a mean shows.
+        // The first runs take far longer, and would dominate a mean.
         if run.runs < WARM_UP { launch() } else { stream.sampled(launch) }?;
         run.runs += 1;
         Ok(())
@@ -279,7 +279,7 @@ impl Gpu {
             let place = input.slice().after(row * size);
             row += 1;
             if let Some(mut near) = near(&stream, image) {
-                // Regions of a frame lie side by side, and are one copy.
+                // Regions of a frame are adjacent in memory, and one copy.
                 while let Some(longer) = images.get(row).and_then(|i| near.join(&device_memory(i)?)) {
                     near = longer;
                     row += 1;
@@ -309,7 +309,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// Waits for the oldest runs while `most` or more are under way. Elements behind that wait for results have done that
+    /// Waits for the oldest runs while `most` or more are in progress. Elements downstream that wait for results have done that
     /// already.
     fn limit(&mut self, most: usize) -> Result<(), InferenceError> {
         while let Some(oldest) = self.running.front() {
@@ -329,7 +329,8 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // ONNX Runtime gives pinned memory back in callbacks of the stream, which must not be the last to hold a session.
+        // ONNX Runtime gives pinned memory back in callbacks of the stream, which must not release the last reference to a
+        // session.
         if let Err(e) = self.stream.synchronize() {
             gst::debug!(CAT, "the last runs failed: {e}");
         }

@@ -18,7 +18,7 @@ pub(super) struct ShapeRuns {
     /// Room for the largest batch.
     pub input: Memory,
     pub outputs: Vec<Output>,
-    /// By the number of rows.
+    /// The runs, by the number of rows.
     pub bound: HashMap<usize, BoundRun>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Output {
     pool: Vec<Arc<SharedMemory>>,
 }
 
-/// How so many rows are run.
+/// How a run of this many rows is made.
 #[derive(Debug)]
 pub(super) struct BoundRun {
     pub binding: Binding,
@@ -48,7 +48,7 @@ impl ShapeRuns {
     ) -> Result<Self, InferenceError> {
         let most = shape.rows(batch);
         let input = stream.allocate(shape.image_bytes() * most)?;
-        // Rows that are run without a frame.
+        // Rows beyond the frames of a run.
         stream.fill(input.slice(), 0)?;
         let output = |desc| {
             let memory = stream.allocate(bytes(desc) * most)?;
@@ -60,7 +60,7 @@ impl ShapeRuns {
 }
 
 impl BoundRun {
-    /// Binds a shape's memory for so many rows of images that come in this order.
+    /// Binds a shape's memory for this many rows of images that come in this order.
     pub fn new(
         stream: &CudaStream,
         session: &ort::session::Session,
@@ -92,7 +92,7 @@ impl BoundRun {
     }
 }
 
-/// An input that stays the same, in memory of our own: ONNX Runtime's would be used again by what is recorded.
+/// An input that stays the same, in memory of our own: recorded work would find ONNX Runtime's memory used for something else.
 fn upload(stream: &CudaStream, data: &[u8]) -> Result<Memory, InferenceError> {
     let mut pinned = stream.pin(data.len())?;
     pinned.as_mut_slice().copy_from_slice(data);
@@ -102,7 +102,7 @@ fn upload(stream: &CudaStream, data: &[u8]) -> Result<Memory, InferenceError> {
 }
 
 impl Output {
-    /// Enqueues the copy of the first `bytes` to memory of that size that nobody else has.
+    /// Enqueues the copy of the first `bytes` to memory of that size that only the caller has.
     pub fn keep(&mut self, stream: &CudaStream, bytes: usize) -> Result<Arc<SharedMemory>, InferenceError> {
         let fits = |memory: &&Arc<SharedMemory>| memory.slice().bytes() == bytes;
         let free = self.pool.iter().filter(fits).find(|memory| Arc::strong_count(memory) == 1);

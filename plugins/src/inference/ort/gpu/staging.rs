@@ -43,7 +43,7 @@ impl Staging {
     ) -> Result<(), InferenceError> {
         let map = data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;
         let free = self.turns.len() >= self.limit.max(1);
-        // Of another size, it was for another shape.
+        // The memory has another size: it was for another shape.
         let turn = if free { self.turns.pop_front() } else { None };
         let (mut pinned, event) = match turn.filter(|(pinned, _)| pinned.bytes() == map.size()) {
             Some((pinned, event)) => {
@@ -55,7 +55,7 @@ impl Staging {
             None => (stream.pin(map.size())?, Event::new(stream.context())?),
         };
         pinned.as_mut_slice().copy_from_slice(&map);
-        // SAFETY: its turn comes again when the event behind the copy is reached.
+        // SAFETY: the memory's turn comes again when the event after the copy is reached.
         unsafe { stream.start_upload(&pinned, target)? };
         stream.record(&event)?;
         self.turns.push_back((pinned, event));

@@ -33,7 +33,7 @@ fn shape(session: &OrtSession, given: TensorType) -> Arc<RunShape> {
     Arc::new(RunShape::new(tensors, 3).unwrap())
 }
 
-/// Frames that differ.
+/// Frames that differ from each other.
 fn frames(given: TensorType) -> Vec<gst::Buffer> {
     let frame = |row: u16| {
         let values = (0..90u16).map(|i| f32::from((i * 71 + row * 29) % 97) / 97.0);
@@ -85,8 +85,8 @@ fn a_model_without_such_an_image_is_refused_with_the_reason() {
     model.graph.as_mut().unwrap().inputs.push(tensor_value("mask", 1, &["1", "1", "6", "5"]));
     let path = written("channels-last-refused.onnx", &model.encode_to_vec());
     let config = Config { provider: Provider::Cpu, ..Config::new(&path) };
-    let told = open(&config, &INPUT).unwrap_err().to_string();
-    assert!(told.contains("2 of its inputs have four dimensions"), "{told}");
+    let refusal = open(&config, &INPUT).unwrap_err().to_string();
+    assert!(refusal.contains("2 of its inputs have four dimensions"), "{refusal}");
     open(&config, &PLAIN).unwrap();
     std::fs::remove_file(path).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Reading entries that no library has to hold.
+//! Reading entries, without a library that holds them.
 
 use std::cell::Cell;
 
@@ -13,7 +13,7 @@ enum Entry {
     Foreign,
 }
 
-/// Entries, which of them are related, and how often that was asked.
+/// Entries, which of them are related, and how often that was looked up.
 #[derive(Default)]
 struct Listed {
     entries: Vec<Entry>,
@@ -85,7 +85,7 @@ fn boxes_of_others_are_objects_with_the_tracks_and_classes_that_are_related_to_t
     let classes = [("red", 0.25), ("blue", 0.5), ("none", f32::NAN)];
     let classes = classes.map(|(label, level)| (Label::named(label).quark(), level)).to_vec();
     let entries = Listed {
-        // The tracks come in another order than the boxes, and one is of no box.
+        // The tracks come in another order than the boxes, and one belongs to no box.
         entries: vec![
             track(8),
             Entry::Box(car(0)),
@@ -141,7 +141,7 @@ fn a_box_with_the_label_and_place_of_a_region_is_the_same_object() {
         found[6..].iter().map(|object| (object.id, object.detection.as_ref().unwrap().rect.x)).collect();
     assert_eq!(others, [(9, 0.0), (10, 90.0)]);
     assert_eq!(found[..6].iter().map(|object| object.id).collect::<Vec<_>>(), [3, 4, 5, 6, 7, 8]);
-    // What only the entry knows is the region's object's, too.
+    // The region's object also gets what only the entry knows.
     let entries =
         Listed { entries: vec![Entry::Box(car(0)), track(5)], related: vec![[0, 1]], ..Listed::default() };
     let (found, _) = objects(&entries, &regions[..1]);
@@ -201,7 +201,7 @@ fn a_box_that_is_a_part_of_another_has_it_as_its_parent_unless_a_region_says_whi
     gst::init().unwrap();
     let entries = Listed {
         entries: vec![Entry::Box(car(0)), track(5), Entry::Box(car(50)), Entry::Box(car(90))],
-        // The last is a part of what is no box.
+        // The last one is a part of something that is no box.
         parts: vec![[2, 0], [3, 1]],
         ..Listed::default()
     };

@@ -12,7 +12,7 @@ use super::source::Declared;
 use super::vitpose;
 use crate::model::origin::Source;
 
-/// What the two files say, each under its own name.
+/// The content of the two files, each under its own name.
 pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> Vec<Declared> {
     let kind = configuration.and_then(|all| all.get("model_type")?.as_str());
     let mut found = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> 
         outputs::fill(all, kind, &mut declared);
         found.push(declared);
     }
-    // Others have files of this name as well.
+    // Other programs have files of this name as well.
     let class = processor
         .and_then(|all| all.get("image_processor_type").or(all.get("feature_extractor_type"))?.as_str());
     if let (Some(all), Some(class)) = (processor, class) {
@@ -32,7 +32,7 @@ pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> 
     found
 }
 
-/// What one of the two files says.
+/// The content of one of the two files.
 #[cfg(test)]
 fn one(configuration: Option<Value>, processor: Option<Value>) -> Declared {
     let mut found = read(configuration.as_ref(), processor.as_ref());

@@ -28,7 +28,7 @@ pub(super) fn fill(all: &Value, kind: &str, declared: &mut Declared) {
             let first = output.labels.first().map(|label| label.to_ascii_lowercase());
             segment.background = Some(if first.as_deref() == Some("background") { 0 } else { -1 });
         }
-        // Of their processors, post_process_object_detection takes the softmax here, and a query's best class.
+        // Of the models' processors, post_process_object_detection takes the softmax here, and a query's best class.
         ("ObjectDetection", "detr" | "yolos" | "table-transformer") => {
             output.decoder = Some(Decoder::Queries);
             output.activation = Some(Activation::Softmax);
@@ -45,14 +45,14 @@ pub(super) fn fill(all: &Value, kind: &str, declared: &mut Declared) {
         }
         ("DepthEstimation", _) => match depth(all, kind) {
             Some([min, max]) => (map.range_min, map.range_max) = (Some(min), Some(max)),
-            // As their pipeline shows it.
+            // As the library's pipeline shows it.
             None => map.range = Some(maps::Range::Frame),
         },
-        // Its post_process takes what is from 0 to 1.
+        // The processor's post_process takes what is from 0 to 1.
         ("ImageSuperResolution", "swin2sr") => {
             (map.range_min, map.range_max) = (Some(0.0), Some(1.0));
         }
-        // Its labels are names of points.
+        // The labels are names of points.
         ("PoseEstimation", "vitpose") => {
             output.labels.clear();
             vitpose::outputs(all, words);
@@ -63,7 +63,7 @@ pub(super) fn fill(all: &Value, kind: &str, declared: &mut Declared) {
     }
 }
 
-/// The least and the greatest depth of a model whose unit is the metre; none of one that says only what is nearer.
+/// The least and the greatest depth of a model whose unit is the metre; `None` for a model of relative depth.
 fn depth(all: &Value, kind: &str) -> Option<[f32; 2]> {
     let number = |value: &Value, key: &str| value.get(key).and_then(float);
     let ends = match kind {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn classifiers_and_segmenters_are_told_apart() {
+    fn classifiers_and_segmenters_are_distinguished() {
         let of = |architecture: &str, more: (&str, Value)| {
             let mut all = json!({"model_type": "vit", "architectures": [architecture]});
             all[more.0] = more.1;

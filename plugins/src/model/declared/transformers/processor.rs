@@ -22,7 +22,7 @@ pub(super) fn fill(all: &Value, class: &str, declared: &mut Declared) {
     match filter {
         Some(0) => input.interpolation = Some(Interpolation::Nearest),
         Some(4) => input.interpolation = Some(Interpolation::Area),
-        // RF-DETR's does not antialias.
+        // RF-DETR's processor does not antialias.
         Some(2) if class.starts_with("RfDetr") => input.interpolation = Some(Interpolation::Bilinear),
         Some(2) => input.interpolation = Some(Interpolation::PilBilinear),
         Some(3) => input.interpolation = Some(Interpolation::PilBicubic),
@@ -38,7 +38,7 @@ pub(super) fn fill(all: &Value, class: &str, declared: &mut Declared) {
         (true, None) => Some(1.0 / 255.0),
         (true, Some(factor)) => float(factor),
     };
-    // RT-DETR's processor does not normalise unless it is told to, those of Swin2SR and GLPN never; all others do.
+    // RT-DETR's processor normalises only if the file asks for it, those of Swin2SR and GLPN never; all others do.
     let unnormalized = ["RTDetr", "Swin2SR", "GLPN"].iter().any(|name| class.starts_with(name));
     let normalizes = flag("do_normalize", !unnormalized);
     let of = |key, usual: [f32; 3]| match all.get(key) {
@@ -111,7 +111,7 @@ pub(super) fn fill(all: &Value, class: &str, declared: &mut Declared) {
 /// The ratio with which a square crop of `side` pixels is cut from a picture whose shorter side has `shortest`.
 fn crop_ratio(side: u32, shortest: u32) -> Option<f64> {
     let ratio = f64::from(side) / f64::from(shortest);
-    // The other way round it is rounded down, and must not lose a pixel to the division.
+    // The inverse is rounded down, and must not lose a pixel to the division.
     let exact = (f64::from(side) / ratio).floor() == f64::from(shortest);
     let ratio = if exact { ratio } else { f64::from(side) / (f64::from(shortest) + 1e-6) };
     (MIN_CROP_RATIO..1.0).contains(&ratio).then_some(ratio)

@@ -1,4 +1,4 @@
-//! What becomes of graphs. That they give the same is tried with ONNX Runtime (inference/ort/image/tests.rs).
+//! The converted graphs. That they give the same results is tested with ONNX Runtime (inference/ort/image/tests.rs).
 
 use super::super::proto::{Dimension, INT64, Tensor};
 use super::super::samples::{convolution, node, tensor_value, weight};
@@ -66,15 +66,15 @@ fn a_float16_image_of_open_size_is_one_as_well() {
 }
 
 #[test]
-fn what_has_no_such_form_is_told() {
-    let told = |inputs: Vec<Value>| with_inputs(inputs).unwrap_err();
+fn what_has_no_such_form_is_reported() {
+    let refusal = |inputs: Vec<Value>| with_inputs(inputs).unwrap_err();
     let image = |ty, channels: &str| tensor_value("image", ty, &["1", channels, "8", "8"]);
     for refused in [image(FLOAT, "1"), image(FLOAT, "8"), image(FLOAT, "channels"), image(INT64, "3")] {
-        assert_eq!(told(vec![refused]), NoChannelsLastForm::NoImage("image".into()));
+        assert_eq!(refusal(vec![refused]), NoChannelsLastForm::NoImage("image".into()));
     }
-    assert_eq!(told(vec![tensor_value("image", FLOAT, &["3", "8", "8"])]), NoChannelsLastForm::Images(0));
+    assert_eq!(refusal(vec![tensor_value("image", FLOAT, &["3", "8", "8"])]), NoChannelsLastForm::Images(0));
     let two = vec![image(FLOAT, "3"), tensor_value("mask", FLOAT, &["1", "1", "8", "8"])];
-    assert_eq!(told(two), NoChannelsLastForm::Images(2));
+    assert_eq!(refusal(two), NoChannelsLastForm::Images(2));
     let mut model = convolution(false);
     let external = Tensor { data_location: Some(1), ..weight("elsewhere", &[1], Vec::new()) };
     model.graph.as_mut().unwrap().initializers.push(external);

@@ -1,8 +1,8 @@
-//! The float16 form of a float32 model: weights, and what is calculated of them, in float16; inputs and outputs stay as they are, by
-//! casts behind the ones and before the others.
+//! The float16 form of a float32 model: weights, and what is calculated from them, in float16; inputs and outputs stay as they
+//! are, by casts after the inputs and before the outputs.
 //!
 //! Float32 stay: what an operator defines so (the scales of Resize), operators that have no float16 ([`WIDE`]), those with a
-//! weight that float16 does not hold (beyond 65504, as masks of attention have), and what is calculated of sizes alone, which
+//! weight that float16 does not hold (beyond 65504, as masks of attention have), and what is calculated from sizes alone, which
 //! float16 rounds to others (6 * float16(11/6) is less than 11, 640 * 640 is infinite). Casts stand around them.
 
 mod error;
@@ -41,7 +41,7 @@ pub(crate) struct Float16Form {
     pub bytes: Vec<u8>,
     /// Weights that are float16 now.
     pub weights: usize,
-    /// Operators that stay float32, by why.
+    /// Operators that stay float32, by the reason.
     pub without_float16: usize,
     pub out_of_range: usize,
 }
@@ -72,21 +72,21 @@ pub(crate) fn float16_form(bytes: &[u8]) -> Result<Option<Float16Form>, NoFloat1
 struct Conversion {
     /// The types of values, as the model has them.
     types: HashMap<String, i32>,
-    /// Float32 weights by their names, until somebody needs them.
+    /// Float32 weights by their names, until a node needs them.
     weights: HashMap<String, Tensor>,
     /// Names of weights that float16 does not hold.
     out_of_reach: HashSet<String>,
     /// Names of all weights, of whatever type.
     constants: HashSet<String>,
-    /// Names of values that are calculated of other values' dimensions and of constants only.
+    /// Names of values that are calculated from other values' dimensions and constants only.
     sizes: HashSet<String>,
-    /// What nodes read in place of a value: its float16.
+    /// The float16 value that nodes read in place of a value.
     halves: HashMap<String, String>,
-    /// Float32 of values that are float16 now.
+    /// The float32 copies of values that are float16 now.
     wides: HashMap<String, String>,
     nodes: Vec<Node>,
     initializers: Vec<Tensor>,
-    /// Weights that were written in a type already.
+    /// Weights that were already written in a type.
     written: HashSet<String>,
     converted: usize,
     without_float16: usize,
@@ -127,7 +127,7 @@ impl Conversion {
         Ok(Graph {
             nodes: std::mem::take(&mut self.nodes),
             initializers: std::mem::take(&mut self.initializers),
-            // A weight need not be listed there, and its type is another one now.
+            // The weight need not be listed there, and its type has changed.
             inputs: graph
                 .inputs
                 .into_iter()
@@ -199,7 +199,7 @@ impl Conversion {
             }
             let name = output.clone();
             if wide {
-                // Who reads it as float32 reads it as it is.
+                // Nodes that read it as float32 read it as it is.
                 *output = format!("{name}/float32");
                 self.wides.insert(name.clone(), output.clone());
                 let half = format!("{name}/float16");

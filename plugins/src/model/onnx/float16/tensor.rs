@@ -4,7 +4,7 @@ use half::f16;
 
 use super::super::proto::{FLOAT16, Tensor};
 
-/// The nearest float16; of what is not 0 one that is not 0 either, as it may be what keeps a divisor from that.
+/// The nearest float16; a number that is not 0 does not become 0, as it may keep a divisor from that.
 fn nearest(value: f32) -> f16 {
     let half = f16::from_f32(value);
     if half == f16::ZERO && value != 0.0 { f16::MIN_POSITIVE_SUBNORMAL.copysign(half) } else { half }
@@ -17,7 +17,7 @@ impl Tensor {
         raw.iter().map(|bytes| f32::from_le_bytes(*bytes)).chain(self.float_data.iter().copied())
     }
 
-    /// Whether float16 has its largest element, too.
+    /// Whether float16 can hold its largest element.
     pub fn fits_float16(&self) -> bool {
         self.floats().all(|value| !value.is_finite() || f16::from_f32(value).is_finite())
     }

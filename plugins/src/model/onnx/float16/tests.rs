@@ -1,4 +1,4 @@
-//! What becomes of graphs, by their nodes.
+//! The converted graphs, by their nodes.
 
 use super::super::proto::{Attribute, INT64};
 use super::super::samples::node;
@@ -184,22 +184,23 @@ fn what_is_calculated_of_sizes_stays_float32_and_what_an_image_goes_into_does_no
 }
 
 #[test]
-fn what_cannot_be_converted_is_told() {
-    let told = |nodes: Vec<Node>, weights: Vec<Tensor>| form(nodes, weights, &["y"]).unwrap_err().to_string();
+fn what_cannot_be_converted_is_reported() {
+    let refusal =
+        |nodes: Vec<Node>, weights: Vec<Tensor>| form(nodes, weights, &["y"]).unwrap_err().to_string();
     let w = || vec![weight("w", &[1.0])];
-    let told_of = |operator: &str| told(vec![node(operator, &["image", "w"], &["y"])], w());
+    let refusal_of = |operator: &str| refusal(vec![node(operator, &["image", "w"], &["y"])], w());
     for operator in
         ["QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "ConvInteger"]
     {
-        assert!(told_of(operator).contains("quantised"), "{operator}");
+        assert!(refusal_of(operator).contains("quantised"), "{operator}");
     }
     let inner = Attribute { name: "body".into(), g: Some(Vec::new()), ..Attribute::default() };
     let looped = Node { attributes: vec![inner], ..node("Loop", &["image"], &["y"]) };
-    assert!(told(vec![looped], w()).contains("the operator Loop"));
+    assert!(refusal(vec![looped], w()).contains("the operator Loop"));
     let foreign = Node { domain: Some("com.example".into()), ..node("Gelu", &["image"], &["y"]) };
-    assert!(told(vec![foreign], w()).contains("the operator Gelu"));
+    assert!(refusal(vec![foreign], w()).contains("the operator Gelu"));
     let external = Tensor { data_location: Some(1), ..weight("w", &[]) };
-    assert!(told(Vec::new(), vec![external]).contains("in files of their own"));
+    assert!(refusal(Vec::new(), vec![external]).contains("in files of their own"));
     assert!(matches!(float16_form(&[0xff]), Err(NoFloat16Form::Unreadable(_))));
 }
 

@@ -1,4 +1,4 @@
-//! The types of what operators give, as far as they are not those of their first input.
+//! The types of operators' outputs, as far as they are not those of the first input.
 
 use super::super::proto::{Attribute, BOOL, FLOAT, FLOAT16, INT64, Node, Tensor};
 use super::error::NoFloat16Form;
@@ -6,7 +6,7 @@ use super::error::NoFloat16Form;
 /// The types of a node's outputs, in the model as it is; `known` has those of its inputs.
 ///
 /// # Errors
-/// The operator's are not known.
+/// The types of the operator are not known.
 pub(super) fn of_outputs(
     node: &Node,
     known: impl Fn(&str) -> Option<i32>,
@@ -93,7 +93,7 @@ pub(super) fn constant(node: &Node) -> Option<Tensor> {
     }
 }
 
-/// Has a node give float16 where it says itself that it gives float32.
+/// Makes a node give float16 where it itself states that it gives float32.
 pub(super) fn to_float16(node: &mut Node) {
     let operator = node.operator.clone();
     for attribute in &mut node.attributes {

@@ -6,7 +6,7 @@ pub(crate) enum Layout {
     /// Each is a line, or several.
     #[default]
     Lines,
-    /// They are the elements of one JSON array, which is closed behind each write.
+    /// They are the elements of one JSON array, which is closed after each write.
     Array,
 }
 
@@ -28,15 +28,15 @@ impl Layout {
         }
     }
 
-    /// What stands behind a record.
-    pub fn behind(self) -> &'static [u8] {
+    /// What stands after a record.
+    pub fn after(self) -> &'static [u8] {
         match self {
             Self::Lines => b"\n",
             Self::Array => b"",
         }
     }
 
-    /// What stands behind the last record, and is overwritten by the next.
+    /// What stands after the last record, and is overwritten by the next.
     pub fn tail(self) -> &'static [u8] {
         match self {
             Self::Lines => b"",

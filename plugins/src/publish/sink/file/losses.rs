@@ -1,4 +1,4 @@
-//! Records that are lost, and when to say so.
+//! Records that are lost, and when to report them.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ const EVERY: Duration = Duration::from_secs(60);
 pub(super) struct Losses {
     total: usize,
     /// Those that have been said.
-    told: usize,
+    reported: usize,
     said: Option<Instant>,
 }
 
 impl Losses {
-    /// Adds some. Returns what is to be said, if it is time: at once, then once in [`EVERY`].
+    /// Adds some. Returns what must be reported, if it is time: at once, then once in [`EVERY`].
     pub fn add(&mut self, count: usize, now: Instant) -> Option<String> {
         self.total += count;
         let due = self.said.is_none_or(|said| now.saturating_duration_since(said) >= EVERY);
@@ -26,7 +26,7 @@ impl Losses {
     }
 
     fn say(&mut self) -> String {
-        let new = self.total - std::mem::replace(&mut self.told, self.total);
+        let new = self.total - std::mem::replace(&mut self.reported, self.total);
         let records = if new == 1 { "record is" } else { "records are" };
         format!("{new} {records} lost, {} in all, which stats counts as failed", self.total)
     }

@@ -45,7 +45,7 @@ pub enum DiskFull {
 /// How a file is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FileOptions {
-    /// Goes on behind what is there.
+    /// Goes on after what is there.
     pub append: bool,
     pub flush: Flush,
     pub limits: Limits,
@@ -56,7 +56,7 @@ pub(crate) struct FileOptions {
 /// What is counted of files.
 #[derive(Debug, Default)]
 pub(crate) struct FileCounts {
-    /// Lines that had been cut in the middle, behind which records were appended.
+    /// Lines that had been cut in the middle, after which records were appended.
     pub torn: Counter,
     /// Files that were full or too old, and got another name.
     pub rotated: Counter,

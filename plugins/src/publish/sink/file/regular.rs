@@ -33,7 +33,7 @@ pub(super) struct RegularFile {
     layout: Layout,
     limits: Limits,
     rotation: Option<Rotation>,
-    /// Bytes of the records that are whole. What the layout puts behind the last one comes after them.
+    /// Bytes of the records that are whole. What the layout puts after the last one follows them.
     size: u64,
     /// There are no records.
     empty: bool,
@@ -108,7 +108,7 @@ impl RegularFile {
             }
             text.extend(self.layout.before(self.empty && ends.is_empty()));
             text.extend(&message.payload);
-            text.extend(self.layout.behind());
+            text.extend(self.layout.after());
             ends.push(text.len());
         }
         text.extend(self.layout.tail());
@@ -131,10 +131,10 @@ impl RegularFile {
 
     /// Bytes of a record with what stands around it.
     fn bytes(&self, message: &Message) -> u64 {
-        length(self.layout.before(false)) + length(&message.payload) + length(self.layout.behind())
+        length(self.layout.before(false)) + length(&message.payload) + length(self.layout.after())
     }
 
-    /// Writes behind the records that are whole. Returns how many bytes it has written.
+    /// Writes after the records that are whole. Returns how many bytes it has written.
     fn write_text(&self, text: &[u8]) -> (usize, io::Result<()>) {
         let mut written = 0;
         while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {

@@ -37,7 +37,7 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
-    /// Goes on counting behind the files that are there.
+    /// Goes on counting after the files that are there.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -64,14 +64,14 @@ impl Rotation {
     }
 
     fn path(&self, number: u64) -> PathBuf {
-        let [before, behind] = self.name();
+        let [before, after] = self.name();
         let mut name = before;
         name.push(format!(".{number:06}"));
-        name.push(behind);
+        name.push(after);
         self.location.with_file_name(name)
     }
 
-    /// The name of the location before and behind a number.
+    /// The name of the location before and after a number.
     fn name(&self) -> [OsString; 2] {
         let stem = self.location.file_stem().unwrap_or_default().to_owned();
         let mut suffix = OsString::new();
@@ -84,9 +84,9 @@ impl Rotation {
 
     /// Of the files that are there.
     fn numbers(&self) -> io::Result<Vec<u64>> {
-        let [before, behind] = self.name().map(OsString::into_encoded_bytes);
+        let [before, after] = self.name().map(OsString::into_encoded_bytes);
         let number = |name: &[u8]| -> Option<u64> {
-            let digits = name.strip_prefix(&before[..])?.strip_prefix(b".")?.strip_suffix(&behind[..])?;
+            let digits = name.strip_prefix(&before[..])?.strip_prefix(b".")?.strip_suffix(&after[..])?;
             let digits = std::str::from_utf8(digits).ok()?;
             (digits.len() >= 6 && digits.bytes().all(|c| c.is_ascii_digit())).then(|| digits.parse().ok())?
         };

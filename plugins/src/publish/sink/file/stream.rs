@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use super::CALL_LIMIT_MS;
 use crate::publish::Message;
 
-/// So many bytes never block when `poll` has said that there is room: `PIPE_BUF`.
+/// That many bytes never block when `poll` has said that there is room: `PIPE_BUF`.
 const ATOMIC: usize = 4096;
 /// Parts of a write; the system allows 1024.
 const MOST_SLICES: usize = 256;
@@ -108,7 +108,7 @@ fn has_room(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The records and their newlines behind the first `begun` bytes, at most `most_bytes`.
+/// The records and their newlines after the first `begun` bytes, at most `most_bytes`.
 fn slices(messages: &[Message], begun: usize, most_bytes: usize) -> Vec<IoSlice<'_>> {
     let (mut skip, mut room) = (begun, most_bytes);
     let mut slices = Vec::new();

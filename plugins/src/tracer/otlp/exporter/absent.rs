@@ -1,4 +1,4 @@
-//! What stands for the exporter where the plugin was built without it.
+//! The exporter of a plugin that was built without it.
 
 use std::time::Duration;
 

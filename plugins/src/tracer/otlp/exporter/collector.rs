@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of an answer that are read.
 const LONGEST_ANSWER: u64 = 64 * 1024;
 
-/// Characters of what a collector says that are shown.
+/// Characters of a collector's answer that are shown.
 const LONGEST_REASON: usize = 200;
 
 /// A collector.
@@ -38,16 +38,16 @@ pub(super) struct Loss {
 }
 
 impl Collector {
-    /// The one at this URL; without a path the one that OTLP has.
+    /// The collector at this URL; without a path it gets OTLP's own.
     ///
     /// # Errors
-    /// A sentence for the user: it is none.
+    /// A sentence for the user: the URL is not valid.
     pub fn new(url: &str) -> Result<Self, String> {
         Self::trusting(url, std::env::var_os(AUTHORITIES).filter(|file| !file.is_empty()))
     }
 
     fn trusting(url: &str, authorities: Option<OsString>) -> Result<Self, String> {
-        let told = |what: &str| {
+        let refusal = |what: &str| {
             // A URL may have a password.
             let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
             format!(
@@ -55,18 +55,18 @@ impl Collector {
                  such as otlp=http://127.0.0.1:4318"
             )
         };
-        let parsed: Uri = url.parse().map_err(|e| told(&format!("is no URL: {e}")))?;
+        let parsed: Uri = url.parse().map_err(|e| refusal(&format!("is no URL: {e}")))?;
         let encrypted = match parsed.scheme_str() {
             Some("http") => false,
             Some("https") => true,
-            _ => return Err(told("does not begin with http:// or https://")),
+            _ => return Err(refusal("does not begin with http:// or https://")),
         };
         if parsed.host().is_none_or(str::is_empty) {
-            return Err(told("has no host"));
+            return Err(refusal("has no host"));
         }
         let url = if matches!(parsed.path(), "" | "/") {
             let whole = format!("{}/v1/traces", url.trim_end_matches('/'));
-            whole.parse().map_err(|e| told(&format!("is no URL: {e}")))?
+            whole.parse().map_err(|e| refusal(&format!("is no URL: {e}")))?
         } else {
             parsed
         };
@@ -84,7 +84,7 @@ impl Collector {
         Ok(Self { url, agent: config.build().new_agent() })
     }
 
-    /// Where it is, without what stands before the host.
+    /// The collector's address, without what stands before the host.
     pub fn place(&self) -> String {
         let port = self.url.port_u16().map_or_else(String::new, |port| format!(":{port}"));
         let scheme = self.url.scheme_str().unwrap_or_default();
@@ -133,18 +133,24 @@ mod tests {
             ("http://me:secret@[::1", "is no URL"),
             ("ftp://me:secret@somewhere", "does not begin with http://"),
         ] {
-            let said = Collector::new(url).unwrap_err();
-            assert!(said.contains(what) && said.contains("Set otlp=http://ADDRESS:PORT"), "{url}: {said}");
-            assert!(!said.contains("secret"), "{said}");
+            let refusal = Collector::new(url).unwrap_err();
+            assert!(
+                refusal.contains(what) && refusal.contains("Set otlp=http://ADDRESS:PORT"),
+                "{url}: {refusal}"
+            );
+            assert!(!refusal.contains("secret"), "{refusal}");
         }
     }
 
     #[test]
     fn authorities_that_are_none_are_a_sentence_and_http_does_not_ask_for_any() {
         let collector = |url| Collector::trusting(url, Some("/nowhere/ca.pem".into()));
-        let said = collector("https://me:secret@127.0.0.1:4318").unwrap_err();
-        assert!(said.contains("OTEL_EXPORTER_OTLP_CERTIFICATE '/nowhere/ca.pem' cannot be read"), "{said}");
-        assert!(!said.contains("secret"), "{said}");
+        let refusal = collector("https://me:secret@127.0.0.1:4318").unwrap_err();
+        assert!(
+            refusal.contains("OTEL_EXPORTER_OTLP_CERTIFICATE '/nowhere/ca.pem' cannot be read"),
+            "{refusal}"
+        );
+        assert!(!refusal.contains("secret"), "{refusal}");
         assert!(collector("http://127.0.0.1:4318").is_ok());
     }
 

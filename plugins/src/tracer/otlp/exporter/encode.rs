@@ -13,7 +13,7 @@ use super::super::span::{Span, Value};
 /// The flag of W3C's trace context which says that the trace is recorded.
 const SAMPLED: u32 = 1;
 
-/// What OpenTelemetry calls a service, if the variable does not name it.
+/// The name of the service for OpenTelemetry, if the variable does not name it.
 const SERVICE: &str = "cudainfer";
 
 fn attribute(key: &str, value: Value) -> KeyValue {
@@ -73,7 +73,7 @@ pub(super) fn request(spans: Vec<Span>) -> Vec<u8> {
     ExportTraceServiceRequest { resource_spans: vec![all] }.encode_to_vec()
 }
 
-/// How many spans the collector says it has refused, and why.
+/// How many spans the collector reports as refused, and why.
 ///
 /// # Errors
 /// The bytes are no answer to a request.

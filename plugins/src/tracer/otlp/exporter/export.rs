@@ -19,12 +19,12 @@ const BATCH: usize = 512;
 /// How often spans are sent, and frames looked after.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How often losses are told.
+/// How often losses are reported.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 enum Order {
     Send(Box<Span>),
-    /// All that came before are to be sent now; the sender goes when they are.
+    /// All earlier spans must be sent now; the sender in the order is dropped when they are.
     Flush(SyncSender<()>),
 }
 
@@ -37,7 +37,7 @@ pub(in crate::tracer::otlp) struct Exporter {
     shared: Arc<Shared>,
 }
 
-/// What the thread has in common with those who offer spans.
+/// The state that the thread shares with those that offer spans.
 #[derive(Debug, Default)]
 struct Shared {
     /// Spans that were taken, and neither sent nor lost so far.
@@ -47,10 +47,10 @@ struct Shared {
 }
 
 impl Exporter {
-    /// One that is not started: spans wait.
+    /// An exporter that is not started: spans wait.
     ///
     /// # Errors
-    /// A sentence for the user: the URL is none.
+    /// A sentence for the user: the URL is not valid.
     pub fn new(url: &str) -> Result<Self, String> {
         let collector = Collector::new(url)?;
         let (queue, orders) = sync_channel(QUEUE);
@@ -64,8 +64,14 @@ impl Exporter {
     pub fn start(&self, chore: impl Fn() + Send + 'static) -> Result<(), String> {
         let Some((orders, collector)) = lock(&self.work).take() else { return Ok(()) };
         let shared = Arc::clone(&self.shared);
-        let sender =
-            Sender { collector, shared, spans: Vec::new(), told: None, told_lost: 0, why: String::new() };
+        let sender = Sender {
+            collector,
+            shared,
+            spans: Vec::new(),
+            reported: None,
+            reported_lost: 0,
+            why: String::new(),
+        };
         std::thread::Builder::new()
             .name("cudainfer:otlp".into())
             .spawn(move || sender.work(&orders, &chore))
@@ -82,12 +88,12 @@ impl Exporter {
         }
     }
 
-    /// Something is lost.
+    /// Counts a loss.
     pub fn skip(&self) {
         self.shared.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Has what waits be sent, and waits a bounded time until it is.
+    /// Has the waiting spans sent, and waits a bounded time until they are.
     pub fn flush(&self, patience: Duration) {
         if self.shared.waiting.load(Ordering::Relaxed) == 0 {
             return;
@@ -117,12 +123,12 @@ impl Exporter {
 struct Sender {
     collector: Collector,
     shared: Arc<Shared>,
-    /// What is sent next.
+    /// The spans that are sent next.
     spans: Vec<Span>,
-    /// When losses were told last, and how many there had been.
-    told: Option<Instant>,
-    told_lost: u64,
-    /// Of the last loss.
+    /// When losses were last reported, and how many there had been.
+    reported: Option<Instant>,
+    reported_lost: u64,
+    /// The reason for the last loss.
     why: String,
 }
 
@@ -168,20 +174,20 @@ impl Sender {
         self.shared.waiting.fetch_sub(count, Ordering::Relaxed);
     }
 
-    /// Tells of losses that nobody was told of, unless others were told of a short while ago.
+    /// Reports losses that were not reported yet, unless others were reported less than `pause` ago.
     fn tell(&mut self, pause: Duration) {
         let lost = self.shared.lost.load(Ordering::Relaxed);
-        if lost == self.told_lost || self.told.is_some_and(|told| told.elapsed() < pause) {
+        if lost == self.reported_lost || self.reported.is_some_and(|at| at.elapsed() < pause) {
             return;
         }
         let why = if self.why.is_empty() { "it is too slow, and the queue is full" } else { &self.why };
         complain(&format!(
             "{} spans of frames were lost, {lost} in all: the collector at {} does not have them, because {why}. The \
              pipeline runs on; start the collector, set otlp=URL to where it is, or set a larger sample=N",
-            lost - self.told_lost,
+            lost - self.reported_lost,
             self.collector.place(),
         ));
-        (self.told, self.told_lost) = (Some(Instant::now()), lost);
+        (self.reported, self.reported_lost) = (Some(Instant::now()), lost);
     }
 }
 

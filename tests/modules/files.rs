@@ -1,5 +1,4 @@
 //! Every source file is compiled: a file that no module names would be dead.
-#![allow(clippy::unwrap_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
