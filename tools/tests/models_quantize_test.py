@@ -16,8 +16,8 @@ from cudainfer_tools.models import quantize
 
 def model(*nodes: onnx.NodeProto, inputs: tuple[str, ...] = ("x",), outputs: tuple[str, ...] = ("y",)) -> onnx.ModelProto:
     """Nodes as a model; its tensors have no shape that matters here."""
-    infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names] for names in (inputs, outputs)]
-    return helper.make_model(helper.make_graph(list(nodes), "test", *infos))
+    taken, given = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names] for names in (inputs, outputs))
+    return helper.make_model(helper.make_graph(list(nodes), "test", taken, given))
 
 
 def node(kind: str, name: str, given: list[str], makes: str) -> onnx.NodeProto:

@@ -29,7 +29,9 @@ BUILT = {"libgstcudainfer.so", "cudainfer-serve", "THIRD-PARTY-LICENSES", "THIRD
 def script(path: Path):
     """A Python script without an ending, as a module."""
     loader = SourceFileLoader(path.name.replace("-", "_"), str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
     with mock.patch.object(sys, "dont_write_bytecode", True):
         loader.exec_module(module)
     return module
@@ -45,7 +47,7 @@ def installed_files(package: str) -> dict[str, Path]:
     documents = f"usr/share/doc/{package}"
     placed = [(name, documents) for name in read_list(f"{package}.docs")]
     placed += [(name, f"{documents}/examples") for name in read_list(f"{package}.examples")]
-    placed += [tuple(line.split()) for line in read_list(f"{package}.install")]
+    placed += [(source, to) for source, to in map(str.split, read_list(f"{package}.install"))]
     found = {f"{to}/{path.name}": path for source, to in placed for path in ROOT.glob(source)}
     for to, folder in [(to, path) for to, path in found.items() if path.is_dir()]:
         found |= {f"{to}/{path.relative_to(folder)}": path for path in folder.rglob("*")}

@@ -85,6 +85,7 @@ def run_pipeline(command: list[str]) -> dict:
         env=pipeline.environment() | {"LC_ALL": "C.UTF-8"},
     )
     sampler, output, seconds = Sampler(process.pid), [], None
+    assert process.stdout is not None
     for line in process.stdout:
         output.append(line)
         if line.startswith("Setting pipeline to PLAYING"):

@@ -44,12 +44,12 @@ def main(video: str, model: str, threads: int, mot: str | None) -> None:
     boxes = sorted((o for o in outputs if o.shape[2] != classes), key=lambda o: -o.shape[1])
     wanted = [o.name for o in scores + boxes]
     bins = np.arange(boxes[0].shape[2] // 4, dtype=np.float32)
-    centres, strides = [], []
+    centres_of, strides_of = [], []
     for stride in STRIDES:
         cells = np.stack(np.meshgrid(np.arange(size // stride), np.arange(size // stride)), -1).reshape(-1, 2)
-        centres.append((cells + 0.5) * stride)
-        strides.append(np.full(len(cells), stride))
-    centres, strides = np.concatenate(centres).astype(np.float32), np.concatenate(strides).astype(np.float32)
+        centres_of.append((cells + 0.5) * stride)
+        strides_of.append(np.full(len(cells), stride))
+    centres, strides = np.concatenate(centres_of).astype(np.float32), np.concatenate(strides_of).astype(np.float32)
 
     capture = cv2.VideoCapture(video)
     tracker = ByteTrackTracker(frame_rate=capture.get(cv2.CAP_PROP_FPS))
@@ -73,7 +73,7 @@ def main(video: str, model: str, threads: int, mot: str | None) -> None:
         weights = np.exp(logits - logits.max(-1, keepdims=True))
         sides = (weights @ bins) / weights.sum(-1) * strides[kept, None]
         corners = np.concatenate([centres[kept] - sides[:, :2], centres[kept] + sides[:, 2:]], axis=1)
-        corners = np.clip(corners, 0, size) * np.float32([width / size, height / size] * 2)
+        corners = np.clip(corners, 0, size) * np.array([width / size, height / size] * 2, np.float32)
         rectangles = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
         chosen = np.array(cv2.dnn.NMSBoxes(rectangles, score, confidence, iou), int).reshape(-1)
         detections = supervision.Detections(xyxy=corners[chosen], confidence=score[chosen], class_id=np.zeros(len(chosen), int))

@@ -73,6 +73,7 @@ def run(model: Path, kind: str, frames: int) -> float:
         text=True,
         errors="replace",
     )
+    assert process.stdout is not None
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -86,7 +87,7 @@ def summary(turns: dict[int, list[dict[str, float]]]) -> list[dict]:
     rounds."""
     rows = []
     for count, rounds in turns.items():
-        row = {"objects": count}
+        row: dict[str, float] = {"objects": count}
         for kind in KINDS:
             row[kind] = 1e6 * statistics.median(turn[kind] for turn in rounds)
             row[f"{kind}_more"] = 1e6 * statistics.median(turn[kind] - turn["roi"] for turn in rounds)
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=3000)
     given = parser.parse_args()
     version = VERSION.search(subprocess.run(["gst-launch-1.0", "--version"], check=True, capture_output=True, text=True).stdout)
+    assert version is not None, "gst-launch-1.0 does not name its version"
     if tuple(map(int, version[1].split("."))) < (1, 24, 0):
         sys.exit(f"bench: GStreamer {version[1]} has no analytics metadata: run it in the folder of a newer one, by --in FOLDER")
     turns: dict[int, list[dict[str, float]]] = {}

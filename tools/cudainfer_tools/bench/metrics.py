@@ -82,6 +82,7 @@ def run(command: list[str], tracer: str, interval: float | None = INTERVAL) -> d
                 return  # the pipeline has just ended
 
     scraper = None
+    assert process.stdout is not None
     for line in process.stdout:
         output.append(line)
         if match := ADDRESS.search(line):
@@ -140,8 +141,8 @@ def main() -> None:
 
     line = pipeline.read("detect-track").arguments({"video": given.video, "model": given.model})
     line = line[: line.index("inferpublish")] + ["fakesink"]
-    handing = f"videotestsrc num-buffers={HANDED_ON} ! video/x-raw,width=16,height=16"
-    handing = [*handing.split(), *["!", "identity"] * (ELEMENTS - 1), "!", "fakesink"]
+    small = f"videotestsrc num-buffers={HANDED_ON} ! video/x-raw,width=16,height=16"
+    handing = [*small.split(), *["!", "identity"] * (ELEMENTS - 1), "!", "fakesink"]
     collector = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
     threading.Thread(target=collector.serve_forever, daemon=True).start()
     sides = {side: tracer.format(collector.server_port) for side, tracer in SIDES.items()}
@@ -157,8 +158,8 @@ def main() -> None:
     if not Collector.requests:
         sys.exit("bench: no span has come to the collector")
 
-    live = f"videotestsrc is-live=true num-buffers={10 * LIVE} ! video/x-raw,framerate=10/1 ! videoconvert ! fusedpreproc"
-    live = [*live.split(), "!", "trtinfer", f"model={given.model}", "!", "gpunms", "!", "tracker", "!", "fakesink", "sync=false"]
+    camera = f"videotestsrc is-live=true num-buffers={10 * LIVE} ! video/x-raw,framerate=10/1 ! videoconvert ! fusedpreproc"
+    live = [*camera.split(), "!", "trtinfer", f"model={given.model}", "!", "gpunms", "!", "tracker", "!", "fakesink", "sync=false"]
     command = pipeline.command(live)
     print(pipeline.printable(command), flush=True)
     runs["scraped"] = [
@@ -167,7 +168,7 @@ def main() -> None:
 
     whole, calls = runs["detect-track"], HANDED_ON * ELEMENTS
     scrape = a_scrape(runs["scraped"])
-    figures = {"scrape_us": 1e6 * scrape}
+    figures: dict = {"scrape_us": 1e6 * scrape}
     print(f"a scrape: {1e6 * scrape:.0f} us of CPU time")
     elements = line.count("!") + 1
     for side, name in (("with", "metrics"), ("traced", "metrics and traces")):

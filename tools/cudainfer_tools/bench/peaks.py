@@ -98,7 +98,8 @@ def ours(program: Path, maps: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def timed(run: Callable[[], np.ndarray]) -> float:
-    times, end = [], time.perf_counter() + SECONDS
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
     while len(times) < RUNS and (len(times) < RUNS // 10 or time.perf_counter() < end):
         start = time.perf_counter()
         run()
@@ -115,7 +116,9 @@ def main() -> int:
     parser.add_argument("program", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    rows, versions, good = [], {}, True
+    rows: list[dict] = []
+    versions: dict[str, str] = {}
+    good = True
     for size in SIZES:
         maps, runs = gaussians(*size), {}
         for name, peer in PEERS.items():
@@ -132,7 +135,7 @@ def main() -> int:
         mine = statistics.median(turn for turn, _ in turns)
         what = f"local peaks + integral {'x'.join(map(str, size))}"
         print(f"{what}, {len(peaks)} peaks: {mine:.1f} µs")
-        row = {"row": what, "us": [round(turn, 2) for turn, _ in turns], "peers": {}}
+        row: dict = {"row": what, "us": [round(turn, 2) for turn, _ in turns], "peers": {}}
         for name in runs:
             ratio = statistics.median(theirs[name] / own for own, theirs in turns)
             met = "met" if ratio >= GOAL else "MISSED"

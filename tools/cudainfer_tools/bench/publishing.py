@@ -55,6 +55,7 @@ def main() -> None:
     command += [str(given.rounds), str(given.seconds)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     told = []
+    assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("{"):
             told.append(json.loads(line))

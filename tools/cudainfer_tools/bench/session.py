@@ -10,6 +10,7 @@ ends in fdsink) as fast as they are read; LINE is words in JSON, FRAME the bytes
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import queue
 import subprocess
@@ -45,6 +46,7 @@ class Decoders:
 
     def read(self, process: subprocess.Popen) -> None:
         frame = bytearray(self.size)
+        assert isinstance(process.stdout, io.BufferedReader)
         while process.stdout.readinto(frame) == self.size:
             self.ready.put(True)
         self.ready.put(False)

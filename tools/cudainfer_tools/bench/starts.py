@@ -82,10 +82,10 @@ def measure(models: list[Path], device: str, rounds: int) -> list[dict]:
                 cache = Path(folder) / f"{model.stem}-{number}"
                 for turn in told.values():
                     turn.append(start(model, device, cache, Path(folder) / "log"))
-            for cache, turns in told.items():
+            for left, turns in told.items():
                 parts = {name: statistics.median(turn["parts"][name] for turn in turns) for name in turns[0]["parts"]}
                 result = statistics.median(turn["result_ms"] for turn in turns)
-                rows.append({"row": model.stem, "device": device, "cache": cache, "result_ms": round(result), "parts": parts})
+                rows.append({"row": model.stem, "device": device, "cache": left, "result_ms": round(result), "parts": parts})
     return rows
 
 

@@ -72,7 +72,8 @@ def by_trackers(frames: list[np.ndarray]) -> float:
         boxes = np.hstack([rows[:, :2], rows[:, :2] + rows[:, 2:4]])
         return supervision.Detections(xyxy=boxes, confidence=rows[:, 4], class_id=np.zeros(len(rows), int))
 
-    tracker, times, end = trackers.ByteTrackTracker(), [], time.perf_counter() + SECONDS
+    times: list[float] = []
+    tracker, end = trackers.ByteTrackTracker(), time.perf_counter() + SECONDS
     seen = [detections(rows) for rows in frames]
     while len(times) < 10 or time.perf_counter() < end:
         one = seen[len(times) % len(seen)]
@@ -109,9 +110,9 @@ def plot(found: dict[int, dict[str, float]], path: Path) -> None:
     for who in next(iter(found.values())):
         counts = [count for count, row in found.items() if who in row]
         axes.loglog(counts, [found[count][who] for count in counts], "o-" if who in ALGORITHMS else "s--", label=who)
-    counts = np.array(list(found))
-    scale = found[counts[0]][ALGORITHMS[0]] / (counts[0] * np.log2(counts[0]))
-    axes.loglog(counts, scale * counts * np.log2(counts), ":", color="gray", label="n log n")
+    boxes = np.array(list(found))
+    scale = found[boxes[0]][ALGORITHMS[0]] / (boxes[0] * np.log2(boxes[0]))
+    axes.loglog(boxes, scale * boxes * np.log2(boxes), ":", color="gray", label="n log n")
     axes.set(xlabel="boxes a frame", ylabel="microseconds a frame, one core")
     axes.grid(alpha=0.3)
     axes.legend()

@@ -60,7 +60,7 @@ def scores(sequences: list[Sequence], tracks: dict[str, dict[str, Path]]) -> dic
             for name, file in files.items():
                 shutil.copy(file, theirs / who / "data" / f"{name}.txt")
         quiet = {"PRINT_CONFIG": False, "PRINT_RESULTS": False, "TIME_PROGRESS": False, "BREAK_ON_ERROR": True}
-        files = {"OUTPUT_SUMMARY": False, "OUTPUT_DETAILED": False, "PLOT_CURVES": False, "OUTPUT_EMPTY_CLASSES": False}
+        written = {"OUTPUT_SUMMARY": False, "OUTPUT_DETAILED": False, "PLOT_CURVES": False, "OUTPUT_EMPTY_CLASSES": False}
         # TrackEval prints its progress, and each metric its settings.
         with contextlib.redirect_stdout(io.StringIO()):
             dataset = trackeval.datasets.MotChallenge2DBox(
@@ -74,7 +74,7 @@ def scores(sequences: list[Sequence], tracks: dict[str, dict[str, Path]]) -> dic
                     "PRINT_CONFIG": False,
                 }
             )
-            evaluator = trackeval.Evaluator({"USE_PARALLEL": False, "LOG_ON_ERROR": None, **quiet, **files})
+            evaluator = trackeval.Evaluator({"USE_PARALLEL": False, "LOG_ON_ERROR": None, **quiet, **written})
             metrics = [trackeval.metrics.HOTA(), trackeval.metrics.CLEAR(), trackeval.metrics.Identity()]
             everything, _ = evaluator.evaluate([dataset], metrics)
     return {who: figures(everything["MotChallenge2DBox"][who][COMBINED]["pedestrian"]) for who in tracks}

@@ -78,6 +78,7 @@ def run(command: list[str]) -> tuple[bool, str]:
     limit.start()
     lines = []
     try:
+        assert process.stdout is not None
         for line in process.stdout:
             lines.append(line)
             print(line, end="", flush=True)

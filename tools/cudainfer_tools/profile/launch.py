@@ -90,7 +90,7 @@ def failure(folder: Path) -> str | None:
 class Sampler:
     """Asks nvidia-smi about the first GPU while something runs; without it there are no samples."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.samples: list[list[float | None]] = []
         self.name: str | None = None
         self.process: subprocess.Popen | None = None
@@ -110,6 +110,7 @@ class Sampler:
         self.reader.start()
 
     def read(self) -> None:
+        assert self.process is not None and self.process.stdout is not None
         for line in self.process.stdout:
             self.samples.append([time.monotonic() - self.began, *map(number, line.split(","))])
 

@@ -125,7 +125,8 @@ def elements(trace: Trace) -> list[Element]:
 
 def threads(trace: Trace) -> list[Thread]:
     """The busiest first."""
-    cpu, names = defaultdict(float), defaultdict(list)
+    cpu: defaultdict[int, float] = defaultdict(float)
+    names: defaultdict[int, list[str]] = defaultdict(list)
     for call in trace.calls:
         if call.outermost and call.start >= trace.flow[0]:
             cpu[call.thread] += call.cpu

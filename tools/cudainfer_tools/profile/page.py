@@ -39,8 +39,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def picture(plot: Callable, profile: Profile, title: str) -> str | None:
     """A plot in both themes, of which the browser shows the one that the reader's system has."""
-    drawn = {theme: plots.svg(plot, profile, theme) for theme in plots.THEMES}
-    if None in drawn.values():
+    made = {theme: plots.svg(plot, profile, theme) for theme in plots.THEMES}
+    drawn = {theme: text for theme, text in made.items() if text is not None}
+    if drawn.keys() != made.keys():
         return None
     data = {theme: "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode() for theme, text in drawn.items()}
     return (
@@ -115,7 +116,7 @@ def report(profile: Profile) -> str:
     ]
     for title, plot, nothing in plots.PLOTS:
         drawn = picture(plot, profile, title)
-        explained = escape(plot.__doc__.strip())
+        explained = escape((plot.__doc__ or "").strip())
         parts.append(f'<h2>{escape(title)}</h2><p class="faint">{explained if drawn else escape(nothing)}</p>{drawn or ""}')
     return "\n".join(parts) + "</body></html>\n"
 

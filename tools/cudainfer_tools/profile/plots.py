@@ -9,6 +9,7 @@ import matplotlib
 
 matplotlib.use("svg")
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -19,7 +20,7 @@ from cudainfer_tools.profile.summary import Profile
 
 # Okabe and Ito's colours, which the colour-blind tell apart, and matplotlib's twenty for further elements.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#888888"]
-COLOURS += [matplotlib.colors.to_hex(colour) for colour in matplotlib.colormaps["tab20"].colors]
+COLOURS += [matplotlib.colors.to_hex(colour) for colour in matplotlib.colormaps["tab20"](range(20))]
 THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#16181d", "#e8e8e8", "#3a3d45")}
 WIDTH = 10.0
 # Of the timeline.
@@ -66,7 +67,7 @@ def svg(plot: Callable[[Profile], Figure | None], profile: Profile, theme: str) 
         return file.getvalue()
 
 
-def canvas(height: float) -> tuple[Figure, object]:
+def canvas(height: float) -> tuple[Figure, Axes]:
     figure, axes = pyplot.subplots(figsize=(WIDTH, height), layout="constrained")
     axes.grid(alpha=0.6)
     axes.set_axisbelow(True)
@@ -219,7 +220,7 @@ def copies(profile: Profile) -> Figure | None:
         return None
     figure, all_axes = pyplot.subplots(1, 3, figsize=(WIDTH, 1.2 + 0.34 * len(names)), layout="constrained", sharey=True)
     # The last tick of one and the first of the next would touch.
-    figure.get_layout_engine().set(wspace=0.08)
+    figure.set_layout_engine("constrained", wspace=0.08)
     for axes, (key, title, unit), colour in zip(all_axes, kinds, COLOURS, strict=False):
         axes.barh(range(len(names)), [facts.a_frame(name, key) / unit for name in names], color=colour)
         axes.set_xlabel(title)

@@ -74,7 +74,7 @@ def plot(names: list[str], profiles: list[summary.Profile]) -> pyplot.Figure:
     """Frames a second, and latency from p50 to p99, of each run."""
     height = 1.4 + 0.34 * len(profiles)
     figure, (rates, latencies) = pyplot.subplots(1, 2, figsize=(plots.WIDTH, height), layout="constrained", sharey=True)
-    figure.get_layout_engine().set(wspace=0.08)
+    figure.set_layout_engine("constrained", wspace=0.08)
     places = range(len(profiles))
     rates.barh(places, [profile.facts.rate for profile in profiles], color=plots.COLOURS[0])
     rates.set_xlabel("frames a second")

@@ -62,7 +62,7 @@ def run(folder: Path, values: dict[str, str], rounds: int, seconds: float | None
                 summary.write(profile)
                 rates[which].append(profile.facts.rate)
                 found[which] = profile
-        row = {
+        row: dict = {
             which: {
                 "frames_per_second": statistics.median(rates[which]),
                 "rounds": rates[which],

@@ -161,7 +161,9 @@ def load(folder: Path) -> Trace:
 def read(report: dict, events: list[dict]) -> Trace:
     """The trace of a report and its events."""
     first = min((event["ts"] for event in events if "ts" in event), default=0.0)
-    calls, runs, gpu, memory, threads = [], [], [], [], {}
+    runs: list[Span] = []
+    gpu: list[Span] = []
+    calls, memory, threads = [], [], {}
     for event in events:
         kind, args = event["ph"], event.get("args", {})
         if kind == "M":

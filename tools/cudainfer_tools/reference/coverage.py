@@ -35,7 +35,7 @@ corners = (corners - np.tile(bars, 2)) / scale
 found = []
 for label in range(classes):
     sure = np.argwhere(covered[0, label] >= CONFIDENCE)
-    kept = []
+    kept: list = []
     for cell in sorted(map(tuple, sure), key=lambda cell: -covered[(0, label, *cell)]):
         box = corners[(label, *cell)]
         if all(overlap(box, other) <= OVERLAP for other in kept):

@@ -18,7 +18,7 @@ def painted(lines: list[tuple]) -> np.ndarray:
     return values
 
 
-SCENES = [
+SCENES: list[tuple[str, list[tuple]]] = [
     ("upright", [((50.25, 30.25), (40, 6), (1, 0), 0.9)]),
     ("tilted", [((70.25, 60.25), (45, 7), (0.8, 0.6), 0.8)]),
     ("tilted back", [((70.25, 60.25), (45, 7), (0.8, -0.6), 0.8)]),

@@ -58,7 +58,7 @@ def roots(scores: np.ndarray, least: float) -> list[tuple[float, int, int, int]]
     rows, columns, _ = scores.shape
     highest = np.max([padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], axis=0)
     found = np.argwhere((scores >= least) & (scores == highest))
-    return sorted(((float(scores[*at]), *map(int, at)) for at in found), key=lambda root: -root[0])
+    return sorted(((float(scores[y, x, part]), int(y), int(x), int(part)) for y, x, part in found), key=lambda root: -root[0])
 
 
 def taken(poses: list[np.ndarray], point: np.ndarray, part: int) -> bool:

@@ -88,15 +88,15 @@ def main() -> None:
             one[4] = angle + np.round(random.normal(0, 0.1) * 64) / 64
             boxes.append(one)
             classes.append(kind if random.random() < 0.8 else random.integers(3))
-    boxes, classes = np.array(boxes), np.array(classes)
+    tilted, kinds = np.array(boxes), np.array(classes)
     scores = random.permutation(np.arange(len(boxes)) / 512 + 0.375)
-    for one, kind, score in zip(boxes, classes, scores, strict=True):
+    for one, kind, score in zip(tilted, kinds, scores, strict=True):
         print("box", numbers(one), int(kind), repr(float(score)))
     for across in (False, True):
         for threshold in (0.1, 0.45, 0.7):
             # As the property holds it.
             exact = float(np.float32(threshold))
-            stays = kept(boxes, classes, scores, exact, across)
+            stays = kept(tilted, kinds, scores, exact, across)
             print("kept", "class-agnostic" if across else "class-wise", threshold, *stays)
 
     for angle in (-0.75, -0.015625, 0.0, 0.5, 1.5625, 1.578125, 2.25, 3.5, -4.0):

@@ -44,6 +44,7 @@ class Launch:
         keep = 0
         with self.log.open("w") as log:
             # Universal newlines also split at the carriage returns of the position.
+            assert self.process.stdout is not None
             for line in self.process.stdout:
                 if position := POSITION.search(line):
                     self.share = float(position[3]) / 100
@@ -70,7 +71,7 @@ class Launch:
 class Progress:
     """One updating line on a terminal, a line now and then elsewhere."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.terminal = sys.stdout.isatty()
         self.next = 0.0
         self.start: float | None = None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
@@ -27,26 +31,28 @@ F32, F16, U8, I8, I32, I64 = (
 class Graph:
     """A graph under construction; nodes are named after their output."""
 
-    def __init__(self, image_type: int = F32, image_dims: list = (), image: str = "images"):
+    def __init__(self, image_type: int = F32, image_dims: Sequence[int | str] = (), image: str = "images") -> None:
         self.inputs = [helper.make_tensor_value_info(image, image_type, list(image_dims))]
-        self.outputs, self.nodes, self.constants = [], [], []
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
 
-    def input(self, name: str, kind: int, dims: list) -> str:
+    def input(self, name: str, kind: int, dims: Sequence[int | str]) -> str:
         """Adds an input."""
         self.inputs.append(helper.make_tensor_value_info(name, kind, dims))
         return name
 
-    def constant(self, name: str, value: np.ndarray) -> str:
+    def constant(self, name: str, value: npt.ArrayLike) -> str:
         """Adds a constant."""
         self.constants.append(numpy_helper.from_array(np.asarray(value), name))
         return name
 
-    def node(self, op: str, inputs: list[str], name: str, **attributes) -> str:
+    def node(self, op: str, inputs: list[str], name: str, **attributes: Any) -> str:
         """Adds a node with one output."""
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
         return name
 
-    def output(self, name: str, kind: int, dims: list) -> None:
+    def output(self, name: str, kind: int, dims: Sequence[int | str]) -> None:
         """Makes a value an output."""
         self.outputs.append(helper.make_tensor_value_info(name, kind, dims))
 

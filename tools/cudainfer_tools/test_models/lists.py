@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from cudainfer_tools.test_models.graph import F32, I32, I64, RED_AND_BLUE, Graph, detector_tables, mean_scores
 
@@ -16,14 +17,14 @@ def lists() -> None:
     """Final boxes in lists, as libraries write them; all find the same two objects."""
     labels = '[input]\nresize = "stretch"\n[output]\nlabels = ["a", "b", "c"]\n'
 
-    def fixed(graph: Graph, name: str, value: np.ndarray, kind: int = F32) -> None:
+    def fixed(graph: Graph, name: str, value: npt.ArrayLike, kind: int = F32) -> None:
         """An output of these numbers, which depends on the image in name only."""
-        value = np.asarray(value, np.float32)
+        values = np.asarray(value, np.float32)
         result = name if kind == F32 else f"{name}_float"
-        graph.node("Add", [graph.constant(f"fixed_{name}", value), "nothing"], result)
+        graph.node("Add", [graph.constant(f"fixed_{name}", values), "nothing"], result)
         if kind != F32:
             graph.node("Cast", [result], name, to=kind)
-        graph.output(name, kind, list(value.shape))
+        graph.output(name, kind, list(values.shape))
 
     def start() -> Graph:
         graph = Graph(F32, [1, 3, 64, 64])
@@ -71,14 +72,14 @@ def lists() -> None:
     maps = np.ones((3, 1, 7, 7), np.float32)
     maps[0, 0], maps[2, 0] = ramp[None, :], 1 - ramp[:, None]
     graph = start()
-    fixed(graph, "boxes", np.stack([LISTED[0], np.float32([0, 0, 9, 9]), LISTED[1]]))
+    fixed(graph, "boxes", np.stack([LISTED[0], np.array([0, 0, 9, 9], np.float32), LISTED[1]]))
     fixed(graph, "labels", [1, 2, 3], I64)
     fixed(graph, "scores", [LISTED_SCORES[0], 0.125, LISTED_SCORES[1]])
     fixed(graph, "masks", maps)
     graph.save("lists-masks", labels + 'background = "first"\n')
     # And with two points of each box beside it.
     graph = start()
-    fixed(graph, "boxes", np.stack([LISTED[0], np.float32([0, 0, 9, 9]), LISTED[1]]))
+    fixed(graph, "boxes", np.stack([LISTED[0], np.array([0, 0, 9, 9], np.float32), LISTED[1]]))
     fixed(graph, "labels", [1, 2, 3], I64)
     fixed(graph, "scores", [LISTED_SCORES[0], 0.125, LISTED_SCORES[1]])
     fixed(graph, "masks", maps)
@@ -103,7 +104,7 @@ def lists() -> None:
     graph.save("lists-mmdeploy", labels)
 
     # Keypoints beside the boxes: torchvision's Keypoint R-CNN, and RTMO as MMDeploy exports it, which has no labels.
-    points = np.float32([[[32, 10, 1], [58, 38, 1]], [[6, 8, 1], [18, 28, 1]]])
+    points = np.array([[[32, 10, 1], [58, 38, 1]], [[6, 8, 1], [18, 28, 1]]], np.float32)
     pose = '[input]\nresize = "stretch"\n[skeleton]\npoints = ["head", "tail"]\nedges = [["head", "tail"]]\n'
     graph = start()
     fixed(graph, "boxes", LISTED)
@@ -114,7 +115,7 @@ def lists() -> None:
     graph.save("lists-keypoint-rcnn", pose + '[output]\nlabels = ["person"]\nbackground = "first"\n')
     graph = start()
     fixed(graph, "dets", [np.c_[LISTED, LISTED_SCORES]])
-    fixed(graph, "keypoints", [points * np.float32([1, 1, 0.5])])
+    fixed(graph, "keypoints", [points * np.array([1, 1, 0.5], np.float32)])
     graph.save("lists-rtmo", pose)
 
     # TensorFlow's Object Detection API.
@@ -127,7 +128,7 @@ def lists() -> None:
     graph.save("lists-tensorflow", labels)
 
     # EfficientNMS: the third row is left over.
-    third = np.float32([[0, 0, 64, 64]])
+    third = np.array([[0, 0, 64, 64]], np.float32)
     for name, count in [("lists-efficient", 2), ("lists-efficient-negative", -1)]:
         graph = start()
         fixed(graph, "num_dets", [[count]], I32)
@@ -157,7 +158,9 @@ def lists() -> None:
     graph.input("scale_factor", F32, [1, 2])
     graph.node("Div", ["im_shape", "scale_factor"], "origin")
     graph.node("Concat", [graph.constant("units", np.ones((1, 2), np.float32)), "origin", "origin"], "factors", axis=1)
-    graph.node("Mul", [graph.constant("rows", rows / np.float32([1, 1, 64, 64, 64, 64])), "factors"], "multiclass_nms3_0.tmp_0")
+    graph.node(
+        "Mul", [graph.constant("rows", rows / np.array([1, 1, 64, 64, 64, 64], np.float32)), "factors"], "multiclass_nms3_0.tmp_0"
+    )
     graph.output("multiclass_nms3_0.tmp_0", F32, [2, 6])
     fixed(graph, "multiclass_nms3_0.tmp_2", [2], I32)
     graph.save("lists-paddle", labels)
@@ -169,8 +172,8 @@ def lists() -> None:
     # YOLOv7's end-to-end export, with as many rows as the picture is bright: one, two, or two and one of padding.
     graph = start()
     rows = np.c_[np.zeros(2), LISTED, LISTED_CLASSES, LISTED_SCORES].astype(np.float32)
-    rows = np.concatenate([rows[1:], rows[:1], np.float32([[0, 0, 0, 9, 9, -1, 0.9]])])
-    graph.node("Greater", ["mean_all", graph.constant("levels", np.float32([-1, 0.25, 0.75]))], "which")
+    rows = np.concatenate([rows[1:], rows[:1], np.array([[0, 0, 0, 9, 9, -1, 0.9]], np.float32)])
+    graph.node("Greater", ["mean_all", graph.constant("levels", np.array([-1, 0.25, 0.75], np.float32))], "which")
     graph.node("Compress", [graph.constant("rows", rows), "which"], "output", axis=0)
     graph.output("output", F32, ["found", 7])
     graph.save("lists-yolov7", labels + 'row-format = "batch-box-class-score"\n')

@@ -41,7 +41,7 @@ def heat_maps() -> None:
 
 
 # Points of two animals that cross, in input pixels: head, thorax, tail. The second one has no tail.
-ANIMALS = [[(8, 8), (28, 28), (48, 48)], [(8, 48), (28, 20), None]]
+ANIMALS: list[list[tuple[int, int] | None]] = [[(8, 8), (28, 28), (48, 48)], [(8, 48), (28, 20), None]]
 
 
 def groups() -> None:
@@ -55,7 +55,7 @@ def groups() -> None:
             if at is not None:
                 maps[0, point, at[1] // 2, at[0] // 2] = 0.9
         for edge, (a, b) in enumerate(itertools.pairwise(animal)):
-            if b is None:
+            if a is None or b is None:
                 continue
             way = np.array(b, np.float32) - a
             unit = way / np.linalg.norm(way)

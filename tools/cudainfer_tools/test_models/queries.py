@@ -13,11 +13,11 @@ def queries() -> None:
     input_size = 64
     corners = LISTED.astype(np.float32) / np.float32(input_size)
     centred = np.c_[(corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]]
-    boxes = np.concatenate([centred, np.float32([[0.5, 0.5, 1, 1], [0.25, 0.25, 0.5, 0.5]])])[None]
+    boxes = np.concatenate([centred, np.array([[0.5, 0.5, 1, 1], [0.25, 0.25, 0.5, 0.5]], np.float32)])[None]
     # Probabilities of a, b, c. Queries 2 and 3 find nothing.
-    best = np.float32([[0.5, 0.125, 0.125], [0.0625, 0.125, 0.75], [0.0625, 0.125, 0.125], [0.125, 0.0625, 0.125]])
+    best = np.array([[0.5, 0.125, 0.125], [0.0625, 0.125, 0.75], [0.0625, 0.125, 0.125], [0.125, 0.0625, 0.125]], np.float32)
     # The first object is weakly a c as well.
-    several = best + np.float32([[0, 0, 0.25], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
+    several = best + np.array([[0, 0, 0.25], [0, 0, 0], [0, 0, 0], [0, 0, 0]], np.float32)
     odds = np.log(several / (1 - several))[None]
     shares = np.log(np.c_[best, 1 - best.sum(axis=1)])[None] + np.float32(1)
 

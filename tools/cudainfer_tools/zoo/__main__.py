@@ -71,7 +71,7 @@ def judge(folder: Path) -> tuple[dict, Verdict]:
             return case, compare_samples(wanted, ours.samples(folder, case, wanted.size), case["greatest"])
         rotated = any("corners" in one for frame in case["expected"] for one in frame)
         found = [ours.results(record, rotated) for record in ours.published(folder, case)]
-        pairs = []
+        pairs: list[list[tuple[int, int]]] = []
         verdict = compare(case["expected"], found, max(FAR, 2 * case["pixels"]), pairs)
         if (folder / "objects.npz").exists():
             line = [*ours.pipeline_of(folder, case), *case["elements"].split()]
@@ -139,6 +139,7 @@ def main() -> int:
     found, failed = {}, []
     with (OUT / "export.log").open("w") as log:
         made = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment, cwd=OUT, text=True)
+        assert made.stdout is not None
         for text in made.stdout:
             if not text.startswith("{"):
                 continue

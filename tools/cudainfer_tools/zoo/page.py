@@ -117,7 +117,7 @@ def page(rows: list[dict]) -> str:
         if not any(one.get("compared") for one in of):
             table = [[*row[:-2], row[-1]] for row in table]
         lines += [f"| {' | '.join(row)} |" if row[0] != "---" else f"|{'|'.join(row)}|" for row in table]
-        notes = {}
+        notes: dict[str, list[str]] = {}
         for one in of:
             if one["note"]:
                 notes.setdefault(one["note"], []).append(one["case"])

@@ -64,6 +64,7 @@ def output_of(command: list[str], env: dict[str, str] | None = None) -> tuple[li
     print("==", " ".join(command), file=sys.stderr, flush=True)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     found = []
+    assert process.stdout is not None
     for line in process.stdout:
         print(line, end="", file=sys.stderr, flush=True)
         found += objects(line)
@@ -83,7 +84,7 @@ def first_line(command: list[str]) -> str | None:
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return (done.stdout.splitlines() or [None])[0]
+    return next(iter(done.stdout.splitlines()), None)
 
 
 def machine() -> dict:
@@ -110,7 +111,7 @@ def host_python() -> tuple[str, dict[str, str]]:
 
 def whole_lines(session: Path | None, load: Path | None, given: argparse.Namespace) -> tuple[list[dict], bool]:
     """What bench/gpu/lines.py and bench/gpu/streams.py print of exported networks."""
-    needed = [shutil.which("gst-launch-1.0") or "gst-launch-1.0", VIDEO]
+    needed: list[str | Path] = [shutil.which("gst-launch-1.0") or "gst-launch-1.0", VIDEO]
     needed += [os.environ["ORT_DYLIB_PATH"]] if "ORT_DYLIB_PATH" in os.environ else []
     if missing := next((file for file in needed if not Path(file).is_file()), None):
         print(f"bench: whole lines are left out: there is no {missing}", file=sys.stderr)
@@ -125,7 +126,8 @@ def whole_lines(session: Path | None, load: Path | None, given: argparse.Namespa
             if subprocess.run(command, env=env, stdout=sys.stderr, check=False).returncode != 0:
                 return [], False
         shared = ["--video", str(VIDEO)] + (["--session", str(session)] if session else [])
-        found, good = [], True
+        found: list[dict] = []
+        good = True
         if load and not given.no_streams:
             command = repository.command("bench.gpu.streams", "--load", load)
             found, good = output_of([*command, *shared, *models])
@@ -179,7 +181,8 @@ def main() -> int:
         print("\n".join(operations(rows) + lines(rows) + streams(rows)))
         return 0
 
-    found, good = [], True
+    found: list[dict] = []
+    good = True
     built = programs.programs("bench")
     session, load = built.pop(SESSION, None), built.pop(LOAD, None)
     if not given.no_operations and not given.only_streams:

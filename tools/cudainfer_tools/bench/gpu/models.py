@@ -189,7 +189,7 @@ def deeplab() -> nn.Module:
     from torchvision.models.segmentation import deeplabv3_resnet50
 
     class Out(nn.Module):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.model = deeplabv3_resnet50(weights=None, weights_backbone=None, aux_loss=False)
 

@@ -69,7 +69,8 @@ def models(results: Path) -> list[str]:
 
 def poses(results: Path) -> list[str]:
     file = results / "pose-accuracy.txt"
-    text, rows, what = file.read_text(), [], ""
+    rows: list[list[str]] = []
+    text, what = file.read_text(), ""
     for line in text.splitlines()[1:]:
         if first := re.fullmatch(r"(.+): (\d+) frames, (\d+) instances of the reference, (\d+) of ours", line):
             what, rows = first[1], [*rows, [first[1], first[2], first[3], first[4]]]

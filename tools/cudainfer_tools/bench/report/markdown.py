@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -13,7 +14,7 @@ def newest(results: Path, pattern: str) -> Path:
     return found[-1]
 
 
-def table(head: list[str], rows: list[list[object]]) -> list[str]:
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(map(str, cells))} |" for cells in lines]
 

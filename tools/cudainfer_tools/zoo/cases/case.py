@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 import onnxruntime
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass
@@ -104,11 +109,11 @@ def resized(frames: np.ndarray, width: int, height: int) -> np.ndarray:
 
 def planes(frame: np.ndarray, scale: float = 1 / 255, mean: tuple = (0, 0, 0), std: tuple = (1, 1, 1)) -> np.ndarray:
     """A frame as `[1, 3, H, W]` float32: `(pixel * scale - mean) / std`."""
-    values = (frame.astype(np.float32) * np.float32(scale) - np.float32(mean)) / np.float32(std)
+    values = (frame.astype(np.float32) * np.float32(scale) - np.array(mean, np.float32)) / np.array(std, np.float32)
     return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
 
 
-def enliven(model, forward) -> None:
+def enliven(model: torch.nn.Module, forward: Callable[[], object]) -> None:
     """Keeps the features of random weights from vanishing on their way: the batch norms take the statistics of what
     `forward` runs."""
     import torch
@@ -122,7 +127,9 @@ def enliven(model, forward) -> None:
     model.eval()
 
 
-def spread(layers: list, forward, low: float, high: float, share: float = 3e-4, rows: list | slice = slice(None)) -> None:
+def spread(
+    layers: list, forward: Callable[[], object], low: float, high: float, share: float = 3e-4, rows: list | slice = slice(None)
+) -> None:
     """Moves and scales what the layers that write the scores write while `forward` runs: the greatest becomes `high`, and
     this share of all is above `low`. Random weights alone make all scores alike, or some of them 1. `rows` are the channels
     that are scores, of convolutions that write other numbers as well."""
@@ -131,9 +138,9 @@ def spread(layers: list, forward, low: float, high: float, share: float = 3e-4, 
     if not layers:
         return
     part = rows != slice(None)
-    written = {layer: [] for layer in layers}
+    written: dict[torch.nn.Module, list[torch.Tensor]] = {layer: [] for layer in layers}
 
-    def keep(layer, _, output):
+    def keep(layer: torch.nn.Module, _: object, output: torch.Tensor) -> None:
         written[layer].append((output[:, rows] if part else output).detach())
 
     hooks = [layer.register_forward_hook(keep) for layer in layers]
@@ -152,7 +159,7 @@ def spread(layers: list, forward, low: float, high: float, share: float = 3e-4, 
                 layer.bias[rows] = (layer.bias[rows] - float(best[-1])) * factor + low
 
 
-def wake(model) -> None:
+def wake(model: torch.nn.Module) -> None:
     """Larger weights than transformers start with, which make all queries alike."""
     import torch
 
