@@ -6,7 +6,7 @@ The header's first line tells what the pipeline does. A line of it such as
 
     # key=default  what the key is for
 
-declares a placeholder, `{key}` in the pipeline; with nothing behind the '=' a value must be given. A default that
+declares a placeholder, `{key}` in the pipeline; with nothing after the '=' a value must be given. A default that
 begins with './' is a path in the repository; where the pipelines are installed, one in ./out is a file of that name in the
 working directory, and any other must be given. Braces around anything else are left alone: caps lists need them.
 """
@@ -40,7 +40,7 @@ class PipelineError(Exception):
 
 @dataclass(frozen=True)
 class Key:
-    """A placeholder of a launch line; `default` is None where a value must be given."""
+    """A placeholder of a pipeline; `default` is None where a value must be given."""
 
     default: str | None
     help: str
@@ -48,7 +48,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A launch file: its header's first line, its keys, and the launch line with placeholders."""
+    """A launch file: its header's first line, its keys, and the pipeline's text with placeholders."""
 
     name: str
     summary: str
@@ -56,7 +56,7 @@ class Pipeline:
     line: str
 
     def arguments(self, values: dict[str, str]) -> list[str]:
-        """The launch line with `values` and defaults filled in, as gst-launch-1.0's arguments."""
+        """The pipeline with `values` and defaults filled in, as gst-launch-1.0's arguments."""
         unknown = sorted(values.keys() - self.keys.keys())
         if unknown:
             known = ", ".join(self.keys)
@@ -113,7 +113,7 @@ def values(words: list[str]) -> dict[str, str]:
 
 
 def command(arguments: list[str], *options: str) -> list[str]:
-    """gst-launch-1.0 with `options` and a launch line's arguments."""
+    """gst-launch-1.0 with `options` and a pipeline's arguments."""
     return ["gst-launch-1.0", *options, *arguments]
 
 
@@ -140,7 +140,7 @@ def environment() -> dict[str, str]:
 
 
 def run(arguments: list[str]) -> None:
-    """Runs a launch line to its end, in silence; what goes wrong is raised as the first error's sentence."""
+    """Runs a pipeline to its end, in silence; what goes wrong is raised as the first error's sentence."""
     done = subprocess.run(
         command(arguments, "-q"), env=environment(), check=False, capture_output=True, text=True, errors="replace"
     )

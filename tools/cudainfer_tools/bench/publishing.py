@@ -3,7 +3,7 @@
     python3 tools bench.publishing [--rounds N] [--seconds N]
 
 With 3 rounds of runs of 5 seconds it takes about 6 minutes. The ratio of a run is that to the mean of the runs without
-inferpublish before and behind it, which suffer the same from what else the machine does.
+inferpublish before and after it, which suffer the same from what else the machine does.
 """
 
 from __future__ import annotations

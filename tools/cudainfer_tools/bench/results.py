@@ -19,7 +19,7 @@ def turn(names: Iterable[str], number: int) -> list[str]:
 
 
 def write(kind: str, figures: dict) -> None:
-    """Writes the figures, behind when and where they were measured, and prints the file's path."""
+    """Writes the figures, after when and where they were measured, and prints the file's path."""
     now = datetime.datetime.now(datetime.UTC)
     told = {"date": now.isoformat(timespec="seconds"), "processor": processor(), "cores": os.cpu_count(), **figures}
     file = ROOT / "benches" / "results" / f"{kind}-{now:%Y-%m-%d}.json"

@@ -12,7 +12,7 @@ PATIENCE_S = 600
 
 
 def element(model: str, settings: dict[str, object]) -> str:
-    """trtinfer with its properties, as in a launch line."""
+    """trtinfer with its properties, as in a pipeline's text."""
     return " ".join([f'trtinfer model="{model}"', *(f"{name}={value}" for name, value in settings.items())])
 
 

@@ -4,7 +4,7 @@ start has left in it. Started by scripts/bench --starts, and by scripts/bench --
     python3 tools bench.starts [--device cpu|cuda] [--rounds N] [--rows] MODEL...
 
 A row is {"row", "device", "cache", "result_ms", "parts"}: medians of the rounds; `cache` is "empty" or "filled", `result_ms` the time to
-the first frame behind gpunms, and `parts` what trtinfer says that its start took, in milliseconds. --rows prints rows as JSON, one a
+the first frame after gpunms, and `parts` what trtinfer says that its start took, in milliseconds. --rows prints rows as JSON, one a
 line, instead of writing them to benches/results.
 """
 

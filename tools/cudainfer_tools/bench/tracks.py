@@ -32,7 +32,7 @@ FRAMES = 128
 SECONDS = 2.0
 # Of a tracker, in microseconds a frame on one core, by number of boxes.
 GOALS = {10: 20.0, 100: 250.0, 1000: 8000.0}
-# Of so many streams of so many boxes at this rate, in parts of a core.
+# Of that many streams with that many boxes at this rate, in parts of a core.
 STREAMS, BOXES, RATE, CORE = 64, 50, 30, 0.15
 # From here on the frame grows with the crowd.
 CROWD = 400

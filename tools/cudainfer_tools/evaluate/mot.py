@@ -31,11 +31,11 @@ REFERENCES = {
     "botsort": "BoTSORTTracker",
     "cbiou": "CBIoUTracker",
 }
-# The default, which has no reference: it is to be better than all of them.
+# The default, which has no reference: it must be better than all of them.
 DEFAULT = "auto"
 # HOTA that an algorithm of ours may lie below its reference.
 ALLOWED = 0.3
-# By how much the default is to be better than the best reference.
+# By how much the default must be better than the best reference.
 AHEAD = {"HOTA": 2.0, "IDF1": 3.0}
 # What the default was tuned on.
 TUNED = {"ADL-Rundle-6", "KITTI-13", "TUD-Campus"}

@@ -52,7 +52,7 @@ def decode(video: Path, to: Path, form: str, every: int) -> tuple[int, int, int]
 
 
 def published(name: str, values: dict[str, str], frames: Path, size: tuple[int, int], form: str) -> list[dict]:
-    """What the pipeline `name` publishes of raw frames: it is cut behind inferpublish, nothing is drawn."""
+    """What the pipeline `name` publishes of raw frames: it is cut after inferpublish, nothing is drawn."""
     json_lines = frames.with_name(f"{frames.stem}-{name}.jsonl")
     line = pipeline.read(name).arguments(values | {"json": str(json_lines)})
     bytes_a_frame = size[0] * size[1] * (3 if form == "rgb" else 1)

@@ -47,7 +47,7 @@ LEFT_OUT = {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW}
 # No program needs longer; one that does hangs.
 LIMIT_S = 600
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)
-# A test that finds that this machine lacks what it needs says so: the harness knows no such end.
+# A test that finds that this machine lacks what it needs reports it: the harness knows no such end.
 SKIPPED = re.compile(r"\bskipped: (.*)$", re.MULTILINE)
 FOUND = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$", re.MULTILINE)
 

@@ -2,7 +2,7 @@
 
 First every setting of a small grid is fed as fast as it takes frames: frames a second. Then the best of them, each with
 some batch timeouts, are fed live at LOAD of what they reached: the delay from a frame's arrival at trtinfer to the
-line's end behind it. Frames are decoded beforehand, so decoding takes no part; what is behind trtinfer takes none either.
+pipeline's end after it. Frames are decoded beforehand, so decoding takes no part; what is downstream of trtinfer takes none either.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GPU_PROVIDERS = ("tensorrt", "tensorrt-rtx", "cuda")
 BATCHES = (1, 2, 4, 8, 16)
 # Milliseconds that a batch which is not full waits.
 TIMEOUTS = (0, 2, 10)
-# Settings whose delay is measured: so many of the fastest.
+# Settings whose delay is measured: this many of the fastest.
 FINALISTS = 3
 # The balance: the shortest delay among those that reach so much of the most frames a second.
 BALANCE = 0.9
@@ -217,7 +217,7 @@ class Tuner:
 
 
 def tune(tuner: Tuner, providers: list[str], sizes: list[int], cores: int, required: bool) -> list[Row]:
-    """Measures all; settings that fail are told and left out, a provider with its first one."""
+    """Measures all; settings that fail are reported and left out, a provider with its first one."""
     rows: list[Row] = []
     for provider in providers:
         for setting in grid(provider, sizes, cores):

@@ -1,4 +1,4 @@
-"""Says how a model is read, who says so, and writes the sidecar that would say the same, ready to paste.
+"""Says how a model is read, where that is written, and writes the sidecar that would say the same, ready to paste.
 
 scripts/inspect MODEL [--element gpunms|classify|segmask|peakfind|tensormap] [--decoder NAME]
 
@@ -64,7 +64,7 @@ def readings(output: str) -> dict[str, Reading]:
 
 
 def arguments(model: Path, element: str | None, decoder: str | None, *, picture: bool = False) -> list[str]:
-    """A launch line's arguments: the model alone, or with the element behind it."""
+    """A pipeline's arguments: the model alone, or with the element after it."""
     # gst-launch reads a backslash as an escape.
     location = str(model).replace("\\", "\\\\")
     words = ["videotestsrc", "num-buffers=1", "!", "video/x-raw,format=RGB,width=640,height=480"]
@@ -117,7 +117,7 @@ def main() -> None:
         raise pipeline.PipelineError(failure or "trtinfer said nothing about the model")
     element = options.element or ("gpunms" if options.decoder else chosen(said["model"].sidecar))
     said, warnings, failure = run(arguments(options.model, element, options.decoder))
-    # tensormap says so where the output is a picture, not a map.
+    # tensormap reports it where the output is a picture, not a map.
     if element == "tensormap" and PICTURE in failure:
         said, warnings, failure = run(arguments(options.model, element, None, picture=True))
     print(f"input    {said['model'].text}" if "model" in said else "input    unknown")

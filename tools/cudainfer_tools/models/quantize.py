@@ -134,7 +134,7 @@ def detect(model: Path, video: Path, frames: int, results: Path, *properties: st
     at = line.index("cudainferupload")
     line[at:at] = ["identity", f"eos-after={frames + 1}", "silent=true", "!"]
     pipeline.run(line)
-    # The decoder may let out a frame behind the last.
+    # The decoder may let out a frame after the last.
     lines = results.read_text().splitlines()[:frames]
     return [json.loads(line)["objects"] for line in lines]
 

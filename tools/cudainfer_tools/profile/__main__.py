@@ -14,10 +14,10 @@ from cudainfer_tools.profile.trace import TraceError
 
 
 def arguments(words: list[str]) -> tuple[str, list[str]]:
-    """A name for the run, and the launch line's words: those of a file in pipelines/ with its keys, or the line itself."""
+    """A name for the run, and the pipeline's words: those of a file in pipelines/ with its keys, or what is given."""
     if " ! " in words[0]:
         if words[1:]:
-            raise pipeline.PipelineError(f"'{words[1]}' follows the launch line. Give options before it")
+            raise pipeline.PipelineError(f"'{words[1]}' follows the pipeline. Give options before it")
         words = shlex.split(words[0])
     if "!" in words:
         return "pipeline", words
@@ -83,7 +83,9 @@ def main() -> int:
         print(summary.text(written(options.read)), options.read / "report.html", sep="\n")
         return 0
     if not options.words:
-        raise pipeline.PipelineError("no pipeline is given. Give a launch line, or a name of scripts/run with its keys")
+        raise pipeline.PipelineError(
+            "no pipeline is given. Give one as gst-launch-1.0 takes it, or a name of scripts/run with its keys"
+        )
     name, words = arguments(options.words)
     pipeline.environment()
     folder = made(options.output or Path("out", f"profile-{name}-{time.strftime('%Y%m%d-%H%M%S')}"))

@@ -89,13 +89,13 @@ def copies(facts: Facts) -> Bound | None:
         return None
     kilobytes = facts.a_frame(element.name, key) / 1e3
     remedies = {
-        "cudainferdownload": "Remove it where nothing behind needs frames in system memory",
+        "cudainferdownload": "Remove it where nothing downstream needs frames in system memory",
         "cudainferupload": "Decode on the GPU (nvh264dec and the like), or upload once only",
         "fusedpreproc": "Put cudainferupload, or a decoder on the GPU, before it",
     }
     remedy = remedies.get(
         element.factory,
-        f"Give the elements behind trtinfer the same device as trtinfer has, and drop device=cpu from {element.name}",
+        f"Give the elements downstream of trtinfer the same device as trtinfer has, and drop device=cpu from {element.name}",
     )
     return Bound(
         "copies",
@@ -226,7 +226,7 @@ def batch(facts: Facts) -> Bound | None:
 
 
 def wait_in(trace: Trace, name: str) -> float | None:
-    """From a frame's arrival at this element until the element behind gets it: the median in ms."""
+    """From a frame's arrival at this element until the element after it gets it: the median in ms."""
     behind = set(trace.links.get(name, []))
     arrived = {call.pts: call.start for call in trace.calls if call.element == name and call.pts is not None}
     times = [1e3 * (call.start - arrived[call.pts]) for call in trace.calls if call.element in behind and call.pts in arrived]

@@ -30,7 +30,7 @@ def tracers(folder: Path) -> str:
 
 
 def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
-    """Runs a launch line to its end, or for so many seconds from when frames flow; its exit status. What it prints goes to log.txt."""
+    """Runs a pipeline to its end, or for that many seconds from when frames flow; its exit status. What it prints goes to log.txt."""
     command = pipeline.command(arguments, "-e")
     environment = pipeline.environment() | {"GST_TRACERS": tracers(folder), "LC_ALL": "C.UTF-8"}
     # Ctrl-C reaches gst-launch too, which ends its streams (-e).
@@ -70,7 +70,7 @@ def launch(arguments: list[str], folder: Path, seconds: float | None) -> int:
 
 
 def end_after(process: subprocess.Popen, seconds: float, log: Path, ended: threading.Event) -> None:
-    """Ends its streams so many seconds after frames flow, and the process itself where that takes too long."""
+    """Ends its streams that many seconds after frames flow, and the process itself where that takes too long."""
     waited = time.monotonic() + PATIENCE_TO_START_S
     while not FLOWS.search(log.read_text(errors="replace")) and time.monotonic() < waited:
         if ended.wait(0.05):

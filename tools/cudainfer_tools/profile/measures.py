@@ -137,7 +137,7 @@ def threads(trace: Trace) -> list[Thread]:
 
 
 def share(seconds: float, trace: Trace) -> float:
-    """So many seconds as a part of the time in which frames flow."""
+    """Seconds as a part of the time in which frames flow."""
     return seconds / trace.flowing if trace.flowing > 0 else 0.0
 
 

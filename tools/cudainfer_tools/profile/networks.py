@@ -2,7 +2,7 @@
 
 Started by scripts/profile --networks FOLDER ELEMENT=MODEL.onnx..., where ELEMENT reads the network's outputs. Of MODEL.onnx
 come MODEL-batch8.onnx, or MODEL.onnx itself if its batch is open, and MODEL-int8.onnx, which scripts/quantize makes;
-what is not there is left out, with a line that says so. scripts/report makes one table of the folders.
+what is not there is left out, with a line that reports it. scripts/report makes one table of the folders.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def forms(model: Path) -> dict[str, tuple[Path, int]]:
 
 
 def line(decoder: str, model: Path, streams: int, behind: str) -> list[str]:
-    """The launch line's words: `streams` times the same, on one instance."""
+    """The pipeline's words: `streams` times the same, on one instance."""
     together = ["instance=shared", f"batch-size={streams}"] if streams > 1 else []
     stream = [
         "multifilesrc",

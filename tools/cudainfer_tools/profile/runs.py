@@ -31,7 +31,7 @@ HEAD = [
 
 
 def models(profile: summary.Profile) -> str:
-    """The names of the files that the launch line names as models."""
+    """The names of the files that the pipeline names as models."""
     found = [word.removeprefix("model=") for word in profile.run.get("words", []) if word.startswith("model=")]
     return ", ".join(dict.fromkeys(Path(name).stem for name in found)) or "–"
 

@@ -42,7 +42,7 @@ def open_batch(source: Path, target: Path) -> None:
 
 
 def run(folder: Path, values: dict[str, str], rounds: int, seconds: float | None, only: list[str]) -> dict:
-    """Profiles every scenario so many times, the one with the fault and the mended one in turns; each finds the keys that it
+    """Profiles every scenario that many times, the one with the fault and the mended one in turns; each finds the keys that it
     has among `values`. The last round's profiles stay in folders of their own."""
     prepare()
     results = {}

@@ -65,7 +65,7 @@ class Trace:
     threads: dict[int, str]
     # Elements by what they feed.
     links: dict[str, list[str]] = field(default_factory=dict)
-    # From when to when frames flow: behind loading, warming up and the first frame, for which each sink waits.
+    # From when to when frames flow: after loading, warming up and the first frame, for which each sink waits.
     flow: tuple[float, float] = (0.0, 0.0)
 
     @property
@@ -123,7 +123,7 @@ def nest(calls: list[Call]) -> None:
 
 def flow(calls: list[Call], links: dict[str, list[str]], seconds: float) -> tuple[float, float]:
     """From the end of the sinks' first calls to the end of the last call; of the first of them where a sink gets most of its
-    buffers at the end, as behind a muxer; all the time where no sink has a second call."""
+    buffers at the end, as after a muxer; all the time where no sink has a second call."""
     at_sinks = defaultdict(list)
     for call in calls:
         if call.buffers and not links.get(call.element):

@@ -34,7 +34,7 @@ def heat_map(centre: tuple[float, float], sigma: float, neighbour: float) -> np.
 
 
 def blurred(values: np.ndarray, size: int, sigma: float = 0.0, border: str = "constant") -> np.ndarray:
-    """By a Gaussian of so many cells, zeros or the mirrored map outside, scaled to the old maximum."""
+    """By a Gaussian of that many cells, zeros or the mirrored map outside, scaled to the old maximum."""
     radius = (size - 1) // 2
     sigma = sigma or 0.3 * ((size - 1) * 0.5 - 1) + 0.8
     line = np.exp(-(np.arange(-radius, radius + 1.0) ** 2) / (2 * sigma**2))
@@ -46,7 +46,7 @@ def blurred(values: np.ndarray, size: int, sigma: float = 0.0, border: str = "co
 
 
 def newton(values: np.ndarray, x: int, y: int, spacing: int) -> tuple[float, float]:
-    """The maximum of the Taylor expansion around a cell, whose second derivatives are over so many cells."""
+    """The maximum of the Taylor expansion around a cell, whose second derivatives are over `spacing` cells."""
 
     def f(dx: int, dy: int) -> float:
         return values[y + dy, x + dx]

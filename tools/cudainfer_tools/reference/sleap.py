@@ -9,7 +9,7 @@ A line has for each way ("bottom-up", "bottom-up-low", "top-down", "top-down-flo
 [instance...], "stable": bool}; an instance is a list of points, each [x, y, score] in sleap-nn's coordinates (pixel i has its
 centre at i) or null. Low is a threshold at which more peaks have to be grouped.
 
-sleap-nn cuts a crop at its corner rounded down, but adds the corner as it was to the points: "top-down" is that, and
+sleap-nn cuts a crop at its corner rounded down, but adds the corner to the points without rounding: "top-down" is that, and
 "top-down-floor" adds the corner that was cut at. For "top-down-exact" crops are taken where they were asked for, bilinearly, and
 all else is sleap-nn's. A frame is stable where the same instances are found if the maps are rounded to float16 and if the
 thresholds are moved by a twentieth.

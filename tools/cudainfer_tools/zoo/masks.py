@@ -2,7 +2,7 @@
 
     python3 tools zoo.masks OUT ARGUMENT...
 
-The arguments are a launch line's. OUT.jsonl gets a line for each frame: for each mask its object, the rectangle of the frame that
+The arguments are a pipeline's. OUT.jsonl gets a line for each frame: for each mask its object, the rectangle of the frame that
 it covers, and its width and height in samples. OUT.bin gets the samples, a byte each, one mask after the other.
 """
 

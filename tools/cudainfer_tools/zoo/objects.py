@@ -18,7 +18,7 @@ PYTHONS = (sys.executable, "/usr/bin/python3")
 
 @dataclass
 class Masks:
-    """How masks agree: the least overlap of two, and samples that differ, of so many in both of a pair together."""
+    """How masks agree: the least overlap of two, and samples that differ, of those in both of a pair together."""
 
     lowest: float = 1.0
     other: int = 0
@@ -45,7 +45,7 @@ def python_with_gstreamer() -> str:
 
 
 def found(line: list[str], out: Path, size: tuple[int, int], shape: tuple[int, int]) -> list[dict[int, np.ndarray]]:
-    """The masks of the launch line's objects, `[H, W]` of a frame of `size` (width, height), by frame and object."""
+    """The masks of the pipeline's objects, `[H, W]` of a frame of `size` (width, height), by frame and object."""
     command = repository.command("zoo.masks", out, *line, python=python_with_gstreamer())
     done = subprocess.run(command, env=pipeline.environment(), capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -11,7 +11,7 @@ from cudainfer_tools import pipeline
 
 
 def pipeline_of(folder: Path, case: dict) -> list[str]:
-    """Our pipeline, to the link behind trtinfer."""
+    """Our pipeline, to the link after trtinfer."""
     width, height = case["size"]
     line = ["filesrc", f"location={folder}/frames.rgb", f"blocksize={width * height * 3}", "!", "rawvideoparse"]
     line += [

@@ -24,7 +24,7 @@ class Verdict:
     # Results that are the library's only if it computes in float64: its rounding in float32 decides them.
     ties: int = 0
     error: str = ""
-    # Of pairs of objects that have masks: the least overlap, samples that differ, of so many in either, and the pairs.
+    # Of pairs of objects that have masks: the least overlap, samples that differ, of those in either, and the pairs.
     overlap: float = 1.0
     other_samples: int = 0
     samples: int = 0

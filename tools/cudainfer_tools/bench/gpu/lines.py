@@ -6,8 +6,8 @@ Prints one JSON object a row and way. Frames a second are those of a steady line
 frames, and the difference counts, so that start-up does not. What goes through the bus is summed over the elements'
 `stats`, likewise as a difference.
 
-What follows the model goes by its name: nothing behind deeplab's, peakfind behind those with `bottomup` or `pose` in it,
-which group points, and detection and tracking behind all others.
+What follows the model goes by its name: nothing after deeplab's, peakfind after those with `bottomup` or `pose` in it,
+which group points, and detection and tracking after all others.
 """
 
 import argparse
@@ -30,7 +30,7 @@ COUNTS = (
 )
 BARE = "session loop, IO binding"
 LOOKS = "cudainfer, appearance=histogram"
-# Behind the decoder; {after} is what follows the model. The last is measured once.
+# After the decoder; {after} is what follows the model. The last is measured once.
 WAYS = {
     "cudainfer": "! fusedpreproc ! trtinfer model={model} provider=cuda warm-up=complete {after} ! fakesink sync=false",
     LOOKS: "! fusedpreproc ! trtinfer model={model} provider=cuda warm-up=complete {after} appearance=histogram ! fakesink sync=false",
@@ -58,7 +58,7 @@ def after(model: str) -> tuple[str, str, float]:
 
 
 def run(way: str, video: str, model: str, frames: int, trace: str = "") -> tuple[float, dict[str, int]]:
-    """Seconds and counts of a line of so many frames; `trace` is a file for its trace."""
+    """Seconds and counts of a pipeline of that many frames; `trace` is a file for its trace."""
     behind, behind_cpu, _ = after(model)
     line = WAYS[way].format(model=model, after=behind, after_cpu=behind_cpu)
     source = f"filesrc location={video} ! qtdemux ! h264parse ! nvh264dec ! identity eos-after={frames} silent=true"

@@ -47,7 +47,7 @@ class Bottleneck(nn.Module):
 
 
 class C2f(nn.Module):
-    """Two halves; bottlenecks chained behind the second; all of them joined."""
+    """Two halves; bottlenecks chained after the second; all of them joined."""
 
     def __init__(self, inputs: int, outputs: int, n: int, shortcut: bool):
         super().__init__()

@@ -74,7 +74,7 @@ def batched(model: Path, batch: int) -> Path:
 
 
 def line(model: Path, batch: int, objects: int, device: str = "auto", timeout: int = TIMEOUT) -> str:
-    """What is behind the source; with a tracker where `objects` are found in each frame."""
+    """What is downstream of the source; with a tracker where `objects` are found in each frame."""
     together = f" batch-size={batch} batch-timeout={timeout}" if batch > 1 else ""
     behind = f" ! gpunms top-k-after={objects} ! tracker" if objects else ""
     inference = f"trtinfer model={batched(model, batch)} provider=cuda device={device} warm-up=complete"

@@ -54,7 +54,7 @@ def networks(results: Path) -> list[str]:
     return lines
 
 
-# What the rows of many streams are bound by where it is not the network, as the tracer and profiles of CPU time told.
+# What the rows of many streams are bound by where it is not the network, as the tracer and profiles of CPU time show.
 STREAM_BOUNDS = [
     "Bounds besides the network: with 300 objects a frame, one stream in batches of 4 by the one thread that decodes results and",
     "tracks them; NVDEC by its engines. What spreads the latency of live frames at 80 % load was not found: four ways of waiting",

@@ -22,7 +22,7 @@ class Case:
     `corners` (four points of a rotated box), `keypoints` ([[x, y, score], ...]), `text` or `embedding`, in pixels of the frame."""
 
     library: str
-    # The elements behind trtinfer.
+    # The elements downstream of trtinfer.
     elements: str
     expected: list[list[dict]]
     # The same with the library's functions in float64, where its rounding decides what stays; empty elsewhere.

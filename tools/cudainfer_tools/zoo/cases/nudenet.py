@@ -13,7 +13,7 @@ from nudenet import nudenet as library
 from cudainfer_tools.zoo.cases.case import Case, close_up, planes, resized, session
 
 SIZE = 320
-# It rounds its boxes down to whole pixels: of a picture so many times as large, which costs nothing.
+# It rounds its boxes down to whole pixels: of a picture that many times as large, which costs nothing.
 FINER = 1024
 
 

@@ -29,7 +29,7 @@ def depth(folder: Path, frames: np.ndarray, kind: str, config: object, processor
     model = getattr(transformers, kind)(config).eval()
     inputs = processor(images=list(frames), return_tensors="pt")["pixel_values"]
     enliven(model, lambda: model(pixel_values=inputs[::4]))
-    # Before the last layer and behind it, what is below 0 is cut off.
+    # Before the last layer and after it, what is below 0 is cut off.
     last = [module for module in model.modules() if isinstance(module, torch.nn.Conv2d)][-2:]
     spread([last[0]], lambda: model(pixel_values=inputs[::4]), 0.0, 1.0, 0.5)
     spread([last[1]], lambda: model(pixel_values=inputs[::4]), 0.5, 4.0, 0.9)

@@ -3,7 +3,7 @@ object a row, with the same names. scripts/bench --gpu runs both.
 
     python3 tools bench.gpu.peers [--video VIDEO] [NAME...]
 
-Needs PyTorch with CUDA and torchvision; OpenCV for the whole line; scipy, networkx and sleap-nn for grouping; CV-CUDA and onnxruntime-gpu where there are some.
+Needs PyTorch with CUDA and torchvision; OpenCV for the whole pipeline; scipy, networkx and sleap-nn for grouping; CV-CUDA and onnxruntime-gpu where there are some.
 NAME is one of preproc, detect, peaks, group, segment, appearance, draw, upload, networks, line; all, if none is given.
 """
 

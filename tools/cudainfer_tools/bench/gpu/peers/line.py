@@ -1,4 +1,4 @@
-"""What users write instead of a whole line: OpenCV decodes on the CPU, PyTorch does the rest."""
+"""What users write instead of a whole pipeline: OpenCV decodes on the CPU, PyTorch does the rest."""
 
 from __future__ import annotations
 

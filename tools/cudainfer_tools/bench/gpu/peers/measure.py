@@ -10,7 +10,7 @@ import torch
 
 CALLS = 20
 RUNS = 200
-# Slow work gets fewer runs: so many seconds are enough for a median, and this many runs are the least.
+# Slow work gets fewer runs: this many seconds are enough for a median, and this many runs are the least.
 SECONDS = 4.0
 FEWEST_RUNS = 20
 
