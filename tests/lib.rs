@@ -41,7 +41,7 @@ pub fn root() -> PathBuf {
     std::env::var_os("CUDAINFER_ROOT").map_or_else(built, PathBuf::from)
 }
 
-/// A test model that tests/models/make.py has made, by its name.
+/// A test model that tools/cudainfer_tools/test_models has made, by its name.
 pub fn model(name: &str) -> String {
     let path = root().join(".cache/test-models").join(format!("{name}.onnx"));
     assert!(path.is_file(), "{} is missing: run scripts/test, which makes it", path.display());

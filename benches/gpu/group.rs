@@ -72,7 +72,7 @@ pub fn run(stream: &CudaStream) {
         row(name, &times, of_maps, 1.0, goal);
         grouper.finish(stream, &mut poses).unwrap();
         if points == 2 {
-            // As in peers.py: until the instances are on the host.
+            // As in tools/cudainfer_tools/bench/gpu/peers: until the instances are on the host.
             let times = measure(stream, |i| {
                 let waits = stream.counters().host_waits.get();
                 let [maps, fields] = tensors(i);

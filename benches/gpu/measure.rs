@@ -1,4 +1,4 @@
-//! How a row is measured, the same way for every operation (and by peers.py for what users would call instead).
+//! How a row is measured, the same way for every operation (and by tools/cudainfer_tools/bench/gpu/peers for what users would call instead).
 
 use cudainfer_kernels::device::{CudaStream, Event};
 

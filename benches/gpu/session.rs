@@ -1,4 +1,4 @@
-//! The bare session loop: the model alone, on a tensor that lies on the GPU, as fast as it runs. lines.py compares pipelines
+//! The bare session loop: the model alone, on a tensor that lies on the GPU, as fast as it runs. tools/cudainfer_tools/bench/gpu/lines.py compares pipelines
 //! with this.
 //!
 //! `session [--batch N] [--variant NAME] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and

@@ -16,7 +16,8 @@ fn watched(terminal: bool, extra: &[&str]) -> Output {
     let out = |name: &str| folder.join(name).display().to_string();
     let words = [
         "python3".to_owned(),
-        root().join("tools/run.py").display().to_string(),
+        root().join("tools").display().to_string(),
+        "run".into(),
         "detect".into(),
         "--watch".into(),
         format!("video={video}"),

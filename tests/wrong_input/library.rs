@@ -113,7 +113,7 @@ fn a_library_of_something_else_is_refused() {
 
 #[test]
 fn a_virtual_environment_above_the_working_directory_is_found() {
-    assert_eq!(errors(&pipeline_of(""), &root().join("tests/models"), &[]).matches("ERROR").count(), 0);
+    assert_eq!(errors(&pipeline_of(""), &root().join("tests/elements"), &[]).matches("ERROR").count(), 0);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn points(size: &str, preproc: &str, peakfind: &str) -> Vec<(f64, f64, f64)> {
 
 #[test]
 fn peaks_are_found_between_the_cells_in_frame_pixels() {
-    // From tests/models/make.py: the peaks in cells, of parabolas that quadratic refinement finds exactly.
+    // From tools/cudainfer_tools/test_models: the peaks in cells, of parabolas that quadratic refinement finds exactly.
     let peaks = [(7.25, 11.5), (20.0, 4.75)];
     // A cell's centre is at (cell + 0.5) * 4 tensor pixels.
     let tensor = peaks.map(|(x, y)| ((x + 0.5) * 4.0, (y + 0.5) * 4.0));

@@ -1,4 +1,4 @@
-//! What gpunms makes of DetectNet_v2's coverage and boxes, against TAO's post-processing as tests/references/coverage.py has it.
+//! What gpunms makes of DetectNet_v2's coverage and boxes, against TAO's post-processing as tools/cudainfer_tools/reference/coverage.py has it.
 
 use cudainfer_tests::{buffers, model};
 use gstcudainfer::meta::object::objects;

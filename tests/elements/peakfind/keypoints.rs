@@ -142,7 +142,7 @@ fn regressed_points_may_be_in_pixels() {
     assert_points(&points, &[(80.0, 60.0, 1.0), (240.0, 30.0, 1.0)]);
 }
 
-/// The values of tools/refinement_reference.py, "on the input" of 192x256 pixels, half a pixel further.
+/// The values of tools/cudainfer_tools/reference/refinement.py, "on the input" of 192x256 pixels, half a pixel further.
 #[test]
 fn maps_of_unbiased_data_processing_are_decoded_as_by_the_numpy_reference() {
     let points = points(&found("white", &model("heat-maps-udp"), ""));

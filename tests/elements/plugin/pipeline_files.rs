@@ -12,7 +12,7 @@ use crate::{iou, lines, rect, video};
 const PEOPLE: [[f64; 4]; 3] =
     [[254.0, 220.0, 29.0, 88.0], [500.0, 157.0, 30.0, 77.0], [639.0, 240.0, 45.0, 81.0]];
 
-/// A launch file with its keys filled in, as tools/pipeline.py does: `# key=default  help` declares `{key}`.
+/// A launch file with its keys filled in, as tools/cudainfer_tools/pipeline.py does: `# key=default  help` declares `{key}`.
 pub fn launch(name: &str, values: &[(&str, &str)]) -> String {
     let text = std::fs::read_to_string(root().join("pipelines").join(format!("{name}.launch"))).unwrap();
     let (header, description): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));

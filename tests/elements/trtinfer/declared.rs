@@ -156,7 +156,7 @@ fn a_classifier_of_torchvision_is_normalised_and_reading_says_that_this_is_assum
     }
 }
 
-/// Places by tools/refinement_reference.py ("11, 0.8, mirrored"), in cells.
+/// Places by tools/cudainfer_tools/reference/refinement.py ("11, 0.8, mirrored"), in cells.
 #[test]
 fn transformers_files_tell_vitposes_points_and_how_its_maps_are_blurred() {
     let configuration = r#"{"model_type": "vitpose", "architectures": ["VitPoseForPoseEstimation"],

@@ -1,4 +1,4 @@
-//! Raw heads with anchors against the NumPy reference tests/references/anchors.py, whose output is anchors.txt.
+//! Raw heads with anchors against the NumPy reference tools/cudainfer_tools/reference/anchors.py, whose output is anchors.txt.
 //!
 //! Tolerances as for the other decoders: 2e-3 pixels, because exponentials make boxes of some thousand pixels, and 1e-6 of a
 //! confidence.

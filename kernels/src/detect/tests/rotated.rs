@@ -1,4 +1,4 @@
-//! Rotated boxes against the NumPy reference tools/rotated_reference.py, whose output is rotated.txt, and what must hold for
+//! Rotated boxes against the NumPy reference tools/cudainfer_tools/reference/rotated.py, whose output is rotated.txt, and what must hold for
 //! any of them.
 
 use std::f64::consts::{FRAC_PI_2, PI};

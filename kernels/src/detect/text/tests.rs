@@ -1,4 +1,4 @@
-//! Rectangles against OpenCV's `minAreaRect` of `findContours` (tests/references/db.py), within 0.001 of a cell, the digits that it
+//! Rectangles against OpenCV's `minAreaRect` of `findContours` (tools/cudainfer_tools/reference/db.py), within 0.001 of a cell, the digits that it
 //! printed; the rest against values calculated by hand.
 
 use std::f32::consts::{FRAC_PI_2, FRAC_PI_4};

@@ -1,4 +1,4 @@
-//! DarkPose's and UDP's refinement, and mmpose's shift, against tools/refinement_reference.py: NumPy, written from the
+//! DarkPose's and UDP's refinement, and mmpose's shift, against tools/cudainfer_tools/reference/refinement.py: NumPy, written from the
 //! papers, which blurs the whole map.
 
 use super::*;

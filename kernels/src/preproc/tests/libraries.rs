@@ -1,4 +1,4 @@
-//! Against the results of Pillow and OpenCV for the same noise (tests/references/preproc.py): at most 1 grey level apart, and
+//! Against the results of Pillow and OpenCV for the same noise (tools/cudainfer_tools/reference/preproc.py): at most 1 grey level apart, and
 //! Pillow's filters exactly.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Masks of single objects, against those that Ultralytics, rfdetr and torchvision make: tests/references/instances.py.
+//! Masks of single objects, against those that Ultralytics, rfdetr and torchvision make: tools/cudainfer_tools/reference/instances.py.
 
 use super::super::{Activation, InstanceMasks, Instances, SegmentError, Window};
 use crate::detect::Extent;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// What must be found in frames of 128x64, by the formulas of section 2 of "YOLO9000: Better, Faster, Stronger" in float64:
 /// label, number of the label, and left, top, width and height. The sidecar stretches the frame to the tensor; center-crop
-/// takes its middle. The anchors and the network's numbers are in `region_head` of tests/models/make.py.
+/// takes its middle. The anchors and the network's numbers are in `region_head` of tools/cudainfer_tools/test_models.
 const PERSON: (&str, u32, [f64; 4]) = ("person", 14, [82.875_697_6, 7.155_804_9, 41.923_399_2, 25.525_787_4]);
 const PERSON_OF_CROP: (&str, u32, [f64; 4]) =
     ("person", 14, [73.437_848_8, 7.155_804_9, 20.961_699_6, 25.525_787_4]);

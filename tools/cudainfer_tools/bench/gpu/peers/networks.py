@@ -1,0 +1,75 @@
+"""The network alone: PyTorch, and a bare session of ONNX Runtime where the one installed here has the CUDA provider."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+from cudainfer_tools.bench.gpu import models
+from cudainfer_tools.bench.gpu.peers.measure import graph_of, measure, row
+
+# name, what it is called in rows, batch
+NETWORKS = (
+    ("deeplab", "DeepLabV3-ResNet50 512x512 float16", 1),
+    ("deeplab", "DeepLabV3-ResNet50 512x512 float16", 8),
+    ("yolov8n", "YOLOv8n 640x640 float16", 1),
+)
+INPUTS = 4
+
+
+def run() -> None:
+    torch.backends.cudnn.benchmark = True
+    session = onnx_session()
+    for name, called, batch in NETWORKS:
+        side, called = models.SIDES[name], f"{called}, batch {batch}"
+        model = models.deeplab() if name == "deeplab" else models.yolov8n()
+        # Channels last, which float16 convolutions are faster with, as long as PyTorch runs them.
+        model = model.cuda().half().to(memory_format=torch.channels_last)
+        images = [torch.rand(batch, 3, side, side, device="cuda").half() for _ in range(INPUTS)]
+        last = [image.to(memory_format=torch.channels_last) for image in images]
+        with torch.inference_mode():
+            row(called, "torch", measure(lambda i, model=model, last=last: model(last[i % INPUTS])))
+            graphs = [graph_of(lambda image=image, model=model: model(image)) for image in last]
+            row(called, "torch, CUDA graph", measure(lambda i, graphs=graphs: graphs[i % INPUTS].replay()))
+            del graphs
+        if session:
+            with tempfile.TemporaryDirectory() as folder:
+                file = str(Path(folder) / "model.onnx")
+                models.export(model.to(memory_format=torch.contiguous_format), side, batch, torch.float16, file)
+                bare_loop(session(file), called, images)
+
+
+def onnx_session():
+    """What makes a CUDA session of a file, or None."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        print(f"peers: ONNX Runtime is left out: {error}", file=sys.stderr)
+        return None
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        print(
+            f"peers: ONNX Runtime is left out: the Python package onnxruntime {onnxruntime.__version__} has no CUDA "
+            "provider (onnxruntime-gpu has)",
+            file=sys.stderr,
+        )
+        return None
+    stream = str(torch.cuda.current_stream().cuda_stream)
+    cuda = ("CUDAExecutionProvider", {"user_compute_stream": stream, "use_tf32": "0"})
+    return lambda file: onnxruntime.InferenceSession(file, providers=[cuda])
+
+
+def bare_loop(session, called: str, images: list[torch.Tensor]) -> None:
+    """Inputs and outputs stay on the device."""
+    import onnxruntime
+
+    bindings = []
+    for image in images:
+        binding = session.io_binding()
+        binding.bind_input("images", "cuda", 0, "float16", list(image.shape), image.data_ptr())
+        binding.bind_output("output0", "cuda")
+        bindings.append(binding)
+    times = measure(lambda i: session.run_with_iobinding(bindings[i % len(bindings)]))
+    row(called, f"onnxruntime {onnxruntime.__version__}", times)

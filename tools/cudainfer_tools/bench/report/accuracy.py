@@ -1,0 +1,167 @@
+"""How good what is found is: tracks, poses, tiles, models of other libraries, the GPU against the CPU."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from cudainfer_tools.bench.report.markdown import source, table
+
+SCORES = ["HOTA", "DetA", "AssA", "MOTA", "IDF1", "identity switches", "false positives", "misses"]
+
+
+def scores(file: Path) -> list[str]:
+    """The tables of scripts/evaluate mot: a heading a group of sequences, and a row a tracker."""
+    lines, rows = [], []
+    for line in [*file.read_text().splitlines()[1:], ""]:
+        if ": all together" in line:
+            names, _, note = line.partition(": all together")
+            lines += ["", names + note + ":", ""]
+        elif numbers := re.fullmatch(r" *(\w+)((?: +-?[\d.]+){8})", line):
+            rows.append([f"`{numbers[1]}`", *numbers[2].split()])
+        elif rows:
+            lines += table(["tracker", *SCORES], rows)
+            rows = []
+        if goal := re.fullmatch(r"(\w+): (\w+) ([+-][\d.]+) against (.+) \(goal: at least (\S+)\): (\w+)", line):
+            met = "met" if goal[6] == "met" else "**missed**"
+            lines += [""] if lines[-1].startswith("|") else []
+            lines.append(f"- `{goal[1]}`: {goal[2]} {goal[3]} against {goal[4]} (goal: at least {goal[5]}): {met}")
+    return lines
+
+
+def tracking(results: Path) -> list[str]:
+    public, own = results / "mot-mot15.txt", results / "mot-vtest.txt"
+    versions = public.read_text().splitlines()[0].split(", ", 1)[1]
+    return [
+        "### Tracking accuracy",
+        "",
+        f"Scored by TrackEval, beside the Python package `trackers` on the same detections ({versions}). Rows whose name ends",
+        "in `Tracker` are of that package. MOT15 has no frames here, so that `botsort` sees no camera motion.",
+        "",
+        "#### The published detections of MOT15",
+        *scores(public),
+        "",
+        source(public, script="scripts/evaluate mot mot15"),
+        "",
+        "#### NanoDet on vtest.avi",
+        "",
+        "vtest.avi is, frame for frame, the sequence PETS09-S2L1. The defaults of `iou` were chosen on this video.",
+        *scores(own),
+        "",
+        source(own, script="scripts/evaluate mot mot15 --video PETS09-S2L1=vtest.avi"),
+    ]
+
+
+def models(results: Path) -> list[str]:
+    file = results / "zoo.json"
+    rows = json.loads(file.read_text())
+    equal = sum(row["holds"] for row in rows)
+    libraries = ", ".join(dict.fromkeys(row["library"] for row in rows))
+    return [
+        "### Models of other libraries",
+        "",
+        f"{equal} of {len(rows)} models are read as their own libraries read them ({libraries}): [models.md](models.md) has each.",
+        "",
+        source(file, script="scripts/evaluate zoo --reference PYTHON"),
+    ]
+
+
+def poses(results: Path) -> list[str]:
+    file = results / "pose-accuracy.txt"
+    rows: list[list[str]] = []
+    text, what = file.read_text(), ""
+    for line in text.splitlines()[1:]:
+        if first := re.fullmatch(r"(.+): (\d+) frames, (\d+) instances of the reference, (\d+) of ours", line):
+            what, rows = first[1], [*rows, [first[1], first[2], first[3], first[4]]]
+        elif same := re.search(r"in (\d+) of the (\d+) frames .* \(([\d.]+)%, goal (\S+): (\w+)\)", line):
+            rows[-1] += [f"{same[1]} of {same[2]} ({same[3]} %)"]
+        elif apart := re.search(r"by ([\d.]+) pixels \(median\), ([\d.]+) .*, ([\d.]+) \(most\)", line):
+            rows[-1] += [apart[1], apart[2], apart[3]]
+    if not what or any(len(row) != 8 for row in rows):
+        raise ValueError(f"{file} is not as scripts/evaluate pose writes it")
+    head = ["network and crops", "frames", "instances of the reference", "instances of cudainfer"]
+    head += ["frames with the same instances, of those where the reference is stable"]
+    head += ["distance of points, px: median", "99 of 100", "largest"]
+    return [
+        "### Pose accuracy",
+        "",
+        "Each point is compared with the reference's: sleap-nn's own functions for two flies (384x384), a NumPy version of the",
+        "published algorithm for PoseNet (vtest.avi). A frame is stable where the reference finds the same instances with maps",
+        "rounded to float16 and with thresholds changed by a twentieth. sleap-nn cuts crops at whole pixels, cudainfer where they",
+        "are asked for: hence the distances in the rows with sleap-nn's crops.",
+        "",
+        *table(head, rows),
+        "",
+        source(file, script="scripts/evaluate pose --models sleap --video flies.mp4 --reference python"),
+    ]
+
+
+def tiles(results: Path) -> list[str]:
+    file = results / "tiles.txt"
+    if not file.exists():
+        # Only its boxes are known, see UNCOMMITTED.
+        return []
+    told, what, *lines = file.read_text().splitlines()
+    number = r"([\d.]+)"
+    form = (
+        r"(.+): (\d+) boxes, cudainfer (\d+), in common (\d+), apart by at most "
+        rf"{number} px and {number} of confidence; {number} frames/s, cudainfer {number}"
+    )
+    rows = [found.groups() for line in lines if (found := re.fullmatch(form, line))]
+    if not rows or len(rows) != len(lines):
+        raise ValueError(f"{file} is not as scripts/evaluate tiles writes it")
+    exact = results / "tiles-exact.txt"
+    same = []
+    if exact.exists():
+        found = re.fullmatch(form, exact.read_text().splitlines()[-1])
+        if not found:
+            raise ValueError(f"{exact} is not as scripts/evaluate tiles --exact writes it")
+        _, theirs, ours, common, pixels, scores, *_ = found.groups()
+        same = [
+            f"If the reference resizes it in float64 instead, nothing is left of that difference: {theirs} boxes, {ours} of cudainfer,",
+            f"{common} in common, at most {pixels} px and {scores} of confidence apart ([tiles-exact.txt](../benches/results/tiles-exact.txt),",
+            "`scripts/evaluate tiles --exact`). So it is the samples, not the merging, that decide about boxes near a threshold.",
+            "",
+        ]
+    return [
+        "### Tiles",
+        "",
+        "`fusedpreproc roi=tiles` and gpunms beside SAHI and supervision's InferenceSlicer, with the same ONNX file, frames, tiles and",
+        f"merging, on the CPU, in turns ({what}). {told.split(', ', 2)[2]}. JSON has two decimals. With the whole frame as one more",
+        "region, OpenCV resizes it with weights of 11 bits and rounds to 8.",
+        "",
+        *table(
+            [
+                "beside",
+                "its boxes",
+                "boxes of cudainfer",
+                "in common",
+                "largest distance, px",
+                "of confidence",
+                "its frames/s",
+                "frames/s of cudainfer",
+            ],
+            [list(row) for row in rows],
+        ),
+        "",
+        *same,
+        source(file, script="scripts/evaluate tiles --reference python"),
+        "",
+    ]
+
+
+def parity(results: Path) -> list[str]:
+    file = results / "gpu-parity-h200.txt"
+    found = re.findall(r"provider=(\w+)\n(\d+) and \d+ frames; .*\n(\d+) boxes, at most ([\d.]+) px apart", file.read_text())
+    if not found:
+        raise ValueError(f"{file} is not as scripts/compare writes it")
+    return [
+        "### The GPU against the CPU",
+        "",
+        "NanoDet on bikes.mp4, on an H200 (NVDEC, CUDA provider) against `provider=cpu` on a Xeon. JSON has two decimals.",
+        "",
+        *table(["`provider`", "frames", "boxes", "largest distance, px"], [list(row) for row in found]),
+        "",
+        source(file, script="scripts/compare cpu.jsonl cuda.jsonl"),
+    ]

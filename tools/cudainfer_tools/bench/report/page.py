@@ -1,0 +1,90 @@
+"""docs/benchmarks.md as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cudainfer_tools.bench.report.accuracy import models, parity, poses, tiles, tracking
+from cudainfer_tools.bench.report.costs import metadata, metrics, profiles, publishing, service
+from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
+from cudainfer_tools.bench.report.gpu import gpu
+from cudainfer_tools.bench.report.markdown import table
+
+# Of a run without raw output in benches/results: what was measured, the figure, and the script that prints it.
+UNCOMMITTED = [
+    (
+        "People tracked in vtest.avi with `appearance=histogram`",
+        "HOTA 60.1, IDF1 84.9, 9 identity switches",
+        "scripts/evaluate --ground-truth PETS09-S2L1 --tracker appearance=histogram",
+    ),
+    (
+        "People tracked in vtest.avi with `algorithm=sort max-lost=30` (the default of `sort` is 1)",
+        "HOTA 49.1",
+        'scripts/evaluate --ground-truth PETS09-S2L1 --tracker "algorithm=sort max-lost=30"',
+    ),
+    (
+        "`algorithm=sort` on the published detections of TUD-Campus (MOT15), where its authors published MOTA 62.7",
+        "MOTA 62.7",
+        "scripts/evaluate --algorithm sort --detections TUD-Campus/det/det.txt --ground-truth TUD-Campus",
+    ),
+    (
+        "NanoDet quantised to INT8 against itself in float32 on vtest.avi, boxes matched at IoU 0.5",
+        "F1 0.941 (precision 0.945, recall 0.937), mean IoU 0.957; 4.1 MB instead of 15.2 MB; no faster on that CPU",
+        "scripts/quantize .cache/models/nanodet.onnx .cache/video/vtest.avi",
+    ),
+    (
+        "Loading NanoDet with two workers on the CPU, from the engine cache against without it",
+        "26 ms against 56 ms",
+        "scripts/prebuild .cache/models/nanodet.onnx",
+    ),
+]
+
+
+def page(results: Path) -> str:
+    uncommitted = [[what, figure, f"`{script}`", "not in benches/results"] for what, figure, script in UNCOMMITTED]
+    sections = [
+        "# Benchmarks",
+        "",
+        "<!-- Written by `scripts/bench --report` from the raw files in benches/results. Do not edit. -->",
+        "",
+        "Every table is made from raw output in [benches/results/](../benches/results) by `scripts/bench --report`. Each section",
+        "names the raw file, the script that measures it, and the machine. Medians unless stated otherwise.",
+        "",
+        "- [Accuracy](#accuracy)",
+        "- [Speed on the CPU](#speed-on-the-cpu)",
+        "- [Speed on the GPU](#speed-on-the-gpu)",
+        "- [Figures without raw output](#figures-without-raw-output)",
+        "",
+        "## Accuracy",
+        "",
+        *tracking(results),
+        "",
+        *poses(results),
+        "",
+        *tiles(results),
+        *models(results),
+        "",
+        *parity(results),
+        "",
+        "## Speed on the CPU",
+        "",
+        *pipeline(results),
+        "",
+        *tracker_speed(results),
+        "",
+        *peaks(results),
+        "",
+        *metrics(results),
+        *profiles(results),
+        *metadata(results),
+        *starts(results),
+        *publishing(results),
+        *service(results),
+        *gpu(results),
+        "",
+        "## Figures without raw output",
+        "",
+        *table(["what", "figure", "script that prints it", "raw output"], uncommitted),
+        "",
+    ]
+    return "\n".join(sections)

@@ -1,0 +1,1 @@
+"""scripts/evaluate and scripts/compare: how good tracks, poses and tiles are, beside other implementations of them."""

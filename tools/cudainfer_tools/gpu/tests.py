@@ -1,0 +1,155 @@
+"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test
+--gpu.
+
+    python3 tools gpu.tests [--no-sanitizer | --all] [FILTER...]
+
+FILTER is a part of the tests' names, as in `cargo test`. What the programs print goes through; a summary follows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from cudainfer_tools.gpu import programs
+from cudainfer_tools.repository import ROOT
+
+KERNELS = "kernels-gpu"
+# One after the other, because some measure the device's memory; what they say at once, should one hang.
+OPTIONS = ["--ignored", "--test-threads=1", "--nocapture"]
+# Tests that are left out under a tool unless --all is given, by a part of their names: on an H200 each alone takes from
+# ten seconds to minutes under it, and others run the same kernels.
+SLOW = [
+    "peaks::every_mode",
+    "peaks::batch::rows_of_batches",
+    "detect::batch::rows_of_batches",
+    "preproc::every_combination",
+    "contract::a_hundred_runs",
+]
+SLOWER = [
+    "peaks::large_maps",
+    "peaks::batch::batches_with_more",
+    "detect::any_number",
+    "detect::every_decoder",
+    "suppression::all_of_25200",
+    "segment::clean::opening",
+]
+LEFT_OUT = {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW}
+# No program needs longer; one that does hangs.
+LIMIT_S = 600
+RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)
+# A test that finds that this machine lacks what it needs reports it: the harness knows no such end.
+SKIPPED = re.compile(r"\bskipped: (.*)$", re.MULTILINE)
+FOUND = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (.*)$", re.MULTILINE)
+
+
+class Result(NamedTuple):
+    """What became of a program's tests: in words, and how many."""
+
+    said: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+def run(command: list[str]) -> tuple[bool, str]:
+    """Whether it ended well, and its output, which is also printed as it comes."""
+    print("==", " ".join(command), flush=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    # With what it has started: compute-sanitizer is not the program that hangs.
+    limit = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
+    limit.start()
+    lines = []
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            print(line, end="", flush=True)
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    finally:
+        limit.cancel()
+    return process.wait() == 0, "".join(lines)
+
+
+def tests(name: str, path: Path, filters: list[str]) -> Result:
+    """What became of a test program's tests."""
+    good, output = run([str(path), *OPTIONS, *filters])
+    return counted(name, good, output)
+
+
+def counted(name: str, good: bool, output: str) -> Result:
+    """What became of the tests that a program's output tells of."""
+    why = SKIPPED.findall(output)
+    if match := RESULT.search(output):
+        passed, failed = int(match[1]) - len(why), int(match[2])
+    else:
+        passed, failed = 0, 0
+    failed += int(not good and not failed)  # it crashed, at the end or before
+    said = f"{name}: {passed} passed, {failed} failed"
+    for reason, times in Counter(why).items():
+        said += f", {times} skipped ({reason})"
+    return Result(said + ("" if match else " (it did not end)"), passed, failed, len(why))
+
+
+def sanitizer() -> str | None:
+    """The tool of that name: by the path, else CUDA's own."""
+    own = Path("/usr/local/cuda/bin/compute-sanitizer")
+    return shutil.which("compute-sanitizer") or (str(own) if own.exists() else None)
+
+
+def sanitized(tool: str, checker: str, path: Path, filters: list[str], left_out: list[str]) -> Result:
+    """The same of the kernels' tests under one of the sanitizer's tools, which counts as one test."""
+    # Tests ask for what the driver must refuse, and look at its answer themselves.
+    command = [checker, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "99", str(path), *OPTIONS]
+    good, output = run([*command, *filters, *(word for test in left_out for word in ("--skip", test))])
+    match, found = RESULT.search(output), FOUND.search(output)
+    good = good and match is not None and found is not None
+    said = f"{tool}: {match[1] if match else 'not all'} tests, {found[1] if found else 'no summary'}"
+    if left_out:
+        said += f" (left out: {', '.join(left_out)})"
+    return Result(said, int(good), int(not good))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/test --gpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--no-sanitizer", action="store_true", help="only the tests, which is much faster")
+    parser.add_argument("--all", action="store_true", help="no test is left out under the sanitizer")
+    parser.add_argument("filter", nargs="*", help="a part of the tests' names")
+    given = parser.parse_args()
+    built = programs.programs("test")
+    results = [tests(name, path, given.filter) for name, path in built.items()]
+    checker = None if given.no_sanitizer else sanitizer()
+    if checker:
+        for tool, left_out in LEFT_OUT.items():
+            results.append(sanitized(tool, checker, built[KERNELS], given.filter, [] if given.all else left_out))
+    elif not given.no_sanitizer:
+        results.append(Result("compute-sanitizer: not installed here (it comes with the CUDA toolkit), not run"))
+    print("\n== summary")
+    for result in results:
+        print(result.said)
+    passed, failed, skipped = (sum(getattr(result, part) for result in results) for part in ("passed", "failed", "skipped"))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped: not tested on this machine" if skipped else ""))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

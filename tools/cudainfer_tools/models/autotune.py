@@ -1,0 +1,296 @@
+"""Measures settings of trtinfer on this machine. Started by scripts/autotune.
+
+First every setting of a small grid is fed as fast as it takes frames: frames a second. Then the best of them, each with
+some batch timeouts, are fed live at LOAD of what they reached: the delay from a frame's arrival at trtinfer to the
+pipeline's end after it. Frames are decoded beforehand, so decoding takes no part; what is downstream of trtinfer takes none either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import onnx
+
+from cudainfer_tools import pipeline
+from cudainfer_tools.bench import serving
+from cudainfer_tools.repository import ROOT
+
+LOAD = 0.8
+WARM_UP_S = 0.5
+# Loading the model and decoding frames, beside what is measured. GPU engines that are built the first time take longer.
+START_S = 2.0
+KEEP = 32
+GPU_PROVIDERS = ("tensorrt", "tensorrt-rtx", "cuda")
+# Batches beyond what all streams can have inside at once are not filled; these are tried of a model with an open one.
+BATCHES = (1, 2, 4, 8, 16)
+# Milliseconds that a batch which is not full waits.
+TIMEOUTS = (0, 2, 10)
+# Settings whose delay is measured: this many of the fastest.
+FINALISTS = 3
+# The balance: the shortest delay among those that reach so much of the most frames a second.
+BALANCE = 0.9
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Properties of trtinfer; workers and threads count on the CPU only."""
+
+    provider: str
+    batch: int = 1
+    timeout_ms: int = 0
+    workers: int = 0
+    threads: int = 0
+
+    def properties(self) -> dict[str, object]:
+        """As trtinfer wants them."""
+        found: dict[str, object] = {"provider": self.provider}
+        if self.batch > 1:
+            found |= {"batch-size": self.batch, "batch-timeout": self.timeout_ms * 1_000_000}
+        if self.workers:
+            found |= {"workers": self.workers, "intra-threads": self.threads}
+        return found
+
+
+@dataclass
+class Row:
+    """A setting and what it reached: frames a second, then milliseconds at LOAD of that."""
+
+    setting: Setting
+    fps: float
+    mean_batch: float | None = None
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+
+
+def has_gpu() -> bool:
+    """Whether the machine shows one of NVIDIA's."""
+    return any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/dxg"))
+
+
+def shapes(cores: int) -> list[tuple[int, int]]:
+    """Sessions and threads of each that use `cores`, and one that leaves a core to the rest of the line."""
+    pairs = {(workers, max(1, cores // workers)) for workers in (1, 2, 4, cores) if workers <= min(cores, 8)}
+    if cores > 2:
+        pairs.add((1, cores - 1))
+    return sorted(pairs)
+
+
+def batches(model: Path, streams: int) -> list[int]:
+    """Batches to try: the model's own if it is fixed."""
+    graph = onnx.load(model, load_external_data=False).graph
+    constants = {tensor.name for tensor in graph.initializer}
+    images = [given.type.tensor_type.shape for given in graph.input if given.name not in constants]
+    first = next((shape.dim[0] for shape in images if len(shape.dim) == 4), None)
+    if first is None:
+        return [1]
+    if first.HasField("dim_value"):
+        return [first.dim_value]
+    most = max(4, 2 * streams)
+    return [batch for batch in BATCHES if batch <= most]
+
+
+def grid(provider: str, sizes: list[int], cores: int) -> list[Setting]:
+    """The settings that are tried first of a provider."""
+    if provider != "cpu":
+        return [Setting(provider, batch) for batch in sizes]
+    # Large batches gain nothing on a CPU: a run's own cost is small there.
+    return [Setting("cpu", batch, 0, *pair) for pair, batch in itertools.product(shapes(cores), sizes[:3])]
+
+
+def finalists(rows: list[Row]) -> list[Setting]:
+    """The fastest, and the fastest of batch 1, each with the timeouts that its batch can have."""
+    ranked = sorted(rows, key=lambda row: -row.fps)
+    chosen = [row.setting for row in ranked[:FINALISTS]]
+    chosen += [row.setting for row in ranked if row.setting.batch == 1][:1]
+    # Sessions that run at the same time make each other slower: for the delay one alone may be best.
+    chosen += [row.setting for row in ranked if row.setting.workers == 1][:1]
+    unique = list(dict.fromkeys(chosen))
+    return [
+        replace(setting, timeout_ms=timeout) for setting in unique for timeout in (TIMEOUTS if setting.batch > 1 else TIMEOUTS[:1])
+    ]
+
+
+def choose(rows: list[Row]) -> dict[str, Row]:
+    """Of rows with a delay: most throughput, least delay, and the balance of both."""
+    timed = [row for row in rows if row.p50_ms is not None]
+    most = max(timed, key=lambda row: (row.fps, -row.p99_ms))
+    near = [row for row in timed if row.fps >= BALANCE * most.fps]
+    return {
+        "most frames a second": most,
+        "shortest delay": min(timed, key=lambda row: row.p99_ms),
+        "balance": min(near, key=lambda row: row.p99_ms),
+    }
+
+
+def table(rows: list[Row]) -> str:
+    head = f"{'provider':<14}{'batch':>6}{'timeout ms':>12}{'workers':>9}{'threads':>9}{'frames/s':>10}"
+    lines = [head + f"{'p50 ms':>9}{'p99 ms':>9}{'a batch':>9}"]
+    for row in rows:
+        setting = row.setting
+        cells = [
+            setting.batch,
+            setting.timeout_ms if setting.batch > 1 else "",
+            setting.workers or "",
+            setting.threads or "",
+        ]
+        figures = ["" if value is None else f"{value:.1f}" for value in (row.fps, row.p50_ms, row.p99_ms, row.mean_batch)]
+        widths = (6, 12, 9, 9, 10, 9, 9, 9)
+        texts = [f"{text:>{width}}" for text, width in zip(map(str, [*cells, *figures]), widths, strict=True)]
+        lines.append(f"{setting.provider:<14}" + "".join(texts))
+    return "\n".join(lines)
+
+
+def paste(row: Row, streams: int = 1) -> str:
+    """The properties as one types them, the same in each of `streams` streams."""
+    shared = {"instance": "shared"} if streams > 1 else {}
+    return " ".join(f"{name}={value}" for name, value in (row.setting.properties() | shared).items())
+
+
+def plot(rows: list[Row], chosen: dict[str, Row], model: str, file: Path) -> None:
+    """Delay against throughput; a bar reaches from the median to p99."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 6))
+    timed = [row for row in rows if row.p50_ms is not None]
+    for provider in dict.fromkeys(row.setting.provider for row in timed):
+        mine = [row for row in timed if row.setting.provider == provider]
+        spread = [[0.0] * len(mine), [row.p99_ms - row.p50_ms for row in mine]]
+        axes.errorbar([row.fps for row in mine], [row.p50_ms for row in mine], spread, fmt="o", capsize=3, label=provider)
+    # One setting may be chosen for several reasons.
+    names: dict[Setting, list[str]] = {}
+    for name, row in chosen.items():
+        names.setdefault(row.setting, []).append(name)
+    for row in timed:
+        if row.setting in names:
+            at = (row.fps, row.p50_ms)
+            axes.annotate(", ".join(names[row.setting]), at, xytext=(6, 6), textcoords="offset points")
+    axes.set(
+        title=f"{model}: a bar reaches from the median to p99",
+        xlabel="frames a second, fed as fast as they are taken",
+        ylabel=f"delay in trtinfer at {LOAD:.0%} of that, ms",
+    )
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Names reach over the edge.
+    figure.savefig(file, bbox_inches="tight")
+
+
+class Tuner:
+    """Measures settings of a model on frames of a video."""
+
+    def __init__(self, given: argparse.Namespace):
+        self.given = given
+        self.source = f'filesrc location="{given.video}" ! decodebin ! videoconvert'
+
+    def load(self, setting: Setting, rate: float = 0.0) -> dict:
+        shared = {"instance": "autotune"} if self.given.streams > 1 else {}
+        # Measured as it runs in the long run.
+        measured = setting.properties() | shared | {"warm-up": "complete"}
+        inference = serving.element(str(self.given.model), measured)
+        # On a GPU, frames lie where a decoder of NVIDIA's would have left them.
+        source = self.source
+        if setting.provider != "cpu" and has_gpu():
+            source += " ! cudainferupload ! video/x-raw(memory:CUDAMemory)"
+        line = f"fusedpreproc ! {inference} ! fakesink sync=false"
+        options = {"streams": self.given.streams, "keep": KEEP, "warm_up": WARM_UP_S, "seconds": self.given.seconds}
+        return serving.load(source, line, **options, **({"rate": round(rate, 2)} if rate else {}))
+
+    def throughput(self, setting: Setting) -> Row:
+        told = self.load(setting)
+        return Row(setting, told["fps"], serving.mean_batch(told))
+
+    def delay(self, setting: Setting, fps: float) -> Row:
+        told = self.load(setting, LOAD * fps)
+        return Row(setting, fps, serving.mean_batch(told), told["p50_ms"], told["p99_ms"])
+
+
+def tune(tuner: Tuner, providers: list[str], sizes: list[int], cores: int, required: bool) -> list[Row]:
+    """Measures all; settings that fail are reported and left out, a provider with its first one."""
+    rows: list[Row] = []
+    for provider in providers:
+        for setting in grid(provider, sizes, cores):
+            try:
+                rows.append(tuner.throughput(setting))
+            except pipeline.PipelineError as error:
+                if required or provider == "cpu":
+                    raise
+                print(f"{provider}, batch {setting.batch}: left out: {error}", flush=True)
+                break
+            print(f"{paste(rows[-1])}: {rows[-1].fps:.1f} frames/s", flush=True)
+    fastest = {replace(row.setting, timeout_ms=0): row.fps for row in rows}
+    timed = []
+    for setting in finalists(rows):
+        timed.append(tuner.delay(setting, fastest[replace(setting, timeout_ms=0)]))
+        row = timed[-1]
+        print(
+            f"{paste(row)}: p50 {row.p50_ms:.1f} ms, p99 {row.p99_ms:.1f} ms at {LOAD:.0%} load",
+            flush=True,
+        )
+    done = {row.setting for row in timed}
+    return timed + [row for row in rows if row.setting not in done]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/autotune", description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("video", type=Path, nargs="?", default=ROOT / ".cache/video/vtest.avi")
+    parser.add_argument("--provider", choices=[*GPU_PROVIDERS, "cpu"])
+    parser.add_argument("--streams", type=int, default=1, metavar="N")
+    parser.add_argument("--seconds", type=float, default=4.0, metavar="S")
+    given = parser.parse_args()
+    for file in (given.model, given.video):
+        if not file.is_file():
+            raise pipeline.PipelineError(f"there is no file '{file}'")
+    if given.streams < 1 or given.seconds <= 0:
+        raise pipeline.PipelineError("--streams and --seconds want numbers above 0")
+    providers = [given.provider] if given.provider else [*(GPU_PROVIDERS if has_gpu() else ()), "cpu"]
+    cores = len(os.sched_getaffinity(0))
+    try:
+        sizes = batches(given.model, given.streams)
+    except Exception as error:  # protobuf's own, which is no ValueError
+        raise pipeline.PipelineError(f"'{given.model}' is no ONNX model: {error}") from error
+
+    first = [setting for provider in providers for setting in grid(provider, sizes, cores)]
+    # As if the first were the fastest: how many delays are measured depends on the batches of those that are.
+    second = finalists([Row(setting, 0.0) for setting in reversed(first)])
+    minutes = (len(first) + len(second)) * (START_S + WARM_UP_S + given.seconds) / 60
+    print(
+        f"{len(first)} settings as fast as they go ({', '.join(providers)}; batches {', '.join(map(str, sizes))}), "
+        f"then about {len(second)} at {LOAD:.0%} load: some {minutes:.1f} minutes",
+        flush=True,
+    )
+    rows = tune(Tuner(given), providers, sizes, cores, given.provider is not None)
+    chosen = choose(rows)
+    print(f"\n{table(rows)}\n")
+    for name, row in chosen.items():
+        print(f"{name + ':':<22}{paste(row, given.streams)}")
+    out = ROOT / "out" / f"autotune-{given.model.stem}"
+    plot(rows, chosen, given.model.name, out.with_name(out.name + ".svg"))
+    result = {
+        "model": str(given.model),
+        "streams": given.streams,
+        "cores": cores,
+        "rows": [asdict(row) for row in rows],
+    }
+    result |= {name: paste(row, given.streams) for name, row in chosen.items()}
+    out.with_name(out.name + ".json").write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\n{out}.svg\n{out}.json")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except pipeline.PipelineError as error:
+        sys.exit(f"autotune: {error}")

@@ -1,0 +1,161 @@
+"""The pipelines of pipelines/: reading, filling in and starting them. Used by run, demo, evaluate, bench, quantize and
+autotune.
+
+A pipelines/NAME.launch file is a header of lines that begin with '#', then one pipeline that may be broken anywhere.
+The header's first line tells what the pipeline does. A line of it such as
+
+    # key=default  what the key is for
+
+declares a placeholder, `{key}` in the pipeline; with nothing after the '=' a value must be given. A default that
+begins with './' is a path in the repository; where the pipelines are installed, one in ./out is a file of that name in the
+working directory, and any other must be given. Braces around anything else are left alone: caps lists need them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from cudainfer_tools.repository import ROOT
+
+# In the Debian package, pipelines lie in /usr/share/cudainfer; there is nothing else of the repository.
+INSTALLED = not (ROOT / "Cargo.toml").exists()
+PIPELINES = ROOT / "pipelines"
+KEY = re.compile(r"#\s+([a-z][a-z0-9-]*)=(\S*)\s+(\S.*)")
+# What gst-launch-1.0 prints.
+ERROR = re.compile(r"^(?:ERROR: from element \S*?(\w+)|WARNING: (erroneous pipeline)): (.*)$", re.MULTILINE)
+PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9-]*)\}")
+
+
+class PipelineError(Exception):
+    """The pipeline cannot be started as asked; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A placeholder of a pipeline; `default` is None where a value must be given."""
+
+    default: str | None
+    help: str
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A launch file: its header's first line, its keys, and the pipeline's text with placeholders."""
+
+    name: str
+    summary: str
+    keys: dict[str, Key]
+    line: str
+
+    def arguments(self, values: dict[str, str]) -> list[str]:
+        """The pipeline with `values` and defaults filled in, as gst-launch-1.0's arguments."""
+        unknown = sorted(values.keys() - self.keys.keys())
+        if unknown:
+            known = ", ".join(self.keys)
+            raise PipelineError(f"{self.name} has no key '{unknown[0]}'; its keys are: {known}")
+        filled = {}
+        for name, key in self.keys.items():
+            value = values.get(name, installed_default(key.default) if INSTALLED else key.default)
+            if value is None:
+                raise PipelineError(f"{self.name} needs {name}=...: {key.help}")
+            if name not in values and value.startswith("./") and not INSTALLED:
+                path = ROOT / value
+                path.parent.mkdir(parents=True, exist_ok=True)
+                value = os.path.relpath(path)
+            # gst-launch reads a backslash as an escape, keeps an argument's spaces and quotes by itself, and takes the next
+            # argument for the value of a property where there is none.
+            filled[name] = value.replace("\\", "\\\\") or '""'
+        return [PLACEHOLDER.sub(lambda m: filled[m[1]], word) for word in shlex.split(self.line)]
+
+
+def installed_default(default: str | None) -> str | None:
+    """What a default means away from the repository."""
+    if default is None or not default.startswith("./"):
+        return default
+    return "./" + Path(default).name if default.startswith("./out/") else None
+
+
+def names() -> list[str]:
+    """The pipelines there are: in folders, with the folder's name."""
+    found = (path.relative_to(PIPELINES).with_suffix("").as_posix() for path in PIPELINES.rglob("*.launch"))
+    return sorted(found, key=lambda name: ("/" in name, name))
+
+
+def read(name: str) -> Pipeline:
+    """The pipeline called `name`."""
+    path = PIPELINES / f"{name}.launch"
+    if not path.is_file():
+        raise PipelineError(f"there is no pipeline '{name}'; there are: {', '.join(names())}")
+    lines = path.read_text().splitlines()
+    header = [line for line in lines if line.startswith("#")]
+    keys = {m[1]: Key(m[2] or None, m[3]) for m in map(KEY.fullmatch, header) if m}
+    line = " ".join(line.strip() for line in lines if not line.startswith("#")).strip()
+    undeclared = sorted({m[1] for m in PLACEHOLDER.finditer(line)} - keys.keys())
+    if undeclared:
+        raise PipelineError(f"{path}: the header lacks a line '# {undeclared[0]}=default  what it is for'")
+    return Pipeline(name, header[0].lstrip("# "), keys, line)
+
+
+def values(words: list[str]) -> dict[str, str]:
+    """What KEY=VALUE words give to which key."""
+    wrong = next((word for word in words if "=" not in word), None)
+    if wrong is not None:
+        raise PipelineError(f"'{wrong}' is not of the form KEY=VALUE")
+    return dict(word.split("=", 1) for word in words)
+
+
+def command(arguments: list[str], *options: str) -> list[str]:
+    """gst-launch-1.0 with `options` and a pipeline's arguments."""
+    return ["gst-launch-1.0", *options, *arguments]
+
+
+def printable(command: list[str]) -> str:
+    """The command as one can paste it into a shell, broken at the links."""
+    words = [word if word == "!" else shlex.quote(word) for word in command]
+    return " ".join(words).replace(" ! ", " \\\n  ! ")
+
+
+def built() -> Path:
+    """The folder of the release build."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+
+
+def environment() -> dict[str, str]:
+    """The environment in which GStreamer finds the plugin: the release build, where there is no GST_PLUGIN_PATH. An installed one
+    is where GStreamer looks."""
+    if INSTALLED or "GST_PLUGIN_PATH" in os.environ:
+        return dict(os.environ)
+    folder = built()
+    if not (folder / "libgstcudainfer.so").is_file():
+        raise PipelineError("the plugin is not built: run cargo build --release, or set GST_PLUGIN_PATH to its folder")
+    return {**os.environ, "GST_PLUGIN_PATH": str(folder)}
+
+
+def run(arguments: list[str]) -> None:
+    """Runs a pipeline to its end, in silence; what goes wrong is raised as the first error's sentence."""
+    done = subprocess.run(
+        command(arguments, "-q"), env=environment(), check=False, capture_output=True, text=True, errors="replace"
+    )
+    if done.returncode != 0:
+        error = ERROR.search(done.stdout + done.stderr)
+        if not error:
+            raise PipelineError(f"{printable(command(arguments))} failed: {done.stderr.strip()}")
+        # Our elements' sentences begin with their names.
+        raise PipelineError(error[3] if error[1] and error[3].startswith(error[1]) else f"{error[1] or error[2]}: {error[3]}")
+
+
+def start(tool: str, main: Callable[[], int | None]) -> NoReturn:
+    """Runs a tool in the repository's folder and ends with its exit code; what is wrong with a pipeline is the sentence it ends with."""
+    os.chdir(ROOT)
+    try:
+        sys.exit(main())
+    except PipelineError as error:
+        sys.exit(f"{tool}: {error}")

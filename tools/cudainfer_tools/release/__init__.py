@@ -1,0 +1,1 @@
+"""What is packed: tried where it is installed."""

@@ -1,0 +1,1 @@
+"""scripts/run and scripts/demo: pipelines that are started and shown."""

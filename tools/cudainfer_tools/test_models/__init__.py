@@ -1,0 +1,1 @@
+"""The tiny models that the tests run."""

@@ -1,0 +1,119 @@
+"""Networks whose output is an image: classes of pixels, masks, maps."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from cudainfer_tools.test_models.graph import F16, F32, I64, U8, Graph
+
+
+def class_maps() -> None:
+    """The channel of each pixel's greatest colour, 24x16, in every type and shape; whether it is red; and other numbers."""
+    sidecar = '[input]\nresize = "stretch"\n[output]\nlabels = ["red", "green", "blue"]\n[segment]\nbackground = -1\n'
+    for name, kind, dims in [
+        ("class-map-int64", I64, [1, 16, 24]),
+        ("class-map-int32", TensorProto.INT32, [1, 1, 16, 24]),
+        ("class-map-uint8", U8, [1, 16, 24, 1]),
+        ("class-map-flat", U8, [16, 24]),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("ArgMax", ["images"], "greatest", axis=1, keepdims=0)
+        graph.node("Reshape", ["greatest", graph.constant("shape", np.array(dims, np.int64))], "shaped")
+        graph.node("Cast", ["shaped"], "classes", to=kind)
+        graph.output("classes", kind, dims)
+        graph.save(name, sidecar)
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+    graph.node("Greater", ["red", graph.constant("half", np.float32(0.5))], "classes")
+    graph.output("classes", TensorProto.BOOL, [1, 1, 16, 24])
+    graph.save("class-map-bool", sidecar.replace('["red", "green", "blue"]', '["other", "red"]'))
+    # -1 where it is red, 99 where it is green, 299 where it is blue.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("ArgMax", ["images"], "greatest", axis=1, keepdims=0)
+    graph.node("Gather", [graph.constant("numbers", np.array([-1, 99, 299], np.int64)), "greatest"], "classes", axis=0)
+    graph.output("classes", I64, [1, 16, 24])
+    graph.save("class-map-outside", sidecar)
+
+
+def masks() -> None:
+    """Models whose logits are the picture's colours, 24x16."""
+    stretch = '[input]\nresize = "stretch"\n'
+    names = '[output]\nlabels = ["red", "green", "blue"]\n'
+    bad = np.zeros((1, 3, 16, 24), np.float32)
+    bad[0, 0, 2, 3], bad[0, 1, 5, 7] = np.nan, np.inf
+    for name, add, sidecar in [
+        ("masks-colours", 0, stretch + names + "[segment]\nbackground = -1\n"),
+        ("masks-smooth", 0, stretch + names + "[segment]\nbackground = 2\nsmoothing = 0.5\n"),
+        ("masks-few-labels", 0, stretch + '[output]\nlabels = ["red", "green"]\n'),
+        ("masks-not-finite", bad, stretch + names),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("Add", ["images", graph.constant("add", np.float32(add))], "logits")
+        graph.output("logits", F32, [1, 3, 16, 24])
+        graph.save(name, sidecar)
+    # One channel: the red.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+    graph.output("red", F32, [1, 1, 16, 24])
+    graph.save("mask-red", stretch + '[output]\nlabels = ["red"]\n[segment]\nthreshold = 0.75\n')
+
+
+def maps() -> None:
+    """Maps of numbers for pictures of 24x16: ten times the red, like metres of depth; what an anomaly detector has; and pictures."""
+    stretch = '[input]\nresize = "stretch"\n'
+    for name, kind, dims, sidecar in [
+        ("map-depth", F32, [1, 16, 24], stretch + "[map]\nrange-min = 0.0\nrange-max = 10.0\n"),
+        ("map-bare", F32, [1, 1, 16, 24], ""),
+        ("map-half", F16, [16, 24], stretch + '[map]\nrange = "frame"\n'),
+        ("map-last", F32, [1, 16, 24, 1], stretch),
+    ]:
+        graph = Graph(F32, [1, 3, 16, 24])
+        graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
+        graph.node("Mul", ["red", graph.constant("ten", np.float32(10))], "metres")
+        graph.node("Reshape", ["metres", graph.constant("shape", np.array(dims, np.int64))], "shaped")
+        graph.node("Cast", ["shaped"], "depth", to=kind)
+        graph.output("depth", kind, dims)
+        graph.save(name, sidecar)
+    # Constant, with NaN and infinity: two of the first kind, one of the second.
+    bad = np.linspace(-2, 2, 384, dtype=np.float32).reshape(1, 16, 24)
+    bad[0, 2, 3], bad[0, 5, 7], bad[0, 9, 1] = np.nan, np.inf, np.nan
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Add", [graph.constant("bad", bad), graph.nothing()], "map")
+    graph.output("map", F32, [1, 16, 24])
+    graph.save("map-not-finite", stretch)
+    # As Anomalib's: the score is the greatest value of the map, and whether that is more than a half.
+    graph = Graph(F32, ["batch", 3, 16, 24])
+    graph.node("ReduceMean", ["images"], "mean", axes=[1], keepdims=1)
+    graph.node("Sigmoid", ["mean"], "anomaly_map")
+    graph.node("ReduceMax", ["anomaly_map"], "pred_score", axes=[1, 2, 3], keepdims=0)
+    half = graph.constant("half", np.float32(0.5))
+    graph.node("Greater", ["pred_score", half], "pred_label")
+    graph.node("Greater", ["anomaly_map", half], "pred_mask")
+    graph.output("pred_score", F32, ["batch"])
+    graph.output("pred_label", TensorProto.BOOL, ["batch"])
+    graph.output("anomaly_map", F32, ["batch", 1, 16, 24])
+    graph.output("pred_mask", TensorProto.BOOL, ["batch", 1, 16, 24])
+    graph.save("map-anomaly", stretch)
+    # Pictures: each pixel four times, from -1 to 1; the colours exchanged, of whole numbers; and too bright by half.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node(
+        "Resize",
+        ["images", "", graph.constant("scales", np.array([1, 1, 2, 2], np.float32))],
+        "large",
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
+    graph.node("Mul", ["large", graph.constant("two", np.float32(2))], "doubled")
+    graph.node("Sub", ["doubled", graph.constant("one", np.float32(1))], "picture")
+    graph.output("picture", F32, [1, 3, 32, 48])
+    graph.save("picture-twice", "[map]\nrange-min = -1.0\nrange-max = 1.0\n")
+    graph = Graph(U8, [1, 16, 24, 3])
+    graph.node("Identity", ["images"], "picture")
+    graph.output("picture", U8, [1, 16, 24, 3])
+    graph.save("picture-bytes", '[input]\nchannels = "bgr"\nscale = 1.0\nresize = "stretch"\n')
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Mul", ["images", graph.constant("factor", np.float32(1.5))], "picture")
+    graph.output("picture", F32, [1, 3, 16, 24])
+    graph.save("picture-bright", stretch + "[map]\nrange-min = 0.0\nrange-max = 1.0\n")

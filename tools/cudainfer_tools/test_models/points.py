@@ -1,0 +1,169 @@
+"""Networks that find points: heat maps, coordinates, and groups of them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from cudainfer_tools.test_models.graph import F32, I32, U8, Graph
+
+SKELETON = '[skeleton]\npoints = ["left", "right", "foot"]\nedges = [["left", "right"], ["right", "foot"]]\n'
+
+# Where the heat-maps' peaks are, in cells (0 is the first cell's centre): channel, x, y.
+PEAKS = [(0, 7.25, 11.5), (1, 20.0, 4.75)]
+
+
+def heat_maps() -> None:
+    """Two channels of 24x32 cells (height, width) for a 96x128 input, a peak in each; parabolas, which quadratic
+    refinement finds exactly, and the same with NaN and infinity in two cells away from the peaks."""
+    y, x = np.mgrid[0:24, 0:32].astype(np.float32)
+    maps = np.zeros((1, 2, 24, 32), np.float32)
+    for channel, px, py in PEAKS:
+        maps[0, channel] = np.maximum(0, 0.9 - 0.02 * (x - px) ** 2 - 0.03 * (y - py) ** 2)
+    sidecar = '[output]\nlabels = ["nose", "tail"]\n'
+    for name, bad in [("heat-maps", False), ("heat-maps-not-finite", True)]:
+        graph = Graph(F32, [1, 3, 96, 128])
+        values = maps.copy()
+        if bad:
+            values[0, 0, 20, 20], values[0, 1, 20, 20] = np.nan, np.inf
+        graph.node("Add", [graph.constant("maps", values), graph.nothing()], "heat")
+        graph.output("heat", F32, [1, 2, 24, 32])
+        graph.save(name, sidecar)
+    # For several frames a run, and with the detector's input.
+    for name, size in [("heat-maps-batch", [96, 128]), ("heat-maps-64", [64, 64])]:
+        graph = Graph(F32, ["batch", 3, *size])
+        graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=1)
+        graph.node("Mul", ["mean", graph.constant("zero", np.float32(0))], "zeros")
+        graph.node("Add", ["zeros", graph.constant("maps", maps)], "heat")
+        graph.output("heat", F32, ["batch", 2, 24, 32])
+        graph.save(name, sidecar)
+
+
+# Points of two animals that cross, in input pixels: head, thorax, tail. The second one has no tail.
+ANIMALS: list[list[tuple[int, int] | None]] = [[(8, 8), (28, 28), (48, 48)], [(8, 48), (28, 20), None]]
+
+
+def groups() -> None:
+    """What says which points belong together, for a 64x64 input. Fields: SLEAP's, of head-thorax and thorax-tail, on
+    every fourth pixel, maps on every second. Displacements: PoseNet's, from head to tail, on 5x5 cells of 65 pixels."""
+    maps = np.zeros((1, 3, 32, 32), np.float32)
+    fields = np.zeros((1, 4, 16, 16), np.float32)
+    y, x = 4 * np.mgrid[0:16, 0:16].astype(np.float32)
+    for animal in ANIMALS:
+        for point, at in enumerate(animal):
+            if at is not None:
+                maps[0, point, at[1] // 2, at[0] // 2] = 0.9
+        for edge, (a, b) in enumerate(itertools.pairwise(animal)):
+            if a is None or b is None:
+                continue
+            way = np.array(b, np.float32) - a
+            unit = way / np.linalg.norm(way)
+            near = (np.abs((x - a[0]) * unit[1] - (y - a[1]) * unit[0]) <= 5) & (
+                np.abs((x - a[0]) * unit[0] + (y - a[1]) * unit[1] - np.linalg.norm(way) / 2) <= np.linalg.norm(way) / 2 + 2
+            )
+            fields[0, 2 * edge : 2 * edge + 2] += unit[:, None, None] * near
+    skeleton = '[skeleton]\npoints = ["head", "thorax", "tail"]\nedges = [["head", "thorax"], ["thorax", "tail"]]\n'
+    peaks = '[peaks]\noutput = "maps"\ngrouping = "paf"\ngrid = "strided"\nmax-length = 1.0\nrefinement = "none"\n'
+    for name, bad in [("bottom-up", False), ("bottom-up-not-finite", True)]:
+        graph = Graph(F32, [1, 3, 64, 64])
+        nothing = graph.nothing()
+        broken = fields.copy()
+        if bad:
+            broken[:] = np.nan
+        graph.node("Add", [graph.constant("some-maps", maps), nothing], "maps")
+        graph.node("Add", [graph.constant("some-fields", broken), nothing], "pafs")
+        graph.output("maps", F32, [1, 3, 32, 32])
+        graph.output("pafs", F32, [1, 4, 16, 16])
+        graph.save(name, skeleton + peaks)
+    graph = Graph(F32, [1, 3, 65, 65])
+    nothing = graph.nothing()
+    heat = np.full((1, 5, 5, 2), -4, np.float32)
+    heat[0, 1, 1, 0], heat[0, 3, 3, 1] = 3, 2
+    offset = np.zeros((1, 5, 5, 4), np.float32)
+    offset[0, 1, 1, [0, 2]] = 3, -2  # y and x of the head
+    offset[0, 3, 3, [1, 3]] = -1, 4
+    forward = np.full((1, 5, 5, 2), 30, np.float32)
+    for name, values in [("heatmap", heat), ("offset", offset), ("displacement_fwd", forward), ("displacement_bwd", -forward)]:
+        graph.node("Add", [graph.constant(f"some-{name}", values), nothing], name)
+        graph.output(name, F32, list(values.shape))
+    graph.save(
+        "displacements",
+        '[skeleton]\npoints = ["head", "tail"]\nedges = [["head", "tail"]]\n'
+        '[peaks]\ngrouping = "displacements"\nactivation = "sigmoid"\nlayout = "nhwc"\ngrid = "corners"\nlabel = "worm"\n',
+    )
+
+
+def simcc_scores(cells: int, maxima: list[tuple[int, float]]) -> np.ndarray:
+    """A vector of low scores a point, with the given cell and score of its maximum."""
+    scores = np.full((1, len(maxima), cells), 0.02, np.float32)
+    for point, (cell, score) in enumerate(maxima):
+        scores[0, point, cell] = score
+    return scores
+
+
+def gaussian(dx: np.ndarray, dy: np.ndarray) -> np.ndarray:
+    """A hill that is 1 where both are 0; its sigma is 2."""
+    return np.exp(-(dx**2 + dy**2) / 8)
+
+
+def keypoints() -> None:
+    """Networks that give keypoints without confidence maps: SimCC of two points for a 64x96 input (width, height), two
+    cells a pixel; MoveNet's coordinates, whose scores are the picture's mean red, green and blue; coordinates in pixels."""
+    along_x = simcc_scores(128, [(40, 0.9), (101, 0.6)])
+    along_y = simcc_scores(192, [(100, 0.7), (31, 0.8)])
+    third = simcc_scores(192, [(100, 0.7), (31, 0.8), (0, 0.5)])
+    sidecar = '[input]\nresize = "stretch"\n[skeleton]\npoints = ["nose", "tail"]\nedges = [[0, 1]]\n'
+    named = {"simcc_x": along_x, "simcc_y": along_y}
+    square = {"first": simcc_scores(128, [(40, 0.9), (101, 0.6)]), "second": simcc_scores(128, [(20, 0.9), (31, 0.6)])}
+    for name, outputs, height in [
+        ("simcc", named, 96),
+        ("simcc-unnamed", {"b": along_y, "a": along_x}, 96),
+        ("simcc-square", square, 64),
+        ("simcc-differ", {"simcc_x": along_x, "simcc_y": third}, 96),
+        ("simcc-uneven", {"simcc_x": along_x, "simcc_y": simcc_scores(200, [(1, 0.7), (2, 0.8)])}, 96),
+        ("simcc-three", {"simcc_x": simcc_scores(128, [(1, 0.9)] * 3), "simcc_y": third}, 96),
+    ]:
+        graph = Graph(F32, ["batch", 3, height, 64])
+        graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=0)
+        graph.node("Mul", ["mean", graph.constant("zero", np.float32(0))], "flat")
+        graph.node("Reshape", ["flat", graph.constant("shape", np.array([-1, 1, 1], np.int64))], "zeros")
+        for output, values in outputs.items():
+            graph.node("Add", ["zeros", graph.constant(f"some-{output}", values)], output)
+            graph.output(output, F32, ["batch", *values.shape[1:]])
+        graph.save(name, sidecar)
+    # y, x and a score that is the mean of a channel, 0..1. Pixel values must arrive as they are.
+    points = np.array([[0.25, 0.5, 0], [0.125, 0.75, 0], [1, 0, 0]], np.float32)
+    person = [0.5, 0.25, 0.9, 0.75, 0.5, 0.1, 0.25, 0.125, 1, 0.625]
+    people = np.array([person + [0.8], person + [0.1], [*(0.5 * np.array(person)), 0.9]], np.float32)
+    stretch = '[input]\nresize = "stretch"\n'
+    for suffix, kind in [("", I32), ("-uint8", U8)]:
+        graph = Graph(kind, [1, 96, 64, 3], "input")
+        graph.node("Cast", ["input"], "pixels", to=F32)
+        graph.node("ReduceMean", ["pixels"], "mean", axes=[0, 1, 2], keepdims=0)
+        graph.node("Div", ["mean", graph.constant("most", np.float32(255))], "scores")
+        graph.node("Reshape", ["scores", graph.constant("shape", np.array([1, 1, 3, 1], np.int64))], "column")
+        graph.node("Mul", ["column", graph.constant("last", np.array([0, 0, 1], np.float32))], "columns")
+        graph.node("Add", ["columns", graph.constant("points", points[None, None])], "output_0")
+        graph.output("output_0", F32, [1, 1, 3, 3])
+        graph.save("movenet" + suffix, stretch)
+    skeleton = '[skeleton]\npoints = ["nose", "tail"]\n'
+    for name, values, more in [
+        ("movenet-people", people[None], '[peaks]\nlabel = "person"\n' + skeleton),
+        ("movenet-people-17", np.zeros((1, 6, 56), np.float32), ""),
+        ("regressed", np.array([[[16, 24], [48, 12]]], np.float32), "[peaks]\nnormalized = false\n"),
+    ]:
+        graph = Graph(F32, [1, 3, 96, 64])
+        graph.node("Add", [graph.constant("some", values), graph.nothing()], "output_0")
+        graph.output("output_0", F32, list(values.shape))
+        graph.save(name, stretch + more)
+    # Two of the maps of tools/cudainfer_tools/reference/refinement.py, for an input of 192x256.
+    y, x = np.mgrid[0:64, 0:48].astype(np.float64)
+    maps = np.zeros((1, 2, 64, 48), np.float32)
+    for channel, (px, py, neighbour) in enumerate([(20.3, 31.7, 0.3), (10.5, 40.25, 0.6)]):
+        values = 0.8 * gaussian(x - px, y - py) + neighbour * gaussian(x - px - 4, y - py + 3)
+        maps[0, channel] = values + 0.01 * np.sin(1.7 * x + 0.9 * y)
+    graph = Graph(F32, [1, 3, 256, 192])
+    graph.node("Add", [graph.constant("maps", maps), graph.nothing()], "heat")
+    graph.output("heat", F32, [1, 2, 64, 48])
+    graph.save("heat-maps-udp", stretch + '[peaks]\nmode = "global"\nrefinement = "dark-udp"\ngrid = "udp"\n')

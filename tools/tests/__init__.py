@@ -1,0 +1,1 @@
+"""The unit tests of cudainfer_tools, of python/ and of what scripts/release packs."""

@@ -1,0 +1,131 @@
+"""docs/benchmarks.md is what bench/report makes of benches/results."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from cudainfer_tools.bench.report import accuracy, costs, gpu
+from cudainfer_tools.bench.report.page import page
+from cudainfer_tools.bench.report.scenarios import with_scenarios
+from cudainfer_tools.repository import ROOT
+
+RESULTS = ROOT / "benches" / "results"
+PAGE = ROOT / "docs" / "benchmarks.md"
+PROFILING = PAGE.with_name("profiling.md")
+
+
+class Report(unittest.TestCase):
+    maxDiff = None
+
+    def test_the_page_is_what_the_script_writes(self):
+        self.assertEqual(PAGE.read_text(), page(RESULTS), "run scripts/bench --report")
+
+    def test_every_raw_file_is_named_and_every_named_file_is_there(self):
+        named = set(re.findall(r"benches/results/([\w.-]+)", PAGE.read_text() + PROFILING.read_text()))
+        self.assertEqual({file.name for file in RESULTS.iterdir()}, named)
+
+    def test_the_scenarios_tables_are_what_the_script_writes(self):
+        text = PROFILING.read_text()
+        self.assertEqual(text, with_scenarios(text, RESULTS), "run scripts/bench --report")
+        side = {"frames_per_second": 10.0, "what": "It waits."}
+        row = {"before": side, "after": side | {"frames_per_second": 25.0}, "gain": 2.5}
+        told = {
+            "gpu": None,
+            "processor": "P",
+            "cores": 2,
+            "rounds": 3,
+            "values": {"video": "a/b.mp4"},
+            "scenarios": {"batches": row},
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "scenarios-p.json").write_text(json.dumps(told))
+            made = with_scenarios(text, Path(folder))
+        self.assertIn("| batches | 10.0 | 25.0 | 2.50 | It waits. |", made)
+        self.assertIn("scripts/profile --scenarios FOLDER video=b.mp4", made)
+
+    def test_every_row_of_a_table_has_the_heads_cells(self):
+        lines = PAGE.read_text().splitlines()
+        cells = 0
+        for before, line in zip(["", *lines], lines, strict=False):
+            if line.startswith("|"):
+                cells = cells if before.startswith("|") else line.count("|")
+                self.assertEqual(line.count("|"), cells, line)
+
+    def test_a_changed_figure_changes_the_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder)
+            for file in RESULTS.iterdir():
+                (copy / file.name).write_bytes(file.read_bytes())
+            changed = copy / "mot-vtest.txt"
+            changed.write_text(changed.read_text().replace("55.1", "99.9", 1))
+            self.assertIn("| `auto` | 99.9 |", page(copy))
+
+    def test_tiles_have_a_table_once_they_were_measured_and_what_is_not_a_row_is_an_error(self):
+        told = "scripts/evaluate tiles, commit 1, a CPU, 2 cores\nvtest.avi\n"
+        row = "SAHI (NMS, IOS 0.5): 9 boxes, cudainfer 8, in common 7, apart by at most 0.010 px and 0.00005 of confidence; "
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(accuracy.tiles(Path(folder)), [])
+            file = Path(folder) / "tiles.txt"
+            file.write_text(f"{told}{row}1.25 frames/s, cudainfer 2.50\n")
+            wanted = "| SAHI (NMS, IOS 0.5) | 9 | 8 | 7 | 0.010 | 0.00005 | 1.25 | 2.50 |"
+            self.assertIn(wanted, accuracy.tiles(Path(folder)))
+            exact = file.with_name("tiles-exact.txt")
+            exact.write_text(f"{told}{row}1.25 frames/s, cudainfer 2.50\n")
+            self.assertIn("9 boxes, 8 of cudainfer,\n7 in common", "\n".join(accuracy.tiles(Path(folder))))
+            exact.write_text(f"{told}{row}no frames\n")
+            with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles --exact writes it"):
+                accuracy.tiles(Path(folder))
+            exact.unlink()
+            file.write_text(f"{told}{row}no frames\n")
+            with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles writes it"):
+                accuracy.tiles(Path(folder))
+
+    def test_metrics_have_a_table_once_they_were_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(costs.metrics(Path(folder)), [])
+            told = {"with": {"seconds": 0.25, "cpu": 0.004, "call_ns": 312.4}, "processor": "a CPU", "cores": 2}
+            told["traced"] = {"seconds": 1.0, "cpu": 0.005, "call_ns": 400.0}
+            (Path(folder) / "cpu-metrics-2026-01-01.json").write_text(json.dumps(told))
+            lines = costs.metrics(Path(folder))
+            self.assertIn("| frames per second lost, detect and track | 20.00% | 50.00% |", lines)
+            self.assertIn("| CPU time of each call of an element | 312 ns | 400 ns |", lines)
+
+    def test_publishing_has_a_table_once_it_was_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(costs.publishing(Path(folder)), [])
+            row = {"destination": "mqtt", "fps": 0.995, "least": 0.98, "most": 1.01, "cpu": 1.02, "frames": 300}
+            row |= {"written": 300, "acknowledged": 299, "dropped": 0, "failed": 1}
+            told = {"rows": [row], "frames": 100, "processor": "a CPU", "cores": 2}
+            (Path(folder) / "cpu-publishing-2026-01-01.json").write_text(json.dumps(told))
+            lines = costs.publishing(Path(folder))
+            self.assertIn("| mqtt | 99.5% | 98.0% to 101.0% | 102.0% | 300 | 299 | 0 | 1 |", lines)
+
+    def test_the_service_has_a_table_of_some_of_its_cycles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(costs.service(Path(folder)), [])
+            told = "source,cycles,resident_kb,descriptors,threads,seconds\ntest,1000,51200,15,12,7\ntest,1500,51712,15,12,20\n"
+            (Path(folder) / "cpu-serve-cycles-2026-01-01.csv").write_text(told)
+            lines = costs.service(Path(folder))
+            self.assertIn("| test | 1000 | 50.0 MB | 15 | 12 |", lines)
+            self.assertEqual(sum("MB" in line for line in lines), 1)
+
+    def test_networks_have_a_table_once_they_were_profiled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(gpu.networks(Path(folder)), [])
+            told = {"title": "Runs", "machines": ["a GPU"], "head": ["run", "frames a second"], "rows": [["net-single", "9.0"]]}
+            (Path(folder) / "networks-gpu.json").write_text(json.dumps(told))
+            lines = gpu.networks(Path(folder))
+        self.assertIn("a GPU.", lines)
+        self.assertIn("| net-single | 9.0 |", lines)
+
+    def test_a_figure_that_was_only_cited_is_left_out(self):
+        self.assertFalse(gpu.measured_here({"row": "poses", "who": "somebody's", "fps": 23.3}))
+        self.assertTrue(gpu.measured_here({"row": "poses", "who": "cudainfer", "fps": 23.3, "p95_ms": 50.0}))
+
+
+if __name__ == "__main__":
+    unittest.main()
