@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cudainfer_tests::{files_below, root};
 
 /// Folders whose sources and pages are read.
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "benches",
     "brokers",
     "docs",
@@ -18,10 +18,11 @@ const FOLDERS: [&str; 11] = [
     "python",
     "serve",
     "tests",
+    "tools",
 ];
 
 /// The ends of the names of what is read.
-const ENDINGS: [&str; 5] = [".rs", ".cu", ".cuh", ".md", ".h"];
+const ENDINGS: [&str; 6] = [".rs", ".cu", ".cuh", ".md", ".h", ".py"];
 
 /// Words of others that are quoted.
 const QUOTED: [&str; 1] = ["1.20.1-1 is to be installed"];

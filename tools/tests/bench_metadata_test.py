@@ -22,9 +22,9 @@ class Metadata(unittest.TestCase):
     def test_what_a_kind_costs_is_told_against_roi_of_the_same_round(self):
         rounds = [{"roi": a * 1e-6, "analytics": (a + 2) * 1e-6, "both": (a + 5) * 1e-6} for a in (10, 50, 20)]
         (row,) = metadata.summary({8: rounds})
-        told = {name: round(value, 6) for name, value in row.items()}
+        reported = {name: round(value, 6) for name, value in row.items()}
         self.assertEqual(
-            told,
+            reported,
             {
                 "objects": 8,
                 "roi": 20,

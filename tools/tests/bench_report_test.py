@@ -33,7 +33,7 @@ class Report(unittest.TestCase):
         self.assertEqual(text, with_scenarios(text, RESULTS), "run scripts/bench --report")
         side = {"frames_per_second": 10.0, "what": "It waits."}
         row = {"before": side, "after": side | {"frames_per_second": 25.0}, "gain": 2.5}
-        told = {
+        reported = {
             "gpu": None,
             "processor": "P",
             "cores": 2,
@@ -42,7 +42,7 @@ class Report(unittest.TestCase):
             "scenarios": {"batches": row},
         }
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "scenarios-p.json").write_text(json.dumps(told))
+            Path(folder, "scenarios-p.json").write_text(json.dumps(reported))
             made = with_scenarios(text, Path(folder))
         self.assertIn("| batches | 10.0 | 25.0 | 2.50 | It waits. |", made)
         self.assertIn("scripts/profile --scenarios FOLDER video=b.mp4", made)
@@ -65,31 +65,31 @@ class Report(unittest.TestCase):
             self.assertIn("| `auto` | 99.9 |", page(copy))
 
     def test_tiles_have_a_table_once_they_were_measured_and_what_is_not_a_row_is_an_error(self):
-        told = "scripts/evaluate tiles, commit 1, a CPU, 2 cores\nvtest.avi\n"
+        reported = "scripts/evaluate tiles, commit 1, a CPU, 2 cores\nvtest.avi\n"
         row = "SAHI (NMS, IOS 0.5): 9 boxes, cudainfer 8, in common 7, apart by at most 0.010 px and 0.00005 of confidence; "
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(accuracy.tiles(Path(folder)), [])
             file = Path(folder) / "tiles.txt"
-            file.write_text(f"{told}{row}1.25 frames/s, cudainfer 2.50\n")
+            file.write_text(f"{reported}{row}1.25 frames/s, cudainfer 2.50\n")
             wanted = "| SAHI (NMS, IOS 0.5) | 9 | 8 | 7 | 0.010 | 0.00005 | 1.25 | 2.50 |"
             self.assertIn(wanted, accuracy.tiles(Path(folder)))
             exact = file.with_name("tiles-exact.txt")
-            exact.write_text(f"{told}{row}1.25 frames/s, cudainfer 2.50\n")
+            exact.write_text(f"{reported}{row}1.25 frames/s, cudainfer 2.50\n")
             self.assertIn("9 boxes, 8 of cudainfer,\n7 in common", "\n".join(accuracy.tiles(Path(folder))))
-            exact.write_text(f"{told}{row}no frames\n")
+            exact.write_text(f"{reported}{row}no frames\n")
             with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles --exact writes it"):
                 accuracy.tiles(Path(folder))
             exact.unlink()
-            file.write_text(f"{told}{row}no frames\n")
+            file.write_text(f"{reported}{row}no frames\n")
             with self.assertRaisesRegex(ValueError, "not as scripts/evaluate tiles writes it"):
                 accuracy.tiles(Path(folder))
 
     def test_metrics_have_a_table_once_they_were_measured(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(costs.metrics(Path(folder)), [])
-            told = {"with": {"seconds": 0.25, "cpu": 0.004, "call_ns": 312.4}, "processor": "a CPU", "cores": 2}
-            told["traced"] = {"seconds": 1.0, "cpu": 0.005, "call_ns": 400.0}
-            (Path(folder) / "cpu-metrics-2026-01-01.json").write_text(json.dumps(told))
+            reported = {"with": {"seconds": 0.25, "cpu": 0.004, "call_ns": 312.4}, "processor": "a CPU", "cores": 2}
+            reported["traced"] = {"seconds": 1.0, "cpu": 0.005, "call_ns": 400.0}
+            (Path(folder) / "cpu-metrics-2026-01-01.json").write_text(json.dumps(reported))
             lines = costs.metrics(Path(folder))
             self.assertIn("| frames per second lost, detect and track | 20.00% | 50.00% |", lines)
             self.assertIn("| CPU time of each call of an element | 312 ns | 400 ns |", lines)
@@ -99,16 +99,16 @@ class Report(unittest.TestCase):
             self.assertEqual(costs.publishing(Path(folder)), [])
             row = {"destination": "mqtt", "fps": 0.995, "least": 0.98, "most": 1.01, "cpu": 1.02, "frames": 300}
             row |= {"written": 300, "acknowledged": 299, "dropped": 0, "failed": 1}
-            told = {"rows": [row], "frames": 100, "processor": "a CPU", "cores": 2}
-            (Path(folder) / "cpu-publishing-2026-01-01.json").write_text(json.dumps(told))
+            reported = {"rows": [row], "frames": 100, "processor": "a CPU", "cores": 2}
+            (Path(folder) / "cpu-publishing-2026-01-01.json").write_text(json.dumps(reported))
             lines = costs.publishing(Path(folder))
             self.assertIn("| mqtt | 99.5% | 98.0% to 101.0% | 102.0% | 300 | 299 | 0 | 1 |", lines)
 
     def test_the_service_has_a_table_of_some_of_its_cycles(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(costs.service(Path(folder)), [])
-            told = "source,cycles,resident_kb,descriptors,threads,seconds\ntest,1000,51200,15,12,7\ntest,1500,51712,15,12,20\n"
-            (Path(folder) / "cpu-serve-cycles-2026-01-01.csv").write_text(told)
+            reported = "source,cycles,resident_kb,descriptors,threads,seconds\ntest,1000,51200,15,12,7\ntest,1500,51712,15,12,20\n"
+            (Path(folder) / "cpu-serve-cycles-2026-01-01.csv").write_text(reported)
             lines = costs.service(Path(folder))
             self.assertIn("| test | 1000 | 50.0 MB | 15 | 12 |", lines)
             self.assertEqual(sum("MB" in line for line in lines), 1)
@@ -116,8 +116,8 @@ class Report(unittest.TestCase):
     def test_networks_have_a_table_once_they_were_profiled(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(gpu.networks(Path(folder)), [])
-            told = {"title": "Runs", "machines": ["a GPU"], "head": ["run", "frames a second"], "rows": [["net-single", "9.0"]]}
-            (Path(folder) / "networks-gpu.json").write_text(json.dumps(told))
+            reported = {"title": "Runs", "machines": ["a GPU"], "head": ["run", "frames a second"], "rows": [["net-single", "9.0"]]}
+            (Path(folder) / "networks-gpu.json").write_text(json.dumps(reported))
             lines = gpu.networks(Path(folder))
         self.assertIn("a GPU.", lines)
         self.assertIn("| net-single | 9.0 |", lines)

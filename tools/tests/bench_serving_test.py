@@ -21,9 +21,9 @@ class Load(unittest.TestCase):
             mock.patch.object(serving.subprocess, "run", return_value=finished) as run,
             mock.patch.object(pipeline, "built", return_value=Path("/built")),
         ):
-            told = serving.load("source", "line", warm_up=0.5, streams=4)
+            reported = serving.load("source", "line", warm_up=0.5, streams=4)
         self.assertEqual(run.call_args.args[0], ["/built/load", "--warm-up", "0.5", "--streams", "4", "source", "line"])
-        return told
+        return reported
 
     def test_options_go_before_the_lines_and_json_comes_back(self):
         self.assertEqual(self.run_with(stdout="noise\n" + json.dumps({"fps": 3})), {"fps": 3})

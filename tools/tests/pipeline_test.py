@@ -88,7 +88,7 @@ class OwnPipelines(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
-    def told(self, output: str) -> str:
+    def reported(self, output: str) -> str:
         done = mock.Mock(returncode=1, stdout="", stderr=output)
         with (
             mock.patch.object(pipeline.subprocess, "run", return_value=done),
@@ -100,13 +100,13 @@ class Errors(unittest.TestCase):
 
     def test_an_elements_sentence_is_told_and_begins_with_its_name_once(self):
         ours = "ERROR: from element /GstPipeline:pipeline0/GstCudaInferTrtInfer:trtinfer0: trtinfer0: the model is none\nMore:\n"
-        self.assertEqual(self.told(ours), "trtinfer0: the model is none")
+        self.assertEqual(self.reported(ours), "trtinfer0: the model is none")
         other = "ERROR: from element /GstPipeline:pipeline0/GstTypeFindElement:typefind: This is text\n" + ours
-        self.assertEqual(self.told(other), "typefind: This is text")
+        self.assertEqual(self.reported(other), "typefind: This is text")
 
     def test_a_line_that_cannot_be_parsed_and_one_that_dies_are_told(self):
-        self.assertIn('no element "x"', self.told('WARNING: erroneous pipeline: no element "x"\n'))
-        self.assertIn("fakesrc", self.told(""))
+        self.assertIn('no element "x"', self.reported('WARNING: erroneous pipeline: no element "x"\n'))
+        self.assertIn("fakesrc", self.reported(""))
 
 
 if __name__ == "__main__":

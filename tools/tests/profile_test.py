@@ -1,4 +1,4 @@
-"""Tests of tools/profiler on traces made by hand: what is a call's own, what bounds a pipeline, and the page."""
+"""Tests of profile on traces made by hand: what is a call's own, what bounds a pipeline, and the page."""
 
 from __future__ import annotations
 
@@ -308,9 +308,9 @@ class Bounds(unittest.TestCase):
     def test_what_else_is_wrong_is_told_besides(self):
         report, events = network(100, 10, 9.5, waits=300)
         report["elements"][1]["stats"] |= {"fallbacks": 7, "dropped": 3, "step-downs": 1}
-        told = " ".join(bound.notes(bound.Facts.of(trace.read(report, events), None, 2, load_before=5.0)))
+        reported = " ".join(bound.notes(bound.Facts.of(trace.read(report, events), None, 2, load_before=5.0)))
         for part in ("7 of its frames", "3.0 times a frame", "dropped 3", "smaller 1 times", "5.0 of 2 cores"):
-            self.assertIn(part, told)
+            self.assertIn(part, reported)
 
 
 def profile(folder: Path, *given, **more) -> summary.Profile:
@@ -415,9 +415,9 @@ class Pages(unittest.TestCase):
         summary.write(found)
         text = (found.folder / "summary.txt").read_text()
         self.assertTrue(text.startswith(found.bound.what), text)
-        told = json.loads((found.folder / "report.json").read_text())
-        self.assertEqual((told["bound"]["kind"], told["streams"], told["workers"][0]["limit"]), ("network", 1, 1))
-        self.assertAlmostEqual(told["frames_per_second"], 100.0, places=3)
+        reported = json.loads((found.folder / "report.json").read_text())
+        self.assertEqual((reported["bound"]["kind"], reported["streams"], reported["workers"][0]["limit"]), ("network", 1, 1))
+        self.assertAlmostEqual(reported["frames_per_second"], 100.0, places=3)
 
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium: the page was not opened in a browser")
     def test_a_browser_shows_the_page_light_and_dark_without_scrolling_sideways(self):
@@ -445,9 +445,10 @@ class Pages(unittest.TestCase):
             ]
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
             title = done.stdout.partition("<title>")[2].partition("</title>")[0]
-            told = json.loads(title)
+            reported = json.loads(title)
             self.assertEqual(
-                (told["loaded"], told["images"], told["dark"], told["wide"], told["back"]), (True, len(plots.PLOTS), dark, 0, back)
+                (reported["loaded"], reported["images"], reported["dark"], reported["wide"], reported["back"]),
+                (True, len(plots.PLOTS), dark, 0, back),
             )
 
 

@@ -107,8 +107,8 @@ class DebianPackages(unittest.TestCase):
 
     def test_manual_pages_name_every_option(self):
         page = (DEBIAN / "man/cudainfer-setup-onnxruntime.8").read_text().replace("\\", "")
-        told = subprocess.run([sys.executable, SETUP, "--help"], capture_output=True, text=True, check=True).stdout
-        for option in set(re.findall(r"--[a-z]+", told)) - {"--help"}:
+        reported = subprocess.run([sys.executable, SETUP, "--help"], capture_output=True, text=True, check=True).stdout
+        for option in set(re.findall(r"--[a-z]+", reported)) - {"--help"}:
             self.assertIn(option, page)
 
 
@@ -146,8 +146,8 @@ class Service(unittest.TestCase):
             unit = re.sub(r"^Documentation=.*\n", "", self.unit, flags=re.MULTILINE).replace(self.command[0], "/bin/true")
             path = Path(folder, "cudainfer-serve.service")
             path.write_text(unit)
-            told = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
-        self.assertEqual((told.returncode, told.stdout + told.stderr), (0, ""))
+            reported = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True)
+        self.assertEqual((reported.returncode, reported.stdout + reported.stderr), (0, ""))
 
     def test_systemd_and_compose_wait_longer_than_the_service_takes_to_stop(self):
         source = (ROOT / "serve/src/config/server.rs").read_text()

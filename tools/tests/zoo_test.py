@@ -116,8 +116,8 @@ class Page(unittest.TestCase):
         self.rows = json.loads(RESULTS.read_text())
 
     def test_the_page_is_what_the_results_say(self):
-        told = "run scripts/evaluate zoo --page"
-        self.assertEqual(PAGE.read_text(), page.page(self.rows), told)
+        reported = "run scripts/evaluate zoo --page"
+        self.assertEqual(PAGE.read_text(), page.page(self.rows), reported)
 
     def test_a_changed_result_changes_the_page(self):
         row = next(row for row in self.rows if row["holds"])
@@ -127,10 +127,10 @@ class Page(unittest.TestCase):
         self.assertGreater(page.page(changed).count("**differs**"), page.page(self.rows).count("**differs**"))
 
     def test_a_sidecar_is_written_out_and_nothing_is_said_by_whom(self):
-        row = {"sidecar": '[input]\nscale = 1.0\n\n[output]\ndecoder = "db"\n', "told": ""}
+        row = {"sidecar": '[input]\nscale = 1.0\n\n[output]\ndecoder = "db"\n', "declared_by": ""}
         self.assertEqual(page.needs(row), '`[input] scale = 1.0`<br>`[output] decoder = "db"`')
-        self.assertEqual(page.needs({"sidecar": "", "told": "its metadata"}), "nothing: its metadata")
-        self.assertEqual(page.needs({"sidecar": "", "told": ""}), "nothing: the shapes")
+        self.assertEqual(page.needs({"sidecar": "", "declared_by": "its metadata"}), "nothing: its metadata")
+        self.assertEqual(page.needs({"sidecar": "", "declared_by": ""}), "nothing: the shapes")
 
     def test_rows_of_one_library_stay_together_and_what_ran_replaces_what_was_there(self):
         old = [{"case": "a", "library": "x 1", "n": 1}, {"case": "b", "library": "y 1", "n": 1}]

@@ -45,11 +45,11 @@ def write_model(file: Path, count: int) -> None:
         numpy_helper.from_array(boxes(count), "boxes"),
         numpy_helper.from_array(np.array([[[0, 0, 0, 0, 0.05, 0]]], np.float32), "surer"),
         numpy_helper.from_array(np.zeros(4, np.int64), "first"),
-        numpy_helper.from_array(np.ones(4, np.int64), "behind"),
+        numpy_helper.from_array(np.ones(4, np.int64), "after"),
         numpy_helper.from_array(np.array([1, 1, 1], np.int64), "one"),
     ]
     nodes = [
-        helper.make_node("Slice", ["image", "first", "behind"], ["pixel"]),
+        helper.make_node("Slice", ["image", "first", "after"], ["pixel"]),
         helper.make_node("Reshape", ["pixel", "one"], ["brightness"]),
         helper.make_node("Mul", ["brightness", "surer"], ["more"]),
         helper.make_node("Add", ["boxes", "more"], ["detections"]),

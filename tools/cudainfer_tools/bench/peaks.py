@@ -93,8 +93,8 @@ def ours(program: Path, maps: np.ndarray) -> tuple[float, np.ndarray]:
     with tempfile.NamedTemporaryFile() as file:
         maps.tofile(file.name)
         command = [str(program), file.name, *map(str, maps.shape), str(RUNS)]
-        told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return statistics.median(told["us"][RUNS // 4 :]), np.array(told["peaks"]).reshape(-1, 3)
+        reported = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return statistics.median(reported["us"][RUNS // 4 :]), np.array(reported["peaks"]).reshape(-1, 3)
 
 
 def timed(run: Callable[[], np.ndarray]) -> float:

@@ -96,7 +96,7 @@ def main() -> None:
         )
     kept = [
         {
-            profile: {name: {**told, "ms": [round(ms, 2) for ms in told["ms"]]} for name, told in sides.items()}
+            profile: {name: {**reported, "ms": [round(ms, 2) for ms in reported["ms"]]} for name, reported in sides.items()}
             for profile, sides in turn.items()
         }
         for turn in rounds

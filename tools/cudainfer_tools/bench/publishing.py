@@ -29,8 +29,8 @@ def ratios(runs: list[dict], what: str) -> dict[str, list[float]]:
         if run["destination"] == NONE:
             continue
         before = next(other for other in reversed(runs[:place]) if other["destination"] == NONE)
-        behind = next(other for other in runs[place:] if other["destination"] == NONE)
-        found.setdefault(run["destination"], []).append(2 * run[what] / (before[what] + behind[what]))
+        after = next(other for other in runs[place:] if other["destination"] == NONE)
+        found.setdefault(run["destination"], []).append(2 * run[what] / (before[what] + after[what]))
     return found
 
 
@@ -54,16 +54,16 @@ def main() -> None:
     command = ["cargo", "bench", "--locked", "-p", "cudainfer-benches", "--bench", "publishing", "--"]
     command += [str(given.rounds), str(given.seconds)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    told = []
+    reported = []
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("{"):
-            told.append(json.loads(line))
-            if "fps" in told[-1]:
-                print(f"{told[-1]['destination']}: {told[-1]['fps']:.1f} frames/s", flush=True)
-    if process.wait() != 0 or len(told) < 2:
+            reported.append(json.loads(line))
+            if "fps" in reported[-1]:
+                print(f"{reported[-1]['destination']}: {reported[-1]['fps']:.1f} frames/s", flush=True)
+    if process.wait() != 0 or len(reported) < 2:
         sys.exit("bench: the benchmark failed, see above")
-    setting, *runs = told
+    setting, *runs = reported
     rows = summary(runs)
     print(f"{'':<14}{'frames/s':>10}{'least':>9}{'most':>9}{'CPU time':>10}  (goal: at least {GOAL:.0%})")
     for row in rows:

@@ -21,8 +21,8 @@ def turn(names: Iterable[str], number: int) -> list[str]:
 def write(kind: str, figures: dict) -> None:
     """Writes the figures, after when and where they were measured, and prints the file's path."""
     now = datetime.datetime.now(datetime.UTC)
-    told = {"date": now.isoformat(timespec="seconds"), "processor": processor(), "cores": os.cpu_count(), **figures}
+    reported = {"date": now.isoformat(timespec="seconds"), "processor": processor(), "cores": os.cpu_count(), **figures}
     file = ROOT / "benches" / "results" / f"{kind}-{now:%Y-%m-%d}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(told, indent=1) + "\n")
+    file.write_text(json.dumps(reported, indent=1) + "\n")
     print(file.relative_to(ROOT))

@@ -30,6 +30,6 @@ def load(source: str, line: str, **options: float) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def mean_batch(told: dict) -> float | None:
+def mean_batch(reported: dict) -> float | None:
     """Frames in a batch, on average; None where trtinfer does not count them."""
-    return told["batched_frames"] / told["batches"] if told.get("batches") else None
+    return reported["batched_frames"] / reported["batches"] if reported.get("batches") else None

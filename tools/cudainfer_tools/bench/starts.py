@@ -76,13 +76,13 @@ def measure(models: list[Path], device: str, rounds: int) -> list[dict]:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for model in models:
-            told: dict[str, list[dict]] = {cache: [] for cache in CACHES}
+            reported: dict[str, list[dict]] = {cache: [] for cache in CACHES}
             for number in range(rounds):
                 # A name for each, so that the first start of each round finds nothing.
                 cache = Path(folder) / f"{model.stem}-{number}"
-                for turn in told.values():
+                for turn in reported.values():
                     turn.append(start(model, device, cache, Path(folder) / "log"))
-            for left, turns in told.items():
+            for left, turns in reported.items():
                 parts = {name: statistics.median(turn["parts"][name] for turn in turns) for name in turns[0]["parts"]}
                 result = statistics.median(turn["result_ms"] for turn in turns)
                 rows.append({"row": model.stem, "device": device, "cache": left, "result_ms": round(result), "parts": parts})

@@ -16,7 +16,7 @@ from cudainfer_tools.bench import serving
 SECONDS = 5.0
 # Of the bare loop, with four streams.
 GOAL = {"streams": 4, "share": 0.95}
-BEHIND = "gpunms classes=person ! tracker ! fakesink sync=false"
+DOWNSTREAM = "gpunms classes=person ! tracker ! fakesink sync=false"
 
 
 def decoding(video: str) -> list[str]:
@@ -53,8 +53,8 @@ def bare_loop(given: argparse.Namespace, streams: int | None = None) -> float:
         words = [*decoding(given.video), "!", "video/x-raw,format=I420", "!", "fdsink"]
         line = json.dumps(pipeline.command(words, "-q"))
         command += ["--beside", line, str(frame_bytes(given.video)), str(streams)]
-    told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return told["frames"] / told["seconds"]
+    reported = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return reported["frames"] / reported["seconds"]
 
 
 def run(given: argparse.Namespace) -> list[dict]:
@@ -65,7 +65,7 @@ def run(given: argparse.Namespace) -> list[dict]:
         "workers": given.workers,
         "intra-threads": max(1, given.threads // given.workers),
     }
-    line = f"fusedpreproc ! {serving.element(given.model, settings)} ! {BEHIND}"
+    line = f"fusedpreproc ! {serving.element(given.model, settings)} ! {DOWNSTREAM}"
     source = " ".join(decoding(given.video))
     decode = decoding_alone(given.video, 200)
     print(f"{source} ! {line}\ndecoding alone takes {decode:.2f} ms of CPU a frame", flush=True)
@@ -73,8 +73,8 @@ def run(given: argparse.Namespace) -> list[dict]:
     for streams in given.streams:
         turns = []
         for _ in range(given.rounds_of_streams):
-            told = serving.load(source, line, streams=streams, seconds=SECONDS)
-            turns.append(told | {"bare": bare_loop(given), "beside": bare_loop(given, streams)})
+            reported = serving.load(source, line, streams=streams, seconds=SECONDS)
+            turns.append(reported | {"bare": bare_loop(given), "beside": bare_loop(given, streams)})
         shares = {name: statistics.median(turn["fps"] / turn[name] for turn in turns) for name in ("bare", "beside")}
         middle = {name: statistics.median(turn[name] for turn in turns) for name in ("fps", "bare", "beside", "p50_ms", "p99_ms")}
         fill = serving.mean_batch(turns[-1])

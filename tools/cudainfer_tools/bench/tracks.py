@@ -59,7 +59,7 @@ def written(frames: list[np.ndarray], path: Path) -> Path:
     return path
 
 
-def told(*command: object) -> float:
+def reported(*command: object) -> float:
     return float(subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
@@ -131,15 +131,15 @@ def main() -> int:
         for count in (count for count in COUNTS if count <= given.most):
             frames = walk(count)
             written(frames, file)
-            row = {who: told(given.mot, "--algorithm", who, "--time", 1, file) for who in ALGORITHMS}
+            row = {who: reported(given.mot, "--algorithm", who, "--time", 1, file) for who in ALGORITHMS}
             # Beyond, an update takes them seconds.
             if count <= 1000:
                 row["trackers"] = by_trackers(frames)
-                row["trackforge"] = told(given.trackforge, file)
+                row["trackforge"] = reported(given.trackforge, file)
             found[count] = row
             print(f"{count:>6}" + "".join(f"  {who} {us:.1f}" for who, us in row.items()), flush=True)
         written(walk(BOXES), file)
-        streams = {who: told(given.mot, "--algorithm", who, "--time", STREAMS, file) for who in ALGORITHMS}
+        streams = {who: reported(given.mot, "--algorithm", who, "--time", STREAMS, file) for who in ALGORITHMS}
     lines = judged(found, streams)
     print("\n".join(lines))
     results, date = ROOT / "benches" / "results", datetime.date.today().isoformat()

@@ -50,8 +50,8 @@ def by_reference(name: str, detections: np.ndarray, frames: int) -> list[str]:
     for frame in range(1, frames + 1):
         rows = detections[detections[:, 0] == frame]
         boxes = np.hstack([rows[:, 2:4], rows[:, 2:4] + rows[:, 4:6]])
-        told = supervision.Detections(xyxy=boxes, confidence=rows[:, 6], class_id=np.zeros(len(rows), int))
-        found = tracker.update(told)
+        reported = supervision.Detections(xyxy=boxes, confidence=rows[:, 6], class_id=np.zeros(len(rows), int))
+        found = tracker.update(reported)
         for box, track in zip(found.xyxy, found.tracker_id, strict=True):
             if track >= 0:
                 x, y, right, bottom = box

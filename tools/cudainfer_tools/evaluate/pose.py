@@ -12,6 +12,7 @@ import argparse
 import importlib.metadata
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -99,21 +100,21 @@ def compare(title: str, ours: list[np.ndarray], theirs: list[np.ndarray], stable
     agreed = [found is not None for found in apart]
     steady = [same for same, still in zip(agreed, stable, strict=True) if still]
     points = np.concatenate([found for found in apart if found is not None] or [np.zeros(0)])
-    told = [f"{title}: {len(ours)} frames, {sum(map(len, theirs))} instances of the reference, {sum(map(len, ours))} of ours"]
+    reported = [f"{title}: {len(ours)} frames, {sum(map(len, theirs))} instances of the reference, {sum(map(len, ours))} of ours"]
     share = sum(steady) / max(len(steady), 1)
     met = "met" if share >= GOAL_SHARE else "MISSED"
-    told.append(
+    reported.append(
         f"  the same instances in {sum(steady)} of the {len(steady)} frames where the reference is stable ({share:.1%}, "
         f"goal {GOAL_SHARE:.0%}: {met}), in {sum(agreed)} of all"
     )
     if len(points):
         middle, most = np.median(points), points.max()
         met = "met" if most <= GOAL_PIXELS else "met by the median" if middle <= GOAL_PIXELS else "MISSED"
-        told.append(
+        reported.append(
             f"  {len(points)} points in these are apart by {middle:.4f} pixels (median), {np.percentile(points, 99):.4f} "
             f"(99 of 100), {most:.4f} (most); goal {GOAL_PIXELS}: {met}"
         )
-    return told
+    return reported
 
 
 def flies(given: argparse.Namespace) -> list[str]:
@@ -128,8 +129,8 @@ def flies(given: argparse.Namespace) -> list[str]:
     paths = [str(path.resolve()) for path in [given.sleap_nn] if path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = repository.command("reference.sleap", given.models, frames, *size, python=given.reference)
-    told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    reference = [json.loads(line) for line in told.splitlines()]
+    reported = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+    reference = [json.loads(line) for line in reported.splitlines()]
 
     low = models / "flies-bottomup-low.onnx"
     low.unlink(missing_ok=True)
@@ -195,7 +196,7 @@ def main() -> int:
     try:
         lines += [*(flies(given) if given.models else []), *people(given)]
     except subprocess.CalledProcessError as error:
-        print(f"evaluate: {error.cmd[1]} failed, see above", file=sys.stderr)
+        print(f"evaluate: {shlex.join(map(str, error.cmd[:3]))} failed, see above", file=sys.stderr)
         return 1
     text = "\n".join(lines) + "\n"
     print(text, end="")

@@ -15,6 +15,7 @@ import argparse
 import importlib.metadata
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -188,6 +189,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except subprocess.CalledProcessError as error:
-        sys.exit(f"evaluate: {error.cmd[1]} failed, see above")
+        sys.exit(f"evaluate: {shlex.join(map(str, error.cmd[:3]))} failed, see above")
     except pipeline.PipelineError as error:
         sys.exit(f"evaluate: {error}")

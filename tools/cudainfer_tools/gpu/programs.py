@@ -33,11 +33,11 @@ def unpacked(kind: str) -> dict[str, Path]:
 
 def built(kind: str) -> dict[str, Path]:
     """Builds them, which takes minutes the first time."""
-    told = ["--locked", "--message-format=json-render-diagnostics"]
-    commands = [["cargo", kind, "--workspace", "--no-run", *told]]
+    reported = ["--locked", "--message-format=json-render-diagnostics"]
+    commands = [["cargo", kind, "--workspace", "--no-run", *reported]]
     if kind == "bench":
         commands[0] += ["--bench", "*gpu*"]
-        commands += [["cargo", "build", "--release", "--package", "cudainfer-benches", "--bin", "load", *told]]
+        commands += [["cargo", "build", "--release", "--package", "cudainfer-benches", "--bin", "load", *reported]]
     else:
         commands[0] += ["--release", "--test", "*gpu*"]
     found = {}

@@ -208,12 +208,12 @@ class Tuner:
         return serving.load(source, line, **options, **({"rate": round(rate, 2)} if rate else {}))
 
     def throughput(self, setting: Setting) -> Row:
-        told = self.load(setting)
-        return Row(setting, told["fps"], serving.mean_batch(told))
+        reported = self.load(setting)
+        return Row(setting, reported["fps"], serving.mean_batch(reported))
 
     def delay(self, setting: Setting, fps: float) -> Row:
-        told = self.load(setting, LOAD * fps)
-        return Row(setting, fps, serving.mean_batch(told), told["p50_ms"], told["p99_ms"])
+        reported = self.load(setting, LOAD * fps)
+        return Row(setting, fps, serving.mean_batch(reported), reported["p50_ms"], reported["p99_ms"])
 
 
 def tune(tuner: Tuner, providers: list[str], sizes: list[int], cores: int, required: bool) -> list[Row]:

@@ -155,25 +155,25 @@ def milliseconds(models: list[Path], feeds: Calibration) -> list[float]:
     return [1e3 * statistics.median(spent) for spent in times]
 
 
-def agree(name: str, frames: int, told: agreement.Agreement) -> list[str]:
+def agree(name: str, frames: int, reported: agreement.Agreement) -> list[str]:
     """The lines of a report that compare the objects of `name` with those of float32."""
     return [
-        f"{f'objects in {frames} frames':<34}{told.true:>10}{told.found:>10}",
+        f"{f'objects in {frames} frames':<34}{reported.true:>10}{reported.found:>10}",
         f"{name} against float32's boxes, at an IoU of {agreement.SAME_IOU}:",
-        f"{'  precision, recall, F1':<34}{told.precision:>10.3f}{told.recall:>10.3f}{told.f1:>10.3f}",
-        f"{'  mean IoU of the pairs':<34}{told.mean_iou:>10.3f}",
-        f"{'  confidence: change, absolute':<34}{told.mean_change:>+10.3f}{told.mean_absolute_change:>10.3f}",
+        f"{'  precision, recall, F1':<34}{reported.precision:>10.3f}{reported.recall:>10.3f}{reported.f1:>10.3f}",
+        f"{'  mean IoU of the pairs':<34}{reported.mean_iou:>10.3f}",
+        f"{'  confidence: change, absolute':<34}{reported.mean_change:>+10.3f}{reported.mean_absolute_change:>10.3f}",
     ]
 
 
-def report(models: list[Path], times: list[float], frames: int, told: agreement.Agreement) -> str:
+def report(models: list[Path], times: list[float], frames: int, reported: agreement.Agreement) -> str:
     sizes = [model.stat().st_size / 1e6 for model in models]
     return "\n".join(
         [
             f"{'':<34}{'float32':>10}{'int8':>10}",
             f"{'size of the file, MB':<34}{sizes[0]:>10.1f}{sizes[1]:>10.1f}",
             f"{'an inference on this CPU, ms':<34}{times[0]:>10.1f}{times[1]:>10.1f}",
-            *agree("int8", frames, told),
+            *agree("int8", frames, reported),
         ]
     )
 

@@ -76,7 +76,7 @@ def main() -> int:
         scenarios.run(made(options.scenarios), values, options.rounds, options.seconds, only)
         return 0
     if options.networks:
-        chosen = {behind: Path(model) for behind, model in pipeline.values(options.words).items()}
+        chosen = {downstream: Path(model) for downstream, model in pipeline.values(options.words).items()}
         networks.run(made(options.networks), chosen, options.seconds)
         return 0
     if options.read:

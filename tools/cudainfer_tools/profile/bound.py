@@ -227,9 +227,9 @@ def batch(facts: Facts) -> Bound | None:
 
 def wait_in(trace: Trace, name: str) -> float | None:
     """From a frame's arrival at this element until the element after it gets it: the median in ms."""
-    behind = set(trace.links.get(name, []))
+    downstream = set(trace.links.get(name, []))
     arrived = {call.pts: call.start for call in trace.calls if call.element == name and call.pts is not None}
-    times = [1e3 * (call.start - arrived[call.pts]) for call in trace.calls if call.element in behind and call.pts in arrived]
+    times = [1e3 * (call.start - arrived[call.pts]) for call in trace.calls if call.element in downstream and call.pts in arrived]
     return measures.quantile(times, 0.5) if times else None
 
 

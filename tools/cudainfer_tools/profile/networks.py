@@ -35,7 +35,7 @@ def forms(model: Path) -> dict[str, tuple[Path, int]]:
     return {name: form for name, form in found.items() if form[0].is_file()}
 
 
-def line(decoder: str, model: Path, streams: int, behind: str) -> list[str]:
+def line(decoder: str, model: Path, streams: int, downstream: str) -> list[str]:
     """The pipeline's words: `streams` times the same, on one instance."""
     together = ["instance=shared", f"batch-size={streams}"] if streams > 1 else []
     stream = [
@@ -56,7 +56,7 @@ def line(decoder: str, model: Path, streams: int, behind: str) -> list[str]:
         "warm-up=complete",
         *together,
         "!",
-        behind,
+        downstream,
         "!",
         "fakesink",
         "sync=false",
@@ -76,11 +76,11 @@ def run(folder: Path, networks: dict[str, Path], seconds: float | None) -> None:
     """Profiles each form of each network into a folder of its own."""
     clip.make(clip.LOOP)
     by = decoder()
-    for behind, model in networks.items():
+    for downstream, model in networks.items():
         for name, (file, streams) in forms(model).items():
             place = folder / f"{model.stem}-{name}"
             place.mkdir()
-            if launch.launch(line(by, file, streams, behind), place, seconds or SECONDS) != 0:
+            if launch.launch(line(by, file, streams, downstream), place, seconds or SECONDS) != 0:
                 print(f"profile: {place.name} failed: {launch.failure(place) or place / 'log.txt'}", file=sys.stderr)
                 continue
             profile = summary.read(place)

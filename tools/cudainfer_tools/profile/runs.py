@@ -140,8 +140,8 @@ def main() -> int:
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(html(options.title, profiles, rows))
     machines = list(dict.fromkeys(page.machine(profile) for profile in profiles))
-    told = {"title": options.title, "machines": machines, "head": HEAD, "rows": rows}
-    options.output.with_suffix(".json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    reported = {"title": options.title, "machines": machines, "head": HEAD, "rows": rows}
+    options.output.with_suffix(".json").write_text(json.dumps(reported, indent=1, ensure_ascii=False) + "\n")
     print(markdown(rows), "", options.output, sep="\n")
     return 0
 

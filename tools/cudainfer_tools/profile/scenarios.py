@@ -80,7 +80,7 @@ def run(folder: Path, values: dict[str, str], rounds: int, seconds: float | None
             flush=True,
         )
     first = next(iter(found.values())).run if results else {}
-    told = {
+    reported = {
         "processor": first.get("processor"),
         "cores": first.get("cores"),
         "gpu": first.get("gpu"),
@@ -88,5 +88,5 @@ def run(folder: Path, values: dict[str, str], rounds: int, seconds: float | None
         "values": values,
         "scenarios": results,
     }
-    (folder / "scenarios.json").write_text(json.dumps(told, indent=1) + "\n")
-    return told
+    (folder / "scenarios.json").write_text(json.dumps(reported, indent=1) + "\n")
+    return reported

@@ -166,7 +166,7 @@ def network(folder: Path, name: str):
     return lambda frames: session.run(None, {image: frames})
 
 
-def told(instances: np.ndarray, others: list[np.ndarray]) -> dict:
+def reported(instances: np.ndarray, others: list[np.ndarray]) -> dict:
     plain = [[None if np.isnan(p[0]) else [round(float(v), 5) for v in p] for p in i] for i in instances]
     return {"instances": plain, "stable": all(same(instances, other) for other in others)}
 
@@ -188,13 +188,13 @@ def main() -> None:
         for way, peak in (("bottom-up", PEAK), ("bottom-up-low", LOW)):
             others = [bottom_up(ops, *rounded, grouping, peak)]
             others += [bottom_up(ops, maps, fields, near, peak * f) for f, near in nearby]
-            line[way] = told(bottom_up(ops, maps, fields, grouping, peak), others)
+            line[way] = reported(bottom_up(ops, maps, fields, grouping, peak), others)
 
         centres = torch.from_numpy(nets["centroid"](pixels)[0])
         others = [top_down(ops, image, centres.half().float(), centred)]
         others += [top_down(ops, image, centres, centred, PEAK * f) for f, _ in nearby]
         for way, instances in top_down(ops, image, centres, centred).items():
-            line[way] = told(instances, [other[way] for other in others])
+            line[way] = reported(instances, [other[way] for other in others])
         print(json.dumps(line), flush=True)
 
 

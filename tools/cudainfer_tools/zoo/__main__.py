@@ -96,7 +96,7 @@ def kind_of(case: dict) -> str:
 
 def row(name: str, case: dict, verdict: Verdict) -> dict:
     """What the results file keeps of a case."""
-    kept = ("library", "elements", "preprocessing", "sidecar", "told", "note", "weights", "unread")
+    kept = ("library", "elements", "preprocessing", "sidecar", "declared_by", "note", "weights", "unread")
     figures = {key: round(value, 6) if isinstance(value, float) else value for key, value in vars(verdict).items()}
     allowed = {"pixels": case["pixels"], "scores": case["scores"], "overlap": case["overlap"]}
     holds = verdict.holds(case)

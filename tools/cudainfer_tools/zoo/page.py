@@ -71,7 +71,7 @@ EfficientDet paints the bars in ImageNet's mean, ours in its average: neither sh
 def needs(one: dict) -> str:
     """What a user has to write for this model, and who says the rest."""
     if not one["sidecar"]:
-        return f"nothing: {one['told']}" if one["told"] else "nothing: the shapes"
+        return f"nothing: {one['declared_by']}" if one["declared_by"] else "nothing: the shapes"
     section, lines = "", []
     for line in one["sidecar"].splitlines():
         if line.startswith("["):

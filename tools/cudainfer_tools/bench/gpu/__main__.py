@@ -175,8 +175,8 @@ def main() -> int:
     if (given.pose_model is None) != (given.pose_video is None):
         parser.error("--pose-model and --pose-video belong together")
     if given.former:
-        told = json.loads(given.former.read_text())
-        compared = [merged for merged in by_row(told["rows"]).values() if any(map(notable, merged))]
+        reported = json.loads(given.former.read_text())
+        compared = [merged for merged in by_row(reported["rows"]).values() if any(map(notable, merged))]
         rows = [row for merged in compared for row in merged]
         print("\n".join(operations(rows) + lines(rows) + streams(rows)))
         return 0

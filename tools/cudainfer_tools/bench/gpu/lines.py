@@ -59,8 +59,8 @@ def after(model: str) -> tuple[str, str, float]:
 
 def run(way: str, video: str, model: str, frames: int, trace: str = "") -> tuple[float, dict[str, int]]:
     """Seconds and counts of a pipeline of that many frames; `trace` is a file for its trace."""
-    behind, behind_cpu, _ = after(model)
-    line = WAYS[way].format(model=model, after=behind, after_cpu=behind_cpu)
+    downstream, behind_cpu, _ = after(model)
+    line = WAYS[way].format(model=model, after=downstream, after_cpu=behind_cpu)
     source = f"filesrc location={video} ! qtdemux ! h264parse ! nvh264dec ! identity eos-after={frames} silent=true"
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         environment = os.environ | {
@@ -77,12 +77,12 @@ def run(way: str, video: str, model: str, frames: int, trace: str = "") -> tuple
         )
         if done.returncode:
             raise SystemExit(f"{way}: {done.stdout}\n{done.stderr}")
-        told = json.loads(Path(report.name).read_text())
+        reported = json.loads(Path(report.name).read_text())
     counts = dict.fromkeys(COUNTS, 0)
-    for element in told["elements"]:
+    for element in reported["elements"]:
         for name in COUNTS:
             counts[name] += (element.get("stats") or {}).get(name, 0)
-    return told["seconds"], counts
+    return reported["seconds"], counts
 
 
 def intervals(trace: str, skip: int) -> list[float]:
@@ -122,19 +122,19 @@ def main() -> None:
     alone = measure("the decoder alone", args.video, "", args.runs, few, many)
     print(json.dumps({"row": f"nvh264dec, {Path(args.video).stem}", "who": "the decoder alone"} | alone), flush=True)
     for model in args.models:
-        name, (behind, _, share) = Path(model).stem, after(model)
+        name, (downstream, _, share) = Path(model).stem, after(model)
         goal = None
         if args.session:
-            told = subprocess.run([args.session, model], check=True, stdout=subprocess.PIPE, text=True).stdout
-            print(told, end="", flush=True)
-            bare = [row for row in map(json.loads, told.splitlines()) if row["who"] == BARE]
+            reported = subprocess.run([args.session, model], check=True, stdout=subprocess.PIPE, text=True).stdout
+            print(reported, end="", flush=True)
+            bare = [row for row in map(json.loads, reported.splitlines()) if row["who"] == BARE]
             # Of the network alone: nothing but the preprocessing comes on top.
             goal = round(share * bare[0]["fps"], 1) if bare else None
-        if "peakfind" in behind:
+        if "peakfind" in downstream:
             print(json.dumps({"row": name} | DOCUMENTS), flush=True)
             goal = max(goal or 0, FASTER * DOCUMENTS_FPS)
         for way in list(WAYS)[:-1]:
-            if way == LOOKS and not behind.endswith("tracker"):
+            if way == LOOKS and not downstream.endswith("tracker"):
                 continue
             row = {"row": name, "who": way} | measure(way, args.video, model, args.runs, few, many)
             if way == "cudainfer" and goal:

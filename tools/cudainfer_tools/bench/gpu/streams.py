@@ -76,10 +76,10 @@ def batched(model: Path, batch: int) -> Path:
 def line(model: Path, batch: int, objects: int, device: str = "auto", timeout: int = TIMEOUT) -> str:
     """What is downstream of the source; with a tracker where `objects` are found in each frame."""
     together = f" batch-size={batch} batch-timeout={timeout}" if batch > 1 else ""
-    behind = f" ! gpunms top-k-after={objects} ! tracker" if objects else ""
+    downstream = f" ! gpunms top-k-after={objects} ! tracker" if objects else ""
     inference = f"trtinfer model={batched(model, batch)} provider=cuda device={device} warm-up=complete"
     inference += f" instance=bench-{device}{together}"
-    return f"fusedpreproc device={device} ! {inference}{behind} ! fakesink sync=false"
+    return f"fusedpreproc device={device} ! {inference}{downstream} ! fakesink sync=false"
 
 
 def visible_gpus() -> int:
@@ -128,19 +128,19 @@ class Bench:
         if rate:
             options["rate"] = round(rate, 1)
         timeout = 0 if rate else TIMEOUT
-        told = self.load(SOURCES[source], line(model, batch, objects, timeout=timeout), [options])
-        if not told:
+        reported = self.load(SOURCES[source], line(model, batch, objects, timeout=timeout), [options])
+        if not reported:
             return None
-        [told] = told
+        [reported] = reported
         row = {"row": model.stem, "who": "cudainfer", "source": source, "streams": streams, "batch": batch}
         if objects:
             row["objects"] = objects
-        row |= {name: round(told[name], 3) for name in ("fps", "p50_ms", "p99_ms", "cpu_ms_per_frame")}
-        if told.get("batches"):
-            row["mean_batch"] = round(told["batched_frames"] / told["batches"], 2)
+        row |= {name: round(reported[name], 3) for name in ("fps", "p50_ms", "p99_ms", "cpu_ms_per_frame")}
+        if reported.get("batches"):
+            row["mean_batch"] = round(reported["batched_frames"] / reported["batches"], 2)
         row["goals"] = []
         if (bare := self.bare.get((model.stem, batch))) and not rate:
-            row["of_bare"] = round(told["fps"] / bare, 3)
+            row["of_bare"] = round(reported["fps"] / bare, 3)
         return row
 
     def load(self, source: str, pipeline: str, together: list[dict]) -> list[dict] | None:
@@ -152,7 +152,7 @@ class Bench:
             command = [self.given.load, *words, source, pipeline]
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
             processes.append(subprocess.Popen(command, text=True, **pipes))
-        told = []
+        reported = []
         for process, options in zip(processes, together, strict=True):
             try:
                 printed, said = process.communicate(timeout=LIMIT_S)
@@ -165,8 +165,8 @@ class Bench:
                 print(f"{source} ! {pipeline}, {options}: {failure}", file=sys.stderr, flush=True)
                 self.failed = True
             else:
-                told.append(json.loads(printed.splitlines()[-1]))
-        return told if len(told) == len(together) else None
+                reported.append(json.loads(printed.splitlines()[-1]))
+        return reported if len(reported) == len(together) else None
 
     def elsewhere(self, model: Path) -> None:
         """Frames in another context of the same GPU, against those in the shared one."""
@@ -196,12 +196,12 @@ class Bench:
         ]:
             each = streams * count // len(together)
             options = [{"streams": each, "each": words, "keep": KEEP, **TOGETHER} for words in together]
-            if not (told := self.load(ON_GPU, pipeline, options)):
+            if not (reported := self.load(ON_GPU, pipeline, options)):
                 continue
-            fps = round(sum(one["fps"] for one in told), 3)
+            fps = round(sum(one["fps"] for one in reported), 3)
             row = {"row": model.stem, "who": "cudainfer", "source": f"decoded before, {called}"}
             row |= {"streams": streams * count, "batch": batch, "objects": OBJECTS, "fps": fps, "goals": []}
-            row |= {name: round(max(one[name] for one in told), 3) for name in ("p50_ms", "p99_ms")}
+            row |= {name: round(max(one[name] for one in reported), 3) for name in ("p50_ms", "p99_ms")}
             if of_one:
                 share = fps / (count * of_one)
                 text = f"≥ {LEAST_OF_TWO:.0%} of {'twice ' if count > 1 else ''}cuda:0 ({share:.0%})"

@@ -104,7 +104,7 @@ def streams(rows: list[dict]) -> list[str]:
         share = f"{row['of_bare']:.0%}" if "of_bare" in row else ""
         shown = (row.get(name) for name in ("p50_ms", "p99_ms", "cpu_ms_per_frame", "mean_batch"))
         numbers = ["" if value is None else f"{value:.6g}" for value in shown]
-        goals = "<br>".join(goal(told["met"], told["goal"]) for told in row.get("goals", []))
+        goals = "<br>".join(goal(reported["met"], reported["goal"]) for reported in row.get("goals", []))
         cells = [row["row"], row.get("source", row["who"]), row.get("streams", ""), row["batch"], row.get("objects", "")]
         cells += [f"{row['fps']:g}", share, *numbers, goals]
         table.append(f"| {' | '.join(map(str, cells))} |")

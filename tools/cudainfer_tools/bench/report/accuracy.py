@@ -102,7 +102,7 @@ def tiles(results: Path) -> list[str]:
     if not file.exists():
         # Only its boxes are known, see UNCOMMITTED.
         return []
-    told, what, *lines = file.read_text().splitlines()
+    reported, what, *lines = file.read_text().splitlines()
     number = r"([\d.]+)"
     form = (
         r"(.+): (\d+) boxes, cudainfer (\d+), in common (\d+), apart by at most "
@@ -128,7 +128,7 @@ def tiles(results: Path) -> list[str]:
         "### Tiles",
         "",
         "`fusedpreproc roi=tiles` and gpunms beside SAHI and supervision's InferenceSlicer, with the same ONNX file, frames, tiles and",
-        f"merging, on the CPU, in turns ({what}). {told.split(', ', 2)[2]}. JSON has two decimals. With the whole frame as one more",
+        f"merging, on the CPU, in turns ({what}). {reported.split(', ', 2)[2]}. JSON has two decimals. With the whole frame as one more",
         "region, OpenCV resizes it with weights of 11 bits and rounds to 8.",
         "",
         *table(

@@ -14,8 +14,8 @@ def metrics(results: Path) -> list[str]:
     if not found:
         # Not measured on a quiet machine yet.
         return []
-    told = json.loads(found[-1].read_text())
-    sides = [told["with"], told["traced"]]
+    reported = json.loads(found[-1].read_text())
+    sides = [reported["with"], reported["traced"]]
     lost = [1 - 1 / (1 + side["seconds"]) for side in sides]
     rows = [
         ["frames per second lost, detect and track", *(f"{part:.2%}" for part in lost)],
@@ -23,20 +23,20 @@ def metrics(results: Path) -> list[str]:
         ["CPU time of each call of an element", *(f"{side['call_ns']:.0f} ns" for side in sides)],
     ]
     text = []
-    if "scrape_us" in told:
+    if "scrape_us" in reported:
         scatters = (f"{side['scatter'][0]:+.1%} to {side['scatter'][1]:+.1%}" for side in sides)
         rows.insert(1, ["its rounds: more time by the clock", *scatters])
         rows.append(["calls, and a scrape every second, as a part of the CPU time", *(f"{side['parts']:.3%}" for side in sides)])
         text = [
             "",
-            f"A scrape takes {told['scrape_us']:.0f} µs of CPU time. Where the rounds scatter by more than the goal, 1 %, the parts tell more.",
+            f"A scrape takes {reported['scrape_us']:.0f} µs of CPU time. Where the rounds scatter by more than the goal, 1 %, the parts tell more.",
         ]
     return [
         "### Metrics",
         "",
         "What `GST_TRACERS=cudainfertracer(metrics=...)` costs while it is scraped every second, and what it costs with `otlp=` besides,",
         "which sends one frame in 100 as a trace; measured in turns with a pipeline without it.",
-        f"{told['processor']}, {told['cores']} cores.",
+        f"{reported['processor']}, {reported['cores']} cores.",
         "",
         *table(["what", "metrics", "metrics and traces"], rows),
         *text,
@@ -50,24 +50,24 @@ def profiles(results: Path) -> list[str]:
     found = sorted(results.glob("cpu-profiles-20*.json"))
     if not found:
         return []
-    told = json.loads(found[-1].read_text())
+    reported = json.loads(found[-1].read_text())
     rows = [
         [f"`{row['profile']}`", f"{row['fps']:.1f}", f"{row['ratio']:.0%}", f"{row['file_ms']:.0f} ms", f"{row['live_ms']:.0f} ms"]
-        for row in told["rows"]
+        for row in reported["rows"]
     ]
     head = [
         "`profile`",
         "frames/s from a file",
         "of `throughput`",
         "in trtinfer, from a file",
-        f"in trtinfer, live, {told['live_fps']} frames/s",
+        f"in trtinfer, live, {reported['live_fps']} frames/s",
     ]
     return [
         "### Profiles of trtinfer",
         "",
         "Detect and track with each `profile`, in turns: from a file as fast as it goes, and downstream of a live source that leaves the model",
         "time. How long trtinfer has a frame is what GStreamer's latency tracer says, the median of the rounds' medians.",
-        f"{told['processor']}, {told['cores']} cores; load of the machine at the end {told['load'][0]:.1f}, so compare the rows rather than",
+        f"{reported['processor']}, {reported['cores']} cores; load of the machine at the end {reported['load'][0]:.1f}, so compare the rows rather than",
         "other tables.",
         "",
         *table(head, rows),
@@ -81,20 +81,20 @@ def metadata(results: Path) -> list[str]:
     found = sorted(results.glob("cpu-metadata-20*.json"))
     if not found:
         return []
-    told = json.loads(found[-1].read_text())
-    alike = [[turn["roi"] for turn in rounds] for rounds in told["turns"].values()]
+    reported = json.loads(found[-1].read_text())
+    alike = [[turn["roi"] for turn in rounds] for rounds in reported["turns"].values()]
     scatter = 1e6 * max(max(rounds) - min(rounds) for rounds in alike)
     rows = [
         [str(row["objects"]), f"{row['roi']:.0f} us", f"{row['analytics_more']:+.0f} us", f"{row['both_more']:+.0f} us"]
-        for row in told["rows"]
+        for row in reported["rows"]
     ]
     return [
         "### Forms of metadata",
         "",
         "CPU time a frame of a whole pipeline whose model always finds the same objects, with what gpunms and tracker write by `metadata`:",
         "regions of interest, GStreamer's analytics metadata, or both, which is the default where GStreamer has them. Without what starting",
-        f"takes; medians of {len(alike[0])} rounds in turns, in which the same differed by up to {scatter:.0f} us. GStreamer {told['gstreamer']},",
-        f"{told['processor']}, {told['cores']} cores.",
+        f"takes; medians of {len(alike[0])} rounds in turns, in which the same differed by up to {scatter:.0f} us. GStreamer {reported['gstreamer']},",
+        f"{reported['processor']}, {reported['cores']} cores.",
         "",
         *table(["objects a frame", "`roi`", "`analytics`, more", "`both`, more"], rows),
         "",
@@ -108,19 +108,19 @@ def publishing(results: Path) -> list[str]:
     if not found:
         # Not measured on a quiet machine yet.
         return []
-    told = json.loads(found[-1].read_text())
+    reported = json.loads(found[-1].read_text())
     counts = ("written", "acknowledged", "dropped", "failed")
     rows = [
         [row["destination"], f"{row['fps']:.1%}", f"{row['least']:.1%} to {row['most']:.1%}", f"{row['cpu']:.1%}"]
         + [row[count] for count in counts]
-        for row in told["rows"]
+        for row in reported["rows"]
     ]
     return [
         "### Publishing",
         "",
         "Frames per second and CPU time of a frame with inferpublish, against the same pipeline (detect and track) without it: the",
-        f"median, and the range, of the rounds' ratios; {told['frames']} frames a run. The brokers are on the same machine; Kafka is",
-        f"librdkafka's mock of a cluster. The last columns are what became of the records. {told['processor']}, {told['cores']} cores.",
+        f"median, and the range, of the rounds' ratios; {reported['frames']} frames a run. The brokers are on the same machine; Kafka is",
+        f"librdkafka's mock of a cluster. The last columns are what became of the records. {reported['processor']}, {reported['cores']} cores.",
         "",
         *table(["destination", "frames per second", "range", "CPU time", *counts], rows),
         "",
@@ -135,10 +135,10 @@ def service(results: Path) -> list[str]:
     if not found:
         return []
     with found[-1].open(newline="") as file:
-        told = [row for row in csv.DictReader(file) if int(row["cycles"]) in (0, 1000, 2000, 5000, 7500, 10000)]
+        reported = [row for row in csv.DictReader(file) if int(row["cycles"]) in (0, 1000, 2000, 5000, 7500, 10000)]
     rows = [
         [row["source"], row["cycles"], f"{int(row['resident_kb']) / 1024:.1f} MB", row["descriptors"], row["threads"]]
-        for row in told
+        for row in reported
     ]
     return [
         "### Streams that come and go in cudainfer-serve",

@@ -11,15 +11,15 @@ from cudainfer_tools.bench.report.markdown import newest, source, table
 from cudainfer_tools.bench.starts import table as starts_table
 
 
-def of_rounds(told: dict) -> dict[str, list[float]]:
+def of_rounds(reported: dict) -> dict[str, list[float]]:
     """Frames a second of each round, by side."""
-    return {side: [run["frames"] / run["seconds"] for run in runs] for side, runs in told["runs"].items()}
+    return {side: [run["frames"] / run["seconds"] for run in runs] for side, runs in reported["runs"].items()}
 
 
 def pipeline(results: Path) -> list[str]:
     file = newest(results, "cpu-20??-??-??.json")
-    told = json.loads(file.read_text())
-    speed = of_rounds(told)
+    reported = json.loads(file.read_text())
+    speed = of_rounds(reported)
     ratios = [mine / theirs for mine, theirs in zip(speed["pipeline"], speed["loop"], strict=True)]
     names = {"pipeline": "cudainfer", "loop": "Python: onnxruntime, OpenCV, `trackers`"}
     rows = [
@@ -36,21 +36,21 @@ def pipeline(results: Path) -> list[str]:
             f"{row['share_of_beside']:.0%}",
             *(f"{statistics.median(turn[name] for turn in row['turns']):.0f}" for name in ("p50_ms", "p99_ms")),
         ]
-        for row in told["streams"]
+        for row in reported["streams"]
     ]
-    network = max(statistics.median(turn["bare"] for turn in row["turns"]) for row in told["streams"])
+    network = max(statistics.median(turn["bare"] for turn in row["turns"]) for row in reported["streams"])
     bound = network / statistics.median(speed["loop"])
     head = ["streams", "rounds", "frames/s", "session loop, frames/s", "session loop beside decoding, frames/s"]
     head += ["share of the loop", "share of the loop beside decoding", "latency p50, ms", "p99, ms"]
     return [
         "### Detect and track, against a Python loop",
         "",
-        f"{told['date'][:10]}, {told['processor']}, {told['cores']} shared virtual cores, {told['threads']} threads, ONNX Runtime",
-        f"{told['onnxruntime']}; NanoDet on vtest.avi, {len(ratios)} rounds in turns. Both sides decode, detect and track.",
+        f"{reported['date'][:10]}, {reported['processor']}, {reported['cores']} shared virtual cores, {reported['threads']} threads, ONNX Runtime",
+        f"{reported['onnxruntime']}; NanoDet on vtest.avi, {len(ratios)} rounds in turns. Both sides decode, detect and track.",
         "",
         *table(["frames per second", "median", "lowest", "highest"], rows),
         "",
-        f"{100 * told['outside']:.1f} % of the pipeline's CPU time is spent outside ONNX Runtime (goal: less than 10 %). The network",
+        f"{100 * reported['outside']:.1f} % of the pipeline's CPU time is spent outside ONNX Runtime (goal: less than 10 %). The network",
         f"alone makes {network:.1f} frames per second on this machine, {bound:.2f} times what the Python loop makes with everything: no",
         "pipeline around this network can have a higher ratio (goal: 1.35).",
         "",
@@ -64,21 +64,21 @@ def pipeline(results: Path) -> list[str]:
 
 def tracker_speed(results: Path) -> list[str]:
     file = newest(results, "cpu-tracks-*.json")
-    told = json.loads(file.read_text())
-    columns = list(next(iter(told["us"].values())))
-    foreign = [name for name in columns if name in told["versions"]]
+    reported = json.loads(file.read_text())
+    columns = list(next(iter(reported["us"].values())))
+    foreign = [name for name in columns if name in reported["versions"]]
     head = ["boxes a frame"] + [
-        f"{name} {told['versions'][name]} (ByteTrack)" if name in foreign else f"`{name}`" for name in columns
+        f"{name} {reported['versions'][name]} (ByteTrack)" if name in foreign else f"`{name}`" for name in columns
     ]
-    rows = [[count] + [f"{row[name]:,.1f}" if name in row else "" for name in columns] for count, row in told["us"].items()]
+    rows = [[count] + [f"{row[name]:,.1f}" if name in row else "" for name in columns] for count, row in reported["us"].items()]
     return [
         "### Tracking speed",
         "",
-        f"Microseconds a frame on one core of {told['machine']}. [Plot](../benches/results/track-speed.svg).",
+        f"Microseconds a frame on one core of {reported['machine']}. [Plot](../benches/results/track-speed.svg).",
         "",
         *table(head, rows),
         "",
-        *(f"- {line.replace('MISSED', '**missed**')}" for line in told["goals"] if "streams" in line),
+        *(f"- {line.replace('MISSED', '**missed**')}" for line in reported["goals"] if "streams" in line),
         "",
         source(file, script="scripts/bench --tracks"),
     ]
@@ -86,12 +86,12 @@ def tracker_speed(results: Path) -> list[str]:
 
 def peaks(results: Path) -> list[str]:
     file, other = newest(results, "cpu-peaks-20*.json"), results / "cpu-peaks-h200-host.txt"
-    told, rows = json.loads(file.read_text()), []
-    for row in told["rows"]:
+    reported, rows = json.loads(file.read_text()), []
+    for row in reported["rows"]:
         ours = statistics.median(row["us"])
         for name, peer in row["peers"].items():
             rows.append(
-                [row["row"], f"{told['processor']}, {told['cores']} cores", f"{ours:.0f}", name]
+                [row["row"], f"{reported['processor']}, {reported['cores']} cores", f"{ours:.0f}", name]
                 + [f"{statistics.median(peer['us']):.0f}", f"{peer['ratio']:.1f}"]
             )
     what, ours = "", ""
@@ -117,10 +117,10 @@ def starts(results: Path) -> list[str]:
     parts = []
     for pattern, script in (("cpu-starts-20*.json", "scripts/bench --starts"), ("gpu-lines-20*.json", "scripts/bench --gpu")):
         for file in sorted(results.glob(pattern))[-1:]:
-            told = json.loads(file.read_text())
-            if rows := starts_table(told["rows"]):
-                where = told.get("gpu", told["processor"])
-                parts += ["", f"{where}, {told['cores']} cores:", *rows, "", source(file, script=script)]
+            reported = json.loads(file.read_text())
+            if rows := starts_table(reported["rows"]):
+                where = reported.get("gpu", reported["processor"])
+                parts += ["", f"{where}, {reported['cores']} cores:", *rows, "", source(file, script=script)]
     if not parts:
         return []
     return [

@@ -38,15 +38,15 @@ def networks(results: Path) -> list[str]:
     """What scripts/report made of the profiles of each network."""
     lines = []
     for file in sorted(results.glob("networks-*.json")):
-        told = json.loads(file.read_text())
+        reported = json.loads(file.read_text())
         lines += [
             "### Networks: one frame a run, eight, and INT8",
             "",
             "Whole pipelines with NVDEC, vtest.avi as it is (768x576) and what reads the outputs, profiled for some seconds;",
             "latency is a frame's from the source to the sink, with what waits in queues, because nothing holds the source back.",
-            f"{'; '.join(told['machines'])}.",
+            f"{'; '.join(reported['machines'])}.",
             "",
-            *table(told["head"], told["rows"]),
+            *table(reported["head"], reported["rows"]),
             "",
             source(file, script="scripts/profile --networks FOLDER gpunms=yolov8n.onnx ... && scripts/report FOLDER/*"),
             "",
@@ -77,9 +77,9 @@ def on_two_gpus(row: dict) -> bool:
 def two_gpus(results: Path) -> list[str]:
     """Pipelines on two GPUs, beside one each: a host that has two is not always there."""
     file = newest(results, "gpu-two-gpus-*.json")
-    told = json.loads(file.read_text())
-    rows = [row for row in told["rows"] if on_two_gpus(row)]
-    where = f"{told['date'][:10]}, commit {told['commit']}, {told['gpu']}, {told['cores']} cores."
+    reported = json.loads(file.read_text())
+    rows = [row for row in reported["rows"] if on_two_gpus(row)]
+    where = f"{reported['date'][:10]}, commit {reported['commit']}, {reported['gpu']}, {reported['cores']} cores."
     return ["### Two GPUs", "", *TWO_GPUS, where, source(file, script="scripts/bench --gpu"), "", *tables.streams(rows), ""]
 
 
@@ -88,12 +88,12 @@ def later(results: Path, kind: str, rows: list[dict]) -> tuple[list[str], list[d
     found = sorted(results.glob(f"gpu-{kind}-*.json"))
     if not found:
         return [], rows
-    told = json.loads(found[-1].read_text())
+    reported = json.loads(found[-1].read_text())
     text = [
-        f"Measured later than the rest: {told['date'][:10]}, commit {told['commit']}, {told['gpu']}, {told['cores']} cores.",
-        told.get("note", ""),
+        f"Measured later than the rest: {reported['date'][:10]}, commit {reported['commit']}, {reported['gpu']}, {reported['cores']} cores.",
+        reported.get("note", ""),
     ]
-    measured = [row for row in told["rows"] if measured_here(row)]
+    measured = [row for row in reported["rows"] if measured_here(row)]
     return [*filter(None, text), source(found[-1], script="scripts/bench --gpu"), ""], measured
 
 
@@ -105,15 +105,15 @@ def with_others(rows: list[dict], former: list[dict]) -> list[dict]:
 
 def gpu(results: Path) -> list[str]:
     file = newest(results, "gpu-20??-??-??.json")
-    told = json.loads(file.read_text())
-    rows = [row for row in told["rows"] if measured_here(row)]
+    reported = json.loads(file.read_text())
+    rows = [row for row in reported["rows"] if measured_here(row)]
     (of_operations, operations), (of_streams, streams) = later(results, "operations", rows), later(results, "streams", rows)
     of_lines, lines = later(results, "lines", rows)
     return [
         "## Speed on the GPU",
         "",
-        f"{told['date'][:10]}, commit {told['commit']}: {told['gpu']}, driver {told['driver']}, {told['cores']} cores of",
-        f"{told['processor']}, torch {told['torch']}, torchvision {told['torchvision']}.",
+        f"{reported['date'][:10]}, commit {reported['commit']}: {reported['gpu']}, driver {reported['driver']}, {reported['cores']} cores of",
+        f"{reported['processor']}, torch {reported['torch']}, torchvision {reported['torchvision']}.",
         "",
         source(file, script="scripts/bench --gpu"),
         "",

@@ -17,20 +17,20 @@ def scenarios(results: Path) -> list[str]:
     """What was gained in each scenario, a table for each machine, and what the profiles said."""
     lines = ["<!-- Written by `scripts/bench --report` from benches/results. Do not edit. -->", ""]
     for file in sorted(results.glob("scenarios-*.json")):
-        told = json.loads(file.read_text())
-        name = told["gpu"] or f"{told['processor']}, {told['cores']} cores, no GPU"
+        reported = json.loads(file.read_text())
+        name = reported["gpu"] or f"{reported['processor']}, {reported['cores']} cores, no GPU"
         lines += [f"### {name}", ""]
         rows = []
         for scenario in SCENARIOS:
-            row = told["scenarios"].get(scenario)
+            row = reported["scenarios"].get(scenario)
             if row:
                 rates = [f"{row[which]['frames_per_second']:,.1f}" for which in ("before", "after")]
                 rows.append([scenario, *rates, f"{row['gain']:.2f}", row["before"].get("what", "–")])
         lines += table(["fault", "frames a second", "mended", "times", "what its profile says"], rows)
-        keys = " ".join(f"{key}={Path(value).name}" for key, value in told["values"].items())
+        keys = " ".join(f"{key}={Path(value).name}" for key, value in reported["values"].items())
         lines += [
             "",
-            f"Medians of {told['rounds']} rounds in turns. {source(file, script=f'scripts/profile --scenarios FOLDER {keys}'.strip())}",
+            f"Medians of {reported['rounds']} rounds in turns. {source(file, script=f'scripts/profile --scenarios FOLDER {keys}'.strip())}",
             "",
         ]
     return lines

@@ -43,7 +43,7 @@ class Case:
     # Why no element reads this model: nothing is compared then.
     unread: str = ""
     # Who else says how the model is read: its metadata, files beside it.
-    told: str = ""
+    declared_by: str = ""
     size: list[int] = field(default_factory=list)
     # The greatest of the samples in samples.npz, which are compared instead of results: 255 for bytes, 65535 for GRAY16.
     greatest: int = 0
@@ -56,7 +56,7 @@ class Case:
         frames.tofile(folder / "frames.rgb")
         if self.sidecar:
             (folder / "model.toml").write_text(self.sidecar)
-        self.told = self.told or told(folder)
+        self.declared_by = self.declared_by or declared_by(folder)
         (folder / "case.json").write_text(json.dumps(asdict(self), default=lambda value: value.tolist()))
 
     def write_masks(self, folder: Path, frames: np.ndarray, masks: np.ndarray, logits: np.ndarray) -> None:
@@ -75,7 +75,7 @@ class Case:
         self.write(folder, frames)
 
 
-def told(folder: Path) -> str:
+def declared_by(folder: Path) -> str:
     """Who says how the model in this folder is read, beside the sidecar: keys of its metadata, or files."""
     keys = {entry.key for entry in onnx.load(folder / "model.onnx", load_external_data=False).metadata_props}
     files = [f"`{name}`" for name in ("config.json", "preprocessor_config.json") if (folder / name).exists()]

@@ -53,10 +53,13 @@ def queries(folder: Path, frames: np.ndarray, kind: str) -> None:
     elements = f"gpunms confidence={CONFIDENCE} top-k-after={model.model_config.num_select}"
     if has_masks:
         object_masks.write(folder, masks, tied)
-    told = "the modules in its graph"
-    Case(f"rfdetr {version('rfdetr')}", elements + (" ! segmask upsample=true" if has_masks else ""), expected, told=told).write(
-        folder, frames
-    )
+    declared_by = "the modules in its graph"
+    Case(
+        f"rfdetr {version('rfdetr')}",
+        elements + (" ! segmask upsample=true" if has_masks else ""),
+        expected,
+        declared_by=declared_by,
+    ).write(folder, frames)
 
 
 CASES = {"rf-detr-nano": partial(queries, kind="RFDETRNano"), "rf-detr-seg-nano": partial(queries, kind="RFDETRSegNano")}

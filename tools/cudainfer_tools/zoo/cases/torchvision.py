@@ -74,7 +74,7 @@ def detector(
     if masks:
         object_masks.write(folder, masks, tied)
         elements += " ! segmask upsample=true"
-    Case(LIBRARY, elements, expected, note=note, told=MODULES).write(folder, frames)
+    Case(LIBRARY, elements, expected, note=note, declared_by=MODULES).write(folder, frames)
 
 
 def classes(folder: Path, frames: np.ndarray, name: str, size: int = 224) -> None:
@@ -92,7 +92,7 @@ def classes(folder: Path, frames: np.ndarray, name: str, size: int = 224) -> Non
     )
     net = session(folder)
     expected = [top(torch.from_numpy(net.run(None, {"image": image})[0])[0].softmax(0).numpy()) for image in inputs]
-    Case(LIBRARY, "classify top-k=5", expected, told=MODULES).write(folder, frames)
+    Case(LIBRARY, "classify top-k=5", expected, declared_by=MODULES).write(folder, frames)
 
 
 def segments(folder: Path, frames: np.ndarray, name: str, size: int = 256) -> None:
@@ -108,7 +108,7 @@ def segments(folder: Path, frames: np.ndarray, name: str, size: int = 256) -> No
     )  # fmt: skip
     net = session(folder)
     logits = np.stack([net.run(["out"], {"image": image})[0][0] for image in inputs])
-    Case(LIBRARY, "segmask", [], told=MODULES).write_masks(folder, frames, logits.argmax(1), logits)
+    Case(LIBRARY, "segmask", [], declared_by=MODULES).write_masks(folder, frames, logits.argmax(1), logits)
 
 
 CASES = {
