@@ -4,7 +4,7 @@
 
 The gate ends TLS (which wants a certificate of the authority CA from its clients), asks for the login by SASL as the broker's
 side of PLAIN (RFC 4616) and SCRAM (RFC 5802), or of the one mechanism alone, and hands on the rest. It prints the address that
-clients are to use, then an answer in JSON for each line that it reads:
+clients use, then an answer in JSON for each line that it reads:
 
     stored TOPIC PARTITION          the ids of what has arrived, in order
     login MECHANISM USER PASSWORD   whether librdkafka's own client gets in with them (it has its certificates from the gate)

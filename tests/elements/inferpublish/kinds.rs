@@ -278,8 +278,8 @@ fn rows_of_the_mot_challenge_are_those_that_the_evaluation_makes_of_the_records(
     pipeline.play();
     pipeline.wait().succeeds();
     pipeline.stop();
-    let program = "import sys; sys.path.insert(0, 'tools'); import evaluate; \
-                   sys.stdout.write(''.join(evaluate.mot_lines(open(sys.argv[1]).read().splitlines())))";
+    let program = "import sys; sys.path.insert(0, 'tools'); from cudainfer_tools.evaluate import tracks; \
+                   sys.stdout.write(''.join(tracks.mot_lines(open(sys.argv[1]).read().splitlines())))";
     let output = std::process::Command::new(root().join(".venv/bin/python"))
         .args(["-c", program])
         .arg(&json)
