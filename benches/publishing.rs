@@ -139,7 +139,7 @@ fn run(publish: &str, frames: usize) -> serde_json::Value {
 /// A Kafka cluster, and its address.
 fn cluster() -> Option<(Child, String)> {
     let mut child = Command::new(root().join(".venv/bin/python"))
-        .arg(root().join("tests/publish/kafka_cluster.py"))
+        .arg(root().join("brokers/tests/publish/kafka_cluster.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

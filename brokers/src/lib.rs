@@ -1,7 +1,8 @@
-//! How messages get to a broker: at least once, in order, and without anybody waiting for it. Knows nothing of GStreamer.
+//! How messages get to their destination: at least once, in order, and without anybody waiting for it. Knows nothing of GStreamer.
 //!
-//! A [`Delivery`] has a thread with a connection to what a URI names. Messages wait in its spool, on the disk, until the broker
-//! has acknowledged them, or, without a spool, with whoever offers them.
+//! Messages wait in an [`Outbox`], whose thread writes them to a [`Sink`]. [`broker`] makes that of a URI: without a spool the
+//! outbox's thread itself sends the messages, which stay in the outbox until the broker has acknowledged them; with a spool it
+//! stores them on the disk, from where a second thread sends them.
 
 // Without one of them, some of what they share is not used.
 #![cfg_attr(
@@ -9,7 +10,6 @@
     allow(dead_code)
 )]
 
-mod backlog;
 mod backoff;
 mod client;
 mod counts;
@@ -19,16 +19,20 @@ mod delivery;
 pub mod https;
 mod kind;
 mod message;
+mod outbox;
+mod sender;
 mod spool;
+mod spooled;
 mod tls;
 mod topic;
 mod uri;
 
 pub use counts::{Count, Counts};
 pub use credentials::{CredentialsError, PASSWORD, USER};
-pub use delivery::{Delivery, Options, Report, SetupError};
+pub use delivery::{Options, Report, SetupError, broker};
 pub use kind::BrokerKind;
 pub use message::Message;
+pub use outbox::{BATCH, CALL_LIMIT, Capacity, Drained, Outbox, PushError, Sink, WhenFull, Written};
 pub use spool::SpoolError;
 pub use tls::{TlsError, TlsFiles};
 pub use uri::{Destination, UriError, is_uri, without_login};

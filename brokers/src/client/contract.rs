@@ -38,7 +38,7 @@ impl Sent {
         Self { acknowledged, failure: Some(failure) }
     }
 
-    pub fn all(messages: &[Message]) -> Self {
+    pub fn all(messages: &[Arc<Message>]) -> Self {
         Self { acknowledged: messages.len(), failure: None }
     }
 }
@@ -47,7 +47,7 @@ impl Sent {
 pub(crate) trait Client: Send {
     /// Sends messages in their order and waits, for [`TIMEOUT`] at most, until they are acknowledged. After a failure other than
     /// [`Failure::Unsendable`] the connection is closed.
-    fn send(&mut self, messages: &[Message]) -> Sent;
+    fn send(&mut self, messages: &[Arc<Message>]) -> Sent;
 
     /// Does what keeps the connection alive. Called now and then while there is nothing to send; returns soon.
     fn idle(&mut self) {}

@@ -1,5 +1,7 @@
 //! A webhook: messages are posted as a JSON array, and any status from 200 to 299 acknowledges all of them.
 
+use std::sync::Arc;
+
 use base64::prelude::{BASE64_STANDARD, Engine};
 use ureq::Agent;
 
@@ -34,7 +36,7 @@ impl Http {
     }
 
     /// Posts messages. Returns the status.
-    fn post(&self, messages: &[Message]) -> Result<u16, Failure> {
+    fn post(&self, messages: &[Arc<Message>]) -> Result<u16, Failure> {
         let mut body = vec![b'['];
         for (place, message) in messages.iter().enumerate() {
             body.extend(if place > 0 { &b","[..] } else { &b""[..] });
@@ -60,7 +62,7 @@ impl Http {
 }
 
 impl Client for Http {
-    fn send(&mut self, messages: &[Message]) -> Sent {
+    fn send(&mut self, messages: &[Arc<Message>]) -> Sent {
         let status = match self.post(messages) {
             Ok(200..=299) => return Sent::all(messages),
             Ok(status) => status,

@@ -2,6 +2,7 @@
 //! within one they keep their order.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 use std::time::SystemTime;
 
@@ -56,7 +57,7 @@ impl Kafka {
 }
 
 impl Client for Kafka {
-    fn send(&mut self, messages: &[Message]) -> Sent {
+    fn send(&mut self, messages: &[Arc<Message>]) -> Sent {
         let Self { cluster, partitions, runtime, access } = self;
         let mut acknowledged = 0;
         let result = runtime.wait(async {
@@ -89,11 +90,11 @@ impl Client for Kafka {
     }
 }
 
-fn records(messages: &[Message]) -> Vec<Record> {
+fn records(messages: &[Arc<Message>]) -> Vec<Record> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now =
         i64::try_from(now.as_millis()).ok().and_then(DateTime::from_timestamp_millis).unwrap_or_default();
-    let record = |message: &Message| Record {
+    let record = |message: &Arc<Message>| Record {
         key: Some(message.id.clone().into_bytes()),
         value: Some(message.payload.clone()),
         headers: BTreeMap::from([("id".to_owned(), message.id.clone().into_bytes())]),

@@ -1,5 +1,6 @@
 //! MQTT 3.1.1 with quality of service 1: the broker acknowledges each message.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rumqttc::{
@@ -54,7 +55,7 @@ impl Mqtt {
 }
 
 impl Client for Mqtt {
-    fn send(&mut self, messages: &[Message]) -> Sent {
+    fn send(&mut self, messages: &[Arc<Message>]) -> Sent {
         let Self { client, events, runtime, access } = self;
         let mut acknowledged = 0;
         let result = runtime.wait(async {

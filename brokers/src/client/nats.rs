@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -170,7 +171,7 @@ impl Nats {
     }
 
     /// Writes messages, the first with the number `reply` in the inbox for its acknowledgement, if there is one.
-    fn publish(&mut self, messages: &[Message], reply: Option<u64>) -> Result<(), Failure> {
+    fn publish(&mut self, messages: &[Arc<Message>], reply: Option<u64>) -> Result<(), Failure> {
         let mut bytes = Vec::new();
         for (at, message) in (0..).zip(messages) {
             let head = format!("NATS/1.0\r\n{ID}: {}\r\n\r\n", message.id);
@@ -185,7 +186,7 @@ impl Nats {
     }
 
     /// Stores messages in their streams. Returns false where there is none.
-    fn store(&mut self, messages: &[Message], acknowledged: &mut usize) -> Result<bool, Failure> {
+    fn store(&mut self, messages: &[Arc<Message>], acknowledged: &mut usize) -> Result<bool, Failure> {
         let (first, before) = (self.next, *acknowledged);
         self.next += u64::try_from(messages.len()).unwrap_or(u64::MAX);
         self.publish(messages, Some(first))?;
@@ -208,7 +209,7 @@ impl Nats {
         Ok(true)
     }
 
-    fn send_all(&mut self, messages: &[Message], acknowledged: &mut usize) -> Result<(), Failure> {
+    fn send_all(&mut self, messages: &[Arc<Message>], acknowledged: &mut usize) -> Result<(), Failure> {
         let mut rest = messages;
         while let Some(first) = rest.first() {
             let topic = self.access.topic(first).to_owned();
@@ -254,7 +255,7 @@ impl Nats {
 }
 
 impl Client for Nats {
-    fn send(&mut self, messages: &[Message]) -> Sent {
+    fn send(&mut self, messages: &[Arc<Message>]) -> Sent {
         self.wire.begin(TIMEOUT);
         let mut acknowledged = 0;
         let result = self.send_all(messages, &mut acknowledged);

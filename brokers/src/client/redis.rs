@@ -3,6 +3,7 @@
 //! The library's own connection would hold whatever a server sends; only its commands and its parser are used.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use redis::{ErrorKind, Parser, RedisError, ServerErrorKind, Value};
 
@@ -48,7 +49,7 @@ impl Redis {
 }
 
 impl Client for Redis {
-    fn send(&mut self, messages: &[Message]) -> Sent {
+    fn send(&mut self, messages: &[Arc<Message>]) -> Sent {
         self.wire.begin(TIMEOUT);
         let mut commands = redis::pipe();
         for message in messages {

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::contract::{Client, Failure, Sent, TIMEOUT};
 use crate::Message;
@@ -25,7 +26,7 @@ impl Unix {
 }
 
 impl Client for Unix {
-    fn send(&mut self, messages: &[Message]) -> Sent {
+    fn send(&mut self, messages: &[Arc<Message>]) -> Sent {
         for (place, message) in messages.iter().enumerate() {
             let line = [&message.payload, &b"\n"[..]].concat();
             while let Some(rest) = line.get(self.begun..).filter(|rest| !rest.is_empty()) {

@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cudainfer_files::{Access, Folder, Lock, LockError, Readers};
@@ -51,7 +52,7 @@ pub enum SpoolError {
 /// A message that has been read and is not acknowledged.
 #[derive(Debug)]
 struct Ahead {
-    message: Message,
+    message: Arc<Message>,
     place: Place,
 }
 
@@ -180,7 +181,7 @@ impl Spool {
     ///
     /// # Errors
     /// Those of writing. None of the messages has been appended then.
-    pub fn append(&mut self, messages: &[Message]) -> io::Result<usize> {
+    pub fn append(&mut self, messages: &[Arc<Message>]) -> io::Result<usize> {
         self.begin_segment()?;
         let (used, mut bytes, mut count) = (self.bytes(), Vec::new(), 0);
         for (sequence, message) in (self.last_sequence.saturating_add(1)..).zip(messages) {
@@ -209,7 +210,7 @@ impl Spool {
     ///
     /// # Errors
     /// Those of reading.
-    pub fn first(&mut self, most: usize, most_bytes: usize) -> io::Result<Vec<Message>> {
+    pub fn first(&mut self, most: usize, most_bytes: usize) -> io::Result<Vec<Arc<Message>>> {
         while self.ahead.len() < most && self.read_one()? {}
         let mut bytes = 0;
         let fits = self.ahead.iter().take(most).take_while(|Ahead { message, .. }| {
@@ -217,7 +218,7 @@ impl Spool {
             bytes += message.payload.len();
             first || bytes <= most_bytes
         });
-        Ok(fits.map(|ahead| ahead.message.clone()).collect())
+        Ok(fits.map(|ahead| Arc::clone(&ahead.message)).collect())
     }
 
     /// The first `count` messages that [`Self::first`] returns have arrived.
@@ -311,7 +312,7 @@ impl Spool {
                     continue;
                 }
                 segment.unread = segment.unread.saturating_sub(1);
-                self.ahead.push_back(Ahead { message: found.message, place });
+                self.ahead.push_back(Ahead { message: Arc::new(found.message), place });
                 return Ok(true);
             }
             // They were whole when the spool was opened or they were written: the disk has lost them since.

@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use super::segment::number;
 use super::*;
 
-fn message(number: usize) -> Message {
-    Message {
+fn message(number: usize) -> Arc<Message> {
+    Arc::new(Message {
         topic: "cams".into(),
         id: number.to_string(),
         payload: format!("{{\"frame\":{number}}}").into_bytes(),
-    }
+    })
 }
 
-fn messages(numbers: std::ops::Range<usize>) -> Vec<Message> {
+fn messages(numbers: std::ops::Range<usize>) -> Vec<Arc<Message>> {
     numbers.map(message).collect()
 }
 

@@ -1,19 +1,20 @@
-//! Opens what `location` names, with the queue before it.
+//! Opens what `location` names, with the outbox that leads to it.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudainfer_brokers::{Counts, Delivery, Destination, Options, Report, SetupError, TlsFiles, UriError};
+use cudainfer_brokers::{
+    Capacity, Counts, Destination, Options, Outbox, Report, SetupError, Sink, TlsFiles, UriError, broker,
+};
 use gst::glib;
 use gst::prelude::*;
 
 use super::settings::Settings;
 use crate::notice::Remark;
-use crate::publish::sink::{BrokerSink, FileCounts, FileSink, Sink};
-use crate::publish::{Queue, Tally};
+use crate::publish::file::{FileCounts, FileSink};
 
-/// Starts the queue of `element`; failures later on are posted as its messages.
+/// Starts the outbox of `element`; failures later on are posted as its messages.
 ///
 /// # Errors
 /// Why the destination cannot be opened, as the element says it.
@@ -21,15 +22,12 @@ pub(super) fn open(
     element: &super::InferPublish,
     settings: &Settings,
     patience: Duration,
-    (tally, counts, files): (&Arc<Tally>, &Arc<Counts>, &Arc<FileCounts>),
-) -> Result<Queue, gst::ErrorMessage> {
+    (counts, files): (&Arc<Counts>, &Arc<FileCounts>),
+) -> Result<Outbox, gst::ErrorMessage> {
     let location = settings.location.to_string();
     let sink: Box<dyn Sink> = match settings.location.uri() {
-        Some(uri) => {
-            let delivery = deliver(element, settings, uri, counts)
-                .map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", element.name())))?;
-            Box::new(BrokerSink::new(delivery))
-        }
+        Some(uri) => to_broker(element, settings, uri, counts)
+            .map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", element.name())))?,
         None => {
             if let Some(property) = of_brokers(settings) {
                 gst::element_warning!(
@@ -49,12 +47,14 @@ pub(super) fn open(
             Box::new(FileSink::new(settings.location.path(), settings.file(), files, warn))
         }
     };
-    let size = usize::try_from(settings.queue_size).unwrap_or(usize::MAX);
-    let leaky = settings.leaky.resolved(settings.location.uri().is_some());
+    let capacity = Capacity {
+        messages: usize::try_from(settings.queue_size).unwrap_or(usize::MAX),
+        when_full: settings.leaky.resolved(settings.location.uri().is_some()).into(),
+    };
     let weak = element.downgrade();
     let said = location.clone();
-    let queue = Queue::start(sink, (size, leaky), patience, tally, move |e| fail(&weak, &said, &e));
-    queue.map_err(|e| {
+    let outbox = Outbox::start(sink, capacity, patience, counts, move |e| fail(&weak, &said, &e));
+    outbox.map_err(|e| {
         gst::error_msg!(
             gst::ResourceError::OpenWrite,
             (
@@ -91,12 +91,12 @@ pub(super) fn check(settings: &Settings) -> Result<(), UriError> {
     Destination::parse(uri)?.check_topic(&settings.topic.replace(['{', '}'], ""))
 }
 
-fn deliver(
+fn to_broker(
     element: &super::InferPublish,
     settings: &Settings,
     uri: &str,
     counts: &Arc<Counts>,
-) -> Result<Delivery, SetupError> {
+) -> Result<Box<dyn Sink>, SetupError> {
     check(settings)?;
     let options = Options {
         location: uri.to_owned(),
@@ -109,7 +109,7 @@ fn deliver(
         spool: settings.spool.clone().map(|folder| (folder, settings.max_spool)),
     };
     let weak = element.downgrade();
-    Delivery::start(&options, counts, move |report| {
+    broker(&options, counts, move |report| {
         let Some(element) = weak.upgrade() else { return };
         let remark = match report {
             Report::Info(text) => Remark::Info(text),

@@ -1,7 +1,7 @@
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use cudainfer_brokers::Counts;
+use cudainfer_brokers::{Counts, Drained, Outbox, PushError};
 use cudainfer_kernels::device::{Counter, Counters};
 use gst::glib;
 use gst::prelude::*;
@@ -15,8 +15,8 @@ use super::settings::{self, Settings};
 use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::ModelInfo;
-use crate::publish::sink::FileCounts;
-use crate::publish::{Composer, Details, Drained, End, Messages, Plan, Queue, Tally};
+use crate::publish::file::FileCounts;
+use crate::publish::{Composer, Details, End, Messages, Plan};
 use crate::sync::lock;
 use crate::{caps, stats};
 
@@ -44,7 +44,7 @@ pub struct InferPublish {
     pub(super) settings: Mutex<Settings>,
     pub(super) state: Mutex<Option<State>>,
     /// Apart from the state: it is needed while a frame waits for room.
-    queue: Mutex<Option<Arc<Queue>>>,
+    outbox: Mutex<Option<Arc<Outbox>>>,
     pub(super) counters: Counters,
     /// Records that were made.
     pub(super) records: Counter,
@@ -52,10 +52,9 @@ pub struct InferPublish {
     objects: Counter,
     /// Streams that were forgotten because there were too many, and had tracks.
     pub(super) forgotten: Counter,
-    pub(super) tally: Arc<Tally>,
     files: Arc<FileCounts>,
-    /// What became of the messages after the queue, for a broker.
-    counts: Arc<Counts>,
+    /// What became of the messages.
+    pub(super) counts: Arc<Counts>,
 }
 
 impl InferPublish {
@@ -64,21 +63,9 @@ impl InferPublish {
         stats.set("records", self.records.get());
         stats.set("objects", self.objects.get());
         stats.set("streams-forgotten", self.forgotten.get());
-        stats.set("written", self.tally.written.get());
-        stats.set("failed", self.tally.failed.get());
-        stats.set("dropped", self.tally.dropped.get());
         stats.set("torn", self.files.torn.get());
         stats.set("rotated", self.files.rotated.get());
-        let Counts { spooled, sent, acknowledged, refused, reconnects, waiting, damaged } = &*self.counts;
-        for (name, count) in [
-            ("spooled", spooled),
-            ("sent", sent),
-            ("acknowledged", acknowledged),
-            ("refused", refused),
-            ("reconnects", reconnects),
-            ("waiting", waiting),
-            ("damaged", damaged),
-        ] {
+        for (name, count) in self.counts.all() {
             stats.set(name, count.get());
         }
         stats
@@ -94,8 +81,8 @@ impl InferPublish {
         Ok((settings, plan))
     }
 
-    fn queue(&self) -> Option<Arc<Queue>> {
-        lock(&self.queue).clone()
+    fn outbox(&self) -> Option<Arc<Outbox>> {
+        lock(&self.outbox).clone()
     }
 
     /// For messages.
@@ -104,8 +91,8 @@ impl InferPublish {
     }
 
     fn set_flushing(&self, flushing: bool) {
-        if let Some(queue) = self.queue() {
-            queue.set_flushing(flushing);
+        if let Some(outbox) = self.outbox() {
+            outbox.set_flushing(flushing);
         }
     }
 
@@ -136,26 +123,26 @@ impl InferPublish {
         }
     }
 
-    /// Hands messages over to the queue, without a lock: it may be full. What a flush interrupts is kept, but for what is about the
+    /// Hands messages over to the outbox, without a lock: it may be full. What a flush interrupts is kept, but for what is about the
     /// frame, which does not pass either. Returns whether a record was dropped.
     fn send(&self, messages: Messages) -> Result<bool, gst::FlowError> {
-        let queue = self.queue().ok_or(gst::FlowError::Flushing)?;
+        let outbox = self.outbox().ok_or(gst::FlowError::Flushing)?;
         let mut dropped = false;
         let mut messages = messages.into_iter();
         while let Some((kind, message)) = messages.next() {
-            let again = (!kind.is_of_frame()).then(|| message.clone());
-            match queue.push(message) {
+            let again = (!kind.is_of_frame()).then(|| Arc::clone(&message));
+            match outbox.push(message) {
                 Ok(one) => dropped |= one,
-                Err(gst::FlowError::Flushing) => {
+                Err(PushError::Flushing) => {
                     let rest = messages.filter(|(kind, _)| !kind.is_of_frame());
                     if let Some(state) = lock(&self.state).as_mut() {
                         state.unsent = again.map(|message| (kind, message)).into_iter().chain(rest).collect();
                     }
                     return Err(gst::FlowError::Flushing);
                 }
-                Err(e) => {
-                    self.tally.failed.add_size(messages.len());
-                    return Err(e);
+                Err(PushError::Closed) => {
+                    self.counts.failed.add(messages.len());
+                    return Err(gst::FlowError::Error);
                 }
             }
         }
@@ -172,7 +159,7 @@ impl InferPublish {
 
     /// For the end of the stream: waits until everything is written.
     fn drain(&self) {
-        if let Some(Drained::Stalled(left)) = self.queue().map(|queue| queue.drain()) {
+        if let Some(Drained::Stalled(left)) = self.outbox().map(|outbox| outbox.drain()) {
             self.warn_of_stalled(left);
         }
         self.warn_of_failures();
@@ -263,12 +250,10 @@ impl BaseTransformImpl for InferPublish {
         self.records.reset();
         self.objects.reset();
         self.forgotten.reset();
-        self.tally.reset();
         self.files.reset();
         self.counts.reset();
-        let queue =
-            destination::open(&self.obj(), &settings, PATIENCE, (&self.tally, &self.counts, &self.files))?;
-        *lock(&self.queue) = Some(Arc::new(queue));
+        let outbox = destination::open(&self.obj(), &settings, PATIENCE, (&self.counts, &self.files))?;
+        *lock(&self.outbox) = Some(Arc::new(outbox));
         let composer = Composer::new(plan);
         *lock(&self.state) = Some(State {
             composer,
@@ -287,9 +272,9 @@ impl BaseTransformImpl for InferPublish {
         self.send_rest();
         self.warn_of_failures();
         let unsent = lock(&self.state).as_ref().map_or(0, |state| state.unsent.len());
-        self.tally.failed.add_size(unsent);
-        let queue = lock(&self.queue).take();
-        let lost = unsent + queue.map_or(0, |queue| queue.close());
+        self.counts.failed.add(unsent);
+        let outbox = lock(&self.outbox).take();
+        let lost = unsent + outbox.map_or(0, |outbox| outbox.close());
         if lost > 0 {
             self.warn_of_lost(lost);
         }

@@ -10,7 +10,7 @@ use gst::glib::prelude::*;
 use super::{DiskFull, Flush, Format, Kinds, Leaky};
 use crate::nick::nick;
 use crate::property::{About, Field, Table, Words, property};
-use crate::publish::sink::{FileOptions, Layout, Limits, STDOUT};
+use crate::publish::file::{FileOptions, Layout, Limits, STDOUT};
 use crate::publish::{Details, Location, Plan, Selection, Topic};
 use crate::stats;
 
@@ -318,10 +318,9 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     .with([stats::param_spec(
         "; records (that were made), objects (in the records of frames), streams-forgotten (whose tracks were ended because more than \
          256 others had their turn since), written (records that the destination, or the spool, has \
-         accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size); of a \
-         file: torn (lines that had been cut off, after which records were appended), rotated (files that were full or too \
+         accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size), waiting \
+         (records that wait in the queue, or in the spool for the broker); of a file: torn (lines that had been cut off, after which records were appended), rotated (files that were full or too \
          old); of a broker: spooled (messages written to the spool), sent (those sent again included), acknowledged, refused \
-         (messages that the broker never takes, which are dropped), reconnects, waiting (messages not acknowledged yet, in the \
-         spool or on their way), damaged (messages lost because the spool was damaged)",
+         (messages that the broker never takes, which are dropped), reconnects, damaged (messages lost because the spool was damaged)",
     )])
 });

@@ -117,7 +117,7 @@ impl InferPublish {
 
     /// Warns of the records that have been dropped since the last time, if there are more than the first.
     pub(super) fn warn_of_drops(&self) {
-        let dropped = self.tally.dropped.get();
+        let dropped = self.counts.dropped.get();
         let reported = lock(&self.state)
             .as_mut()
             .map_or(dropped, |state| std::mem::replace(&mut state.reported, dropped));
@@ -136,7 +136,7 @@ impl InferPublish {
 
     /// Warns of the records that could not be written since the last time.
     pub(super) fn warn_of_failures(&self) {
-        let failed = self.tally.failed.get();
+        let failed = self.counts.failed.get();
         let reported =
             lock(&self.state).as_mut().map_or(failed, |state| std::mem::replace(&mut state.failed, failed));
         if failed > reported {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gst::glib;
 use gst::prelude::*;
 
-use super::sink::STDOUT;
+use super::file::STDOUT;
 use crate::property::{About, Field};
 use crate::strings;
 

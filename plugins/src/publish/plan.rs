@@ -1,6 +1,9 @@
 //! Which records are made of frames, and how messages are written.
 
-use super::Message;
+use std::sync::Arc;
+
+use cudainfer_brokers::Message;
+
 use super::format::Format;
 use super::kind::{Kind, Kinds};
 use super::selection::Selection;
@@ -49,4 +52,4 @@ pub(crate) struct Details {
 }
 
 /// The records to send, in this order.
-pub(crate) type Messages = Vec<(Kind, Message)>;
+pub(crate) type Messages = Vec<(Kind, Arc<Message>)>;

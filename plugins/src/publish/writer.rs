@@ -1,6 +1,9 @@
 //! Messages as they are written.
 
-use super::Message;
+use std::sync::Arc;
+
+use cudainfer_brokers::Message;
+
 use super::changes::Change;
 use super::format::{Format, coco, deepstream, mot};
 use super::ids::Ids;
@@ -49,9 +52,9 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn message(self, kind: Kind, id: String, payload: Vec<u8>) -> (Kind, Message) {
+    fn message(self, kind: Kind, id: String, payload: Vec<u8>) -> (Kind, Arc<Message>) {
         let topic = self.plan.topic.fill(self.plan.source(self.stream), kind, self.stream.unwrap_or(UNKNOWN));
-        (kind, Message { topic, id, payload })
+        (kind, Arc::new(Message { topic, id, payload }))
     }
 }
 
@@ -67,7 +70,7 @@ impl Writer {
         kind: Kind,
         frame: &Frame<'_>,
         changes: &[Change],
-    ) -> serde_json::Result<Option<(Kind, Message)>> {
+    ) -> serde_json::Result<Option<(Kind, Arc<Message>)>> {
         let head = names.head(Head::FRAME, self.0.next(), &frame.moment);
         let Frame { moment, objects, maps, zones } = frame;
         let payload = match names.plan.format {
@@ -99,7 +102,7 @@ impl Writer {
         names: Names<'_>,
         track: &Track,
         end: End,
-    ) -> serde_json::Result<Option<(Kind, Message)>> {
+    ) -> serde_json::Result<Option<(Kind, Arc<Message>)>> {
         let selection = &names.plan.selection;
         let best = track.best.as_ref();
         if !selection.has_class(&track.label, best.map(|best| best.label_id))

@@ -1,4 +1,4 @@
-//! Whole pipelines with a destination that has a URI. tests/publish has those with real brokers.
+//! Whole pipelines with a destination that has a URI. brokers/tests/publish has those with real brokers.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;

@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
 use std::time::UNIX_EPOCH;
 
+use cudainfer_brokers::Message;
 use cudainfer_kernels::geometry::Rect;
 
 use super::*;
 use crate::meta::object::{DetectionParam, TrackingParam};
-use crate::publish::{Message, Topic};
+use crate::publish::Topic;
 
 const MS: u64 = 1_000_000;
 

@@ -1,17 +1,18 @@
-//! The records that wait, bounded in number and in bytes: how long a record is depends on how many objects other elements have put on
-//! the frame.
+//! The messages that wait, bounded in number and in bytes: how long a message is depends on how many objects other elements have
+//! put on the frame.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::publish::Message;
+use crate::Message;
 
-/// Bytes of the records that wait, at most.
+/// Bytes of the messages that wait, at most.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
-/// Records in the order in which they came.
+/// Messages in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    messages: VecDeque<Message>,
+    messages: VecDeque<Arc<Message>>,
     bytes: usize,
 }
 
@@ -34,7 +35,7 @@ impl Waiting {
         self.is_empty() || (fits && self.len() < size)
     }
 
-    pub fn push(&mut self, message: Message) {
+    pub fn push(&mut self, message: Arc<Message>) {
         self.bytes += bytes(&message);
         self.messages.push_back(message);
     }
@@ -47,7 +48,7 @@ impl Waiting {
     }
 
     /// Moves up to `count` of the oldest to `batch`; returns how many.
-    pub fn take(&mut self, count: usize, batch: &mut Vec<Message>) -> usize {
+    pub fn take(&mut self, count: usize, batch: &mut Vec<Arc<Message>>) -> usize {
         let count = count.min(self.len());
         for message in self.messages.drain(..count) {
             self.bytes -= bytes(&message);
@@ -66,8 +67,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_that_wait_take_bounded_memory_and_the_first_always_fits() {
-        let message = |length| Message { topic: String::new(), id: String::new(), payload: vec![0; length] };
+    fn messages_that_wait_take_bounded_memory_and_the_first_always_fits() {
+        let message =
+            |length| Arc::new(Message { topic: String::new(), id: String::new(), payload: vec![0; length] });
         let mut waiting = Waiting::default();
         assert!(waiting.has_room(&message(MOST_BYTES + 1), 1));
         waiting.push(message(MOST_BYTES / 2));

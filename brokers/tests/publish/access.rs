@@ -4,7 +4,7 @@ use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cudainfer_brokers::{Counts, Delivery, Options, TlsFiles};
+use cudainfer_brokers::{Counts, Options, TlsFiles, broker};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -179,7 +179,7 @@ fn what_is_wrong_with_the_options_is_said_before_anything_is_tried() {
             &["cannot be used"],
         ),
     ] {
-        let said = Delivery::start(&how, &Arc::<Counts>::default(), |_| ()).unwrap_err().to_string();
+        let said = broker(&how, &Arc::<Counts>::default(), |_| ()).err().unwrap().to_string();
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
         assert!(!said.contains("secret"), "{said}");
     }

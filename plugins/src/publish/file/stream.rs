@@ -5,12 +5,11 @@ use std::io::{self, ErrorKind, IoSlice, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
+use cudainfer_brokers::{CALL_LIMIT, Message};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-
-use super::CALL_LIMIT_MS;
-use crate::publish::Message;
 
 /// That many bytes never block when `poll` has said that there is room: `PIPE_BUF`.
 const ATOMIC: usize = 4096;
@@ -67,7 +66,7 @@ impl Stream {
     ///
     /// # Errors
     /// Why it cannot be written. A record that was begun is given up.
-    pub fn write(&mut self, messages: &[Message]) -> io::Result<usize> {
+    pub fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<usize> {
         if self.waits && !has_room(&self.file)? {
             return Ok(0);
         }
@@ -100,8 +99,8 @@ fn open_file(path: &Path) -> io::Result<File> {
 
 /// Whether there is room now, or is soon. A reader that is gone is found out by writing.
 fn has_room(file: &File) -> io::Result<bool> {
-    let limit = Timespec { tv_sec: 0, tv_nsec: CALL_LIMIT_MS * 1_000_000 };
-    match poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&limit)) {
+    let limit = Timespec::try_from(CALL_LIMIT).ok();
+    match poll(&mut [PollFd::new(file, PollFlags::OUT)], limit.as_ref()) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(e) => Err(e.into()),
@@ -109,7 +108,7 @@ fn has_room(file: &File) -> io::Result<bool> {
 }
 
 /// The records and their newlines after the first `begun` bytes, at most `most_bytes`.
-fn slices(messages: &[Message], begun: usize, most_bytes: usize) -> Vec<IoSlice<'_>> {
+fn slices(messages: &[Arc<Message>], begun: usize, most_bytes: usize) -> Vec<IoSlice<'_>> {
     let (mut skip, mut room) = (begun, most_bytes);
     let mut slices = Vec::new();
     for part in messages.iter().flat_map(|message| [message.payload.as_slice(), b"\n"]) {
@@ -128,10 +127,11 @@ fn slices(messages: &[Message], begun: usize, most_bytes: usize) -> Vec<IoSlice<
 }
 
 /// How many records have been written as a whole when `bytes` have been, and how many bytes of the next.
-fn progress(messages: &[Message], mut bytes: usize) -> (usize, usize) {
-    let whole = messages.iter().take_while(|Message { payload, .. }| {
-        let fits = bytes > payload.len();
-        bytes -= if fits { payload.len() + 1 } else { 0 };
+fn progress(messages: &[Arc<Message>], mut bytes: usize) -> (usize, usize) {
+    let whole = messages.iter().take_while(|message| {
+        let length = message.payload.len();
+        let fits = bytes > length;
+        bytes -= if fits { length + 1 } else { 0 };
         fits
     });
     (whole.count(), bytes)

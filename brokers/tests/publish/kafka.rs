@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use cudainfer_brokers::{Counts, Delivery, Options, TlsFiles};
+use cudainfer_brokers::{Counts, Options, TlsFiles, broker};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::access::{Certificates, certificates, login};
@@ -24,7 +24,7 @@ impl Cluster {
         let python =
             std::env::var_os("CUDAINFER_TEST_PYTHON").map_or(root.join(".venv/bin/python"), PathBuf::from);
         let mut child = Command::new(python)
-            .arg(root.join("tests/publish/kafka_cluster.py"))
+            .arg(root.join("brokers/tests/publish/kafka_cluster.py"))
             .args(gate)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -84,7 +84,7 @@ fn every_message_reaches_one_partition_in_order_though_the_cluster_stops() {
 fn a_partition_that_there_is_not_is_said() {
     let cluster = Cluster::start(&[]);
     let mut feed = Feed::start(&options(&format!("kafka://{}/cams?partition=99", cluster.address)));
-    assert_eq!(feed.offer(10).unwrap(), 0);
+    assert_eq!(feed.offer(10), 0);
     until("the reason", || feed.said.lock().unwrap().iter().any(|said| said.contains("partition 99")));
 }
 
@@ -141,7 +141,7 @@ fn a_cluster_over_tls_takes_messages_only_with_the_right_certificates() {
 #[test]
 fn a_way_to_log_in_without_a_login_is_said() {
     let how = options("kafka://127.0.0.1:1/cams?sasl=scram-sha-256");
-    let said = Delivery::start(&how, &Arc::<Counts>::default(), |_| ()).unwrap_err().to_string();
+    let said = broker(&how, &Arc::<Counts>::default(), |_| ()).err().unwrap().to_string();
     assert!(said.contains("no user and password") && said.contains("Set credentials"), "{said}");
 }
 

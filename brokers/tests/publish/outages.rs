@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::brokers::{Broker, Kind, subscribe};
-use crate::feeding::{Feed, assert_all_in_order, first_of_each, message, options, spooled, until};
+use crate::feeding::{Feed, WINDOW, assert_all_in_order, first_of_each, message, options, spooled, until};
 use crate::relay::Relay;
 
 const THIRD: usize = 400;
@@ -16,16 +16,16 @@ fn through_an_outage(feed: &mut Feed, broker: &mut Broker, restart: impl FnOnce(
     until("the first", || feed.counts.acknowledged.get() > 0);
     broker.stop();
     for _ in 0..3 {
-        feed.offer(2 * THIRD).unwrap();
+        feed.offer(2 * THIRD);
     }
     broker.go_on();
     feed.feed(2 * THIRD);
     for _ in 0..2 {
-        feed.offer(3 * THIRD).unwrap();
+        feed.offer(3 * THIRD);
     }
     broker.kill();
     for _ in 0..3 {
-        feed.offer(3 * THIRD).unwrap();
+        feed.offer(3 * THIRD);
     }
     restart(broker);
     feed.feed(3 * THIRD);
@@ -94,8 +94,8 @@ fn a_slow_broker_is_offered_no_more_than_is_kept_for_it() {
     relay.lead_to(Some(broker.port));
     let mut feed = Feed::start(&options(&broker.location_at(relay.port)));
     while feed.accepted() < 500 {
-        feed.offer(500).unwrap();
-        assert!(feed.counts.waiting.get() <= 64, "what waits in memory is what is offered");
+        feed.offer(500);
+        assert!(feed.counts.waiting.get() <= 2 * WINDOW as u64, "those that wait and those that are sent");
     }
     feed.settle();
     assert_all_in_order(broker.stored(), 500, "slow");
@@ -128,15 +128,12 @@ fn a_redis_stream_keeps_no_more_than_maxlen() {
 #[test]
 fn a_message_under_a_topic_that_is_forbidden_is_counted_and_the_others_come() {
     let broker = Broker::started(Kind::Mosquitto);
-    let feed = Feed::start(&options(&broker.location()));
+    let mut feed = Feed::start(&options(&broker.location()));
     let mut messages: Vec<_> = (0..4).map(message).collect();
     messages[0].topic = "cams/#".into();
     messages[2].topic = "cams/+/frame".into();
-    let mut accepted = 0;
-    while accepted < 4 {
-        accepted +=
-            feed.delivery.offer(&messages[accepted..], std::time::Duration::from_millis(100)).unwrap();
-    }
+    messages.into_iter().for_each(|message| feed.push(message));
+    feed.settle();
     assert_eq!((feed.counts.refused.get(), feed.counts.acknowledged.get()), (2, 2));
     assert!(feed.said.lock().unwrap().join("\n").contains("wildcard"));
 }

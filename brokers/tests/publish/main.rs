@@ -4,7 +4,7 @@
 mod access;
 mod brokers;
 mod feeding;
-#[path = "../free_port.rs"]
+#[path = "../../../tests/free_port.rs"]
 mod free_port;
 mod hostile;
 mod kafka;

@@ -4,14 +4,15 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
+use cudainfer_brokers::Message;
 use rustix::fs::OFlags;
 
 use super::layout::Layout;
 use super::options::{FileCounts, FileOptions};
 use super::rotation::{Limits, Rotation};
-use crate::publish::Message;
 
 /// Records that were written before it failed, from the first, and why it failed.
 pub(super) struct Failure {
@@ -94,7 +95,7 @@ impl RegularFile {
     ///
     /// # Errors
     /// Why no more can be written, and how many were. What was written of the next is removed.
-    pub fn write(&mut self, messages: &[Message], counts: &FileCounts) -> Result<usize, Failure> {
+    pub fn write(&mut self, messages: &[Arc<Message>], counts: &FileCounts) -> Result<usize, Failure> {
         let more = messages.first().map_or(0, |message| self.bytes(message));
         if !self.empty && self.limits.exceeded(self.size, more, self.begun.elapsed()) {
             self.rotate(counts)?;

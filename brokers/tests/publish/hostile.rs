@@ -2,12 +2,9 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_brokers::{Counts, Delivery};
-
-use crate::feeding::{LIMIT, message, options};
+use crate::feeding::{Feed, LIMIT, message, options};
 
 /// More than all sockets' buffers on the way and what a client may hold.
 const MOST: usize = 64 << 20;
@@ -84,8 +81,8 @@ fn a_server_that_sends_for_ever_takes_no_memory() {
         std::thread::spawn(move || {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let uri = format!("{scheme}://{}/x", listener.local_addr().unwrap());
-            let delivery = Delivery::start(&options(&uri), &Arc::<Counts>::default(), |_| ()).unwrap();
-            delivery.offer(&[message(0)], Duration::ZERO).unwrap();
+            let mut feed = Feed::start(&options(&uri));
+            feed.push(message(0));
             let sent = server(&mut listener.accept().unwrap().0);
             assert!(sent < MOST, "{scheme}, {what}: it has let {sent} bytes come");
         })
@@ -109,8 +106,8 @@ fn a_server_that_breaks_the_protocol_is_asked_again_less_and_less_often() {
     for (scheme, server) in servers {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let uri = format!("{scheme}://{}/x", listener.local_addr().unwrap());
-        let delivery = Delivery::start(&options(&uri), &Arc::<Counts>::default(), |_| ()).unwrap();
-        delivery.offer(&[message(0)], Duration::ZERO).unwrap();
+        let mut feed = Feed::start(&options(&uri));
+        feed.push(message(0));
         let mut first = None;
         for _ in 0..5 {
             server(&mut listener.accept().unwrap().0);

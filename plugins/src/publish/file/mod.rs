@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{CALL_LIMIT_MS, Sink};
-use crate::publish::Message;
-use crate::publish::queue::BATCH;
+use cudainfer_brokers::{BATCH, CALL_LIMIT, Message, Sink, Written};
+
 pub(crate) use layout::Layout;
 use losses::Losses;
 pub use options::{DiskFull, Flush};
@@ -41,8 +40,6 @@ pub(crate) struct FileSink {
     warn: Warn,
     target: Option<Target>,
     losses: Losses,
-    /// Of the records that were accepted last, those that are lost.
-    lost: usize,
     /// When the records that are offered now were offered first.
     offered: Option<Instant>,
 }
@@ -61,25 +58,22 @@ impl FileSink {
             warn,
             target: None,
             losses: Losses::default(),
-            lost: 0,
             offered: None,
         }
     }
 
-    /// Whether the records that are offered have to wait for others. If so, some time has passed.
-    fn gathers(&mut self, count: usize) -> bool {
+    /// How long the records that are offered have to wait for others.
+    fn gathers_for(&mut self, count: usize) -> Option<Duration> {
         if self.options.flush == Flush::Frame || count >= BATCH {
-            return false;
+            return None;
         }
         let waited = self.offered.get_or_insert_with(Instant::now).elapsed();
-        let Some(left) = SECOND.checked_sub(waited).filter(|left| !left.is_zero()) else { return false };
-        std::thread::sleep(left.min(Duration::from_millis(CALL_LIMIT_MS.unsigned_abs())));
-        true
+        let left = SECOND.checked_sub(waited).filter(|left| !left.is_zero());
+        left.map(|left| left.min(CALL_LIMIT))
     }
 
     /// Counts records that are lost because the disk is full, and warns of them.
     fn lose(&mut self, count: usize, why: &io::Error) {
-        self.lost = count;
         if let Some(text) = self.losses.add(count, Instant::now()) {
             (self.warn)(&format!(
                 "'{}' is full ({why}): {text}. Make room, or set disk-full=stop to end the stream instead",
@@ -116,10 +110,9 @@ impl Sink for FileSink {
         Ok(true)
     }
 
-    fn write(&mut self, messages: &[Message]) -> io::Result<usize> {
-        self.lost = 0;
-        if self.target.is_none() || self.gathers(messages.len()) {
-            return Ok(0);
+    fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
+        if let Some(wait) = self.gathers_for(messages.len()) {
+            return Ok(Written::later(wait));
         }
         self.offered = None;
         let result = match &mut self.target {
@@ -127,27 +120,24 @@ impl Sink for FileSink {
             Some(Target::Stream(stream)) => {
                 stream.write(messages).map_err(|error| Failure { written: 0, error })
             }
-            None => return Ok(0),
+            None => return Ok(Written::default()),
         };
         match result {
-            Ok(accepted) => Ok(accepted),
+            Ok(accepted) => Ok(Written::accepted(accepted)),
             Err(Failure { written, error })
                 if is_full(&error) && self.options.disk_full == DiskFull::Drop =>
             {
-                self.lose(messages.len() - written, &error);
-                Ok(messages.len())
+                let lost = messages.len() - written;
+                self.lose(lost, &error);
+                Ok(Written { lost, ..Written::accepted(messages.len()) })
             }
             Err(Failure { written: 0, error }) => Err(error),
             // The others are offered again, and fail then.
-            Err(Failure { written, .. }) => Ok(written),
+            Err(Failure { written, .. }) => Ok(Written::accepted(written)),
         }
     }
 
-    fn lost(&self) -> usize {
-        self.lost
-    }
-
-    fn gathers_records(&self) -> bool {
+    fn gathers_messages(&self) -> bool {
         self.options.flush == Flush::Second
     }
 }

@@ -8,11 +8,11 @@ use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 use super::*;
 use crate::sync::lock;
 
-fn message(payload: Vec<u8>) -> Message {
-    Message { topic: String::new(), id: String::new(), payload }
+fn message(payload: Vec<u8>) -> Arc<Message> {
+    Arc::new(Message { topic: String::new(), id: String::new(), payload })
 }
 
-pub(super) fn records(of: &[&str]) -> Vec<Message> {
+pub(super) fn records(of: &[&str]) -> Vec<Arc<Message>> {
     of.iter().map(|text| message(text.as_bytes().to_vec())).collect()
 }
 
@@ -58,9 +58,9 @@ fn a_file_is_written_anew_a_record_a_line() {
     let path = folder.path().join("out");
     std::fs::write(&path, "what was there before, which is longer").unwrap();
     let mut set = opened(&path, FileOptions::default());
-    assert_eq!(set.sink.write(&records(&["one", "two"])).unwrap(), 2);
+    assert_eq!(set.sink.write(&records(&["one", "two"])).unwrap(), Written::accepted(2));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n", "at once, without a flush");
-    assert_eq!((set.sink.lost(), set.warnings()), (0, vec![]));
+    assert_eq!(set.warnings(), [""; 0]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn appended_records_follow_those_that_are_there_on_lines_of_their_own() {
             std::fs::write(&path, text).unwrap();
         }
         let mut set = opened(&path, FileOptions { append: true, ..FileOptions::default() });
-        assert_eq!(set.sink.write(&records(&["three"])).unwrap(), 1);
+        assert_eq!(set.sink.write(&records(&["three"])).unwrap(), Written::accepted(1));
         let repaired = if torn == 1 { "\n" } else { "" };
         let wanted = format!("{}{repaired}three\n", before.unwrap_or_default());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted);
@@ -89,9 +89,9 @@ fn an_array_is_whole_after_each_write() {
     let mut set = opened(&path, FileOptions { layout: Layout::Array, ..FileOptions::default() });
     let array = || serde_json::from_slice::<Vec<u32>>(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(array(), [0u32; 0]);
-    assert_eq!(set.sink.write(&records(&["1"])).unwrap(), 1);
+    assert_eq!(set.sink.write(&records(&["1"])).unwrap(), Written::accepted(1));
     assert_eq!(array(), [1]);
-    assert_eq!(set.sink.write(&records(&["2", "3,\n4"])).unwrap(), 2);
+    assert_eq!(set.sink.write(&records(&["2", "3,\n4"])).unwrap(), Written::accepted(2));
     assert_eq!(array(), [1, 2, 3, 4]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "[\n1,\n2,\n3,\n4\n]\n");
 }
@@ -110,7 +110,7 @@ fn files_that_are_full_are_numbered_and_every_record_is_whole_in_one_of_them() {
         let messages: Vec<_> = all.iter().map(|text| message(text.clone().into_bytes())).collect();
         let mut rest = &messages[..];
         while !rest.is_empty() {
-            let accepted = set.sink.write(rest).unwrap();
+            let accepted = set.sink.write(rest).unwrap().accepted;
             assert!(accepted > 0);
             rest = &rest[accepted..];
         }
@@ -142,8 +142,8 @@ fn a_full_disk_is_said_and_counted_or_ends_the_stream() {
     let full = Path::new("/dev/full");
     let mut set = opened(full, FileOptions::default());
     for _ in 0..2 {
-        assert_eq!(set.sink.write(&records(&["one", "two"])).unwrap(), 2);
-        assert_eq!(set.sink.lost(), 2);
+        let written = set.sink.write(&records(&["one", "two"])).unwrap();
+        assert_eq!(written, Written { lost: 2, ..Written::accepted(2) });
     }
     let [warning] = &set.warnings()[..] else { panic!("one a minute") };
     assert!(warning.starts_with("'/dev/full' is full (No space left on device"), "{warning}");
@@ -162,11 +162,17 @@ fn records_are_gathered_for_a_second_unless_there_are_many() {
     let path = folder.path().join("out");
     let mut set = opened(&path, FileOptions { flush: Flush::Second, ..FileOptions::default() });
     let many: Vec<_> = (0..BATCH).map(|_| message(b"x".to_vec())).collect();
-    assert!(set.sink.gathers_records());
-    assert_eq!(set.sink.write(&many).unwrap(), BATCH);
+    assert!(set.sink.gathers_messages());
+    assert_eq!(set.sink.write(&many).unwrap(), Written::accepted(BATCH));
     let mut refused = 0;
-    while set.sink.write(&many[..2]).unwrap() == 0 {
+    loop {
+        let Written { accepted, again_in, .. } = set.sink.write(&many[..2]).unwrap();
+        if accepted > 0 {
+            break;
+        }
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 2 * BATCH as u64);
+        assert!(again_in > Duration::ZERO && again_in <= CALL_LIMIT, "{again_in:?}");
+        std::thread::sleep(again_in);
         refused += 1;
     }
     assert!(refused > 0);
@@ -186,7 +192,7 @@ fn a_fifo_is_opened_when_its_reader_is_there_and_never_blocks() {
     let (mut accepted, mut read) = (0, Vec::new());
     let mut full = false;
     while accepted < all.len() {
-        let now = sink.write(&all[accepted..]).unwrap();
+        let now = sink.write(&all[accepted..]).unwrap().accepted;
         accepted += now;
         if now == 0 {
             full = true;

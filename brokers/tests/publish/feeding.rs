@@ -1,16 +1,19 @@
-//! What stands for the pipeline's queue: offers messages in order until they are accepted.
+//! An outbox with a broker, as inferpublish has it, and what is asked of both.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use cudainfer_brokers::{Counts, Delivery, Message, Options, Report, TlsFiles};
+use cudainfer_brokers::{Capacity, Counts, Message, Options, Outbox, Report, TlsFiles, WhenFull, broker};
 
 /// No test waits longer for anything.
 pub const LIMIT: Duration = Duration::from_secs(120);
+/// How long [`Feed::offer`] waits for something to be accepted.
 const CALL: Duration = Duration::from_millis(100);
-/// Messages that the queue offers at once.
-const WINDOW: usize = 64;
+/// How long a closed outbox waits for a broker.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Messages that wait, at most.
+pub const WINDOW: usize = 64;
 
 pub fn message(number: usize) -> Message {
     Message {
@@ -62,12 +65,13 @@ pub fn spooled(location: &str, folder: &Path, most_bytes: u64) -> Options {
     Options { spool: Some((folder.to_owned(), most_bytes)), ..options(location) }
 }
 
-/// A delivery with what it says and counts.
+/// An outbox with what it reports and counts.
 pub struct Feed {
-    pub delivery: Delivery,
+    outbox: Outbox,
     pub counts: Arc<Counts>,
     pub said: Arc<Mutex<Vec<String>>>,
-    accepted: usize,
+    failure: Arc<OnceLock<String>>,
+    pushed: usize,
 }
 
 impl Feed {
@@ -79,53 +83,77 @@ impl Feed {
             let (Report::Info(text) | Report::Warning(text)) = report;
             own.lock().unwrap().push(text);
         };
-        let delivery = Delivery::start(options, &counts, report).unwrap();
-        Self { delivery, counts, said, accepted: 0 }
+        let sink = broker(options, &counts, report).unwrap();
+        let failure = Arc::<OnceLock<String>>::default();
+        let own = Arc::clone(&failure);
+        let capacity = Capacity { messages: WINDOW, when_full: WhenFull::Wait };
+        let on_failure = move |e: std::io::Error| own.set(e.to_string()).unwrap();
+        let outbox = Outbox::start(sink, capacity, PATIENCE, &counts, on_failure).unwrap();
+        Self { outbox, counts, said, failure, pushed: 0 }
     }
 
-    /// Offers the messages up to `end` until all of them have been accepted.
+    /// Brings one message, which waits for room.
+    #[track_caller]
+    pub fn push(&mut self, message: Message) {
+        self.outbox.push(Arc::new(message)).unwrap();
+        self.pushed += 1;
+    }
+
+    /// Brings the messages up to `end` and waits until all of them have been accepted.
     #[track_caller]
     pub fn feed(&mut self, end: usize) {
         let limit = Instant::now() + LIMIT;
-        while self.accepted < end {
-            self.offer(end).unwrap();
+        while self.accepted() < end {
+            self.offer(end);
             assert!(
-                Instant::now() < limit,
-                "{} of {end} accepted: {:?}",
-                self.accepted,
+                Instant::now() < limit && self.failure.get().is_none(),
+                "{} of {end} accepted: {:?}, {:?}",
+                self.accepted(),
+                self.failure.get(),
                 self.said.lock().unwrap()
             );
         }
     }
 
-    /// Offers once what is left up to `end`. Returns how many have been accepted now.
-    pub fn offer(&mut self, end: usize) -> std::io::Result<usize> {
-        let window: Vec<_> = (self.accepted..end.min(self.accepted + WINDOW)).map(message).collect();
-        let now = self.delivery.offer(&window, CALL)?;
-        self.accepted += now;
-        Ok(now)
+    /// Brings what is left up to `end`, as far as there is room, and waits a little for something to be accepted. Returns how
+    /// many have been accepted now.
+    pub fn offer(&mut self, end: usize) -> usize {
+        let (before, until) = (self.accepted(), Instant::now() + CALL);
+        while self.pushed < end.min(before + WINDOW) {
+            self.push(message(self.pushed));
+        }
+        while self.accepted() == before && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.accepted() - before
     }
 
     pub fn accepted(&self) -> usize {
-        self.accepted
+        usize::try_from(self.counts.written.get()).unwrap()
     }
 
     /// Why nothing is ever accepted.
     #[track_caller]
     pub fn refusal(&mut self) -> String {
-        let limit = Instant::now() + LIMIT;
-        loop {
-            match self.offer(WINDOW) {
-                Err(e) => return e.to_string(),
-                Ok(accepted) => assert_eq!(accepted, 0),
-            }
-            assert!(Instant::now() < limit, "{:?}", self.said.lock().unwrap());
-        }
+        // With a spool the refusal comes with the next message.
+        let _ = self.outbox.push(Arc::new(message(0)));
+        until("a refusal", || self.failure.get().is_some());
+        assert_eq!(self.accepted(), 0);
+        self.failure.get().unwrap().clone()
     }
 
     /// Waits until the broker has acknowledged all.
     #[track_caller]
     pub fn settle(&self) {
         until("all acknowledged", || self.counts.waiting.get() == 0);
+    }
+}
+
+impl Drop for Feed {
+    /// Gives a spool back before the next one opens it.
+    fn drop(&mut self) {
+        if self.counts.spooled.get() > 0 {
+            self.outbox.close();
+        }
     }
 }

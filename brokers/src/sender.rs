@@ -1,0 +1,205 @@
+//! The connection to a broker, and what is done while there is none.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::Message;
+use crate::backoff::Backoff;
+use crate::client::{Access, Client, Failure, Sent};
+use crate::counts::Counts;
+use crate::delivery::Report;
+use crate::outbox::{Sink, Written};
+
+/// Bytes that are sent together, about.
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
+/// How often an outage is reported again, and a connection kept alive.
+const REMIND: Duration = Duration::from_secs(60);
+
+/// Sends messages to a broker, and accepts those that it has acknowledged, or takes under no circumstances.
+pub(crate) struct Sender {
+    access: Access,
+    counts: Arc<Counts>,
+    report: Box<dyn Fn(Report) + Send>,
+    client: Option<Box<dyn Client>>,
+    outage: Option<Outage>,
+    backoff: Backoff,
+    /// Before when nothing is tried.
+    next_try: Option<Instant>,
+    /// Whether the broker has ever acknowledged anything.
+    ever: bool,
+}
+
+/// A time without messages that arrive.
+struct Outage {
+    /// When it was last reported.
+    reported_at: Instant,
+    /// Whether the user has heard of it.
+    reported: bool,
+}
+
+impl Sender {
+    pub fn new(access: Access, counts: &Arc<Counts>, report: Box<dyn Fn(Report) + Send>) -> Self {
+        Self {
+            access,
+            counts: Arc::clone(counts),
+            report,
+            client: None,
+            outage: None,
+            backoff: Backoff::new(),
+            next_try: None,
+            ever: false,
+        }
+    }
+
+    /// Whether the broker could be reached when it was last tried.
+    pub fn is_connected(&self) -> bool {
+        self.client.is_some()
+    }
+
+    pub fn report(&self, report: Report) {
+        (self.report)(report);
+    }
+
+    /// The connection, which is made where there is none.
+    ///
+    /// # Errors
+    /// The broker refuses this client, before it has ever taken anything.
+    fn connection(&mut self) -> io::Result<Result<&mut Box<dyn Client>, Duration>> {
+        if self.client.is_none() {
+            let left = self.next_try.map(|next| next.saturating_duration_since(Instant::now()));
+            if let Some(left) = left.filter(|left| !left.is_zero()) {
+                return Ok(Err(left));
+            }
+            match self.access.connect() {
+                Ok(client) => {
+                    self.client = Some(client);
+                    self.counts.reconnects.add(usize::from(self.outage.is_some()));
+                }
+                Err(failure) => return self.failed(failure).map(Err),
+            }
+        }
+        Ok(self.client.as_mut().ok_or(Duration::ZERO))
+    }
+
+    /// How many of the messages, from the first, are sent together; why the first is not sent at all.
+    fn sendable(&self, messages: &[Arc<Message>]) -> Result<usize, String> {
+        let mut bytes = 0;
+        let mut count = 0;
+        for message in messages {
+            bytes += message.payload.len();
+            match self.access.destination.check_topic(&message.topic) {
+                Err(e) if count == 0 => return Err(e.to_string()),
+                Err(_) => break,
+                Ok(()) if count > 0 && bytes > BATCH_BYTES => break,
+                Ok(()) => count += 1,
+            }
+        }
+        Ok(count)
+    }
+
+    /// Messages were sent, and nothing was wrong with any.
+    fn well(&mut self) {
+        if let Some(Outage { reported: true, .. }) = self.outage.take() {
+            self.report(Report::Info(format!(
+                "'{}' takes messages again; {} are waiting",
+                self.access.destination,
+                self.counts.waiting.get()
+            )));
+        }
+    }
+
+    /// The broker never takes the next message.
+    fn refused(&mut self, reason: &str) {
+        self.counts.refused.add(1);
+        let first = self.counts.refused.get() == 1;
+        if first || self.is_due() {
+            self.report(Report::Warning(format!(
+                "'{}' refuses a message: {reason}. {} have been dropped for that, counted in stats as refused",
+                self.access.destination,
+                self.counts.refused.get()
+            )));
+        }
+    }
+
+    /// There is no connection. Returns how long to wait before the next try.
+    ///
+    /// # Errors
+    /// The broker refuses this client, before it has ever taken anything: somebody who has just started it can mend it.
+    fn failed(&mut self, failure: Failure) -> io::Result<Duration> {
+        self.client = None;
+        let (denied, reason) = match failure {
+            Failure::Denied(reason) => (true, reason),
+            Failure::Lost(reason) | Failure::Unsendable(reason) => (false, reason),
+        };
+        if denied && !self.ever {
+            return Err(io::Error::other(reason));
+        }
+        if self.is_due() {
+            self.report(Report::Warning(format!(
+                "'{}' takes no messages: {reason}. {} are waiting, and it is tried again until it does",
+                self.access.destination,
+                self.counts.waiting.get()
+            )));
+        }
+        let wait = self.backoff.wait();
+        self.next_try = Some(Instant::now() + wait);
+        Ok(wait)
+    }
+
+    /// Whether the outage must be reported to the user: when it begins, and again after a while.
+    fn is_due(&mut self) -> bool {
+        let outage = self.outage.get_or_insert(Outage { reported_at: Instant::now(), reported: false });
+        let due = !outage.reported || outage.reported_at.elapsed() >= REMIND;
+        if due {
+            *outage = Outage { reported_at: Instant::now(), reported: true };
+        }
+        due
+    }
+}
+
+impl Sink for Sender {
+    /// Takes as long as the broker takes to connect and to acknowledge.
+    fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
+        let count = match self.sendable(messages) {
+            Ok(count) => count,
+            Err(reason) => {
+                self.refused(&reason);
+                return Ok(Written::accepted(1));
+            }
+        };
+        let messages = messages.get(..count).unwrap_or_default();
+        let client = match self.connection()? {
+            Ok(client) => client,
+            Err(wait) => return Ok(Written::later(wait)),
+        };
+        let Sent { acknowledged, failure } = client.send(messages);
+        self.counts.sent.add(count);
+        self.counts.acknowledged.add(acknowledged);
+        if acknowledged > 0 {
+            self.ever = true;
+            self.backoff.reset();
+        }
+        match failure {
+            None => self.well(),
+            Some(Failure::Unsendable(reason)) => {
+                self.refused(&reason);
+                return Ok(Written::accepted(acknowledged + 1));
+            }
+            Some(failure) => {
+                let again_in = self.failed(failure)?;
+                return Ok(Written { accepted: acknowledged, again_in, ..Written::default() });
+            }
+        }
+        Ok(Written::accepted(acknowledged))
+    }
+
+    /// Connects before there are messages: a login that is refused is reported at once.
+    fn idle(&mut self) -> io::Result<Option<Duration>> {
+        match self.connection()? {
+            Ok(client) => client.idle(),
+            Err(wait) => return Ok(Some(wait)),
+        }
+        Ok(Some(REMIND))
+    }
+}
