@@ -8,6 +8,7 @@ use crate::client::Access;
 use crate::counts::Counts;
 use crate::credentials::{Credentials, CredentialsError};
 use crate::outbox::Sink;
+use crate::report::Report;
 use crate::sender::Sender;
 use crate::spool::{Spool, SpoolError};
 use crate::spooled::Spooled;
@@ -47,15 +48,6 @@ pub enum SetupError {
     Spool(#[from] SpoolError),
     #[error("there is no thread for the delivery: {0}")]
     Thread(io::Error),
-}
-
-/// Something that the user should know; each is a sentence or two.
-#[derive(Debug)]
-pub enum Report {
-    /// It is well again.
-    Info(String),
-    /// Messages wait or are lost.
-    Warning(String),
 }
 
 /// Checks the options, and opens the spool if there is one. What is written to the returned sink is brought to the broker in order,

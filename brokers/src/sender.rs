@@ -8,8 +8,8 @@ use crate::Message;
 use crate::backoff::Backoff;
 use crate::client::{Access, Client, Failure, Sent};
 use crate::counts::Counts;
-use crate::delivery::Report;
 use crate::outbox::{Sink, Written};
+use crate::report::Report;
 
 /// Bytes that are sent together, about.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;

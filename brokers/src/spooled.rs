@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::Message;
 use crate::counts::Counts;
-use crate::delivery::Report;
 use crate::outbox::{CALL_LIMIT, Sink, Written, or_panic};
+use crate::report::Report;
 use crate::sender::{BATCH_BYTES, Sender};
 use crate::spool::Spool;
 

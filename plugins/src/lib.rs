@@ -60,6 +60,7 @@ pub mod tensormap;
 pub mod time;
 pub mod tracer;
 pub mod tracker;
+pub mod transfer;
 pub mod trtinfer;
 pub mod video;
 pub mod zonecount;
@@ -95,6 +96,7 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     meta::mask::register();
     meta::zone::register();
     decoding::DecodingElement::static_type().mark_as_plugin_api(gst::PluginAPIFlags::empty());
+    transfer::TransferElement::static_type().mark_as_plugin_api(gst::PluginAPIFlags::empty());
     cudaupload::register(plugin)?;
     cudadownload::register(plugin)?;
     fusedpreproc::register(plugin)?;

@@ -26,11 +26,12 @@ const REMAINING_IN_SERVE: [(&[&str], &str); 2] = [
 ];
 
 /// The same of the plugins.
-const REMAINING: [(&[&str], &str); 2] = [
+const REMAINING: [(&[&str], &str); 3] = [
     (
         &["decoding::class", "decoding::imp"],
         "GLib's traits have the class structure name the instance's, and the instance name its class",
     ),
+    (&["transfer::class", "transfer::imp"], "the same"),
     (
         &["trtinfer::instance", "trtinfer::request", "trtinfer::worker"],
         "a request keeps its instance alive, which has the queue of requests and starts the workers that take them",

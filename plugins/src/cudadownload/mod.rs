@@ -25,14 +25,12 @@
 
 use gst::{glib, prelude::*};
 
-mod copy;
 mod imp;
-mod negotiate;
 
 glib::wrapper! {
     /// The element `cudainferdownload`.
     pub struct CudaDownload(ObjectSubclass<imp::CudaDownload>)
-        @extends gst_base::BaseTransform, gst::Element, gst::Object;
+        @extends crate::transfer::TransferElement, gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
 /// Registers `cudainferdownload`. There is no second name: `cudadownload` is GStreamer's, which drops metadata.

@@ -30,14 +30,12 @@
 
 use gst::{glib, prelude::*};
 
-mod copy;
 mod imp;
-mod negotiate;
 
 glib::wrapper! {
     /// The element `cudainferupload`.
     pub struct CudaUpload(ObjectSubclass<imp::CudaUpload>)
-        @extends gst_base::BaseTransform, gst::Element, gst::Object;
+        @extends crate::transfer::TransferElement, gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
 /// Registers `cudainferupload`, and the same as `cudaupload` where no other plugin owns that name.

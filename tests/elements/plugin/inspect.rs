@@ -72,6 +72,19 @@ fn elements_that_decode_tensors_share_a_class_and_describe_what_they_count() {
 }
 
 #[test]
+fn elements_that_copy_frames_share_a_class() {
+    cudainfer_tests::init();
+    for name in ["cudainferupload", "cudainferdownload"] {
+        let element = gst::ElementFactory::make(name).build().unwrap();
+        let base = element.type_().parent().unwrap();
+        assert_eq!(base.name(), "GstCudaInferTransferElement");
+        for property in ["device", "stats"] {
+            assert_eq!(element.find_property(property).unwrap().owner_type(), base);
+        }
+    }
+}
+
+#[test]
 fn every_element_is_registered() {
     let names: Vec<_> = factories().iter().map(|f| f.name().to_string()).collect();
     for name in [

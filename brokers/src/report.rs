@@ -1,0 +1,10 @@
+//! What the user is told of a delivery.
+
+/// Something that the user should know; each is a sentence or two.
+#[derive(Debug)]
+pub enum Report {
+    /// It is well again.
+    Info(String),
+    /// Messages wait or are lost.
+    Warning(String),
+}
