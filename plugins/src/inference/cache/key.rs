@@ -17,7 +17,7 @@ use crate::model::onnx::external_files;
 use crate::nick::nick;
 
 /// Is increased when the meaning of an entry's files changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// The folder in the cache with the models' checksums.
 pub(super) const MODELS: &str = "models";
 /// A file that has changed less than this long ago may change again without another time stamp.
