@@ -30,20 +30,25 @@ mod attached;
 mod candidates;
 mod choose;
 mod cuda;
-mod decode;
 mod detection;
 mod error;
+mod families;
+mod family;
 mod grid;
 mod hints;
 mod kind;
+mod layout;
+mod locate;
 mod merge;
 mod nms;
 mod object_maps;
 mod offer;
 mod params;
 mod priors;
+mod reader;
 mod rotated;
 mod rotated_nms;
+mod shaped;
 mod suppression;
 mod survey;
 #[cfg(test)]
@@ -54,6 +59,8 @@ use crate::geometry::{Affine, Rect};
 use crate::tensor::TensorView;
 
 use candidates::{Candidate, Collector, Gate};
+use choose::Read;
+use locate::Located;
 use nms::Suppressor;
 use rotated_nms::RotatedSuppressor;
 
@@ -122,24 +129,20 @@ impl Detector {
         found.clear();
         self.candidates.clear();
         self.attached.clear();
-        let extra = self.decoder.extra(outputs)?;
         let size = frame.map(|side| side as f32);
         let mut collector = Collector::new(&self.gate, map, size, &self.params, &mut self.candidates);
-        let lines = self.decoder.lines(outputs, &mut collector)?;
-        if lines.is_none() {
-            self.decoder.decode(outputs, &mut collector)?;
-        }
+        let read = self.decoder.read(outputs, &mut collector)?;
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
         let compared = self.candidates.len();
-        if lines.is_some() {
-            self.candidates.sort_unstable_by(Candidate::by_rank);
-        } else if let Some(extra) = extra.filter(|_| self.decoder.is_rotated()) {
-            let box_of = |anchor| extra.rotated(outputs, anchor);
-            self.rotated_suppressor.run(&mut self.candidates, &self.params, box_of);
-        } else {
-            self.suppressor.run(&mut self.candidates, &self.params, &self.gate);
+        match &read {
+            Read::Lines(_) => self.candidates.sort_unstable_by(Candidate::by_rank),
+            Read::Boxes(_, Located { extra: Some(extra), angle: Some(_), .. }) => {
+                let box_of = |anchor| extra.rotated(outputs, anchor);
+                self.rotated_suppressor.run(&mut self.candidates, &self.params, box_of);
+            }
+            Read::Boxes(..) => self.suppressor.run(&mut self.candidates, &self.params, &self.gate),
         }
         outcome.limited =
             compared > self.params.top_k_after && self.candidates.len() >= self.params.top_k_after;
@@ -148,14 +151,16 @@ impl Detector {
             let [x1, y1, x2, y2] = c.clamped(size);
             Detection { rect: Rect::from_corners(x1, y1, x2, y2), confidence: c.confidence, class: c.class }
         }));
-        if let Some(extra) = extra {
-            for candidate in &self.candidates {
-                self.decoder.attach(&extra, outputs, candidate.anchor, map, &mut self.attached);
+        for candidate in &self.candidates {
+            match &read {
+                Read::Boxes(layout, located) => {
+                    reader::attach(layout, located, outputs, candidate.anchor, map, &mut self.attached);
+                }
+                Read::Lines(lines) => {
+                    let line = lines.get(candidate.anchor).map(|line| text::readable(line.in_frame(map)));
+                    self.attached.rotated.extend(line);
+                }
             }
-        }
-        if let Some(lines) = lines {
-            let kept = self.candidates.iter().filter_map(|candidate| lines.get(candidate.anchor));
-            self.attached.rotated.extend(kept.map(|line| text::readable(line.in_frame(map))));
         }
         Ok(outcome)
     }

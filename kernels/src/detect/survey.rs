@@ -5,7 +5,7 @@ use crate::sanity::{self, Expected, Survey};
 use crate::tensor::TensorView;
 
 use super::candidates::{Collector, Gate};
-use super::decode::Scores;
+use super::layout::Scores;
 use super::{Activation, Decoder, DetectError, Nms, Params};
 
 /// How far outside of 0..1 confidences may be, by the rounding of float16 and of quantised models.
@@ -58,7 +58,7 @@ impl Decoder {
         let size = input.map(|side| side as f32);
         let best = Params::default();
         let mut collector = Collector::new(&gate, &Affine::IDENTITY, size, &best, &mut all).of_any_size();
-        self.decode(outputs, &mut collector)?;
+        self.read(outputs, &mut collector)?;
         // Labels that no class has are counted among them, too.
         let non_finite = if self.has_labels() { 0 } else { collector.outcome().non_finite };
         let mut survey = Survey { non_finite, ..Survey::default() };

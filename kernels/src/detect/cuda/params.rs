@@ -6,7 +6,9 @@ use crate::geometry::{self, Rect};
 
 use super::super::DetectError;
 use super::super::attached::{Angle, Attached, Extra, Meaning};
-use super::layout::{At, Layout, Output, size};
+use super::layout::PackedLayout;
+use super::output::Output;
+use super::size::size;
 
 /// `Candidates` in the kernels: device addresses, as all numbers of 64 bits here.
 #[repr(C)]
@@ -70,7 +72,7 @@ pub struct Decode {
     pub capacity: u32,
     /// [`super::super::Params::clip_before_nms`], 0 or 1.
     pub clip_before_nms: u32,
-    pub layout: Layout,
+    pub layout: PackedLayout,
     pub rows: [Row; MOST_ROWS],
 }
 
@@ -140,7 +142,7 @@ pub struct Gather {
     pub delivered: u64,
     pub report: u64,
     pub values: Gathered,
-    pub layout: Layout,
+    pub layout: PackedLayout,
 }
 
 /// `Values` in the kernel: what there is of a detection besides its box, and where.
@@ -172,9 +174,10 @@ const WITH_ROW: u32 = 128;
 const ROTATED: u32 = 32;
 
 impl Gathered {
-    /// Of this output.
-    pub fn new(extra: &Extra, tensor: &Output<'_>) -> Result<Self, DetectError> {
-        let values = At { tensor, element: extra.element }.address()?;
+    /// Of one of these outputs.
+    pub fn new(extra: &Extra, outputs: &[Output<'_>]) -> Result<Self, DetectError> {
+        let tensor = Output::of(outputs, extra.output)?;
+        let values = tensor.address(extra.element)?;
         let all = Self {
             values,
             values_row: tensor.row_bytes(),

@@ -312,7 +312,7 @@ fn a_batch_on_the_gpu_may_be_padded_but_not_short() {
         // SAFETY: nobody reads it.
         let data = unsafe { DeviceSlice::from_raw(4096, 4 * dims.iter().product::<usize>()) };
         let tensor = DeviceTensor::new("o", TensorType::Float32, dims, data).unwrap();
-        decoder.layout(&[tensor], rows).map(|(layout, _)| layout.anchors())
+        cuda::packed(&decoder, &[tensor], rows).map(|(layout, _)| layout.anchors())
     };
     assert_eq!(layout(&[4, 9, 7], 4), Ok(9));
     assert_eq!(layout(&[4, 9, 7], 3), Ok(9));

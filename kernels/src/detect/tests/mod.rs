@@ -7,6 +7,7 @@ mod detectnet;
 mod extras;
 mod faces;
 mod finals;
+mod golden;
 mod limits;
 mod multi_label;
 mod object_maps;
