@@ -224,8 +224,7 @@ pub fn choose(
     if requested.is_none() && is_map(&offer) {
         return Err(DetectError::Maps { offered: offered() });
     }
-    if matches!(requested, None | Some(DecoderKind::Queries))
-        && needs_activation(&offer, requested.is_some())
+    if matches!(requested, None | Some(DecoderKind::Queries)) && needs_activation(&offer, requested.is_some())
     {
         return Err(DetectError::Queries { offered: offered() });
     }
@@ -310,7 +309,9 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
         let hints = Hints { keypoints: None, ..offer.hints.clone() };
         let unnumbered = fits(&Offer::new(offer.outputs, input, &hints), requested);
         let found = unnumbered.iter().filter(|(_, fit)| fit.evidence > Evidence::Weak);
-        let found = found.map(|(kind, fit)| (kind, fit.decoding.layout().map_or(0, Layout::keypoints))).filter(|(_, points)| *points > 0);
+        let found = found
+            .map(|(kind, fit)| (kind, fit.decoding.layout().map_or(0, Layout::keypoints)))
+            .filter(|(_, points)| *points > 0);
         let found: Vec<_> = found.map(|(kind, points)| format!("{points} as {kind} reads them")).collect();
         if !found.is_empty() {
             return DetectError::Keypoints { offered, found: found.join(", or "), keypoints };

@@ -2,11 +2,11 @@
 
 use crate::tensor::{TensorDesc, TensorType};
 
-use super::{Activation, Hints};
 use super::grid::{Grid, is_pyramid};
 use super::layout::Layout;
 use super::shaped::matrix;
 use super::text::TextMap;
+use super::{Activation, Hints};
 
 /// An output that can be read as a matrix: dimensions of 1 around it are left away.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +53,6 @@ impl Decoding {
     /// The description of boxes; none of a map of text.
     pub fn layout(&self) -> Option<&Layout> {
         if let Self::Layout(layout) = self { Some(layout) } else { None }
-    }
-
-    /// The map of text; none of boxes.
-    pub fn text(&self) -> Option<&TextMap> {
-        if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A layout that has been located in a batch's tensors, packed as the kernels want it: `cuda/layout.cuh`.
 
+use crate::detect::DetectError;
 use crate::detect::layout::{Centers, Coding, Labels, Layout, Scoring};
 use crate::detect::locate::{At, Located, LocatedLevel, Steps};
-use crate::detect::DetectError;
 use crate::tensor::TensorType;
 
 use super::output::Output;

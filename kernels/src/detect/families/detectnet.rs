@@ -52,10 +52,8 @@ fn fit(offer: &Offer<'_>, coverage: &Maps, boxes: &Maps) -> Option<Fit> {
     let cells = MapCells::of(rows, columns, offer.input)?;
     let has = |maps: &Maps, part: &str| offer.outputs[maps.output].name.to_ascii_lowercase().contains(part);
     let named = has(coverage, "cov") && has(boxes, "bbox");
-    let tables = vec![
-        Table::maps(coverage.output, classes, false),
-        Table::maps(boxes.output, SIDES * classes, false),
-    ];
+    let tables =
+        vec![Table::maps(coverage.output, classes, false), Table::maps(boxes.output, SIDES * classes, false)];
     let centers = Centers {
         sides: SIDES,
         unit: SizeUnit::Pixels,

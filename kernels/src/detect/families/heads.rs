@@ -2,10 +2,10 @@
 //! they may say of an object after the rest: keypoints, coefficients, an angle.
 
 use crate::detect::attached::Meaning;
+use crate::detect::layout::Shape;
 use crate::detect::layout::{
     Anchors, BoxCoding, Channels, Coding, Count, Field, Finals, Labels, Layout, Scoring, Table,
 };
-use crate::detect::layout::Shape;
 use crate::detect::offer::{Evidence, Fit, Offer, Plane, is_tall};
 use crate::detect::{Activation, BoxFormat, DecoderKind, RowFormat};
 
@@ -126,12 +126,7 @@ pub fn read_with_objectness(
 }
 
 /// `plane` as `[M, 6 + more]`.
-pub fn read_suppressed(
-    kind: DecoderKind,
-    offer: &Offer<'_>,
-    plane: &Plane,
-    more: usize,
-) -> Option<Reading> {
+pub fn read_suppressed(kind: DecoderKind, offer: &Offer<'_>, plane: &Plane, more: usize) -> Option<Reading> {
     // Its confidences are final.
     let fits = plane.columns == Some(SUPPRESSED + more) && offer.hints.activation.is_none();
     let layout = || suppressed(kind, offer, plane, RowFormat::BoxScoreClass, more);

@@ -39,9 +39,9 @@ pub fn faces(
     if offer.hints.classes.is_some_and(|classes| classes != 1) {
         return None;
     }
-    let (boxes, first) = table(&of_columns(offer, 4), 4, &grid, 1)?;
-    let (scores, second) = table(&of_columns(offer, 1), 1, &grid, times)?;
-    let (mut tables, mut evidence, mut extra) = (vec![boxes, scores], first.min(second), None);
+    let (scores, first) = table(&of_columns(offer, 1), 1, &grid, times)?;
+    let (boxes, second) = table(&of_columns(offer, 4), 4, &grid, 1)?;
+    let (mut tables, mut evidence, mut extra) = (vec![scores, boxes], first.min(second), None);
     if let planes @ [first, ..] = &landmarks(offer)?[..] {
         let columns = first.columns?;
         let (landmarks, third) = table(planes, columns, &grid, 1)?;
@@ -52,7 +52,8 @@ pub fn faces(
     let reads = tables.iter().map(|table| table.outputs.len()).sum();
     let layout = Layout {
         grid: Some(grid),
-        scores: Field::new(1, 0),
+        boxes: Field::new(1, 0),
+        scores: Field::new(0, 0),
         scoring,
         extra,
         ..Layout::new(kind, tables, coding, offer.activation())

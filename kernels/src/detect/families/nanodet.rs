@@ -10,13 +10,8 @@ use crate::detect::grid::Level;
 use crate::detect::layout::{Channels, Coding, Count, Field, Layout, Shape, Table};
 use crate::detect::offer::{Evidence, Fit, Offer, Plane};
 
-pub const FAMILY: Family = Family {
-    kind: DecoderKind::Nanodet,
-    wanted,
-    fits,
-    takes: &[Hint::Activation],
-    usual: Usual::SUPPRESSED,
-};
+pub const FAMILY: Family =
+    Family { kind: DecoderKind::Nanodet, wanted, fits, takes: &[Hint::Activation], usual: Usual::SUPPRESSED };
 
 /// Bins that published heads use: reg_max 7 (NanoDet, NanoDet-Plus), 10, 15, 16 (GFL), plus one.
 const USUAL_BINS: [usize; 4] = [8, 11, 16, 17];
@@ -45,12 +40,7 @@ fn fits(offer: &Offer<'_>) -> Vec<Fit> {
 }
 
 /// Of these tables, with boxes and scores there.
-fn layout(
-    offer: &Offer<'_>,
-    tables: Vec<Table>,
-    (boxes, scores): (Field, Field),
-    bins: usize,
-) -> Layout {
+fn layout(offer: &Offer<'_>, tables: Vec<Table>, (boxes, scores): (Field, Field), bins: usize) -> Layout {
     let point = if offer.grid.levels.len() < PLUS_STRIDES { 0.5 } else { 0.0 };
     let coding = Coding::Distances { bins, point };
     let layout = Layout::new(FAMILY.kind, tables, coding, offer.activation());

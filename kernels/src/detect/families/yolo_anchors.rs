@@ -89,7 +89,11 @@ impl Heads {
                 let one_each = levels.iter().all(|level| {
                     let known =
                         outputs.iter().filter(|output| !is_open(output) && is_of(**output, level)).count();
-                    let alone = levels.iter().filter(|other| [other.columns, other.rows()] == [level.columns, level.rows()]).count() == 1;
+                    let alone = levels
+                        .iter()
+                        .filter(|other| [other.columns, other.rows()] == [level.columns, level.rows()])
+                        .count()
+                        == 1;
                     alone && (known == 1 || open && known == 0)
                 });
                 if outputs.len() == levels.len() && one_each {

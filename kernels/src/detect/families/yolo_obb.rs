@@ -31,9 +31,8 @@ fn fits(offer: &Offer<'_>) -> Vec<Fit> {
     // Labels that lack one class would look the same, and [M, 7] is also what YOLOv7 writes, with the frame's number first: the
     // decoder must be named, as Ultralytics' metadata does.
     let kind = FAMILY.kind;
-    let [columns, rows] = Anchors::ALL.map(|anchors| {
-        offer.of_each_plane(|plane| read_plain(kind, offer, plane, anchors, 1).map(rotated))
-    });
+    let [columns, rows] = Anchors::ALL
+        .map(|anchors| offer.of_each_plane(|plane| read_plain(kind, offer, plane, anchors, 1).map(rotated)));
     let suppressed = offer.of_each_plane(|plane| read_suppressed(kind, offer, plane, 1).map(rotated));
     surest([columns, suppressed, rows])
 }

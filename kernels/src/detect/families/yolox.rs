@@ -7,13 +7,8 @@ use crate::detect::offer::{Evidence, Fit, Offer, Plane, is_tall};
 
 use super::heads::BEFORE_SCORES;
 
-pub const FAMILY: Family = Family {
-    kind: DecoderKind::Yolox,
-    wanted,
-    fits,
-    takes: &[Hint::Activation],
-    usual: Usual::SUPPRESSED,
-};
+pub const FAMILY: Family =
+    Family { kind: DecoderKind::Yolox, wanted, fits, takes: &[Hint::Activation], usual: Usual::SUPPRESSED };
 
 fn wanted(offer: &Offer<'_>) -> String {
     format!(

@@ -47,8 +47,7 @@ fn corners_of(layout: &Layout, located: &Located, outputs: &[TensorView<'_>], an
     let number = |At { output, element: at }| outputs.get(output).map_or(0.0, |tensor| element(tensor, at));
     let cell = anchor - at.cells.first;
     let value = |k: usize| number(after(at.boxes, located.boxes, cell, k));
-    let offset = |k: usize| {
-        located.offsets.map_or(0.0, |offsets| number(after(offsets.at, offsets.steps, cell, k)))
-    };
+    let offset =
+        |k: usize| located.offsets.map_or(0.0, |offsets| number(after(offsets.at, offsets.steps, cell, k)));
     boxes::corners(layout, &at.cells, index, cell, Numbers { value, offset })
 }

@@ -21,7 +21,7 @@ pub fn corners<V: Fn(usize) -> f32, O: Fn(usize) -> f32>(
 ) -> [f32; 4] {
     let Numbers { value, offset } = numbers;
     let stride = level.stride as f32;
-    let four = || [0, 1, 2, 3].map(&value);
+    let four = || [value(0), value(1), value(2), value(3)];
     match &layout.coding {
         Coding::Plain(coding) => plain(coding, four()),
         Coding::Grid => {
@@ -61,7 +61,8 @@ pub fn rotated(coding: &BoxCoding, [x, y, w, h]: [f32; 4], angle: f32) -> Rotate
 }
 
 /// Corners of a box that is coded so.
-fn plain(coding: &BoxCoding, [a, b, c, d]: [f32; 4]) -> [f32; 4] {
+#[inline]
+pub fn plain(coding: &BoxCoding, [a, b, c, d]: [f32; 4]) -> [f32; 4] {
     let [x1, y1, x2, y2] = match coding.format {
         BoxFormat::Corners => [a, b, c, d],
         BoxFormat::CornersYx => [b, a, d, c],

@@ -33,9 +33,8 @@ impl Label {
 /// Collects them; the model says how many there are, or all are there. A count that is negative, NaN or more than there is room for is
 /// counted as not finite, and so is a label that no class has.
 pub fn read(level: &LevelReader<'_>, meaning: Labels, count: Option<f32>, into: &mut Collector<'_>) {
-    let scores = level.scores();
     for row in 0..rows_in_use(level.anchors(), count, into) {
-        let confidence = level.scores_of(scores, row)[0];
+        let confidence = level.scores_of(row)[0];
         if is_bad(confidence) {
             into.drop_non_finite();
             continue;

@@ -12,7 +12,7 @@ const BEFORE_CLASSES: usize = 5;
 /// Collects the anchors of a level.
 pub fn read(level: &LevelReader<'_>, into: &mut Collector<'_>) {
     let Some(form) = level.layout.form() else { return };
-    let (cells, data, activation) = (&level.at.cells, level.boxes(), level.layout.activation);
+    let (cells, data, activation) = (&level.at.cells, level.boxes, level.layout.activation);
     let values = BEFORE_CLASSES + level.located.columns;
     let mut scores = Vec::with_capacity(level.located.columns);
     for anchor in 0..level.anchors() {

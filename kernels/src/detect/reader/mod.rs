@@ -31,15 +31,11 @@ use boxes::Numbers;
 pub(super) use beside::attach;
 
 /// Collects the candidates of one frame, whose outputs have been located.
-pub(super) fn read(
-    layout: &Layout,
-    located: &Located,
-    outputs: &[TensorView<'_>],
-    into: &mut Collector<'_>,
-) {
+pub(super) fn read(layout: &Layout, located: &Located, outputs: &[TensorView<'_>], into: &mut Collector<'_>) {
     let values = Values::new(located, outputs);
     for (index, at) in located.levels.iter().enumerate() {
-        let level = LevelReader { layout, located, values: &values, at, index };
+        let (scores, boxes) = (values.of(at.scores.output), values.of(at.boxes.output));
+        let level = LevelReader { layout, located, values: &values, at, index, scores, boxes };
         match (&layout.scoring, &layout.coding) {
             (Scoring::Objectness, Coding::Anchored { .. }) => heads::read(&level, into),
             (Scoring::Objectness, _) => scores::read_with_objectness(&level, into),
@@ -93,6 +89,10 @@ struct LevelReader<'a> {
     at: &'a LocatedLevel,
     /// Which of the levels it is.
     index: usize,
+    /// All numbers of the output with the scores.
+    scores: &'a [f32],
+    /// All numbers of the output with the boxes.
+    boxes: &'a [f32],
 }
 
 impl LevelReader<'_> {
@@ -101,61 +101,57 @@ impl LevelReader<'_> {
         self.at.cells.cells
     }
 
-    /// All numbers of the output with the scores.
-    fn scores(&self) -> &[f32] {
-        self.values.of(self.at.scores.output)
-    }
-
-    /// All numbers of the output with the boxes.
-    fn boxes(&self) -> &[f32] {
-        self.values.of(self.at.boxes.output)
-    }
-
     /// The scores of an anchor, which follow one another.
-    fn scores_of<'s>(&self, scores: &'s [f32], anchor: usize) -> &'s [f32] {
+    #[inline]
+    fn scores_of(&self, anchor: usize) -> &[f32] {
         let Located { scores: steps, columns, .. } = self.located;
-        &scores[self.at.scores.element + anchor * steps.anchor..][..*columns]
+        &self.scores[self.at.scores.element + anchor * steps.anchor..][..*columns]
     }
 
     /// The number `k` of an anchor's box.
-    fn box_number(&self, boxes: &[f32], anchor: usize, k: usize) -> f32 {
-        boxes[after(self.at.boxes, self.located.boxes, anchor, k).element]
+    #[inline]
+    fn box_number(&self, anchor: usize, k: usize) -> f32 {
+        self.boxes[after(self.at.boxes, self.located.boxes, anchor, k).element]
     }
 
     /// Takes a class of an anchor that passes, with its box; of peaks only where it is one.
     fn take(&self, into: &mut Collector<'_>, anchor: usize, class: u32, confidence: f32) {
-        let boxes = self.boxes();
-        if matches!(self.layout.scoring, Scoring::Peaks) && !self.is_peak(anchor, class) {
-            return;
-        }
-        let each = if let Coding::Centers(centers) = &self.layout.coding
-            && centers.of_each_class
-        {
-            centers.sides * class as usize
-        } else {
-            0
-        };
-        let value = |k: usize| self.box_number(boxes, anchor, each + k);
         let numbered = self.at.cells.first + anchor;
-        if let (Some(place), Coding::Plain(coding)) = (self.located.angle, &self.layout.coding) {
-            let rotated = boxes::rotated(coding, [0, 1, 2, 3].map(value), value(place));
-            into.take_rotated(numbered, class, confidence, &rotated);
+        let Coding::Plain(coding) = &self.layout.coding else {
+            if !matches!(self.layout.scoring, Scoring::Peaks) || self.is_peak(anchor, class) {
+                into.take(numbered, class, confidence, self.corners(anchor, class));
+            }
             return;
+        };
+        let number = |k| self.box_number(anchor, k);
+        let numbers = [number(0), number(1), number(2), number(3)];
+        match self.located.angle {
+            None => into.take(numbered, class, confidence, boxes::plain(coding, numbers)),
+            Some(place) => {
+                let rotated = boxes::rotated(coding, numbers, number(place));
+                into.take_rotated(numbered, class, confidence, &rotated);
+            }
         }
+    }
+
+    /// The corners of the box of an anchor's class, in tensor pixels.
+    fn corners(&self, anchor: usize, class: u32) -> [f32; 4] {
+        let first = match &self.layout.coding {
+            Coding::Centers(centers) if centers.of_each_class => centers.sides * class as usize,
+            _ => 0,
+        };
         let offset = |k: usize| {
             self.located.offsets.map_or(0.0, |offsets| {
                 self.values.of(offsets.at.output)[after(offsets.at, offsets.steps, anchor, k).element]
             })
         };
-        let numbers = Numbers { value, offset };
-        let corners = boxes::corners(self.layout, &self.at.cells, self.index, anchor, numbers);
-        into.take(numbered, class, confidence, corners);
+        let numbers = Numbers { value: |k| self.box_number(anchor, first + k), offset };
+        boxes::corners(self.layout, &self.at.cells, self.index, anchor, numbers)
     }
 
     /// Whether no neighbour of a cell is stronger in the map of this class, nor as strong and before it.
     fn is_peak(&self, cell: usize, class: u32) -> bool {
-        let scores = self.scores();
-        let at = |cell| scores[after(self.at.scores, self.located.scores, cell, class as usize).element];
+        let at = |cell| self.scores[after(self.at.scores, self.located.scores, cell, class as usize).element];
         let score = at(cell);
         !self.at.cells.around(cell).any(|other| at(other) > score || other < cell && at(other) == score)
     }

@@ -10,7 +10,7 @@ use super::softmax::Softmax;
 /// Scores `[C, anchors]`: one row a class.
 pub fn read_columns(level: &LevelReader<'_>, into: &mut Collector<'_>) {
     let (anchors, activation) = (level.anchors(), level.layout.activation);
-    let scores = &level.scores()[level.at.scores.element..][..level.located.columns * anchors];
+    let scores = &level.scores[level.at.scores.element..][..level.located.columns * anchors];
     scan_columns(scores, anchors, activation, into, |into, anchor, class, confidence| {
         level.take(into, anchor, class, confidence);
     });
@@ -18,9 +18,9 @@ pub fn read_columns(level: &LevelReader<'_>, into: &mut Collector<'_>) {
 
 /// Scores of which those of an anchor follow one another, with or without one of the background.
 pub fn read_rows(level: &LevelReader<'_>, into: &mut Collector<'_>) {
-    let (scores, activation, side) = (level.scores(), level.layout.activation, level.layout.background);
+    let (activation, side) = (level.layout.activation, level.layout.background);
     for anchor in 0..level.anchors() {
-        let row = level.scores_of(scores, anchor);
+        let row = level.scores_of(anchor);
         let (classes, background) = split(row, side);
         if side != Background::None && strongest(background).is_nan() {
             into.drop_non_finite();
@@ -54,10 +54,9 @@ const OBJECTNESS: usize = 4;
 /// Objectness times class score. An anchor whose objectness alone fails is not looked at further, as in YOLOv5's own NMS: no class
 /// score exceeds 1.
 pub fn read_with_objectness(level: &LevelReader<'_>, into: &mut Collector<'_>) {
-    let (scores, boxes, activation) = (level.scores(), level.boxes(), level.layout.activation);
-    let lowest = into.lowest();
+    let (activation, lowest) = (level.layout.activation, into.lowest());
     for anchor in 0..level.anchors() {
-        let objectness = level.box_number(boxes, anchor, OBJECTNESS);
+        let objectness = level.box_number(anchor, OBJECTNESS);
         if is_bad(objectness) {
             into.drop_non_finite();
             continue;
@@ -67,7 +66,7 @@ pub fn read_with_objectness(level: &LevelReader<'_>, into: &mut Collector<'_>) {
             continue;
         }
         take_scored(
-            level.scores_of(scores, anchor),
+            level.scores_of(anchor),
             into,
             |score| objectness * activation.probability(score),
             |into, class, confidence| level.take(into, anchor, class, confidence),
@@ -77,7 +76,7 @@ pub fn read_with_objectness(level: &LevelReader<'_>, into: &mut Collector<'_>) {
 
 /// The root of the product of two scores, each in 0..1.
 pub fn read_roots(level: &LevelReader<'_>, into: &mut Collector<'_>) {
-    let (scores, activation) = (level.scores(), level.layout.activation);
+    let activation = level.layout.activation;
     let Some(second) = level.at.second else { return };
     let others = level.values.of(second.output);
     let share = |score: f32| activation.probability(score).clamp(0.0, 1.0);
@@ -88,7 +87,7 @@ pub fn read_roots(level: &LevelReader<'_>, into: &mut Collector<'_>) {
             continue;
         }
         let confidence = |score: f32| (share(score) * share(other)).sqrt();
-        take_scored(level.scores_of(scores, anchor), into, confidence, |into, class, confidence| {
+        take_scored(level.scores_of(anchor), into, confidence, |into, class, confidence| {
             level.take(into, anchor, class, confidence);
         });
     }
