@@ -13,7 +13,7 @@ use super::params::out_of_range;
 use super::reader;
 use super::rotated::Rotated;
 use super::shaped::Shaped;
-use super::{Activation, Background, DecoderKind, DetectError, Hints, Nms, Params};
+use super::{Activation, Background, DecoderKind, DetectError, DetectParams, Hints, Nms};
 
 /// A decoder that fits a model's outputs; made by [`choose`].
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Decoder {
         self.layout().is_none_or(|layout| layout.angle.is_some())
     }
 
-    /// What suppresses overlapping boxes if that is not set ([`Params::nms`]): nothing if only peaks are candidates, or the model
+    /// What suppresses overlapping boxes if that is not set ([`DetectParams::nms`]): nothing if only peaks are candidates, or the model
     /// has suppressed them itself, by the number of its boxes, or was trained to find nothing twice.
     pub fn usual_nms(&self) -> Nms {
         match () {
@@ -100,22 +100,22 @@ impl Decoder {
     }
 
     /// Whether every class of an anchor is looked at if that is not set, as the model's own library does
-    /// ([`Params::multi_label`]).
+    /// ([`DetectParams::multi_label`]).
     pub fn usual_multi_label(&self) -> bool {
         self.layout().is_some_and(|layout| layout.ranking != Ranking::Best)
     }
 
-    /// Boxes that are kept if that is not set ([`Params::top_k_after`]): as many as the model has queries, if its own library
+    /// Boxes that are kept if that is not set ([`DetectParams::top_k_after`]): as many as the model has queries, if its own library
     /// ranks all classes of all queries and keeps that many.
     pub fn usual_top_k_after(&self) -> usize {
         match self.layout().map(|layout| layout.ranking) {
             Some(Ranking::All { kept: Some(kept) }) => kept,
-            _ => Params::default().top_k_after,
+            _ => DetectParams::default().top_k_after,
         }
     }
 
     /// Refuses parameters that it would have to ignore.
-    pub(super) fn check(&self, params: &Params) -> Result<(), DetectError> {
+    pub(super) fn check(&self, params: &DetectParams) -> Result<(), DetectError> {
         let soft = match params.nms {
             Nms::SoftLinear => Some("soft-linear"),
             Nms::SoftGaussian { .. } => Some("soft-gaussian"),
@@ -181,6 +181,10 @@ impl Decoder {
 }
 
 /// What has been read of a frame.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one a frame, on the stack, and nearly all are the large one"
+)]
 #[derive(Debug)]
 pub(super) enum Read<'a> {
     /// Boxes of anchors, where these numbers are.

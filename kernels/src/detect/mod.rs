@@ -10,7 +10,7 @@
 //! What holds for every decoder:
 //! - An anchor (one row of the model's output) yields its best class only, the first of equals. That is the default
 //!   of the YOLO family's own tools (`multi_label=False`). The class filter and a class's own threshold look at
-//!   that best class; a filtered-out class is not replaced by the anchor's second best. With [`Params::multi_label`]
+//!   that best class; a filtered-out class is not replaced by the anchor's second best. With [`DetectParams::multi_label`]
 //!   every class is looked at, and an anchor may become several candidates, of the same box.
 //! - A NaN or +infinity among the scores of an anchor, and any NaN or infinity in the box of a candidate, drops it;
 //!   [`Outcome::non_finite`] counts it. -infinity is a legitimate score: a masked class.
@@ -18,7 +18,7 @@
 //!   no room for, count likewise.
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
 //!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping. With
-//!   [`Params::clip_before_nms`] it compares what is left of them in the frame.
+//!   [`DetectParams::clip_before_nms`] it compares what is left of them in the frame.
 //! - Rotated boxes are compared as the model writes them ([`DecoderKind::YoloObb`]); threshold, clamping and sizes are those
 //!   of the upright boxes around them.
 //! - Equal confidences are ordered by anchor, then by class, so the same tensors always give the same boxes in the same order.
@@ -74,7 +74,7 @@ pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, 
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use merge::{MergeMode, MergeParams, Merged, Overlap, RegionBox};
 pub use object_maps::{Extent, ObjectMaps, object_maps};
-pub use params::Params;
+pub use params::DetectParams;
 pub use priors::{Priors, VARIANCES};
 pub use suppression::Nms;
 
@@ -82,7 +82,7 @@ pub use suppression::Nms;
 #[derive(Debug)]
 pub struct Detector {
     decoder: Decoder,
-    params: Params,
+    params: DetectParams,
     gate: Gate,
     candidates: Vec<Candidate>,
     suppressor: Suppressor,
@@ -96,7 +96,7 @@ impl Detector {
     /// # Errors
     /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder,
     /// [`DetectError::Hint`] one that the decoder has no use for.
-    pub fn new(decoder: Decoder, params: Params) -> Result<Self, DetectError> {
+    pub fn new(decoder: Decoder, params: DetectParams) -> Result<Self, DetectError> {
         params.validate()?;
         decoder.check(&params)?;
         let gate = Gate::new(&params);

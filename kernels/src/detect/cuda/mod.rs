@@ -23,7 +23,7 @@ use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
 use super::layout::Layout;
-use super::{Attached, Decoder, DetectError, Detection, Outcome, Params};
+use super::{Attached, Decoder, DetectError, DetectParams, Detection, Outcome};
 
 use buffers::{Buffers, Capacity, extra_at};
 use clear::Clear;
@@ -60,7 +60,7 @@ const MAX_GATHER_BLOCKS: usize = 64;
 #[derive(Debug)]
 pub struct CudaDetector {
     decoder: Decoder,
-    params: Params,
+    params: DetectParams,
     decode: Kernel,
     /// Anchors that a block of it decodes.
     anchors_of_block: u32,
@@ -98,7 +98,7 @@ impl CudaDetector {
     /// # Errors
     /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder,
     /// [`DetectError::Hint`] one that the decoder has no use for; [`DetectError::Device`] if the GPU fails.
-    pub fn new(decoder: Decoder, params: Params, stream: &CudaStream) -> Result<Self, DetectError> {
+    pub fn new(decoder: Decoder, params: DetectParams, stream: &CudaStream) -> Result<Self, DetectError> {
         params.validate()?;
         decoder.check(&params)?;
         let context = stream.context();
@@ -223,7 +223,7 @@ impl CudaDetector {
                 capacity: size(candidates)?,
                 clip_before_nms: u32::from(self.params.clip_before_nms),
                 layout,
-                rows: params::Row::all(rows),
+                rows: params::PackedRow::all(rows),
             };
             let grid = layout.grid(anchors, rows.len())?;
             // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked

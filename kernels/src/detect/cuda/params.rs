@@ -34,7 +34,7 @@ pub const MOST_ROWS: usize = 56;
 /// `Row` in the kernels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Row {
+pub struct PackedRow {
     scale: [f64; 2],
     skew: [f64; 2],
     offset: [f64; 2],
@@ -42,10 +42,10 @@ pub struct Row {
 }
 
 /// `Row` on the device, for the kernels that follow, and where in it the frame's size is.
-pub const ROW_BYTES: usize = size_of::<Row>();
+pub const ROW_BYTES: usize = size_of::<PackedRow>();
 pub const FRAME_IN_ROW: u64 = 48;
 
-impl Row {
+impl PackedRow {
     /// The first [`MOST_ROWS`] of `rows`.
     pub fn all(rows: &[geometry::Row]) -> [Self; MOST_ROWS] {
         let mut all = [Self::default(); MOST_ROWS];
@@ -70,10 +70,10 @@ pub struct Decode {
     pub min_size: [f32; 2],
     pub first_row: u32,
     pub capacity: u32,
-    /// [`super::super::Params::clip_before_nms`], 0 or 1.
+    /// [`super::super::DetectParams::clip_before_nms`], 0 or 1.
     pub clip_before_nms: u32,
     pub layout: PackedLayout,
-    pub rows: [Row; MOST_ROWS],
+    pub rows: [PackedRow; MOST_ROWS],
 }
 
 /// `Nms` in the kernels.
