@@ -90,45 +90,53 @@ impl Layout {
 
     /// Of all tables.
     fn located(&self, found: &[FoundTable]) -> Located {
-        let channel = |field: Field| field.of(found[field.table].channels);
         let strided = |field: Field| {
             let table = &found[field.table];
-            let element = channel(field) * table.steps.channel;
-            let at = At { output: self.output_of(field), element };
-            Strided { at, steps: table.steps }
-        };
-        let at = |field: Field, index: usize, level: &Level, number: usize| {
-            found[field.table].at(field, index, level, number)
-        };
-        let around = self.extra.filter(|(_, meaning)| matches!(meaning, Meaning::Around(_)));
-        let cells = found[self.boxes.table].anchors;
-        let all = [Level { stride: 1, columns: 1, cells, per_cell: 1, first: 0 }];
-        let levels = self.grid.as_ref().map_or(&all[..], |grid| &grid.levels).iter().enumerate();
-        let levels = levels.map(|(index, level)| LocatedLevel {
-            cells: *level,
-            scores: at(self.scores, index, level, 0),
-            boxes: at(self.boxes, index, level, 0),
-            second: matches!(self.scoring, Scoring::Root).then(|| at(self.scores, index, level, 1)),
-            landmarks: around.map(|(field, _)| at(field, index, level, 0)),
-        });
-        let columns = match self.scoring {
-            Scoring::Final(_) => 1,
-            _ => found[self.scores.table].channels - channel(self.scores) - self.after_scores,
+            let element = field.of(table.channels) * table.steps.channel;
+            Strided { at: At { output: self.output_of(field), element }, steps: table.steps }
         };
         let offsets = if let Coding::Centers(centers) = &self.coding { centers.offsets } else { None };
         let finals = if let Scoring::Final(finals) = self.scoring { Some(finals) } else { None };
-        let angle = self.angle.map(channel);
+        let angle = self.angle.map(|field| field.of(found[field.table].channels));
         let rotated = angle.map(|place| (self.boxes, Meaning::Rotated(Angle { place, unit: self.unit() })));
         Located {
-            levels: levels.collect(),
+            levels: self.levels(found),
             scores: found[self.scores.table].steps,
-            columns,
+            columns: self.columns(&found[self.scores.table]),
             boxes: found[self.boxes.table].steps,
             angle,
             offsets: offsets.map(strided),
             labels: finals.and_then(|finals| finals.labels).map(strided),
             count: finals.and_then(|finals| finals.count).map(|field| strided(field).at),
             extra: rotated.or(self.extra).map(|(field, meaning)| extra_of(strided(field), meaning)),
+        }
+    }
+
+    /// Where the anchors of each level have their numbers.
+    fn levels(&self, found: &[FoundTable]) -> Vec<LocatedLevel> {
+        let at = |field: Field, index: usize, level: &Level, number: usize| {
+            found[field.table].at(field, index, level, number)
+        };
+        let around = self.extra.filter(|(_, meaning)| matches!(meaning, Meaning::Around(_)));
+        let is_root = matches!(self.scoring, Scoring::Root);
+        let cells = found[self.boxes.table].anchors;
+        let all = [Level { stride: 1, columns: 1, cells, per_cell: 1, first: 0 }];
+        let levels = self.grid.as_ref().map_or(&all[..], |grid| &grid.levels).iter().enumerate();
+        let located = levels.map(|(index, level)| LocatedLevel {
+            cells: *level,
+            scores: at(self.scores, index, level, 0),
+            boxes: at(self.boxes, index, level, 0),
+            second: is_root.then(|| at(self.scores, index, level, 1)),
+            landmarks: around.map(|(field, _)| at(field, index, level, 0)),
+        });
+        located.collect()
+    }
+
+    /// Scores of an anchor, background included, in the table that has them.
+    fn columns(&self, table: &FoundTable) -> usize {
+        match self.scoring {
+            Scoring::Final(_) => 1,
+            _ => table.channels - self.scores.of(table.channels) - self.after_scores,
         }
     }
 }

@@ -6,8 +6,8 @@ use crate::detect::locate::{At, Located};
 use crate::geometry::Affine;
 use crate::tensor::TensorView;
 
-use super::after;
 use super::boxes::{self, Numbers};
+use super::level::after;
 
 /// Appends what belongs to the detection of `anchor`, in the frame that `map` leads to.
 pub fn attach(

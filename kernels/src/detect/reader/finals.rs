@@ -3,7 +3,7 @@
 use crate::detect::candidates::Collector;
 use crate::detect::layout::Labels;
 
-use super::LevelReader;
+use super::level::LevelReader;
 use super::scan::is_bad;
 
 /// What one label says.

@@ -2,8 +2,8 @@
 
 use crate::detect::candidates::Collector;
 
-use super::LevelReader;
 use super::boxes::{self, Numbers};
+use super::level::LevelReader;
 use super::scan::{is_bad, take_scored};
 
 /// Numbers before the class scores, the last of which is objectness.

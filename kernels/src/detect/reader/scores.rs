@@ -3,7 +3,7 @@
 use crate::detect::candidates::Collector;
 use crate::detect::{Activation, Background};
 
-use super::LevelReader;
+use super::level::LevelReader;
 use super::scan::{is_bad, scan_columns, strongest, take_scored, take_wanted};
 use super::softmax::Softmax;
 
