@@ -2,9 +2,8 @@
 //! they may say of an object after the rest: keypoints, coefficients, an angle.
 
 use crate::detect::attached::Meaning;
-use crate::detect::layout::Shape;
 use crate::detect::layout::{
-    Anchors, BoxCoding, Channels, Coding, Count, Field, Finals, Labels, Layout, Scoring, Table,
+    Anchors, BoxCoding, Channels, Coding, Count, Field, Finals, Labels, Layout, Scoring, Shape, Table,
 };
 use crate::detect::offer::{Evidence, Fit, Offer, Plane, is_tall};
 use crate::detect::{Activation, BoxFormat, DecoderKind, RowFormat};

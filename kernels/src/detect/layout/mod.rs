@@ -79,7 +79,7 @@ impl Layout {
         }
     }
 
-    /// The output of the boxes, or the first of them.
+    /// The output that has a field, or the first of several.
     pub fn output_of(&self, field: Field) -> usize {
         self.tables.get(field.table).and_then(|table| table.outputs.first()).copied().unwrap_or(0)
     }

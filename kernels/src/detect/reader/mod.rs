@@ -2,19 +2,22 @@
 //! kernels' counterpart is cuda/detect.cu, which computes the same in the same order.
 //!
 //! ```text
-//! layout.scoring                scores of an anchor         read by
-//! Classes, Peaks                apart, anchors beside       scan.rs, columns
-//! Classes, Peaks                one after the other         scores.rs
-//! Objectness, Root              one after the other         scores.rs
-//! Objectness of raw heads       anywhere                    heads.rs
-//! Final                         one, and a label            finals.rs
+//! scoring                    its scores                      read by
+//! Classes, Peaks             [C, N]: a row a class           scores.rs, at memory speed by scan.rs
+//! Classes, Peaks             [N, C]: a row an anchor         scores.rs, and softmax.rs
+//! Objectness, Root           [N, C], and one more a row      scores.rs
+//! Objectness of raw heads    in the order of their form      raw_heads.rs
+//! Final                      [N], and labels                 finals.rs
 //! ```
+//!
+//! Where an anchor passes, level.rs takes its box, which boxes.rs computes. beside.rs reads what else there is of the detections that
+//! remain after the suppression.
 
 mod beside;
 mod boxes;
 mod finals;
-mod heads;
 mod level;
+mod raw_heads;
 mod scan;
 mod scores;
 mod softmax;
@@ -36,7 +39,7 @@ pub(super) fn read(layout: &Layout, located: &Located, outputs: &[TensorView<'_>
         let (scores, boxes) = (values.of(at.scores.output), values.of(at.boxes.output));
         let level = LevelReader { layout, located, values: &values, at, index, scores, boxes };
         match (&layout.scoring, &layout.coding) {
-            (Scoring::Objectness, Coding::Anchored { .. }) => heads::read(&level, into),
+            (Scoring::Objectness, Coding::Anchored { .. }) => raw_heads::read(&level, into),
             (Scoring::Objectness, _) => scores::read_with_objectness(&level, into),
             (Scoring::Root, _) => scores::read_roots(&level, into),
             (Scoring::Final(finals), _) => {
