@@ -58,7 +58,10 @@ impl FoundTable {
             channels,
             steps: Steps { anchor, channel: 1 },
         };
-        match table.shape {
+        let output = table.outputs.first().copied().unwrap_or(0);
+        let given = outputs.len();
+        let tensor = outputs.get(output).ok_or(DetectError::Outputs { given, wanted: output + 1 })?;
+        let found = match table.shape {
             Shape::Levels { channels, times } => {
                 let found = levels_of(kind, levels, &table.outputs, outputs, [channels, times])?;
                 return Ok(of_levels(found, times, channels, channels));
@@ -67,12 +70,16 @@ impl FoundTable {
                 let found = heads_of(kind, levels, &table.outputs, outputs, form, values)?;
                 return Ok(of_levels(found, 1, values, 0));
             }
-            _ => {}
-        }
-        let output = table.outputs.first().copied().unwrap_or(0);
-        let given = outputs.len();
-        let tensor = outputs.get(output).ok_or(DetectError::Outputs { given, wanted: output + 1 })?;
-        let found = one(table.shape, tensor, levels.first(), before);
+            Shape::Matrix { anchors, count: Count::Same, channels } => {
+                matrix(tensor, anchors, Count::Exactly(before), channels)
+            }
+            Shape::Matrix { anchors, count, channels } => matrix(tensor, anchors, count, channels),
+            Shape::List => list(tensor, before, before),
+            Shape::Number => list(tensor, 1, before),
+            Shape::Points { points, numbers } => points_of(tensor, before, [points, numbers]),
+            Shape::Maps { channels, channels_last } => maps(tensor, levels.first(), channels, channels_last),
+            Shape::Prototypes(count) => prototypes(tensor, before, count),
+        };
         let Numbers { anchors, channels, steps } = found.map_err(|wanted| misshapen(kind, tensor, wanted))?;
         Ok(Self { outputs: FoundOutputs::One(output), anchors, channels, steps })
     }
@@ -92,7 +99,7 @@ impl FoundTable {
     }
 }
 
-/// Anchors and numbers of each in one output.
+/// Anchors and numbers of each in one output. Where an output has another shape, the functions below give the one that it should have.
 struct Numbers {
     anchors: usize,
     channels: usize,
@@ -102,34 +109,6 @@ struct Numbers {
 impl Numbers {
     fn new([anchors, channels]: [usize; 2], [anchor, channel]: [usize; 2]) -> Self {
         Self { anchors, channels, steps: Steps { anchor, channel } }
-    }
-}
-
-/// What an output of this shape has, or else the shape that it should have. Maps lie over `cells`; the table before has that many
-/// anchors.
-fn one(shape: Shape, tensor: &impl Shaped, cells: Option<&Level>, before: usize) -> Result<Numbers, String> {
-    match shape {
-        Shape::Matrix { anchors, count, channels } => {
-            let count = if count == Count::Same { Count::Exactly(before) } else { count };
-            matrix(tensor, anchors, count, channels)
-        }
-        Shape::List => list(tensor, before, before),
-        Shape::Number => list(tensor, 1, before),
-        Shape::Points { points, numbers } => {
-            let all = points * numbers;
-            if tensor.points() == Some([before, points, numbers]) {
-                Ok(Numbers::new([before, all], [all, 1]))
-            } else {
-                Err(format!("[1, {before}, {points}, {numbers}]"))
-            }
-        }
-        Shape::Maps { channels, channels_last } => maps(tensor, cells, channels, channels_last),
-        Shape::Prototypes(count) => match tensor.maps() {
-            Some([maps, ..]) if maps == count => Ok(Numbers::new([before, count], [0, 0])),
-            _ => Err(format!("[1, {count}, h, w]")),
-        },
-        // They have several outputs.
-        Shape::Levels { .. } | Shape::Heads { .. } => Err(String::new()),
     }
 }
 
@@ -170,6 +149,24 @@ fn list(tensor: &impl Shaped, length: usize, anchors: usize) -> Result<Numbers, 
         Ok(Numbers::new([anchors, 1], [1, 1]))
     } else {
         Err(format!("[1, {length}]"))
+    }
+}
+
+/// That many points of so many numbers for each anchor.
+fn points_of(tensor: &impl Shaped, anchors: usize, [points, numbers]: [usize; 2]) -> Result<Numbers, String> {
+    let all = points * numbers;
+    if tensor.points() == Some([anchors, points, numbers]) {
+        Ok(Numbers::new([anchors, all], [all, 1]))
+    } else {
+        Err(format!("[1, {anchors}, {points}, {numbers}]"))
+    }
+}
+
+/// That many prototypes; they are no numbers of anchors.
+fn prototypes(tensor: &impl Shaped, anchors: usize, count: usize) -> Result<Numbers, String> {
+    match tensor.maps() {
+        Some([maps, ..]) if maps == count => Ok(Numbers::new([anchors, count], [0, 0])),
+        _ => Err(format!("[1, {count}, h, w]")),
     }
 }
 
