@@ -120,7 +120,7 @@ pub(in crate::detect) enum Count {
 pub(in crate::detect) enum Channels {
     /// This many.
     Exactly(usize),
-    /// So many and a score for each of some classes, one at least.
+    /// This number and a score for each of several classes, one at least.
     Classes {
         /// Those that are no class's.
         others: usize,

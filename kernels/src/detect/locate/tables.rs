@@ -152,7 +152,7 @@ fn list(tensor: &impl Shaped, length: usize, anchors: usize) -> Result<Numbers, 
     }
 }
 
-/// That many points of so many numbers for each anchor.
+/// That many points of as many numbers each, for every anchor.
 fn points_of(tensor: &impl Shaped, anchors: usize, [points, numbers]: [usize; 2]) -> Result<Numbers, String> {
     let all = points * numbers;
     if tensor.points() == Some([anchors, points, numbers]) {
