@@ -317,3 +317,57 @@ fn too_many_strides(most: usize, with: &str) -> DetectError {
         format!("has more than the {most} strides that are decoded on the GPU{with}: compute on the CPU");
     DetectError::Hint { hint: "strides", wanted }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::detect::{DecoderKind, Hints, choose};
+    use crate::device::{DeviceSlice, DeviceTensor};
+    use crate::tensor::TensorDesc;
+
+    use super::super::packed;
+    use super::*;
+
+    /// The packed layout of two frames of outputs that lie 4096 bytes apart, the first at 4096.
+    fn layout(text: &str, kind: DecoderKind, hints: &Hints) -> PackedLayout {
+        let descs: Vec<TensorDesc> = text.split(' ').map(|output| output.parse().unwrap()).collect();
+        let decoder = choose(&descs, [64, 64], Some(kind), hints).unwrap();
+        let tensors = descs.iter().zip(1..).map(|(desc, place)| {
+            let dims: Vec<_> = std::iter::once(2).chain(desc.dims[1..].iter().flatten().copied()).collect();
+            let bytes = desc.ty.size() * dims.iter().product::<usize>();
+            // SAFETY: nobody reads it.
+            let data = unsafe { DeviceSlice::from_raw(4096 * place, bytes) };
+            DeviceTensor::new(&desc.name, desc.ty, &dims, data).unwrap()
+        });
+        packed(&decoder, &tensors.collect::<Vec<_>>(), 2).unwrap().0
+    }
+
+    #[test]
+    fn levels_in_one_output_begin_where_those_before_end() {
+        let hints = Hints { classes: Some(5), ..Hints::default() };
+        let packed = layout("o:float32:1x84x37", DecoderKind::Nanodet, &hints);
+        assert_eq!((packed.coding, packed.bins, packed.score_columns, packed.levels), (DISTANCES, 8, 5, 3));
+        assert_eq!((packed.score_step, packed.box_step, packed.box_value_step), (37, 37, 1));
+        for (level, first) in [0, 64, 80].into_iter().enumerate() {
+            let source = packed.sources[level];
+            let row = 4096 + 4 * 37 * first;
+            assert_eq!((source.scores, source.boxes, source.first), (row, row + 4 * 5, first as u32));
+            assert_eq!((source.score_row, source.box_row), (4 * 84 * 37, 4 * 84 * 37));
+        }
+    }
+
+    #[test]
+    fn what_else_there_is_of_boxes_takes_the_source_after_the_only_level() {
+        let text = "num_dets:int32:1x1 boxes:float32:1x9x4 scores:float16:1x9 labels:int64:1x9";
+        let packed = layout(text, DecoderKind::Detections, &Hints::default());
+        let [level, lists, ..] = packed.sources;
+        assert_eq!((packed.scoring, packed.has_count, packed.label_step, packed.levels), (FINAL, 1, 1, 1));
+        assert_eq!((level.boxes, level.scores, level.anchors), (2 * 4096, 3 * 4096, 9));
+        assert_eq!((lists.boxes, lists.scores), (4096, 4 * 4096));
+        assert_eq!((level.score_row, lists.score_row, lists.box_row), (2 * 9, 8 * 9, 4));
+        let text = "hm:float32:1x3x16x16 wh:float32:1x2x16x16 reg:float32:1x2x16x16";
+        let packed = layout(text, DecoderKind::Centernet, &Hints::default());
+        assert_eq!((packed.scoring, packed.coding, packed.has_offsets, packed.sides), (PEAKS, CENTERS, 1, 2));
+        assert_eq!((packed.sources[0].boxes, packed.sources[1].boxes), (2 * 4096, 3 * 4096));
+        assert_eq!((packed.class_step, packed.box_value_step, packed.offset_step), (256, 256, 1));
+    }
+}
