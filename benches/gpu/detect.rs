@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cudainfer_kernels::detect::{CudaDetector, Decoder, DecoderKind, Hints, Nms, DetectParams, choose};
+use cudainfer_kernels::detect::{CudaDetector, Decoder, DecoderKind, DetectParams, Hints, Nms, choose};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};

@@ -1,7 +1,8 @@
 //! From the outputs to objects on the frame.
 
 use cudainfer_kernels::detect::{
-    Attached, CudaDetector, Decoder, DetectError, Detection, Detector, MergeParams, Outcome, DetectParams, repeated,
+    Attached, CudaDetector, Decoder, DetectError, DetectParams, Detection, Detector, MergeParams, Outcome,
+    repeated,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use cudainfer_kernels::detect::{
-    self as kernels, DecoderKind, Hints, MergeMode, MergeParams, Nms, Overlap, DetectParams,
+    self as kernels, DecoderKind, DetectParams, Hints, MergeMode, MergeParams, Nms, Overlap,
 };
 
 use super::enums::{MergeChoice, MergeOverlap};
