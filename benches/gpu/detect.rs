@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cudainfer_kernels::detect::{CudaDetector, Decoder, DecoderKind, Hints, Nms, Params, choose};
+use cudainfer_kernels::detect::{CudaDetector, Decoder, DecoderKind, DetectParams, Hints, Nms, choose};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
@@ -23,7 +23,7 @@ const BATCH: usize = 16;
 const LAUNCHES: f64 = 3.0;
 
 pub fn run(stream: &CudaStream) {
-    let params = Params { top_k_before: 2048, ..Params::default() };
+    let params = DetectParams { top_k_before: 2048, ..DetectParams::default() };
     for (candidates, goal) in [(400, 12.0), (1600, 18.0)] {
         let model = Model::yolov8(stream, candidates);
         let name = format!("decode + NMS 84x8400, {candidates} candidates");
@@ -38,13 +38,13 @@ pub fn run(stream: &CudaStream) {
     let model = Model::yolov8(stream, 400);
     model.time_with_wait(stream, "decode + NMS 84x8400, 400 candidates, with host wait", &params);
     for nms in [Nms::Agnostic, Nms::SoftLinear] {
-        let params = Params { nms, ..params.clone() };
+        let params = DetectParams { nms, ..params.clone() };
         model.time(stream, &format!("decode + {nms:?} NMS 84x8400, 400 candidates"), &params, None);
     }
     let model = Model::yolov5(stream, 25200);
     for top_k_before in [1000, 30000] {
         let name = format!("decode + NMS 85x25200, all candidates, top_k_before {top_k_before}");
-        model.time(stream, &name, &Params { top_k_before, ..Params::default() }, None);
+        model.time(stream, &name, &DetectParams { top_k_before, ..DetectParams::default() }, None);
     }
 }
 
@@ -142,7 +142,7 @@ impl Model {
             .collect()
     }
 
-    fn time(&self, stream: &CudaStream, name: &str, params: &Params, goal: Option<f64>) {
+    fn time(&self, stream: &CudaStream, name: &str, params: &DetectParams, goal: Option<f64>) {
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = self.outputs();
         let mut found = vec![];
@@ -158,7 +158,7 @@ impl Model {
     }
 
     /// A frame's share of the time of a batch, of models with one output. Batches rotate as frames do.
-    fn time_batch(&self, stream: &CudaStream, name: &str, params: &Params) {
+    fn time_batch(&self, stream: &CudaStream, name: &str, params: &DetectParams) {
         let dims = [&[BATCH], &self.dims[0][1..]].concat();
         let bytes = 4 * dims.iter().product::<usize>();
         let batches: Vec<Memory> = (0..self.frames.len() / BATCH)
@@ -189,7 +189,7 @@ impl Model {
     }
 
     /// Wall clock time from handing over the tensors to having the detections.
-    fn time_with_wait(&self, stream: &CudaStream, name: &str, params: &Params) {
+    fn time_with_wait(&self, stream: &CudaStream, name: &str, params: &DetectParams) {
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = self.outputs();
         let mut found = vec![];

@@ -9,7 +9,10 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use cudainfer_kernels::detect::{DecoderKind, Detector, Hints, Nms, Params, choose};
+use cudainfer_kernels::detect::{
+    Activation, AnchorFormula, AnchorSizes, Background, BoxFormat, DecoderKind, DetectParams, Detector,
+    Hints, Nms, choose,
+};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
@@ -74,7 +77,7 @@ fn frame(
     tensors: &[Tensor],
     input: [usize; 2],
     hints: &Hints,
-    params: Params,
+    params: DetectParams,
 ) {
     let kind = (name.starts_with("nms")).then_some(DecoderKind::BoxesScores);
     let descs: Vec<_> = tensors.iter().map(|t| TensorDesc::fixed("t", t.ty, &t.dims)).collect();
@@ -108,7 +111,7 @@ fn yolov8(c: &mut Criterion) {
                 values[k * n + a] = v;
             }
         }
-        let params = Params { confidence, ..Params::default() };
+        let params = DetectParams { confidence, ..DetectParams::default() };
         let (dims, input) = ([1, 4 + classes, n], [640, 640]);
         let hints = Hints::default();
         let name = format!("yolov8 84x8400 f32{name}");
@@ -132,7 +135,7 @@ fn yolov5(c: &mut Criterion) {
             values.extend(random.scores(classes, hit));
         }
         let tensor = Tensor::new(&[1, n, 5 + classes], &values);
-        frame(c, name, &[tensor], input, &Hints::default(), Params::default());
+        frame(c, name, &[tensor], input, &Hints::default(), DetectParams::default());
     }
 }
 
@@ -150,7 +153,66 @@ fn nanodet(c: &mut Criterion) {
         tensors.push(Tensor::new(&[1, cells, 44], &logits));
     }
     let input = [416, 416];
-    frame(c, "nanodet 3549x(80+44)", &tensors, input, &Hints::default(), Params::default());
+    frame(c, "nanodet 3549x(80+44)", &tensors, input, &Hints::default(), DetectParams::default());
+}
+
+/// Raw heads of a YOLOv5, in Darknet's order of dimensions and in that of its own export.
+fn raw_heads(c: &mut Criterion) {
+    let (classes, side, per_cell) = (80, 640, 3);
+    let values = 5 + classes;
+    let sizes = [[10.0, 13.0, 16.0, 30.0, 33.0, 23.0]; 3].map(Vec::from).into();
+    let anchors = AnchorSizes { sizes, formula: AnchorFormula::Yolov5, scale_xy: vec![] };
+    let hints = Hints { anchors: Some(anchors), activation: Some(Activation::None), ..Hints::default() };
+    for (name, planes) in [("raw heads planes", true), ("raw heads by anchor", false)] {
+        let mut random = Random(5);
+        let tensor = |cells: usize, random: &mut Random| {
+            let anchors = cells * cells * per_cell;
+            let mut head = vec![0.0; anchors * values];
+            for anchor in 0..anchors {
+                let hit = random.unit() * 150.0 < 1.0;
+                let objectness = if hit { 0.5 + 0.5 * random.unit() } else { 0.01 * random.unit() };
+                let row = [random.unit(), random.unit(), 0.5, 0.5, objectness];
+                for (k, v) in row.into_iter().chain(random.scores(classes, hit)).enumerate() {
+                    let (shape, cell) = (anchor / (cells * cells), anchor % (cells * cells));
+                    let at = if planes {
+                        (shape * values + k) * cells * cells + cell
+                    } else {
+                        anchor * values + k
+                    };
+                    head[at] = v;
+                }
+            }
+            let dims: &[usize] = if planes {
+                &[1, per_cell * values, cells, cells]
+            } else {
+                &[1, per_cell, cells, cells, values]
+            };
+            Tensor::new(dims, &head)
+        };
+        let tensors = [8, 16, 32].map(|stride| tensor(side / stride, &mut random));
+        frame(c, name, &tensors, [side, side], &hints, DetectParams::default());
+    }
+}
+
+/// The softmax of an SSD's scores, with the background's first.
+fn softmax(c: &mut Criterion) {
+    let (n, classes) = (8732, 20);
+    let mut random = Random(6);
+    let (mut boxes, mut scores) = (vec![], vec![]);
+    for _ in 0..n {
+        let hit = random.unit() * 70.0 < 1.0;
+        boxes.extend(random.cluster(1.0));
+        scores.push(if hit { 0.0 } else { 6.0 });
+        scores.extend(random.scores(classes, hit).iter().map(|score| 8.0 * score - 2.0));
+    }
+    let tensors = [Tensor::new(&[1, n, 4], &boxes), Tensor::new(&[1, n, 1 + classes], &scores)];
+    let hints = Hints {
+        activation: Some(Activation::Softmax),
+        background: Some(Background::First),
+        box_format: Some(BoxFormat::CenterSize),
+        ..Hints::default()
+    };
+    frame(c, "boxes-scores softmax 8732x21", &tensors, [300, 300], &hints, DetectParams::default());
 }
 
 /// NMS alone: with one class, and a threshold that every box passes, the decoder has almost nothing to do.
@@ -163,13 +225,12 @@ fn nms(c: &mut Criterion) {
             scores.push(0.3 + 0.7 * random.unit());
         }
         let tensors = [Tensor::new(&[1, n, 4], &boxes), Tensor::new(&[1, n, 1], &scores)];
-        let hints =
-            Hints { box_format: Some(cudainfer_kernels::detect::BoxFormat::CenterSize), ..Hints::default() };
+        let hints = Hints { box_format: Some(BoxFormat::CenterSize), ..Hints::default() };
         for (kind, nms) in [("greedy", Nms::Agnostic), ("gaussian", Nms::SoftGaussian { sigma: 0.5 })] {
             if n == 5000 && kind == "gaussian" {
                 continue;
             }
-            let params = Params { nms, top_k_before: n, top_k_after: n, ..Params::default() };
+            let params = DetectParams { nms, top_k_before: n, top_k_after: n, ..DetectParams::default() };
             frame(c, &format!("nms {kind} {n}"), &tensors, [640, 640], &hints, params);
         }
     }
@@ -179,6 +240,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(40).measurement_time(std::time::Duration::from_secs(2))
         .warm_up_time(std::time::Duration::from_millis(500));
-    targets = yolov8, yolov5, nanodet, nms
+    targets = yolov8, yolov5, nanodet, raw_heads, softmax, nms
 }
 criterion_main!(benches);

@@ -8,7 +8,6 @@ use crate::geometry::Affine;
 use crate::tensor::{TensorType, TensorView};
 
 use super::Activation;
-use super::decode::scan::probability;
 use super::object_maps::Extent;
 use super::rotated::Rotated;
 
@@ -60,7 +59,7 @@ pub enum Masks {
 }
 
 /// Where a model writes them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Extra {
     /// The output.
     pub output: usize,
@@ -75,7 +74,7 @@ pub(super) struct Extra {
 }
 
 /// What the numbers are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Meaning {
     /// Keypoints.
     Points(Points),
@@ -90,7 +89,7 @@ pub(super) enum Meaning {
 }
 
 /// Where a rotated box has its angle.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Angle {
     /// Which of the anchor's numbers it is, from 0.
     pub place: usize,
@@ -99,7 +98,7 @@ pub(super) struct Angle {
 }
 
 /// How keypoints are written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Points {
     /// How many.
     pub count: usize,
@@ -126,7 +125,7 @@ impl Points {
                 map.point(left + x * (right - left), top + y * (bottom - top))
             }
         };
-        let score = if self.numbers == 3 { probability(self.activation, values[2]) } else { 1.0 };
+        let score = if self.numbers == 3 { self.activation.probability(values[2]) } else { 1.0 };
         let point = [x, y, score];
         if point.iter().all(|v| v.is_finite()) { point } else { [0.0; 3] }
     }
@@ -169,11 +168,6 @@ impl Extra {
 }
 
 impl Extra {
-    /// Only which anchor it is; the boxes are in this output.
-    pub fn row(boxes: usize) -> Self {
-        Self { output: boxes, element: 0, step: 0, value_step: 0, meaning: Meaning::Row }
-    }
-
     /// The anchor's rotated box, where that is what is read.
     pub fn rotated(&self, outputs: &[TensorView<'_>], anchor: usize) -> Option<Rotated> {
         let Meaning::Rotated(Angle { place, unit: [ux, uy] }) = self.meaning else { return None };

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::geometry::Affine;
 
 use super::rotated::Rotated;
-use super::{Outcome, Params};
+use super::{DetectParams, Outcome};
 
 /// An anchor that passed the threshold, with its box.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub(super) struct Candidate {
     pub class: u32,
     /// That class's confidence.
     pub confidence: f32,
-    /// x1, y1, x2, y2 in frame pixels, clamped to the frame only with [`Params::clip_before_nms`].
+    /// x1, y1, x2, y2 in frame pixels, clamped to the frame only with [`DetectParams::clip_before_nms`].
     pub corners: [f32; 4],
 }
 
@@ -62,7 +62,7 @@ impl Gate {
     }
 
     /// From valid parameters.
-    pub fn new(params: &Params) -> Self {
+    pub fn new(params: &DetectParams) -> Self {
         let mut exceptions = params.class_confidence.clone();
         let mut other = params.confidence;
         if !params.classes.is_empty() {
@@ -146,10 +146,10 @@ impl<'a> Collector<'a> {
         gate: &'a Gate,
         map: &'a Affine,
         frame: [f32; 2],
-        params: &Params,
+        params: &DetectParams,
         kept: &'a mut Vec<Candidate>,
     ) -> Self {
-        let Params { min_size, multi_label, clip_before_nms, .. } = *params;
+        let DetectParams { min_size, multi_label, clip_before_nms, .. } = *params;
         Self {
             gate,
             map,

@@ -1,24 +1,26 @@
 //! Which decoder reads a model's outputs: from their shapes, or the requested one if it fits.
 
-use crate::device::DeviceTensor;
-use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
 
-use super::attached::{Attached, Extra, Masks, Meaning};
+use super::attached::Masks;
 use super::candidates::Collector;
-use super::cuda::{Gathered, Layout, Output};
-use super::decode::{self, Plan, Scores};
-use super::offer::{Evidence, Fit, Offer};
+use super::families::{family, needs_activation, needs_anchors, needs_format};
+use super::family::Hint;
+use super::layout::{Coding, Layout, Ranking, Scores};
+use super::locate::Located;
+use super::offer::{Decoding, Evidence, Fit, Offer};
 use super::params::out_of_range;
+use super::reader;
 use super::rotated::Rotated;
-use super::{DecoderKind, DetectError, Hints, Nms, Params};
+use super::shaped::Shaped;
+use super::{Activation, Background, DecoderKind, DetectError, DetectParams, Hints, Nms};
 
 /// A decoder that fits a model's outputs; made by [`choose`].
 #[derive(Clone, Debug)]
 pub struct Decoder {
     kind: DecoderKind,
     classes: Option<usize>,
-    plan: Plan,
+    decoding: Decoding,
     outputs: usize,
     proven: bool,
     keeps_anchors: bool,
@@ -48,58 +50,72 @@ impl Decoder {
 
     /// Keypoints of each object; 0 where the model gives none.
     pub fn keypoints(&self) -> usize {
-        self.plan.keypoints()
+        self.layout().map_or(0, Layout::keypoints)
     }
 
     /// How it writes masks, if it does.
     pub fn masks(&self) -> Option<Masks> {
-        self.plan.masks()
+        self.layout().and_then(|layout| layout.masks)
     }
 
     /// Whether boxes are rotated.
     pub fn is_rotated(&self) -> bool {
-        self.plan.is_rotated()
+        self.layout().is_none_or(|layout| layout.angle.is_some())
     }
 
-    /// What suppresses overlapping boxes if that is not set ([`Params::nms`]): nothing if only peaks are candidates, or the model
+    /// What suppresses overlapping boxes if that is not set ([`DetectParams::nms`]): nothing if only peaks are candidates, or the model
     /// has suppressed them itself, by the number of its boxes, or was trained to find nothing twice.
     pub fn usual_nms(&self) -> Nms {
         match () {
             () if self.keeps_anchors => Nms::ClassWise,
-            () if self.plan.is_suppressed() => Nms::None,
-            () => self.kind.usual_nms(),
+            () if self.is_suppressed() => Nms::None,
+            () => family(self.kind).usual.nms,
         }
+    }
+
+    /// Where its numbers lie; none of a map of text.
+    pub(super) fn layout(&self) -> Option<&Layout> {
+        self.decoding.layout()
     }
 
     /// Whether each box has one label, and not a score for each class.
     pub(super) fn has_labels(&self) -> bool {
-        self.plan.has_labels()
+        self.layout().is_none_or(Layout::has_labels)
+    }
+
+    /// Whether the model has certainly suppressed overlaps itself; final boxes in outputs of their own may be of any model.
+    fn is_suppressed(&self) -> bool {
+        self.has_labels() && self.kind != DecoderKind::Detections
     }
 
     /// How confidences come about.
     pub(super) fn scores(&self) -> Scores {
-        self.plan.scores()
+        let text = Scores { activation: Activation::None, background: Background::None, factors: 1 };
+        self.layout().map_or(text, Layout::scores)
     }
 
     /// Whether boxes are in 0..1 of the tensor, not in its pixels; `None` where they are in neither.
     pub(super) fn is_normalized(&self) -> Option<bool> {
-        self.plan.is_normalized()
+        self.layout().and_then(Layout::is_normalized)
     }
 
     /// Whether every class of an anchor is looked at if that is not set, as the model's own library does
-    /// ([`Params::multi_label`]).
+    /// ([`DetectParams::multi_label`]).
     pub fn usual_multi_label(&self) -> bool {
-        self.plan.pairs_kept().is_some() || self.kind == DecoderKind::DetectnetV2
+        self.layout().is_some_and(|layout| layout.ranking != Ranking::Best)
     }
 
-    /// Boxes that are kept if that is not set ([`Params::top_k_after`]): as many as the model has queries, if its own library
+    /// Boxes that are kept if that is not set ([`DetectParams::top_k_after`]): as many as the model has queries, if its own library
     /// ranks all classes of all queries and keeps that many.
     pub fn usual_top_k_after(&self) -> usize {
-        self.plan.pairs_kept().flatten().unwrap_or_else(|| Params::default().top_k_after)
+        match self.layout().map(|layout| layout.ranking) {
+            Some(Ranking::All { kept: Some(kept) }) => kept,
+            _ => DetectParams::default().top_k_after,
+        }
     }
 
     /// Refuses parameters that it would have to ignore.
-    pub(super) fn check(&self, params: &Params) -> Result<(), DetectError> {
+    pub(super) fn check(&self, params: &DetectParams) -> Result<(), DetectError> {
         let soft = match params.nms {
             Nms::SoftLinear => Some("soft-linear"),
             Nms::SoftGaussian { .. } => Some("soft-gaussian"),
@@ -109,13 +125,13 @@ impl Decoder {
             let wanted = "class-wise, class-agnostic or none for decoder yolo-obb, whose boxes are rotated";
             return Err(out_of_range("nms", nms, wanted));
         }
-        if params.multi_label && self.plan.has_labels() {
+        if params.multi_label && self.has_labels() {
             let kind = self.kind;
             let wanted =
                 format!("does not apply to decoder {kind}, whose boxes have one class each: drop it");
             return Err(DetectError::Hint { hint: "multi-label", wanted });
         }
-        let suppressed = self.plan.is_suppressed() && params.nms == Nms::None;
+        let suppressed = self.is_suppressed() && params.nms == Nms::None;
         if params.clip_before_nms && (suppressed || self.is_rotated()) {
             let boxes = if self.is_rotated() { "are rotated" } else { "are suppressed already" };
             let wanted = format!("does not apply to decoder {}, whose boxes {boxes}: drop it", self.kind);
@@ -124,80 +140,57 @@ impl Decoder {
         Ok(())
     }
 
-    /// Centre and size of each anchor's prior box in tensor pixels, if it has one.
-    pub(super) fn priors(&self) -> Option<&[[f32; 4]]> {
-        self.plan.priors()
-    }
-
-    /// Width, height and scale of the centre of each anchor of a cell, level by level, where boxes are multiples of them.
-    pub(super) fn anchor_sizes(&self) -> Option<&[[f32; 4]]> {
-        self.plan.anchor_sizes()
-    }
-
-    /// Whether neighbouring scores are those of neighbouring anchors, not classes.
-    pub(super) fn by_columns(&self) -> bool {
-        self.plan.by_columns()
-    }
-
-    /// What there is of one frame's objects besides their boxes; checks the actual dimensions.
-    pub(super) fn extra(&self, outputs: &[TensorView<'_>]) -> Result<Option<Extra>, DetectError> {
-        self.check_count(outputs.len())?;
-        self.plan.extra(outputs)
-    }
-
-    /// Appends it for the detection of `anchor`.
-    pub(super) fn attach(
-        &self,
-        extra: &Extra,
-        outputs: &[TensorView<'_>],
-        anchor: usize,
-        map: &Affine,
-        into: &mut Attached,
-    ) {
-        match (extra.meaning, self.plan.spot(outputs, anchor)) {
-            (Meaning::Around(count), Some(spot)) => spot.read(count, outputs, map, into),
-            _ => extra.read(outputs, anchor, map, || self.plan.corners(outputs, anchor), into),
+    /// Centre and size of each anchor's prior box in tensor pixels; or width, height and scale of the centre of each anchor of a cell,
+    /// level by level, where boxes are multiples of them.
+    pub(super) fn prior_boxes(&self) -> Option<&[[f32; 4]]> {
+        match &self.layout()?.coding {
+            Coding::Priors { boxes, .. } | Coding::Anchored { sizes: boxes, .. } => Some(boxes),
+            _ => None,
         }
     }
 
     /// Collects the candidates of one frame; checks the actual dimensions.
-    pub(super) fn decode(
+    pub(super) fn read(
         &self,
         outputs: &[TensorView<'_>],
         into: &mut Collector<'_>,
-    ) -> Result<(), DetectError> {
+    ) -> Result<Read<'_>, DetectError> {
         self.check_count(outputs.len())?;
-        self.plan.decode(outputs, into)
+        match &self.decoding {
+            Decoding::Text(text) => text.lines(outputs, into).map(Read::Lines),
+            Decoding::Layout(layout) => {
+                let located = layout.locate(outputs)?;
+                reader::read(layout, &located, outputs, into);
+                Ok(Read::Boxes(layout, located))
+            }
+        }
     }
 
-    /// The same of a map of text, whose boxes in tensor pixels it gives, by the candidates' anchors; `None`, and nothing is
-    /// collected, where it is none.
-    pub(super) fn lines(
-        &self,
-        outputs: &[TensorView<'_>],
-        into: &mut Collector<'_>,
-    ) -> Result<Option<Vec<Rotated>>, DetectError> {
+    /// Where the kernels find the numbers of a batch's frames; checks the actual dimensions.
+    pub(super) fn locate<T: Shaped>(&self, outputs: &[T]) -> Result<(&Layout, Located), DetectError> {
         self.check_count(outputs.len())?;
-        self.plan.lines(outputs, into)
-    }
-
-    /// How the GPU reads the first `rows` frames of a batch; checks the actual dimensions.
-    pub(super) fn layout(
-        &self,
-        outputs: &[DeviceTensor<'_>],
-        rows: usize,
-    ) -> Result<(Layout, Option<Gathered>), DetectError> {
-        self.check_count(outputs.len())?;
-        let outputs: Vec<_> = outputs.iter().map(|tensor| Output { tensor: *tensor, rows }).collect();
-        let layout = self.plan.layout(&outputs)?;
-        let extra = self.plan.extra(&outputs)?;
-        let gathered = extra.map(|extra| Gathered::new(&extra, &outputs[extra.output])).transpose()?;
-        Ok((layout, gathered))
+        match &self.decoding {
+            Decoding::Text(text) => Err(text.not_on_gpu(outputs)),
+            Decoding::Layout(layout) => Ok((layout, layout.locate(outputs)?)),
+        }
     }
 
     fn check_count(&self, given: usize) -> Result<(), DetectError> {
         if given == self.outputs { Ok(()) } else { Err(DetectError::Outputs { given, wanted: self.outputs }) }
     }
+}
+
+/// What has been read of a frame.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one a frame, on the stack, and nearly all are the large one"
+)]
+#[derive(Debug)]
+pub(super) enum Read<'a> {
+    /// Boxes of anchors, where these numbers are.
+    Boxes(&'a Layout, Located),
+    /// Lines of text, whose boxes in tensor pixels these are, by the candidates' anchors.
+    Lines(Vec<Rotated>),
 }
 
 /// Finds the decoder for `outputs`, all of the model's outputs in its order, at an input tensor of `input`
@@ -235,8 +228,7 @@ pub fn choose(
     if requested.is_none() && is_map(&offer) {
         return Err(DetectError::Maps { offered: offered() });
     }
-    if matches!(requested, None | Some(DecoderKind::Queries))
-        && decode::needs_activation(&offer, requested.is_some())
+    if matches!(requested, None | Some(DecoderKind::Queries)) && needs_activation(&offer, requested.is_some())
     {
         return Err(DetectError::Queries { offered: offered() });
     }
@@ -244,13 +236,15 @@ pub fn choose(
         (Ok([(kind, fit)]), _) => {
             // With an anchor count that does not match, a grid decoder has fitted in shape only.
             if kind == DecoderKind::Yolox && fit.evidence == Evidence::Weak {
-                let wanted = decode::wanted(kind, &offer);
+                let wanted = (family(kind).wanted)(&offer);
                 return Err(DetectError::Unfit { kind, offered: offered(), input, wanted });
             }
             let proven = fit.evidence > Evidence::Weak;
-            let keeps_anchors = fit.plan.final_boxes().is_some_and(|output| offer.has_anchors(output));
-            let (classes, plan, outputs) = (fit.classes, fit.plan, outputs.len());
-            Decoder { kind, classes, plan, outputs, proven, keeps_anchors }
+            let (classes, decoding, outputs) = (fit.classes, fit.decoding, outputs.len());
+            let finals = decoding.layout().filter(|layout| layout.has_labels());
+            let keeps_anchors =
+                finals.is_some_and(|layout| offer.has_anchors(layout.output_of(layout.boxes)));
+            Decoder { kind, classes, decoding, outputs, proven, keeps_anchors }
         }
         (Err(none), _) if none.is_empty() => return Err(no_fit(&offer, requested, offered())),
         (Err(_), Some(kind)) => {
@@ -262,7 +256,7 @@ pub fn choose(
             // Rows of final boxes in an order that is not stated are not chosen without a hint, but they may be what is meant.
             let certain = several.iter().any(|(_, fit)| fit.evidence == Evidence::Exact);
             let named = candidates.iter().any(|(kind, _)| *kind == DecoderKind::EndToEnd);
-            if !certain && !named && decode::needs_format(&offer) {
+            if !certain && !named && needs_format(&offer) {
                 candidates.push((DecoderKind::EndToEnd, None));
             }
             if let [(kind, _)] = candidates[..] {
@@ -271,18 +265,18 @@ pub fn choose(
             return Err(DetectError::Ambiguous { offered: offered(), input, candidates });
         }
     };
-    hints.validate_for(decoder.kind)?;
+    family(decoder.kind).check(hints)?;
     Ok(decoder)
 }
 
 /// The best fits of the decoder that is requested, or of all that may be chosen unasked.
-fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, Fit<Plan>)> {
+fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, Fit)> {
     match requested {
         Some(kind) => best(offer, &[kind], |_| true),
         None => {
             let kinds: Vec<_> = DecoderKind::ALL
                 .into_iter()
-                .filter(|kind| offer.hints.keypoints.is_none() || kind.has_keypoints())
+                .filter(|kind| offer.hints.keypoints.is_none() || family(*kind).takes(Hint::Keypoints))
                 .collect();
             best(offer, &kinds, |fit| fit.reads == offer.relevant() && !fit.far_fetched)
         }
@@ -292,10 +286,10 @@ fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, 
 /// Why nothing fits.
 fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) -> DetectError {
     let input = offer.input;
-    if matches!(requested, None | Some(DecoderKind::EndToEnd)) && decode::needs_format(offer) {
+    if matches!(requested, None | Some(DecoderKind::EndToEnd)) && needs_format(offer) {
         return DetectError::RowFormat { offered };
     }
-    if matches!(requested, None | Some(DecoderKind::YoloAnchors)) && decode::needs_anchors(offer) {
+    if matches!(requested, None | Some(DecoderKind::YoloAnchors)) && needs_anchors(offer) {
         return DetectError::Anchors { offered, input };
     }
     if let Some(labels) = offer.hints.classes {
@@ -319,14 +313,16 @@ fn no_fit(offer: &Offer<'_>, requested: Option<DecoderKind>, offered: String) ->
         let hints = Hints { keypoints: None, ..offer.hints.clone() };
         let unnumbered = fits(&Offer::new(offer.outputs, input, &hints), requested);
         let found = unnumbered.iter().filter(|(_, fit)| fit.evidence > Evidence::Weak);
-        let found = found.map(|(kind, fit)| (kind, fit.plan.keypoints())).filter(|(_, points)| *points > 0);
+        let found = found
+            .map(|(kind, fit)| (kind, fit.decoding.layout().map_or(0, Layout::keypoints)))
+            .filter(|(_, points)| *points > 0);
         let found: Vec<_> = found.map(|(kind, points)| format!("{points} as {kind} reads them")).collect();
         if !found.is_empty() {
             return DetectError::Keypoints { offered, found: found.join(", or "), keypoints };
         }
     }
     match requested {
-        Some(kind) => DetectError::Unfit { kind, offered, input, wanted: decode::wanted(kind, offer) },
+        Some(kind) => DetectError::Unfit { kind, offered, input, wanted: (family(kind).wanted)(offer) },
         None if !offer.outputs.is_empty() && offer.outputs.iter().all(is_row_of_scores) => {
             DetectError::Classifier { offered }
         }
@@ -364,11 +360,11 @@ fn is_map(offer: &Offer<'_>) -> bool {
 fn best(
     offer: &Offer<'_>,
     kinds: &[DecoderKind],
-    admissible: impl Fn(&Fit<Plan>) -> bool,
-) -> Vec<(DecoderKind, Fit<Plan>)> {
+    admissible: impl Fn(&Fit) -> bool,
+) -> Vec<(DecoderKind, Fit)> {
     let mut fits: Vec<_> = kinds
         .iter()
-        .flat_map(|&kind| decode::fits(kind, offer).into_iter().map(move |fit| (kind, fit)))
+        .flat_map(|&kind| (family(kind).fits)(offer).into_iter().map(move |fit| (kind, fit)))
         .filter(|(_, fit)| admissible(fit))
         .collect();
     let evidence = fits.iter().map(|(_, fit)| fit.evidence).max();

@@ -39,8 +39,8 @@ pub struct Outcome {
     pub candidates: usize,
     /// Anchors dropped because a value that was needed is NaN or infinite.
     pub non_finite: usize,
-    /// Candidates cut by [`super::Params::top_k_before`].
+    /// Candidates cut by [`super::DetectParams::top_k_before`].
     pub truncated: usize,
-    /// Whether there are as many detections as [`super::Params::top_k_after`] allows, and more may have been left out.
+    /// Whether there are as many detections as [`super::DetectParams::top_k_after`] allows, and more may have been left out.
     pub limited: bool,
 }

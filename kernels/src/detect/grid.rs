@@ -21,6 +21,27 @@ impl Level {
         let cell = anchor / self.per_cell;
         ((cell % self.columns) as f32, (cell / self.columns) as f32)
     }
+
+    /// Where the cell of the level's `anchor` has its corner, in tensor pixels.
+    pub fn corner(&self, anchor: usize) -> [f32; 2] {
+        let (column, row) = self.position(anchor);
+        [column * self.stride as f32, row * self.stride as f32]
+    }
+
+    /// The neighbours of a cell, eight at most; of one anchor a cell.
+    pub fn around(&self, cell: usize) -> impl Iterator<Item = usize> {
+        let (column, row) = (cell % self.columns, cell / self.columns);
+        let columns = column.saturating_sub(1)..(column + 2).min(self.columns);
+        let rows = row.saturating_sub(1)..(row + 2).min(self.rows());
+        let width = self.columns;
+        let all = rows.flat_map(move |row| columns.clone().map(move |column| row * width + column));
+        all.filter(move |other| *other != cell)
+    }
+
+    /// Rows of cells.
+    pub fn rows(&self) -> usize {
+        self.cells / self.per_cell / self.columns.max(1)
+    }
 }
 
 /// The cells of all strides, one level after the other, row by row.
@@ -38,6 +59,11 @@ impl Grid {
         Self::of_anchors(input, strides, |_| 1)
     }
 
+    /// Of one stride, a row of which has that many cells, an anchor each.
+    pub fn of_one(cells: usize, columns: usize, stride: usize) -> Self {
+        Self { levels: vec![Level { stride, columns, cells, per_cell: 1, first: 0 }], cells }
+    }
+
     /// The same where each cell of a level, given by its number, has that many anchors, one at least.
     pub fn of_anchors(input: [usize; 2], strides: &[usize], per_cell: impl Fn(usize) -> usize) -> Self {
         let mut first = 0;
@@ -53,11 +79,6 @@ impl Grid {
             })
             .collect();
         Self { levels, cells: first }
-    }
-
-    /// The level that `anchor` is a cell of.
-    pub fn level_of(&self, anchor: usize) -> Option<&Level> {
-        self.levels.iter().find(|l| anchor < l.first + l.cells)
     }
 
     /// Whether every stride divides both sides, so that there is no doubt about the number of cells.

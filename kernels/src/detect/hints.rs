@@ -1,6 +1,6 @@
 //! What the sidecar knows about a model that the shapes of its tensors do not show.
 
-use super::{AnchorSizes, DecoderKind, DetectError, Priors};
+use super::{AnchorSizes, DetectError, Priors};
 
 /// What the four numbers of a box are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +24,16 @@ pub enum Activation {
     Sigmoid,
     /// Softmax over an anchor's scores, background included.
     Softmax,
+}
+
+impl Activation {
+    /// The probability that a score stands for. Softmax needs the whole row and is the caller's business.
+    pub(super) fn probability(self, score: f32) -> f32 {
+        match self {
+            Self::None | Self::Softmax => score,
+            Self::Sigmoid => 1.0 / (1.0 + (-score).exp()),
+        }
+    }
 }
 
 /// Which column of the scores is no class but "nothing here".
@@ -189,69 +199,6 @@ impl Hints {
         let strides = self.strides.len();
         self.priors.as_ref().map_or(Ok(()), |priors| priors.validate(strides))?;
         self.anchors.as_ref().map_or(Ok(()), |anchors| anchors.validate(strides))
-    }
-
-    /// Refuses hints that `kind` would have to ignore.
-    pub(super) fn validate_for(&self, kind: DecoderKind) -> Result<(), DetectError> {
-        use DecoderKind::{
-            BoxesScores, Db, Detections, DetectnetV2, EndToEnd, Nanodet, Queries, Scrfd, YoloAnchors,
-            YoloObb, Yolox, Yunet,
-        };
-        let has_priors = kind.has_priors();
-        let useless = |hint, why: &str| {
-            let wanted = format!("does not apply to decoder {kind}, {why}: drop it or set another decoder");
-            Err(DetectError::Hint { hint, wanted })
-        };
-        let own_boxes = matches!(kind, Yolox | Nanodet | Scrfd | Yunet | Db | YoloAnchors | DetectnetV2)
-            || has_priors
-            || kind.has_centers();
-        if (own_boxes || kind == YoloObb) && self.box_format.is_some() {
-            return useless("box format", "whose boxes have a format of their own");
-        }
-        if own_boxes && self.normalized.is_some() {
-            return useless("normalized", "whose boxes have a format of their own");
-        }
-        if !kind.has_keypoints() && self.keypoints.is_some() {
-            return useless("keypoints", "whose objects have none");
-        }
-        if !kind.has_centers() && self.size_unit.is_some() {
-            return useless("size unit", "which has no map of sizes");
-        }
-        if !kind.has_centers() && self.axis_order.is_some() {
-            return useless("axis order", "which has no maps");
-        }
-        if kind != Db && (self.map_threshold.is_some() || self.unclip_ratio.is_some()) {
-            return useless("map threshold or unclip ratio", "which reads no map of text");
-        }
-        match self.activation {
-            Some(_) if matches!(kind, EndToEnd | Detections | Db) => {
-                return useless("activation", "whose confidences are final");
-            }
-            Some(Activation::Softmax) if !matches!(kind, BoxesScores | Queries) && !has_priors => {
-                return useless("activation softmax", "whose classes are scored independently");
-            }
-            _ => {}
-        }
-        if matches!(kind, EndToEnd | Detections) && self.background == Some(Background::Last) {
-            return useless("background last", "whose labels begin with the background if they have one");
-        }
-        let has_background = matches!(kind, BoxesScores | Queries | EndToEnd | Detections) || has_priors;
-        if !has_background && matches!(self.background, Some(Background::First | Background::Last)) {
-            return useless("background", "which has no background column");
-        }
-        if !has_priors && self.priors.is_some() {
-            return useless("priors", "whose boxes are not counted from prior boxes");
-        }
-        if kind != YoloAnchors && self.anchors.is_some() {
-            return useless("anchors", "whose boxes are not multiples of anchors");
-        }
-        if kind != EndToEnd && self.row_format.is_some() {
-            return useless(
-                "row format",
-                "which does not write a box with its confidence and class in one row",
-            );
-        }
-        Ok(())
     }
 
     /// Columns of the scores that are background.

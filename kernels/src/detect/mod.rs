@@ -10,7 +10,7 @@
 //! What holds for every decoder:
 //! - An anchor (one row of the model's output) yields its best class only, the first of equals. That is the default
 //!   of the YOLO family's own tools (`multi_label=False`). The class filter and a class's own threshold look at
-//!   that best class; a filtered-out class is not replaced by the anchor's second best. With [`Params::multi_label`]
+//!   that best class; a filtered-out class is not replaced by the anchor's second best. With [`DetectParams::multi_label`]
 //!   every class is looked at, and an anchor may become several candidates, of the same box.
 //! - A NaN or +infinity among the scores of an anchor, and any NaN or infinity in the box of a candidate, drops it;
 //!   [`Outcome::non_finite`] counts it. -infinity is a legitimate score: a masked class.
@@ -18,7 +18,7 @@
 //!   no room for, count likewise.
 //! - NMS compares boxes in frame pixels *before* they are clamped to the frame, as `torchvision.ops.nms` would the
 //!   network's own boxes, and suppresses where IoU > threshold. Sizes are judged after clamping. With
-//!   [`Params::clip_before_nms`] it compares what is left of them in the frame.
+//!   [`DetectParams::clip_before_nms`] it compares what is left of them in the frame.
 //! - Rotated boxes are compared as the model writes them ([`DecoderKind::YoloObb`]); threshold, clamping and sizes are those
 //!   of the upright boxes around them.
 //! - Equal confidences are ordered by anchor, then by class, so the same tensors always give the same boxes in the same order.
@@ -30,20 +30,25 @@ mod attached;
 mod candidates;
 mod choose;
 mod cuda;
-mod decode;
 mod detection;
 mod error;
+mod families;
+mod family;
 mod grid;
 mod hints;
 mod kind;
+mod layout;
+mod locate;
 mod merge;
 mod nms;
 mod object_maps;
 mod offer;
 mod params;
 mod priors;
+mod reader;
 mod rotated;
 mod rotated_nms;
+mod shaped;
 mod suppression;
 mod survey;
 #[cfg(test)]
@@ -54,6 +59,8 @@ use crate::geometry::{Affine, Rect};
 use crate::tensor::TensorView;
 
 use candidates::{Candidate, Collector, Gate};
+use choose::Read;
+use locate::Located;
 use nms::Suppressor;
 use rotated_nms::RotatedSuppressor;
 
@@ -67,7 +74,7 @@ pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, 
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use merge::{MergeMode, MergeParams, Merged, Overlap, RegionBox};
 pub use object_maps::{Extent, ObjectMaps, object_maps};
-pub use params::Params;
+pub use params::DetectParams;
 pub use priors::{Priors, VARIANCES};
 pub use suppression::Nms;
 
@@ -75,7 +82,7 @@ pub use suppression::Nms;
 #[derive(Debug)]
 pub struct Detector {
     decoder: Decoder,
-    params: Params,
+    params: DetectParams,
     gate: Gate,
     candidates: Vec<Candidate>,
     suppressor: Suppressor,
@@ -89,7 +96,7 @@ impl Detector {
     /// # Errors
     /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder,
     /// [`DetectError::Hint`] one that the decoder has no use for.
-    pub fn new(decoder: Decoder, params: Params) -> Result<Self, DetectError> {
+    pub fn new(decoder: Decoder, params: DetectParams) -> Result<Self, DetectError> {
         params.validate()?;
         decoder.check(&params)?;
         let gate = Gate::new(&params);
@@ -122,24 +129,20 @@ impl Detector {
         found.clear();
         self.candidates.clear();
         self.attached.clear();
-        let extra = self.decoder.extra(outputs)?;
         let size = frame.map(|side| side as f32);
         let mut collector = Collector::new(&self.gate, map, size, &self.params, &mut self.candidates);
-        let lines = self.decoder.lines(outputs, &mut collector)?;
-        if lines.is_none() {
-            self.decoder.decode(outputs, &mut collector)?;
-        }
+        let read = self.decoder.read(outputs, &mut collector)?;
         let mut outcome = collector.outcome();
 
         outcome.truncated = candidates::keep_strongest(&mut self.candidates, self.params.top_k_before);
         let compared = self.candidates.len();
-        if lines.is_some() {
-            self.candidates.sort_unstable_by(Candidate::by_rank);
-        } else if let Some(extra) = extra.filter(|_| self.decoder.is_rotated()) {
-            let box_of = |anchor| extra.rotated(outputs, anchor);
-            self.rotated_suppressor.run(&mut self.candidates, &self.params, box_of);
-        } else {
-            self.suppressor.run(&mut self.candidates, &self.params, &self.gate);
+        match &read {
+            Read::Lines(_) => self.candidates.sort_unstable_by(Candidate::by_rank),
+            Read::Boxes(_, Located { extra: Some(extra), angle: Some(_), .. }) => {
+                let box_of = |anchor| extra.rotated(outputs, anchor);
+                self.rotated_suppressor.run(&mut self.candidates, &self.params, box_of);
+            }
+            Read::Boxes(..) => self.suppressor.run(&mut self.candidates, &self.params, &self.gate),
         }
         outcome.limited =
             compared > self.params.top_k_after && self.candidates.len() >= self.params.top_k_after;
@@ -148,14 +151,16 @@ impl Detector {
             let [x1, y1, x2, y2] = c.clamped(size);
             Detection { rect: Rect::from_corners(x1, y1, x2, y2), confidence: c.confidence, class: c.class }
         }));
-        if let Some(extra) = extra {
-            for candidate in &self.candidates {
-                self.decoder.attach(&extra, outputs, candidate.anchor, map, &mut self.attached);
+        for candidate in &self.candidates {
+            match &read {
+                Read::Boxes(layout, located) => {
+                    reader::attach(layout, located, outputs, candidate.anchor, map, &mut self.attached);
+                }
+                Read::Lines(lines) => {
+                    let line = lines.get(candidate.anchor).map(|line| text::readable(line.in_frame(map)));
+                    self.attached.rotated.extend(line);
+                }
             }
-        }
-        if let Some(lines) = lines {
-            let kept = self.candidates.iter().filter_map(|candidate| lines.get(candidate.anchor));
-            self.attached.rotated.extend(kept.map(|line| text::readable(line.in_frame(map))));
         }
         Ok(outcome)
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::candidates::{Candidate, Gate, larger, smaller};
-use super::{Nms, Params};
+use super::{DetectParams, Nms};
 
 /// One group of candidates, strongest first, one array a value so that the inner loop vectorises.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Suppressor {
 
 impl Suppressor {
     /// Leaves what survives, strongest first. At most `params.top_k_after` of each group.
-    pub fn run(&mut self, candidates: &mut Vec<Candidate>, params: &Params, gate: &Gate) {
+    pub fn run(&mut self, candidates: &mut Vec<Candidate>, params: &DetectParams, gate: &Gate) {
         match params.nms {
             Nms::None => {}
             Nms::Agnostic => {
@@ -129,7 +129,7 @@ impl Suppressor {
         group: Range<usize>,
         to: usize,
         threshold: f32,
-        params: &Params,
+        params: &DetectParams,
         decay: impl Fn(f32) -> f32,
     ) -> usize {
         let (start, last) = (group.start, to.saturating_add(params.top_k_after));

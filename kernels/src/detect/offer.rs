@@ -2,8 +2,11 @@
 
 use crate::tensor::{TensorDesc, TensorType};
 
-use super::Hints;
 use super::grid::{Grid, is_pyramid};
+use super::layout::Layout;
+use super::shaped::matrix;
+use super::text::TextMap;
+use super::{Activation, Hints};
 
 /// An output that can be read as a matrix: dimensions of 1 around it are left away.
 #[derive(Clone, Copy, Debug)]
@@ -37,13 +40,29 @@ pub(super) enum Evidence {
     Exact,
 }
 
+/// How outputs are decoded.
+#[derive(Clone, Debug)]
+pub(super) enum Decoding {
+    /// As boxes of anchors, by a description of them.
+    Layout(Box<Layout>),
+    /// As a map of text.
+    Text(TextMap),
+}
+
+impl Decoding {
+    /// The description of boxes; none of a map of text.
+    pub fn layout(&self) -> Option<&Layout> {
+        if let Self::Layout(layout) = self { Some(layout) } else { None }
+    }
+}
+
 /// One way to read an offer.
 #[derive(Clone, Debug)]
-pub(super) struct Fit<P> {
+pub(super) struct Fit {
     /// How sure it is.
     pub evidence: Evidence,
     /// How to read it.
-    pub plan: P,
+    pub decoding: Decoding,
     /// Classes, where known.
     pub classes: Option<usize>,
     /// Outputs it reads.
@@ -52,11 +71,21 @@ pub(super) struct Fit<P> {
     pub far_fetched: bool,
 }
 
-impl<P> Fit<P> {
-    /// The same with another plan, made of this one's.
-    pub fn of<Q>(self, plan: impl FnOnce(P) -> Q) -> Fit<Q> {
-        let Self { evidence, plan: own, classes, reads, far_fetched } = self;
-        Fit { evidence, plan: plan(own), classes, reads, far_fetched }
+impl Fit {
+    /// By this layout, which reads one output and need not be asked for.
+    pub fn new(evidence: Evidence, layout: Layout, classes: Option<usize>) -> Self {
+        let decoding = Decoding::Layout(Box::new(layout));
+        Self { evidence, decoding, classes, reads: 1, far_fetched: false }
+    }
+
+    /// Which reads that many outputs.
+    pub fn reading(self, reads: usize) -> Self {
+        Self { reads, ..self }
+    }
+
+    /// Which must be asked for if `far_fetched`.
+    pub fn far_fetched(self, far_fetched: bool) -> Self {
+        Self { far_fetched, ..self }
     }
 }
 
@@ -141,6 +170,16 @@ impl<'a> Offer<'a> {
         }
     }
 
+    /// What the hints say makes scores probabilities; nothing if they do not.
+    pub fn activation(&self) -> Activation {
+        self.hints.activation.unwrap_or(Activation::None)
+    }
+
+    /// The fits of each plane that `fit` can read.
+    pub fn of_each_plane(&self, fit: impl Fn(&Plane) -> Option<Fit>) -> Vec<Fit> {
+        self.planes.iter().filter_map(fit).collect()
+    }
+
     /// `C`, or how many.
     pub fn class_term(&self) -> String {
         self.hints.classes.map_or_else(|| "C".into(), |c| c.to_string())
@@ -153,24 +192,7 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// The two dimensions that matter, after a batch dimension and dimensions of 1 are left away. The last one stays.
-pub(super) fn matrix<D: Copy + PartialEq>(
-    dims: &[D],
-    one: D,
-    is_single_batch: impl Fn(D) -> bool,
-) -> Option<[D; 2]> {
-    let dims = match dims {
-        [batch, rest @ ..] if dims.len() > 2 => is_single_batch(*batch).then_some(rest)?,
-        _ => dims,
-    };
-    let (columns, before) = dims.split_last()?;
-    let mut rows = *before.first()?;
-    for &d in &before[1..] {
-        match (rows == one, d == one) {
-            (_, true) => {}
-            (true, false) => rows = d,
-            (false, false) => return None,
-        }
-    }
-    Some([rows, *columns])
+/// Whether a reading as anchors and channels is believable: more anchors than channels, as far as both are known.
+pub(super) fn is_tall(anchors: Option<usize>, channels: Option<usize>) -> bool {
+    !matches!((anchors, channels), (Some(anchors), Some(channels)) if anchors <= channels)
 }

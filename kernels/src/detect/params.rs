@@ -5,7 +5,7 @@ use super::{DetectError, Nms};
 /// Thresholds and limits. The defaults are those of YOLOv5's and Ultralytics' own prediction tools where they agree
 /// (`max_nms=30000`, `max_det=300`), and YOLOv5's and YOLOX's IoU of 0.45. For measuring mAP lower `confidence` (0.001).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Params {
+pub struct DetectParams {
     /// Boxes below this confidence are dropped (0..=1; equal passes).
     pub confidence: f32,
     /// Confidence thresholds of single classes, instead of `confidence` (0..=1).
@@ -31,7 +31,7 @@ pub struct Params {
     pub min_size: [f32; 2],
 }
 
-impl Default for Params {
+impl Default for DetectParams {
     fn default() -> Self {
         Self {
             confidence: 0.25,
@@ -49,7 +49,7 @@ impl Default for Params {
     }
 }
 
-impl Params {
+impl DetectParams {
     /// Checks every range.
     pub(super) fn validate(&self) -> Result<(), DetectError> {
         fraction("confidence", self.confidence)?;

@@ -9,7 +9,7 @@
 
 use super::candidates::Candidate;
 use super::rotated::{Gaussian, Rotated, distance_of};
-use super::{Nms, Params};
+use super::{DetectParams, Nms};
 
 /// Suppresses; its buffers are kept from frame to frame.
 #[derive(Debug, Default)]
@@ -21,11 +21,11 @@ pub(super) struct RotatedSuppressor {
 
 impl RotatedSuppressor {
     /// Leaves what survives, strongest first. `box_of` gives an anchor's box. `params.nms` is one of those that
-    /// [`Params::validate_for`] lets pass.
+    /// [`DetectParams::validate_for`] lets pass.
     pub fn run(
         &mut self,
         candidates: &mut Vec<Candidate>,
-        params: &Params,
+        params: &DetectParams,
         box_of: impl Fn(usize) -> Option<Rotated>,
     ) {
         candidates.sort_unstable_by(Candidate::by_rank);

@@ -7,7 +7,7 @@ pub enum Nms {
     ClassWise,
     /// Greedy, across classes.
     Agnostic,
-    /// Soft-NMS, linear decay, within a class: overlaps above [`super::Params::iou`] lower a confidence by `1 - IoU`
+    /// Soft-NMS, linear decay, within a class: overlaps above [`super::DetectParams::iou`] lower a confidence by `1 - IoU`
     /// (Bodla et al., "Soft-NMS", ICCV 2017, section 3).
     SoftLinear,
     /// Soft-NMS, gaussian decay, within a class: every overlap lowers a confidence by `exp(-IoU^2 / sigma)`

@@ -5,8 +5,8 @@ use crate::sanity::{self, Expected, Survey};
 use crate::tensor::TensorView;
 
 use super::candidates::{Collector, Gate};
-use super::decode::Scores;
-use super::{Activation, Decoder, DetectError, Nms, Params};
+use super::layout::Scores;
+use super::{Activation, Decoder, DetectError, DetectParams, Nms};
 
 /// How far outside of 0..1 confidences may be, by the rounding of float16 and of quantised models.
 const SLACK: f32 = 0.01;
@@ -23,7 +23,7 @@ impl From<Activation> for sanity::Activation {
 
 impl Decoder {
     /// What [`Decoder::survey`] should show. There are `labels` names of classes, 0 if none is known.
-    pub fn expected(&self, params: &Params, labels: usize) -> Expected {
+    pub fn expected(&self, params: &DetectParams, labels: usize) -> Expected {
         let Scores { activation, background, factors } = self.scores();
         let activation = activation.into();
         let columns = self.classes().map(|classes| classes + background.columns());
@@ -50,15 +50,15 @@ impl Decoder {
     pub fn survey(
         &self,
         outputs: &[TensorView<'_>],
-        params: &Params,
+        params: &DetectParams,
         input: [usize; 2],
     ) -> Result<Survey, DetectError> {
         let (gate, passes) = (Gate::open(), Gate::new(params));
         let mut all = Vec::new();
         let size = input.map(|side| side as f32);
-        let best = Params::default();
+        let best = DetectParams::default();
         let mut collector = Collector::new(&gate, &Affine::IDENTITY, size, &best, &mut all).of_any_size();
-        self.decode(outputs, &mut collector)?;
+        self.read(outputs, &mut collector)?;
         // Labels that no class has are counted among them, too.
         let non_finite = if self.has_labels() { 0 } else { collector.outcome().non_finite };
         let mut survey = Survey { non_finite, ..Survey::default() };

@@ -14,7 +14,7 @@ mod rotated;
 mod scene;
 mod suppression;
 
-use cudainfer_kernels::detect::{DecoderKind, Nms, Params};
+use cudainfer_kernels::detect::{DecoderKind, DetectParams, Nms};
 use cudainfer_kernels::geometry::{Affine, Row};
 
 use super::{Random, stream, upload};
@@ -33,7 +33,7 @@ fn every_decoder_in_both_precisions_and_every_mode_equals_the_cpu() {
     for (case, halved) in cases(1).into_iter().zip(cases(1)) {
         for case in [case, halved.halved()] {
             for nms in MODES {
-                let (found, outcome) = case.check(&stream, &Params { nms, ..Params::default() });
+                let (found, outcome) = case.check(&stream, &DetectParams { nms, ..DetectParams::default() });
                 assert!(outcome.candidates > 9 && found.len() > 5, "{}: nothing compared", case.name);
             }
         }
@@ -56,7 +56,7 @@ fn any_number_of_candidates_and_any_limit_equal_the_cpu() {
                 if soft && top_k_before.min(hits) > 1000 {
                     continue;
                 }
-                let params = Params { nms, top_k_before, top_k_after, ..Params::default() };
+                let params = DetectParams { nms, top_k_before, top_k_after, ..DetectParams::default() };
                 let (_, outcome) = case.check(&stream, &params);
                 assert_eq!(outcome.candidates, hits);
             }
@@ -71,18 +71,18 @@ fn thresholds_filters_and_sizes_of_single_classes_equal_the_cpu() {
     let mut random = Random::new(5);
     let scene = Scene::new(&mut random, 2000, 6, 900, 700.0);
     let case = single(DecoderKind::Yolov8, scene.yolov8());
-    let base = Params::default;
+    let base = DetectParams::default;
     let class_confidence = vec![(4, 0.6), (1, 0.9), (2, 0.05)];
     for params in [
-        Params { class_confidence: class_confidence.clone(), ..base() },
-        Params { classes: vec![5, 0, 3], ..base() },
-        Params { classes: vec![5, 1, 2], class_confidence: class_confidence.clone(), ..base() },
-        Params { class_iou: vec![(3, 0.9), (0, 0.0)], ..base() },
-        Params { min_size: [150.0, 90.0], ..base() },
-        Params { confidence: 0.0, ..base() },
-        Params { iou: 0.0, ..base() },
-        Params { iou: 1.0, ..base() },
-        Params { nms: Nms::SoftLinear, class_confidence, ..base() },
+        DetectParams { class_confidence: class_confidence.clone(), ..base() },
+        DetectParams { classes: vec![5, 0, 3], ..base() },
+        DetectParams { classes: vec![5, 1, 2], class_confidence: class_confidence.clone(), ..base() },
+        DetectParams { class_iou: vec![(3, 0.9), (0, 0.0)], ..base() },
+        DetectParams { min_size: [150.0, 90.0], ..base() },
+        DetectParams { confidence: 0.0, ..base() },
+        DetectParams { iou: 0.0, ..base() },
+        DetectParams { iou: 1.0, ..base() },
+        DetectParams { nms: Nms::SoftLinear, class_confidence, ..base() },
     ] {
         case.check(&stream, &params);
     }
@@ -109,7 +109,7 @@ fn broken_values_are_dropped_and_counted_as_on_the_cpu() {
             if confidence == 0.0 && !case.exact {
                 continue;
             }
-            let (_, outcome) = case.check(&stream, &Params { confidence, ..Params::default() });
+            let (_, outcome) = case.check(&stream, &DetectParams { confidence, ..DetectParams::default() });
             assert!(outcome.non_finite > 0, "{}", case.name);
         }
     }

@@ -1,7 +1,8 @@
 //! From the outputs to objects on the frame.
 
 use cudainfer_kernels::detect::{
-    Attached, CudaDetector, Decoder, DetectError, Detection, Detector, MergeParams, Outcome, Params, repeated,
+    Attached, CudaDetector, Decoder, DetectError, DetectParams, Detection, Detector, MergeParams, Outcome,
+    repeated,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
@@ -161,7 +162,7 @@ fn put(
 /// The kernels.
 pub(super) struct Detections {
     pub decoder: Decoder,
-    pub params: Params,
+    pub params: DetectParams,
     /// What the outputs should be.
     pub expected: Expected,
     /// Width and height of the network's input.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use cudainfer_kernels::detect::{
-    self as kernels, DecoderKind, Hints, MergeMode, MergeParams, Nms, Overlap, Params,
+    self as kernels, DecoderKind, DetectParams, Hints, MergeMode, MergeParams, Nms, Overlap,
 };
 
 use super::enums::{MergeChoice, MergeOverlap};
@@ -43,7 +43,7 @@ pub(super) struct Settings {
 
 /// The element's own properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
-    let defaults = Params::default();
+    let defaults = DetectParams::default();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Table::new([
         property!(Settings, decoder, (), "Decoder", "Format of the detector's outputs"),
@@ -252,12 +252,12 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence about a class that the model does not have or text that is no number.
-    pub fn params(&self, info: &ModelInfo, decoder: &kernels::Decoder) -> Result<Params, String> {
-        let defaults = Params::default();
+    pub fn params(&self, info: &ModelInfo, decoder: &kernels::Decoder) -> Result<DetectParams, String> {
+        let defaults = DetectParams::default();
         let nms = self.nms(info);
         let sigma = self.sigma.unwrap_or(SIGMA);
         let count = |set: Option<u32>, default| set.and_then(|n| usize::try_from(n).ok()).unwrap_or(default);
-        Ok(Params {
+        Ok(DetectParams {
             confidence: self
                 .confidence
                 .or(info.output.confidence)
@@ -292,8 +292,8 @@ impl Settings {
     }
 
     /// The limits on a frame's boxes.
-    pub fn limits(&self, params: &Params) -> Limits {
-        let Params { top_k_before, top_k_after, .. } = *params;
+    pub fn limits(&self, params: &DetectParams) -> Limits {
+        let DetectParams { top_k_before, top_k_after, .. } = *params;
         Limits { top_k_before, top_k_after, is_after_set: self.top_k_after.is_some() }
     }
 
@@ -304,7 +304,7 @@ impl Settings {
     pub fn merging(
         &self,
         decoder: &kernels::Decoder,
-        params: &Params,
+        params: &DetectParams,
     ) -> Result<Option<MergeParams>, String> {
         let mode = match self.merge {
             MergeChoice::Auto if decoder.is_rotated() => MergeMode::Suppress,

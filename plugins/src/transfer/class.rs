@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 
 use gst::glib;
-use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::{Memory, TransferElement, TransferElementImpl, imp};

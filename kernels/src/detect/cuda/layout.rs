@@ -1,11 +1,12 @@
-//! Where a decoder's numbers lie in its tensors, as the kernels want to know it: `cuda/layout.cuh`.
+//! A layout that has been located in a batch's tensors, packed as the kernels want it: `cuda/layout.cuh`.
 
-use crate::device::{DeviceError, DeviceTensor};
+use crate::detect::DetectError;
+use crate::detect::layout::{Centers, Coding, Labels, Layout, Scoring};
+use crate::detect::locate::{At, Located, LocatedLevel, Steps};
 use crate::tensor::TensorType;
 
-use super::super::decode::Shaped;
-use super::super::grid::Level;
-use super::super::{Activation, Background, BoxFormat, DetectError, SizeUnit};
+use super::output::Output;
+use super::size::size;
 
 /// Levels that one launch decodes (`MAX_LEVELS`).
 const MAX_LEVELS: usize = 8;
@@ -15,101 +16,6 @@ const BESIDE: usize = MAX_LEVELS / 2;
 
 /// Candidates that a row has room for, if anchors have several: 7 MB. What is beyond is counted as truncated.
 const MOST_CANDIDATES: usize = 1 << 18;
-
-/// How an anchor's confidence is found; numbered as in the kernel.
-#[derive(Clone, Copy, Debug)]
-pub enum Scoring {
-    /// It is its best class score.
-    Classes = 0,
-    /// Objectness, which follows the box, times its best class score.
-    Objectness = 1,
-    /// Its first score is the confidence; its class is a label elsewhere.
-    Final = 2,
-    /// As `Classes`, if no neighbouring anchor's score is higher in that class.
-    Peaks = 3,
-    /// The square root of its score times a second one, which another tensor has.
-    Root = 4,
-}
-
-/// A model's output for a batch, of which the first `rows` frames are read. There may be more: padding.
-#[derive(Clone, Copy, Debug)]
-pub struct Output<'a> {
-    /// All of it.
-    pub tensor: DeviceTensor<'a>,
-    /// Frames that are read.
-    pub rows: usize,
-}
-
-impl Output<'_> {
-    /// Bytes from one frame's elements to the next frame's.
-    pub fn row_bytes(&self) -> u64 {
-        match *self.tensor.dims {
-            [batch, ..] if batch > 0 => (self.tensor.bytes() / batch) as u64,
-            _ => 0,
-        }
-    }
-}
-
-impl Shaped for Output<'_> {
-    fn name(&self) -> &str {
-        self.tensor.name
-    }
-
-    fn dims(&self) -> &[usize] {
-        &self.tensor.dims
-    }
-
-    fn rows(&self) -> usize {
-        self.rows
-    }
-
-    fn holds(&self, batch: usize) -> bool {
-        batch >= self.rows.max(1)
-    }
-}
-
-/// A place in the first row of a tensor, counted in elements.
-#[derive(Clone, Copy, Debug)]
-pub struct At<'a> {
-    /// The tensor.
-    pub tensor: &'a Output<'a>,
-    /// The element.
-    pub element: usize,
-}
-
-impl At<'_> {
-    pub fn address(&self) -> Result<u64, DetectError> {
-        let tensor = &self.tensor.tensor;
-        let bytes = u64::try_from(self.element * tensor.ty.size()).map_err(|_| too_large(self.element))?;
-        Ok(tensor.pointer() + bytes)
-    }
-}
-
-/// Anchors that lie one after the other in their tensors.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    first: usize,
-    anchors: usize,
-    columns: usize,
-    stride: usize,
-}
-
-impl Span {
-    /// All anchors of a model whose boxes need no grid.
-    pub fn all(anchors: usize) -> Self {
-        Self { first: 0, anchors, columns: 1, stride: 1 }
-    }
-
-    /// The cells of a map.
-    pub fn cells(cells: usize, columns: usize, stride: usize) -> Self {
-        Self { first: 0, anchors: cells, columns, stride }
-    }
-
-    /// The cells of a level.
-    pub fn of(level: &Level) -> Self {
-        Self { first: level.first, anchors: level.cells, columns: level.columns, stride: level.stride }
-    }
-}
 
 /// `Source` in the kernel.
 #[repr(C)]
@@ -130,7 +36,7 @@ struct Source {
 /// `Layout` in the kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct PackedLayout {
     score_step: u64,
     box_step: u64,
     box_value_step: u64,
@@ -163,9 +69,9 @@ pub struct Layout {
     class_box_step: u64,
 }
 
-const _: () = assert!(size_of::<Source>() == 56 && size_of::<Layout>() == 600);
+const _: () = assert!(size_of::<Source>() == 56 && size_of::<PackedLayout>() == 600);
 
-/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES`, `PRIORS` and `ANCHORED` in the kernel; the numbers before are those of [`BoxFormat`].
+/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES`, `PRIORS` and `ANCHORED` in the kernel; the numbers before are those of [`crate::detect::BoxFormat`].
 const GRID: u32 = 4;
 const DISTANCES: u32 = 5;
 const CENTERS: u32 = 6;
@@ -173,65 +79,61 @@ const SIDES: u32 = 7;
 const PRIORS: u32 = 8;
 const ANCHORED: u32 = 9;
 
-/// How boxes lie around the centres of cells.
-#[derive(Clone, Copy, Debug)]
-pub struct Centers<'a> {
-    /// Numbers of a size: 2 or 4.
-    pub sides: usize,
-    /// Their unit.
-    pub unit: SizeUnit,
-    /// Whether y comes before x.
-    pub y_first: bool,
-    /// The first offset, where the model has some; their channels are as far from each other as those of the sizes.
-    pub offsets: Option<At<'a>>,
-    /// Elements from a cell's offset to the next cell's.
-    pub offset_step: usize,
+/// `CLASSES`, `OBJECTNESS`, `FINAL`, `PEAKS` and `ROOT` in the kernel.
+const CLASSES: u32 = 0;
+const OBJECTNESS: u32 = 1;
+const FINAL: u32 = 2;
+const PEAKS: u32 = 3;
+const ROOT: u32 = 4;
+
+impl Source {
+    /// The same with scores there.
+    fn scored(self, at: At, outputs: &[Output<'_>]) -> Result<Self, DetectError> {
+        let output = Output::of(outputs, at.output)?;
+        let (scores, score_row) = (output.address(at.element)?, output.row_bytes());
+        Ok(Self { scores, score_row, score_type: output.tensor.ty as u32, ..self })
+    }
+
+    /// The same with boxes there.
+    fn boxed(self, at: At, outputs: &[Output<'_>]) -> Result<Self, DetectError> {
+        let output = Output::of(outputs, at.output)?;
+        let (boxes, box_row) = (output.address(at.element)?, output.row_bytes());
+        Ok(Self { boxes, box_row, box_type: output.tensor.ty as u32, ..self })
+    }
 }
 
-/// Boxes that are multiples of anchors.
-#[derive(Clone, Copy, Debug)]
-pub struct Anchored {
-    /// The order of the dimensions, `Form` in the kernel.
-    pub form: u32,
-    /// What a box is made by, `Formula` in the kernel.
-    pub formula: u32,
-    /// Anchors of a cell.
-    pub per_cell: usize,
-}
+impl PackedLayout {
+    /// Of these outputs, in which the layout has been located.
+    ///
+    /// # Errors
+    /// [`DetectError::Hint`] where there are more strides than the kernels read.
+    pub fn new(layout: &Layout, located: &Located, outputs: &[Output<'_>]) -> Result<Self, DetectError> {
+        let packed = Self::numbers(layout, located)?.scored(&layout.scoring, located);
+        let packed = packed.coded(layout, located)?.with_levels(layout, located, outputs)?;
+        packed.with_second_source(located, outputs)
+    }
 
-/// What there is of final boxes besides boxes and confidences.
-#[derive(Clone, Copy, Debug)]
-pub struct FinalLists<'a> {
-    /// The first box's label; none where all boxes are of class 0.
-    pub labels: Option<At<'a>>,
-    /// Elements to the next box's.
-    pub label_step: usize,
-    /// The number of boxes, if the model says it.
-    pub count: Option<At<'a>>,
-    /// The first class's label.
-    pub first_label: u32,
-    /// The last class.
-    pub last_class: f32,
-}
-
-impl Layout {
-    /// Of `score_columns` scores an anchor, background included. Without anchors yet.
-    pub fn new(scoring: Scoring, activation: Activation, score_columns: usize) -> Result<Self, DetectError> {
+    /// What does not depend on coding and scoring. Without anchors yet.
+    fn numbers(layout: &Layout, located: &Located) -> Result<Self, DetectError> {
+        // Raw heads have their numbers by `form`.
+        let of = |Steps { anchor, channel }: Steps| [anchor as u64, channel as u64];
+        let ([score_step, class_step], [box_step, box_value_step]) = (of(located.scores), of(located.boxes));
+        let per_cell = located.levels.first().map_or(1, |level| level.cells.per_cell);
         Ok(Self {
-            score_step: 0,
-            box_step: 0,
-            box_value_step: 1,
-            coding: BoxFormat::CenterSize as u32,
-            activation: activation as u32,
-            background: Background::None as u32,
-            scoring: scoring as u32,
-            score_columns: size(score_columns)?,
+            score_step,
+            box_step,
+            box_value_step,
+            coding: 0,
+            activation: layout.activation as u32,
+            background: layout.background as u32,
+            scoring: CLASSES,
+            score_columns: size(located.columns)?,
             bins: 0,
             point: 0.0,
             unit: [1.0; 2],
             levels: 0,
             sources: [Source::default(); MAX_LEVELS],
-            class_step: 1,
+            class_step,
             offset_step: 0,
             sides: 0,
             size_unit: 0,
@@ -242,62 +144,123 @@ impl Layout {
             first_label: 0,
             last_class: 0.0,
             per_anchor: 1,
-            angle: 0,
-            per_cell: 1,
+            angle: size(located.angle.unwrap_or(0))?,
+            per_cell: size(per_cell)?,
             anchor_sizes: 0,
-            form: 0,
+            form: layout.form().map_or(0, |form| form as u32),
             formula: 0,
             class_box_step: 0,
         })
     }
 
-    /// An anchor's scores follow one another, and so do the numbers of its box; the next anchor's come that many
-    /// elements later.
-    pub fn rows(self, score_step: usize, box_step: usize) -> Self {
-        self.steps([score_step, 1], [box_step, 1])
+    /// With that scoring.
+    fn scored(self, scoring: &Scoring, located: &Located) -> Self {
+        match scoring {
+            Scoring::Classes => Self { scoring: CLASSES, ..self },
+            Scoring::Objectness => Self { scoring: OBJECTNESS, ..self },
+            Scoring::Peaks => Self { scoring: PEAKS, ..self },
+            Scoring::Root => Self { scoring: ROOT, ..self },
+            Scoring::Final(finals) => {
+                let Labels { first, last_class } = finals.meaning;
+                let label_step = located.labels.map_or(0, |labels| labels.steps.anchor as u64);
+                let has_count = u32::from(located.count.is_some());
+                Self { scoring: FINAL, label_step, has_count, first_label: first, last_class, ..self }
+            }
+        }
     }
 
-    /// That many elements lie from an anchor's first score to the next anchor's and from an anchor's score to its next, and
-    /// that many for boxes.
-    pub fn steps(self, score: [usize; 2], values: [usize; 2]) -> Self {
-        let [[score_step, class_step], [box_step, box_value_step]] =
-            [score, values].map(|s| s.map(|n| n as u64));
-        Self { score_step, class_step, box_step, box_value_step, ..self }
+    /// With that coding of boxes.
+    fn coded(self, layout: &Layout, located: &Located) -> Result<Self, DetectError> {
+        Ok(match &layout.coding {
+            Coding::Plain(coding) => Self { coding: coding.format as u32, unit: coding.unit, ..self },
+            Coding::Grid => Self { coding: GRID, ..self },
+            Coding::Distances { bins, point } => {
+                Self { coding: DISTANCES, bins: size(*bins)?, point: *point, ..self }
+            }
+            Coding::Centers(centers) => self.centered(centers, located)?,
+            Coding::Sides => Self { coding: SIDES, ..self },
+            Coding::Priors { variances, .. } => Self { coding: PRIORS, unit: *variances, ..self },
+            Coding::Anchored { formula, .. } => Self { coding: ANCHORED, formula: *formula as u32, ..self },
+        })
     }
 
-    /// Boxes of this format, and tensor pixels per unit of theirs.
-    pub fn coded(self, (format, unit): (BoxFormat, [f32; 2])) -> Self {
-        Self { coding: format as u32, unit, ..self }
+    /// With boxes around cells' points.
+    fn centered(self, centers: &Centers, located: &Located) -> Result<Self, DetectError> {
+        let to_next_class = if centers.of_each_class { centers.sides * located.boxes.channel } else { 0 };
+        Ok(Self {
+            coding: CENTERS,
+            point: centers.point,
+            unit: [centers.pixels; 2],
+            offset_step: located.offsets.map_or(0, |offsets| offsets.steps.anchor as u64),
+            sides: size(centers.sides)?,
+            size_unit: centers.unit as u32,
+            y_first: u32::from(centers.y_first),
+            has_offsets: u32::from(located.offsets.is_some()),
+            class_box_step: to_next_class as u64,
+            ..self
+        })
     }
 
-    /// Boxes that are rotated by this one of the numbers that follow their first, if any.
-    pub fn rotated(self, angle: Option<usize>) -> Result<Self, DetectError> {
-        Ok(Self { angle: size(angle.unwrap_or(0))?, ..self })
+    /// With the anchors of all levels.
+    fn with_levels(
+        mut self,
+        layout: &Layout,
+        located: &Located,
+        outputs: &[Output<'_>],
+    ) -> Result<Self, DetectError> {
+        let is_raw = matches!(layout.coding, Coding::Anchored { .. });
+        for (index, level) in located.levels.iter().enumerate() {
+            let Some(slot) = self.sources.get_mut(index) else {
+                return Err(too_many_strides(MAX_LEVELS, ""));
+            };
+            // Where the scores of raw heads are, their form tells.
+            let scores = if is_raw { level.boxes } else { level.scores };
+            let cells = &level.cells;
+            *slot = Source {
+                anchors: size(cells.cells)?,
+                first: size(cells.first)?,
+                columns: size(cells.columns)?,
+                stride: cells.stride as f32,
+                ..Source::default().scored(scores, outputs)?.boxed(level.boxes, outputs)?
+            };
+            self.levels += 1;
+            self.put_beside(index, level, outputs)?;
+        }
+        Ok(self)
     }
 
-    /// Boxes relative to their cell, with logarithmic sizes.
-    pub fn in_cells(self) -> Self {
-        Self { coding: GRID, ..self }
+    /// What else there is of a level's anchors: their second score, their landmarks.
+    fn put_beside(
+        &mut self,
+        index: usize,
+        level: &LocatedLevel,
+        outputs: &[Output<'_>],
+    ) -> Result<(), DetectError> {
+        if level.second.is_none() && level.landmarks.is_none() {
+            return Ok(());
+        }
+        let Some(slot) = self.sources.get_mut(index + BESIDE).filter(|_| index < BESIDE) else {
+            return Err(too_many_strides(BESIDE, " with landmarks or with two scores"));
+        };
+        if let Some(at) = level.second {
+            *slot = slot.scored(at, outputs)?;
+        }
+        if let Some(at) = level.landmarks {
+            *slot = slot.boxed(at, outputs)?;
+        }
+        Ok(())
     }
 
-    /// Boxes as distributions over distances from the cell's point, which lies `point` cells in.
-    pub fn distances(self, bins: usize, point: f32) -> Result<Self, DetectError> {
-        Ok(Self { coding: DISTANCES, bins: size(bins)?, point, ..self })
-    }
-
-    /// Boxes as the distances of their sides from the corner of the cell, in cells, of which each has that many anchors.
-    pub fn sides(self, per_cell: usize) -> Result<Self, DetectError> {
-        Ok(Self { coding: SIDES, per_cell: size(per_cell)?, ..self })
-    }
-
-    /// Boxes as offsets from prior boxes, with factors on those of centres and sizes.
-    pub fn around_priors(self, variances: [f32; 2]) -> Self {
-        Self { coding: PRIORS, unit: variances, ..self }
-    }
-
-    /// Boxes that are multiples of anchors, whose numbers lie together with their scores.
-    pub fn anchored(self, Anchored { form, formula, per_cell }: Anchored) -> Result<Self, DetectError> {
-        Ok(Self { coding: ANCHORED, form, formula, per_cell: size(per_cell)?, ..self })
+    /// What takes the source after the only level's: labels and the number of boxes, as its scores and boxes, or offsets, as boxes.
+    fn with_second_source(mut self, located: &Located, outputs: &[Output<'_>]) -> Result<Self, DetectError> {
+        let [_, slot, ..] = &mut self.sources;
+        if let Some(labels) = located.labels {
+            *slot = slot.scored(labels.at, outputs)?;
+        }
+        if let Some(at) = located.count.or(located.offsets.map(|offsets| offsets.at)) {
+            *slot = slot.boxed(at, outputs)?;
+        }
+        Ok(self)
     }
 
     /// The prior boxes lie there on the device, four float32 each, and take the source after the only level's; or the anchors'
@@ -309,113 +272,6 @@ impl Layout {
         let [_, slot, ..] = &mut self.sources;
         *slot = Source { boxes: address, box_type: TensorType::Float32 as u32, ..Source::default() };
         self
-    }
-
-    /// Boxes around centres, which lie `point` cells in. Follows [`Layout::with`]: the offsets take the next source.
-    pub fn centers(self, centers: Centers<'_>, point: f32) -> Result<Self, DetectError> {
-        let mut layout = Self {
-            coding: CENTERS,
-            point,
-            offset_step: centers.offset_step as u64,
-            sides: size(centers.sides)?,
-            size_unit: centers.unit as u32,
-            y_first: u32::from(centers.y_first),
-            has_offsets: u32::from(centers.offsets.is_some()),
-            ..self
-        };
-        if let (Some(at), [_, slot, ..]) = (centers.offsets, &mut layout.sources) {
-            let (boxes, box_row) = (at.address()?, at.tensor.row_bytes());
-            *slot = Source { boxes, box_row, box_type: at.tensor.tensor.ty as u32, ..Source::default() };
-        }
-        Ok(layout)
-    }
-
-    /// Each class of an anchor has a box of its own, that many elements after that of the class before; sizes in pixels are that many
-    /// tensor pixels a unit.
-    pub fn box_of_each_class(self, step: usize, unit: f32) -> Self {
-        Self { class_box_step: step as u64, unit: [unit; 2], ..self }
-    }
-
-    /// Final boxes. Follows [`Layout::with`]: labels and number take the next source, as its scores and boxes.
-    pub fn finals(self, lists: FinalLists<'_>) -> Result<Self, DetectError> {
-        let mut layout = Self {
-            label_step: lists.label_step as u64,
-            has_count: u32::from(lists.count.is_some()),
-            first_label: lists.first_label,
-            last_class: lists.last_class,
-            ..self
-        };
-        let [_, slot, ..] = &mut layout.sources;
-        if let Some(labels) = lists.labels {
-            slot.scores = labels.address()?;
-            slot.score_row = labels.tensor.row_bytes();
-            slot.score_type = labels.tensor.tensor.ty as u32;
-        }
-        if let Some(count) = lists.count {
-            slot.boxes = count.address()?;
-            slot.box_row = count.tensor.row_bytes();
-            slot.box_type = count.tensor.tensor.ty as u32;
-        }
-        Ok(layout)
-    }
-
-    /// With this background column among the scores.
-    pub fn beside(self, background: Background) -> Self {
-        Self { background: background as u32, ..self }
-    }
-
-    /// Adds anchors whose first score and first box lie there.
-    pub fn with(mut self, scores: At<'_>, boxes: At<'_>, span: Span) -> Result<Self, DetectError> {
-        let Some(slot) = self.sources.get_mut(self.levels as usize) else {
-            let wanted = format!(
-                "has more than the {MAX_LEVELS} strides that are decoded on the GPU: compute on the CPU"
-            );
-            return Err(DetectError::Hint { hint: "strides", wanted });
-        };
-        *slot = Source {
-            scores: scores.address()?,
-            boxes: boxes.address()?,
-            score_row: scores.tensor.row_bytes(),
-            box_row: boxes.tensor.row_bytes(),
-            score_type: scores.tensor.tensor.ty as u32,
-            box_type: boxes.tensor.tensor.ty as u32,
-            anchors: size(span.anchors)?,
-            first: size(span.first)?,
-            columns: size(span.columns)?,
-            stride: span.stride as f32,
-        };
-        self.levels += 1;
-        Ok(self)
-    }
-
-    /// What else there is of the anchors that [`Layout::with`] added last: their second score, their landmarks.
-    pub fn beside_them(
-        mut self,
-        scores: Option<At<'_>>,
-        landmarks: Option<At<'_>>,
-    ) -> Result<Self, DetectError> {
-        if scores.is_none() && landmarks.is_none() {
-            return Ok(self);
-        }
-        let levels = self.levels as usize;
-        let Some(slot) = self.sources.get_mut(levels + BESIDE - 1).filter(|_| levels <= BESIDE) else {
-            let wanted = format!(
-                "has more than the {BESIDE} strides that are decoded on the GPU with landmarks or with two scores: compute on \
-                 the CPU"
-            );
-            return Err(DetectError::Hint { hint: "strides", wanted });
-        };
-        if let Some(at) = scores {
-            slot.scores = at.address()?;
-            slot.score_row = at.tensor.row_bytes();
-            slot.score_type = at.tensor.tensor.ty as u32;
-        }
-        if let Some(at) = landmarks {
-            slot.boxes = at.address()?;
-            slot.box_row = at.tensor.row_bytes();
-            slot.box_type = at.tensor.tensor.ty as u32;
-        }
-        Ok(self)
     }
 
     /// Every class of an anchor may be a candidate.
@@ -440,7 +296,7 @@ impl Layout {
 
     /// Whether an anchor's objectness alone may rule it out, by the fifth number of its box.
     pub fn has_objectness(&self) -> bool {
-        self.scoring == Scoring::Objectness as u32 && self.coding != DISTANCES
+        self.scoring == OBJECTNESS && self.coding != DISTANCES
     }
 
     /// Anchors of all levels, in one row.
@@ -455,11 +311,63 @@ impl Layout {
     }
 }
 
-pub fn size(n: usize) -> Result<u32, DetectError> {
-    u32::try_from(n).map_err(|_| too_large(n))
+/// That a model has more strides than the kernels read, if it has what `with` says.
+fn too_many_strides(most: usize, with: &str) -> DetectError {
+    let wanted =
+        format!("has more than the {most} strides that are decoded on the GPU{with}: compute on the CPU");
+    DetectError::Hint { hint: "strides", wanted }
 }
 
-/// What is not counted in 32 bits does not fit the GPU's memory either.
-fn too_large(n: usize) -> DetectError {
-    DeviceError::OutOfMemory { bytes: n, call: "detect" }.into()
+#[cfg(test)]
+mod tests {
+    use crate::detect::{DecoderKind, Hints, choose};
+    use crate::device::{DeviceSlice, DeviceTensor};
+    use crate::tensor::TensorDesc;
+
+    use super::super::packed;
+    use super::*;
+
+    /// The packed layout of two frames of outputs that lie 4096 bytes apart, the first at 4096.
+    fn layout(text: &str, kind: DecoderKind, hints: &Hints) -> PackedLayout {
+        let descs: Vec<TensorDesc> = text.split(' ').map(|output| output.parse().unwrap()).collect();
+        let decoder = choose(&descs, [64, 64], Some(kind), hints).unwrap();
+        let tensors = descs.iter().zip(1..).map(|(desc, place)| {
+            let dims: Vec<_> = std::iter::once(2).chain(desc.dims[1..].iter().flatten().copied()).collect();
+            let bytes = desc.ty.size() * dims.iter().product::<usize>();
+            // SAFETY: nobody reads it.
+            let data = unsafe { DeviceSlice::from_raw(4096 * place, bytes) };
+            DeviceTensor::new(&desc.name, desc.ty, &dims, data).unwrap()
+        });
+        packed(&decoder, &tensors.collect::<Vec<_>>(), 2).unwrap().0
+    }
+
+    #[test]
+    fn levels_in_one_output_begin_where_those_before_end() {
+        let hints = Hints { classes: Some(5), ..Hints::default() };
+        let packed = layout("o:float32:1x84x37", DecoderKind::Nanodet, &hints);
+        assert_eq!((packed.coding, packed.bins, packed.score_columns, packed.levels), (DISTANCES, 8, 5, 3));
+        assert_eq!((packed.score_step, packed.box_step, packed.box_value_step), (37, 37, 1));
+        for (level, first) in [0, 64, 80].into_iter().enumerate() {
+            let source = packed.sources[level];
+            let row = 4096 + 4 * 37 * first;
+            assert_eq!((source.scores, source.boxes, source.first), (row, row + 4 * 5, first as u32));
+            assert_eq!((source.score_row, source.box_row), (4 * 84 * 37, 4 * 84 * 37));
+        }
+    }
+
+    #[test]
+    fn what_else_there_is_of_boxes_takes_the_source_after_the_only_level() {
+        let text = "num_dets:int32:1x1 boxes:float32:1x9x4 scores:float16:1x9 labels:int64:1x9";
+        let packed = layout(text, DecoderKind::Detections, &Hints::default());
+        let [level, lists, ..] = packed.sources;
+        assert_eq!((packed.scoring, packed.has_count, packed.label_step, packed.levels), (FINAL, 1, 1, 1));
+        assert_eq!((level.boxes, level.scores, level.anchors), (2 * 4096, 3 * 4096, 9));
+        assert_eq!((lists.boxes, lists.scores), (4096, 4 * 4096));
+        assert_eq!((level.score_row, lists.score_row, lists.box_row), (2 * 9, 8 * 9, 4));
+        let text = "hm:float32:1x3x16x16 wh:float32:1x2x16x16 reg:float32:1x2x16x16";
+        let packed = layout(text, DecoderKind::Centernet, &Hints::default());
+        assert_eq!((packed.scoring, packed.coding, packed.has_offsets, packed.sides), (PEAKS, CENTERS, 1, 2));
+        assert_eq!((packed.sources[0].boxes, packed.sources[1].boxes), (2 * 4096, 3 * 4096));
+        assert_eq!((packed.class_step, packed.box_value_step, packed.offset_step), (256, 256, 1));
+    }
 }

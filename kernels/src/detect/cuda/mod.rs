@@ -10,7 +10,9 @@
 mod buffers;
 mod clear;
 mod layout;
+mod output;
 mod params;
+mod size;
 mod suppressor;
 mod table;
 
@@ -20,17 +22,17 @@ use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Memory};
 use crate::geometry::{Rect, Row};
 
 use super::candidates::Gate;
-use super::{Attached, Decoder, DetectError, Detection, Outcome, Params};
+use super::layout::Layout;
+use super::{Attached, Decoder, DetectError, DetectParams, Detection, Outcome};
 
 use buffers::{Buffers, Capacity, extra_at};
 use clear::Clear;
-use layout::size;
-use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, MOST_ROWS, MOST_SMALL, TOO_MANY};
+use layout::PackedLayout;
+use output::Output;
+use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, Gathered, MOST_ROWS, MOST_SMALL, TOO_MANY};
+use size::size;
 use suppressor::Suppressor;
 use table::Table;
-
-pub(super) use layout::{Anchored, At, Centers, FinalLists, Layout, Output, Scoring, Span};
-pub(super) use params::Gathered;
 
 /// Anchors that a block decodes, by as many threads as all decoding kernels have; of raw heads each thread takes one.
 const ANCHORS: u32 = 32;
@@ -58,7 +60,7 @@ const MAX_GATHER_BLOCKS: usize = 64;
 #[derive(Debug)]
 pub struct CudaDetector {
     decoder: Decoder,
-    params: Params,
+    params: DetectParams,
     decode: Kernel,
     /// Anchors that a block of it decodes.
     anchors_of_block: u32,
@@ -96,15 +98,15 @@ impl CudaDetector {
     /// # Errors
     /// [`DetectError::Param`] names the first parameter that is out of range, or not there for this decoder,
     /// [`DetectError::Hint`] one that the decoder has no use for; [`DetectError::Device`] if the GPU fails.
-    pub fn new(decoder: Decoder, params: Params, stream: &CudaStream) -> Result<Self, DetectError> {
+    pub fn new(decoder: Decoder, params: DetectParams, stream: &CudaStream) -> Result<Self, DetectError> {
         params.validate()?;
         decoder.check(&params)?;
         let context = stream.context();
         let gate = Gate::new(&params);
         let (exceptions, other, lowest) = gate.parts();
         let rotated = decoder.is_rotated();
-        let anchored = decoder.anchor_sizes().is_some();
-        let name = match (decoder.by_columns(), rotated) {
+        let anchored = decoder.layout().is_some_and(|layout| layout.form().is_some());
+        let name = match (decoder.layout().is_some_and(Layout::by_columns), rotated) {
             _ if anchored => "decode_anchors",
             (true, false) => "decode_columns",
             (true, true) => "decode_columns_rotated",
@@ -122,8 +124,7 @@ impl CudaDetector {
             gather: gathers.then(|| Kernel::load(context, "gather", gather)).transpose()?,
             thresholds: Table::new(stream, exceptions, other)?,
             priors: decoder
-                .priors()
-                .or(decoder.anchor_sizes())
+                .prior_boxes()
                 .map(|boxes| table::upload(stream, bytemuck::cast_slice(boxes)))
                 .transpose()?,
             lowest,
@@ -184,7 +185,7 @@ impl CudaDetector {
         rows: &[Row],
     ) -> Result<(), DetectError> {
         self.pending = 0;
-        let (layout, gathered) = self.decoder.layout(outputs, rows.len())?;
+        let (layout, gathered) = packed(&self.decoder, outputs, rows.len())?;
         if rows.is_empty() {
             return Ok(());
         }
@@ -222,7 +223,7 @@ impl CudaDetector {
                 capacity: size(candidates)?,
                 clip_before_nms: u32::from(self.params.clip_before_nms),
                 layout,
-                rows: params::Row::all(rows),
+                rows: params::PackedRow::all(rows),
             };
             let grid = layout.grid(anchors, rows.len())?;
             // SAFETY: the kernel's parameter is this struct; the tensors are as large as the layout, which was checked
@@ -370,4 +371,17 @@ impl CudaDetector {
         self.buffers = Some(Buffers::new(stream, capacity)?);
         Ok(())
     }
+}
+
+/// How the kernels read the first `rows` frames of a batch, and what they gather of detections; checks the actual dimensions.
+pub(super) fn packed(
+    decoder: &Decoder,
+    outputs: &[DeviceTensor<'_>],
+    rows: usize,
+) -> Result<(PackedLayout, Option<Gathered>), DetectError> {
+    let outputs: Vec<_> = outputs.iter().map(|tensor| Output { tensor: *tensor, rows }).collect();
+    let (layout, located) = decoder.locate(&outputs)?;
+    let packed = PackedLayout::new(layout, &located, &outputs)?;
+    let gathered = located.extra.map(|extra| Gathered::new(&extra, &outputs)).transpose()?;
+    Ok((packed, gathered))
 }

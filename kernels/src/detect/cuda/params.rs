@@ -6,7 +6,9 @@ use crate::geometry::{self, Rect};
 
 use super::super::DetectError;
 use super::super::attached::{Angle, Attached, Extra, Meaning};
-use super::layout::{At, Layout, Output, size};
+use super::layout::PackedLayout;
+use super::output::Output;
+use super::size::size;
 
 /// `Candidates` in the kernels: device addresses, as all numbers of 64 bits here.
 #[repr(C)]
@@ -32,7 +34,7 @@ pub const MOST_ROWS: usize = 56;
 /// `Row` in the kernels.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Row {
+pub struct PackedRow {
     scale: [f64; 2],
     skew: [f64; 2],
     offset: [f64; 2],
@@ -40,10 +42,10 @@ pub struct Row {
 }
 
 /// `Row` on the device, for the kernels that follow, and where in it the frame's size is.
-pub const ROW_BYTES: usize = size_of::<Row>();
+pub const ROW_BYTES: usize = size_of::<PackedRow>();
 pub const FRAME_IN_ROW: u64 = 48;
 
-impl Row {
+impl PackedRow {
     /// The first [`MOST_ROWS`] of `rows`.
     pub fn all(rows: &[geometry::Row]) -> [Self; MOST_ROWS] {
         let mut all = [Self::default(); MOST_ROWS];
@@ -68,10 +70,10 @@ pub struct Decode {
     pub min_size: [f32; 2],
     pub first_row: u32,
     pub capacity: u32,
-    /// [`super::super::Params::clip_before_nms`], 0 or 1.
+    /// [`super::super::DetectParams::clip_before_nms`], 0 or 1.
     pub clip_before_nms: u32,
-    pub layout: Layout,
-    pub rows: [Row; MOST_ROWS],
+    pub layout: PackedLayout,
+    pub rows: [PackedRow; MOST_ROWS],
 }
 
 /// `Nms` in the kernels.
@@ -140,7 +142,7 @@ pub struct Gather {
     pub delivered: u64,
     pub report: u64,
     pub values: Gathered,
-    pub layout: Layout,
+    pub layout: PackedLayout,
 }
 
 /// `Values` in the kernel: what there is of a detection besides its box, and where.
@@ -172,9 +174,10 @@ const WITH_ROW: u32 = 128;
 const ROTATED: u32 = 32;
 
 impl Gathered {
-    /// Of this output.
-    pub fn new(extra: &Extra, tensor: &Output<'_>) -> Result<Self, DetectError> {
-        let values = At { tensor, element: extra.element }.address()?;
+    /// Of one of these outputs.
+    pub fn new(extra: &Extra, outputs: &[Output<'_>]) -> Result<Self, DetectError> {
+        let tensor = Output::of(outputs, extra.output)?;
+        let values = tensor.address(extra.element)?;
         let all = Self {
             values,
             values_row: tensor.row_bytes(),

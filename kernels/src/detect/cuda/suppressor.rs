@@ -3,7 +3,7 @@
 use crate::device::{CudaStream, Kernel};
 
 use super::super::candidates::Gate;
-use super::super::{DetectError, Nms, Params};
+use super::super::{DetectError, DetectParams, Nms};
 use super::buffers::{Buffers, WINDOW};
 use super::params::{Gathered, Suppress, SuppressRotated, SuppressSmall};
 use super::table::Table;
@@ -59,7 +59,7 @@ impl Suppressor {
     /// Suppression of rotated boxes or upright ones.
     pub fn new(
         rotated: bool,
-        params: &Params,
+        params: &DetectParams,
         gate: &Gate,
         stream: &CudaStream,
     ) -> Result<Self, DetectError> {

@@ -147,7 +147,7 @@ fn every_class_of_an_anchor_is_taken_and_broken_anchors_are_counted_once() {
     }
     let decoder = choose(&descs(&tensors), INPUT, None, &hints(AnchorFormula::Yolov5)).unwrap();
     for (multi_label, classes) in [(false, &[2][..]), (true, &[2, 0, 1])] {
-        let params = Params { multi_label, ..open_params(0.35) };
+        let params = DetectParams { multi_label, ..open_params(0.35) };
         let mut detector = Detector::new(decoder.clone(), params).unwrap();
         let (found, outcome) = run(&mut detector, &tensors, &MAP, FRAME);
         assert_eq!(found.iter().map(|d| d.class).collect::<Vec<_>>(), classes);

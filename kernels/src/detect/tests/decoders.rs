@@ -210,7 +210,7 @@ fn end_to_end_keeps_overlapping_boxes_and_skips_padding() {
     // Nothing is suppressed unless that is asked for.
     let decoder = choose(&[tensor.desc()], [640, 640], None, &Hints::default()).unwrap();
     for (nms, all) in [(decoder.usual_nms(), true), (Nms::ClassWise, false)] {
-        let params = Params { nms, ..Params::default() };
+        let params = DetectParams { nms, ..DetectParams::default() };
         let mut detector = Detector::new(decoder.clone(), params).unwrap();
         let (found, _) = run(&mut detector, std::slice::from_ref(&tensor), &MAP, FRAME);
         assert_eq!(found.len() == expected.iter().filter(|e| e.0 > 0.25).count(), all, "{nms:?}");
@@ -334,4 +334,25 @@ fn sigmoid_hints_apply_to_objectness_and_class_scores_alike() {
     let hints = Hints { activation: Some(Activation::Sigmoid), ..Hints::default() };
     let tensor = Tensor::new("output", &[1, 9, 7], &row.repeat(9));
     compare(&[tensor], [64, 64], &hints, DecoderKind::Yolov5, &expected);
+}
+
+#[test]
+fn of_outputs_by_stride_the_one_that_is_of_no_stride_is_blamed() {
+    let shapes = [("a", 64, 5), ("b", 16, 5), ("c", 4, 5), ("d", 64, 32), ("e", 16, 32), ("f", 4, 32)];
+    let zeros = |(name, rows, columns): (&'static str, usize, usize)| {
+        Tensor::new(name, &[1, rows, columns], &vec![0.0; rows * columns])
+    };
+    let tensors = shapes.map(zeros);
+    let decoder = choose(&descs(&tensors), [64, 64], None, &Hints::default()).unwrap();
+    assert_eq!(decoder.kind(), DecoderKind::Nanodet);
+    let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
+    for (wrong, columns) in [(0, 5), (2, 5), (4, 32)] {
+        let mut tensors = tensors.clone();
+        tensors[wrong] = zeros((shapes[wrong].0, 9, columns));
+        let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
+        let error = detector.run(&views, &MAP, FRAME, &mut vec![]).unwrap_err().to_string();
+        let named = format!("output '{}' has the shape [1, 9, {columns}]", shapes[wrong].0);
+        let wanted = format!("[1, Ns, {columns}], one output for each Ns of 64, 16, 4");
+        assert!(error.contains(&named) && error.contains(&wanted), "{error}");
+    }
 }

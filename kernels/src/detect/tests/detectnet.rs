@@ -50,7 +50,7 @@ impl Grid {
 const NAMES: [&str; 2] = ["output_cov/Sigmoid:0", "output_bbox/BiasAdd:0"];
 
 fn detector(decoder: Decoder, confidence: f32) -> Detector {
-    let params = Params { multi_label: decoder.usual_multi_label(), ..open_params(confidence) };
+    let params = DetectParams { multi_label: decoder.usual_multi_label(), ..open_params(confidence) };
     Detector::new(decoder, params).unwrap()
 }
 

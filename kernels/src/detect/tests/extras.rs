@@ -13,7 +13,7 @@ const FRAME: [usize; 2] = [900, 700];
 fn run_attached(
     tensors: &[Tensor],
     decoder: Decoder,
-    params: Params,
+    params: DetectParams,
     map: &Affine,
 ) -> (Vec<Detection>, Attached) {
     let mut detector = Detector::new(decoder, params).unwrap();
@@ -77,7 +77,7 @@ fn keypoints_of_what_is_kept_equal_their_reference_in_every_form() {
         let hints = Hints { classes: Some(classes), keypoints: Some(points), ..Hints::default() };
         let decoder = choose(&[tensor.desc()], [640, 640], None, &hints).unwrap();
         assert_eq!((decoder.kind(), decoder.keypoints()), (DecoderKind::YoloPose, points));
-        let (found, attached) = run_attached(&[tensor], decoder, Params::default(), &map);
+        let (found, attached) = run_attached(&[tensor], decoder, DetectParams::default(), &map);
         let mut expected: Vec<_> = rows
             .iter()
             .map(|row| {
@@ -127,7 +127,7 @@ fn a_keypoint_that_is_not_finite_is_one_that_is_not_there_and_logits_become_visi
     let tensor = table(&vec![row.to_vec(); 20], true, false);
     let hints = Hints { keypoints: Some(4), activation: Some(Activation::Sigmoid), ..Hints::default() };
     let decoder = choose(&[tensor.desc()], [640, 640], Some(DecoderKind::YoloPose), &hints).unwrap();
-    let (found, attached) = run_attached(&[tensor], decoder, Params::default(), &Affine::IDENTITY);
+    let (found, attached) = run_attached(&[tensor], decoder, DetectParams::default(), &Affine::IDENTITY);
     assert!(close(found[0].confidence, logistic(2.0), 1e-6));
     let [first, others @ ..] = &attached.keypoints[..] else { panic!("there are four points") };
     assert_eq!(first[..2], [30.0, 31.0]);
@@ -159,7 +159,7 @@ fn coefficients_are_those_of_the_kept_in_their_order() {
         let hints = Hints { classes: Some(classes), ..Hints::default() };
         let decoder = choose(&descs(&tensors), [640, 640], None, &hints).unwrap();
         assert_eq!(decoder.masks(), Some(Masks::Prototypes { output: 0, coefficients: count }));
-        let params = Params { top_k_after: 20, ..Params::default() };
+        let params = DetectParams { top_k_after: 20, ..DetectParams::default() };
         let (found, attached) = run_attached(&tensors, decoder.clone(), params, &MAP);
         assert_eq!((found.len(), attached.coefficients.len()), (20, 20 * count));
         for (i, coefficients) in attached.coefficients.chunks(count).enumerate() {
@@ -169,7 +169,7 @@ fn coefficients_are_those_of_the_kept_in_their_order() {
         // Prototypes that are not as many as the coefficients.
         let wrong = [Tensor::new("p", &[1, 8, 2, 3], &[0.5; 48]), tensors[1].clone()];
         let views: Vec<_> = wrong.iter().map(Tensor::view).collect();
-        let error = Detector::new(decoder, Params::default())
+        let error = Detector::new(decoder, DetectParams::default())
             .unwrap()
             .run(&views, &MAP, FRAME, &mut vec![])
             .unwrap_err();
@@ -366,7 +366,7 @@ fn maps_that_change_their_grid_are_refused() {
     let maps = Maps::new(1, [8, 8], [3, 2, 2, 0], [1.0, 2.0]);
     let tensors = maps.tensors(false);
     let decoder = choose(&descs(&tensors), [32, 32], None, &Hints::default()).unwrap();
-    let mut detector = Detector::new(decoder, Params::default()).unwrap();
+    let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
     let other = Maps::new(1, [8, 4], [3, 2, 2, 0], [1.0, 2.0]).tensors(false);
     let views = [tensors[0].view(), other[1].view(), tensors[2].view()];
     let error = detector.run(&views, &MAP, FRAME, &mut vec![]).unwrap_err();
@@ -391,7 +391,7 @@ fn a_box_in_a_rotated_region_is_the_upright_one_around_it() {
         let tensor = table(&rows, false, false);
         let decoder =
             choose(&[tensor.desc()], [640, 640], Some(DecoderKind::EndToEnd), &Hints::default()).unwrap();
-        let mut detector = Detector::new(decoder, Params::default()).unwrap();
+        let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
         let (found, outcome) = run(&mut detector, &[tensor], &map, FRAME);
         assert_eq!((outcome.candidates, outcome.non_finite), (3, 3));
         let wanted: Vec<_> = [0, 5]

@@ -21,7 +21,7 @@ fn found(
     nms: Nms,
 ) -> (Vec<(u32, f32, [f32; 4])>, Outcome) {
     let decoder = choose(&descs(tensors), INPUT, kind, hints).unwrap();
-    let params = Params { nms, ..open_params(0.25) };
+    let params = DetectParams { nms, ..open_params(0.25) };
     let (found, outcome) =
         run(&mut Detector::new(decoder, params).unwrap(), tensors, &Affine::IDENTITY, INPUT);
     let found = found.iter().map(|d| (d.class, d.confidence, [d.rect.x, d.rect.y, d.rect.w, d.rect.h]));

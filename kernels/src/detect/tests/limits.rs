@@ -10,8 +10,13 @@ fn rows(rows: &[[f32; 6]]) -> Tensor {
     Tensor::new("output0", &[1, rows.len(), 6], rows.as_flattened())
 }
 
-fn end_to_end(tensor: Tensor, params: Params, map: &Affine, frame: [usize; 2]) -> (Vec<Detection>, Outcome) {
-    let params = Params { nms: Nms::None, ..params };
+fn end_to_end(
+    tensor: Tensor,
+    params: DetectParams,
+    map: &Affine,
+    frame: [usize; 2],
+) -> (Vec<Detection>, Outcome) {
+    let params = DetectParams { nms: Nms::None, ..params };
     let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::EndToEnd), &Hints::default()).unwrap();
     run(&mut Detector::new(decoder, params).unwrap(), &[tensor], map, frame)
 }
@@ -20,12 +25,12 @@ fn end_to_end(tensor: Tensor, params: Params, map: &Affine, frame: [usize; 2]) -
 fn the_threshold_itself_passes_and_a_class_may_have_its_own() {
     let at = |confidence: f32, class: f32| [0.0, 0.0, 9.0, 9.0, confidence, class];
     let tensor = rows(&[at(0.25, 0.0), at(0.2499, 0.0), at(0.2, 1.0), at(0.1, 1.0), at(0.5, 2.0)]);
-    let params = Params { class_confidence: vec![(1, 0.125), (2, 0.6)], ..Params::default() };
+    let params = DetectParams { class_confidence: vec![(1, 0.125), (2, 0.6)], ..DetectParams::default() };
     let (found, outcome) = end_to_end(tensor.clone(), params.clone(), &Affine::IDENTITY, INPUT);
     assert_eq!(found.iter().map(|d| (d.class, d.confidence)).collect::<Vec<_>>(), [(0, 0.25), (1, 0.2)]);
     assert_eq!(outcome, Outcome { candidates: 2, ..Outcome::default() });
     // With a filter, the other classes' thresholds do not let anything through.
-    let filtered = Params { classes: vec![2, 0], ..params };
+    let filtered = DetectParams { classes: vec![2, 0], ..params };
     let (found, _) = end_to_end(tensor, filtered, &Affine::IDENTITY, INPUT);
     assert_eq!(found.iter().map(|d| d.class).collect::<Vec<_>>(), [0]);
 }
@@ -42,7 +47,7 @@ fn boxes_are_clamped_then_measured() {
         at(390.0, 290.0, 600.0, 600.0),
     ]);
     let map = Affine::upright([2.0, 2.0], [0.0, 0.0]);
-    let params = Params { min_size: [10.0, 20.0], ..Params::default() };
+    let params = DetectParams { min_size: [10.0, 20.0], ..DetectParams::default() };
     let (found, outcome) = end_to_end(tensor, params, &map, [800, 600]);
     let rects: Vec<_> = found.iter().map(|d| d.rect).collect();
     let rect = |x, y, w, h| Rect { x, y, w, h };
@@ -94,7 +99,7 @@ fn broken_values_are_dropped_and_counted_by_every_decoder() {
     ];
     for (kind, tensors) in cases {
         let decoder = choose(&descs(&tensors), small, Some(kind), &hints).unwrap();
-        let mut detector = Detector::new(decoder, Params::default()).unwrap();
+        let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
         let (found, outcome) = run(&mut detector, &tensors, &Affine::IDENTITY, [6400, 6400]);
         assert_eq!(outcome, Outcome { candidates: 1, non_finite: 4, ..Outcome::default() }, "{kind}");
         assert_eq!(found.len(), 1, "{kind}");
@@ -104,8 +109,12 @@ fn broken_values_are_dropped_and_counted_by_every_decoder() {
     let x: Vec<f32> = [[0.5, 0.5, 100.0, 0.0, 1.0, 0.9, 0.0], [0.5, 0.5, 0.0, 0.0, nan, 0.9, 0.0]].concat();
     let tensor = Tensor::new("o", &[1, 2, 7], &x);
     let decoder = choose(&[tensor.desc()], [16, 8], Some(DecoderKind::Yolox), &hints).unwrap();
-    let (_, outcome) =
-        run(&mut Detector::new(decoder, Params::default()).unwrap(), &[tensor], &Affine::IDENTITY, small);
+    let (_, outcome) = run(
+        &mut Detector::new(decoder, DetectParams::default()).unwrap(),
+        &[tensor],
+        &Affine::IDENTITY,
+        small,
+    );
     assert_eq!(outcome, Outcome { non_finite: 2, ..Outcome::default() });
     // End-to-end: NaN confidence, NaN class of a box that counts, infinite corner.
     let e2e = [
@@ -114,7 +123,7 @@ fn broken_values_are_dropped_and_counted_by_every_decoder() {
         [0.0, 0.0, inf, 9.0, 0.9, 0.0],
         [0.0, 0.0, 9.0, 9.0, 0.1, nan],
     ];
-    let (found, outcome) = end_to_end(self::rows(&e2e), Params::default(), &Affine::IDENTITY, INPUT);
+    let (found, outcome) = end_to_end(self::rows(&e2e), DetectParams::default(), &Affine::IDENTITY, INPUT);
     assert_eq!((found.len(), outcome.non_finite), (0, 3));
 }
 
@@ -128,7 +137,7 @@ fn a_broken_score_in_any_position_is_noticed() {
             let tensors =
                 [Tensor::new("b", &[1, 1, 4], &[0.1, 0.1, 0.2, 0.2]), Tensor::new("s", &[1, 1, 81], &scores)];
             let decoder = choose(&descs(&tensors), INPUT, None, &Hints::default()).unwrap();
-            let mut detector = Detector::new(decoder, Params::default()).unwrap();
+            let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
             let (_, outcome) = run(&mut detector, &tensors, &Affine::IDENTITY, INPUT);
             assert_eq!((outcome.candidates, outcome.non_finite), (0, 1), "{bad} at {position}");
         }
@@ -149,7 +158,8 @@ fn of_over_a_hundred_thousand_candidates_the_strongest_are_kept() {
     expected.sort_by(|a, b| b.1.total_cmp(&a.1));
     let tensor = Tensor::new("o", &[1, n, 6], &values);
     let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::Yolov5), &Hints::default()).unwrap();
-    let mut detector = Detector::new(decoder, Params { top_k_after: 1000, ..Params::default() }).unwrap();
+    let mut detector =
+        Detector::new(decoder, DetectParams { top_k_after: 1000, ..DetectParams::default() }).unwrap();
     let (found, outcome) = run(&mut detector, &[tensor], &Affine::IDENTITY, [1000, 1000]);
     assert_eq!(outcome, Outcome { candidates: n, non_finite: 0, truncated: n - 30_000, limited: true });
     assert_eq!(found.len(), 1000);
@@ -173,18 +183,18 @@ fn every_object_of_a_crowd_with_six_candidates_each_is_found() {
     let values: Vec<f32> = rows.flatten().collect();
     let tensor = Tensor::new("o", &[1, 1620, 6], &values);
     let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::Yolov5), &Hints::default()).unwrap();
-    let find = |params: Params| {
+    let find = |params: DetectParams| {
         let mut detector = Detector::new(decoder.clone(), params).unwrap();
         let (found, outcome) = run(&mut detector, std::slice::from_ref(&tensor), &Affine::IDENTITY, INPUT);
         (found.len(), outcome)
     };
     let all = Outcome { candidates: 1620, ..Outcome::default() };
-    assert_eq!(find(Params::default()), (270, all));
+    assert_eq!(find(DetectParams::default()), (270, all));
     assert_eq!(
-        find(Params { top_k_after: 270, ..Params::default() }),
+        find(DetectParams { top_k_after: 270, ..DetectParams::default() }),
         (270, Outcome { limited: true, ..all })
     );
-    let (found, outcome) = find(Params { top_k_before: 1000, ..Params::default() });
+    let (found, outcome) = find(DetectParams { top_k_before: 1000, ..DetectParams::default() });
     assert!(found < 270 && outcome.truncated == 620, "{found} {outcome:?}");
 }
 
@@ -197,7 +207,7 @@ fn half_precision_reads_as_its_values() {
     assert!(decoder.is_err());
     let tensor = Tensor::halved("o", &[1, 21, 7], &values.repeat(21));
     let decoder = choose(&[tensor.desc()], INPUT, Some(DecoderKind::Yolov5), &Hints::default()).unwrap();
-    let mut detector = Detector::new(decoder, Params::default()).unwrap();
+    let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
     let (found, outcome) = run(&mut detector, &[tensor], &Affine::IDENTITY, INPUT);
     let rect = Rect { x: 90.5, y: 55.25, w: 20.0, h: 10.0 };
     assert_eq!(found, [Detection { rect, confidence: 0.75 * 0.875, class: 1 }]);
@@ -237,7 +247,7 @@ fn open_dimensions_are_checked_with_each_frame() {
     ];
     for (text, kind, hints, dims, fits) in cases {
         let decoder = choose(&parse(text), small, kind, hints).unwrap();
-        let mut detector = Detector::new(decoder, Params::default()).unwrap();
+        let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
         let tensors: Vec<_> =
             dims.iter().map(|d| Tensor::new("out", d, &vec![0.0; d.iter().product()])).collect();
         let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
@@ -247,7 +257,7 @@ fn open_dimensions_are_checked_with_each_frame() {
     }
     let decoder = choose(&parse("o:float32:?x?x7"), small, Some(DecoderKind::Yolox), &hints).unwrap();
     let tensor = Tensor::new("o", &[1, 6, 7], &[0.0; 42]);
-    let error = Detector::new(decoder, Params::default())
+    let error = Detector::new(decoder, DetectParams::default())
         .unwrap()
         .run(&[tensor.view()], &Affine::IDENTITY, small, &mut found)
         .unwrap_err();
@@ -263,19 +273,19 @@ fn parameters_out_of_range_are_refused_by_name() {
     let decoder =
         choose(&[TensorDesc::fixed("o", TensorType::Float32, &[1, 300, 6])], INPUT, None, &Hints::default())
             .unwrap();
-    let ok = Params::default;
+    let ok = DetectParams::default;
     let cases = [
-        ("confidence", Params { confidence: 1.1, ..ok() }),
-        ("confidence", Params { confidence: f32::NAN, ..ok() }),
-        ("iou", Params { iou: -0.1, ..ok() }),
-        ("class_confidence of class 3", Params { class_confidence: vec![(3, 2.0)], ..ok() }),
-        ("two values for class 3", Params { class_confidence: vec![(3, 0.2), (3, 0.3)], ..ok() }),
-        ("class_iou of class 1", Params { class_iou: vec![(1, f32::INFINITY)], ..ok() }),
-        ("sigma", Params { nms: Nms::SoftGaussian { sigma: 0.0 }, ..ok() }),
-        ("top_k_before", Params { top_k_before: 0, ..ok() }),
-        ("top_k_after", Params { top_k_after: 0, ..ok() }),
-        ("min_size", Params { min_size: [0.0, -1.0], ..ok() }),
-        ("min_size", Params { min_size: [f32::INFINITY, 0.0], ..ok() }),
+        ("confidence", DetectParams { confidence: 1.1, ..ok() }),
+        ("confidence", DetectParams { confidence: f32::NAN, ..ok() }),
+        ("iou", DetectParams { iou: -0.1, ..ok() }),
+        ("class_confidence of class 3", DetectParams { class_confidence: vec![(3, 2.0)], ..ok() }),
+        ("two values for class 3", DetectParams { class_confidence: vec![(3, 0.2), (3, 0.3)], ..ok() }),
+        ("class_iou of class 1", DetectParams { class_iou: vec![(1, f32::INFINITY)], ..ok() }),
+        ("sigma", DetectParams { nms: Nms::SoftGaussian { sigma: 0.0 }, ..ok() }),
+        ("top_k_before", DetectParams { top_k_before: 0, ..ok() }),
+        ("top_k_after", DetectParams { top_k_after: 0, ..ok() }),
+        ("min_size", DetectParams { min_size: [0.0, -1.0], ..ok() }),
+        ("min_size", DetectParams { min_size: [f32::INFINITY, 0.0], ..ok() }),
     ];
     for (name, params) in cases {
         let message = Detector::new(decoder.clone(), params).unwrap_err().to_string();
@@ -291,7 +301,7 @@ fn rows_of_a_batch_are_frames() {
         [[at(10.0, 0.9), at(30.0, 0.4)], [at(50.0, 0.1), at(70.0, 0.8)], [at(0.0, 0.0), at(0.0, 0.0)]];
     let batch = Tensor::new("output0", &[3, 2, 6], frames.as_flattened().as_flattened());
     let decoder = choose(&[rows(&frames[0]).desc()], INPUT, Some(DecoderKind::EndToEnd), &Hints::default());
-    let mut detector = Detector::new(decoder.unwrap(), Params::default()).unwrap();
+    let mut detector = Detector::new(decoder.unwrap(), DetectParams::default()).unwrap();
     let mut found = vec![];
     let places = [vec![10.0, 30.0], vec![70.0], vec![]];
     for (i, wanted) in places.into_iter().enumerate() {
@@ -312,7 +322,7 @@ fn a_batch_on_the_gpu_may_be_padded_but_not_short() {
         // SAFETY: nobody reads it.
         let data = unsafe { DeviceSlice::from_raw(4096, 4 * dims.iter().product::<usize>()) };
         let tensor = DeviceTensor::new("o", TensorType::Float32, dims, data).unwrap();
-        decoder.layout(&[tensor], rows).map(|(layout, _)| layout.anchors())
+        cuda::packed(&decoder, &[tensor], rows).map(|(layout, _)| layout.anchors())
     };
     assert_eq!(layout(&[4, 9, 7], 4), Ok(9));
     assert_eq!(layout(&[4, 9, 7], 3), Ok(9));

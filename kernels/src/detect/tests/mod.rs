@@ -67,8 +67,14 @@ fn run(
 }
 
 /// Everything passes but the confidence threshold.
-fn open_params(confidence: f32) -> Params {
-    Params { confidence, nms: Nms::None, top_k_before: 1 << 20, top_k_after: 1 << 20, ..Params::default() }
+fn open_params(confidence: f32) -> DetectParams {
+    DetectParams {
+        confidence,
+        nms: Nms::None,
+        top_k_before: 1 << 20,
+        top_k_after: 1 << 20,
+        ..DetectParams::default()
+    }
 }
 
 /// A generator of numbers that does (Knuth's MMIX constants): seeded, so that failures repeat.

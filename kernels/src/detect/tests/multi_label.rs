@@ -9,8 +9,8 @@ const CENTERS: [f32; 4] = [10.0, 25.0, 40.0, 55.0];
 const SCORES: [[f32; 3]; 4] =
     [[0.5, 0.75, 0.125], [0.25, 0.0625, 0.3125], [0.125, 0.0, 0.125], [f32::NAN, 0.75, 0.875]];
 
-fn params() -> Params {
-    Params { multi_label: true, ..open_params(0.25) }
+fn params() -> DetectParams {
+    DetectParams { multi_label: true, ..open_params(0.25) }
 }
 
 /// Anchor, class and confidence of what is found.
@@ -18,7 +18,7 @@ fn found(
     tensors: &[Tensor],
     kind: DecoderKind,
     hints: &Hints,
-    params: Params,
+    params: DetectParams,
 ) -> (Vec<(usize, u32, f32)>, Outcome) {
     let decoder = choose(&descs(tensors), INPUT, Some(kind), hints).unwrap();
     let (found, outcome) =
@@ -69,9 +69,9 @@ fn every_class_above_the_threshold_is_a_candidate_strongest_first() {
 
 #[test]
 fn without_it_the_best_class_alone_is_one() {
-    assert!(!Params::default().multi_label);
+    assert!(!DetectParams::default().multi_label);
     let hints = Hints { classes: Some(3), ..Hints::default() };
-    let best = Params { multi_label: false, ..params() };
+    let best = DetectParams { multi_label: false, ..params() };
     assert_eq!(found(&[raw(true)], DecoderKind::Yolov8, &hints, best).0, [(0, 1, 0.75), (1, 2, 0.3125)]);
 }
 
@@ -95,7 +95,7 @@ fn objectness_and_softmax_count_for_each_class() {
         background: Some(Background::First),
         ..Hints::default()
     };
-    let lower = Params { confidence: 0.1875, ..params() };
+    let lower = DetectParams { confidence: 0.1875, ..params() };
     let (found, outcome) = found(&tensors, DecoderKind::BoxesScores, &hints, lower);
     assert_eq!((found.len(), outcome.candidates), (8, 8));
     for (i, (anchor, class, confidence)) in found.iter().enumerate() {
@@ -109,12 +109,12 @@ fn objectness_and_softmax_count_for_each_class() {
 fn classes_thresholds_and_suppression_look_at_each_class_by_itself() {
     let hints = Hints { classes: Some(3), ..Hints::default() };
     let of = |params| found(&[raw(true)], DecoderKind::Yolov8, &hints, params).0;
-    assert_eq!(of(Params { classes: vec![0], ..params() }), [(0, 0, 0.5), (1, 0, 0.25)]);
+    assert_eq!(of(DetectParams { classes: vec![0], ..params() }), [(0, 0, 0.5), (1, 0, 0.25)]);
     let by_class = vec![(1, 0.8), (0, 0.3)];
-    assert_eq!(of(Params { class_confidence: by_class, ..params() }), [(0, 0, 0.5), (1, 2, 0.3125)]);
+    assert_eq!(of(DetectParams { class_confidence: by_class, ..params() }), [(0, 0, 0.5), (1, 2, 0.3125)]);
     // The same box of another class is suppressed across classes only.
-    assert_eq!(of(Params { nms: Nms::ClassWise, ..params() }).len(), 4);
-    assert_eq!(of(Params { nms: Nms::Agnostic, ..params() }), [(0, 1, 0.75), (1, 2, 0.3125)]);
+    assert_eq!(of(DetectParams { nms: Nms::ClassWise, ..params() }).len(), 4);
+    assert_eq!(of(DetectParams { nms: Nms::Agnostic, ..params() }), [(0, 1, 0.75), (1, 2, 0.3125)]);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn equal_confidences_of_an_anchor_are_ordered_by_class_and_limits_cut_the_last()
     let tensor = table(rows.chain(more), true);
     let hints = Hints { classes: Some(3), ..Hints::default() };
     for nms in [Nms::None, Nms::ClassWise, Nms::SoftLinear] {
-        let params = Params { nms, ..params() };
+        let params = DetectParams { nms, ..params() };
         let (all, _) = found(std::slice::from_ref(&tensor), DecoderKind::Yolov8, &hints, params.clone());
         let expected: Vec<_> = (0..12u32).map(|i| (i as usize / 3, i % 3, 0.5)).collect();
         assert_eq!(all, expected, "{nms:?}");
@@ -132,7 +132,7 @@ fn equal_confidences_of_an_anchor_are_ordered_by_class_and_limits_cut_the_last()
             std::slice::from_ref(&tensor),
             DecoderKind::Yolov8,
             &hints,
-            Params { top_k_before: 4, ..params },
+            DetectParams { top_k_before: 4, ..params },
         );
         assert_eq!((some, outcome.truncated), (expected[..4].to_vec(), 8), "{nms:?}");
     }

@@ -62,7 +62,7 @@ fn each_detection_has_the_number_of_its_map() {
     let hints = Hints { classes: Some(3), ..Hints::default() };
     let decoder = choose(&descs(&tensors), [64, 64], None, &hints).unwrap();
     for (multi_label, wanted) in [(false, &[(2, 0), (0, 1)][..]), (true, &[(2, 0), (2, 2), (0, 1)])] {
-        let params = Params { confidence: 0.4, nms: Nms::None, multi_label, ..Params::default() };
+        let params = DetectParams { confidence: 0.4, nms: Nms::None, multi_label, ..DetectParams::default() };
         let mut detector = Detector::new(decoder.clone(), params).unwrap();
         let (found, _) = run(&mut detector, &tensors, &Affine::IDENTITY, [64, 64]);
         let rows = &detector.attached().rows;

@@ -33,11 +33,11 @@ fn labelled(classes: usize) -> Hints {
 fn found(tensors: &[Tensor], requested: Option<DecoderKind>, hints: &Hints) -> Vec<(usize, u32, f32)> {
     let decoder = choose(&descs(tensors), INPUT, requested, hints).unwrap();
     assert_eq!(decoder.kind(), DecoderKind::Queries);
-    let params = Params {
+    let params = DetectParams {
         nms: decoder.usual_nms(),
         multi_label: decoder.usual_multi_label(),
         top_k_after: decoder.usual_top_k_after(),
-        ..Params::default()
+        ..DetectParams::default()
     };
     let (found, _) = run(&mut Detector::new(decoder, params).unwrap(), tensors, &Affine::IDENTITY, INPUT);
     let query = |d: &Detection| {

@@ -54,7 +54,7 @@ fn decoder(tensor: &Tensor) -> Decoder {
     choose(&[tensor.desc()], [640, 640], Some(DecoderKind::YoloObb), &Hints::default()).unwrap()
 }
 
-fn detect(tensor: &Tensor, params: Params, map: &Affine) -> (Vec<Detection>, Vec<Oriented>, Outcome) {
+fn detect(tensor: &Tensor, params: DetectParams, map: &Affine) -> (Vec<Detection>, Vec<Oriented>, Outcome) {
     let mut detector = Detector::new(decoder(tensor), params).unwrap();
     let tensors = std::slice::from_ref(tensor);
     let (found, outcome) = run(&mut detector, tensors, map, LARGE);
@@ -115,7 +115,7 @@ fn what_is_left_is_what_the_reference_leaves() {
     let mut compared = 0;
     for words in reference("kept") {
         let nms = if words[0] == "class-wise" { Nms::ClassWise } else { Nms::Agnostic };
-        let params = Params { nms, iou: words[1].parse().unwrap(), ..Params::default() };
+        let params = DetectParams { nms, iou: words[1].parse().unwrap(), ..DetectParams::default() };
         let wanted: Vec<usize> = numbers(&words[2..]);
         let (found, boxes, outcome) = detect(&tensor, params, &Affine::IDENTITY);
         assert_eq!(
@@ -172,7 +172,7 @@ fn boxes_that_the_model_has_suppressed_are_read_as_they_are() {
         [100.0, 60.0, 40.0, 20.0, 0.1, 7.0, 0.0],
     ];
     let tensor = Tensor::new("o", &[1, 4, 7], rows.as_flattened());
-    let params = Params { nms: Nms::None, ..Params::default() };
+    let params = DetectParams { nms: Nms::None, ..DetectParams::default() };
     let (found, boxes, _) = detect(&tensor, params, &Affine::upright([2.0, 2.0], [10.0, -20.0]));
     let seen: Vec<_> = found.iter().map(|d| (d.class, d.confidence)).collect();
     assert_eq!(seen, [(7, 0.75), (7, 0.5)]);
@@ -199,7 +199,7 @@ fn what_is_broken_is_dropped_and_counted_and_what_has_no_size_is_left_out() {
     // More anchors than numbers.
     rows.resize(20, vec![0.0; 8]);
     for half in [false, true] {
-        let (found, _, outcome) = detect(&columns(&rows, half), Params::default(), &Affine::IDENTITY);
+        let (found, _, outcome) = detect(&columns(&rows, half), DetectParams::default(), &Affine::IDENTITY);
         assert_eq!((found.len(), outcome.non_finite, outcome.candidates), (1, 5, 3), "{half}");
     }
 }
@@ -218,9 +218,9 @@ fn numbers_in_fractions_of_the_tensor_are_those_in_its_pixels() {
     let tensor = columns(&fractions, false);
     let hints = Hints { normalized: Some(true), classes: Some(CLASSES), ..Hints::default() };
     let decoder = choose(&[tensor.desc()], [512, 1024], Some(DecoderKind::YoloObb), &hints).unwrap();
-    let mut detector = Detector::new(decoder, Params::default()).unwrap();
+    let mut detector = Detector::new(decoder, DetectParams::default()).unwrap();
     let (found, _) = run(&mut detector, &[tensor], &Affine::IDENTITY, LARGE);
-    let (wanted, boxes, _) = detect(&pixels, Params::default(), &Affine::IDENTITY);
+    let (wanted, boxes, _) = detect(&pixels, DetectParams::default(), &Affine::IDENTITY);
     assert_eq!((found, &detector.attached().rotated), (wanted, &boxes));
 }
 
@@ -228,11 +228,11 @@ fn numbers_in_fractions_of_the_tensor_are_those_in_its_pixels() {
 fn soft_suppression_of_rotated_boxes_is_refused() {
     let tensor = columns(&scene(), false);
     for nms in [Nms::SoftLinear, Nms::SoftGaussian { sigma: 0.5 }] {
-        let params = Params { nms, ..Params::default() };
+        let params = DetectParams { nms, ..DetectParams::default() };
         let error = Detector::new(decoder(&tensor), params).unwrap_err().to_string();
         assert!(error.contains("nms is soft-") && error.contains("class-agnostic or none"), "{error}");
     }
-    let params = Params { nms: Nms::None, ..Params::default() };
+    let params = DetectParams { nms: Nms::None, ..DetectParams::default() };
     assert_eq!(detect(&tensor, params, &Affine::IDENTITY).0.len(), 240);
 }
 

@@ -10,7 +10,7 @@ type Row = ([f32; 4], f32, u32);
 const CLASSES: u32 = 3;
 const FRAME: [usize; 2] = [100, 100];
 
-fn detect(rows: &[Row], params: &Params) -> Vec<Detection> {
+fn detect(rows: &[Row], params: &DetectParams) -> Vec<Detection> {
     let boxes: Vec<f32> = rows.iter().flat_map(|r| r.0).collect();
     let mut scores = vec![0.0; rows.len() * CLASSES as usize];
     for (i, (_, confidence, class)) in rows.iter().enumerate() {
@@ -29,8 +29,8 @@ fn detect(rows: &[Row], params: &Params) -> Vec<Detection> {
     found
 }
 
-fn params(nms: Nms, iou: f32) -> Params {
-    Params { nms, iou, confidence: 0.05, ..Params::default() }
+fn params(nms: Nms, iou: f32) -> DetectParams {
+    DetectParams { nms, iou, confidence: 0.05, ..DetectParams::default() }
 }
 
 fn iou(a: &[f32; 4], b: &[f32; 4]) -> f64 {
@@ -166,7 +166,7 @@ proptest! {
         let outside: Vec<Row> = rows.iter().map(|(b, confidence, class)| (moved(*b), *confidence, *class)).collect();
         let clip = |b: [f32; 4]| b.map(|v| v.clamp(0.0, 100.0));
         let inside: Vec<Row> = outside.iter().map(|(b, confidence, class)| (clip(*b), *confidence, *class)).collect();
-        let clipped = Params { clip_before_nms: true, ..params(nms, 0.4) };
+        let clipped = DetectParams { clip_before_nms: true, ..params(nms, 0.4) };
         prop_assert_eq!(detect(&outside, &clipped), detect(&inside, &params(nms, 0.4)));
     }
 
@@ -216,7 +216,7 @@ fn boxes_are_compared_before_they_are_clamped() {
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|d| d.rect == Rect { x: 95.0, y: 0.0, w: 5.0, h: 10.0 }));
     // With clip-before-nms they are the same box.
-    let clipped = Params { clip_before_nms: true, ..params(Nms::ClassWise, 0.5) };
+    let clipped = DetectParams { clip_before_nms: true, ..params(Nms::ClassWise, 0.5) };
     assert_eq!(detect(&rows, &clipped), found[..1]);
 }
 
@@ -228,7 +228,7 @@ fn what_suppresses_nothing_in_upright_boxes_refuses_to_clip_them_before() {
         ("map:float32:1x1x640x640", DecoderKind::Db),
     ] {
         let decoder = choose(&[text.parse().unwrap()], [640, 640], Some(kind), &Hints::default()).unwrap();
-        let clipped = Params { clip_before_nms: true, nms: Nms::None, ..Params::default() };
+        let clipped = DetectParams { clip_before_nms: true, nms: Nms::None, ..DetectParams::default() };
         let error = Detector::new(decoder, clipped).unwrap_err().to_string();
         assert!(error.contains("'clip-before-nms' does not apply to decoder"), "{error}");
     }
@@ -239,7 +239,7 @@ fn a_class_may_have_an_overlap_threshold_of_its_own() {
     let rows: Vec<Row> = (0..2)
         .flat_map(|class| [([0.0, 0.0, 20.0, 10.0], 0.9, class), ([0.0, 0.0, 10.0, 10.0], 0.8, class)])
         .collect();
-    let params = Params { class_iou: vec![(1, 0.6)], ..params(Nms::ClassWise, 0.4) };
+    let params = DetectParams { class_iou: vec![(1, 0.6)], ..params(Nms::ClassWise, 0.4) };
     let classes: Vec<_> = detect(&rows, &params).iter().map(|d| d.class).collect();
     assert_eq!(classes, [0, 1, 1]);
 }

@@ -6,7 +6,7 @@ use crate::sanity::{self, Expected, Survey};
 fn survey(tensors: &[Tensor], kind: DecoderKind, hints: &Hints) -> (Survey, Expected) {
     let decoder = choose(&descs(tensors), [64, 64], Some(kind), hints).unwrap();
     let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
-    let params = Params { confidence: 0.4, ..Params::default() };
+    let params = DetectParams { confidence: 0.4, ..DetectParams::default() };
     (decoder.survey(&views, &params, [64, 64]).unwrap(), decoder.expected(&params, 2))
 }
 

@@ -15,6 +15,7 @@
 //! their own.
 
 mod area;
+mod map;
 mod rectangle;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,8 @@ mod tests;
 use super::rotated::Rotated;
 use crate::associate::Oriented;
 use crate::geometry::Rect;
+
+pub(super) use map::TextMap;
 
 /// Rectangles that are lower than that many cells are noise, as in PaddleOCR.
 const LEAST_SIDE: f64 = 3.0;

@@ -1,6 +1,6 @@
 //! Batches: every row as if it were alone, in the launches and with the wait of one frame.
 
-use cudainfer_kernels::detect::{CudaDetector, DecoderKind, DetectError, Detection, Outcome, Params};
+use cudainfer_kernels::detect::{CudaDetector, DecoderKind, DetectError, DetectParams, Detection, Outcome};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::{Affine, Row};
 
@@ -48,12 +48,12 @@ impl Frames {
             .collect()
     }
 
-    fn detector(&self, stream: &CudaStream, params: &Params) -> CudaDetector {
+    fn detector(&self, stream: &CudaStream, params: &DetectParams) -> CudaDetector {
         CudaDetector::new(self.cases[0].decoder.clone(), params.clone(), stream).unwrap()
     }
 
     /// What each frame gives by itself.
-    fn alone(&self, stream: &CudaStream, params: &Params) -> Vec<(Vec<Detection>, Outcome)> {
+    fn alone(&self, stream: &CudaStream, params: &DetectParams) -> Vec<(Vec<Detection>, Outcome)> {
         let mut detector = self.detector(stream, params);
         let frame = |i| alone(&mut detector, stream, &self.outputs(i, 1), &row(i)).unwrap();
         (0..self.cases.len()).map(frame).collect()
@@ -94,7 +94,7 @@ fn rows_of_batches_that_grow_and_shrink_are_those_of_every_decoder_and_mode_alon
         let cases = if number % 2 == 1 { cases.into_iter().map(Case::halved).collect() } else { cases };
         let frames = Frames::new(&stream, cases);
         for nms in MODES {
-            let params = Params { nms, ..Params::default() };
+            let params = DetectParams { nms, ..DetectParams::default() };
             let wanted = frames.alone(&stream, &params);
             for (i, (case, gpu)) in frames.cases.iter().zip(&wanted).enumerate() {
                 assert!(gpu.1.candidates > 5 && !gpu.0.is_empty(), "{}: nothing compared", case.name);
@@ -129,7 +129,7 @@ fn rows_with_none_and_with_thousands_of_candidates_do_not_disturb_each_other() {
     let frames = Frames::new(&stream, cases.into());
     for nms in [Nms::ClassWise, Nms::Agnostic, Nms::None, Nms::SoftLinear] {
         let top_k_before = if nms == Nms::SoftLinear { 1000 } else { 9000 };
-        let params = Params { nms, top_k_before, top_k_after: 9000, ..Params::default() };
+        let params = DetectParams { nms, top_k_before, top_k_after: 9000, ..DetectParams::default() };
         let wanted = frames.alone(&stream, &params);
         assert_eq!(wanted.iter().map(|(_, o)| o.candidates).collect::<Vec<_>>(), [0, 9000, 1, 4097, 33, 0]);
         for (i, (case, gpu)) in frames.cases.iter().zip(&wanted).enumerate() {
@@ -152,7 +152,7 @@ fn batches_of_more_rows_than_a_launch_has_parameters_for_are_decoded_in_several(
         single(DecoderKind::Yolov5, scene.yolov5())
     });
     let frames = Frames::new(&stream, cases.collect());
-    let params = Params::default();
+    let params = DetectParams::default();
     let wanted = frames.alone(&stream, &params);
     let mut detector = frames.detector(&stream, &params);
     for (rows, launches) in [(56, 3), (57, 4), (130, 5), (1, 3)] {
@@ -173,7 +173,7 @@ fn a_batch_costs_the_launches_and_the_wait_of_one_frame_and_no_allocation() {
     });
     let frames = Frames::new(&stream, cases.collect());
     for (nms, launches) in [(Nms::ClassWise, 3), (Nms::SoftLinear, 3), (Nms::None, 3)] {
-        let params = Params { nms, ..Params::default() };
+        let params = DetectParams { nms, ..DetectParams::default() };
         let wanted = frames.alone(&stream, &params);
         let mut detector = frames.detector(&stream, &params);
         let counters = stream.counters();
@@ -212,7 +212,7 @@ fn crowded_rows_equal_the_cpu_beside_others_and_cost_a_second_wait_once() {
     let halves = cases.iter().cloned().map(Case::halved).collect();
     for frames in [Frames::new(&stream, cases), Frames::new(&stream, halves)] {
         for nms in [Nms::ClassWise, Nms::Agnostic] {
-            let params = Params { nms, ..Params::default() };
+            let params = DetectParams { nms, ..DetectParams::default() };
             let wanted = frames.alone(&stream, &params);
             for (i, (case, gpu)) in frames.cases.iter().zip(&wanted).enumerate() {
                 case.compare(gpu, &case.cpu(&params, &row(i)), &params);
@@ -245,7 +245,7 @@ fn a_batch_that_nobody_finishes_leaves_no_memory_in_use() {
         single(DecoderKind::Yolov8, scene.yolov8())
     });
     let frames = Frames::new(&stream, cases.into());
-    let params = Params::default();
+    let params = DetectParams::default();
     let wanted = frames.alone(&stream, &params);
     let mut detector = frames.detector(&stream, &params);
     for first in [0, 1] {
@@ -260,7 +260,7 @@ fn outputs_of_fewer_rows_than_the_batch_are_refused() {
     let stream = stream();
     let zeros = |dims: &[usize]| vec![Tensor::new("o", dims, &vec![0.0; dims.iter().product()])];
     let decoder = single(DecoderKind::Yolov5, Tensor::new("o", &[1, 9, 7], &[0.0; 63])).decoder;
-    let mut detector = CudaDetector::new(decoder, Params::default(), &stream).unwrap();
+    let mut detector = CudaDetector::new(decoder, DetectParams::default(), &stream).unwrap();
     let mut run = |dims: &[usize], rows: usize| {
         let tensors = zeros(dims);
         let memories = [tensors[0].upload(&stream)];

@@ -1,7 +1,8 @@
 //! A model's outputs, run on both sides and compared.
 
 use cudainfer_kernels::detect::{
-    CudaDetector, Decoder, DecoderKind, DetectError, Detection, Detector, Hints, Nms, Outcome, Params, choose,
+    CudaDetector, Decoder, DecoderKind, DetectError, DetectParams, Detection, Detector, Hints, Nms, Outcome,
+    choose,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Row;
@@ -93,7 +94,7 @@ impl Case {
         Self { name: name.into(), tensors, decoder, exact }
     }
 
-    pub fn cpu(&self, params: &Params, row: &Row) -> (Vec<Detection>, Outcome) {
+    pub fn cpu(&self, params: &DetectParams, row: &Row) -> (Vec<Detection>, Outcome) {
         let views: Vec<_> = self.tensors.iter().map(Tensor::view).collect();
         let mut found = vec![];
         let mut detector = Detector::new(self.decoder.clone(), params.clone()).unwrap();
@@ -107,7 +108,7 @@ impl Case {
         Self { name: format!("{}, float16", self.name), tensors, ..self }
     }
 
-    pub fn gpu(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
+    pub fn gpu(&self, stream: &CudaStream, params: &DetectParams) -> (Vec<Detection>, Outcome) {
         let memories: Vec<_> = self.tensors.iter().map(|t| t.upload(stream)).collect();
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         let outputs = device(&self.tensors, &memories);
@@ -120,14 +121,14 @@ impl Case {
     }
 
     /// Of one run, whose result need not be the next one's.
-    pub fn gpu_once(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
+    pub fn gpu_once(&self, stream: &CudaStream, params: &DetectParams) -> (Vec<Detection>, Outcome) {
         let memories: Vec<_> = self.tensors.iter().map(|t| t.upload(stream)).collect();
         let mut detector = CudaDetector::new(self.decoder.clone(), params.clone(), stream).unwrap();
         alone(&mut detector, stream, &device(&self.tensors, &memories), &ROW).unwrap()
     }
 
     /// Computes on both and compares; returns what was found.
-    pub fn check(&self, stream: &CudaStream, params: &Params) -> (Vec<Detection>, Outcome) {
+    pub fn check(&self, stream: &CudaStream, params: &DetectParams) -> (Vec<Detection>, Outcome) {
         let gpu = self.gpu(stream, params);
         self.compare(&gpu, &self.cpu(params, &ROW), params);
         gpu
@@ -138,7 +139,7 @@ impl Case {
         &self,
         (gpu, outcome): &(Vec<Detection>, Outcome),
         (cpu, expected): &(Vec<Detection>, Outcome),
-        params: &Params,
+        params: &DetectParams,
     ) {
         let what = format!("{} {:?}", self.name, params.nms);
         assert_eq!(outcome, expected, "{what}");

@@ -1,7 +1,7 @@
 //! What holds besides the numbers: errors, allocations, order of frames, reproducibility.
 
 use cudainfer_kernels::detect::{
-    CudaDetector, DecoderKind, DetectError, Detector, Hints, Outcome, Params, choose,
+    CudaDetector, DecoderKind, DetectError, DetectParams, Detector, Hints, Outcome, choose,
 };
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
@@ -25,7 +25,7 @@ fn outputs_without_anchors_give_nothing() {
         let tensors = dims.iter().map(|d| Tensor::new("o", d, &[])).collect();
         let case = self::Case { name: text.into(), tensors, decoder, exact: true };
         for nms in MODES {
-            let (found, outcome) = case.check(&stream, &Params { nms, ..Params::default() });
+            let (found, outcome) = case.check(&stream, &DetectParams { nms, ..DetectParams::default() });
             assert_eq!((found.len(), outcome), (0, Outcome::default()));
         }
     }
@@ -50,7 +50,7 @@ fn tensors_of_other_types_are_read_as_the_cpu_reads_them() {
         let bytes = (0..350).flat_map(|i| encode(value(i))).collect();
         let tensors = vec![Tensor { name: "o", ty, dims: vec![1, 50, 7], bytes }];
         let case = Case { name: ty.to_string(), tensors, decoder: decoder.clone(), exact: true };
-        assert!(!case.check(&stream, &Params::default()).0.is_empty());
+        assert!(!case.check(&stream, &DetectParams::default()).0.is_empty());
     }
 }
 
@@ -84,13 +84,13 @@ fn wrong_outputs_are_refused_in_the_words_of_the_cpu() {
         let memories: Vec<_> = tensors.iter().map(|t| t.upload(&stream)).collect();
         let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
         let mut found = vec![];
-        let cpu = Detector::new(decoder.clone(), Params::default()).unwrap().run(
+        let cpu = Detector::new(decoder.clone(), DetectParams::default()).unwrap().run(
             &views,
             &Affine::IDENTITY,
             small,
             &mut found,
         );
-        let mut detector = CudaDetector::new(decoder, Params::default(), &stream).unwrap();
+        let mut detector = CudaDetector::new(decoder, DetectParams::default(), &stream).unwrap();
         let row = Row { to_frame: Affine::IDENTITY, frame: small };
         let mut batch = vec![vec![]];
         let gpu = detector.run(&stream, &device(&tensors, &memories), &[row], &mut batch);
@@ -99,7 +99,8 @@ fn wrong_outputs_are_refused_in_the_words_of_the_cpu() {
         assert!(found.is_empty() && batch.concat().is_empty());
     }
     let decoder = single(DecoderKind::EndToEnd, Tensor::new("o", &[1, 9, 6], &[0.0; 54])).decoder;
-    let error = CudaDetector::new(decoder, Params { iou: 2.0, ..Params::default() }, &stream).unwrap_err();
+    let error = CudaDetector::new(decoder, DetectParams { iou: 2.0, ..DetectParams::default() }, &stream)
+        .unwrap_err();
     assert!(matches!(error, DetectError::Param { .. }), "{error}");
 }
 
@@ -115,7 +116,7 @@ fn a_hundred_runs_give_the_same_bits() {
     let memories = [case.tensors[0].upload(&stream)];
     let outputs = device(&case.tensors, &memories);
     for nms in MODES {
-        let params = Params { nms, top_k_before: 2000, ..Params::default() };
+        let params = DetectParams { nms, top_k_before: 2000, ..DetectParams::default() };
         let mut detector = CudaDetector::new(case.decoder.clone(), params, &stream).unwrap();
         let mut first = None;
         for _ in 0..100 {
@@ -135,7 +136,7 @@ fn frames_after_the_first_allocate_nothing_and_the_host_waits_once_for_at_most_8
     let case = single(DecoderKind::Yolov8, scene.yolov8());
     let memories = [case.tensors[0].upload(&stream)];
     let outputs = device(&case.tensors, &memories);
-    let params = Params { iou: 0.9, ..Params::default() };
+    let params = DetectParams { iou: 0.9, ..DetectParams::default() };
     let mut detector = CudaDetector::new(case.decoder.clone(), params, &stream).unwrap();
     let mut found = vec![];
     let counters = stream.counters();
@@ -163,7 +164,7 @@ fn frames_with_more_or_fewer_anchors_follow_one_another() {
     let mut random = Random::new(9);
     let desc: TensorDesc = "output0:float32:?x?x8".parse().unwrap();
     let decoder = choose(&[desc], [640, 640], Some(DecoderKind::Yolov5), &Hints::default()).unwrap();
-    let mut detector = CudaDetector::new(decoder.clone(), Params::default(), &stream).unwrap();
+    let mut detector = CudaDetector::new(decoder.clone(), DetectParams::default(), &stream).unwrap();
     for n in [10, 5000, 3, 0, 9000, 100] {
         let tensor = Scene::new(&mut random, n, 3, n / 2, 600.0).yolov5();
         let tensor = if n == 0 { Tensor::new("output0", &[1, 0, 8], &[]) } else { tensor };
@@ -171,6 +172,6 @@ fn frames_with_more_or_fewer_anchors_follow_one_another() {
         let memories = [case.tensors[0].upload(&stream)];
         let outputs = device(&case.tensors, &memories);
         let found = alone(&mut detector, &stream, &outputs, &ROW).unwrap();
-        assert_eq!(found, case.cpu(&Params::default(), &ROW), "{n}");
+        assert_eq!(found, case.cpu(&DetectParams::default(), &ROW), "{n}");
     }
 }

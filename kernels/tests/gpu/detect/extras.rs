@@ -1,6 +1,6 @@
 //! Keypoints, coefficients and rows of masks: those of the CPU, for every row of a batch, in one launch more and no wait more.
 
-use cudainfer_kernels::detect::{Attached, CudaDetector, Detection, Detector, Nms, Params};
+use cudainfer_kernels::detect::{Attached, CudaDetector, DetectParams, Detection, Detector, Nms};
 use cudainfer_kernels::device::DeviceTensor;
 use cudainfer_kernels::geometry::{Affine, Row};
 
@@ -15,7 +15,7 @@ const ROWS: [Row; 3] = [
     Row { to_frame: Affine::IDENTITY, frame: [640, 640] },
 ];
 
-fn cpu(case: &Case, params: &Params, row: &Row) -> (Vec<Detection>, Attached) {
+fn cpu(case: &Case, params: &DetectParams, row: &Row) -> (Vec<Detection>, Attached) {
     let views: Vec<_> = case.tensors.iter().map(super::Tensor::view).collect();
     let mut found = vec![];
     let mut detector = Detector::new(case.decoder.clone(), params.clone()).unwrap();
@@ -79,7 +79,7 @@ fn what_detections_carry_equals_the_cpu_in_every_row_form_and_mode() {
                 if (!cases[0].exact || matches!(nms, Nms::SoftGaussian { .. })) && nms != Nms::None {
                     continue;
                 }
-                let params = Params { nms, top_k_after: 100, ..Params::default() };
+                let params = DetectParams { nms, top_k_after: 100, ..DetectParams::default() };
                 let mut detector =
                     CudaDetector::new(cases[0].decoder.clone(), params.clone(), &stream).unwrap();
                 // The second time in buffers that have been used.
@@ -110,7 +110,7 @@ fn keypoints_cost_one_launch_more_no_wait_and_no_allocation() {
     let memories: Vec<_> = case.tensors.iter().map(|t| t.upload(&stream)).collect();
     let outputs = super::device(&case.tensors, &memories);
     for (nms, launches) in [(Nms::ClassWise, 5), (Nms::SoftLinear, 4), (Nms::None, 4)] {
-        let params = Params { nms, ..Params::default() };
+        let params = DetectParams { nms, ..DetectParams::default() };
         let mut detector = CudaDetector::new(case.decoder.clone(), params, &stream).unwrap();
         let mut found = vec![];
         let counters = stream.counters();

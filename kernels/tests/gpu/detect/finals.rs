@@ -1,6 +1,6 @@
 //! Lists of final boxes whose number is none, or cannot be: read within their bounds, counted as on the CPU.
 
-use cudainfer_kernels::detect::{DecoderKind, Hints, Nms, Params};
+use cudainfer_kernels::detect::{DecoderKind, DetectParams, Hints, Nms};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::scene::detections;
@@ -10,7 +10,7 @@ use super::{Case, Random, Tensor, stream};
 #[ignore = "needs a CUDA device"]
 fn numbers_of_boxes_that_are_none_or_cannot_be_equal_the_cpu() {
     let stream = stream();
-    let params = Params { nms: Nms::None, ..Params::default() };
+    let params = DetectParams { nms: Nms::None, ..DetectParams::default() };
     for (count, bad) in
         [(0, 0), (1, 0), (-1, 1), (302, 1), (i64::from(i32::MAX), 1), (i64::from(i32::MIN), 1)]
     {
@@ -39,6 +39,6 @@ fn a_frame_without_room_for_a_box_has_none() {
         Tensor::integers("num_dets", TensorType::Int32, &[1], &[1]),
     ];
     let case = Case::new("empty", DecoderKind::Detections, tensors, [640, 640], &Hints::default(), true);
-    let (found, outcome) = case.check(&stream, &Params::default());
+    let (found, outcome) = case.check(&stream, &DetectParams::default());
     assert_eq!((found.len(), outcome.non_finite), (0, 1));
 }

@@ -5,7 +5,7 @@
 
 use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::detect::{
-    Attached, CudaDetector, DecoderKind, DetectError, Detection, Detector, Hints, Nms, Params,
+    Attached, CudaDetector, DecoderKind, DetectError, DetectParams, Detection, Detector, Hints, Nms,
 };
 use cudainfer_kernels::device::DeviceTensor;
 use cudainfer_kernels::geometry::{Affine, Row};
@@ -52,7 +52,7 @@ fn case(random: &mut Random, n: usize, hits: usize, suppressed: bool) -> Case {
     Case::new(&name, DecoderKind::YoloObb, vec![tensor], [640, 640], &hints, false)
 }
 
-fn cpu(case: &Case, params: &Params, row: &Row) -> (Vec<Detection>, Attached) {
+fn cpu(case: &Case, params: &DetectParams, row: &Row) -> (Vec<Detection>, Attached) {
     let views: Vec<_> = case.tensors.iter().map(Tensor::view).collect();
     let mut found = vec![];
     let mut detector = Detector::new(case.decoder.clone(), params.clone()).unwrap();
@@ -95,8 +95,14 @@ fn rotated_boxes_are_those_of_the_cpu_in_every_row_form_and_mode() {
             ] {
                 for (top_k_before, top_k_after) in [(1000, 300), (30000, 1 << 20), (100, 7)] {
                     let class_iou = vec![(1, 0.2)];
-                    let params =
-                        Params { nms, iou, class_iou, top_k_before, top_k_after, ..Params::default() };
+                    let params = DetectParams {
+                        nms,
+                        iou,
+                        class_iou,
+                        top_k_before,
+                        top_k_after,
+                        ..DetectParams::default()
+                    };
                     let decoder = cases[0].decoder.clone();
                     let mut detector = CudaDetector::new(decoder, params.clone(), &stream).unwrap();
                     let mut first: Vec<Vec<[u32; 6]>> = vec![];
@@ -137,7 +143,7 @@ fn they_cost_one_launch_more_no_wait_and_no_allocation() {
     let memories = [case.tensors[0].upload(&stream)];
     let outputs = device(&case.tensors, &memories);
     for (nms, launches) in [(Nms::ClassWise, 5), (Nms::None, 4)] {
-        let params = Params { nms, ..Params::default() };
+        let params = DetectParams { nms, ..DetectParams::default() };
         let mut detector = CudaDetector::new(case.decoder.clone(), params, &stream).unwrap();
         let counters = stream.counters();
         let mut found = vec![];
@@ -161,7 +167,7 @@ fn they_cost_one_launch_more_no_wait_and_no_allocation() {
 fn soft_suppression_of_rotated_boxes_is_refused_as_on_the_cpu() {
     let stream = stream();
     let case = case(&mut Random::new(33), 333, 100, false);
-    let params = Params { nms: Nms::SoftLinear, ..Params::default() };
+    let params = DetectParams { nms: Nms::SoftLinear, ..DetectParams::default() };
     let error = CudaDetector::new(case.decoder, params, &stream).unwrap_err();
     assert!(matches!(error, DetectError::Param { .. }), "{error}");
 }

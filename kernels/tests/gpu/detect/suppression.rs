@@ -1,6 +1,6 @@
 //! Greedy NMS of many boxes, of awkward ones, and against a reference.
 
-use cudainfer_kernels::detect::{CudaDetector, DecoderKind, Detector, Hints, Nms, Params};
+use cudainfer_kernels::detect::{CudaDetector, DecoderKind, DetectParams, Detector, Hints, Nms};
 use cudainfer_kernels::geometry::{Affine, Row};
 
 use super::{Case, MODES, Random, Scene, alone, cases, device, single, stream};
@@ -19,7 +19,7 @@ fn all_of_25200_anchors_may_be_candidates_and_all_may_be_equal() {
         let case = single(DecoderKind::Yolov5, scene.yolov5());
         for nms in [Nms::ClassWise, Nms::Agnostic, Nms::None] {
             for (top_k_before, top_k_after) in [(1000, 300), (30000, 300), (30000, 1 << 20)] {
-                let params = Params { nms, top_k_before, top_k_after, ..Params::default() };
+                let params = DetectParams { nms, top_k_before, top_k_after, ..DetectParams::default() };
                 let (_, outcome) = case.check(&stream, &params);
                 assert_eq!(outcome.candidates, n);
             }
@@ -39,7 +39,7 @@ fn boxes_that_do_not_overlap_are_all_kept_over_several_windows() {
         *b = [x, y, x + 4.0, y + 4.0];
     }
     let case = single(DecoderKind::Yolov8, scene.yolov8());
-    let params = Params { top_k_before: n, top_k_after: n, ..Params::default() };
+    let params = DetectParams { top_k_before: n, top_k_after: n, ..DetectParams::default() };
     assert_eq!(case.check(&stream, &params).0.len(), n);
 }
 
@@ -52,8 +52,8 @@ fn boxes_that_are_clipped_before_equal_the_cpu_in_every_decoder_and_mode() {
     let (mut compared, mut differ) = (0, 0);
     for case in cases(41).into_iter().filter(|case| case.exact) {
         for nms in MODES {
-            let params = Params { nms, iou: 0.3, ..Params::default() };
-            let clipped = Params { clip_before_nms: true, ..params.clone() };
+            let params = DetectParams { nms, iou: 0.3, ..DetectParams::default() };
+            let clipped = DetectParams { clip_before_nms: true, ..params.clone() };
             if Detector::new(case.decoder.clone(), clipped.clone()).is_err() {
                 continue;
             }
@@ -80,7 +80,7 @@ fn a_chain_of_boxes_each_over_the_next_is_decided_in_its_order() {
     let scores = (0..n).map(|i| vec![1.0 - i as f32 * 1e-4]).collect();
     let case = single(DecoderKind::Yolov8, Scene { boxes, scores }.yolov8());
     for top_k_after in [300, n] {
-        let params = Params { top_k_before: n, top_k_after, ..Params::default() };
+        let params = DetectParams { top_k_before: n, top_k_after, ..DetectParams::default() };
         let (found, _) = case.check(&stream, &params);
         assert!(found.len() >= 300, "{}", found.len());
     }
@@ -114,7 +114,8 @@ fn greedy_nms_equals_a_naive_reference_in_f64() {
         let memories: Vec<_> = case.tensors.iter().map(|t| t.upload(&stream)).collect();
         for across in [false, true] {
             let nms = if across { Nms::Agnostic } else { Nms::ClassWise };
-            let params = Params { nms, iou: 0.4, top_k_before: n, top_k_after: n, ..Params::default() };
+            let params =
+                DetectParams { nms, iou: 0.4, top_k_before: n, top_k_after: n, ..DetectParams::default() };
             let mut detector = CudaDetector::new(case.decoder.clone(), params, &stream).unwrap();
             let row = Row { to_frame: Affine::IDENTITY, frame: [4000, 4000] };
             let outputs = device(&case.tensors, &memories);
