@@ -3,6 +3,7 @@
 use crate::device::DeviceTensor;
 use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
+use crate::words::Words as _;
 
 use super::attached::{Attached, Extra, Masks, Meaning};
 use super::candidates::Collector;
@@ -281,7 +282,8 @@ fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, 
         Some(kind) => best(offer, &[kind], |_| true),
         None => {
             let kinds: Vec<_> = DecoderKind::ALL
-                .into_iter()
+                .iter()
+                .copied()
                 .filter(|kind| offer.hints.keypoints.is_none() || kind.has_keypoints())
                 .collect();
             best(offer, &kinds, |fit| fit.reads == offer.relevant() && !fit.far_fetched)

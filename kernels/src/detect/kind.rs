@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Nms;
+use crate::words::Words as _;
 
 /// How a family of detectors writes its boxes. `N` is the number of anchors, `C` of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,57 +85,30 @@ pub enum DecoderKind {
     DetectnetV2,
 }
 
+crate::words! { DecoderKind:
+    Yolov5 = "yolov5", "[1,N,5+C]: box, objectness, classes (v5, v6, v7, decoded YOLOX)";
+    Yolov8 = "yolov8", "[1,4+C,N] or [1,N,4+C]: box, classes (v8, v9, v11, RTMDet)";
+    Yolox = "yolox", "[1,N,5+C] in grid cells";
+    EndToEnd = "end-to-end", "[1,M,6]: corners, confidence, class; needs no NMS (v10, v26)";
+    Detections = "detections", "Boxes, scores and labels apart; need no NMS (torchvision, TensorFlow, RT-DETR)";
+    Nanodet = "nanodet", "Class scores and distributed boxes (DFL) for several strides";
+    BoxesScores = "boxes-scores", "[1,N,4] boxes and [1,N,C] scores (SSD)";
+    Queries = "queries", "[1,Q,4] boxes and [1,Q,C] scores of queries; need no NMS (DETR, RT-DETR, D-FINE, RF-DETR)";
+    YoloPose = "yolo-pose", "[1,4+C+3K,N]: box, classes, keypoints (v8-pose, v11-pose)";
+    YoloSeg = "yolo-seg", "[1,4+C+M,N] and prototypes [1,M,h,w]: masks (v5-seg, v8-seg, v11-seg)";
+    YoloObb = "yolo-obb", "[1,4+C+1,N]: box, classes, angle: rotated boxes (v8-obb, v11-obb)";
+    Centernet = "centernet", "Class heat map, sizes, offsets";
+    Centerface = "centerface", "CenterNet for faces, with landmarks";
+    Db = "db", "[1,1,h,w]: a map of text: rotated boxes of its lines (DBNet, PP-OCR)";
+    Scrfd = "scrfd", "Faces for several strides: scores, distances, landmarks (InsightFace)";
+    Yunet = "yunet", "Faces for several strides: two scores, boxes, landmarks (OpenCV)";
+    Ssd = "ssd", "[1,N,4] offsets from prior boxes and [1,N,1+C] scores";
+    Retinaface = "retinaface", "The same for faces, with landmarks";
+    YoloAnchors = "yolo-anchors", "Raw heads for several strides, with anchors from the sidecar (v3, v4, v5, v7)";
+    DetectnetV2 = "detectnet-v2", "[1,C,h,w] coverage and [1,4C,h,w] distances (PeopleNet, TrafficCamNet)";
+}
+
 impl DecoderKind {
-    /// Every decoder.
-    pub const ALL: [Self; 20] = [
-        Self::Yolov5,
-        Self::Yolov8,
-        Self::Yolox,
-        Self::EndToEnd,
-        Self::Detections,
-        Self::Nanodet,
-        Self::BoxesScores,
-        Self::Queries,
-        Self::YoloPose,
-        Self::YoloSeg,
-        Self::YoloObb,
-        Self::Centernet,
-        Self::Centerface,
-        Self::Db,
-        Self::Scrfd,
-        Self::Yunet,
-        Self::Ssd,
-        Self::Retinaface,
-        Self::YoloAnchors,
-        Self::DetectnetV2,
-    ];
-
-    /// The name used in properties and sidecars.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Yolov5 => "yolov5",
-            Self::Yolov8 => "yolov8",
-            Self::Yolox => "yolox",
-            Self::EndToEnd => "end-to-end",
-            Self::Detections => "detections",
-            Self::Nanodet => "nanodet",
-            Self::BoxesScores => "boxes-scores",
-            Self::Queries => "queries",
-            Self::YoloPose => "yolo-pose",
-            Self::YoloSeg => "yolo-seg",
-            Self::YoloObb => "yolo-obb",
-            Self::Centernet => "centernet",
-            Self::Centerface => "centerface",
-            Self::Db => "db",
-            Self::Scrfd => "scrfd",
-            Self::Yunet => "yunet",
-            Self::Ssd => "ssd",
-            Self::Retinaface => "retinaface",
-            Self::YoloAnchors => "yolo-anchors",
-            Self::DetectnetV2 => "detectnet-v2",
-        }
-    }
-
     /// What suppresses overlapping boxes if it is not set and the model has not suppressed them itself: nothing if only peaks are
     /// candidates, or the model was trained to find nothing twice.
     pub(super) fn usual_nms(self) -> Nms {
@@ -183,12 +157,12 @@ impl DecoderKind {
 
 /// A decoder's name that is none of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a decoder; the decoders are {names}", names = DecoderKind::ALL.map(DecoderKind::name).join(", "))]
+#[error("'{0}' is not a decoder; the decoders are {names}", names = DecoderKind::list())]
 pub struct UnknownDecoder(pub String);
 
 impl fmt::Display for DecoderKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.word())
     }
 }
 
@@ -196,6 +170,6 @@ impl FromStr for DecoderKind {
     type Err = UnknownDecoder;
 
     fn from_str(s: &str) -> Result<Self, UnknownDecoder> {
-        Self::ALL.into_iter().find(|k| k.name() == s).ok_or_else(|| UnknownDecoder(s.into()))
+        Self::of_word(s).ok_or_else(|| UnknownDecoder(s.into()))
     }
 }

@@ -2,6 +2,7 @@
 //! (YOLOv10, v26). PaddleDetection and the end-to-end export of YOLOv7 have rows of another order.
 
 use crate::tensor::{TensorDesc, TensorView};
+use crate::words::Words as _;
 
 use super::super::candidates::Collector;
 use super::super::cuda::{At, FinalLists, Layout, Output, Scoring, Span};
@@ -73,10 +74,10 @@ pub fn fits(offer: &Offer<'_>) -> Vec<Fit<Plan>> {
 
 /// Whether an output may be rows of final boxes, but the order of their columns is not stated.
 pub fn needs_format(offer: &Offer<'_>) -> bool {
-    let formats = RowFormat::ALL.map(RowFormat::columns);
+    let is_row = |columns: usize| RowFormat::ALL.iter().any(|format| format.columns() == columns);
     let is_table = |plane: &Plane| {
         // As many rows as there are cells are no final boxes.
-        plane.columns.is_some_and(|columns| formats.contains(&columns)) && !offer.has_anchors(plane.output)
+        plane.columns.is_some_and(is_row) && !offer.has_anchors(plane.output)
     };
     offer.hints.row_format.is_none() && offer.planes.iter().any(is_table)
 }
