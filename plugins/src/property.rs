@@ -396,5 +396,9 @@ impl<T: Words> Field for T {
     }
 }
 
+pub(crate) mod words;
+
+pub(crate) use words::{Registered, registered};
+
 #[cfg(test)]
 mod tests;

@@ -8,10 +8,11 @@ use thiserror::Error;
 use crate::words::Words as _;
 
 /// A tracking algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// The best combination on detectors' output: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, and
     /// thresholds from the detector's own confidences.
+    #[default]
     Auto,
     /// Bewley et al., "Simple online and realtime tracking", ICIP 2016: one association by IoU.
     Sort,

@@ -131,8 +131,7 @@ fn every_property_that_a_message_mentions_exists() {
     for path in
         files_below(&root().join("plugins/src"), &[".rs"]).iter().filter(|path| !path.ends_with("tests.rs"))
     {
-        for text in
-            literals(&std::fs::read_to_string(path).unwrap()).iter().filter(|text| text.contains(' '))
+        for text in literals(&std::fs::read_to_string(path).unwrap()).iter().filter(|text| text.contains(' '))
         {
             for name in mentioned(text) {
                 if !properties.contains(&name) && !OTHER_KEYS.contains(&name.as_str()) {
