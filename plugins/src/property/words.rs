@@ -11,7 +11,7 @@ use gst::glib::gobject_ffi;
 use gst::glib::translate::{FromGlib, IntoGlib};
 use gst::prelude::*;
 
-use super::{About, Field};
+use super::field::{About, Field};
 
 /// The word for a choice that is left to others: a field that is `None`.
 const AUTO: &str = "auto";
