@@ -13,6 +13,7 @@ use super::doubts::{self, Doubts};
 use super::foreign::PlainFrames;
 use super::{Counts, Decode, Incoming, Reading, Side, reading};
 use crate::caps::{self, ModelOutputs};
+use crate::device::{self, AskedDevice};
 use crate::memory::cropping::{self, Use};
 use crate::memory::order;
 use crate::meta::analytics::Forms;
@@ -21,7 +22,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::{self, ModelInfo, accepts};
 use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{device, meta, names, notice, stats, strings};
+use crate::{meta, names, notice, stats, strings};
 
 #[derive(Default)]
 pub struct DecodingElement {
@@ -196,13 +197,13 @@ impl ObjectImpl for DecodingElement {
             && strings::is_text(&*self.obj(), value, pspec)
             && pspec.name() == "device"
         {
-            self.side.set_device(value.get().ok().flatten());
+            self.side.set_device(AskedDevice::of(value.get().ok().flatten()));
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
-            "device" => self.side.device().to_value(),
+            "device" => self.side.device().text().to_value(),
             "stats" => self.stats().to_value(),
             reading::PROPERTY => {
                 Some(lock(&self.reading).1.text.clone()).filter(|text| !text.is_empty()).to_value()

@@ -116,7 +116,7 @@ impl ObjectImpl for Tracker {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "stats" => self.stats().to_value(),
-            "device" => self.gpu.device().to_value(),
+            "device" => self.gpu.device().text().to_value(),
             _ => {
                 let value = PROPERTIES.get(&lock(&self.settings), pspec);
                 value.unwrap_or_else(|| pspec.default_value().clone())

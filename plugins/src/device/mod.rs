@@ -1,5 +1,7 @@
 //! The property `device` of every element that computes, and the device that follows from it.
 
+mod asked;
+
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Choice, Counters};
@@ -11,6 +13,8 @@ use crate::memory::{ChosenDevice, GpuSession};
 use crate::mutability::settable;
 use crate::sync::lock;
 use crate::{notice, placement, strings};
+
+pub use asked::AskedDevice;
 
 /// The property's name.
 const NAME: &str = "device";
@@ -32,21 +36,12 @@ pub fn param_spec() -> glib::ParamSpec {
         .build()
 }
 
-/// Reads the property's text.
-///
-/// # Errors
-/// A message for the bus that lists the ways to write it.
-pub fn parse(text: &str, element: &impl IsA<gst::Element>) -> Result<Choice, gst::ErrorMessage> {
-    let name = element.upcast_ref::<gst::Element>().name();
-    text.parse().map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{name}: device: {e}")))
-}
-
-/// For `start`: what the property's text asks for must be there.
+/// For `start`: what the property asks for must be there.
 ///
 /// # Errors
 /// A message for the bus.
-pub fn check(text: &str, element: &impl IsA<gst::Element>) -> Result<(), gst::ErrorMessage> {
-    let choice = parse(text, element)?;
+pub fn check(asked: &AskedDevice, element: &impl IsA<gst::Element>) -> Result<(), gst::ErrorMessage> {
+    let choice = asked.checked(element)?;
     let name = element.upcast_ref::<gst::Element>().name();
     let missing = |e| gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {e}"));
     choice.resolve().map(|_| ()).map_err(missing)
@@ -56,7 +51,7 @@ pub fn check(text: &str, element: &impl IsA<gst::Element>) -> Result<(), gst::Er
 /// forgotten in NULL.
 #[derive(Debug, Default)]
 pub struct Gpu {
-    device: Mutex<Option<String>>,
+    device: Mutex<AskedDevice>,
     state: Mutex<State>,
 }
 
@@ -71,7 +66,7 @@ struct State {
 
 impl Gpu {
     /// Sets the property; a decision by its earlier value is forgotten.
-    pub fn set_device(&self, device: Option<String>) {
+    pub fn set_device(&self, device: AskedDevice) {
         *lock(&self.device) = device;
         let chosen = std::mem::take(&mut lock(&self.state).chosen);
         drop(chosen);
@@ -85,13 +80,13 @@ impl Gpu {
         spec: &glib::ParamSpec,
     ) {
         if spec.name() == NAME && settable(element, spec) && strings::is_text(element, value, spec) {
-            self.set_device(value.get().ok().flatten());
+            self.set_device(AskedDevice::of(value.get().ok().flatten()));
         }
     }
 
     /// The property.
-    pub fn device(&self) -> String {
-        lock(&self.device).clone().unwrap_or_else(|| Choice::default().to_string())
+    pub fn device(&self) -> AskedDevice {
+        lock(&self.device).clone()
     }
 
     /// For `set_context`.
@@ -142,7 +137,7 @@ impl Gpu {
 
     fn waits_for_model(&self, element: &gst::Element) -> bool {
         let undecided = matches!(self.chosen(), ChosenDevice::Undecided);
-        undecided && self.device().parse() == Ok(Choice::Auto) && placement::waits_for_model(element)
+        undecided && self.device().choice() == Ok(Choice::Auto) && placement::waits_for_model(element)
     }
 
     fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::StateChangeError> {
@@ -177,7 +172,8 @@ impl Gpu {
             }
             state.offered.clone()
         };
-        let (chosen, reason) = ChosenDevice::decide(&self.device(), element, offered.as_ref(), counters)?;
+        let (chosen, reason) =
+            ChosenDevice::decide(self.device().checked(element)?, element, offered.as_ref(), counters)?;
         let mut state = lock(&self.state);
         if matches!(state.chosen, ChosenDevice::Undecided)
             && (for_good || matches!(chosen, ChosenDevice::Gpu(_)))
@@ -202,7 +198,7 @@ impl Gpu {
 
     /// The number of the GPU, as far as it is decided or the property says it.
     fn gpu(&self) -> Option<u32> {
-        match (self.chosen(), self.device().parse()) {
+        match (self.chosen(), self.device().choice()) {
             (ChosenDevice::Gpu(session), _) => Some(session.context().device().ordinal),
             (ChosenDevice::Undecided, Ok(Choice::Cuda(gpu))) => Some(gpu),
             (ChosenDevice::Undecided | ChosenDevice::Cpu, _) => None,
@@ -220,7 +216,7 @@ impl Gpu {
     ) -> Result<GpuSession, String> {
         let reason = self.decide(element, counters, true).map_err(|e| e.to_string())?;
         let none =
-            || if self.device() == "cpu" { "device=cpu says not to use it" } else { "there is no GPU" };
+            || if self.device().is_cpu() { "device=cpu says not to use it" } else { "there is no GPU" };
         self.session().ok_or_else(|| reason.unwrap_or_else(|| none().to_owned()))
     }
 
@@ -243,7 +239,7 @@ impl Gpu {
 
     /// The part of `caps` in memory that the element can work on: without a GPU, not CUDA's.
     pub fn allowed(&self, caps: &gst::Caps) -> gst::Caps {
-        let host = self.device() == "cpu" || matches!(self.chosen(), ChosenDevice::Cpu);
+        let host = self.device().is_cpu() || matches!(self.chosen(), ChosenDevice::Cpu);
         if host { only_memory(caps, false) } else { caps.clone() }
     }
 
@@ -253,7 +249,8 @@ impl Gpu {
     /// A sentence, if the property names a GPU.
     pub fn check_host(&self) -> Result<(), String> {
         let device = self.device();
-        if device.starts_with("cuda") {
+        if device.is_gpu() {
+            let device = device.text();
             return Err(format!(
                 "device={device}, but the frames are in system memory: put cudainferupload before this element, and \
                  cudainferdownload before elements that need system memory"
@@ -273,7 +270,7 @@ mod tests {
         placement::pretend(gpus);
         let element = gst::ElementFactory::make("identity").build().unwrap();
         let (gpu, counters) = (Gpu::default(), Arc::default());
-        gpu.set_device(Some(device.into()));
+        gpu.set_device(AskedDevice::of(Some(device.into())));
         [gst::StateChange::NullToReady, gst::StateChange::ReadyToPaused].map(|transition| {
             gpu.before(transition, &element, &counters).unwrap();
             !matches!(gpu.chosen(), ChosenDevice::Undecided)
