@@ -19,6 +19,9 @@ pub mod word;
 
 use std::path::{Path, PathBuf};
 
+/// The kernels, whose enums are the choices of a sidecar's keys.
+pub use cudainfer_kernels as kernels;
+
 pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop};
 pub use error::ModelError;
 pub use info::ModelInfo;

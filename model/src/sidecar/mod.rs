@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ModelError, Skeleton, TensorIds, sidecar_path, toml_error};
 
-pub use classify::{Classify, Embed};
+pub use classify::{Classify, Embed, Head};
 pub use constants::{ConstantValue, SizeOf};
 pub use input::Input;
 pub use labels::labels;

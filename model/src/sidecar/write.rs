@@ -5,7 +5,7 @@ use crate::Skeleton;
 
 impl Sidecar {
     /// The file with the same content: only the sections and keys that are set.
-    pub(crate) fn to_toml(&self) -> String {
+    pub fn to_toml(&self) -> String {
         let mut words = self.clone();
         if words.output.labels_file.is_some() {
             // They were read from there.
