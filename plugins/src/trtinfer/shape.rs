@@ -65,7 +65,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
 /// The image input in words: `3x416x640 (channels x height x width) float32 nchw in 'images'`.
 fn wish(input: &ImageInput) -> String {
     let layout = input.layout.word();
-    let sizes = dimensions(&layout, [Some(input.channels), input.height, input.width]);
+    let sizes = dimensions(layout, [Some(input.channels), input.height, input.width]);
     format!("{sizes} {} {layout} in '{}'", input.ty, input.name)
 }
 

@@ -63,7 +63,7 @@ impl Entry {
             kind,
             points: self.points,
             classes: self.classes.into_iter().map(class).collect(),
-            anchor: self.anchor.map(Into::into),
+            anchor: self.anchor,
             name: self.name,
         })
     }
