@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use cudainfer_tests::{files_below, root};
 
 /// Folders whose sources and pages are read.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 13] = [
     "benches",
     "brokers",
     "docs",
     "examples",
     "files",
     "kernels",
+    "model",
     "pipelines",
     "plugins",
     "python",

@@ -7,6 +7,7 @@ use cudainfer_kernels::associate::{Assignment, Gate, assign, iou_pairs};
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::track::{Algorithm, TrackParams, Tracker};
+use cudainfer_kernels::words::Words as _;
 
 /// A repeatable pseudo-random number in 0..1 (SplitMix64).
 fn noise(seed: u64) -> f32 {
@@ -41,8 +42,8 @@ fn update(c: &mut Criterion) {
     let mut group = c.benchmark_group("track");
     for objects in [10, 100, 1000, 5000] {
         let frames = walk(objects);
-        for params in Algorithm::ALL.map(TrackParams::of) {
-            let name = params.algorithm.name();
+        for params in Algorithm::ALL.iter().copied().map(TrackParams::of) {
+            let name = params.algorithm.word();
             let Ok(mut tracker) = Tracker::new(params) else { continue };
             let mut tracks = Vec::new();
             let mut next = frames.iter().cycle();

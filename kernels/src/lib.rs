@@ -24,6 +24,8 @@
 //! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`channels_last`](mod@channels_last) | images with their channels first | the same with their channels last |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
+//!
+//! [`words`](mod@words) has the words that users write for the values of the parameters' enums.
 
 pub mod appearance;
 pub mod associate;
@@ -46,4 +48,5 @@ pub mod segment;
 pub mod tensor;
 pub mod text;
 pub mod track;
+pub mod words;
 pub mod zones;

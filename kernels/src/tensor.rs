@@ -8,6 +8,8 @@ use std::str::FromStr;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
+use crate::words::Words as _;
+
 /// A tensor's element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TensorType {
@@ -27,11 +29,17 @@ pub enum TensorType {
     Bool,
 }
 
-impl TensorType {
-    /// Every type, in the order of their names' documentation.
-    pub const ALL: [Self; 7] =
-        [Self::Float32, Self::Float16, Self::UInt8, Self::Int8, Self::Int32, Self::Int64, Self::Bool];
+crate::words! { TensorType:
+    Float32 = "float32", "32-bit float";
+    Float16 = "float16", "16-bit float";
+    UInt8 = "uint8", "Unsigned 8-bit integer";
+    Int8 = "int8", "Signed 8-bit integer";
+    Int32 = "int32", "Signed 32-bit integer";
+    Int64 = "int64", "Signed 64-bit integer";
+    Bool = "bool", "A byte that is 0 or 1";
+}
 
+impl TensorType {
     /// Bytes per element.
     pub fn size(self) -> usize {
         match self {
@@ -44,15 +52,7 @@ impl TensorType {
 
     /// The name used in caps, sidecars and properties.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Float32 => "float32",
-            Self::Float16 => "float16",
-            Self::UInt8 => "uint8",
-            Self::Int8 => "int8",
-            Self::Int32 => "int32",
-            Self::Int64 => "int64",
-            Self::Bool => "bool",
-        }
+        self.word()
     }
 }
 
@@ -66,7 +66,7 @@ impl FromStr for TensorType {
     type Err = TensorError;
 
     fn from_str(s: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|t| t.name() == s).ok_or_else(|| TensorError::Type(s.into()))
+        Self::of_word(s).ok_or_else(|| TensorError::Type(s.into()))
     }
 }
 

@@ -21,6 +21,7 @@
 use gst::prelude::{PluginApiExt, StaticType};
 
 pub mod caps;
+mod choices;
 mod class_name;
 pub mod classify;
 mod colorimetry;

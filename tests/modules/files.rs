@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::{files_below, root};
 
-const CRATES: [&str; 8] =
-    ["benches", "brokers", "files", "kernels", "serve", "plugins", "tests", "tests/interleavings"];
+const CRATES: [&str; 9] =
+    ["benches", "brokers", "files", "kernels", "model", "serve", "plugins", "tests", "tests/interleavings"];
 
 /// The roots of all crates: those that Cargo finds by itself, and those that a manifest names.
 fn roots() -> Vec<PathBuf> {
@@ -68,6 +68,7 @@ fn every_source_file_is_a_module_of_a_crate() {
         "files",
         "kernels/src",
         "kernels/tests",
+        "model",
         "serve",
         "plugins/src",
         "plugins/tests",
@@ -108,7 +109,7 @@ fn a_file_in_no_module_would_be_seen() {
 
 #[test]
 fn threads_are_started_in_a_way_that_says_when_there_is_none() {
-    let packages = ["brokers", "files", "kernels", "serve", "plugins"];
+    let packages = ["brokers", "files", "kernels", "model", "serve", "plugins"];
     let sources =
         packages.iter().flat_map(|package| files_below(&root().join(package).join("src"), &[".rs"]));
     for source in

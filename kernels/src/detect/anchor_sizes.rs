@@ -16,18 +16,10 @@ pub enum AnchorFormula {
     NewCoords,
 }
 
-impl AnchorFormula {
-    /// Every formula.
-    pub const ALL: [Self; 3] = [Self::Yolov3, Self::Yolov5, Self::NewCoords];
-
-    /// The name used in sidecars.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Yolov3 => "yolov3",
-            Self::Yolov5 => "yolov5",
-            Self::NewCoords => "new-coords",
-        }
-    }
+crate::words! { AnchorFormula:
+    Yolov3 = "yolov3", "Sizes by the exponential (YOLOv3, v4)";
+    Yolov5 = "yolov5", "Sizes by the squared logistic function (YOLOv5, v7)";
+    NewCoords = "new-coords", "As yolov5, of numbers in 0..1 (Darknet's new_coords)";
 }
 
 /// The anchors of every cell of each stride, and what is made of them.

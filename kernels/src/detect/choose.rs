@@ -1,6 +1,7 @@
 //! Which decoder reads a model's outputs: from their shapes, or the requested one if it fits.
 
 use crate::tensor::{TensorDesc, TensorView};
+use crate::words::Words as _;
 
 use super::attached::Masks;
 use super::candidates::Collector;
@@ -275,7 +276,8 @@ fn fits(offer: &Offer<'_>, requested: Option<DecoderKind>) -> Vec<(DecoderKind, 
         Some(kind) => best(offer, &[kind], |_| true),
         None => {
             let kinds: Vec<_> = DecoderKind::ALL
-                .into_iter()
+                .iter()
+                .copied()
                 .filter(|kind| offer.hints.keypoints.is_none() || family(*kind).takes(Hint::Keypoints))
                 .collect();
             best(offer, &kinds, |fit| fit.reads == offer.relevant() && !fit.far_fetched)

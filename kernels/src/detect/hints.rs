@@ -15,6 +15,13 @@ pub enum BoxFormat {
     TopLeftSize,
 }
 
+crate::words! { BoxFormat:
+    CenterSize = "center-size", "Centre x, centre y, width, height";
+    Corners = "corners", "Left, top, right, bottom";
+    CornersYx = "corners-yx", "Top, left, bottom, right";
+    TopLeftSize = "top-left-size", "Left, top, width, height";
+}
+
 /// What turns the model's scores into probabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activation {
@@ -24,6 +31,12 @@ pub enum Activation {
     Sigmoid,
     /// Softmax over an anchor's scores, background included.
     Softmax,
+}
+
+crate::words! { Activation:
+    None = "none", "None: the model has applied it";
+    Sigmoid = "sigmoid", "Sigmoid of each score: several classes may apply";
+    Softmax = "softmax", "Softmax over all scores: one class applies";
 }
 
 impl Activation {
@@ -47,6 +60,12 @@ pub enum Background {
     Last,
 }
 
+crate::words! { Background:
+    None = "none", "Every column is a class";
+    First = "first", "The first column is no class";
+    Last = "last", "The last column is no class";
+}
+
 impl Background {
     /// Columns of the scores that are background.
     pub(super) fn columns(self) -> usize {
@@ -65,6 +84,12 @@ pub enum SizeUnit {
     LogCells,
 }
 
+crate::words! { SizeUnit:
+    Cells = "cells", "Cells of the map";
+    Pixels = "pixels", "Pixels of the input";
+    LogCells = "log-cells", "The logarithm of the number of cells";
+}
+
 /// Which axis comes first where a heat-map's decoder has a number of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AxisOrder {
@@ -72,6 +97,11 @@ pub enum AxisOrder {
     Xy,
     /// y and height first; top, left, bottom, right.
     Yx,
+}
+
+crate::words! { AxisOrder:
+    Xy = "xy", "x first";
+    Yx = "yx", "y first";
 }
 
 /// In which order an already suppressed box's row has its numbers.
@@ -85,10 +115,13 @@ pub enum RowFormat {
     BatchBoxClassScore,
 }
 
-impl RowFormat {
-    /// Every format.
-    pub const ALL: [Self; 3] = [Self::BoxScoreClass, Self::ClassScoreBox, Self::BatchBoxClassScore];
+crate::words! { RowFormat:
+    BoxScoreClass = "box-score-class", "Box, confidence, class";
+    ClassScoreBox = "class-score-box", "Class, confidence, box";
+    BatchBoxClassScore = "batch-box-class-score", "Number of the batch entry, box, class, confidence";
+}
 
+impl RowFormat {
     /// Numbers of a row.
     pub fn columns(self) -> usize {
         match self {

@@ -16,6 +16,11 @@ pub enum Mode {
     Local,
 }
 
+crate::words! { Mode:
+    Global = "global", "One peak for each channel: the highest";
+    Local = "local", "Every local maximum above the threshold";
+}
+
 /// How a peak is placed between the cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refinement {
@@ -44,6 +49,15 @@ pub enum Refinement {
     DarkUdp,
 }
 
+crate::words! { Refinement:
+    None = "none", "None: the position of the cell";
+    Quadratic = "quadratic", "Parabola through three cells on each axis";
+    Integral = "integral", "Centre of mass of 5x5 cells";
+    Shift = "shift", "A quarter of a cell towards the greater neighbour (mmpose, HRNet)";
+    Dark = "dark", "Taylor expansion of the blurred map's logarithm (DarkPose)";
+    DarkUdp = "dark-udp", "The same for unbiased data processing (UDP: ViTPose)";
+}
+
 /// The least and the greatest [`PeakParams::blur`].
 pub const BLUR: std::ops::RangeInclusive<usize> = 3..=31;
 
@@ -59,6 +73,11 @@ pub enum Border {
     Reflect,
 }
 
+crate::words! { Border:
+    Zero = "zero", "0 beyond the edge";
+    Reflect = "reflect", "The map mirrored at its edge";
+}
+
 /// What turns the map's values into scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
@@ -66,6 +85,11 @@ pub enum Activation {
     None,
     /// The map holds logits: `1 / (1 + exp(-v))`.
     Sigmoid,
+}
+
+crate::words! { Activation:
+    None = "none", "None: the model has applied it";
+    Sigmoid = "sigmoid", "Sigmoid: the maps are logits";
 }
 
 /// Where the cells of a map, `w` wide, lie in the input tensor, `W` wide (and `h`, `H` likewise). Coordinates are
@@ -83,6 +107,13 @@ pub enum Grid {
     Udp,
     /// Cell `i` is pixel `i * W / w`, at that plus 0.5: maps drawn by sampling at every n-th pixel, as SLEAP does.
     Strided,
+}
+
+crate::words! { Grid:
+    CellCentres = "cell-centers", "Cells tile the input: cell i is centred at (i + 0.5) * stride";
+    Corners = "corners", "The first and the last cell lie on the input's first and last pixel (PoseNet)";
+    Udp = "udp", "The same for maps whose sizes divide the input's: unbiased data processing (UDP: ViTPose, HRNet)";
+    Strided = "strided", "Cell i lies on pixel i * stride (SLEAP, mmpose, HRNet, SimCC)";
 }
 
 /// Parameters of the search.

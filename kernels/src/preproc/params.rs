@@ -18,6 +18,14 @@ pub enum Resize {
     CenterCrop,
 }
 
+crate::words! { Resize:
+    Letterbox = "letterbox", "Keep the aspect ratio and pad with bars";
+    LetterboxTopLeft = "letterbox-top-left",
+        "Keep the aspect ratio, at the top left, and pad with bars at the right and bottom";
+    Stretch = "stretch", "Ignore the aspect ratio";
+    CenterCrop = "center-crop", "Keep the aspect ratio and crop";
+}
+
 /// How a tensor pixel is made from frame pixels. All are half-pixel-centred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpolation {
@@ -33,6 +41,14 @@ pub enum Interpolation {
     PilBicubic,
 }
 
+crate::words! { Interpolation:
+    Bilinear = "bilinear", "Bilinear, pixel centres at half-integers";
+    Nearest = "nearest", "Nearest neighbour";
+    Area = "area", "Mean over the covered area";
+    PilBilinear = "pil-bilinear", "Antialiased bilinear, as Pillow and torchvision do it";
+    PilBicubic = "pil-bicubic", "Antialiased bicubic, as Pillow and torchvision do it";
+}
+
 /// The tensor's channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelOrder {
@@ -42,6 +58,12 @@ pub enum ChannelOrder {
     Bgr,
     /// One channel: luma by the frame's own matrix, full range.
     Gray,
+}
+
+crate::words! { ChannelOrder:
+    Rgb = "rgb", "Red, green, blue";
+    Bgr = "bgr", "Blue, green, red";
+    Gray = "gray", "One channel of luma";
 }
 
 impl ChannelOrder {
@@ -58,6 +80,11 @@ pub enum Layout {
     Nchw,
     /// `[1, H, W, C]`
     Nhwc,
+}
+
+crate::words! { Layout:
+    Nchw = "nchw", "Batch, channel, height, width";
+    Nhwc = "nhwc", "Batch, height, width, channel";
 }
 
 /// Parameters of the tensor. Each element is

@@ -22,6 +22,12 @@ pub enum Activation {
     Softmax,
 }
 
+crate::words! { Activation:
+    None = "none", "None: the model has applied it";
+    Sigmoid = "sigmoid", "Sigmoid of each channel: the values are logits";
+    Softmax = "softmax", "Softmax over the channels: the values are logits of classes that exclude each other";
+}
+
 /// How logits become masks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SegmentParams {

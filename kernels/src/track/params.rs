@@ -5,11 +5,14 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::words::Words as _;
+
 /// A tracking algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// The best combination on detectors' output: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, and
     /// thresholds from the detector's own confidences.
+    #[default]
     Auto,
     /// Bewley et al., "Simple online and realtime tracking", ICIP 2016: one association by IoU.
     Sort,
@@ -27,27 +30,20 @@ pub enum Algorithm {
     CBiou,
 }
 
-impl Algorithm {
-    /// Every algorithm.
-    pub const ALL: [Self; 6] =
-        [Self::Auto, Self::Sort, Self::ByteTrack, Self::OcSort, Self::BotSort, Self::CBiou];
-
-    /// Its name in properties and files: `auto`, `sort`, `bytetrack`, `ocsort`, `botsort` or `cbiou`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Sort => "sort",
-            Self::ByteTrack => "bytetrack",
-            Self::OcSort => "ocsort",
-            Self::BotSort => "botsort",
-            Self::CBiou => "cbiou",
-        }
-    }
+crate::words! { Algorithm:
+    Auto = "auto",
+        "Best measured: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, adaptive thresholds";
+    Sort = "sort", "SORT (Bewley et al., 2016): one association by IoU";
+    ByteTrack = "bytetrack", "ByteTrack (Zhang et al., 2022): a second association for weak detections";
+    OcSort = "ocsort", "OC-SORT (Cao et al., 2023): observation-centric, for objects that stop, turn or are occluded";
+    BotSort = "botsort",
+        "BoT-SORT (Aharon et al., 2022): ByteTrack with a better filter, appearance and camera motion";
+    CBiou = "cbiou", "C-BIoU (Yang et al., 2023): enlarged boxes, for fast objects and low frame rates";
 }
 
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.word())
     }
 }
 
@@ -55,10 +51,7 @@ impl FromStr for Algorithm {
     type Err = TrackError;
 
     fn from_str(name: &str) -> Result<Self, TrackError> {
-        Self::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name() == name)
-            .ok_or_else(|| TrackError::Algorithm(name.to_owned()))
+        Self::of_word(name).ok_or_else(|| TrackError::Algorithm(name.to_owned()))
     }
 }
 

@@ -20,6 +20,18 @@ pub enum Anchor {
     BottomRight,
 }
 
+crate::words! { Anchor:
+    TopLeft = "top-left", "The upper left corner";
+    TopCenter = "top-center", "The middle of the upper edge";
+    TopRight = "top-right", "The upper right corner";
+    CenterLeft = "center-left", "The middle of the left edge";
+    Center = "center", "The middle of the box";
+    CenterRight = "center-right", "The middle of the right edge";
+    BottomLeft = "bottom-left", "The lower left corner";
+    BottomCenter = "bottom-center", "The middle of the lower edge, where a person stands";
+    BottomRight = "bottom-right", "The lower right corner";
+}
+
 impl Anchor {
     /// The point of a box.
     pub fn of(self, rect: &Rect) -> [f64; 2] {
@@ -56,6 +68,11 @@ pub enum Units {
     Pixels,
     /// Fractions of the frame's width and height.
     Fraction,
+}
+
+crate::words! { Units:
+    Pixels = "pixels", "Pixels of the frame";
+    Fraction = "fraction", "Fractions of the frame's width and height, 0 to 1";
 }
 
 /// A zone.

@@ -6,6 +6,7 @@ use cudainfer_kernels::associate::{COCO_SIGMAS, Costs, CudaCosts, Pose, oks_matr
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::track;
+use cudainfer_kernels::words::Words as _;
 
 use super::{Random, stream};
 
@@ -119,7 +120,7 @@ fn many_poses_go_to_the_gpu_and_few_stay() {
 #[ignore = "needs a CUDA device"]
 fn a_crowd_of_poses_is_tracked_the_same_with_the_gpu() {
     let stream = Arc::new(stream());
-    for params in track::Algorithm::ALL.map(track::TrackParams::of) {
+    for params in track::Algorithm::ALL.iter().copied().map(track::TrackParams::of) {
         let mut trackers = [(); 2].map(|()| track::Tracker::new(params.clone()).unwrap());
         trackers[1].use_gpu(&stream).unwrap();
         let mut random = Random::new(7);

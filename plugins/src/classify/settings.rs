@@ -4,13 +4,12 @@
 use std::sync::LazyLock;
 
 use cudainfer_kernels::classify::ClassifyParams;
-use cudainfer_kernels::detect;
+use cudainfer_kernels::detect::Activation;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::decoding::named::{list, named};
 use crate::meta::analytics::{self, Metadata};
-use crate::model::ModelInfo;
-use crate::model::enums::classes::{Activation, Mode};
+use crate::model::{ClassMode, ModelInfo};
 use crate::property::{Table, property};
 use crate::stats;
 
@@ -18,8 +17,8 @@ use crate::stats;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     output: String,
-    mode: Mode,
-    activation: Activation,
+    mode: Option<ClassMode>,
+    activation: Option<Activation>,
     top_k: Option<u32>,
     threshold: Option<f32>,
     pub metadata: Metadata,
@@ -80,15 +79,13 @@ impl Settings {
     /// Whether the output of this name has the scores of a line's characters.
     pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
         let head = info.classify.heads.get(output).and_then(|head| head.mode);
-        let modes = [Some(self.mode), head, info.classify.mode].into_iter().flatten();
-        modes.into_iter().find(|mode| *mode != Mode::Auto) == Some(Mode::Text)
+        self.mode.or(head).or(info.classify.mode) == Some(ClassMode::Text)
     }
 
     /// The activation that the property or the sidecar names for the output of this name.
-    pub fn activation(&self, output: &str, info: &ModelInfo) -> Option<detect::Activation> {
+    pub fn activation(&self, output: &str, info: &ModelInfo) -> Option<Activation> {
         let head = info.classify.heads.get(output).and_then(|head| head.activation);
-        let activations = [Some(self.activation), head, info.classify.activation];
-        activations.into_iter().flatten().find_map(Activation::kernel)
+        self.activation.or(head).or(info.classify.activation)
     }
 
     /// The index of the output that holds the scores.

@@ -13,15 +13,16 @@ use super::doubts::{self, Doubts};
 use super::foreign::PlainFrames;
 use super::{Counts, Decode, Incoming, Reading, Side, reading};
 use crate::caps::{self, ModelOutputs};
+use crate::device::{self, AskedDevice};
 use crate::memory::cropping::{self, Use};
 use crate::memory::order;
 use crate::meta::analytics::Forms;
 use crate::meta::gst_tensor;
 use crate::meta::tensor::TensorSet;
-use crate::model::{ModelInfo, accepts};
+use crate::model::{self, ModelInfo, accepts};
 use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{device, meta, names, notice, stats, strings};
+use crate::{meta, names, notice, stats, strings};
 
 #[derive(Default)]
 pub struct DecodingElement {
@@ -75,7 +76,7 @@ impl DecodingElement {
         let methods = self.methods()?;
         let model = ModelOutputs::of(caps).map_err(|why| {
             let taker = self.sink().filter(|_| !caps::has_tensors(caps));
-            let taker = taker.and_then(|sink| ModelInfo::ask_taker(&sink));
+            let taker = taker.and_then(|sink| model::ask_taker(&sink));
             taker.map_or_else(|| why.to_owned(), |taker| (methods.tensors_taken)(&taker))
         })?;
         (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
@@ -91,7 +92,7 @@ impl DecodingElement {
             return;
         };
         let incaps = lock(&self.plain).described().unwrap_or(incaps);
-        let info = ModelInfo::ask(&sink, &incaps);
+        let info = model::ask(&sink, &incaps);
         match self.prepare(&incaps, &info, Some(&outcaps)) {
             Ok(decoder) => {
                 *lock(&self.decoder) = Some(decoder);
@@ -146,7 +147,7 @@ impl DecodingElement {
     /// Whether frames of these caps may carry tensors of another element: no element of this plugin has removed any, and
     /// GStreamer has a meta for them.
     fn may_carry_others(&self, caps: &gst::Caps) -> bool {
-        let taken = || self.sink().is_some_and(|sink| ModelInfo::ask_taker(&sink).is_some());
+        let taken = || self.sink().is_some_and(|sink| model::ask_taker(&sink).is_some());
         !caps::has_tensors(caps) && gst_tensor::open().is_ok() && !taken()
     }
 
@@ -196,13 +197,13 @@ impl ObjectImpl for DecodingElement {
             && strings::is_text(&*self.obj(), value, pspec)
             && pspec.name() == "device"
         {
-            self.side.set_device(value.get().ok().flatten());
+            self.side.set_device(AskedDevice::of(value.get().ok().flatten()));
         }
     }
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
-            "device" => self.side.device().to_value(),
+            "device" => self.side.device().text().to_value(),
             "stats" => self.stats().to_value(),
             reading::PROPERTY => {
                 Some(lock(&self.reading).1.text.clone()).filter(|text| !text.is_empty()).to_value()
@@ -259,7 +260,7 @@ impl BaseTransformImpl for DecodingElement {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let info = self.sink().map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default();
+        let info = self.sink().map(|sink| model::ask(&sink, incaps)).unwrap_or_default();
         self.changed.store(false, Ordering::Release);
         if self.may_carry_others(incaps) {
             *lock(&self.decoder) = None;
@@ -283,7 +284,7 @@ impl BaseTransformImpl for DecodingElement {
         if let Some((caps, info)) = accepts::asked(query) {
             return accepts::answer(query, self.accepts(&caps, &info));
         }
-        ModelInfo::tell_taker(query, &self.obj().name());
+        model::tell_taker(query, &self.obj().name());
         BaseTransformImplExt::parent_query(self, direction, query)
     }
 

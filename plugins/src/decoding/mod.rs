@@ -19,7 +19,7 @@ use gst_base::subclass::prelude::*;
 use crate::caps::ModelOutputs;
 use crate::meta::analytics::{Contents, Forms, Metadata};
 use crate::meta::tensor::TensorSet;
-use crate::model::ModelInfo;
+use crate::model::{self, ModelInfo};
 use crate::notice::Remark;
 use crate::property::Table;
 use crate::sync::lock;
@@ -204,7 +204,7 @@ pub trait DecodingElementImplExt: DecodingElementImpl {
     /// What is known about the model that made the tensors of these caps.
     fn ask_model(&self, incaps: &gst::Caps) -> ModelInfo {
         let sink = self.obj().upcast_ref::<gst::Element>().static_pad("sink");
-        sink.map(|sink| ModelInfo::ask(&sink, incaps)).unwrap_or_default()
+        sink.map(|sink| model::ask(&sink, incaps)).unwrap_or_default()
     }
 }
 

@@ -2,28 +2,29 @@
 
 use std::sync::{Arc, Mutex};
 
-use cudainfer_kernels::device::{Choice, Counters, CudaStream};
+use cudainfer_kernels::device::{Counters, CudaStream};
 
+use crate::device::AskedDevice;
 use crate::meta::tensor::{OnDevice, Tensor};
 use crate::sync::lock;
 
 /// The property `device`, and what it results in.
 #[derive(Debug, Default)]
 pub struct Side {
-    device: Mutex<Option<String>>,
+    device: Mutex<AskedDevice>,
     stream: Mutex<Option<Arc<CudaStream>>>,
     counters: Arc<Counters>,
 }
 
 impl Side {
     /// Sets the property.
-    pub(super) fn set_device(&self, device: Option<String>) {
+    pub(super) fn set_device(&self, device: AskedDevice) {
         *lock(&self.device) = device;
     }
 
     /// The property.
-    pub fn device(&self) -> String {
-        lock(&self.device).clone().unwrap_or_else(|| Choice::default().to_string())
+    pub fn device(&self) -> AskedDevice {
+        lock(&self.device).clone()
     }
 
     /// The counters of the element's work.
@@ -46,10 +47,11 @@ impl Side {
         tensors: impl IntoIterator<Item = &'a Tensor>,
     ) -> Result<Option<(OnDevice<'a>, Arc<CudaStream>)>, String> {
         let device = self.device();
-        let tensors = if device == "cpu" { None } else { OnDevice::of(tensors) };
+        let tensors = if device.is_cpu() { None } else { OnDevice::of(tensors) };
         let Some((tensors, context)) = tensors.and_then(|t| t.context().cloned().map(|context| (t, context)))
         else {
-            if device.starts_with("cuda") {
+            if device.is_gpu() {
+                let device = device.text();
                 return Err(format!(
                     "device={device}, but the tensors lie in system memory: set provider=cuda at trtinfer, or drop the \
                      property"

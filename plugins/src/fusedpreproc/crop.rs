@@ -3,7 +3,7 @@
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::preproc::{Fit, Part, Resize, as_mmpose, part, region};
 
-use crate::model::enums::tensor::RoiCrop;
+use crate::model::RoiCrop;
 
 /// The part of a frame that one tensor is made from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,7 +56,7 @@ impl Crop {
         Some(Cutout::Map(match self.kind {
             RoiCrop::Mmpose => as_mmpose(&map, false, self.tensor),
             RoiCrop::MmposeUdp => as_mmpose(&map, true, self.tensor),
-            RoiCrop::Auto | RoiCrop::Box | RoiCrop::Pixels => map,
+            RoiCrop::Box | RoiCrop::Pixels => map,
         }))
     }
 

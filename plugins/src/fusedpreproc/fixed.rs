@@ -159,7 +159,7 @@ mod tests {
     use cudainfer_kernels::preproc::Resize;
 
     use super::*;
-    use crate::model::enums::tensor::RoiCrop;
+    use crate::model::RoiCrop;
 
     const FRAME: [usize; 2] = [200, 100];
 

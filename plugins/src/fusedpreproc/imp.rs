@@ -163,7 +163,7 @@ impl ObjectImpl for FusedPreproc {
 
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
-            "device" => self.gpu.device().to_value(),
+            "device" => self.gpu.device().text().to_value(),
             "stats" => {
                 let mut fields = stats::structure(&self.counters);
                 fields.set("tensors", self.tensors.get());

@@ -1,8 +1,9 @@
 //! From the properties and the neighbours' caps to the tensor that is made.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::preproc::{self, MAX_SIDE, PreprocParams};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, MAX_SIDE, PreprocParams, Resize};
 use cudainfer_kernels::tensor::TensorType;
+use cudainfer_kernels::words::Words as _;
 
 use super::crop::{Crop, Extent};
 use super::enums::Roi;
@@ -10,8 +11,8 @@ use super::fixed;
 use super::maker::Cut;
 use super::regions::Rules;
 use crate::caps;
-use crate::model::enums::tensor::{ChannelOrder, ElementType, Interpolation, Layout, Resize, RoiCrop};
-use crate::nick::{from_nick, nick, nicks};
+use crate::model::RoiCrop;
+use crate::nick::nick;
 use crate::strings;
 
 /// The properties; what is not set is left to the model.
@@ -19,12 +20,12 @@ use crate::strings;
 pub(super) struct Settings {
     pub width: u32,
     pub height: u32,
-    pub ty: ElementType,
-    pub layout: Layout,
-    pub order: ChannelOrder,
-    pub resize: Resize,
+    pub ty: Option<TensorType>,
+    pub layout: Option<Layout>,
+    pub order: Option<ChannelOrder>,
+    pub resize: Option<Resize>,
     pub crop_ratio: Option<f64>,
-    pub interpolation: Interpolation,
+    pub interpolation: Option<Interpolation>,
     pub scale: Option<f64>,
     pub mean: Vec<f64>,
     pub std: Vec<f64>,
@@ -34,7 +35,7 @@ pub(super) struct Settings {
     pub roi: Roi,
     pub roi_padding: Option<f64>,
     pub roi_size: Option<u32>,
-    pub roi_crop: RoiCrop,
+    pub roi_crop: Option<RoiCrop>,
     pub classes: String,
     pub min_size: u32,
     pub max_regions: u32,
@@ -68,7 +69,7 @@ pub(super) fn possible() -> gst::Structure {
         .field("tensor-type", gst::List::new(["float32", "float16", "uint8", "int8", "int32"]))
         .field("tensor-layout", gst::List::new(["nchw", "nhwc"]))
         .field("tensor-channels", gst::List::new([3, 1]))
-        .field("tensor-resize", gst::List::new(nicks::<Resize>()))
+        .field("tensor-resize", gst::List::new(Resize::ALL.iter().map(|resize| resize.word())))
         .build()
 }
 
@@ -93,11 +94,11 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence that names both properties.
-    pub fn check_crop(&self, resized: preproc::Resize) -> Result<(), String> {
+    pub fn check_crop(&self, resized: Resize) -> Result<(), String> {
         match self.crop_ratio {
-            Some(ratio) if resized != preproc::Resize::CenterCrop => Err(format!(
+            Some(ratio) if resized != Resize::CenterCrop => Err(format!(
                 "the property crop-ratio is {ratio}, but resize is {}: set resize=center-crop, or do not set crop-ratio",
-                nick(resize(resized))
+                resized.word()
             )),
             _ => Ok(()),
         }
@@ -121,33 +122,31 @@ impl Settings {
         s.fixate_field_str("tensor-type", "float32");
         s.fixate_field_str("tensor-layout", "nchw");
         s.fixate_field_nearest_int("tensor-channels", 3);
-        if self.ty != ElementType::Auto {
-            s.set("tensor-type", nick(self.ty));
+        if let Some(ty) = self.ty {
+            s.set("tensor-type", ty.word());
         }
-        if self.layout != Layout::Auto {
-            s.set("tensor-layout", nick(self.layout));
+        if let Some(layout) = self.layout {
+            s.set("tensor-layout", layout.word());
         }
-        match self.order {
-            ChannelOrder::Auto => (),
-            ChannelOrder::Gray => s.set("tensor-channels", 1),
-            ChannelOrder::Rgb | ChannelOrder::Bgr => s.set("tensor-channels", 3),
+        if let Some(order) = self.order {
+            s.set("tensor-channels", if order == ChannelOrder::Gray { 1 } else { 3 });
         }
         let params = self.params(s);
-        s.set("tensor-order", nick(order(params.channels)));
-        s.set("tensor-resize", nick(resize(params.resize)));
-        if params.resize == preproc::Resize::CenterCrop {
+        s.set("tensor-order", params.channels.word());
+        s.set("tensor-resize", params.resize.word());
+        if params.resize == Resize::CenterCrop {
             s.set("tensor-crop-ratio", params.crop_ratio);
         } else {
             s.remove_field("tensor-crop-ratio");
         }
-        s.set("tensor-interpolation", nick(interpolation(params.interpolation)));
+        s.set("tensor-interpolation", params.interpolation.word());
         s.set("tensor-padding", i32::from(params.padding));
         s.set("tensor-scale", f64::from(params.scale));
         s.set("tensor-mean", gst::Array::new(params.mean.iter().map(|v| f64::from(*v))));
         s.set("tensor-std", gst::Array::new(params.std.iter().map(|v| f64::from(*v))));
         if self.roi != Roi::Frame {
             s.set(caps::ROI, nick(self.roi));
-            s.set("tensor-roi-crop", nick(self.crop(s, params.interpolation)));
+            s.set("tensor-roi-crop", self.crop(s, params.interpolation).word());
         } else {
             s.remove_field("tensor-roi-crop");
         }
@@ -167,7 +166,7 @@ impl Settings {
     ) -> Option<[usize; 2]> {
         let modulo =
             s.get::<i32>(caps::BARS_MODULO).ok().and_then(|v| usize::try_from(v).ok()).filter(|v| *v > 0)?;
-        let boxed = params.resize == preproc::Resize::Letterbox && self.roi == Roi::Frame;
+        let boxed = params.resize == Resize::Letterbox && self.roi == Roi::Frame;
         if !boxed || self.width > 0 || self.height > 0 {
             return None;
         }
@@ -233,17 +232,13 @@ impl Settings {
     }
 
     /// How regions are cut: the property where it is set, else the caps' field, else as the interpolation needs it.
-    fn crop(&self, s: &gst::StructureRef, interpolation: preproc::Interpolation) -> RoiCrop {
-        use preproc::Interpolation as I;
-        let wish = || from_nick::<RoiCrop>(&strings::field(s, "tensor-roi-crop")?);
-        let by_interpolation = || match interpolation {
+    fn crop(&self, s: &gst::StructureRef, interpolation: Interpolation) -> RoiCrop {
+        use Interpolation as I;
+        let wish = || RoiCrop::of_word(&strings::field(s, "tensor-roi-crop")?);
+        self.roi_crop.or_else(wish).unwrap_or(match interpolation {
             I::PilBilinear | I::PilBicubic => RoiCrop::Pixels,
             I::Bilinear | I::Nearest | I::Area => RoiCrop::Box,
-        };
-        match self.roi_crop {
-            RoiCrop::Auto => wish().unwrap_or_else(by_interpolation),
-            set => set,
-        }
+        })
     }
 
     /// The kernel's parameters: the property where it is set, else the caps' field, else the default.
@@ -254,22 +249,18 @@ impl Settings {
         let number = |set: Option<f64>, field| set.or_else(|| s.get::<f64>(field).ok());
         let ty = wish("tensor-type").and_then(|t| t.parse().ok()).unwrap_or(defaults.ty);
         let integer = matches!(ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32);
-        let channels =
-            self.order.kernel().or_else(|| from_nick::<ChannelOrder>(&wish("tensor-order")?)?.kernel());
+        let channels = self.order.or_else(|| ChannelOrder::of_word(&wish("tensor-order")?));
         let channels = match (size("tensor-channels"), channels) {
-            (1, _) => preproc::ChannelOrder::Gray,
+            (1, _) => ChannelOrder::Gray,
             (_, Some(order)) => order,
             (_, None) => defaults.channels,
         };
         let padding = s.get::<i32>("tensor-padding").ok().and_then(|v| u8::try_from(v).ok());
         let padding = self.padding.and_then(|v| u8::try_from(v).ok()).or(padding);
-        let resize = self
-            .resize
-            .kernel()
-            .or_else(|| from_nick::<Resize>(&wish("tensor-resize")?)?.kernel())
-            .unwrap_or(defaults.resize);
+        let resize = self.resize.or_else(|| Resize::of_word(&wish("tensor-resize")?));
+        let resize = resize.unwrap_or(defaults.resize);
         // The sidecar's value belongs to its resize, which a property may have overridden.
-        let cropped = resize == preproc::Resize::CenterCrop;
+        let cropped = resize == Resize::CenterCrop;
         let crop_ratio = number(self.crop_ratio, "tensor-crop-ratio").filter(|_| cropped);
         PreprocParams {
             width: size("tensor-width"),
@@ -278,13 +269,10 @@ impl Settings {
             crop_ratio: crop_ratio.unwrap_or(defaults.crop_ratio),
             interpolation: self
                 .interpolation
-                .kernel()
-                .or_else(|| from_nick::<Interpolation>(&wish("tensor-interpolation")?)?.kernel())
+                .or_else(|| Interpolation::of_word(&wish("tensor-interpolation")?))
                 .unwrap_or(defaults.interpolation),
             channels,
-            layout: wish("tensor-layout")
-                .and_then(|l| from_nick::<Layout>(&l)?.kernel())
-                .unwrap_or(defaults.layout),
+            layout: wish("tensor-layout").and_then(|word| Layout::of_word(&word)).unwrap_or(defaults.layout),
             ty,
             // Integer tensors usually hold the pixel values themselves.
             scale: number(self.scale, "tensor-scale")
@@ -316,33 +304,6 @@ fn triple(set: &[f64], s: &gst::StructureRef, field: &str) -> Option<[f32; 3]> {
     }
 }
 
-fn order(value: preproc::ChannelOrder) -> ChannelOrder {
-    match value {
-        preproc::ChannelOrder::Rgb => ChannelOrder::Rgb,
-        preproc::ChannelOrder::Bgr => ChannelOrder::Bgr,
-        preproc::ChannelOrder::Gray => ChannelOrder::Gray,
-    }
-}
-
-fn resize(value: preproc::Resize) -> Resize {
-    match value {
-        preproc::Resize::Letterbox => Resize::Letterbox,
-        preproc::Resize::LetterboxTopLeft => Resize::LetterboxTopLeft,
-        preproc::Resize::Stretch => Resize::Stretch,
-        preproc::Resize::CenterCrop => Resize::CenterCrop,
-    }
-}
-
-fn interpolation(value: preproc::Interpolation) -> Interpolation {
-    match value {
-        preproc::Interpolation::Bilinear => Interpolation::Bilinear,
-        preproc::Interpolation::Nearest => Interpolation::Nearest,
-        preproc::Interpolation::Area => Interpolation::Area,
-        preproc::Interpolation::PilBilinear => Interpolation::PilBilinear,
-        preproc::Interpolation::PilBicubic => Interpolation::PilBicubic,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,12 +312,8 @@ mod tests {
     fn a_library_that_shortens_the_bars_has_tensors_of_another_size_unless_a_size_is_set() {
         gst::init().unwrap();
         let caps = |modulo: i32| gst::Structure::builder("caps").field(caps::BARS_MODULO, modulo).build();
-        let params = PreprocParams {
-            width: 640,
-            height: 640,
-            resize: preproc::Resize::Letterbox,
-            ..PreprocParams::default()
-        };
+        let params =
+            PreprocParams { width: 640, height: 640, resize: Resize::Letterbox, ..PreprocParams::default() };
         let auto = Settings::default();
         let size = |settings: &Settings, modulo, frame| settings.library_size(&caps(modulo), &params, frame);
         // As ultralytics' LetterBox(640, auto=True, stride=32) makes them.
@@ -380,7 +337,7 @@ mod tests {
         ] {
             assert_eq!(size(&set, 32, [1920, 1080]), None);
         }
-        let stretched = PreprocParams { resize: preproc::Resize::Stretch, ..params };
+        let stretched = PreprocParams { resize: Resize::Stretch, ..params };
         assert_eq!(auto.library_size(&caps(32), &stretched, [1920, 1080]), None);
     }
 }

@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::meta::object::{DetectionParam, TrackingParam};
-    use crate::model::enums::tensor::RoiCrop;
+    use crate::model::RoiCrop;
 
     #[test]
     fn tensors_of_a_frame_take_bounded_memory_however_many_objects_there_are() {

@@ -1,11 +1,11 @@
 //! Chooses the decoder with the model's information about itself, except for what the outputs' shapes contradict.
 
-use cudainfer_kernels::detect::{self as kernels, DetectError};
+use cudainfer_kernels::detect::{self as kernels, DecoderKind, DetectError};
+use cudainfer_kernels::words::Words as _;
 
 use super::settings::Settings;
 use crate::caps::ModelOutputs;
 use crate::decoding::reading::decoding_origin;
-use crate::model::enums::detection::Decoder;
 use crate::model::{Group, ModelInfo};
 
 /// A decoder, and the information about the model that is left.
@@ -36,9 +36,7 @@ const LEFT_OUT: [&[Group]; 7] = [
 pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo) -> Result<Choice, String> {
     // A decoder that the user names has its own format of boxes and scores.
     let info = match settings.named_decoder() {
-        Some(kind) if info.output.decoder.and_then(Decoder::kernel) != Some(kind) => {
-            info.without(&[Group::Decoding])
-        }
+        Some(kind) if info.output.decoder != Some(kind) => info.without(&[Group::Decoding]),
         _ => info.clone(),
     };
     let attempt = |info: &ModelInfo| {
@@ -96,11 +94,8 @@ fn claim(info: &ModelInfo, group: Group) -> String {
             format!("{origin} says that objects have {points} keypoints")
         }
         _ => {
-            let decoder = output.decoder.and_then(Decoder::kernel);
-            format!(
-                "{origin} says that the decoder is {}",
-                decoder.map_or("another", kernels::DecoderKind::name)
-            )
+            let decoder = output.decoder;
+            format!("{origin} says that the decoder is {}", decoder.map_or("another", DecoderKind::word))
         }
     }
 }
@@ -147,10 +142,5 @@ impl Choice {
             points => format!(", {points} keypoints"),
         };
         format!("decoder {}{origin}, {classes}{points}", decoder.kind())
-    }
-
-    /// The decoder as a value of the property.
-    pub fn value(&self) -> Option<Decoder> {
-        crate::nick::from_nick(self.decoder.kind().name())
     }
 }

@@ -19,7 +19,6 @@ use crate::decoding::{
 use crate::log::GPUNMS as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
-use crate::model::enums::detection::NmsMode;
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -128,7 +127,7 @@ impl DecodingElementImpl for GpuNms {
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
-        gst::info!(CAT, imp = self, "decodes as {}", decoder.kind().name());
+        gst::info!(CAT, imp = self, "decodes as {}", decoder.kind());
         let (params, merging, limits, is_auto) = {
             let settings = lock(&self.settings);
             if decoder.keypoints() > 0 {
@@ -137,7 +136,7 @@ impl DecodingElementImpl for GpuNms {
             let params = settings.params(&info, &decoder)?;
             let merging = settings.merging(&decoder, &params)?;
             let limits = settings.limits(&params);
-            (params, merging, limits, settings.nms(&info) == NmsMode::Auto)
+            (params, merging, limits, settings.nms(&info).is_none())
         };
         let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
         if with_masks {
@@ -158,7 +157,7 @@ impl DecodingElementImpl for GpuNms {
             let doubt = settings.suppression_doubt(&choice.info, &choice.decoder, incoming.model);
             (choice.reading(&settings, incoming.model), doubt)
         };
-        let sidecar = choice.info.to_toml(choice.value());
+        let sidecar = choice.info.to_toml(Some(choice.decoder.kind()));
         let warnings = choice.warning.into_iter().chain(suppression).collect();
         Reading { sidecar, warnings, ..Reading::of(incoming, &choice.info, &what) }
     }

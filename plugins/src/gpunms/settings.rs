@@ -11,16 +11,15 @@ use super::limits::Limits;
 use crate::caps::ModelOutputs;
 use crate::class_name;
 use crate::meta::analytics::{self, Metadata};
-use crate::model::enums::detection::{Decoder, NmsMode};
-use crate::model::{Anchors, ModelInfo, Priors};
+use crate::model::{Anchors, ModelInfo, NmsMode, Priors};
 use crate::property::{Table, property};
 use crate::stats;
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    decoder: Decoder,
-    nms: NmsMode,
+    decoder: Option<DecoderKind>,
+    nms: Option<NmsMode>,
     confidence: Option<f32>,
     iou: Option<f32>,
     class_confidence: String,
@@ -46,7 +45,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     let defaults = DetectParams::default();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Table::new([
-        property!(Settings, decoder, (), "Decoder", "Format of the detector's outputs"),
+        property!(Settings, decoder, (), "DecoderKind", "Format of the detector's outputs"),
         property!(Settings, nms, (), "NMS", "How overlapping boxes are suppressed"),
         property!(
             Settings,
@@ -193,12 +192,12 @@ const SIGMA: f32 = 0.5;
 impl Settings {
     /// The decoder that was asked for, if any.
     pub fn decoder(&self, info: &ModelInfo) -> Option<DecoderKind> {
-        self.decoder.kernel().or(info.output.decoder.and_then(Decoder::kernel))
+        self.decoder.or(info.output.decoder)
     }
 
     /// The decoder that the property names.
     pub fn named_decoder(&self) -> Option<DecoderKind> {
-        self.decoder.kernel()
+        self.decoder
     }
 
     /// What else is known of the outputs.
@@ -225,11 +224,8 @@ impl Settings {
     }
 
     /// How overlapping boxes are suppressed, as the property or the sidecar has it.
-    pub fn nms(&self, info: &ModelInfo) -> NmsMode {
-        match (self.nms, info.output.nms) {
-            (NmsMode::Auto, Some(nms)) => nms,
-            (nms, _) => nms,
-        }
+    pub fn nms(&self, info: &ModelInfo) -> Option<NmsMode> {
+        self.nms.or(info.output.nms)
     }
 
     /// A sentence, where overlaps are suppressed though the outputs look as if the model had already done that.
@@ -240,7 +236,7 @@ impl Settings {
         model: &ModelOutputs,
     ) -> Option<String> {
         let [width, height] = model.input;
-        (decoder.keeps_anchors() && self.nms(info) == NmsMode::Auto).then(|| {
+        (decoder.keeps_anchors() && self.nms(info).is_none()).then(|| {
             format!(
                 "the model gives a box for each of its anchors at {width}x{height}, so it has suppressed nothing, although its rows \
                  look like final boxes: overlaps are suppressed here. Set nms=class-wise if that is right, nms=none if not"
@@ -267,12 +263,12 @@ impl Settings {
             iou: self.iou.or(info.output.iou).unwrap_or(defaults.iou),
             class_iou: thresholds("class-iou", &self.class_iou, info)?,
             nms: match nms {
-                NmsMode::Auto => decoder.usual_nms(),
-                NmsMode::ClassWise => Nms::ClassWise,
-                NmsMode::Agnostic => Nms::Agnostic,
-                NmsMode::SoftLinear => Nms::SoftLinear,
-                NmsMode::SoftGaussian => Nms::SoftGaussian { sigma },
-                NmsMode::None => Nms::None,
+                None => decoder.usual_nms(),
+                Some(NmsMode::ClassWise) => Nms::ClassWise,
+                Some(NmsMode::Agnostic) => Nms::Agnostic,
+                Some(NmsMode::SoftLinear) => Nms::SoftLinear,
+                Some(NmsMode::SoftGaussian) => Nms::SoftGaussian { sigma },
+                Some(NmsMode::None) => Nms::None,
             },
             top_k_before: count(self.top_k_before, defaults.top_k_before),
             top_k_after: count(self.top_k_after, decoder.usual_top_k_after()),
@@ -388,7 +384,7 @@ mod tests {
         let settings = Settings {
             multi_label: Some(false),
             top_k_after: Some(100),
-            nms: NmsMode::ClassWise,
+            nms: Some(NmsMode::ClassWise),
             ..settings
         };
         assert_eq!(of(&settings, &info, &logits, DecoderKind::Queries), (Nms::ClassWise, false, 100));

@@ -30,7 +30,7 @@ use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
 use crate::meta::object::{Object, objects};
 use crate::meta::zone;
-use crate::model::ModelInfo;
+use crate::model;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats, video};
@@ -323,7 +323,7 @@ impl BaseTransformImpl for InferOverlay {
         })?;
         *lock(&self.state) = Some(state);
         // Not under a lock: elements upstream answer, and handlers of messages may run.
-        let models = self.obj().static_pad("sink").map(|sink| ModelInfo::ask_labels(&sink));
+        let models = self.obj().static_pad("sink").map(|sink| model::ask_labels(&sink));
         let models = models.unwrap_or_default();
         lock(&self.lettering).prepare(models.iter().flatten());
         lock(&self.labels).set_models(models);

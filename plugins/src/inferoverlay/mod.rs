@@ -13,7 +13,6 @@ use gst::prelude::*;
 mod arrows;
 mod captions;
 mod choice;
-mod enums;
 mod gpu;
 mod heat;
 mod imp;
@@ -26,7 +25,6 @@ mod settings;
 mod trails;
 mod zones;
 
-pub use enums::BlurMode;
 pub(crate) use gpu::Artist;
 
 glib::wrapper! {

@@ -1,6 +1,6 @@
 //! What the properties hold.
 
-use super::enums::BlurMode;
+use cudainfer_kernels::draw::blur::BlurMode;
 
 /// What to draw, and how large.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use super::destination;
 use super::settings::{self, Settings};
 use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
-use crate::model::ModelInfo;
+use crate::model::{self, ModelInfo};
 use crate::publish::file::FileCounts;
 use crate::publish::{Composer, Details, End, Messages, Plan};
 use crate::sync::lock;
@@ -288,7 +288,7 @@ impl BaseTransformImpl for InferPublish {
             let size = incaps.structure(0).and_then(|s| s.get::<i32>(field).ok());
             size.and_then(|v| u32::try_from(v).ok()).unwrap_or(0)
         };
-        let model = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink, incaps));
+        let model = self.obj().static_pad("sink").map(|sink| model::ask(&sink, incaps));
         if let Some(state) = lock(&self.state).as_mut() {
             state.composer.set_size((size("width"), size("height")));
             state.model = model.filter(|_| !state.composer.selection().classes.is_empty());

@@ -21,21 +21,18 @@ pub enum ChosenDevice {
 }
 
 impl ChosenDevice {
-    /// Reads the `device` property and finds the device that it asks for. The second value is why that is the CPU although the
+    /// Finds the device that the property `device` asks for. The second value is why that is the CPU although the
     /// user left it open. `offered` is the CUDA context that `element` was last given, if any.
     ///
     /// # Errors
-    /// `Settings` for a text that is no device, `NotFound` if a GPU was asked for and there is none that can be used.
+    /// `NotFound` if a GPU was asked for and there is none that can be used.
     pub fn decide(
-        device: &str,
+        choice: Choice,
         element: &gst::Element,
         offered: Option<&gst::Context>,
         counters: &Arc<Counters>,
     ) -> Result<(Self, Option<String>), gst::ErrorMessage> {
         let name = element.name();
-        let choice: Choice = device
-            .parse()
-            .map_err(|error| gst::error_msg!(gst::ResourceError::Settings, ("{name}: device: {error}")))?;
         let missing = |reason: String| {
             gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {reason}"))
         };

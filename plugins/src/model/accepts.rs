@@ -6,7 +6,7 @@
 
 use gst::prelude::*;
 
-use super::ModelInfo;
+use super::{BoxedInfo, ModelInfo};
 use crate::strings;
 
 /// The name of the query's structure; an element that cannot work with the caps sets the field `refusal`.
@@ -17,7 +17,8 @@ const QUERY: &str = "cudainfer-accepts";
 /// # Errors
 /// The refusal: a sentence that begins with the name of the element that refuses.
 pub(crate) fn ask(src: &gst::Pad, caps: &gst::Caps, info: &ModelInfo) -> Result<(), String> {
-    let structure = gst::Structure::builder(QUERY).field("caps", caps).field("info", info).build();
+    let structure =
+        gst::Structure::builder(QUERY).field("caps", caps).field("info", BoxedInfo(info.clone())).build();
     let mut query = gst::query::Custom::new(structure);
     let answered = src.peer_query(&mut query);
     let refusal = query.structure().and_then(|s| strings::field(s, "refusal"));
@@ -28,7 +29,7 @@ pub(crate) fn ask(src: &gst::Pad, caps: &gst::Caps, info: &ModelInfo) -> Result<
 pub(crate) fn asked(query: &gst::QueryRef) -> Option<(gst::Caps, ModelInfo)> {
     let gst::QueryView::Custom(custom) = query.view() else { return None };
     let structure = custom.structure().filter(|s| s.name() == QUERY)?;
-    Some((structure.get::<gst::Caps>("caps").ok()?, structure.get::<ModelInfo>("info").ok()?))
+    Some((structure.get::<gst::Caps>("caps").ok()?, structure.get::<BoxedInfo>("info").ok()?.0))
 }
 
 /// Answers a query that was [`asked`], for the query function to return: refused with this reason, or left unanswered.

@@ -5,10 +5,10 @@ use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::keypoints::{CoordinateParams, InstanceReader, PointReader, SimccParams, SimccReader};
 use cudainfer_kernels::peaks::{PeakFinder, PeakParams};
 use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::words::Words as _;
 
 use super::grouping::{GroupingPlan, Outputs};
-use crate::model::enums::peaks::{Encoding, Grouping};
-use crate::nick::nick;
+use crate::model::{Encoding, Grouping};
 
 /// How the outputs are read.
 #[derive(Clone, Copy, Debug)]
@@ -66,14 +66,11 @@ impl Outputs<'_> {
                 self.list()
             ));
         }
-        let encoding = match (settings.encoding, info.peaks.encoding.unwrap_or_default()) {
-            (Encoding::Auto, Encoding::Auto) => self.recognised(input),
-            (Encoding::Auto, of_sidecar) => of_sidecar,
-            (set, _) => set,
-        };
+        let stated = settings.encoding.or(info.peaks.encoding);
+        let encoding = stated.unwrap_or_else(|| self.recognised(input));
         let mut guess = None;
         let (coding, outputs, points) = match encoding {
-            Encoding::Auto | Encoding::Maps => {
+            Encoding::Maps => {
                 let (plan, outputs) = self.plan()?;
                 return Ok(Chosen { coding: Coding::Maps(settings.params(info)), plan, outputs, guess });
             }
@@ -109,15 +106,15 @@ impl Outputs<'_> {
             ));
         }
         let plan = match (self.grouping(), encoding) {
-            (Grouping::Auto, Encoding::Instances) => GroupingPlan::Instances,
-            (Grouping::Auto | Grouping::Frame, Encoding::Simcc | Encoding::Points) => GroupingPlan::Frame,
-            (Grouping::Each, Encoding::Simcc | Encoding::Points) => GroupingPlan::Each,
+            (None, Encoding::Instances) => GroupingPlan::Instances,
+            (None | Some(Grouping::Frame), Encoding::Simcc | Encoding::Points) => GroupingPlan::Frame,
+            (Some(Grouping::Each), Encoding::Simcc | Encoding::Points) => GroupingPlan::Each,
             (grouping, encoding) => {
                 return Err(format!(
                     "grouping={} does not go with encoding={}, as which the outputs {} are read: leave grouping at auto, or \
                      set encoding=maps if they are confidence maps",
-                    nick(grouping),
-                    nick(encoding),
+                    grouping.map_or("auto", Grouping::word),
+                    encoding.word(),
                     self.list()
                 ));
             }
@@ -129,7 +126,7 @@ impl Outputs<'_> {
     fn recognised(&self, input: [usize; 2]) -> Encoding {
         let Self { outputs, settings, info } = *self;
         let peaks = &info.peaks;
-        if matches!(self.grouping(), Grouping::Paf | Grouping::Displacements) {
+        if matches!(self.grouping(), Some(Grouping::Paf | Grouping::Displacements)) {
             return Encoding::Maps;
         }
         if peaks.simcc_x.is_some() || peaks.simcc_y.is_some() {

@@ -4,8 +4,7 @@ use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafParams};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::settings::Settings;
-use crate::model::ModelInfo;
-use crate::model::enums::peaks::Grouping;
+use crate::model::{Grouping, ModelInfo};
 
 /// How points are grouped.
 #[derive(Clone, Debug)]
@@ -34,10 +33,9 @@ impl<'a> Outputs<'a> {
         Self { outputs, settings, info }
     }
 
-    /// How to group points; `auto` if neither the property nor the sidecar says it.
-    pub fn grouping(&self) -> Grouping {
-        let of_sidecar = self.info.peaks.grouping.unwrap_or_default();
-        Some(self.settings.grouping).filter(|g| *g != Grouping::Auto).unwrap_or(of_sidecar)
+    /// How to group points; `None` if neither the property nor the sidecar says it.
+    pub fn grouping(&self) -> Option<Grouping> {
+        self.settings.grouping.or(self.info.peaks.grouping)
     }
 
     /// How points of confidence maps are grouped, and the outputs that are read, the maps first.
@@ -46,8 +44,8 @@ impl<'a> Outputs<'a> {
     /// A sentence: an output is not there, or nothing says which of several it is, or the sidecar has no skeleton.
     pub fn plan(&self) -> Result<(GroupingPlan, Vec<TensorDesc>), String> {
         let peaks = &self.info.peaks;
-        let (plan, outputs) = match self.grouping() {
-            Grouping::Auto | Grouping::Frame => (GroupingPlan::Frame, vec![self.maps(None)?]),
+        let (plan, outputs) = match self.grouping().unwrap_or(Grouping::Frame) {
+            Grouping::Frame => (GroupingPlan::Frame, vec![self.maps(None)?]),
             Grouping::Each => (GroupingPlan::Each, vec![self.maps(None)?]),
             Grouping::Paf => {
                 let params = self.paf()?;

@@ -6,13 +6,12 @@ use std::sync::LazyLock;
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams};
 use cudainfer_kernels::keypoints::{CoordinateParams, SimccParams};
-use cudainfer_kernels::peaks::{self, PeakParams};
+use cudainfer_kernels::peaks::{Activation, Grid, Mode, PeakParams, Refinement};
+use cudainfer_kernels::preproc::Layout;
 use gst::prelude::*;
 
 use crate::meta::analytics::{self, Metadata};
-use crate::model::ModelInfo;
-use crate::model::enums::peaks::{Activation, Encoding, Grid, Grouping, Mode, PafLayout, Refinement};
-use crate::model::enums::tensor::Layout;
+use crate::model::{Encoding, Grouping, ModelInfo};
 use crate::property::{Table, property};
 use crate::stats;
 
@@ -22,18 +21,18 @@ const CONVENTION: PafConvention = PafConvention::Sleap;
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    pub encoding: Encoding,
+    pub encoding: Option<Encoding>,
     pub output: String,
-    mode: Mode,
-    refinement: Refinement,
-    activation: Activation,
-    layout: Layout,
-    grid: Grid,
+    mode: Option<Mode>,
+    refinement: Option<Refinement>,
+    activation: Option<Activation>,
+    layout: Option<Layout>,
+    grid: Option<Grid>,
     threshold: Option<f32>,
     max_peaks: Option<u32>,
-    pub grouping: Grouping,
+    pub grouping: Option<Grouping>,
     pafs: String,
-    paf_layout: PafLayout,
+    paf_layout: Option<PafConvention>,
     pub min_line_score: Option<f32>,
     min_points: Option<u32>,
     pub min_score: Option<f32>,
@@ -162,7 +161,7 @@ fn count(n: usize) -> u32 {
 impl Settings {
     /// Whether neither the property nor the sidecar states what the outputs hold.
     pub fn is_encoding_open(&self, info: &ModelInfo) -> bool {
-        self.encoding == Encoding::Auto && info.peaks.encoding.unwrap_or_default() == Encoding::Auto
+        self.encoding.or(info.peaks.encoding).is_none()
     }
 
     /// The kernel's parameters.
@@ -170,18 +169,10 @@ impl Settings {
         let defaults = PeakParams::default();
         let peaks = &info.peaks;
         PeakParams {
-            mode: self.mode.kernel().or(peaks.mode.and_then(Mode::kernel)).unwrap_or(defaults.mode),
-            refinement: self
-                .refinement
-                .kernel()
-                .or(peaks.refinement.and_then(Refinement::kernel))
-                .unwrap_or(defaults.refinement),
-            activation: self
-                .activation
-                .kernel()
-                .or(peaks.activation.and_then(Activation::kernel))
-                .unwrap_or(defaults.activation),
-            layout: self.layout.kernel().or(peaks.layout.and_then(Layout::kernel)),
+            mode: self.mode.or(peaks.mode).unwrap_or(defaults.mode),
+            refinement: self.refinement.or(peaks.refinement).unwrap_or(defaults.refinement),
+            activation: self.activation.or(peaks.activation).unwrap_or(defaults.activation),
+            layout: self.layout.or(peaks.layout),
             grid: self.grid(info),
             blur: peaks.blur_kernel.unwrap_or(defaults.blur),
             sigma: peaks.blur_sigma.or(defaults.sigma),
@@ -192,8 +183,8 @@ impl Settings {
         }
     }
 
-    fn grid(&self, info: &ModelInfo) -> Option<peaks::Grid> {
-        self.grid.kernel().or(info.peaks.grid.and_then(Grid::kernel))
+    fn grid(&self, info: &ModelInfo) -> Option<Grid> {
+        self.grid.or(info.peaks.grid)
     }
 
     /// The kernel's parameters for SimCC.
@@ -223,21 +214,20 @@ impl Settings {
 
     /// The convention of part affinity fields.
     pub fn convention(&self, info: &ModelInfo) -> PafConvention {
-        let of_sidecar = info.peaks.paf_layout.and_then(PafLayout::kernel);
-        self.paf_layout.kernel().or(of_sidecar).unwrap_or(CONVENTION)
+        self.paf_layout.or(info.peaks.paf_layout).unwrap_or(CONVENTION)
     }
 
     /// The values for part affinity fields that apply where neither the properties nor the sidecar have others.
     fn fields(&self) -> PafParams {
-        published(self.paf_layout.kernel().unwrap_or(CONVENTION))
+        published(self.paf_layout.unwrap_or(CONVENTION))
     }
 
     /// The number of points and the score of an object that apply likewise.
     fn least(&self) -> (usize, f32) {
-        if self.encoding == Encoding::Instances {
+        if self.encoding == Some(Encoding::Instances) {
             return (0, CoordinateParams::default().min_score);
         }
-        if self.grouping == Grouping::Displacements {
+        if self.grouping == Some(Grouping::Displacements) {
             let defaults = DisplacementParams::default();
             return (defaults.min_points, defaults.min_score);
         }
@@ -265,11 +255,11 @@ mod tests {
             (line, element.property::<u32>("min-points"), element.property::<f32>("min-score"))
         };
         assert_eq!(shown(), (0.25, 0, 0.0));
-        element.set_property("paf-layout", PafLayout::OpenPose);
+        element.set_property_from_str("paf-layout", "openpose");
         assert_eq!(shown(), (0.0, 4, 0.4));
-        element.set_property("grouping", Grouping::Displacements);
+        element.set_property_from_str("grouping", "displacements");
         assert_eq!(shown(), (0.0, 0, 0.0), "there are no fields");
-        element.set_property("encoding", Encoding::Instances);
+        element.set_property_from_str("encoding", "instances");
         assert_eq!(shown(), (0.0, 0, 0.25), "MoveNet's");
         element.set_property("min-line-score", 0.5f32);
         element.set_property("min-points", 7u32);

@@ -1,8 +1,8 @@
 //! From properties, sidecar and defaults to the tensor that is read and what is made of it.
 
 use cudainfer_kernels::detect::Extent;
-use cudainfer_kernels::preproc;
-use cudainfer_kernels::segment::{self, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter};
+use cudainfer_kernels::preproc::Layout;
+use cudainfer_kernels::segment::{Activation, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
@@ -11,18 +11,16 @@ use crate::decoding::named::{list, named};
 use crate::decoding::reading::resolve_labels;
 use crate::meta::analytics::Metadata;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, MaskKind, ROWS};
-use crate::model::enums::masks::{Activation, Mode};
-use crate::model::enums::tensor::Layout;
 use crate::model::onnx::Ending;
-use crate::model::{Group, ModelInfo};
+use crate::model::{Group, MaskMode, ModelInfo};
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub tensor: String,
-    pub mode: Mode,
-    pub activation: Activation,
-    pub layout: Layout,
+    pub mode: Option<MaskMode>,
+    pub activation: Option<Activation>,
+    pub layout: Option<Layout>,
     pub threshold: Option<f32>,
     pub channel: Option<u32>,
     pub smoothing: Option<f32>,
@@ -91,9 +89,9 @@ pub(super) enum Work {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Each {
     /// Sums of prototypes.
-    Prototypes { layout: Option<preproc::Layout>, upsample: bool },
+    Prototypes { layout: Option<Layout>, upsample: bool },
     /// A map for each query or box.
-    Maps { extent: Extent, activation: segment::Activation, threshold: f32, upsample: bool },
+    Maps { extent: Extent, activation: Activation, threshold: f32, upsample: bool },
 }
 
 /// The information from gpunms about its objects' masks.
@@ -124,9 +122,9 @@ impl Settings {
         let from_gpunms = Handed::among(&model.outputs);
         let tensor = self.tensor(&model.outputs, info)?.clone();
         let input = model.input;
-        let layout = self.layout.kernel().or(info.segment.layout.and_then(Layout::kernel));
-        let mode = if self.mode == Mode::Auto { info.segment.mode.unwrap_or_default() } else { self.mode };
-        if mode == Mode::Instances || (mode == Mode::Auto && from_gpunms.is_some()) {
+        let layout = self.layout.or(info.segment.layout);
+        let mode = self.mode.or(info.segment.mode);
+        if mode == Some(MaskMode::Instances) || (mode.is_none() && from_gpunms.is_some()) {
             let handed = from_gpunms.ok_or_else(|| {
                 format!(
                     "mode=instances needs gpunms before this element, and a model whose objects have masks: no tensor \
@@ -152,7 +150,7 @@ impl Settings {
         tensor: &TensorDesc,
         handed: &Handed<'_>,
         input: [usize; 2],
-        layout: Option<preproc::Layout>,
+        layout: Option<Layout>,
         info: &ModelInfo,
     ) -> Result<Each, String> {
         if self.output != Output::Meta || self.size != Size::Model {
@@ -167,14 +165,14 @@ impl Settings {
             Handed::Rows(extent) => {
                 // The model's own graph is the best source; queries' masks are logits, Mask R-CNN's are not.
                 let known = info.ending(&tensor.name).map(|ending| match ending {
-                    Ending::Logits => segment::Activation::Sigmoid,
-                    Ending::Sigmoid | Ending::Softmax => segment::Activation::None,
+                    Ending::Logits => Activation::Sigmoid,
+                    Ending::Sigmoid | Ending::Softmax => Activation::None,
                 });
                 let usual = match extent {
-                    Extent::Input => segment::Activation::Sigmoid,
-                    Extent::Box => segment::Activation::None,
+                    Extent::Input => Activation::Sigmoid,
+                    Extent::Box => Activation::None,
                 };
-                let set = self.activation.kernel().or(sidecar.activation.and_then(Activation::kernel));
+                let set = self.activation.or(sidecar.activation);
                 let activation = set.or(known).unwrap_or(usual);
                 let threshold = self.threshold.or(sidecar.threshold).unwrap_or(THRESHOLD);
                 let masks = InstanceMasks::of_maps(tensor, input, extent, activation, threshold);
@@ -196,8 +194,8 @@ impl Settings {
         &self,
         tensor: &TensorDesc,
         input: [usize; 2],
-        layout: Option<preproc::Layout>,
-        mode: Mode,
+        layout: Option<Layout>,
+        mode: Option<MaskMode>,
         info: &ModelInfo,
     ) -> Result<(Work, Option<String>), String> {
         let sidecar = &info.segment;
@@ -211,17 +209,16 @@ impl Settings {
         );
         let channels = channels.map_err(in_words)?.channels();
         let mode = match mode {
-            Mode::Auto if class_map => Mode::Argmax,
-            Mode::Auto if channels == 1 => Mode::Threshold,
-            Mode::Auto => Mode::Argmax,
-            mode => mode,
+            Some(mode) => mode,
+            None if channels == 1 && !class_map => MaskMode::Threshold,
+            None => MaskMode::Argmax,
         };
         // The user has not asked for hard edges, and soft ones are what compositing needs.
-        let composited = self.mode == Mode::Auto && self.output != Output::Meta;
-        let mode = if mode == Mode::Threshold && composited { Mode::Soft } else { mode };
+        let composited = self.mode.is_none() && self.output != Output::Meta;
+        let mode = if mode == MaskMode::Threshold && composited { MaskMode::Soft } else { mode };
         let channel = match (self.channel.or(sidecar.channel), mode, channels) {
             (Some(channel), ..) => usize::try_from(channel).unwrap_or(usize::MAX),
-            (None, Mode::Argmax, _) | (None, _, 1) => 0,
+            (None, MaskMode::Argmax, _) | (None, _, 1) => 0,
             (None, _, 2) => 1,
             (None, ..) => {
                 return Err(format!(
@@ -232,21 +229,17 @@ impl Settings {
         let defaults = SegmentParams::default();
         let params = SegmentParams {
             classes: match mode {
-                Mode::Argmax => Classes::Argmax,
+                MaskMode::Argmax => Classes::Argmax,
                 _ => Classes::Threshold(self.threshold.or(sidecar.threshold).unwrap_or(THRESHOLD)),
             },
             channel,
-            activation: self
-                .activation
-                .kernel()
-                .or(sidecar.activation.and_then(Activation::kernel))
-                .unwrap_or(defaults.activation),
+            activation: self.activation.or(sidecar.activation).unwrap_or(defaults.activation),
             layout,
             smoothing: self.smoothing.or(sidecar.smoothing).unwrap_or(defaults.smoothing),
             opening: self.opening.or(sidecar.opening).unwrap_or(defaults.opening),
             closing: self.closing.or(sidecar.closing).unwrap_or(defaults.closing),
             min_area: self.min_area.or(sidecar.min_area).unwrap_or(defaults.min_area),
-            soft: mode == Mode::Soft,
+            soft: mode == MaskMode::Soft,
         };
         // Wrong parameters are reported now, not with the first frame.
         Segmenter::new(tensor, input, params).map_err(in_words)?;
@@ -276,8 +269,8 @@ impl Settings {
         let warning = contradicted.or(sentence);
         let all = |channels| (0..channels).map(|class| info.label(class)).collect();
         let (kind, gray) = match mode {
-            Mode::Soft => (MaskKind::Alpha { label: name }, (0..=255).collect()),
-            Mode::Argmax => {
+            MaskMode::Soft => (MaskKind::Alpha { label: name }, (0..=255).collect()),
+            MaskMode::Argmax => {
                 let background = u8::try_from(sidecar.background.unwrap_or(0)).ok();
                 let step = 255 / (channels.max(2) - 1);
                 let gray = (0..256).map(|class| u8::try_from(class * step).unwrap_or(255)).collect();

@@ -3,15 +3,14 @@
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::maps::Region;
-use cudainfer_kernels::preproc::{Preproc, PreprocParams};
+use cudainfer_kernels::preproc::{Preproc, PreprocParams, Resize};
+use cudainfer_kernels::words::Words as _;
 use gst_video::VideoFormat;
 
 use super::enums::Output;
 use super::settings::{Settings, TensorMapPlan};
 use crate::caps;
 use crate::memory::caps::CUDA_MEMORY;
-use crate::model::enums::tensor::Resize;
-use crate::nick::from_nick;
 use crate::strings;
 
 /// The format of the frames that replace the frame.
@@ -96,7 +95,7 @@ pub(super) fn region(plan: &TensorMapPlan, incoming: &gst::CapsRef) -> Result<Re
     let frame = caps::frame_size(incoming);
     let structure = incoming.structure(0);
     let word = structure.and_then(|s| strings::field(s, caps::RESIZE));
-    let resize = word.and_then(|word| from_nick::<Resize>(&word)).and_then(Resize::kernel);
+    let resize = word.and_then(|word| Resize::of_word(&word));
     let size = [plan.shape.width, plan.shape.height];
     let to_frame = match resize {
         Some(resize) => {

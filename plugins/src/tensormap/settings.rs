@@ -1,31 +1,29 @@
 //! From properties, sidecar and defaults to the tensor that is read, and how.
 
 use cudainfer_kernels::maps::{MapParams, MapReader, Range, Shape, shape};
-use cudainfer_kernels::preproc;
+use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named};
-use crate::model::enums::maps;
-use crate::model::enums::tensor::{ChannelOrder, Layout};
 use crate::model::onnx::Ending;
-use crate::model::{Group, ModelInfo, Origin, Source, origins_reading};
+use crate::model::{Group, MapRange, ModelInfo, Origin, Source, origins_reading};
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub tensor: String,
     pub score: String,
-    pub layout: Layout,
+    pub layout: Option<Layout>,
     pub output: Output,
     pub size: Size,
-    pub range: maps::Range,
+    pub range: Option<MapRange>,
     pub range_min: Option<f64>,
     pub range_max: Option<f64>,
     pub mean: Vec<f64>,
     pub std: Vec<f64>,
-    pub order: ChannelOrder,
+    pub order: Option<ChannelOrder>,
 }
 
 /// How a model's outputs are read.
@@ -58,7 +56,7 @@ impl Settings {
     /// A sentence: which output or parameter does not fit.
     pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<TensorMapPlan, String> {
         let channels = if self.output == Output::Rgb { 3 } else { 1 };
-        let layout = self.layout.kernel().or(info.map.layout.and_then(Layout::kernel));
+        let layout = self.layout.or(info.map.layout);
         let tensor = self.tensor(&model.outputs, info, channels, layout)?.clone();
         let shape = shape(&tensor, channels, layout).map_err(|e| self.with_hint(&tensor, &e.to_string()))?;
         let (range, range_origin) = self.range(&tensor, info)?;
@@ -75,15 +73,14 @@ impl Settings {
                 )),
             }
         };
-        let order = self.order.kernel().or(info.map.channels.and_then(ChannelOrder::kernel));
-        let order = order.or(info.input.channels.and_then(ChannelOrder::kernel));
+        let order = self.order.or(info.map.channels).or(info.input.channels);
         let params = MapParams {
             layout,
             channels,
             range,
             mean: by_channel(&self.mean, &info.map.mean, "mean", 0.0)?,
             std: by_channel(&self.std, &info.map.std, "std", 1.0)?,
-            order: order.unwrap_or(preproc::ChannelOrder::Rgb),
+            order: order.unwrap_or(ChannelOrder::Rgb),
         };
         // Wrong parameters are reported now, not with the first frame.
         MapReader::new(&tensor, params).map_err(|e| e.to_string())?;
@@ -97,7 +94,7 @@ impl Settings {
         outputs: &'a [TensorDesc],
         info: &ModelInfo,
         channels: usize,
-        layout: Option<preproc::Layout>,
+        layout: Option<Layout>,
     ) -> Result<&'a TensorDesc, String> {
         if let Some(named) = named(outputs, "tensor", &self.tensor, info.map.output.as_deref())? {
             return Ok(named);
@@ -169,14 +166,14 @@ impl Settings {
         let by_words = || origins_reading(info, &[Group::Maps]);
         let own = self.range_min.is_some() || self.range_max.is_some();
         let (range, origin): (_, &dyn Fn() -> String) = match self.range {
-            maps::Range::Auto if own => (maps::Range::Fixed, &by_property),
-            maps::Range::Auto => (info.map.range.unwrap_or_default(), &by_words),
-            set => (set, &by_property),
+            Some(set) => (set, &by_property),
+            None if own => (MapRange::Fixed, &by_property),
+            None => (info.map.range.unwrap_or(MapRange::Fixed), &by_words),
         };
-        if range == maps::Range::Frame && rgb {
+        if range == MapRange::Frame && rgb {
             return Err("range=frame is for maps. For output=rgb set range-min and range-max to the values that become 0 and 255".into());
         }
-        if range == maps::Range::Frame {
+        if range == MapRange::Frame {
             return Ok((Range::Frame, origin()));
         }
         let sidecar = |value: Option<f32>| value.map(f64::from);

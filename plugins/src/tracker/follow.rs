@@ -233,7 +233,7 @@ impl State {
 fn choose_crowd_device(element: &Surroundings<'_>, tracked: &mut StreamTracker) {
     let crowd = tracked.scene.is_crowd();
     let failure = match tracked.gpu {
-        CrowdDevice::Open if crowd && element.gpu.device() != "cpu" => {
+        CrowdDevice::Open if crowd && !element.gpu.device().is_cpu() => {
             let session = element.gpu.session_now(&element.object, element.counters);
             let taken = session.and_then(|s| tracked.tracker.use_gpu(s.stream()).map_err(|e| e.to_string()));
             tracked.gpu = if taken.is_ok() { CrowdDevice::Gpu } else { CrowdDevice::Cpu };

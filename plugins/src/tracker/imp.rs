@@ -21,7 +21,7 @@ use crate::embed::rows;
 use crate::log::TRACKER as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::meta::analytics::Contents;
-use crate::model::{ModelInfo, accepts};
+use crate::model::{self, accepts};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats};
@@ -116,7 +116,7 @@ impl ObjectImpl for Tracker {
     fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
         match pspec.name() {
             "stats" => self.stats().to_value(),
-            "device" => self.gpu.device().to_value(),
+            "device" => self.gpu.device().text().to_value(),
             _ => {
                 let value = PROPERTIES.get(&lock(&self.settings), pspec);
                 value.unwrap_or_else(|| pspec.default_value().clone())
@@ -213,7 +213,7 @@ impl BaseTransformImpl for Tracker {
         let oks = lock(&self.settings).similarity == Similarity::Oks;
         let sink = self.obj().static_pad("sink");
         let embedded = sink.as_ref().is_some_and(rows::are_made_upstream);
-        let skeleton = sink.filter(|_| oks).map(|sink| ModelInfo::ask_skeleton(&sink));
+        let skeleton = sink.filter(|_| oks).map(|sink| model::ask_skeleton(&sink));
         let prepared = {
             let mut state = lock(&self.state);
             let Some(state) = state.as_mut() else { return Ok(()) };

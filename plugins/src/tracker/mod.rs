@@ -45,56 +45,6 @@ glib::wrapper! {
     pub struct Tracker(ObjectSubclass<imp::Tracker>) @extends gst_base::BaseTransform, gst::Element, gst::Object;
 }
 
-/// How detections become tracks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
-#[enum_type(name = "GstCudaInferTrackAlgorithm")]
-#[allow(missing_docs)]
-pub enum Algorithm {
-    #[default]
-    #[enum_value(
-        name = "Best measured: ByteTrack's associations, BoT-SORT's filter, OC-SORT's momentum, adaptive thresholds",
-        nick = "auto"
-    )]
-    Auto,
-    #[enum_value(name = "SORT (Bewley et al., 2016): one association by IoU", nick = "sort")]
-    Sort,
-    #[enum_value(
-        name = "ByteTrack (Zhang et al., 2022): a second association for weak detections",
-        nick = "bytetrack"
-    )]
-    ByteTrack,
-    #[enum_value(
-        name = "OC-SORT (Cao et al., 2023): observation-centric, for objects that stop, turn or are occluded",
-        nick = "ocsort"
-    )]
-    OcSort,
-    #[enum_value(
-        name = "BoT-SORT (Aharon et al., 2022): ByteTrack with a better filter, appearance and camera motion",
-        nick = "botsort"
-    )]
-    BotSort,
-    #[enum_value(
-        name = "C-BIoU (Yang et al., 2023): enlarged boxes, for fast objects and low frame rates",
-        nick = "cbiou"
-    )]
-    CBiou,
-}
-
-impl Words for Algorithm {}
-
-impl From<Algorithm> for cudainfer_kernels::track::Algorithm {
-    fn from(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::Auto => Self::Auto,
-            Algorithm::Sort => Self::Sort,
-            Algorithm::ByteTrack => Self::ByteTrack,
-            Algorithm::OcSort => Self::OcSort,
-            Algorithm::BotSort => Self::BotSort,
-            Algorithm::CBiou => Self::CBiou,
-        }
-    }
-}
-
 /// What is compared of two objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferTrackSimilarity")]

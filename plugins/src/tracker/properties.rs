@@ -3,10 +3,11 @@
 use std::fmt::Display;
 use std::sync::LazyLock;
 
-use cudainfer_kernels::track::{self, MOST_MOMENTUM_FRAMES, TrackParams};
+use cudainfer_kernels::track::Algorithm::{self, Auto, BotSort, ByteTrack, CBiou, OcSort, Sort};
+use cudainfer_kernels::track::{MOST_MOMENTUM_FRAMES, TrackParams};
+use cudainfer_kernels::words::Words as _;
 use gst::prelude::*;
 
-use super::Algorithm::{self, Auto, BotSort, ByteTrack, CBiou, OcSort, Sort};
 use super::settings::{HISTOGRAMS, Settings};
 use crate::meta::analytics;
 use crate::property::{Table, property};
@@ -18,11 +19,11 @@ fn with_defaults<T: PartialEq + Display>(
     of: fn(&TrackParams) -> T,
     among: &[Algorithm],
 ) -> (T, String) {
-    let own = |algorithm: Algorithm| of(&TrackParams::of(algorithm.into()));
+    let own = |algorithm: Algorithm| of(&TrackParams::of(algorithm));
     let default = own(among.first().copied().unwrap_or_default());
     let mut others: Vec<(T, String)> = Vec::new();
     for &algorithm in among.iter().filter(|algorithm| own(**algorithm) != default) {
-        let name = track::Algorithm::from(algorithm).name();
+        let name = algorithm.word();
         match others.iter_mut().find(|(value, _)| *value == own(algorithm)) {
             Some((_, names)) => *names = format!("{names}, {name}"),
             None => others.push((own(algorithm), format!("{} with {name}", own(algorithm)))),

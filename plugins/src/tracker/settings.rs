@@ -1,8 +1,8 @@
 //! The tracker's settings, as properties have them.
 
-use cudainfer_kernels::track::TrackParams;
+use cudainfer_kernels::track::{Algorithm, TrackParams};
 
-use super::{Algorithm, Appearance, Similarity};
+use super::{Appearance, Similarity};
 use crate::meta::analytics::Metadata;
 
 /// Half the cosine distance at which histograms are of the same appearance: that of the same person is 0.035 in the median, of two 0.14.
@@ -51,14 +51,13 @@ impl Settings {
 
     /// The highest distance of two embeddings of the same appearance.
     pub fn appearance_distance(&self, of_histograms: bool) -> f32 {
-        let default =
-            if of_histograms { HISTOGRAMS } else { TrackParams::of(self.algorithm.into()).appearance };
+        let default = if of_histograms { HISTOGRAMS } else { TrackParams::of(self.algorithm).appearance };
         self.appearance_distance.unwrap_or(default)
     }
 
     /// As the kernels' tracker wants them.
     pub fn params(&self) -> TrackParams {
-        let defaults = TrackParams::of(self.algorithm.into());
+        let defaults = TrackParams::of(self.algorithm);
         // A user who sets a confidence wants that one.
         let other = |given: Option<f32>, default| given.is_some_and(|given| given != default);
         let given = other(self.high_confidence, defaults.high_confidence)

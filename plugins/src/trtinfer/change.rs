@@ -19,7 +19,7 @@ use super::switch::{Load, Patience};
 use crate::caps;
 use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
-use crate::model::accepts;
+use crate::model::{self, accepts};
 use crate::sync::lock;
 
 /// Why an instance cannot take over.
@@ -39,7 +39,7 @@ impl Refusal {
 
 /// Caps with the tensors that the instance needs, as far as it does not leave them open.
 fn expected(incoming: &gst::Caps, instance: &Instance) -> gst::Caps {
-    let mut wanted = instance.engine.input.required();
+    let mut wanted = model::required(&instance.engine.input);
     wanted.filter_map_in_place(|_, value| (!value.is::<gst::IntRange<i32>>()).then_some(value));
     caps::with_fields(incoming, &wanted)
 }

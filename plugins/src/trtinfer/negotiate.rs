@@ -18,7 +18,7 @@ use crate::inference::{InferenceError, RunShape};
 use crate::log::TRTINFER as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::meta::gst_tensor;
-use crate::model::ModelInfo;
+use crate::model::{self, ModelInfo};
 use crate::notice::post_info;
 use crate::sync::lock;
 use crate::{caps, notice, placement, strings};
@@ -226,9 +226,9 @@ impl TrtInfer {
             let accepted = accepted.make_mut();
             let in_use = self.switch.in_use();
             for engine in self.switch.next().iter().chain(&in_use).map(|instance| &instance.engine) {
-                accepted.append(caps::with_fields(&frames, &engine.input.preferred(&engine.info)));
-                accepted.append(caps::with_fields(&frames, &engine.input.required()));
-                for fields in engine.input.convertible() {
+                accepted.append(caps::with_fields(&frames, &model::preferred(&engine.input, &engine.info)));
+                accepted.append(caps::with_fields(&frames, &model::required(&engine.input)));
+                for fields in model::convertible(&engine.input) {
                     accepted.append(caps::with_fields(&frames, &fields));
                 }
             }
@@ -331,7 +331,7 @@ impl TrtInfer {
                 true
             }
             QueryViewMut::Custom(_) => {
-                ModelInfo::answer(query, |model| self.info(model))
+                model::answer(query, |model| self.info(model))
                     || gst::Pad::query_default(&self.src, Some(&*self.obj()), query)
             }
             _ => gst::Pad::query_default(&self.src, Some(&*self.obj()), query),

@@ -14,10 +14,11 @@ use super::leaky::Leaky;
 use super::profile::Profile;
 use super::setup::Setup;
 use crate::decoding::reading;
+use crate::device::{self, AskedDevice};
 use crate::inference::{Config, EngineSearch, Precision, Provider, WarmUp};
 use crate::nick::nick;
 use crate::property::{Table, Words, property};
-use crate::{device, stats};
+use crate::stats;
 
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -30,7 +31,7 @@ pub(super) struct Settings {
     inter_threads: u32,
     workers: u32,
     pub max_in_flight: u32,
-    device: String,
+    device: AskedDevice,
     precision: Precision,
     workspace: u32,
     memory_limit: u32,
@@ -60,7 +61,7 @@ impl Default for Settings {
             inter_threads: 1,
             workers: 0,
             max_in_flight: 0,
-            device: device::AUTO.to_owned(),
+            device: AskedDevice::default(),
             precision: Precision::default(),
             workspace: 0,
             memory_limit: 0,
@@ -98,7 +99,7 @@ impl Settings {
 
     /// The property `device`, where it is one.
     pub fn device(&self) -> Option<Choice> {
-        self.device.parse().ok()
+        self.device.choice().ok()
     }
 
     /// What the properties ask for.
@@ -109,8 +110,7 @@ impl Settings {
             error: gst::ResourceError::NotFound,
             why: "no model is named: set model=FILE.onnx".into(),
         })?;
-        let device = settings.device.as_str();
-        let device: Choice = device.parse().map_err(|e| wrong(&format!("device: {e}")))?;
+        let device = settings.device.choice().map_err(|e| wrong(&format!("device: {e}")))?;
         if device == Choice::Cpu && !matches!(settings.provider, Provider::Auto | Provider::Cpu) {
             let provider = nick(settings.provider);
             return Err(wrong(&format!(

@@ -1,13 +1,13 @@
 //! The caps of a stream's frames, checked against the model.
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use cudainfer_kernels::words::Words as _;
 use half::f16;
 
 use crate::caps;
 use crate::inference::{Constant, Engine, FrameTensors, RunShape};
 use crate::log::TRTINFER as CAT;
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
-use crate::nick::nick;
 use crate::strings;
 
 /// What frames with these caps bring and what the model makes of them; the outputs' sizes may still be open.
@@ -31,7 +31,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
         && wanted.height.is_none_or(|h| h == height)
         && int("tensor-channels") == Some(wanted.channels)
         && given.is_some()
-        && text("tensor-layout") == nick(wanted.layout);
+        && text("tensor-layout") == wanted.layout.word();
     if !fits || width == 0 || height == 0 {
         return Err(format!(
             "the model wants {}, but the frames come with {} {} {}. Remove the properties of fusedpreproc that differ, or set \
@@ -64,8 +64,8 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
 
 /// The image input in words: `3x416x640 (channels x height x width) float32 nchw in 'images'`.
 fn wish(input: &ImageInput) -> String {
-    let layout = nick(input.layout);
-    let sizes = dimensions(&layout, [Some(input.channels), input.height, input.width]);
+    let layout = input.layout.word();
+    let sizes = dimensions(layout, [Some(input.channels), input.height, input.width]);
     format!("{sizes} {} {layout} in '{}'", input.ty, input.name)
 }
 

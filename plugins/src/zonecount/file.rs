@@ -3,17 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use cudainfer_files as files;
-use cudainfer_kernels::zones::{Zone, ZoneKind};
+use cudainfer_kernels::zones::{Anchor, Units, Zone, ZoneKind};
 use serde::Deserialize;
 
 use super::syntax::{dwell, occupancy};
-use super::{Anchor, Units};
-use crate::nick::read as nick;
+use crate::model::word;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
-    #[serde(default, deserialize_with = "nick")]
+    #[serde(default, deserialize_with = "word::deserialize")]
     units: Option<Units>,
     #[serde(default)]
     zone: Vec<Entry>,
@@ -27,7 +26,7 @@ struct Entry {
     points: Vec<[f64; 2]>,
     #[serde(default)]
     classes: Vec<Class>,
-    #[serde(default, deserialize_with = "nick")]
+    #[serde(default, deserialize_with = "word::deserialize")]
     anchor: Option<Anchor>,
     dwell: Option<f64>,
     occupancy: Option<u32>,
@@ -64,7 +63,7 @@ impl Entry {
             kind,
             points: self.points,
             classes: self.classes.into_iter().map(class).collect(),
-            anchor: self.anchor.map(Into::into),
+            anchor: self.anchor,
             name: self.name,
         })
     }

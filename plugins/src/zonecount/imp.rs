@@ -22,7 +22,7 @@ use crate::log::ZONECOUNT as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::meta::object::{Object, add_zones, objects};
 use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
-use crate::model::ModelInfo;
+use crate::model;
 use crate::streams::Streams;
 use crate::sync::lock;
 use crate::{caps, meta, notice, stats};
@@ -339,7 +339,7 @@ impl BaseTransformImpl for ZoneCount {
         let size = caps::frame_size(incaps);
         let rate = caps::frame_rate(incaps).map(|rate| rate.map(u64::from));
         let duration = rate.map(|[frames, seconds]| seconds * 1_000_000_000 / frames);
-        let model = self.obj().static_pad("sink").map(|sink| ModelInfo::ask(&sink, incaps));
+        let model = self.obj().static_pad("sink").map(|sink| model::ask(&sink, incaps));
         let mut warnings = Vec::new();
         if let Some(state) = lock(&self.state).as_mut() {
             state.frame = (size, duration);

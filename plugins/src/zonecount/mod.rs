@@ -15,7 +15,6 @@
 
 use gst::prelude::*;
 
-mod enums;
 mod file;
 mod imp;
 mod messages;
@@ -25,8 +24,6 @@ mod settings;
 mod sight;
 mod stream_counter;
 mod syntax;
-
-pub use enums::{Anchor, Units};
 
 glib::wrapper! {
     /// The element.

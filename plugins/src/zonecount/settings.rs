@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use cudainfer_kernels::zones::ZoneParams;
+use cudainfer_kernels::zones::{Anchor, Units, ZoneParams};
 
 use super::file::ZonesFile;
-use super::{Anchor, Units, syntax};
+use super::syntax;
 
 /// The properties.
 #[derive(Clone, Debug)]
@@ -55,8 +55,8 @@ impl Settings {
     pub fn params(&self) -> Result<ZoneParams, String> {
         let params = |units: Units, zones| ZoneParams {
             zones,
-            units: units.into(),
-            anchor: self.anchor.into(),
+            units,
+            anchor: self.anchor,
             min_frames: self.min_frames,
             margin: self.margin,
             patience: self.patience,

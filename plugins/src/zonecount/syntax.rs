@@ -1,9 +1,7 @@
 //! Zones as the property writes them: `door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570:classes=person:dwell=30`.
 
-use cudainfer_kernels::zones::{Zone, ZoneKind};
-
-use super::Anchor;
-use crate::nick::{from_nick, nicks};
+use cudainfer_kernels::words::Words as _;
+use cudainfer_kernels::zones::{Anchor, Zone, ZoneKind};
 
 /// An example of a zone, for error messages.
 pub(super) const EXAMPLE: &str = "door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570";
@@ -66,10 +64,9 @@ fn set(zone: &mut Zone, option: &str) -> Result<(), String> {
                 value.split(',').map(str::trim).filter(|c| !c.is_empty()).map(str::to_owned).collect();
         }
         "anchor" => {
-            let anchor = from_nick::<Anchor>(value).ok_or_else(|| {
-                format!("'{value}' is not an anchor: use one of {}", nicks::<Anchor>().join(", "))
-            })?;
-            zone.anchor = Some(anchor.into());
+            let anchor = Anchor::of_word(value)
+                .ok_or_else(|| format!("'{value}' is not an anchor: use one of {}", Anchor::list()))?;
+            zone.anchor = Some(anchor);
         }
         "dwell" => {
             let seconds =
@@ -109,7 +106,6 @@ pub(super) fn occupancy(most: u32) -> Result<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cudainfer_kernels::zones;
 
     #[test]
     fn zones_are_read_with_their_options_and_with_spaces() {
@@ -119,7 +115,7 @@ mod tests {
         assert_eq!(door, &Zone::new("door", ZoneKind::Line, vec![[1.0, 2.5], [-3.0, 40.0]]));
         assert_eq!((yard.name.as_str(), yard.kind, yard.points.len()), ("yard", ZoneKind::Polygon, 3));
         assert_eq!(yard.classes, ["person", "2"]);
-        assert_eq!(yard.anchor, Some(zones::Anchor::TopLeft));
+        assert_eq!(yard.anchor, Some(Anchor::TopLeft));
         assert_eq!((yard.dwell, yard.occupancy), (Some(1_500_000_000), Some(3)));
         assert_eq!(super::zones(" ; "), Ok(vec![]));
     }

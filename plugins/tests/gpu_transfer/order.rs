@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cudainfer_kernels::device::{Counters, DeviceSlice, Memory};
+use cudainfer_kernels::device::{Choice, Counters, DeviceSlice, Memory};
 use gst::prelude::*;
 use gst_video::{VideoFormat, VideoInfo};
 use gstcudainfer::memory::{ChosenDevice, GpuSession, HeldBuffers, caps, order};
@@ -161,7 +161,7 @@ impl Bench {
     fn new() -> Self {
         init();
         let element = gst::ElementFactory::make("identity").build().unwrap();
-        let (chosen, _) = ChosenDevice::decide("cuda:0", &element, None, &Arc::default()).unwrap();
+        let (chosen, _) = ChosenDevice::decide(Choice::Cuda(0), &element, None, &Arc::default()).unwrap();
         let ChosenDevice::Gpu(session) = chosen else { panic!("asked for a GPU") };
         let info = VideoInfo::builder(VideoFormat::Rgba, 512, 64).build().unwrap();
         let delay = session.stream().allocate(64 << 20).unwrap();

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use toml::{Table, Value};
+use cudainfer_model::Sidecar;
+use cudainfer_model::kernels::detect::DecoderKind;
+use cudainfer_model::kernels::preproc::{ChannelOrder, Interpolation, Resize};
+use toml::Table;
 
 use super::Verdict;
 use super::{Imported, import, run};
@@ -137,30 +140,30 @@ fn sources_have_their_connection_names_and_zones() {
 #[test]
 fn sidecars_make_of_a_pixel_what_nvinfer_makes_of_it() {
     let imported = project().import("app.txt").unwrap();
-    let sidecars: Vec<Table> = imported.sidecars.iter().map(|(_, text)| text.parse().unwrap()).collect();
-    let detector = &sidecars[0];
-    assert_eq!(detector["input"]["resize"].as_str(), Some("letterbox"));
-    assert_eq!(detector["input"]["padding"].as_integer(), Some(0), "nvinfer's bars are black");
-    assert_eq!(detector["output"]["decoder"].as_str(), Some("end-to-end"));
-    assert_eq!(sidecars[1]["input"]["resize"].as_str(), Some("stretch"));
-    assert_eq!(sidecars[1]["input"]["channels"].as_str(), Some("bgr"));
-    assert_eq!(sidecars[1]["output"]["labels"].as_array().unwrap().len(), 3);
-    assert_eq!(detector["input"]["interpolation"].as_str(), Some("bilinear"));
-    assert_eq!(sidecars[1]["input"]["interpolation"].as_str(), Some("nearest"), "nvinfer's default");
-    // (factor, offsets) of nvinfer, compared with (scale, mean, std) of the sidecar.
-    for (sidecar, factor, offsets) in
-        [(detector, 1.0 / 255.0, [0.0; 3]), (&sidecars[1], 0.5, [124.0, 117.0, 104.0])]
+    let sidecars: Vec<Sidecar> =
+        imported.sidecars.iter().map(|(_, text)| toml::from_str(text).unwrap()).collect();
+    let [detector, other] = &sidecars[..2] else { panic!("{} sidecars", sidecars.len()) };
+    assert_eq!(detector.input.resize, Some(Resize::Letterbox));
+    assert_eq!(detector.input.padding, Some(0), "nvinfer's bars are black");
+    assert_eq!(detector.output.decoder, Some(DecoderKind::EndToEnd));
+    assert_eq!(other.input.resize, Some(Resize::Stretch));
+    assert_eq!(other.input.channels, Some(ChannelOrder::Bgr));
+    assert_eq!(other.output.labels.len(), 3);
+    assert_eq!(detector.input.interpolation, Some(Interpolation::Bilinear));
+    assert_eq!(other.input.interpolation, Some(Interpolation::Nearest), "nvinfer's default");
+    // (factor, offsets) of nvinfer, compared with (scale, mean, std) of the sidecar, which are float32.
+    for (sidecar, factor, offsets) in [(detector, 1.0 / 255.0, [0.0; 3]), (other, 0.5, [124.0, 117.0, 104.0])]
     {
-        let input = sidecar["input"].as_table().unwrap();
-        let list = |key: &str, default: f64| match input.get(key).and_then(Value::as_array) {
-            Some(list) => (0..3).map(|c| list[c % list.len()].as_float().unwrap()).collect(),
+        let list = |values: &Option<Vec<f32>>, default: f64| match values {
+            Some(list) => (0..3).map(|c| f64::from(list[c % list.len()])).collect(),
             None => vec![default; 3],
         };
-        let (scale, mean, std) = (input["scale"].as_float().unwrap(), list("mean", 0.0), list("std", 1.0));
+        let scale = f64::from(sidecar.input.scale.unwrap());
+        let (mean, std) = (list(&sidecar.input.mean, 0.0), list(&sidecar.input.std, 1.0));
         for (c, offset) in offsets.iter().enumerate() {
             for pixel in [0.0, 1.0, 127.0, 255.0] {
                 let (ours, theirs) = ((pixel * scale - mean[c]) / std[c], factor * (pixel - offset));
-                assert!((ours - theirs).abs() < 1e-9, "channel {c}, pixel {pixel}: {ours}, not {theirs}");
+                assert!((ours - theirs).abs() < 1e-7, "channel {c}, pixel {pixel}: {ours}, not {theirs}");
             }
         }
     }
@@ -276,7 +279,8 @@ fn yaml_and_its_list_of_sources_give_the_same_as_a_key_file() {
     let (yaml, ini) = (project.import("app.yml").unwrap(), project.import("app.txt").unwrap());
     assert_eq!(config(&yaml), config(&ini));
     assert_eq!(yaml.sidecars, ini.sidecars);
-    assert!(yaml.sidecars[0].1.contains("width = 960\nheight = 544"), "{}", yaml.sidecars[0].1);
+    assert!(yaml.sidecars[0].1.contains("height = 544\n"), "{}", yaml.sidecars[0].1);
+    assert!(yaml.sidecars[0].1.contains("width = 960\n"), "{}", yaml.sidecars[0].1);
 }
 
 #[test]

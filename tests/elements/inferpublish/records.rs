@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use cudainfer_kernels::track::Algorithm;
+use cudainfer_kernels::words::Words as _;
 use cudainfer_tests::{TestPipeline, end, fetched, filled, model, push, run, scratch, until};
 use gst::prelude::*;
 
@@ -191,7 +193,7 @@ fn two_streams_in_one_process_do_not_mix() {
 fn every_tracker_gives_the_same_results_every_time() {
     let folder = scratch("trackers");
     let nanodet = fetched("models/nanodet.onnx");
-    for algorithm in cudainfer_kernels::track::Algorithm::ALL {
+    for algorithm in Algorithm::ALL {
         let run = |name: &str| {
             published(
                 &folder.join(name),

@@ -6,6 +6,7 @@ use crate::detect::layout::{Field, Finals, Layout, Scoring, Shape, Table};
 use crate::detect::offer::{Evidence, Fit, Offer, Plane};
 use crate::detect::{DecoderKind, RowFormat};
 use crate::tensor::TensorDesc;
+use crate::words::Words as _;
 
 use super::heads;
 
@@ -76,10 +77,10 @@ fn counted(mut layout: Layout, output: usize) -> Layout {
 
 /// Whether an output may be rows of final boxes, but the order of their columns is not stated.
 pub fn needs_format(offer: &Offer<'_>) -> bool {
-    let formats = RowFormat::ALL.map(RowFormat::columns);
+    let is_row = |columns: usize| RowFormat::ALL.iter().any(|format| format.columns() == columns);
     let is_table = |plane: &Plane| {
         // As many rows as there are cells are no final boxes.
-        plane.columns.is_some_and(|columns| formats.contains(&columns)) && !offer.has_anchors(plane.output)
+        plane.columns.is_some_and(is_row) && !offer.has_anchors(plane.output)
     };
     offer.hints.row_format.is_none() && offer.planes.iter().any(is_table)
 }

@@ -29,6 +29,7 @@ mod yunet;
 
 use super::DecoderKind;
 use super::family::Family;
+use crate::words::Words as _;
 
 pub(super) use end_to_end::needs_format;
 pub(super) use queries::needs_activation;
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn the_families_are_in_the_order_of_their_decoders() {
         for kind in DecoderKind::ALL {
-            assert_eq!(family(kind).kind, kind);
+            assert_eq!(family(*kind).kind, *kind);
         }
     }
 }

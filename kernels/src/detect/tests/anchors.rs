@@ -4,6 +4,7 @@
 //! confidence.
 
 use super::*;
+use crate::words::Words as _;
 
 const REFERENCE: &str = include_str!("anchors.txt");
 const INPUT: [usize; 2] = [64, 32];
@@ -68,7 +69,7 @@ fn heads((_, order, joined): (&str, [usize; 4], bool), scores: f32) -> Vec<Tenso
 /// Confidence, class and corners of what the reference finds.
 fn reference(formula: AnchorFormula, activation: &str) -> Vec<(f64, u32, [f64; 4])> {
     let lines = REFERENCE.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let lines = lines.filter(|words| words[..2] == [formula.name(), activation]);
+    let lines = lines.filter(|words| words[..2] == [formula.word(), activation]);
     let number = |word: &str| word.parse().unwrap();
     lines.map(|w| (number(w[2]), w[3].parse().unwrap(), [w[4], w[5], w[6], w[7]].map(number))).collect()
 }
@@ -94,7 +95,7 @@ fn check(tensors: &[Tensor], hints: &Hints, expected: &[(f64, u32, [f64; 4])], w
 
 #[test]
 fn raw_heads_of_every_form_order_and_formula_equal_the_reference() {
-    for formula in AnchorFormula::ALL {
+    for &formula in AnchorFormula::ALL {
         for activation in [None, Some(Activation::Sigmoid), Some(Activation::None)] {
             let is_raw = match activation {
                 Some(activation) => activation == Activation::Sigmoid,

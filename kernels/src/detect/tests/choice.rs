@@ -1,6 +1,7 @@
 //! Which decoder a model's shapes lead to, and what is said where they lead to none or several.
 
 use super::*;
+use crate::words::Words as _;
 
 fn outputs(text: &str) -> Vec<TensorDesc> {
     text.split_whitespace().map(|t| t.parse().unwrap()).collect()
@@ -163,7 +164,7 @@ fn what_fits_several_decoders_is_ambiguous_until_classes_or_the_decoder_are_give
     for (text, classes, input, names) in table {
         match unasked(text, input, &Hints { classes, ..Hints::default() }) {
             Err(DetectError::Ambiguous { candidates, .. }) => {
-                let found: Vec<_> = candidates.iter().map(|(kind, _)| kind.name()).collect();
+                let found: Vec<_> = candidates.iter().map(|(kind, _)| kind.word()).collect();
                 assert_eq!(found.join(", "), names, "{text}");
             }
             other => panic!("{text}: {other:?}"),
@@ -442,11 +443,11 @@ fn hints_that_are_wrong_or_useless_are_refused() {
 
 #[test]
 fn names_survive_the_way_through_text() {
-    for kind in DecoderKind::ALL {
-        assert_eq!(kind.name().parse::<DecoderKind>().unwrap(), kind);
+    for &kind in DecoderKind::ALL {
+        assert_eq!(kind.word().parse::<DecoderKind>().unwrap(), kind);
     }
     let message = "yolov99".parse::<DecoderKind>().unwrap_err().to_string();
-    assert!(DecoderKind::ALL.iter().all(|k| message.contains(k.name())), "{message}");
+    assert!(DecoderKind::ALL.iter().all(|k| message.contains(k.word())), "{message}");
 }
 
 #[test]

@@ -29,3 +29,9 @@ pub enum BlurMode {
     /// Black: nothing of the pixels is left.
     Fill,
 }
+
+crate::words! { BlurMode:
+    Pixelate = "pixelate", "Squares of one colour";
+    Gaussian = "gaussian", "The same squares, smoothed to about a Gaussian blur";
+    Fill = "fill", "Black: nothing of the object is left";
+}

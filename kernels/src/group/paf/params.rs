@@ -27,6 +27,11 @@ pub enum PafConvention {
     OpenPose,
 }
 
+crate::words! { PafConvention:
+    Sleap = "sleap", "SLEAP: separate fields, optimal assignment of each edge";
+    OpenPose = "openpose", "OpenPose: with background map, greedy assignment";
+}
+
 /// How peaks are grouped by part affinity fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PafParams {

@@ -5,6 +5,7 @@ mod poses;
 
 use super::*;
 use crate::geometry::{Affine, Rect};
+use crate::words::Words as _;
 use proptest::prelude::*;
 
 fn seen(x: f32, y: f32, confidence: f32) -> Detection {
@@ -24,8 +25,8 @@ fn ids(tracker: &mut Tracker, detections: &[Detection]) -> Vec<u64> {
     tracks.iter().map(|track| track.map_or(0, |track| track.id)).collect()
 }
 
-fn every() -> [TrackParams; 6] {
-    Algorithm::ALL.map(TrackParams::of)
+fn every() -> Vec<TrackParams> {
+    Algorithm::ALL.iter().copied().map(TrackParams::of).collect()
 }
 
 #[test]
@@ -344,8 +345,8 @@ fn a_published_box_follows_its_detections() {
 
 #[test]
 fn names_are_read_back_and_wrong_values_are_named() {
-    for algorithm in Algorithm::ALL {
-        assert_eq!(algorithm.name().parse(), Ok(algorithm));
+    for &algorithm in Algorithm::ALL {
+        assert_eq!(algorithm.word().parse(), Ok(algorithm));
     }
     let unknown = "deepsort".parse::<Algorithm>().unwrap_err();
     assert_eq!(

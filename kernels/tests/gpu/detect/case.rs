@@ -7,6 +7,7 @@ use cudainfer_kernels::detect::{
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Row;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
+use cudainfer_kernels::words::Words as _;
 use half::f16;
 
 use super::{ROW, upload};
@@ -204,5 +205,5 @@ pub fn bits(found: &[Detection]) -> Vec<[u32; 6]> {
 }
 
 pub fn single(kind: DecoderKind, tensor: Tensor) -> Case {
-    Case::new(kind.name(), kind, vec![tensor], [640, 640], &Hints::default(), true)
+    Case::new(kind.word(), kind, vec![tensor], [640, 640], &Hints::default(), true)
 }

@@ -1,9 +1,9 @@
 //! TensorRT's optimisation profile: between which sizes a model's open dimensions will be.
 
+use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use crate::model::ModelInfo;
-use crate::model::enums::tensor::Layout;
 
 /// The shapes as ONNX Runtime wants them written: `images:1x3x640x640,…`, all inputs with open dimensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

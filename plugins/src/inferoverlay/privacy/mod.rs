@@ -40,7 +40,7 @@ impl Cover {
         let sights: Vec<_> = choice.map(|choice| sights::sights(choice, objects, masks)).unwrap_or_default();
         let (boxes, held) = covered.update(&sights, settings.blur_hold);
         let boxes = boxes.iter().map(|rect| grown(rect, settings.blur_margin)).collect();
-        Self { mode: settings.blur_mode.into(), cells: settings.blur_cells, boxes, held }
+        Self { mode: settings.blur_mode, cells: settings.blur_cells, boxes, held }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is written is read from the library's own meta. Where GStreamer has none (before 1.26), these tests print that and end.
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use cudainfer_kernels::words::Words as _;
 use gst::glib::translate::IntoGlib;
 
 use super::library::{Meta, Tensor as Written};
@@ -32,7 +33,8 @@ fn what_is_put_on_a_frame_is_read_back_with_the_same_data() {
     let frame = frame.get_mut().unwrap();
     assert!(foreign(frame).is_none());
     let tensors: Vec<_> = TensorType::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .map(|ty| tensor(ty.name(), ty, &[1, 2], &(0..).take(2 * ty.size()).collect::<Vec<_>>()))
         .collect();
     let labelled =

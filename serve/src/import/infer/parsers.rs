@@ -1,5 +1,7 @@
 //! The functions that read a network's outputs in DeepStream, and the decoders that read them here.
 
+use cudainfer_model::kernels::detect::{Activation, DecoderKind};
+
 use super::task::Task;
 use crate::import::report::Verdict::{Differs, NotNeeded, NotTranslated};
 use crate::import::section::Section;
@@ -7,8 +9,8 @@ use crate::import::section::Section;
 /// The sidecar's keys about the outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    pub(super) decoder: Option<&'static str>,
-    pub(super) activation: Option<&'static str>,
+    pub(super) decoder: Option<DecoderKind>,
+    pub(super) activation: Option<Activation>,
 }
 
 /// Finds the decoder by the name of the function, which is in a library of nvinfer's user.
@@ -43,7 +45,7 @@ pub(super) fn find(property: Section<'_>, task: Task) -> Reading {
             "without parse-bbox-func-name, nvinfer reads DetectNet_v2's grid of coverage and boxes: decoder detectnet-v2 reads it \
              as well. nvinfer rounds corners to whole pixels of the network's input",
         );
-        return Reading { decoder: Some("detectnet-v2"), activation: None };
+        return Reading { decoder: Some(DecoderKind::DetectnetV2), activation: None };
     };
     match function {
         "NvDsInferParseYolo"
@@ -56,15 +58,15 @@ pub(super) fn find(property: Section<'_>, task: Task) -> Reading {
                 "it is DeepStream-Yolo's: read as rows of box, score and class. If the ONNX file has three outputs, as older \
                  exports, set decoder = \"detections\" in the sidecar",
             );
-            Reading { decoder: Some("end-to-end"), activation: None }
+            Reading { decoder: Some(DecoderKind::EndToEnd), activation: None }
         }
         "NvDsInferParseCustomDDETRTAO" | "NvDsInferParseCustomRTDETRTAO" => {
             property.note(key, NotNeeded, "gpunms decoder=queries reads the same outputs");
-            Reading { decoder: Some("queries"), activation: Some("sigmoid") }
+            Reading { decoder: Some(DecoderKind::Queries), activation: Some(Activation::Sigmoid) }
         }
         "NvDsInferParseCustomTfSSD" | "NvDsInferParseCustomEfficientDetTAO" => {
             property.note(key, NotNeeded, "gpunms decoder=detections reads the same outputs");
-            Reading { decoder: Some("detections"), activation: None }
+            Reading { decoder: Some(DecoderKind::Detections), activation: None }
         }
         "NvDsInferParseCustomNMSTLT"
         | "NvDsInferParseCustomBatchedNMSTLT"

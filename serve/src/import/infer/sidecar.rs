@@ -1,98 +1,101 @@
 //! The model's sidecar, from the keys of nvinfer's `[property]` about the network itself.
 
-use std::fmt::Write;
+use cudainfer_model::Sidecar;
+use cudainfer_model::kernels::detect::Activation;
+use cudainfer_model::kernels::preproc::{ChannelOrder, Interpolation, Layout, Resize};
+use cudainfer_model::sidecar::{Classify, Head, Input, Segment};
 
 use super::labels::Labels;
 use super::parsers::Reading;
 use super::task::Task;
 use crate::import::report::Verdict::{Differs, NotTranslated};
 use crate::import::section::Section;
-use crate::import::write::{list, number, text as quote};
 
 /// The text of the sidecar.
 pub(super) fn text(property: Section<'_>, task: Task, labels: &Labels, reading: Reading) -> String {
-    let mut out = String::from("# Made from nvinfer's configuration by cudainfer-serve import\n\n[input]\n");
-    input(property, &mut out);
-    out.push_str("\n[output]\n");
-    for (key, value) in [("decoder", reading.decoder), ("activation", reading.activation)] {
-        if let Some(value) = value {
-            let _ = writeln!(out, "{key} = {}", quote(value));
-        }
-    }
+    let mut sidecar = Sidecar { input: input(property), ..Sidecar::default() };
+    (sidecar.output.decoder, sidecar.output.activation) = (reading.decoder, reading.activation);
     let outputs = property.list("output-blob-names");
-    match (&labels.file, &labels.names[..]) {
-        (Some(file), _) => {
-            let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-            let _ = writeln!(out, "labels-file = {}", quote(&file.to_string_lossy()));
+    match &labels.file {
+        Some(file) => {
+            sidecar.output.labels_file = Some(std::path::absolute(file).unwrap_or_else(|_| file.clone()));
         }
-        (None, names) if !names.is_empty() && (outputs.len() < 2 || task != Task::Classification) => {
-            let _ = writeln!(out, "labels = {}", list(names.iter().map(|n| quote(n))));
+        None if outputs.len() < 2 || task != Task::Classification => {
+            sidecar.output.labels.clone_from(&labels.names);
         }
-        _ => {}
+        None => {}
     }
     match task {
-        Task::Classification => classify(property, &outputs, labels, &mut out),
-        Task::Segmentation => segment(property, &mut out),
+        Task::Classification => sidecar.classify = classify(property, &outputs, labels),
+        Task::Segmentation => sidecar.segment = segment(property),
         _ => {}
     }
-    out
+    format!("# Made from nvinfer's configuration by cudainfer-serve import\n\n{}", sidecar.to_toml())
+}
+
+/// A number of nvinfer's as the sidecar has them.
+#[expect(clippy::cast_possible_truncation, reason = "nvinfer's own are float32, too")]
+fn float(number: f64) -> f32 {
+    number as f32
 }
 
 /// nvinfer makes `net-scale-factor * (pixel - offset)` of a pixel; the sidecar's is `(pixel * scale - mean) / std`.
-fn input(property: Section<'_>, out: &mut String) {
+fn input(property: Section<'_>) -> Input {
     let factor = property.number("net-scale-factor").unwrap_or(1.0);
     let offsets = property.numbers("offsets");
     let channels = match property.integer("model-color-format") {
-        None | Some(0) => "rgb",
-        Some(1) => "bgr",
-        Some(2) => "gray",
+        None | Some(0) => ChannelOrder::Rgb,
+        Some(1) => ChannelOrder::Bgr,
+        Some(2) => ChannelOrder::Gray,
         Some(_) => {
             property.note(
                 "model-color-format",
                 NotTranslated,
                 "expected 0 (RGB), 1 (BGR) or 2 (gray): rgb is assumed",
             );
-            "rgb"
+            ChannelOrder::Rgb
         }
     };
-    let _ = writeln!(out, "channels = {}", quote(channels));
+    let resize = match (property.flag("maintain-aspect-ratio"), property.flag("symmetric-padding")) {
+        (false, _) => Resize::Stretch,
+        (true, true) => Resize::Letterbox,
+        (true, false) => Resize::LetterboxTopLeft,
+    };
+    let mut input = Input {
+        channels: Some(channels),
+        resize: Some(resize),
+        // nvinfer's bars are black.
+        padding: (resize != Resize::Stretch).then_some(0),
+        ..Input::default()
+    };
     if factor <= 0.0 {
         property.note("net-scale-factor", NotTranslated, "it must be above 0");
     } else if offsets.iter().all(|o| *o == 0.0) {
-        let _ = writeln!(out, "scale = {}", number(factor));
+        input.scale = Some(float(factor));
     } else {
-        let _ = writeln!(out, "scale = 1.0");
-        let _ = writeln!(out, "mean = {}", list(offsets.iter().map(|o| number(*o))));
-        let _ = writeln!(out, "std = [{}]", number(1.0 / factor));
+        input.scale = Some(1.0);
+        input.mean = Some(offsets.into_iter().map(float).collect());
+        input.std = Some(vec![float(1.0 / factor)]);
     }
-    let resize = match (property.flag("maintain-aspect-ratio"), property.flag("symmetric-padding")) {
-        (false, _) => "stretch",
-        (true, true) => "letterbox",
-        (true, false) => "letterbox-top-left",
-    };
-    let _ = writeln!(out, "resize = {}", quote(resize));
-    if resize != "stretch" {
-        // nvinfer's bars are black.
-        let _ = writeln!(out, "padding = 0");
-    }
-    interpolation(property, out);
-    size(property, out);
+    input.interpolation = Some(interpolation(property));
+    size(property, &mut input);
+    input
 }
 
 /// The numbers of NvBufSurfTransform_Inter. If none is set, nvinfer takes NvBufSurfTransformInter_Default (6), which is nearest.
-fn interpolation(property: Section<'_>, out: &mut String) {
+fn interpolation(property: Section<'_>) -> Interpolation {
     match property.integer("scaling-filter") {
-        Some(0 | 6) | None => out.push_str("interpolation = \"nearest\"\n"),
-        Some(1) => out.push_str("interpolation = \"bilinear\"\n"),
+        Some(0 | 6) | None => Interpolation::Nearest,
+        Some(1) => Interpolation::Bilinear,
         Some(_) => {
             property.note("scaling-filter", Differs, "bilinear is used: the other filters are NVIDIA's own");
-            out.push_str("interpolation = \"bilinear\"\n");
+            Interpolation::Bilinear
         }
     }
 }
 
 /// Size and layout; trtinfer ignores them if the ONNX file has them, as it mostly does.
-fn size(property: Section<'_>, out: &mut String) {
+fn size(property: Section<'_>, input: &mut Input) {
     let by_height = property.numbers("infer-dims");
     let older = property.numbers("input-dims");
     let uff = property.numbers("uff-input-dims");
@@ -104,43 +107,39 @@ fn size(property: Section<'_>, out: &mut String) {
         ([_, height, width, ..], _) => (*height, *width),
         _ => return,
     };
-    if height >= 1.0 && width >= 1.0 {
-        let _ = writeln!(out, "width = {width}\nheight = {height}");
+    let side = |side: f64| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in the range")]
+        (1.0..=f64::from(u32::MAX)).contains(&side).then_some(side as u32)
+    };
+    if let Some((width, height)) = side(width).zip(side(height)) {
+        (input.width, input.height) = (Some(width), Some(height));
     }
     if order == Some(1) {
-        out.push_str("layout = \"nhwc\"\n");
+        input.layout = Some(Layout::Nhwc);
     }
 }
 
 /// nvinfer takes a classifier's outputs for probabilities. Of several outputs, each has a table.
-fn classify(property: Section<'_>, outputs: &[&str], labels: &Labels, out: &mut String) {
-    out.push_str("\n[classify]\nactivation = \"none\"\n");
-    if let Some(threshold) = property.number("classifier-threshold") {
-        let _ = writeln!(out, "threshold = {}", number(threshold));
-    }
+fn classify(property: Section<'_>, outputs: &[&str], labels: &Labels) -> Classify {
+    let threshold = property.number("classifier-threshold").map(float);
+    let mut classify = Classify { activation: Some(Activation::None), threshold, ..Classify::default() };
     if outputs.len() > 1 {
-        for (output, names) in outputs.iter().zip(&labels.outputs) {
-            let _ = writeln!(
-                out,
-                "\n[classify.{}]\nlabels = {}",
-                quote(output),
-                list(names.iter().map(|n| quote(n)))
-            );
-        }
+        let heads = outputs.iter().zip(&labels.outputs);
+        let head = |names: &Vec<String>| Head { labels: names.clone(), ..Head::default() };
+        classify.heads = heads.map(|(output, names)| ((*output).to_owned(), head(names))).collect();
     }
+    classify
 }
 
-fn segment(property: Section<'_>, out: &mut String) {
-    out.push_str("\n[segment]\n");
-    if let Some(threshold) = property.number("segmentation-threshold") {
+fn segment(property: Section<'_>) -> Segment {
+    let threshold = property.number("segmentation-threshold").map(float);
+    if threshold.is_some() {
         property.note(
             "segmentation-threshold",
             Differs,
             "it counts for a network with one channel; with several, each pixel has its best class",
         );
-        let _ = writeln!(out, "threshold = {}", number(threshold));
     }
-    if property.integer("segmentation-output-order") == Some(1) {
-        out.push_str("layout = \"nhwc\"\n");
-    }
+    let layout = (property.integer("segmentation-output-order") == Some(1)).then_some(Layout::Nhwc);
+    Segment { threshold, layout, ..Segment::default() }
 }

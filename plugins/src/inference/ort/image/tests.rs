@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use cudainfer_kernels::tensor::TensorType;
 use half::f16;
-use prost::Message;
 
 use super::*;
 use crate::inference::cache::Cache;
@@ -13,7 +12,7 @@ use crate::inference::ort::runtime_library;
 use crate::inference::ort::session::OrtSession;
 use crate::inference::ort::variant::{INPUT, PLAIN, Variant};
 use crate::inference::{Config, FrameTensors, Precision, Provider, Session};
-use crate::model::onnx::samples::{convolution, tensor_value, written};
+use crate::model::onnx::samples::{convolution_file, written};
 
 fn open(config: &Config, variant: &Variant) -> Result<OrtSession, InferenceError> {
     let environment = runtime_library::environment(None).unwrap();
@@ -71,9 +70,9 @@ fn compare(model: &Path, precision: Precision) {
 #[test]
 fn outputs_are_the_same_to_the_bit_also_of_graphs_inside_of_nodes_and_in_float16() {
     gst::init().unwrap();
-    let branching = written("channels-last-branching.onnx", &convolution(true).encode_to_vec());
+    let branching = written("channels-last-branching.onnx", &convolution_file(true, false));
     compare(&branching, Precision::Model);
-    let simple = written("channels-last-simple.onnx", &convolution(false).encode_to_vec());
+    let simple = written("channels-last-simple.onnx", &convolution_file(false, false));
     compare(&simple, Precision::Float16);
     [branching, simple].iter().for_each(|model| std::fs::remove_file(model).unwrap());
 }
@@ -81,9 +80,7 @@ fn outputs_are_the_same_to_the_bit_also_of_graphs_inside_of_nodes_and_in_float16
 #[test]
 fn a_model_without_such_an_image_is_refused_with_the_reason() {
     gst::init().unwrap();
-    let mut model = convolution(false);
-    model.graph.as_mut().unwrap().inputs.push(tensor_value("mask", 1, &["1", "1", "6", "5"]));
-    let path = written("channels-last-refused.onnx", &model.encode_to_vec());
+    let path = written("channels-last-refused.onnx", &convolution_file(false, true));
     let config = Config { provider: Provider::Cpu, ..Config::new(&path) };
     let refusal = open(&config, &INPUT).unwrap_err().to_string();
     assert!(refusal.contains("2 of its inputs have four dimensions"), "{refusal}");

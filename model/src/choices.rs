@@ -1,0 +1,136 @@
+//! Choices of sidecars and properties that are no parameter of a kernel, but decide on one.
+
+use cudainfer_kernels::words;
+
+/// What a classifier's scores are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassMode {
+    /// The classes of an object.
+    Classes,
+    /// The characters of a line of text.
+    Text,
+}
+
+words! { ClassMode:
+    Classes = "classes", "[1,C]: the classes of an object";
+    Text = "text", "[1,T,C] or [T,1,C]: the characters of a line of text, from the left to the right (CTC)";
+}
+
+/// How overlapping boxes are suppressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NmsMode {
+    /// Within a class.
+    ClassWise,
+    /// Across classes.
+    Agnostic,
+    /// Soft-NMS with linear decay.
+    SoftLinear,
+    /// Soft-NMS with Gaussian decay.
+    SoftGaussian,
+    /// Not at all.
+    None,
+}
+
+words! { NmsMode:
+    ClassWise = "class-wise", "Boxes suppress weaker boxes of the same class";
+    Agnostic = "class-agnostic", "Boxes suppress weaker boxes of any class";
+    SoftLinear = "soft-linear", "Soft-NMS: overlap reduces the confidence linearly";
+    SoftGaussian = "soft-gaussian", "Soft-NMS: overlap reduces the confidence by a Gaussian";
+    None = "none", "Nothing is suppressed";
+}
+
+/// How a region is cut from the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoiCrop {
+    /// The box itself.
+    Box,
+    /// As mmpose does it.
+    Mmpose,
+    /// As mmpose does it for unbiased data processing.
+    MmposeUdp,
+    /// Whole pixels inside the frame.
+    Pixels,
+}
+
+words! { RoiCrop:
+    Box = "box", "The box itself, between pixels and turned with it; padding outside the frame";
+    Mmpose = "mmpose", "As mmpose's TopdownAffine: half a pixel from box";
+    MmposeUdp = "mmpose-udp", "As mmpose's TopdownAffine with use_udp";
+    Pixels = "pixels",
+        "Whole pixels inside the frame, resized like a frame of their own, as BoxMOT and Pillow's crop";
+}
+
+/// Which numbers of a map become which samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapRange {
+    /// Always the same.
+    Fixed,
+    /// Those of each frame.
+    Frame,
+}
+
+words! { MapRange:
+    Fixed = "fixed", "From range-min to range-max, the same in every frame";
+    Frame = "frame",
+        "From the least to the greatest value of each frame: samples of different frames cannot be compared";
+}
+
+/// What a mask is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaskMode {
+    /// Of the strongest class.
+    Argmax,
+    /// Of what reaches a threshold.
+    Threshold,
+    /// Of the values of a channel.
+    Soft,
+    /// Of each object's prototypes or maps.
+    Instances,
+}
+
+words! { MaskMode:
+    Argmax = "argmax", "The class with the greatest value";
+    Threshold = "threshold", "1 where a channel reaches the threshold, else 0";
+    Soft = "soft", "The channel's value, 0 to 1 as 0 to 255";
+    Instances = "instances", "One mask for each detection, from the prototypes or maps that gpunms passes on";
+}
+
+/// What the outputs of a model for keypoints hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Confidence maps.
+    Maps,
+    /// Scores along each axis.
+    Simcc,
+    /// Coordinates of one object's points.
+    Points,
+    /// Coordinates of several objects' points.
+    Instances,
+}
+
+words! { Encoding:
+    Maps = "maps", "Confidence maps";
+    Simcc = "simcc", "Scores along x and along y of each point (SimCC: RTMPose, DWPose)";
+    Points = "points", "Coordinates of the points of one object (MoveNet, regression)";
+    Instances = "instances", "Coordinates of the points of several objects, with boxes (MoveNet MultiPose)";
+}
+
+/// How keypoints are grouped into objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// All of a frame together.
+    Frame,
+    /// Each by itself.
+    Each,
+    /// By part affinity fields.
+    Paf,
+    /// By offsets and displacements.
+    Displacements,
+}
+
+words! { Grouping:
+    Frame = "frame", "All points of a frame or region are one object";
+    Each = "each", "Each point is an object";
+    Paf = "paf", "Part affinity fields (SLEAP bottom-up, OpenPose)";
+    Displacements = "displacements", "Offsets and displacements (PoseNet)";
+}

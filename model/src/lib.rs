@@ -1,0 +1,39 @@
+//! What a model is: its inputs, and what its sidecar and the model itself state about them, the outputs and the keypoints.
+//! Nothing here runs it, and nothing here knows GStreamer.
+
+mod choices;
+mod declared;
+mod error;
+mod info;
+mod input;
+mod limits;
+pub mod onnx;
+mod origin;
+mod reading;
+mod resolve;
+pub mod sidecar;
+mod skeleton;
+mod tensor_ids;
+mod toml_error;
+pub mod word;
+
+use std::path::{Path, PathBuf};
+
+/// The kernels, whose enums are the choices of a sidecar's keys.
+pub use cudainfer_kernels as kernels;
+
+pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop};
+pub use error::ModelError;
+pub use info::ModelInfo;
+pub use input::ImageInput;
+pub use limits::MAX_SIZE;
+pub use origin::{Group, Origin, Source};
+pub use reading::{names as names_reading, origins as origins_reading};
+pub use sidecar::{Anchors, ConstantValue, Priors, Sidecar, SizeOf};
+pub use skeleton::Skeleton;
+pub use tensor_ids::TensorIds;
+
+/// The path of a model's sidecar: the file beside it with the ending `.toml`.
+pub fn sidecar_path(model: &Path) -> PathBuf {
+    model.with_extension("toml")
+}

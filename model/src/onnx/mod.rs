@@ -1,0 +1,29 @@
+//! Reads from an ONNX file the type of its weights, which of them are in other files, how its outputs are made, the
+//! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are. `float16` and
+//! `channels_last` read and write whole files (`proto`), in another type and with another layout of the image.
+
+mod channels_last;
+mod endings;
+mod float16;
+mod message;
+mod metadata;
+mod proto;
+mod scopes;
+mod weights;
+
+pub use channels_last::{NoChannelsLastForm, channels_last_form, channels_last_name, name_before};
+pub use endings::Ending;
+pub(crate) use endings::output_endings;
+pub use float16::{Float16Form, NoFloat16Form, float16_form};
+pub(crate) use metadata::{Metadata, metadata};
+pub(crate) use scopes::{Scopes, scopes};
+pub use weights::{external_files, has_float16_weights};
+
+/// The field of `ModelProto` with the graph.
+const MODEL_GRAPH: u64 = 7;
+
+/// Maximum length in bytes of a name, and of the path of a tensor's file: the system's longest path.
+const LONGEST_ENTRY: u64 = 4096;
+
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;

@@ -1,0 +1,90 @@
+//! The model's sidecar: a TOML file beside it with what the ONNX file does not state. `docs/model-sidecar.md` describes it for
+//! users.
+
+mod check;
+mod classify;
+mod constants;
+mod input;
+mod labels;
+mod maps;
+mod output;
+mod peaks;
+mod write;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cudainfer_files as files;
+use serde::{Deserialize, Serialize};
+
+use super::{ModelError, Skeleton, TensorIds, sidecar_path, toml_error};
+
+pub use classify::{Classify, Embed, Head};
+pub use constants::{ConstantValue, SizeOf};
+pub use input::Input;
+pub use labels::labels;
+pub use maps::{Map, Segment};
+pub use output::{Anchors, Output, Priors};
+pub use peaks::Peaks;
+
+/// The whole file. All keys are optional.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sidecar {
+    /// How the image input is filled.
+    pub input: Input,
+    /// What the outputs are.
+    pub output: Output,
+    /// The boxes that a detector's boxes are counted from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priors: Option<Priors>,
+    /// The sizes that the boxes of raw heads are multiples of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<Anchors>,
+    /// How confidence maps are read.
+    pub peaks: Peaks,
+    /// The names of the keypoints and the edges between them.
+    pub skeleton: Skeleton,
+    /// How a classifier's scores are read.
+    #[serde(deserialize_with = "classify::read")]
+    pub classify: Classify,
+    /// How embeddings are read.
+    pub embed: Embed,
+    /// How masks are made.
+    pub segment: Segment,
+    /// How maps of numbers and pictures are read.
+    pub map: Map,
+    /// The names of the outputs for GStreamer's own elements.
+    pub tensors: TensorIds,
+    /// Values of inputs other than the image.
+    pub constants: BTreeMap<String, ConstantValue>,
+    /// Warnings for the user about the model's files, a sentence each: which of them are empty.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+impl Sidecar {
+    /// The sidecar of a model; an empty one if there is no file.
+    ///
+    /// # Errors
+    /// [`ModelError::Sidecar`] names the wrong line; [`ModelError::File`] is for a file that cannot be read.
+    pub fn beside(model: &Path) -> Result<Self, ModelError> {
+        let path = sidecar_path(model);
+        let text = match files::text(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(e) => return Err(ModelError::File("sidecar", path, e.to_string())),
+        };
+        let mut sidecar: Self = toml::from_str(&text)
+            .map_err(|e| ModelError::Sidecar(path.clone(), toml_error::sentence(&text, &e)))?;
+        sidecar.check().map_err(|why| ModelError::Sidecar(path.clone(), why))?;
+        if text.trim().is_empty() {
+            sidecar.warnings.push(format!(
+                "the sidecar '{}' is empty, so the model is used as if it had none. Write the keys into it that \
+                 docs/model-sidecar.md describes, or remove it",
+                path.display()
+            ));
+        }
+        Ok(sidecar)
+    }
+}

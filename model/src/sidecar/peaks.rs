@@ -1,0 +1,93 @@
+//! How keypoints are read.
+
+use cudainfer_kernels::detect::AxisOrder;
+use cudainfer_kernels::group::PafConvention;
+use cudainfer_kernels::peaks;
+use cudainfer_kernels::preproc::Layout;
+use serde::{Deserialize, Serialize};
+
+use crate::{Encoding, Grouping, word};
+
+/// `[peaks]`
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Peaks {
+    /// `maps`, `simcc`, `points` or `instances`.
+    #[serde(with = "word")]
+    pub encoding: Option<Encoding>,
+    /// The output that holds the confidence maps, or the coordinates.
+    pub output: Option<String>,
+    /// The output of SimCC that holds the scores along x.
+    pub simcc_x: Option<String>,
+    /// The output of SimCC that holds the scores along y.
+    pub simcc_y: Option<String>,
+    /// Whether coordinates are in 0..1 of the input instead of its pixels.
+    pub normalized: Option<bool>,
+    /// Which coordinate comes first: `xy` or `yx`.
+    #[serde(with = "word")]
+    pub axis_order: Option<AxisOrder>,
+    /// `global` or `local`.
+    #[serde(with = "word")]
+    pub mode: Option<peaks::Mode>,
+    /// `none`, `quadratic`, `integral`, `shift`, `dark` or `dark-udp`.
+    #[serde(with = "word")]
+    pub refinement: Option<peaks::Refinement>,
+    /// Width in cells of the Gaussian of `dark` and `dark-udp`.
+    pub blur_kernel: Option<usize>,
+    /// Its standard deviation in cells.
+    pub blur_sigma: Option<f32>,
+    /// The values beyond the map's edge.
+    #[serde(with = "word")]
+    pub blur_border: Option<peaks::Border>,
+    /// `none` or `sigmoid`.
+    #[serde(with = "word")]
+    pub activation: Option<peaks::Activation>,
+    /// `nchw` or `nhwc`.
+    #[serde(with = "word")]
+    pub layout: Option<Layout>,
+    /// Position of the maps' cells on the input.
+    #[serde(with = "word")]
+    pub grid: Option<peaks::Grid>,
+    /// Minimum value of a peak.
+    pub threshold: Option<f32>,
+    /// `frame`, `each`, `paf` or `displacements`.
+    #[serde(with = "word")]
+    pub grouping: Option<Grouping>,
+    /// Label of an instance.
+    pub label: Option<String>,
+    /// The output that holds the part affinity fields.
+    pub pafs: Option<String>,
+    /// `sleap` or `openpose`.
+    #[serde(with = "word")]
+    pub paf_layout: Option<PafConvention>,
+    /// Channel of each edge's x.
+    pub paf_channels: Option<Vec<usize>>,
+    /// Number of samples on a line.
+    pub samples: Option<usize>,
+    /// Maximum length of a line without a penalty, as a fraction of the input.
+    pub max_length: Option<f32>,
+    /// Weight of that penalty.
+    pub length_weight: Option<f32>,
+    /// Minimum score of a line.
+    pub min_line_score: Option<f32>,
+    /// Value above which a sample is high.
+    pub min_sample: Option<f32>,
+    /// Fraction of a line's samples that must be high.
+    pub min_share: Option<f32>,
+    /// The output that holds PoseNet's offsets.
+    pub offsets: Option<String>,
+    /// The output that holds the displacements from parent to child.
+    pub forward: Option<String>,
+    /// The output that holds those from child to parent.
+    pub backward: Option<String>,
+    /// Radius in tensor pixels around a point of an instance in which a point of another one is a duplicate.
+    pub nms_radius: Option<f32>,
+    /// Maximum number of instances in a frame.
+    pub max_poses: Option<usize>,
+    /// Minimum score of a point.
+    pub min_point_score: Option<f32>,
+    /// Minimum number of points of an instance.
+    pub min_points: Option<usize>,
+    /// Minimum score of an instance.
+    pub min_score: Option<f32>,
+}
