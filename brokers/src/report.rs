@@ -1,4 +1,4 @@
-//! What the user is told of a delivery.
+//! What is reported to the user about a delivery.
 
 /// Something that the user should know; each is a sentence or two.
 #[derive(Debug)]

@@ -58,7 +58,7 @@ pub enum Drained {
     Done,
     /// That many messages are left, of which it has accepted none for as long as one waits for it.
     Stalled(usize),
-    /// By a flush, or by a failure of which `on_failure` was told.
+    /// By a flush, or by a failure, of which `on_failure` knows.
     Interrupted,
 }
 
@@ -241,7 +241,7 @@ impl Outbox {
         let mut state = self.shared.lock();
         state.advance(Phase::Closing);
         self.shared.changed.notify_all();
-        // Whoever is told of a failure may close it in the sink's own thread, which then cannot wait for itself.
+        // `on_failure` may close it in the sink's own thread, which then cannot wait for itself.
         let own = std::thread::current().id() == self.thread;
         while !state.has_ended() && !own {
             let waited =
