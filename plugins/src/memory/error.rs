@@ -2,6 +2,8 @@
 
 use cudainfer_kernels::device::DeviceError;
 
+use crate::loader::LibraryError;
+
 /// Why a frame in GPU memory is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
@@ -78,4 +80,15 @@ pub enum MemoryError {
          element, or another element that copies frames", planes[0], planes[1]
     )]
     Overlap { planes: [usize; 2] },
+}
+
+impl From<LibraryError> for MemoryError {
+    fn from(error: LibraryError) -> Self {
+        match error {
+            LibraryError::NotOpened(reason) => Self::NoLibrary { reason },
+            LibraryError::NoFunction(_, symbol) => {
+                Self::NoSymbol { symbol: symbol.to_str().unwrap_or_default() }
+            }
+        }
+    }
 }

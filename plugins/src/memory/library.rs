@@ -7,15 +7,13 @@
 
 use std::{
     ffi::{c_int, c_void},
-    mem::ManuallyDrop,
     sync::OnceLock,
 };
 
 use gst::glib::ffi::gboolean;
-use libloading::Library;
 
 use super::{CAT, MemoryError};
-use crate::loader;
+use crate::loader::{OpenLibrary, function};
 
 /// A `GstCudaContext*`, seen as the `GstObject` it begins with.
 pub(super) type ContextPtr = *mut gst::ffi::GstObject;
@@ -89,36 +87,23 @@ pub fn is_cuda_memory(memory: &gst::MemoryRef) -> bool {
 }
 
 fn load(name: &str) -> Result<Functions, MemoryError> {
-    // SAFETY: libgstcuda's initialisers are those of any GStreamer library; GStreamer is initialised by now.
-    let library = unsafe { Library::new(name) }
-        .map_err(|error| MemoryError::NoLibrary { reason: loader::reason(&error) })?;
-    let library = ManuallyDrop::new(library);
-
-    /// The function of this name, as the type that the caller expects.
-    macro_rules! function {
-        ($symbol:literal) => {{
-            // SAFETY: the fields' types above are these functions' signatures in every version since 1.22, and the
-            // library is never unloaded.
-            let found = unsafe { library.get($symbol) };
-            found.map(|function| *function).map_err(|_| MemoryError::NoSymbol { symbol: $symbol })
-        }};
-    }
-    let load_library: unsafe extern "C" fn() -> gboolean = function!("gst_cuda_load_library")?;
-    let memory_init_once: unsafe extern "C" fn() = function!("gst_cuda_memory_init_once")?;
-    let memory_sync = function!("gst_cuda_memory_sync").ok();
+    let library = OpenLibrary::of_gstreamer(name)?;
+    let load_library: unsafe extern "C" fn() -> gboolean = function!(library, c"gst_cuda_load_library")?;
+    let memory_init_once: unsafe extern "C" fn() = function!(library, c"gst_cuda_memory_init_once")?;
+    let memory_sync = function!(library, c"gst_cuda_memory_sync").ok();
     let functions = Functions {
-        context_new_wrapped: function!("gst_cuda_context_new_wrapped")?,
-        context_get_handle: function!("gst_cuda_context_get_handle")?,
-        handle_set_context: function!("gst_cuda_handle_set_context")?,
-        handle_context_query: function!("gst_cuda_handle_context_query")?,
-        context_new_cuda_context: function!("gst_context_new_cuda_context")?,
-        is_cuda_memory: function!("gst_is_cuda_memory")?,
-        buffer_pool_new: function!("gst_cuda_buffer_pool_new")?,
+        context_new_wrapped: function!(library, c"gst_cuda_context_new_wrapped")?,
+        context_get_handle: function!(library, c"gst_cuda_context_get_handle")?,
+        handle_set_context: function!(library, c"gst_cuda_handle_set_context")?,
+        handle_context_query: function!(library, c"gst_cuda_handle_context_query")?,
+        context_new_cuda_context: function!(library, c"gst_context_new_cuda_context")?,
+        is_cuda_memory: function!(library, c"gst_is_cuda_memory")?,
+        buffer_pool_new: function!(library, c"gst_cuda_buffer_pool_new")?,
         memory_sync,
-        memory_get_stream: function!("gst_cuda_memory_get_stream").ok(),
-        stream_get_handle: function!("gst_cuda_stream_get_handle").ok(),
-        stream_new: function!("gst_cuda_stream_new").ok(),
-        pool_config_set_stream: function!("gst_buffer_pool_config_set_cuda_stream").ok(),
+        memory_get_stream: function!(library, c"gst_cuda_memory_get_stream").ok(),
+        stream_get_handle: function!(library, c"gst_cuda_stream_get_handle").ok(),
+        stream_new: function!(library, c"gst_cuda_stream_new").ok(),
+        pool_config_set_stream: function!(library, c"gst_buffer_pool_config_set_cuda_stream").ok(),
     };
     // SAFETY: takes nothing; may be called any number of times, from any thread.
     if unsafe { load_library() } == gst::glib::ffi::GFALSE {

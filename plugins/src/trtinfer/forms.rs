@@ -177,7 +177,7 @@ fn misplaced(incoming: &gst::CapsRef) -> Option<Remark> {
 
 /// What GStreamer's elements can be offered.
 fn offer(engine: &Engine, shape: &RunShape, incoming: &gst::CapsRef) -> Result<Offer, String> {
-    let functions = gst_tensor::open().map_err(|gst_tensor::Missing(why)| {
+    let functions = gst_tensor::open().map_err(|why| {
         format!(
             "tensors=gst and tensors=both need libgstanalytics of GStreamer 1.26 or newer, but {why}. Install \
              libgstreamer-plugins-bad1.0-0 of such a version, or set tensors to auto or ours"

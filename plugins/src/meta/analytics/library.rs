@@ -5,14 +5,12 @@
 //! and `gst_analytics_relation_meta_iterate`: a relation to an entry that does not exist yet is allowed, and the former then reads
 //! memory that nobody has written.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::mem::ManuallyDrop;
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use gst::glib::ffi::{GQuark, GType, gboolean};
-use libloading::Library;
 
-use crate::loader;
+use crate::loader::{LibraryError, OpenLibrary, function};
 pub(super) use crate::log::ANALYTICS as CAT;
 
 /// The same in all versions.
@@ -140,60 +138,42 @@ pub(super) struct Keypoints {
     ) -> gboolean,
 }
 
-/// Why the library cannot be used: a sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing(pub String);
-
 /// The library's functions, opened by the first call and never closed: GStreamer keeps pointers to its types.
 ///
 /// # Errors
 /// What was found instead of the library.
-pub(crate) fn open() -> Result<&'static Functions, Missing> {
-    static OPENED: OnceLock<Result<Functions, Missing>> = OnceLock::new();
+pub(crate) fn open() -> Result<&'static Functions, LibraryError> {
+    static OPENED: OnceLock<Result<Functions, LibraryError>> = OnceLock::new();
     let opened = OPENED.get_or_init(|| {
         let opened = load(NAME);
         match &opened {
             Ok(functions) => gst::info!(CAT, "opened {NAME} {}", functions.abilities()),
-            Err(Missing(why)) => gst::info!(CAT, "results are regions of interest only: {why}"),
+            Err(why) => gst::info!(CAT, "results are regions of interest only: {why}"),
         }
         opened
     });
     opened.as_ref().map_err(Clone::clone)
 }
 
-fn load(name: &str) -> Result<Functions, Missing> {
-    // SAFETY: libgstanalytics' initialisers are those of any GStreamer library; GStreamer is initialised by now.
-    let library = unsafe { Library::new(name) }.map_err(|error| Missing(loader::reason(&error)))?;
-    let library = ManuallyDrop::new(library);
-
-    /// The function of this name, as the type that the caller expects.
-    macro_rules! function {
-        ($symbol:literal) => {{
-            let symbol: &CStr = $symbol;
-            // SAFETY: the fields' types above are these functions' signatures in every version that has them, and the library is
-            // never unloaded.
-            let found = unsafe { library.get(symbol.to_bytes_with_nul()) };
-            found.map(|function| *function).map_err(|_| {
-                Missing(format!("{name} has no function {}", symbol.to_string_lossy()))
-            })
-        }};
-    }
+fn load(name: &str) -> Result<Functions, LibraryError> {
+    let library = OpenLibrary::of_gstreamer(name)?;
     type TypeGetter = unsafe extern "C" fn() -> Type;
-    let api: unsafe extern "C" fn() -> GType = function!(c"gst_analytics_relation_meta_api_get_type")?;
-    let detection: TypeGetter = function!(c"gst_analytics_od_mtd_get_mtd_type")?;
-    let tracking: TypeGetter = function!(c"gst_analytics_tracking_mtd_get_mtd_type")?;
-    let classification: TypeGetter = function!(c"gst_analytics_cls_mtd_get_mtd_type")?;
+    let api: unsafe extern "C" fn() -> GType =
+        function!(library, c"gst_analytics_relation_meta_api_get_type")?;
+    let detection: TypeGetter = function!(library, c"gst_analytics_od_mtd_get_mtd_type")?;
+    let tracking: TypeGetter = function!(library, c"gst_analytics_tracking_mtd_get_mtd_type")?;
+    let classification: TypeGetter = function!(library, c"gst_analytics_cls_mtd_get_mtd_type")?;
     let rotated = || {
-        Ok::<_, Missing>(Rotated {
-            add: function!(c"gst_analytics_relation_meta_add_oriented_od_mtd")?,
-            location: function!(c"gst_analytics_od_mtd_get_oriented_location")?,
+        Ok::<_, LibraryError>(Rotated {
+            add: function!(library, c"gst_analytics_relation_meta_add_oriented_od_mtd")?,
+            location: function!(library, c"gst_analytics_od_mtd_get_oriented_location")?,
         })
     };
     let keypoints = || {
-        let group: TypeGetter = function!(c"gst_analytics_group_mtd_get_mtd_type")?;
-        let add_group = function!(c"gst_analytics_relation_meta_add_keypoints_group")?;
+        let group: TypeGetter = function!(library, c"gst_analytics_group_mtd_get_mtd_type")?;
+        let add_group = function!(library, c"gst_analytics_relation_meta_add_keypoints_group")?;
         // SAFETY: takes nothing and gives the address of a constant.
-        Ok::<_, Missing>(Keypoints { group: unsafe { group() }, add_group })
+        Ok::<_, LibraryError>(Keypoints { group: unsafe { group() }, add_group })
     };
     Ok(Functions {
         // SAFETY: these take nothing and register or give the type; they may be called from any thread.
@@ -204,25 +184,25 @@ fn load(name: &str) -> Result<Functions, Missing> {
         tracking: unsafe { tracking() },
         // SAFETY: as above.
         classification: unsafe { classification() },
-        add_meta: function!(c"gst_buffer_add_analytics_relation_meta_full")?,
-        length: function!(c"gst_analytics_relation_get_length")?,
-        type_of: function!(c"gst_analytics_mtd_get_mtd_type")?,
-        relation: function!(c"gst_analytics_relation_meta_get_relation")?,
-        direct_related: function!(c"gst_analytics_relation_meta_get_direct_related")?,
-        set_relation: function!(c"gst_analytics_relation_meta_set_relation")?,
-        add_detection: function!(c"gst_analytics_relation_meta_add_od_mtd")?,
-        location: function!(c"gst_analytics_od_mtd_get_location")?,
-        label: function!(c"gst_analytics_od_mtd_get_obj_type")?,
-        add_tracking: function!(c"gst_analytics_relation_meta_add_tracking_mtd")?,
-        set_last_seen: function!(c"gst_analytics_tracking_mtd_update_last_seen")?,
-        set_lost: function!(c"gst_analytics_tracking_mtd_set_lost")?,
-        tracking_info: function!(c"gst_analytics_tracking_mtd_get_info")?,
-        add_classes: function!(c"gst_analytics_relation_meta_add_cls_mtd")?,
-        class_count: function!(c"gst_analytics_cls_mtd_get_length")?,
-        class_level: function!(c"gst_analytics_cls_mtd_get_level")?,
-        class_label: function!(c"gst_analytics_cls_mtd_get_quark")?,
+        add_meta: function!(library, c"gst_buffer_add_analytics_relation_meta_full")?,
+        length: function!(library, c"gst_analytics_relation_get_length")?,
+        type_of: function!(library, c"gst_analytics_mtd_get_mtd_type")?,
+        relation: function!(library, c"gst_analytics_relation_meta_get_relation")?,
+        direct_related: function!(library, c"gst_analytics_relation_meta_get_direct_related")?,
+        set_relation: function!(library, c"gst_analytics_relation_meta_set_relation")?,
+        add_detection: function!(library, c"gst_analytics_relation_meta_add_od_mtd")?,
+        location: function!(library, c"gst_analytics_od_mtd_get_location")?,
+        label: function!(library, c"gst_analytics_od_mtd_get_obj_type")?,
+        add_tracking: function!(library, c"gst_analytics_relation_meta_add_tracking_mtd")?,
+        set_last_seen: function!(library, c"gst_analytics_tracking_mtd_update_last_seen")?,
+        set_lost: function!(library, c"gst_analytics_tracking_mtd_set_lost")?,
+        tracking_info: function!(library, c"gst_analytics_tracking_mtd_get_info")?,
+        add_classes: function!(library, c"gst_analytics_relation_meta_add_cls_mtd")?,
+        class_count: function!(library, c"gst_analytics_cls_mtd_get_length")?,
+        class_level: function!(library, c"gst_analytics_cls_mtd_get_level")?,
+        class_label: function!(library, c"gst_analytics_cls_mtd_get_quark")?,
         rotated: rotated().ok(),
-        segmentation: function!(c"gst_analytics_relation_meta_add_segmentation_mtd").ok(),
+        segmentation: function!(library, c"gst_analytics_relation_meta_add_segmentation_mtd").ok(),
         keypoints: keypoints().ok(),
     })
 }
@@ -252,9 +232,9 @@ mod tests {
     #[test]
     fn a_library_that_is_missing_or_another_is_named() {
         gst::init().unwrap();
-        let Missing(why) = load("libgstanalytics-of-nowhere.so.0").err().unwrap();
+        let why = load("libgstanalytics-of-nowhere.so.0").err().unwrap().to_string();
         assert!(why.contains("of-nowhere"), "{why}");
-        let Missing(why) = load("libc.so.6").err().unwrap();
+        let why = load("libc.so.6").err().unwrap().to_string();
         assert_eq!(why, "libc.so.6 has no function gst_analytics_relation_meta_api_get_type");
     }
 }

@@ -22,7 +22,7 @@ mod write;
 
 use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
 
-use self::library::{CAT, Functions, Missing};
+use self::library::{CAT, Functions};
 use self::read::Reading;
 use self::relations::{Entries as _, RelationMeta};
 use super::mask;
@@ -78,7 +78,7 @@ impl Metadata {
     /// A sentence, without the element's name: the library is missing, or cannot hold that.
     pub fn forms(self, contents: Contents) -> Result<Forms, String> {
         let needed = |name: &str| {
-            library::open().map_err(|Missing(why)| {
+            library::open().map_err(|why| {
                 format!(
                     "metadata={name} needs libgstanalytics of GStreamer 1.24 or newer, but {why}. Install \
                      libgstreamer-plugins-bad1.0-0 of such a version, or set metadata to auto or roi"

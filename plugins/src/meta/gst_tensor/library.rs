@@ -4,14 +4,12 @@
 //! structures are the same in all of them. Not called are `gst_tensor_new_simple`, which refuses what has no dimensions, and
 //! `gst_buffer_add_tensor_meta`, which returns the meta of another element in 1.26.
 
-use std::ffi::{CStr, c_int, c_uint};
-use std::mem::ManuallyDrop;
+use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 
 use gst::glib::ffi::{GQuark, GType};
-use libloading::Library;
 
-use crate::loader;
+use crate::loader::{LibraryError, OpenLibrary, function};
 pub(super) use crate::log::TENSORS as CAT;
 
 /// The same in all versions.
@@ -65,53 +63,35 @@ unsafe impl Send for Functions {}
 // SAFETY: as above.
 unsafe impl Sync for Functions {}
 
-/// Why the library cannot be used: a phrase.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing(pub String);
-
 /// The library's functions, opened by the first call and never closed: GStreamer keeps pointers to its types.
 ///
 /// # Errors
 /// What was found instead of the library.
-pub(crate) fn open() -> Result<&'static Functions, Missing> {
-    static OPENED: OnceLock<Result<Functions, Missing>> = OnceLock::new();
+pub(crate) fn open() -> Result<&'static Functions, LibraryError> {
+    static OPENED: OnceLock<Result<Functions, LibraryError>> = OnceLock::new();
     let opened = OPENED.get_or_init(|| {
         let opened = load(NAME);
         match &opened {
             Ok(_) => gst::info!(CAT, "opened {NAME} for tensors"),
-            Err(Missing(why)) => gst::info!(CAT, "tensors are those of this plugin only: {why}"),
+            Err(why) => gst::info!(CAT, "tensors are those of this plugin only: {why}"),
         }
         opened
     });
     opened.as_ref().map_err(Clone::clone)
 }
 
-fn load(name: &str) -> Result<Functions, Missing> {
-    // SAFETY: libgstanalytics' initialisers are those of any GStreamer library; GStreamer is initialised by now.
-    let library = unsafe { Library::new(name) }.map_err(|error| Missing(loader::reason(&error)))?;
-    let library = ManuallyDrop::new(library);
-
-    /// The function of this name, as the type that the caller expects.
-    macro_rules! function {
-        ($symbol:literal) => {{
-            let symbol: &CStr = $symbol;
-            // SAFETY: the types are these functions' signatures in every version that has them, and the library is never unloaded.
-            let found = unsafe { library.get(symbol.to_bytes_with_nul()) };
-            found.map(|function| *function).map_err(|_| {
-                Missing(format!("{name} has no function {}", symbol.to_string_lossy()))
-            })
-        }};
-    }
-    let api: unsafe extern "C" fn() -> GType = function!(c"gst_tensor_meta_api_get_type")?;
+fn load(name: &str) -> Result<Functions, LibraryError> {
+    let library = OpenLibrary::of_gstreamer(name)?;
+    let api: unsafe extern "C" fn() -> GType = function!(library, c"gst_tensor_meta_api_get_type")?;
     let info: unsafe extern "C" fn() -> *const gst::ffi::GstMetaInfo =
-        function!(c"gst_tensor_meta_get_info")?;
+        function!(library, c"gst_tensor_meta_get_info")?;
     Ok(Functions {
         // SAFETY: these take nothing and register or give the type; they may be called from any thread.
         api: unsafe { api() },
         // SAFETY: as above.
         info: unsafe { info() },
-        alloc: function!(c"gst_tensor_alloc")?,
-        set: function!(c"gst_tensor_meta_set")?,
+        alloc: function!(library, c"gst_tensor_alloc")?,
+        set: function!(library, c"gst_tensor_meta_set")?,
     })
 }
 
@@ -140,9 +120,9 @@ mod tests {
     #[test]
     fn a_library_that_is_missing_or_another_is_named() {
         gst::init().unwrap();
-        let Missing(why) = load("libgstanalytics-of-nowhere.so.0").err().unwrap();
+        let why = load("libgstanalytics-of-nowhere.so.0").err().unwrap().to_string();
         assert!(why.contains("of-nowhere"), "{why}");
-        let Missing(why) = load("libc.so.6").err().unwrap();
+        let why = load("libc.so.6").err().unwrap().to_string();
         assert_eq!(why, "libc.so.6 has no function gst_tensor_meta_api_get_type");
     }
 }

@@ -11,7 +11,7 @@ mod read;
 mod write;
 
 pub(crate) use announced::{asks_for_tensors, candidates, without_announcement};
-pub(crate) use library::{Functions, Missing, open};
+pub(crate) use library::{Functions, open};
 pub(crate) use read::{Foreign, foreign};
 pub(crate) use write::{Labelled, put, remove};
 

@@ -12,7 +12,7 @@ use crate::meta::tensor::Tensor;
 fn library() -> Option<&'static Functions> {
     gst::init().unwrap();
     let functions = open();
-    if let Err(Missing(why)) = &functions {
+    if let Err(why) = &functions {
         eprintln!("left out, for this GStreamer has no tensor metadata: {why}");
     }
     functions.ok()
