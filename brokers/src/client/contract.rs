@@ -1,4 +1,5 @@
-//! What every client of a broker is given, has to do and returns.
+//! What every client of a broker is given, has to do and returns. What a client does not acknowledge comes again from
+//! `sender`, which connects anew after a wait.
 
 use std::error::Error;
 use std::io;
@@ -18,9 +19,10 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) enum Failure {
     /// The connection is lost or was never made, or the broker is busy: it may be better later.
     Lost(String),
-    /// The broker refuses the login, the certificate or the topic: somebody has to change something.
+    /// The broker refuses the login, the certificate or the topic: somebody has to change something. An error if the broker has never
+    /// acknowledged anything; otherwise as [`Failure::Lost`].
     Denied(String),
-    /// The broker takes the next message under no circumstances.
+    /// The broker takes the next message under no circumstances: it is dropped and counted, and the connection stays.
     Unsendable(String),
 }
 

@@ -28,7 +28,8 @@ pub(super) struct Maps {
     pub dims: [usize; 3],
 }
 
-/// How sure a fit is; the best-proven fits of an offer win.
+/// How sure a fit is; the best-proven fits of an offer win. Several decoders with the same evidence are an error unless one is asked
+/// for: a name is no better than a number of anchors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Evidence {
     /// The shape can be read so, but the number of anchors is not what these strides give, or the one dimension
@@ -65,9 +66,9 @@ pub(super) struct Fit {
     pub decoding: Decoding,
     /// Classes, where known.
     pub classes: Option<usize>,
-    /// Outputs it reads.
+    /// Outputs it reads; unless it is asked for, these must be all that are relevant ([`Offer::relevant`]).
     pub reads: usize,
-    /// Whether several readings are possible that it must be asked for.
+    /// Whether so much speaks for other readings that it must be asked for.
     pub far_fetched: bool,
 }
 

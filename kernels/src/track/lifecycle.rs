@@ -1,4 +1,7 @@
 //! The life cycle of tracked objects, from their first detection to their loss: what all trackers share.
+//!
+//! An algorithm's frame is [`Targets::begin_frame`], some rounds of association ([`Targets::round`]), [`Targets::start`] of what no
+//! round has matched, [`Targets::update_states`] and [`Targets::keep`].
 
 use super::appearance::Appearance;
 use super::matching::{Matcher, Rule};

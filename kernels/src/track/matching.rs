@@ -10,7 +10,8 @@ use super::{AREA_OF_BOX, TrackParams};
 use crate::associate::{Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, rotated_iou_pairs};
 use crate::geometry::Rect;
 
-/// What decides whether an object and a detection may match, and how well.
+/// What decides whether an object and a detection may match, and how well. What counts for the score is a field of it, which
+/// [`Matcher::weigh`] applies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     /// Lowest score of a match.

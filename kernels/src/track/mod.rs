@@ -88,6 +88,7 @@ trait Engine: Debug + Send + Sync {
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
 
+/// An algorithm: one frame of the objects, by a filter `M`; the list has the usable detections. What it is made of is in `lifecycle`.
 type Step<M> = fn(&mut Targets<M>, &TrackParams, FrameView<'_>, Vec<usize>, &mut Costs);
 
 #[derive(Debug)]

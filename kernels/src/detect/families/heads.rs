@@ -17,7 +17,8 @@ pub const SUPPRESSED: usize = 6;
 /// Anchors in each cell of YOLOv5 and v7.
 const PER_CELL: usize = 3;
 
-/// `plane` as `[4 + classes + more, N]` or `[N, 4 + classes + more]`.
+/// `plane` as `[4 + classes + more, N]` or `[N, 4 + classes + more]`; where the hints do not say otherwise, of centre and size in
+/// tensor pixels. A family whose boxes are others replaces `coding`.
 pub fn plain(
     kind: DecoderKind,
     offer: &Offer<'_>,
@@ -34,7 +35,7 @@ pub fn plain(
     Layout { after_scores: more, ..layout }
 }
 
-/// `plane` as `[N, 5 + classes + more]`.
+/// `plane` as `[N, 5 + classes + more]`, of boxes as in [`plain`].
 pub fn with_objectness(
     kind: DecoderKind,
     offer: &Offer<'_>,

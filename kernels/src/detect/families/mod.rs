@@ -1,6 +1,6 @@
 //! One file a family of detectors: what it reads (`wanted`), and whether an offer is that and how it is read then (`fits`).
 //!
-//! `heads.rs` and `levels.rs` have what several of them share.
+//! `heads.rs`, `levels.rs` and `centers.rs` have what several of them share; `super::offer` has what is offered and what fits.
 
 mod boxes_scores;
 mod centerface;
