@@ -205,9 +205,7 @@ impl TrackParams {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum TrackError {
     /// An unknown algorithm's name.
-    #[error(
-        "There is no tracking algorithm '{0}': use 'auto', 'sort', 'bytetrack', 'ocsort', 'botsort' or 'cbiou'."
-    )]
+    #[error("There is no tracking algorithm '{0}': use one of {names}.", names = Algorithm::list())]
     Algorithm(String),
     /// A threshold outside 0..1.
     #[error("The tracker's {name} is {value}, but it must lie between 0 and 1: change it.")]

@@ -351,7 +351,7 @@ fn names_are_read_back_and_wrong_values_are_named() {
     let unknown = "deepsort".parse::<Algorithm>().unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "There is no tracking algorithm 'deepsort': use 'auto', 'sort', 'bytetrack', 'ocsort', 'botsort' or 'cbiou'."
+        "There is no tracking algorithm 'deepsort': use one of auto, sort, bytetrack, ocsort, botsort, cbiou."
     );
     assert_eq!(
         [State::Tentative, State::Tracked, State::Lost].map(State::name),
