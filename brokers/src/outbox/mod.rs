@@ -296,8 +296,8 @@ impl Shared {
             drop(self.wait(state, Some(REOPEN)));
             open = sink.open()?;
         }
-        let mut batch = Vec::new();
-        while self.take(sink, &mut batch)? {
+        let (mut batch, mut next_call) = (Vec::new(), Some(Instant::now()));
+        while self.take(sink, &mut next_call, &mut batch)? {
             while !batch.is_empty() {
                 let written = sink.write(&batch)?;
                 let accepted = written.accepted.min(batch.len());
@@ -316,16 +316,21 @@ impl Shared {
         Ok(())
     }
 
-    /// Waits for messages and takes some out. Returns whether there are any to be written.
-    fn take(&self, sink: &mut dyn Sink, batch: &mut Vec<Arc<Message>>) -> io::Result<bool> {
+    /// Waits for messages and takes some out. Returns whether there are any to be written. `next_call` is when the sink is called
+    /// that has nothing to write.
+    fn take(
+        &self,
+        sink: &mut dyn Sink,
+        next_call: &mut Option<Instant>,
+        batch: &mut Vec<Arc<Message>>,
+    ) -> io::Result<bool> {
         batch.clear();
-        let mut next_call = Some(Instant::now());
         let mut state = self.lock();
         while state.waiting.is_empty() && state.phase == Phase::Open {
             let left = next_call.map(|next| next.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 drop(state);
-                next_call = sink.idle()?.map(|wait| Instant::now() + wait);
+                *next_call = sink.idle()?.map(|wait| Instant::now() + wait);
                 state = self.lock();
             } else {
                 state = self.wait(state, left);

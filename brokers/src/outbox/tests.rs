@@ -279,6 +279,34 @@ fn a_destination_without_messages_is_called_again_and_may_fail() {
     assert_eq!(outbox.push(message(0)), Err(PushError::Closed));
 }
 
+/// A destination that keeps something alive now and then, and counts how often it is asked to.
+struct Alive(Arc<Count>);
+
+impl Sink for Alive {
+    fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
+        Ok(Written::accepted(messages.len()))
+    }
+
+    fn idle(&mut self) -> io::Result<Option<Duration>> {
+        self.0.add(1);
+        Ok(Some(LONG))
+    }
+}
+
+#[test]
+fn while_messages_come_a_destination_is_not_called_for_want_of_them() {
+    let calls = Arc::<Count>::default();
+    let sink = Box::new(Alive(Arc::clone(&calls)));
+    let outbox = Outbox::start(sink, capacity(9, WhenFull::Wait), LONG, &Arc::default(), |_| ()).unwrap();
+    for number in 0..50 {
+        outbox.push(message(number)).unwrap();
+        // The outbox is empty before the next comes.
+        assert_eq!(outbox.drain(), Drained::Done);
+    }
+    assert_eq!(outbox.close(), 0);
+    assert!(calls.get() <= 1, "{} calls", calls.get());
+}
+
 /// A destination with an error in it.
 struct Broken;
 
