@@ -19,6 +19,7 @@ mod delivery;
 pub mod https;
 mod kind;
 mod message;
+mod monitor;
 mod outbox;
 mod report;
 mod sender;

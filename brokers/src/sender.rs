@@ -22,20 +22,13 @@ pub(crate) struct Sender {
     counts: Arc<Counts>,
     report: Box<dyn Fn(Report) + Send>,
     client: Option<Box<dyn Client>>,
-    outage: Option<Outage>,
+    /// When the outage was last reported, if there is one.
+    outage: Option<Instant>,
     backoff: Backoff,
     /// Before when nothing is tried.
     next_try: Option<Instant>,
     /// Whether the broker has ever acknowledged anything.
     ever: bool,
-}
-
-/// A time without messages that arrive.
-struct Outage {
-    /// When it was last reported.
-    reported_at: Instant,
-    /// Whether the user has heard of it.
-    reported: bool,
 }
 
 impl Sender {
@@ -100,7 +93,7 @@ impl Sender {
 
     /// Messages were sent, and nothing was wrong with any.
     fn well(&mut self) {
-        if let Some(Outage { reported: true, .. }) = self.outage.take() {
+        if self.outage.take().is_some() {
             self.report(Report::Info(format!(
                 "'{}' takes messages again; {} are waiting",
                 self.access.destination,
@@ -149,12 +142,11 @@ impl Sender {
 
     /// Whether the outage must be reported to the user: when it begins, and again after a while.
     fn is_due(&mut self) -> bool {
-        let outage = self.outage.get_or_insert(Outage { reported_at: Instant::now(), reported: false });
-        let due = !outage.reported || outage.reported_at.elapsed() >= REMIND;
-        if due {
-            *outage = Outage { reported_at: Instant::now(), reported: true };
+        let is_due = self.outage.is_none_or(|reported_at| reported_at.elapsed() >= REMIND);
+        if is_due {
+            self.outage = Some(Instant::now());
         }
-        due
+        is_due
     }
 }
 

@@ -1,11 +1,12 @@
 //! A broker with a spool: messages are stored first, and a thread sends them from there.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Message;
 use crate::counts::Counts;
+use crate::monitor::Monitor;
 use crate::outbox::{CALL_LIMIT, Sink, Written, or_panic};
 use crate::report::Report;
 use crate::sender::{BATCH_BYTES, Sender};
@@ -26,8 +27,7 @@ pub(crate) struct Spooled {
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Monitor<State>,
     counts: Arc<Counts>,
 }
 
@@ -51,18 +51,14 @@ impl Spooled {
     pub fn start(spool: Spool, sender: Sender, counts: &Arc<Counts>) -> io::Result<Self> {
         counts.damaged.set(spool.lost());
         let state = State { spool: Some(Box::new(spool)), counted: 0, unreachable: false, denied: None };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            counts: Arc::clone(counts),
-        });
-        shared.count(&mut shared.lock());
+        let shared = Arc::new(Shared { state: Monitor::new(state), counts: Arc::clone(counts) });
+        shared.count(&mut shared.state.lock());
         let own = Arc::clone(&shared);
         // Not joined: a call of a client may take its whole time.
         std::thread::Builder::new().name("spool".to_owned()).spawn(move || {
             if let Err(e) = or_panic(|| own.send(sender)) {
-                own.lock().denied = Some(e.to_string());
-                own.changed.notify_all();
+                own.state.lock().denied = Some(e.to_string());
+                own.state.notify();
             }
         })?;
         Ok(Self { shared })
@@ -72,9 +68,9 @@ impl Spooled {
 impl Sink for Spooled {
     /// Waits for room where there is none, or where the disk is full.
     fn write(&mut self, messages: &[Arc<Message>]) -> io::Result<Written> {
-        let Shared { counts, changed, .. } = &*self.shared;
+        let counts = &self.shared.counts;
         let until = Instant::now() + CALL_LIMIT;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         loop {
             if let Some(reason) = &state.denied {
                 return Err(io::Error::other(reason.clone()));
@@ -83,19 +79,19 @@ impl Sink for Spooled {
             let stored = spool.append(messages).unwrap_or(0);
             counts.spooled.add(stored);
             self.shared.count(&mut state);
-            changed.notify_all();
+            self.shared.state.notify();
             let left = until.saturating_duration_since(Instant::now());
             if stored > 0 || left.is_zero() {
                 return Ok(Written::accepted(stored));
             }
-            state = self.shared.wait(state, left);
+            state = self.shared.state.wait(state, Some(left));
         }
     }
 }
 
 impl Drop for Spooled {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let mut until = Instant::now() + SETTLE;
         let mut before = u64::MAX;
         while let Some(spool) = &state.spool {
@@ -107,23 +103,15 @@ impl Drop for Spooled {
             if waiting == 0 || state.unreachable || state.denied.is_some() || left.is_zero() {
                 break;
             }
-            state = self.shared.wait(state, left);
+            state = self.shared.state.wait(state, Some(left));
         }
         // Also closes the spool, which the next start opens while the thread may still be in a call.
         state.spool = None;
-        self.shared.changed.notify_all();
+        self.shared.state.notify();
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
-        self.changed.wait_timeout(state, most).unwrap_or_else(|e| e.into_inner()).0
-    }
-
     /// Brings the counts to what waits in the spool now.
     fn count(&self, state: &mut State) {
         let Some(spool) = &state.spool else { return };
@@ -154,7 +142,7 @@ impl Shared {
     /// Waits for messages, of which there are none when `most` has passed. `None` when this has ended.
     fn next(&self, sender: &Sender, most: Duration) -> Option<Vec<Arc<Message>>> {
         let until = Instant::now().checked_add(most);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let spool = state.spool.as_mut()?;
             if spool.waiting() > 0 {
@@ -171,7 +159,7 @@ impl Shared {
                             "the spool cannot be read: {e}. It is tried again"
                         )));
                         self.pause(REREAD);
-                        state = self.lock();
+                        state = self.state.lock();
                         continue;
                     }
                 }
@@ -180,7 +168,7 @@ impl Shared {
             if left.is_zero() {
                 return Some(Vec::new());
             }
-            state = self.wait(state, left);
+            state = self.state.wait(state, Some(left));
         }
     }
 
@@ -200,26 +188,18 @@ impl Shared {
 
     /// The first `count` messages are done with.
     fn acknowledge(&self, count: usize, is_connected: bool) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.unreachable = !is_connected;
         if let Some(spool) = &mut state.spool {
             // If its place cannot be written, messages come again at the next start, which is allowed.
             let _ = spool.acknowledge(count);
         }
         self.count(&mut state);
-        self.changed.notify_all();
+        self.state.notify();
     }
 
     /// Waits before the next try, but not for longer than anybody is there.
     fn pause(&self, wait: Duration) {
-        let until = Instant::now() + wait;
-        let mut state = self.lock();
-        while state.spool.is_some() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            state = self.wait(state, left);
-        }
+        drop(self.state.wait_while(self.state.lock(), wait, |state| state.spool.is_some()));
     }
 }

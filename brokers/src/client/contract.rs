@@ -1,5 +1,5 @@
 //! What every client of a broker is given, has to do and returns. What a client does not acknowledge comes again from
-//! `sender`, which connects anew after a wait.
+//! `sender`, which connects again after a wait.
 
 use std::error::Error;
 use std::io;

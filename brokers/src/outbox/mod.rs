@@ -5,12 +5,13 @@ mod waiting;
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 pub use self::sink::{CALL_LIMIT, Sink, Written};
 use self::waiting::Waiting;
+use crate::monitor::Monitor;
 use crate::{Counts, Message};
 
 /// Messages that are written at once.
@@ -23,7 +24,7 @@ const END: Duration = Duration::from_secs(1);
 /// What happens to a message for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Whoever brings it waits with it.
+    /// The thread that brings it waits for room.
     Wait,
     /// It is dropped.
     DropNewest,
@@ -72,8 +73,7 @@ pub struct Outbox {
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
+    state: Monitor<State>,
     counts: Arc<Counts>,
     /// How long a destination may accept nothing before it is no longer waited for.
     patience: Duration,
@@ -149,16 +149,11 @@ impl Outbox {
             flushing: false,
             phase: Phase::Open,
         };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            counts: Arc::clone(counts),
-            patience,
-        });
+        let shared = Arc::new(Shared { state: Monitor::new(state), counts: Arc::clone(counts), patience });
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("outbox".to_owned()).spawn(move || {
             let result = or_panic(|| own.write(&mut *sink, open));
-            // Before the end is announced: whoever starts again opens the same destination.
+            // Before the end is announced: the next start opens the same destination.
             drop(sink);
             own.end(result, on_failure);
         })?;
@@ -173,7 +168,7 @@ impl Outbox {
     /// Why the message has not been taken in.
     pub fn push(&self, message: Arc<Message>) -> Result<bool, PushError> {
         let Shared { counts, .. } = &*self.shared;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         let mut dropped = false;
         loop {
             if state.phase != Phase::Open {
@@ -185,7 +180,7 @@ impl Outbox {
             }
             match self.capacity.when_full {
                 WhenFull::Wait if state.flushing => return Err(PushError::Flushing),
-                WhenFull::Wait => state = self.shared.wait(state, None),
+                WhenFull::Wait => state = self.shared.state.wait(state, None),
                 WhenFull::DropNewest => {
                     counts.dropped.add(1);
                     return Ok(true);
@@ -203,19 +198,19 @@ impl Outbox {
         }
         state.waiting.push(message);
         counts.waiting.add(1);
-        self.shared.changed.notify_all();
+        self.shared.state.notify();
         Ok(dropped)
     }
 
-    /// Whoever waits for room, or for the end, returns at once while this is set. What has been taken in stays.
+    /// Threads that wait for room, or for the end, return at once while this is set. What has been taken in stays.
     pub fn set_flushing(&self, flushing: bool) {
-        self.shared.lock().flushing = flushing;
-        self.shared.changed.notify_all();
+        self.shared.state.lock().flushing = flushing;
+        self.shared.state.notify();
     }
 
     /// Waits until all messages are accepted.
     pub fn drain(&self) -> Drained {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         loop {
             if state.phase == Phase::Failed {
                 return Drained::Interrupted;
@@ -229,7 +224,7 @@ impl Outbox {
             let Some(patience) = self.shared.patience.checked_sub(state.moved.elapsed()) else {
                 return Drained::Stalled(state.left());
             };
-            state = self.shared.wait(state, Some(patience));
+            state = self.shared.state.wait(state, Some(patience));
         }
     }
 
@@ -238,24 +233,20 @@ impl Outbox {
     pub fn close(&self) -> usize {
         let Shared { patience, counts, .. } = &*self.shared;
         let begun = Instant::now();
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.advance(Phase::Closing);
-        self.shared.changed.notify_all();
+        self.shared.state.notify();
         // `on_failure` may close it in the sink's own thread, which then cannot wait for itself.
         let own = std::thread::current().id() == self.thread;
         while !state.has_ended() && !own {
             let waited =
                 begun.elapsed().max(if state.left() > 0 { state.moved.elapsed() } else { Duration::ZERO });
             let Some(left) = patience.checked_sub(waited).filter(|left| !left.is_zero()) else { break };
-            state = self.shared.wait(state, Some(left));
+            state = self.shared.state.wait(state, Some(left));
         }
         state.advance(Phase::Abandoned);
-        self.shared.changed.notify_all();
-        let asked = Instant::now();
-        while !state.has_ended() && !own {
-            let Some(left) = END.checked_sub(asked.elapsed()).filter(|left| !left.is_zero()) else { break };
-            state = self.shared.wait(state, Some(left));
-        }
+        self.shared.state.notify();
+        state = self.shared.state.wait_while(state, END, |state| !state.has_ended() && !own);
         // Where the thread still is in a call, its messages may yet arrive; nobody would know.
         let lost = state.clear();
         counts.failed.add(lost);
@@ -267,33 +258,21 @@ impl Outbox {
 impl Drop for Outbox {
     /// Without [`Outbox::close`], the thread ends with the call that it is in.
     fn drop(&mut self) {
-        self.shared.lock().advance(Phase::Abandoned);
-        self.shared.changed.notify_all();
+        self.shared.state.lock().advance(Phase::Abandoned);
+        self.shared.state.notify();
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// Waits for a change, or for `most`.
-    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Option<Duration>) -> MutexGuard<'a, State> {
-        match most {
-            None => self.changed.wait(state).unwrap_or_else(|e| e.into_inner()),
-            Some(most) => self.changed.wait_timeout(state, most).unwrap_or_else(|e| e.into_inner()).0,
-        }
-    }
-
     /// The thread: opens the sink, if it is not, and writes until everything is written and no more comes, or nothing has to be
     /// written any more.
     fn write(&self, sink: &mut dyn Sink, mut open: bool) -> io::Result<()> {
         while !open {
-            let state = self.lock();
+            let state = self.state.lock();
             if state.phase == Phase::Abandoned || (state.phase == Phase::Closing && state.left() == 0) {
                 return Ok(());
             }
-            drop(self.wait(state, Some(REOPEN)));
+            drop(self.state.wait(state, Some(REOPEN)));
             open = sink.open()?;
         }
         let (mut batch, mut next_call) = (Vec::new(), Some(Instant::now()));
@@ -325,15 +304,15 @@ impl Shared {
         batch: &mut Vec<Arc<Message>>,
     ) -> io::Result<bool> {
         batch.clear();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.waiting.is_empty() && state.phase == Phase::Open {
             let left = next_call.map(|next| next.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 drop(state);
                 *next_call = sink.idle()?.map(|wait| Instant::now() + wait);
-                state = self.lock();
+                state = self.state.lock();
             } else {
-                state = self.wait(state, left);
+                state = self.state.wait(state, left);
             }
         }
         if state.phase == Phase::Abandoned {
@@ -341,23 +320,23 @@ impl Shared {
         }
         let count = state.waiting.take(BATCH, batch);
         state.taken = count;
-        self.changed.notify_all();
+        self.state.notify();
         Ok(count > 0)
     }
 
     /// Takes out what has come meanwhile, as far as it is written at once.
     fn add(&self, batch: &mut Vec<Arc<Message>>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let count = state.waiting.take(BATCH.saturating_sub(batch.len()), batch);
         if count > 0 {
             state.taken += count;
-            self.changed.notify_all();
+            self.state.notify();
         }
     }
 
     /// Messages have been accepted, of which some may be lost, or none. Returns whether to go on.
     fn accepted(&self, count: usize, lost: usize) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // None, if nobody has waited for them and they have been counted as lost.
         let count = count.min(state.taken);
         if count > 0 {
@@ -367,22 +346,14 @@ impl Shared {
             self.counts.written.add(count - lost);
             self.counts.failed.add(lost);
             self.counts.waiting.subtract(count);
-            self.changed.notify_all();
+            self.state.notify();
         }
         state.phase < Phase::Abandoned
     }
 
     /// Waits before the next call of the sink, but not for longer than anybody is there.
     fn pause(&self, wait: Duration) {
-        let until = Instant::now() + wait;
-        let mut state = self.lock();
-        while state.phase < Phase::Abandoned {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            state = self.wait(state, Some(left));
-        }
+        drop(self.state.wait_while(self.state.lock(), wait, |state| state.phase < Phase::Abandoned));
     }
 
     fn end(&self, result: io::Result<()>, on_failure: impl FnOnce(io::Error)) {
@@ -392,14 +363,14 @@ impl Shared {
             // First, and without the lock: it posts the error, which must come before the flow that ends with it.
             on_failure(e);
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if phase == Phase::Failed {
             let lost = state.clear();
             self.counts.failed.add(lost);
             self.counts.waiting.subtract(lost);
         }
         state.advance(phase);
-        self.changed.notify_all();
+        self.state.notify();
     }
 }
 

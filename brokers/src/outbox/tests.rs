@@ -1,3 +1,4 @@
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
@@ -93,9 +94,9 @@ impl Set {
     /// Waits until the thread has taken the first record out and holds it.
     fn hold_first(&self) {
         assert_eq!(self.outbox.push(message(0)), Ok(false));
-        let mut state = self.outbox.shared.lock();
+        let mut state = self.outbox.shared.state.lock();
         while state.taken == 0 {
-            state = self.outbox.shared.wait(state, Some(LONG));
+            state = self.outbox.shared.state.wait(state, Some(LONG));
         }
     }
 
@@ -139,9 +140,9 @@ fn a_full_queue_waits_and_loses_nothing_unless_it_is_leaky() {
         let pushing =
             std::thread::spawn(move || (1..=5).filter(|n| outbox.push(message(*n)).unwrap()).count());
         if when_full == WhenFull::Wait {
-            let mut state = set.outbox.shared.lock();
+            let mut state = set.outbox.shared.state.lock();
             while state.waiting.len() < 2 {
-                state = set.outbox.shared.wait(state, Some(LONG));
+                state = set.outbox.shared.state.wait(state, Some(LONG));
             }
             drop(state);
             assert!(!pushing.is_finished(), "three records have no room");
@@ -191,7 +192,7 @@ fn a_destination_that_accepts_nothing_is_given_up_and_what_is_lost_is_counted() 
         assert_eq!(set.outbox.drain(), Drained::Stalled(3));
         assert_eq!(set.outbox.close(), 3);
         assert_eq!(set.counts(), [0, 3, 0]);
-        assert!(set.outbox.shared.lock().has_ended(), "the thread is gone");
+        assert!(set.outbox.shared.state.lock().has_ended(), "the thread is gone");
     }
     let set = set_up(10, WhenFull::Wait, LONG, Some(true));
     assert_eq!((set.outbox.drain(), set.outbox.close()), (Drained::Done, 0), "nothing to wait for");
