@@ -3,27 +3,20 @@
 //! Ultralytics 8.4.
 
 use crate::detect::attached::{Masks, Meaning};
-use crate::detect::family::{Family, Hint, Usual};
+use crate::detect::family::{Family, Usual};
 use crate::detect::layout::{Anchors, BoxCoding, Coding, Field, Layout, Ranking};
 use crate::detect::object_maps::{self, Extent};
 use crate::detect::offer::{Evidence, Fit, Offer};
 use crate::detect::{Activation, Background, BoxFormat, DecoderKind};
 
-use super::boxes_scores::{Pair, apart, pairs};
+use super::boxes_scores::{self, Pair, apart, pairs};
 use super::heads::{self, BOX};
 
 pub const FAMILY: Family = Family {
     kind: DecoderKind::Queries,
     wanted,
     fits,
-    takes: &[
-        Hint::BoxFormat,
-        Hint::Normalized,
-        Hint::Activation,
-        Hint::Softmax,
-        Hint::Background,
-        Hint::BackgroundLast,
-    ],
+    takes: boxes_scores::FAMILY.takes,
     usual: Usual::UNIQUE,
 };
 
