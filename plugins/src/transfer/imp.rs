@@ -95,7 +95,7 @@ impl TransferElement {
         let pool = match self.to() {
             Memory::Cuda => session.pool(caps, min).map_err(|error| error.to_string()),
             Memory::System => {
-                // What downstream wants beside each frame.
+                // What downstream wants allocated around each frame.
                 let params = query.allocation_params().next().map(|(_, params)| params);
                 session.pinned().pool(caps, min, params.as_ref()).map_err(|error| error.to_string())
             }
@@ -309,9 +309,9 @@ impl BaseTransformImpl for TransferElement {
             }
             _ => None,
         };
-        let name = self.obj().name();
         let Some(copied) = copied else {
             self.failed.add(1);
+            let name = self.obj().name();
             gst::element_imp_error!(
                 self,
                 gst::CoreError::Negotiation,
@@ -321,6 +321,7 @@ impl BaseTransformImpl for TransferElement {
         };
         let elsewhere = copied.map_err(|reason| {
             self.failed.add(1);
+            let name = self.obj().name();
             let (code, direction) = match self.to() {
                 Memory::Cuda => (gst::ResourceError::Write, "to"),
                 Memory::System => (gst::ResourceError::Read, "from"),
