@@ -4,7 +4,7 @@
 
 use std::{
     ptr,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use cudainfer_kernels::device::{Context, Device};
@@ -17,6 +17,7 @@ use super::{
     CAT, MemoryError,
     library::{self, Functions},
 };
+use crate::sync::lock;
 
 /// The type of GStreamer contexts that carry a `GstCudaContext`.
 pub(super) const CONTEXT_TYPE: &str = "gst.cuda.context";
@@ -47,7 +48,7 @@ impl CudaContext {
     ) -> Result<Self, MemoryError> {
         let functions = library::open()?;
         let primary = Context::new(device)?;
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&SHARED);
         shared.retain(|(_, object)| object.upgrade().is_some());
         let in_use = shared.iter().find(|(ordinal, _)| *ordinal == device.ordinal);
         if let Some(object) = in_use.and_then(|(_, object)| object.upgrade()) {

@@ -3,11 +3,12 @@
 //!
 //! Those on the same GPU are processed where they lie. Those on another GPU are copied over, without the host.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use cudainfer_kernels::device::{CudaStream, Reach, SharedMemory};
 
 use super::{MemoryError, order::Uses, owner::Owner};
+use crate::sync::lock;
 
 /// Where a frame lies that is not in our own context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl CopiedFrame {
         stream: &CudaStream,
     ) -> Result<Self, MemoryError> {
         let memory = {
-            let mut copies = uses.copies.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut copies = lock(&uses.copies);
             let idle = |copy: &&Arc<SharedMemory>| {
                 Arc::strong_count(copy) == 1 && Arc::ptr_eq(copy.context(), stream.context())
             };

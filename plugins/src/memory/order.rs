@@ -16,7 +16,7 @@
 use std::{
     ffi::{CStr, c_void},
     ptr,
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
+    sync::{Arc, LazyLock, Mutex, OnceLock},
 };
 
 use cudainfer_kernels::device::{Counters, CudaStream, HeldBytes, Order, SharedMemory};
@@ -31,6 +31,7 @@ use super::{
     library::{self, is_cuda_memory},
     owner::{Owner, ProducerMark},
 };
+use crate::sync::lock;
 
 /// Under this name a `GstMemory` keeps its [`Uses`].
 static USES: LazyLock<glib::Quark> = LazyLock::new(|| glib::Quark::from_str("cudainfer-uses"));
@@ -80,7 +81,7 @@ pub(super) fn uses(memory: &gst::MemoryRef) -> &Uses {
         return uses;
     }
     // Two threads may see a frame for the first time at once, and the slower one must not replace the other's uses.
-    let _first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+    let _first = lock(&FIRST);
     if let Some(uses) = known(memory) {
         return uses;
     }
@@ -110,7 +111,7 @@ pub(super) fn wait_for_others(
         wait_for_producer_on_host(memory, stream);
         return Ok(());
     };
-    let mut produced = uses.produced.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut produced = lock(&uses.produced);
     let mark = match &mut *produced {
         Some(mark) => mark,
         none => none.insert(ProducerMark::new(owner.clone())?),

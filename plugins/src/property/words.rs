@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::marker::PhantomData;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use cudainfer_kernels::words::Words;
 use gst::glib;
@@ -12,6 +12,7 @@ use gst::glib::translate::{FromGlib, IntoGlib};
 use gst::prelude::*;
 
 use super::field::{About, Field};
+use crate::sync::lock;
 
 /// The word for a choice that is left to others: a field that is `None`.
 const AUTO: &str = "auto";
@@ -117,7 +118,7 @@ impl<T: Registered> Number<T> {
 impl<T: Registered> StaticType for Number<T> {
     fn static_type() -> glib::Type {
         static TYPES: Mutex<BTreeMap<&'static str, glib::Type>> = Mutex::new(BTreeMap::new());
-        let mut types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut types = lock(&TYPES);
         *types.entry(T::TYPE).or_insert_with(register::<T>)
     }
 }

@@ -3,11 +3,12 @@
 //! progress are waited for, and no other begins.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::inference::InferenceError;
 use crate::log::ENGINE as CAT;
+use crate::sync::lock;
 
 /// How long the end of the process waits for calls in progress: longer than a model of usual size takes to load.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,7 +23,7 @@ static CALLS: Mutex<Calls> = Mutex::new(Calls { under_way: 0, ending: false });
 static IDLE: Condvar = Condvar::new();
 
 fn calls() -> MutexGuard<'static, Calls> {
-    CALLS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&CALLS)
 }
 
 /// A call into ONNX Runtime, until it is dropped.

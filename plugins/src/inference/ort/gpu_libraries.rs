@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use cudainfer_files as files;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use crate::loader;
 use crate::log::ENGINE as CAT;
+use crate::sync::lock;
 
 use super::{candidates, runtime_library};
 
@@ -26,7 +27,7 @@ static OPENED: Mutex<Option<HashMap<String, ManuallyDrop<Library>>>> = Mutex::ne
 /// A sentence that names the missing library and says where it was looked for.
 pub(super) fn open_missing(message: &str) -> Result<bool, String> {
     let Some(name) = missing(message) else { return Ok(false) };
-    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut opened = lock(&OPENED);
     let opened = opened.get_or_insert_default();
     // The library is there: something else fails.
     if opened.contains_key(name) { Ok(false) } else { open(name, &places(), opened).map(|()| true) }

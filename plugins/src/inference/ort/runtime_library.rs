@@ -11,6 +11,7 @@ use super::messages::{CAT, EnvironmentLogger};
 use super::{candidates, exit, unwinder};
 use crate::inference::InferenceError;
 use crate::loader;
+use crate::sync::lock;
 
 const HELP: &str = "install it with 'pip install onnxruntime' in a .venv above the working directory or, for the Debian \
                     package, with 'sudo cudainfer-setup-onnxruntime', or name its library with the property onnxruntime or \
@@ -37,7 +38,7 @@ pub(super) fn version() -> String {
 /// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
 pub fn environment(library: Option<&Path>) -> Result<&'static Environment, InferenceError> {
     static OPENING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = OPENING.lock().unwrap_or_else(|e| e.into_inner());
+    let _one_at_a_time = lock(&OPENING);
     if let Some((environment, loaded, _)) = ENVIRONMENT.get() {
         if let Some(other) = library.filter(|path| *path != loaded) {
             let (loaded, other) = (loaded.display(), other.display());
