@@ -276,6 +276,9 @@ fn a_destination_without_messages_is_called_again_and_may_fail() {
         Outbox::start(sink, capacity, LONG, &Arc::default(), move |e| fail.send(e).unwrap()).unwrap();
     assert_eq!(failure.recv_timeout(LONG).unwrap().kind(), io::ErrorKind::NotConnected);
     assert_eq!(calls.try_iter().count(), 3);
+    // Reported before it is known to others: with nothing to write they would find nothing wrong until then.
+    let state = &outbox.shared.state;
+    drop(state.wait_while(state.lock(), LONG, |state| !state.has_ended()));
     assert_eq!(outbox.drain(), Drained::Interrupted);
     assert_eq!(outbox.push(message(0)), Err(PushError::Closed));
 }
