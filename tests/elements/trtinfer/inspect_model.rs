@@ -1,17 +1,19 @@
-//! scripts/inspect, with the plugin that was built with this test.
+//! cudainfer-inspect, with the plugin that was built with this test.
 
 use std::process::Output;
 
-use cudainfer_tests::{fetched, model, root, scratch};
+use cudainfer_tests::{fetched, model, scratch};
 
 use crate::plugin::processes::{text, tool};
 
 fn inspect(arguments: &[&str]) -> Output {
-    let script = root().join("scripts/inspect").display().to_string();
-    tool(&[&[script.as_str()], arguments].concat(), &[])
+    // The test lies in deps, which is beside the program.
+    let program = std::env::current_exe().unwrap().with_file_name("../cudainfer-inspect");
+    assert!(program.is_file(), "{} is missing: cargo build -p gst-plugin-cudainfer", program.display());
+    tool(&[&[program.to_str().unwrap()], arguments].concat(), &[])
 }
 
-/// What the script prints before the sidecar, and the sidecar.
+/// What the program prints before the sidecar, and the sidecar.
 fn parts(output: &Output) -> (String, String) {
     let said = text(&output.stdout);
     let (before, sidecar) =
