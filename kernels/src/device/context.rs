@@ -4,12 +4,12 @@ use std::{
     collections::HashMap,
     marker::PhantomData,
     ptr,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
 use cudarc::driver::{CudaContext, result, sys};
 
-use super::{Device, DeviceError};
+use super::{Device, DeviceError, lock};
 
 /// A device's primary context, retained as long as this lives.
 ///
@@ -90,7 +90,7 @@ impl Context {
         let mut number = 0;
         // SAFETY: the caller's promise; the pointer points to a live number.
         let numbered = unsafe { sys::cuCtxGetId(other, &raw mut number) }.result();
-        let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut neighbours = lock(&self.neighbours);
         neighbours.is_new(other.addr(), numbered.ok().map(|()| number))
     }
 
@@ -100,7 +100,7 @@ impl Context {
         operation: &'static str,
         load: impl FnOnce() -> Result<sys::CUmodule, DeviceError>,
     ) -> Result<sys::CUmodule, DeviceError> {
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut modules = lock(&self.modules);
         if let Some(module) = modules.get(operation) {
             return Ok(module.0);
         }
@@ -153,7 +153,7 @@ struct InUse<T>(Mutex<Vec<(u32, Weak<T>)>>);
 impl<T> InUse<T> {
     /// The one in use, or what `make` makes.
     fn of(&self, ordinal: u32, make: impl FnOnce() -> Result<T, DeviceError>) -> Result<Arc<T>, DeviceError> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         all.retain(|(_, one)| one.strong_count() > 0);
         if let Some(one) = all.iter().find(|(of, _)| *of == ordinal).and_then(|(_, one)| one.upgrade()) {
             return Ok(one);
@@ -166,7 +166,7 @@ impl<T> InUse<T> {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        let modules = std::mem::take(self.modules.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let modules = std::mem::take(&mut *lock(&self.modules));
         if let (false, Ok(_entered)) = (modules.is_empty(), self.enter()) {
             for Module(module) in modules.into_values() {
                 // SAFETY: the module was loaded by us and is unloaded once; kernels hold the context, so none is left.

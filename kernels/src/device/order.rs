@@ -1,10 +1,10 @@
 //! Which streams used device memory last, so that several can use it in turn without the host.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cudarc::driver::sys;
 
-use super::{Context, CudaStream, DeviceError, Event};
+use super::{Context, CudaStream, DeviceError, Event, lock};
 
 /// What stands for the streams of other libraries; no [`CudaStream`] has this number.
 const OTHERS: usize = usize::MAX;
@@ -34,7 +34,7 @@ struct Mark {
 
 impl Order {
     fn lock(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.marks)
     }
 
     /// Work that is enqueued in `stream` from now on waits until no stream uses the memory.

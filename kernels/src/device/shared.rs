@@ -1,8 +1,8 @@
 //! Device memory that several streams use in turn, ordered by events.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use super::{Context, CudaStream, DeviceError, DeviceSlice, Memory, Order, Pinned};
+use super::{Context, CudaStream, DeviceError, DeviceSlice, Memory, Order, Pinned, lock};
 
 /// Device memory with an [`Order`], and a copy of it on the host if one is wanted.
 ///
@@ -54,7 +54,7 @@ impl SharedMemory {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn end_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
-        self.host.lock().unwrap_or_else(PoisonError::into_inner).valid = false;
+        lock(&self.host).valid = false;
         self.order.end_write(stream)
     }
 
@@ -95,7 +95,7 @@ impl SharedMemory {
     /// # Errors
     /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
     pub fn to_host(&self, stream: &CudaStream) -> Result<Arc<Pinned>, DeviceError> {
-        let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut host = lock(&self.host);
         if let (true, Some(copy)) = (host.valid, &host.copy) {
             return Ok(Arc::clone(copy));
         }

@@ -4,7 +4,7 @@ use std::{
     ffi::c_void,
     ptr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -12,7 +12,7 @@ use std::{
 use cudarc::driver::{result::stream, sys};
 
 use super::sample::Sampler;
-use super::{Context, Counters, DeviceError, DeviceSlice, Event, Kernel, Memory, Pinned};
+use super::{Context, Counters, DeviceError, DeviceSlice, Event, Kernel, Memory, Pinned, lock};
 
 /// A non-blocking stream: it does not wait for the legacy default stream nor the other way round. An element has one,
 /// and what it enqueues there is counted in [`CudaStream::counters`].
@@ -342,7 +342,7 @@ impl CudaStream {
     /// # Errors
     /// Those of `work`, or [`DeviceError::Call`].
     pub fn sampled<T, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let sampler = || self.sampler.lock().unwrap_or_else(PoisonError::into_inner);
+        let sampler = || lock(&self.sampler);
         let started = sampler().begin(&self.context, &self.counters, self.id, |start| self.record(start))?;
         let done = work();
         if started {
