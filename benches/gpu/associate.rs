@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use cudainfer_kernels::associate::{COCO_SIGMAS, CudaCosts, Pose, oks_pairs};
+use cudainfer_kernels::associate::{COCO_SIGMAS, CudaSimilarity, Pose, oks_pairs};
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::track::AREA_OF_BOX;
 
@@ -14,7 +14,7 @@ use crate::measure::{Times, row, row_of};
 const COUNTS: [usize; 11] = [5, 10, 15, 20, 30, 50, 75, 100, 200, 500, 1000];
 
 pub fn run(stream: &CudaStream) {
-    let mut costs = CudaCosts::new(stream).unwrap();
+    let mut similarity = CudaSimilarity::new(stream).unwrap();
     let mut numbers = (1u32..).map(|i| (i.wrapping_mul(2_654_435_761) >> 16) as f32 / 65536.0);
     let mut unit = || numbers.next().unwrap();
     let mut crossover = None;
@@ -30,7 +30,7 @@ pub fn run(stream: &CudaStream) {
             let (a, b) = poses.split_at(n);
             let mut pairs = Vec::new();
             let cpu = wall(n, || oks_pairs(a, b, &COCO_SIGMAS, |_, _| true, &mut pairs));
-            let gpu = wall(n, || _ = black_box(costs.oks(stream, a, b, &COCO_SIGMAS).unwrap()));
+            let gpu = wall(n, || _ = black_box(similarity.oks(stream, a, b, &COCO_SIGMAS).unwrap()));
             report(&format!("oks {n}x{n} {place}"), n * n * 4 + n * 276, &cpu, &gpu);
             if size[0] == 0.0 {
                 crossover = crossover.or((gpu.median < cpu.median).then_some(n));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::oks::near_pairs;
 use super::overlap::keep_best;
-use super::{CudaCosts, Pair, Pose, oks_pairs};
+use super::{CudaSimilarity, Pair, Pose, oks_pairs};
 use crate::device::{CudaStream, DeviceError};
 
-/// [`Costs::oks`] uses the GPU from this number of near pairs times keypoints on. On an H200 and its Xeon, an idle GPU, which
+/// [`Similarity::oks`] uses the GPU from this number of near pairs times keypoints on. On an H200 and its Xeon, an idle GPU, which
 /// takes 17 us with copies and the wait, is faster from 5,000 on (`benches/gpu/associate.rs`). But the GPU of a pipeline is not
 /// idle: the wait lasts as long as the network's run, about a millisecond, which the CPU takes for this many pairs. Below
 /// that, a pipeline waits for the GPU only once a frame, for the few bytes of the detections.
@@ -15,12 +15,12 @@ pub const GPU_OKS_DISTANCES: usize = 1 << 18;
 
 /// Similarity matrices, computed by the GPU where there is one and it is faster. The results are the same.
 #[derive(Debug, Default)]
-pub struct Costs {
-    gpu: Option<(Arc<CudaStream>, CudaCosts)>,
+pub struct Similarity {
+    gpu: Option<(Arc<CudaStream>, CudaSimilarity)>,
     failure: Option<DeviceError>,
 }
 
-impl Costs {
+impl Similarity {
     /// On the CPU always.
     pub fn on_cpu() -> Self {
         Self::default()
@@ -29,9 +29,9 @@ impl Costs {
     /// On the GPU of `stream` where it is faster.
     ///
     /// # Errors
-    /// Those of [`CudaCosts::new`].
+    /// Those of [`CudaSimilarity::new`].
     pub fn with_gpu(stream: &Arc<CudaStream>) -> Result<Self, DeviceError> {
-        Ok(Self { gpu: Some((Arc::clone(stream), CudaCosts::new(stream)?)), ..Self::default() })
+        Ok(Self { gpu: Some((Arc::clone(stream), CudaSimilarity::new(stream)?)), ..Self::default() })
     }
 
     /// Why the GPU was given up: it failed, and the CPU has taken over.
@@ -52,8 +52,10 @@ impl Costs {
         let most = a.len().saturating_mul(b.len()).saturating_mul(sigmas.len());
         let is_crowd =
             || near_pairs(a, b, sigmas, &may_match).saturating_mul(sigmas.len()) >= GPU_OKS_DISTANCES;
-        if let Some((stream, costs)) = self.gpu.as_mut().filter(|_| most >= GPU_OKS_DISTANCES && is_crowd()) {
-            match costs.oks(stream, a, b, sigmas) {
+        if let Some((stream, similarity)) =
+            self.gpu.as_mut().filter(|_| most >= GPU_OKS_DISTANCES && is_crowd())
+        {
+            match similarity.oks(stream, a, b, sigmas) {
                 Ok(matrix) => return listed(matrix, b.len(), may_match, pairs),
                 // The CPU takes over from now on: the frame must not be lost.
                 Err(failure) => *self = Self { failure: Some(failure), ..Self::default() },

@@ -27,10 +27,10 @@ struct AssociateKernelParams {
 const _: () = assert!(size_of::<AssociateKernelParams>() == 56);
 
 /// [`super::oks_matrix`] on the GPU. A call uploads the objects, launches one kernel, which writes the matrix to host
-/// memory, and waits for it; that pays only for crowds, see [`super::Costs`]. Memory grows to what the largest call needs.
+/// memory, and waits for it; that pays only for crowds, see [`super::Similarity`]. Memory grows to what the largest call needs.
 /// (Boxes are compared on the CPU, which looks only at those that overlap: reading a GPU's matrix of all took longer.)
 #[derive(Debug)]
-pub struct CudaCosts {
+pub struct CudaSimilarity {
     oks: Kernel,
     objects: Pinned,
     uploaded: Memory,
@@ -38,7 +38,7 @@ pub struct CudaCosts {
     done: Event,
 }
 
-impl CudaCosts {
+impl CudaSimilarity {
     /// For streams of the context of `stream`, which counts the allocations.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use super::lifecycle::Targets;
 use super::matching::{Momentum, Rule};
 use super::motion::WidthHeight;
 use super::observation::FrameView;
-use crate::associate::{Costs, Gate};
+use crate::associate::{Gate, Similarity};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -19,8 +19,8 @@ pub(super) fn step(
     params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
-    costs: &mut Costs,
+    similarity: &mut Similarity,
 ) {
     let first = Rule { momentum: Some(Momentum::of(params)), ..Rule::new(Gate::Before(params.iou), params) };
-    cascade(targets, params, seen, usable, costs, [first]);
+    cascade(targets, params, seen, usable, similarity, [first]);
 }

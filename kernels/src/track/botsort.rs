@@ -12,7 +12,7 @@ use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::WidthHeight;
 use super::observation::FrameView;
-use crate::associate::{Costs, Gate};
+use crate::associate::{Gate, Similarity};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -20,7 +20,7 @@ pub(super) fn step(
     params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
-    costs: &mut Costs,
+    similarity: &mut Similarity,
 ) {
-    cascade(targets, params, seen, usable, costs, [Rule::new(Gate::Before(params.iou), params)]);
+    cascade(targets, params, seen, usable, similarity, [Rule::new(Gate::Before(params.iou), params)]);
 }

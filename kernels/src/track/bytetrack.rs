@@ -12,7 +12,7 @@ use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::{Motion, RatioHeight};
 use super::observation::FrameView;
-use crate::associate::{Costs, Gate};
+use crate::associate::{Gate, Similarity};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -20,10 +20,10 @@ pub(super) fn step(
     params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
-    costs: &mut Costs,
+    similarity: &mut Similarity,
 ) {
     let first = Rule::new(Gate::Before(params.iou), params);
-    cascade(targets, params, seen, usable, costs, [first]);
+    cascade(targets, params, seen, usable, similarity, [first]);
 }
 
 /// One frame with several first associations in turn, each of the objects and detections that the previous one has left over;
@@ -33,19 +33,19 @@ pub(super) fn cascade<M: Motion, const N: usize>(
     params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
-    costs: &mut Costs,
+    similarity: &mut Similarity,
     rules: [Rule; N],
 ) {
     let frame = targets.begin_frame(seen, params.max_lost);
     let (mut high, mut low) = seen.split(usable, params.high_confidence);
     for rule in rules {
-        targets.round(seen, &mut high, Rule { weigh_confidence: true, ..rule }, costs, |_| true);
+        targets.round(seen, &mut high, Rule { weigh_confidence: true, ..rule }, similarity, |_| true);
     }
     // Objects that have been lost for longer do not take part: their prediction is vague, and weak detections are often
     // background.
     let buffer = rules.last().map_or(0.0, |rule| rule.buffer);
     let second = Rule { buffer, appearance: None, ..Rule::new(Gate::Before(params.iou_low), params) };
-    targets.round(seen, &mut low, second, costs, |target| target.was_confirmed() && target.misses <= 1);
+    targets.round(seen, &mut low, second, similarity, |target| target.was_confirmed() && target.misses <= 1);
 
     targets.start(seen, &seen.split(high, params.new_confidence).0);
     targets.update_states(|target| target.was_confirmed() || target.streak >= params.min_hits || frame == 1);

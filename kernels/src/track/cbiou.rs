@@ -13,7 +13,7 @@ use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::RatioHeight;
 use super::observation::FrameView;
-use crate::associate::{Costs, Gate};
+use crate::associate::{Gate, Similarity};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -21,9 +21,9 @@ pub(super) fn step(
     params: &TrackParams,
     seen: FrameView<'_>,
     usable: Vec<usize>,
-    costs: &mut Costs,
+    similarity: &mut Similarity,
 ) {
     let first = Rule::new(Gate::Before(params.iou), params);
     let rules = [params.buffer, params.buffer_wide].map(|buffer| Rule { buffer, ..first });
-    cascade(targets, params, seen, usable, costs, rules);
+    cascade(targets, params, seen, usable, similarity, rules);
 }

@@ -9,7 +9,7 @@ use super::motion::Motion;
 use super::observation::FrameView;
 use super::target::Target;
 use super::{State, Track};
-use crate::associate::Costs;
+use crate::associate::Similarity;
 
 /// The gap, in frames, after which tracks may still be known, even if their algorithm keeps lost objects for fewer frames.
 const LONGEST_GAP: f64 = 30.0;
@@ -62,10 +62,10 @@ impl<M: Motion> Targets<M> {
         seen: FrameView<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
-        costs: &mut Costs,
+        similarity: &mut Similarity,
         takes_part: impl Fn(&Target<M>) -> bool,
     ) {
-        self.matcher.round(&mut self.all, seen, open, rule, costs, takes_part);
+        self.matcher.round(&mut self.all, seen, open, rule, similarity, takes_part);
     }
 
     /// Starts an object for each detection listed in `open`.

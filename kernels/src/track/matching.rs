@@ -7,7 +7,9 @@ use super::motion::{Heading, Motion};
 use super::observation::{FrameView, Observation};
 use super::target::Target;
 use super::{AREA_OF_BOX, TrackParams};
-use crate::associate::{Assignment, Costs, Gate, Oriented, Pair, Pose, assign, iou_pairs, rotated_iou_pairs};
+use crate::associate::{
+    Assignment, Gate, Oriented, Pair, Pose, Similarity, assign, iou_pairs, rotated_iou_pairs,
+};
 use crate::geometry::Rect;
 
 /// What decides whether an object and a detection may match, and how well. What counts for the score is a field of it, which
@@ -119,7 +121,7 @@ impl Matcher {
         seen: FrameView<'_>,
         open: &mut Vec<usize>,
         rule: Rule,
-        costs: &mut Costs,
+        similarity: &mut Similarity,
         takes_part: impl Fn(&Target<M>) -> bool,
     ) {
         let mut candidates: Vec<&mut Target<M>> =
@@ -151,7 +153,7 @@ impl Matcher {
         let may_match = |row: usize, col: usize| !rule.class_aware || ours.get(row) == theirs.get(col);
         self.overlap(&candidates, &offered, seen.is_rotated(), may_match);
         if !seen.sigmas().is_empty() {
-            self.compare_poses(seen.sigmas(), &offered, costs, may_match);
+            self.compare_poses(seen.sigmas(), &offered, similarity, may_match);
         }
         let gate = self.weigh(&candidates, &offered, rule);
         assign(&self.pairs, candidates.len(), offered.len(), gate, &mut self.assignment);
@@ -190,7 +192,7 @@ impl Matcher {
         &mut self,
         sigmas: &[f32],
         offered: &[(usize, Observation<'_>)],
-        costs: &mut Costs,
+        similarity: &mut Similarity,
         may_match: impl Fn(usize, usize) -> bool,
     ) {
         let Self { expected, points, poses, pairs, pose_pairs, .. } = self;
@@ -205,7 +207,7 @@ impl Matcher {
         let lacks = |pose: Option<&Pose<'_>>| pose.is_none_or(|pose| pose.points.is_empty());
         pairs.retain(|pair| lacks(rows.get(pair.row)) || lacks(cols.get(pair.col)));
         // A pose without points is similar to none.
-        costs.oks(&rows, &cols, sigmas, may_match, pose_pairs);
+        similarity.oks(&rows, &cols, sigmas, may_match, pose_pairs);
         pairs.append(pose_pairs);
         pairs.sort_by_key(|pair| (pair.row, pair.col));
     }

@@ -49,7 +49,7 @@ pub use state::{State, Track};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::associate::Costs;
+use crate::associate::Similarity;
 use crate::detect::Detection;
 use crate::device::{CudaStream, DeviceError};
 use confidence::{Confidences, Thresholds};
@@ -71,13 +71,19 @@ pub struct Tracker {
     params: TrackParams,
     engine: Box<dyn Engine>,
     confidences: Confidences,
-    costs: Costs,
+    similarity: Similarity,
 }
 
 /// An algorithm with the objects that it follows.
 trait Engine: Debug + Send + Sync {
     /// One frame; `usable` lists the detections to work with.
-    fn step(&mut self, params: &TrackParams, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs);
+    fn step(
+        &mut self,
+        params: &TrackParams,
+        seen: FrameView<'_>,
+        usable: Vec<usize>,
+        similarity: &mut Similarity,
+    );
     /// Writes the published tracks to their detections' places.
     fn publish(&self, tracks: &mut [Option<Track>]);
     /// Forgets all objects, but does not give their identities again.
@@ -89,7 +95,7 @@ trait Engine: Debug + Send + Sync {
 }
 
 /// An algorithm: one frame of the objects, by a filter `M`; the list has the usable detections. What it is made of is in `lifecycle`.
-type Step<M> = fn(&mut Targets<M>, &TrackParams, FrameView<'_>, Vec<usize>, &mut Costs);
+type Step<M> = fn(&mut Targets<M>, &TrackParams, FrameView<'_>, Vec<usize>, &mut Similarity);
 
 #[derive(Debug)]
 struct Following<M> {
@@ -104,8 +110,14 @@ impl<M: Motion + Debug + Send + Sync + 'static> Following<M> {
 }
 
 impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
-    fn step(&mut self, params: &TrackParams, seen: FrameView<'_>, usable: Vec<usize>, costs: &mut Costs) {
-        (self.step)(&mut self.targets, params, seen, usable, costs);
+    fn step(
+        &mut self,
+        params: &TrackParams,
+        seen: FrameView<'_>,
+        usable: Vec<usize>,
+        similarity: &mut Similarity,
+    ) {
+        (self.step)(&mut self.targets, params, seen, usable, similarity);
     }
 
     fn publish(&self, tracks: &mut [Option<Track>]) {
@@ -144,7 +156,7 @@ impl Tracker {
     pub fn new(params: TrackParams) -> Result<Self, TrackError> {
         params.validate()?;
         let engine = engine(params.algorithm);
-        Ok(Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() })
+        Ok(Self { engine, params, confidences: Confidences::default(), similarity: Similarity::on_cpu() })
     }
 
     /// Another tracker with the same parameters that has seen nothing yet and compares on the CPU.
@@ -152,7 +164,7 @@ impl Tracker {
     pub fn fresh(&self) -> Self {
         let params = self.params.clone();
         let engine = engine(params.algorithm);
-        Self { engine, params, confidences: Confidences::default(), costs: Costs::on_cpu() }
+        Self { engine, params, confidences: Confidences::default(), similarity: Similarity::on_cpu() }
     }
 
     /// From now on compares poses on the GPU of `stream` where that is faster, which takes crowds
@@ -161,13 +173,13 @@ impl Tracker {
     /// # Errors
     /// The GPU has no memory left, or refuses the kernels.
     pub fn use_gpu(&mut self, stream: &Arc<CudaStream>) -> Result<(), DeviceError> {
-        self.costs = Costs::with_gpu(stream)?;
+        self.similarity = Similarity::with_gpu(stream)?;
         Ok(())
     }
 
     /// Why the GPU was given up: it failed, and the CPU has taken over.
     pub fn gpu_failure(&self) -> Option<&DeviceError> {
-        self.costs.failure()
+        self.similarity.failure()
     }
 
     /// From now on embeddings come from another model; two are similar up to a distance of `appearance` ([`TrackParams::appearance`]).
@@ -225,7 +237,7 @@ impl Tracker {
                 (params.high_confidence, params.new_confidence) = (high, new);
             }
         }
-        self.engine.step(&params, seen, usable, &mut self.costs);
+        self.engine.step(&params, seen, usable, &mut self.similarity);
         self.engine.publish(tracks);
         surplus
     }

@@ -13,7 +13,7 @@ use super::lifecycle::Targets;
 use super::matching::{Momentum, Rule, SearchBox};
 use super::motion::Observed;
 use super::observation::FrameView;
-use crate::associate::{Costs, Gate};
+use crate::associate::{Gate, Similarity};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -21,13 +21,13 @@ pub(super) fn step(
     params: &TrackParams,
     seen: FrameView<'_>,
     mut usable: Vec<usize>,
-    costs: &mut Costs,
+    similarity: &mut Similarity,
 ) {
     let frame = targets.begin_frame(seen, params.max_lost);
     let first = Rule { momentum: Some(Momentum::of(params)), ..Rule::new(Gate::Before(params.iou), params) };
-    targets.round(seen, &mut usable, first, costs, |_| true);
+    targets.round(seen, &mut usable, first, similarity, |_| true);
     let recovery = Rule { search_box: SearchBox::LastSeen, ..Rule::new(Gate::Before(params.iou), params) };
-    targets.round(seen, &mut usable, recovery, costs, |_| true);
+    targets.round(seen, &mut usable, recovery, similarity, |_| true);
     targets.start(seen, &usable);
     targets.update_states(|target| target.streak >= params.min_hits || frame <= params.min_hits);
     targets.keep(|target| target.misses <= params.max_lost);

@@ -8,7 +8,7 @@ use super::lifecycle::Targets;
 use super::matching::Rule;
 use super::motion::AreaRatio;
 use super::observation::FrameView;
-use crate::associate::{Costs, Gate};
+use crate::associate::{Gate, Similarity};
 
 /// One frame; `usable` lists the detections to work with.
 pub(super) fn step(
@@ -16,11 +16,11 @@ pub(super) fn step(
     params: &TrackParams,
     seen: FrameView<'_>,
     mut usable: Vec<usize>,
-    costs: &mut Costs,
+    similarity: &mut Similarity,
 ) {
     let frame = targets.begin_frame(seen, params.max_lost);
     // The paper solves the assignment first and then rejects the pairs that overlap too little.
-    targets.round(seen, &mut usable, Rule::new(Gate::After(params.iou), params), costs, |_| true);
+    targets.round(seen, &mut usable, Rule::new(Gate::After(params.iou), params), similarity, |_| true);
     targets.start(seen, &usable);
     targets.update_states(|target| target.streak >= params.min_hits || frame <= params.min_hits);
     targets.keep(|target| target.misses <= params.max_lost);

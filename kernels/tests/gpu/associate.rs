@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::associate::{COCO_SIGMAS, Costs, CudaCosts, Pose, oks_matrix, oks_pairs};
+use cudainfer_kernels::associate::{COCO_SIGMAS, CudaSimilarity, Pose, Similarity, oks_matrix, oks_pairs};
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::track;
@@ -55,13 +55,13 @@ fn oks_f64(a: &Pose<'_>, b: &Pose<'_>, sigmas: &[f32]) -> f64 {
 #[ignore = "needs a CUDA device"]
 fn oks_is_the_cpus_bit_for_bit() {
     let (stream, mut random, mut want) = (stream(), Random::new(2), Vec::new());
-    let mut costs = CudaCosts::new(&stream).unwrap();
+    let mut similarity = CudaSimilarity::new(&stream).unwrap();
     let few = [0.3, 0.5];
     for (rows, cols) in SIZES {
         for sigmas in [&COCO_SIGMAS[..], &few] {
             let [a, b] = [rows, cols].map(|n| poses(&mut random, n, sigmas.len()));
             let (a, b) = (borrowed(&a), borrowed(&b));
-            let got = costs.oks(&stream, &a, &b, sigmas).unwrap();
+            let got = similarity.oks(&stream, &a, &b, sigmas).unwrap();
             oks_matrix(&a, &b, sigmas, &mut want);
             assert_eq!(got.len(), want.len());
             for (i, (got, want)) in got.iter().zip(&want).enumerate() {
@@ -78,19 +78,19 @@ fn oks_is_the_cpus_bit_for_bit() {
 #[ignore = "needs a CUDA device"]
 fn empty_sets_give_empty_matrices_and_no_keypoints_give_zeros() {
     let stream = stream();
-    let mut costs = CudaCosts::new(&stream).unwrap();
+    let mut similarity = CudaSimilarity::new(&stream).unwrap();
     let pose = Pose { points: &[(1.0, 1.0)], area: 1.0 };
-    assert!(costs.oks(&stream, &[pose], &[], &COCO_SIGMAS).unwrap().is_empty());
-    assert!(costs.oks(&stream, &[], &[pose], &COCO_SIGMAS).unwrap().is_empty());
+    assert!(similarity.oks(&stream, &[pose], &[], &COCO_SIGMAS).unwrap().is_empty());
+    assert!(similarity.oks(&stream, &[], &[pose], &COCO_SIGMAS).unwrap().is_empty());
     assert_eq!(stream.counters().launches.get(), 0);
-    assert_eq!(costs.oks(&stream, &[pose], &[pose; 3], &[]).unwrap(), [0.0; 3]);
-    assert_eq!(costs.oks(&stream, &[pose], &[pose; 3], &[0.0, f32::NAN]).unwrap(), [0.0; 3]);
+    assert_eq!(similarity.oks(&stream, &[pose], &[pose; 3], &[]).unwrap(), [0.0; 3]);
+    assert_eq!(similarity.oks(&stream, &[pose], &[pose; 3], &[0.0, f32::NAN]).unwrap(), [0.0; 3]);
     assert_eq!(
-        costs.oks(&stream, &[pose], &[pose; 3], &[0.0, 1.0]).unwrap(),
+        similarity.oks(&stream, &[pose], &[pose; 3], &[0.0, 1.0]).unwrap(),
         [0.0; 3],
         "of the second point"
     );
-    assert_eq!(costs.oks(&stream, &[pose], &[pose; 3], &[1.0]).unwrap(), [1.0; 3]);
+    assert_eq!(similarity.oks(&stream, &[pose], &[pose; 3], &[1.0]).unwrap(), [1.0; 3]);
 }
 
 #[test]
@@ -98,21 +98,21 @@ fn empty_sets_give_empty_matrices_and_no_keypoints_give_zeros() {
 fn many_poses_go_to_the_gpu_and_few_stay() {
     let (stream, mut random) = (Arc::new(stream()), Random::new(3));
     let (mut want, mut got) = (Vec::new(), Vec::new());
-    let mut costs = Costs::with_gpu(&stream).unwrap();
-    let mut compare = |costs: &mut Costs, count| {
+    let mut similarity = Similarity::with_gpu(&stream).unwrap();
+    let mut compare = |similarity: &mut Similarity, count| {
         let [a, b] = [(); 2].map(|()| poses(&mut random, count, COCO_SIGMAS.len()));
         let (a, b) = (borrowed(&a), borrowed(&b));
         oks_pairs(&a, &b, &COCO_SIGMAS, |i, j| (i + j) % 7 != 0, &mut want);
-        costs.oks(&a, &b, &COCO_SIGMAS, |i, j| (i + j) % 7 != 0, &mut got);
+        similarity.oks(&a, &b, &COCO_SIGMAS, |i, j| (i + j) % 7 != 0, &mut got);
         assert!(got == want && !got.is_empty());
     };
     for (count, launches) in [(5, 0), (300, 1), (10, 1), (300, 2)] {
-        compare(&mut costs, count);
+        compare(&mut similarity, count);
         assert_eq!(stream.counters().launches.get(), launches);
         assert_eq!(stream.counters().host_waits.get(), launches, "one wait a call");
     }
     let allocations = stream.counters().allocations.get();
-    compare(&mut costs, 250);
+    compare(&mut similarity, 250);
     assert_eq!(stream.counters().allocations.get(), allocations, "there was room");
 }
 
