@@ -49,7 +49,6 @@ mod reader;
 mod rotated;
 mod rotated_nms;
 mod shaped;
-mod suppression;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -74,9 +73,8 @@ pub use hints::{Activation, AxisOrder, Background, BoxFormat, Hints, RowFormat, 
 pub use kind::{DecoderKind, UnknownDecoder};
 pub use merge::{MergeMode, MergeParams, Merged, Overlap, RegionBox};
 pub use object_maps::{Extent, ObjectMaps, object_maps};
-pub use params::DetectParams;
+pub use params::{DetectParams, Nms};
 pub use priors::{Priors, VARIANCES};
-pub use suppression::Nms;
 
 /// Turns a model's output tensors into detections, frame by frame. Its buffers are kept from frame to frame.
 #[derive(Debug)]

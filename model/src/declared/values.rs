@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::limits::MAX_SIZE;
+use crate::input::MAX_SIZE;
 use crate::sidecar::Input;
 
 /// ImageNet's mean and standard deviation, in 0..1.

@@ -20,7 +20,6 @@ mod level;
 mod raw_heads;
 mod scan;
 mod scores;
-mod softmax;
 
 use super::attached::element;
 use super::candidates::Collector;

@@ -5,7 +5,6 @@ use crate::detect::{Activation, Background};
 
 use super::level::LevelReader;
 use super::scan::{is_bad, scan_columns, strongest, take_scored, take_wanted};
-use super::softmax::Softmax;
 
 /// Scores `[C, anchors]`: one row a class.
 pub fn read_columns(level: &LevelReader<'_>, into: &mut Collector<'_>) {
@@ -90,5 +89,29 @@ pub fn read_roots(level: &LevelReader<'_>, into: &mut Collector<'_>) {
         take_scored(level.scores_of(anchor), into, confidence, |into, class, confidence| {
             level.take(into, anchor, class, confidence);
         });
+    }
+}
+
+/// The softmax of a row's scores.
+struct Softmax {
+    highest: f32,
+    /// None where the strongest class is certainly below the lowest threshold.
+    sum: Option<f32>,
+}
+
+impl Softmax {
+    /// Of `row`, whose strongest class has the score `best`.
+    fn new(row: &[f32], best: f32, background: &[f32], lowest: f32) -> Self {
+        let background = background.first().copied().unwrap_or(f32::NEG_INFINITY);
+        let highest = best.max(background);
+        // Most anchors are background: two terms of the sum already rule them out, with a margin for rounding.
+        let bound = 1.0 / (1.0 + (background - best).exp());
+        let sum = || row.iter().map(|v| (v - highest).exp()).sum();
+        Self { highest, sum: if bound * 1.001 < lowest { None } else { Some(sum()) } }
+    }
+
+    /// The share of a score.
+    fn share(&self, score: f32) -> f32 {
+        self.sum.map_or(0.0, |sum| (score - self.highest).exp() / sum)
     }
 }
