@@ -1,4 +1,4 @@
-"""Reads a TensorFlow.js GraphModel: model.json and the weight shards beside it. Used by models/tfjs2onnx.py."""
+"""Reads a TensorFlow.js GraphModel: model.json and the weight shards beside it."""
 
 from __future__ import annotations
 
