@@ -58,7 +58,7 @@ def anchors() -> None:
     """Raw heads for the strides 8, 16 and 32 at 64x64: three anchors a cell, two classes, in the forms of YOLOv4 and of YOLOv5. Two
     objects: anchor 1 of the cell 2, 3 of stride 8, and anchor 0 of the cell 1, 0 of stride 32."""
     sizes = "[[8, 8, 16, 32, 8, 8], [8, 8, 8, 8, 8, 8], [20, 24, 8, 8, 8, 8]]"
-    heads = {}
+    heads: dict[int, np.ndarray] = {}
     for stride in [8, 16, 32]:
         head = np.full((3, 64 // stride, 64 // stride, 7), -20, np.float32)
         head[..., :4] = 0
@@ -67,8 +67,11 @@ def anchors() -> None:
     heads[8][1, 3, 2, 4:] = [20, -20, 0]
     heads[32][0, 0, 1, 4:] = [20, 20, -20]
     words = RED_AND_BLUE + f"[anchors]\nsizes = {sizes}\n"
+    planes: dict[int, np.ndarray] = {}
+    for stride, head in heads.items():
+        planes[stride] = head.transpose(0, 3, 1, 2).reshape(21, *head.shape[1:3])
     for name, tables, given in [
-        ("anchors-planes", {s: head.transpose(0, 3, 1, 2).reshape(21, *head.shape[1:3]) for s, head in heads.items()}, True),
+        ("anchors-planes", planes, True),
         ("anchors-rows", heads, True),
         ("anchors-untold", heads, False),
     ]:

@@ -148,7 +148,7 @@ def extents() -> None:
     graph.node("Greater", ["images", graph.constant("half", np.float32(0.5))], "is_bright")
     graph.node("Cast", ["is_bright"], "bright", to=F32)
     graph.constant("one", np.float32(1))
-    corners = {}
+    corners: dict[tuple[str, int], str] = {}
     for axis, over in [("x", 2), ("y", 3)]:
         graph.node("ReduceMax", ["bright"], f"any_{axis}", axes=[over], keepdims=0)
         for end in (0, 1):
@@ -177,28 +177,29 @@ def declared() -> None:
     third = np.zeros((1, 84), np.float32)
     two = {0: "red", 1: "blue"}
     common = {"author": "Ultralytics", "stride": "32", "imgsz": "[64, 64]", "end2end": "False", "args": "{'nms': False}"}
-    for name, tables, side, words in [
-        ("says-names", [third], 64, {"task": "detect", "names": str({**two, 2: "it's none"})}),
+    cases: list[tuple[str, np.ndarray, int | str, dict[str, str]]] = [
+        ("says-names", third, 64, {"task": "detect", "names": str({**two, 2: "it's none"})}),
         # Without the names, 15 columns are those of eleven classes.
-        ("says-pose", [points], 64, {"task": "pose", "names": str(two), "kpt_shape": "[3, 3]"}),
-        ("says-size", [third], "side", {"task": "detect", "names": str({**two, 2: "none"})}),
+        ("says-pose", points, 64, {"task": "pose", "names": str(two), "kpt_shape": "[3, 3]"}),
+        ("says-size", third, "side", {"task": "detect", "names": str({**two, 2: "none"})}),
         # Lies: about the size, the number of classes, the keypoints, the layout.
-        ("lies-size", [third], 64, {"task": "detect", "names": str({**two, 2: "none"}), "imgsz": "[320, 640]"}),
-        ("lies-names", [third], 64, {"task": "detect", "names": str({**two, 2: "none", 3: "more", 4: "most"})}),
-        ("lies-pose", [points], 64, {"task": "pose", "names": str(two), "kpt_shape": "[4, 3]"}),
-        ("lies-task", [third], 64, {"task": "segment", "names": str({**two, 2: "none"})}),
-        ("says-depth", [third], 64, {"task": "depth", "names": str(two)}),
+        ("lies-size", third, 64, {"task": "detect", "names": str({**two, 2: "none"}), "imgsz": "[320, 640]"}),
+        ("lies-names", third, 64, {"task": "detect", "names": str({**two, 2: "none", 3: "more", 4: "most"})}),
+        ("lies-pose", points, 64, {"task": "pose", "names": str(two), "kpt_shape": "[4, 3]"}),
+        ("lies-task", third, 64, {"task": "segment", "names": str({**two, 2: "none"})}),
+        ("says-depth", third, 64, {"task": "depth", "names": str(two)}),
         # What nobody's exporter writes.
         (
             "says-nonsense",
-            [third],
+            third,
             64,
             {"task": "\0" * 70000, "names": "{" * 70000, "imgsz": "[-1, 1e999]", "kpt_shape": "[[" * 500},
         ),
-    ]:
+    ]
+    for name, table, side, words in cases:
         graph = Graph(F32, ["batch", 3, side, side])
-        coloured(graph, np.concatenate([boxes, scores, *tables]), 4, colours)
-        graph.output("coloured", F32, ["batch", 6 + len(tables[0]), 84])
+        coloured(graph, np.concatenate([boxes, scores, table]), 4, colours)
+        graph.output("coloured", F32, ["batch", 6 + len(table), 84])
         graph.save(name, metadata={**common, **words})
     # A classifier: its scores are probabilities already.
     graph = Graph(F32, ["batch", 3, 16, 16])

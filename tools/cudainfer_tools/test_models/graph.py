@@ -28,16 +28,20 @@ F32, F16, U8, I8, I32, I64 = (
 )
 
 
+# Dimensions of a tensor; those that are open have names.
+Dims = Sequence[int | str]
+
+
 class Graph:
     """A graph under construction; nodes are named after their output."""
 
-    def __init__(self, image_type: int = F32, image_dims: Sequence[int | str] = (), image: str = "images") -> None:
+    def __init__(self, image_type: int = F32, image_dims: Dims = (), image: str = "images") -> None:
         self.inputs = [helper.make_tensor_value_info(image, image_type, list(image_dims))]
         self.outputs: list[onnx.ValueInfoProto] = []
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
-    def input(self, name: str, kind: int, dims: Sequence[int | str]) -> str:
+    def input(self, name: str, kind: int, dims: Dims) -> str:
         """Adds an input."""
         self.inputs.append(helper.make_tensor_value_info(name, kind, dims))
         return name
@@ -52,7 +56,7 @@ class Graph:
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
         return name
 
-    def output(self, name: str, kind: int, dims: Sequence[int | str]) -> None:
+    def output(self, name: str, kind: int, dims: Dims) -> None:
         """Makes a value an output."""
         self.outputs.append(helper.make_tensor_value_info(name, kind, dims))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto, helper
 
-from cudainfer_tools.test_models.graph import F32, FOLDER, I64, U8, Graph
+from cudainfer_tools.test_models.graph import F32, FOLDER, I64, U8, Dims, Graph
 
 
 def others() -> None:
@@ -15,13 +16,14 @@ def others() -> None:
     nothing = graph.node("Cast", [graph.nothing("pixels")], "none", to=I64)
     group = "ssd-mobilenet-v1-variant-1-out"
     info = f"[modelinfo]\nversion=1.0\ngroup-id={group}\n\n[image]\ndims=1,64,64,3\ndir=input\ntype=uint8\nranges=0.0,255.0\n"
-    for name, value, dims, number in [
+    outputs: list[tuple[str, npt.ArrayLike, Dims, str]] = [
         ("detection_boxes", [[[0.25, 0.125, 0.75, 0.5]]], ["batch", "count", 4], f"{group}-boxes"),
         ("detection_classes", [[1.0]], ["batch", "count"], f"{group}-classes"),
         ("detection_scores", [[0.875]], ["batch", "count"], f"{group}-scores"),
         ("num_detections", [1.0], ["batch"], "generic-variant-1-out-count"),
-    ]:
-        value = np.array(value, np.float32)
+    ]
+    for name, given, dims, number in outputs:
+        value = np.array(given, np.float32)
         # Numbers that the decoder's caps want unknown, so they are calculated.
         shape = graph.constant(f"{name}_shape", np.array(value.shape, np.int64))
         shape = graph.node("Add", [shape, nothing], f"{name}_dims")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from cudainfer_tools.test_models.graph import F16, F32, I8, I64, U8, Graph
+from cudainfer_tools.test_models.graph import F16, F32, I8, I64, U8, Dims, Graph
 
 
 def identities() -> None:
     """Models whose output `copy` is their input."""
-    for name, kind, dims, sidecar in [
+    cases: list[tuple[str, int, Dims, str]] = [
         ("identity-f32-nchw", F32, [1, 3, 16, 24], ""),
         ("identity-f16-nchw", F16, [1, 3, 16, 24], ""),
         ("identity-f32-nhwc", F32, [1, 16, 24, 3], ""),
@@ -33,7 +33,8 @@ def identities() -> None:
         # Larger than any picture in caps.
         ("enormous", F32, [1, 3, 100_000, 100_000], ""),
         ("endless", F32, [1, 3, 16, 3_000_000_000], ""),
-    ]:
+    ]
+    for name, kind, dims, sidecar in cases:
         graph = Graph(kind, dims)
         graph.node("Identity", ["images"], "copy")
         graph.output("copy", kind, dims)

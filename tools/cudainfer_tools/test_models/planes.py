@@ -42,14 +42,15 @@ def masks() -> None:
     names = '[output]\nlabels = ["red", "green", "blue"]\n'
     bad = np.zeros((1, 3, 16, 24), np.float32)
     bad[0, 0, 2, 3], bad[0, 1, 5, 7] = np.nan, np.inf
+    nothing = np.array(0, np.float32)
     for name, add, sidecar in [
-        ("masks-colours", 0, stretch + names + "[segment]\nbackground = -1\n"),
-        ("masks-smooth", 0, stretch + names + "[segment]\nbackground = 2\nsmoothing = 0.5\n"),
-        ("masks-few-labels", 0, stretch + '[output]\nlabels = ["red", "green"]\n'),
+        ("masks-colours", nothing, stretch + names + "[segment]\nbackground = -1\n"),
+        ("masks-smooth", nothing, stretch + names + "[segment]\nbackground = 2\nsmoothing = 0.5\n"),
+        ("masks-few-labels", nothing, stretch + '[output]\nlabels = ["red", "green"]\n'),
         ("masks-not-finite", bad, stretch + names),
     ]:
         graph = Graph(F32, [1, 3, 16, 24])
-        graph.node("Add", ["images", graph.constant("add", np.float32(add))], "logits")
+        graph.node("Add", ["images", graph.constant("add", add)], "logits")
         graph.output("logits", F32, [1, 3, 16, 24])
         graph.save(name, sidecar)
     # One channel: the red.
