@@ -24,6 +24,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, TypedDict
 
 BARE = "session loop, CUDA graph"
 DECODE = "filesrc location={video} ! qtdemux ! h264parse ! nvh264dec"
@@ -67,6 +68,16 @@ LEAST_OF_BARE = 0.95
 LEAST_GAIN = 4.0
 MOST_SPREAD = 1.3
 
+# What is printed, and what `load` prints.
+Row = dict[str, Any]
+# Those of `load`, by name.
+Options = dict[str, str | float]
+
+
+class Goal(TypedDict):
+    goal: str
+    met: bool
+
 
 def batched(model: Path, batch: int) -> Path:
     """The file of a batch, as bench/gpu/models.py names it."""
@@ -93,11 +104,11 @@ def visible_gpus() -> int:
     return sum(text.startswith("GPU ") for text in listed.splitlines())
 
 
-def goal(text: str, met: bool) -> dict:
+def goal(text: str, met: bool) -> Goal:
     return {"goal": text, "met": met}
 
 
-def of_bare(fps: float, bare: float) -> dict:
+def of_bare(fps: float, bare: float) -> Goal:
     return goal(f"≥ {LEAST_OF_BARE:.0%} of the bare loop", fps >= LEAST_OF_BARE * bare)
 
 
@@ -120,19 +131,19 @@ class Bench:
                 self.bare[model.stem, batch] = row["fps"]
             print(json.dumps(row | {"row": model.stem}), flush=True)
 
-    def measure(self, model: Path, source: str, streams: int, batch: int, objects: int = OBJECTS, rate: float = 0.0) -> dict | None:
+    def measure(self, model: Path, source: str, streams: int, batch: int, objects: int = OBJECTS, rate: float = 0.0) -> Row | None:
         """A row, or None with the reason on standard error."""
-        options = {"streams": streams, **SECONDS}
+        options: Options = {"streams": streams, **SECONDS}
         if source != "NVDEC":
             options["keep"] = KEEP
         if rate:
             options["rate"] = round(rate, 1)
         timeout = 0 if rate else TIMEOUT
-        reported = self.load(SOURCES[source], line(model, batch, objects, timeout=timeout), [options])
-        if not reported:
+        loads = self.load(SOURCES[source], line(model, batch, objects, timeout=timeout), [options])
+        if not loads:
             return None
-        [reported] = reported
-        row = {"row": model.stem, "who": "cudainfer", "source": source, "streams": streams, "batch": batch}
+        [reported] = loads
+        row: Row = {"row": model.stem, "who": "cudainfer", "source": source, "streams": streams, "batch": batch}
         if objects:
             row["objects"] = objects
         row |= {name: round(reported[name], 3) for name in ("fps", "p50_ms", "p99_ms", "cpu_ms_per_frame")}
@@ -143,15 +154,14 @@ class Bench:
             row["of_bare"] = round(reported["fps"] / bare, 3)
         return row
 
-    def load(self, source: str, pipeline: str, together: list[dict]) -> list[dict] | None:
+    def load(self, source: str, pipeline: str, together: list[Options]) -> list[Row] | None:
         """What `load` tells with each of these options, all at the same time; None with the reason on standard error."""
         source = source.format(video=self.given.video)
         processes = []
         for options in together:
             words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
             command = [self.given.load, *words, source, pipeline]
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            processes.append(subprocess.Popen(command, text=True, **pipes))
+            processes.append(subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         reported = []
         for process, options in zip(processes, together, strict=True):
             try:
@@ -195,11 +205,11 @@ class Bench:
             ("cuda:0 and cuda:1, two processes", both, 2),
         ]:
             each = streams * count // len(together)
-            options = [{"streams": each, "each": words, "keep": KEEP, **TOGETHER} for words in together]
+            options: list[Options] = [{"streams": each, "each": words, "keep": KEEP, **TOGETHER} for words in together]
             if not (reported := self.load(ON_GPU, pipeline, options)):
                 continue
             fps = round(sum(one["fps"] for one in reported), 3)
-            row = {"row": model.stem, "who": "cudainfer", "source": f"decoded before, {called}"}
+            row: Row = {"row": model.stem, "who": "cudainfer", "source": f"decoded before, {called}"}
             row |= {"streams": streams * count, "batch": batch, "objects": OBJECTS, "fps": fps, "goals": []}
             row |= {name: round(max(one[name] for one in reported), 3) for name in ("p50_ms", "p99_ms")}
             if of_one:
@@ -223,7 +233,7 @@ class Bench:
             if row := self.measure(model, "decoded before", streams, batch, CROWD):
                 print(json.dumps(row), flush=True)
         for (streams, batch), times in PACED.items():
-            rate = self.rates.get((streams, batch))
+            rate = self.rates.get((streams, batch), 0.0)
             for _ in range(times if rate else 0):
                 row = self.measure(model, "decoded before", streams, batch, rate=LOAD * rate)
                 if row:
@@ -232,7 +242,7 @@ class Bench:
                     row["goals"] = [goal(f"p99/p50 of {spread:.2f} ≤ {MOST_SPREAD}", spread <= MOST_SPREAD)]
                     print(json.dumps(row), flush=True)
 
-    def hold(self, row: dict) -> None:
+    def hold(self, row: Row) -> None:
         """Holds a row of the detector against its goals."""
         streams, batch, fps = row["streams"], row["batch"], row["fps"]
         self.rates[streams, batch] = fps

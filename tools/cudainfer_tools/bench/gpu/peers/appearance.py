@@ -3,9 +3,11 @@ and scatter_add, for all boxes at once, as it stands and as a CUDA graph; withou
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 
-from cudainfer_tools.bench.gpu.peers.measure import graph_of, measure, row
+from cudainfer_tools.bench.gpu.peers.measure import graph_of, in_turn, measure, row
 
 WIDTH, HEIGHT = 1920, 1080
 COLUMNS, ROWS, STRIPES, LEVELS = 32, 64, 6, 208
@@ -59,6 +61,6 @@ def run() -> None:
     describe = Describe()
     for count in COUNTS:
         boxes, name = people(count), f"appearance of {count} boxes of NV12 1080p"
-        row(name, "torch", measure(lambda i, boxes=boxes: describe(frames[i % FRAMES], boxes)))
-        graphs = [graph_of(lambda frame=frame, boxes=boxes: describe(frame, boxes)) for frame in frames]
-        row(name, "torch, CUDA graph", measure(lambda i, graphs=graphs: graphs[i % FRAMES].replay()))
+        row(name, "torch", measure(in_turn(partial(describe, boxes=boxes), frames)))
+        graphs = [graph_of(partial(describe, frame, boxes)) for frame in frames]
+        row(name, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torchvision.ops import batched_nms
 
-from cudainfer_tools.bench.gpu.peers.measure import measure, row
+from cudainfer_tools.bench.gpu.peers.measure import in_turn, measure, row
 
 CONFIDENCE, IOU, KEPT = 0.25, 0.45, 300
 # Taken in turns: more than the cache holds.
@@ -67,8 +67,8 @@ def run() -> None:
         # YOLOv8 has no objectness, and the anchors last.
         outputs = [torch.cat([output[:, :4], output[:, 5:]], 1).t().contiguous() for output in outputs]
         assert all((output[4:].amax(0) > CONFIDENCE).sum() == candidates for output in outputs)
-        times = measure(lambda i, outputs=outputs: yolov8(outputs[i % INPUTS]))
+        times = measure(in_turn(yolov8, outputs))
         row(f"decode + NMS 84x8400, {candidates} candidates", "torch + torchvision", times)
     outputs = [street(25200, 80, 1600, seed) for seed in range(INPUTS)]
-    times = measure(lambda i: yolov5(outputs[i % INPUTS]))
+    times = measure(in_turn(yolov5, outputs))
     row("decode + NMS 85x25200, 1600 candidates", "torch + torchvision", times)

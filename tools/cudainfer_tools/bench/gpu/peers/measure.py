@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
+
+Input = TypeVar("Input")
 
 CALLS = 20
 RUNS = 200
@@ -51,6 +54,11 @@ def measure(work: Callable[[int], object]) -> Times:
     runs = max(FEWEST_RUNS, min(RUNS, int(SECONDS * 1e6 / (warm * calls))))
     times = sorted(run(calls) for _ in range(runs))
     return Times(times[runs // 2], times[runs * 95 // 100], runs, calls)
+
+
+def in_turn(work: Callable[[Input], object], inputs: Sequence[Input]) -> Callable[[int], object]:
+    """`work` as `measure` calls it: on one of these inputs after the other."""
+    return lambda call: work(inputs[call % len(inputs)])
 
 
 def row(name: str, who: str, times: Times, **more: object) -> None:

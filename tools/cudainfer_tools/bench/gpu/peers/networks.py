@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from cudainfer_tools.bench.gpu import models
-from cudainfer_tools.bench.gpu.peers.measure import graph_of, measure, row
+from cudainfer_tools.bench.gpu.peers.measure import graph_of, in_turn, measure, row
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 # name, what it is called in rows, batch
 NETWORKS = (
@@ -31,9 +37,9 @@ def run() -> None:
         images = [torch.rand(batch, 3, side, side, device="cuda").half() for _ in range(INPUTS)]
         last = [image.to(memory_format=torch.channels_last) for image in images]
         with torch.inference_mode():
-            row(called, "torch", measure(lambda i, model=model, last=last: model(last[i % INPUTS])))
-            graphs = [graph_of(lambda image=image, model=model: model(image)) for image in last]
-            row(called, "torch, CUDA graph", measure(lambda i, graphs=graphs: graphs[i % INPUTS].replay()))
+            row(called, "torch", measure(in_turn(model, last)))
+            graphs = [graph_of(partial(model, image)) for image in last]
+            row(called, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)))
             del graphs
         if session:
             with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +48,7 @@ def run() -> None:
                 bare_loop(session(file), called, images)
 
 
-def onnx_session():
+def onnx_session() -> Callable[[str], onnxruntime.InferenceSession] | None:
     """What makes a CUDA session of a file, or None."""
     try:
         import onnxruntime
@@ -61,7 +67,7 @@ def onnx_session():
     return lambda file: onnxruntime.InferenceSession(file, providers=[cuda])
 
 
-def bare_loop(session, called: str, images: list[torch.Tensor]) -> None:
+def bare_loop(session: onnxruntime.InferenceSession, called: str, images: list[torch.Tensor]) -> None:
     """Inputs and outputs stay on the device."""
     import onnxruntime
 
@@ -71,5 +77,5 @@ def bare_loop(session, called: str, images: list[torch.Tensor]) -> None:
         binding.bind_input("images", "cuda", 0, "float16", list(image.shape), image.data_ptr())
         binding.bind_output("output0", "cuda")
         bindings.append(binding)
-    times = measure(lambda i: session.run_with_iobinding(bindings[i % len(bindings)]))
+    times = measure(in_turn(session.run_with_iobinding, bindings))
     row(called, f"onnxruntime {onnxruntime.__version__}", times)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from cudainfer_tools.bench.gpu.peers.measure import measure, row
+from cudainfer_tools.bench.gpu.peers.measure import in_turn, measure, row
 
 THRESHOLD, PATCH = 0.3, 5
 # name, batch, channels, side, inputs taken in turns: more than the cache holds
@@ -49,4 +49,4 @@ def gaussians(batch: int, channels: int, side: int, seed: int) -> torch.Tensor:
 def run() -> None:
     for name, batch, channels, side, inputs in ROWS:
         maps = [gaussians(batch, channels, side, seed) for seed in range(inputs)]
-        row(name, "torch", measure(lambda i, maps=maps: local_peaks(maps[i % len(maps)])))
+        row(name, "torch", measure(in_turn(local_peaks, maps)))

@@ -4,11 +4,13 @@ and CV-CUDA's operators where CV-CUDA is installed."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 
-from cudainfer_tools.bench.gpu.peers.measure import graph_of, measure, row
+from cudainfer_tools.bench.gpu.peers.measure import graph_of, in_turn, measure, row
 
 WIDTH, HEIGHT, SIDE, BATCH = 1920, 1080, 640, 16
 ROW = "preproc NV12 1080p to 640x640 letterbox RGB float16"
@@ -49,29 +51,29 @@ def noise(batch: int, number: int) -> torch.Tensor:
 
 def run() -> None:
     frames = [noise(1, number) for number in range(FRAMES)]
-    row(ROW, "torch", measure(lambda i: chain(frames[i % FRAMES])))
-    graphs = [graph_of(lambda frame=frame: chain(frame)) for frame in frames]
-    row(ROW, "torch, CUDA graph", measure(lambda i, graphs=graphs: graphs[i % FRAMES].replay()))
+    row(ROW, "torch", measure(in_turn(chain, frames)))
+    graphs = [graph_of(partial(chain, frame)) for frame in frames]
+    row(ROW, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)))
 
     batches = [noise(BATCH, number) for number in range(2)]
-    row(BATCH_ROW, "torch", measure(lambda i: chain(batches[i % 2])) / BATCH)
-    graphs = [graph_of(lambda batch=batch: chain(batch)) for batch in batches]
-    row(BATCH_ROW, "torch, CUDA graph", measure(lambda i, graphs=graphs: graphs[i % 2].replay()) / BATCH)
+    row(BATCH_ROW, "torch", measure(in_turn(chain, batches)) / BATCH)
+    graphs = [graph_of(partial(chain, batch)) for batch in batches]
+    row(BATCH_ROW, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)) / BATCH)
+    with_cvcuda(frames, batches)
+
+
+def with_cvcuda(frames: list[torch.Tensor], batches: list[torch.Tensor]) -> None:
+    """The same chain of CV-CUDA's operators, each writing into memory that is allocated once."""
     try:
         import cvcuda
     except ImportError as error:
         print(f"peers: CV-CUDA is left out: {error}", file=sys.stderr)
         return
-    with_cvcuda(cvcuda, frames, batches)
 
-
-def with_cvcuda(cvcuda, frames: list[torch.Tensor], batches: list[torch.Tensor]) -> None:
-    """The same chain of CV-CUDA's operators, each writing into memory that is allocated once."""
-
-    def tensor(shape: tuple[int, ...], kind: torch.dtype, layout: str):
+    def tensor(shape: tuple[int, ...], kind: torch.dtype, layout: str) -> cvcuda.Tensor:
         return cvcuda.as_tensor(torch.empty(shape, dtype=kind, device="cuda"), layout)
 
-    def prepare(batch: int):
+    def prepare(batch: int) -> Callable[[cvcuda.Tensor], None]:
         height = SIDE * HEIGHT // WIDTH
         rgb = tensor((batch, HEIGHT, WIDTH, 3), torch.uint8, "NHWC")
         small = tensor((batch, height, SIDE, 3), torch.uint8, "NHWC")
@@ -80,7 +82,7 @@ def with_cvcuda(cvcuda, frames: list[torch.Tensor], batches: list[torch.Tensor])
         planes = tensor((batch, 3, SIDE, SIDE), torch.float16, "NCHW")
         stream = cvcuda.as_stream(torch.cuda.current_stream())
 
-        def work(frame) -> None:
+        def work(frame: cvcuda.Tensor) -> None:
             cvcuda.cvtcolor_into(rgb, frame, cvcuda.ColorConversion.YUV2RGB_NV12, stream=stream)
             cvcuda.resize_into(small, rgb, cvcuda.Interp.LINEAR, stream=stream)
             cvcuda.copymakeborder_into(
@@ -99,6 +101,5 @@ def with_cvcuda(cvcuda, frames: list[torch.Tensor], batches: list[torch.Tensor])
 
     for name, inputs, batch in ((ROW, frames, 1), (BATCH_ROW, batches, BATCH)):
         wrapped = [cvcuda.as_tensor(frame.unsqueeze(-1), "NHWC") for frame in inputs]
-        work = prepare(batch)
-        times = measure(lambda i, work=work, wrapped=wrapped: work(wrapped[i % len(wrapped)]))
+        times = measure(in_turn(prepare(batch), wrapped))
         row(name, f"CV-CUDA {cvcuda.__version__}", times / batch)

@@ -3,9 +3,11 @@ PyTorch."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 
-from cudainfer_tools.bench.gpu.peers.measure import graph_of, measure, row
+from cudainfer_tools.bench.gpu.peers.measure import graph_of, in_turn, measure, row
 
 ROW = "argmax + smoothing 21x512x512 float16"
 SIDE, CLASSES, SMOOTHING = 512, 21, 0.5
@@ -25,6 +27,6 @@ def run() -> None:
     coarse = torch.randn(INPUTS, CLASSES, 16, 16, generator=random, device="cuda")
     frames = torch.nn.functional.interpolate(4 * coarse, (SIDE, SIDE), mode="bilinear").half().split(1)
     state = frames[0].clone()
-    row(ROW, "torch", measure(lambda i: step(state, frames[i % INPUTS])))
-    graphs = [graph_of(lambda logits=logits: step(state, logits)) for logits in frames]
-    row(ROW, "torch, CUDA graph", measure(lambda i: graphs[i % INPUTS].replay()))
+    row(ROW, "torch", measure(in_turn(partial(step, state), frames)))
+    graphs = [graph_of(partial(step, state, logits)) for logits in frames]
+    row(ROW, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)))
