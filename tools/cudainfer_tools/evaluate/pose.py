@@ -38,18 +38,18 @@ FAR = 5.0
 GOAL_PIXELS, GOAL_SHARE = 0.1, 0.99
 
 
-def decode(video: Path, to: Path, form: str, every: int) -> tuple[int, int, int]:
-    """Writes every n-th frame of `video` as raw pixels (`form`: GRAY8 or RGB); width, height and how many there are."""
+def decode(video: Path, to: Path, form: str, every: int) -> tuple[tuple[int, int], int]:
+    """Writes every n-th frame of `video` as raw pixels (`form`: GRAY8 or RGB); width and height, and how many there are."""
     line = ["filesrc", f"location={video}", "!", "decodebin", "!", "videoconvert", "!", f"video/x-raw,format={form}"]
     shown = subprocess.run(
         pipeline.command([*line, "!", "fakesink", "num-buffers=1"], "-v"), capture_output=True, text=True, check=False
     ).stdout
-    size = [int(shown.rpartition(f"{side}=(int)")[2].split(",")[0].split()[0]) for side in ("width", "height")]
+    width, height = (int(shown.rpartition(f"{side}=(int)")[2].split(",")[0].split()[0]) for side in ("width", "height"))
     pipeline.run([*line, "!", "filesink", f"location={to}.all"])
-    frames = np.memmap(f"{to}.all", np.uint8, "r").reshape(-1, size[0] * size[1] * (3 if form == "RGB" else 1))
+    frames = np.memmap(f"{to}.all", np.uint8, "r").reshape(-1, width * height * (3 if form == "RGB" else 1))
     np.ascontiguousarray(frames[::every]).tofile(to)
     Path(f"{to}.all").unlink()
-    return *size, len(range(0, len(frames), every))
+    return (width, height), len(range(0, len(frames), every))
 
 
 def published(name: str, values: dict[str, str], frames: Path, size: tuple[int, int], form: str) -> list[dict]:
@@ -81,10 +81,11 @@ def distances(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray | None:
     whose nearest twin has other points or is farther away than FAR."""
     if len(ours) != len(theirs):
         return None
-    found, left = [], list(theirs)
+    found: list[float] = []
+    left = list(theirs)
     for mine in ours:
         apart = [np.hypot(*(mine - other)[:, :2].T) for other in left]
-        best = min(range(len(left)), key=lambda i: np.nanmean(np.append(apart[i], FAR)), default=None)
+        best = min(range(len(left)), key=lambda i: np.nanmean(np.append(apart[i], FAR)))
         if (np.isnan(mine[:, 0]) != np.isnan(left[best][:, 0])).any() or np.nanmax(apart[best]) > FAR:
             return None
         found += list(apart[best][~np.isnan(apart[best])])
@@ -120,12 +121,12 @@ def compare(title: str, ours: list[np.ndarray], theirs: list[np.ndarray], stable
 def flies(given: argparse.Namespace) -> list[str]:
     """The two flies, bottom-up and top-down, against sleap-nn."""
     frames, models = OUT / f"{given.video.stem}.gray", OUT / "models"
-    *size, count = decode(given.video, frames, "GRAY8", given.every)
+    size, count = decode(given.video, frames, "GRAY8", given.every)
     models.mkdir(exist_ok=True)
-    for ours, theirs in NETWORKS.items():
-        (models / f"{ours}.onnx").unlink(missing_ok=True)
-        (models / f"{ours}.onnx").symlink_to((given.models / f"{theirs}.onnx").resolve())
-        shutil.copy(SIDECARS / f"{ours}.toml", models)
+    for name, network in NETWORKS.items():
+        (models / f"{name}.onnx").unlink(missing_ok=True)
+        (models / f"{name}.onnx").symlink_to((given.models / f"{network}.onnx").resolve())
+        shutil.copy(SIDECARS / f"{name}.toml", models)
     paths = [str(path.resolve()) for path in [given.sleap_nn] if path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = repository.command("reference.sleap", given.models, frames, *size, python=given.reference)
@@ -163,11 +164,11 @@ def flies(given: argparse.Namespace) -> list[str]:
 def people(given: argparse.Namespace) -> list[str]:
     """People on vtest.avi by PoseNet's displacements, against reference/posenet.py."""
     frames = OUT / "vtest.rgb"
-    *size, count = decode(VTEST, frames, "RGB", given.every)
+    size, count = decode(VTEST, frames, "RGB", given.every)
     records = published("pose-bottomup", {"model": str(POSENET)}, frames, size, "rgb")
     ours = [instances(record, posenet.NAMES) for record in records]
     peaks = tomllib.loads((SIDECARS / "posenet.toml").read_text())["peaks"]
-    theirs, stable = posenet.run(POSENET, frames, tuple(size), peaks["max-poses"], peaks["min-point-score"])
+    theirs, stable = posenet.run(POSENET, frames, size, peaks["max-poses"], peaks["min-point-score"])
     lines = [f"vtest.avi, every {given.every}. frame ({count}), {size[0]}x{size[1]} RGB; reference: posenet_reference.py"]
     return lines + compare("PoseNet", ours, theirs, stable)
 

@@ -88,7 +88,7 @@ def boxes(record: dict) -> list[list[float]]:
 class Ours:
     """Our pipeline on the frames."""
 
-    def __init__(self, frames: Path, size: list[int], count: int, tile: int, overlap: float) -> None:
+    def __init__(self, frames: Path, size: tuple[int, int], count: int, tile: int, overlap: float) -> None:
         self.count, self.tiles = count, f"roi=tiles tile-size={tile} overlap={overlap}"
         self.source = ["filesrc", f"location={frames}", f"blocksize={size[0] * size[1] * 3}"]
         self.parser = ["rawvideoparse", "format=rgb", f"width={size[0]}", f"height={size[1]}", "framerate=25/1"]
@@ -153,7 +153,7 @@ def main() -> int:
         build = ["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"]
         subprocess.run(build, cwd=ROOT, check=True)
     frames = OUT / f"{given.video.stem}.rgb"
-    *size, count = decode(given.video, frames, "RGB", given.every)
+    size, count = decode(given.video, frames, "RGB", given.every)
     ours = Ours(frames, size, count, given.tile, given.overlap)
     same = [str(frames), *map(str, size), str(given.tile), str(given.overlap)]
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)

@@ -8,18 +8,24 @@ the pixels in hexadecimal digits. torchvision's and timm's geometry, mmpose's ma
 from these libraries' documented behaviour, because nothing else of them is needed.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Iterator
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from cudainfer_tools.repository import ROOT
 
+# Width and height.
+Size = tuple[int, int]
 FILTERS = {"pil-bilinear": Image.Resampling.BILINEAR, "pil-bicubic": Image.Resampling.BICUBIC}
 
 
-def noise(width, height, channels, seed):
+def noise(width: int, height: int, channels: int, seed: int) -> npt.NDArray[np.uint8]:
     """The frame of reference.rs's Owned::noise."""
     state = (seed * 0x9E3779B97F4A7C15 & 2**64 - 1) | 1
     values = []
@@ -32,13 +38,13 @@ def noise(width, height, channels, seed):
     return np.array(values, dtype=np.uint8).reshape(shape)
 
 
-def line(what, frame, numbers, pixels):
+def line(what: str, frame: Size, numbers: Iterable[float], pixels: np.ndarray) -> str:
     height, width = pixels.shape[:2]
     words = [what, *frame, *numbers, width, height, pixels.astype(np.uint8).tobytes().hex()]
     return " ".join(map(str, words))
 
 
-def plain():
+def plain() -> Iterator[str]:
     """Image.resize, enlarging and shrinking, sides of 1, 9, 17 and 65."""
     shapes = [((1, 1), (9, 17)), ((9, 17), (1, 1)), ((9, 17), (9, 17)), ((9, 17), (65, 33)), ((65, 33), (9, 17))]
     shapes += [((65, 17), (17, 65)), ((17, 65), (65, 9)), ((65, 65), (33, 20)), ((400, 223), (5, 3))]
@@ -50,8 +56,8 @@ def plain():
         yield line(name + "-rgb", (21, 13), [], np.asarray(image.resize((8, 9), resample)))
 
 
-def evaluation(frame, crop, ratio):
-    """The size to which timm's evaluation transform resizes, and where it crops."""
+def evaluation(frame: Size, crop: Size, ratio: float) -> tuple[Size, tuple[int, int, int, int]]:
+    """The size to which timm's evaluation transform resizes, and where it crops: left, top, right, bottom."""
     target = [math.floor(side / ratio) for side in crop]
     if crop[0] == crop[1]:
         # torchvision.transforms.functional.resize: the shorter side, and the other one truncated.
@@ -61,13 +67,13 @@ def evaluation(frame, crop, ratio):
     else:
         # timm's ResizeKeepRatio.
         shrink = min(frame[0] / target[0], frame[1] / target[1])
-        resized = tuple(round(side / shrink) for side in frame)
+        resized = round(frame[0] / shrink), round(frame[1] / shrink)
     # torchvision.transforms.functional.center_crop.
     left, top = (round((a - b) / 2.0) for a, b in zip(resized, crop, strict=True))
     return resized, (left, top, left + crop[0], top + crop[1])
 
 
-def crops():
+def crops() -> Iterator[str]:
     """Resize and CenterCrop of a PIL image."""
     frames = [(64, 48), (48, 64), (65, 33), (33, 65), (57, 57), (30, 31), (101, 40), (40, 103), (29, 200), (128, 72)]
     ratios = [0.875, 0.9, 0.95, 1.0, 0.875, 0.77, 0.965, 0.8, 0.9, 0.875]
@@ -81,7 +87,7 @@ def crops():
             yield line("crop-" + name, frame, [ratio], np.asarray(image))
 
 
-def top_left():
+def top_left() -> Iterator[str]:
     """YOLOX's preproc."""
     for seed, (frame, tensor) in enumerate([((65, 33), (32, 32)), ((33, 65), (40, 48)), ((31, 17), (61, 40))], 1):
         scale = min(tensor[1] / frame[1], tensor[0] / frame[0])
@@ -94,7 +100,7 @@ def top_left():
 BOXES = [(10.3, 5.6, 30.2, 40.9), (-4.0, 3.5, 20.0, 60.0), (50.2, 20.0, 70.0, 48.7), (12.5, 13.5, 18.5, 45.49)]
 
 
-def cut():
+def cut() -> Iterator[str]:
     """BoxMOT's crops of boxes x1, y1, x2, y2, in a frame of 64x48."""
     image = noise(64, 48, 1, 7)
     for box in BOXES:
@@ -107,7 +113,7 @@ def cut():
             yield line("part-" + name, (64, 48), box, pixels)
 
 
-def warped():
+def warped() -> Iterator[str]:
     """mmpose's TopdownAffine of boxes x1, y1, x2, y2, in a frame of 64x48: padding 1.25, no rotation."""
     image = noise(64, 48, 1, 7).astype(np.float32)
     w, h = 18, 24
@@ -125,7 +131,7 @@ def warped():
             yield line(name, (64, 48), box, exactly(image, matrix, (w, h)))
 
 
-def exactly(image, matrix, size):
+def exactly(image: np.ndarray, matrix: np.ndarray, size: Size) -> np.ndarray:
     """What warpAffine approaches with INTER_LINEAR and a border of 0: it rounds positions to 1/32 pixel, this does not."""
     out = np.zeros((size[1], size[0]))
     for j in range(size[1]):

@@ -11,8 +11,12 @@ The whole map is blurred, by a plain two-dimensional sum, and scaled by its grea
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
+# What lies around a map: zeros, or its mirror image.
+Border = Literal["constant", "symmetric"]
 WIDTH, HEIGHT = 48, 64  # of maps for an input of 192x256
 # Centre of the person's point, standard deviation, and the height of a neighbour's.
 MAPS = [
@@ -33,7 +37,7 @@ def heat_map(centre: tuple[float, float], sigma: float, neighbour: float) -> np.
     return (values + 0.01 * np.sin(1.7 * x + 0.9 * y)).astype(np.float32).astype(np.float64)
 
 
-def blurred(values: np.ndarray, size: int, sigma: float = 0.0, border: str = "constant") -> np.ndarray:
+def blurred(values: np.ndarray, size: int, sigma: float = 0.0, border: Border = "constant") -> np.ndarray:
     """By a Gaussian of that many cells, zeros or the mirrored map outside, scaled to the old maximum."""
     radius = (size - 1) // 2
     sigma = sigma or 0.3 * ((size - 1) * 0.5 - 1) + 0.8
@@ -63,25 +67,31 @@ def newton(values: np.ndarray, x: int, y: int, spacing: int) -> tuple[float, flo
     return x + dx, y + dy
 
 
+def peak(values: np.ndarray) -> tuple[int, int]:
+    """Column and row of the greatest value."""
+    y, x = np.unravel_index(values.argmax(), values.shape)
+    return int(x), int(y)
+
+
 def dark(values: np.ndarray, size: int) -> tuple[float, float]:
     """DarkPose; no refinement at the edge."""
-    y, x = np.unravel_index(values.argmax(), values.shape)
+    x, y = peak(values)
     if not (2 <= x < WIDTH - 2 and 2 <= y < HEIGHT - 2):
         return x, y
     return newton(np.log(np.maximum(blurred(values, size), 1e-10)), x, y, 2)
 
 
-def dark_udp(values: np.ndarray, size: int, *blur: object) -> tuple[float, float]:
+def dark_udp(values: np.ndarray, size: int, sigma: float = 0.0, border: Border = "constant") -> tuple[float, float]:
     """UDP's way."""
-    y, x = np.unravel_index(values.argmax(), values.shape)
-    logarithms = np.pad(np.log(np.clip(blurred(values, size, *blur), 1e-3, 50)), 1, mode="edge")
-    x, y = newton(logarithms, x + 1, y + 1, 1)
+    column, row = peak(values)
+    logarithms = np.pad(np.log(np.clip(blurred(values, size, sigma, border), 1e-3, 50)), 1, mode="edge")
+    x, y = newton(logarithms, column + 1, row + 1, 1)
     return x - 1, y - 1
 
 
 def shift(values: np.ndarray) -> tuple[float, float]:
     """A quarter towards the greater neighbour."""
-    y, x = np.unravel_index(values.argmax(), values.shape)
+    x, y = peak(values)
     return (
         x + 0.25 * np.sign(values[y, x + 1] - values[y, x - 1]),
         y + 0.25 * np.sign(values[y + 1, x] - values[y - 1, x]),

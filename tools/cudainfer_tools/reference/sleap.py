@@ -28,9 +28,18 @@ import importlib.util
 import json
 import sys
 import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import torch
+    from sleap_nn.inference.ops.paf import PAFScorer
+
+    Tensors = tuple[torch.Tensor, ...]
 
 # sleap-nn's defaults (PostprocessConfig, PAFScorer).
 PEAK, LINE, CROP = 0.2, 0.25, 96
@@ -40,34 +49,58 @@ PAF_STRIDE = 4
 # What "the same instance" allows a point to move, in pixels.
 SAME = 1.0
 
+# A network: what it makes of frames `[N, 1, H, W]`.
+Network = Callable[[np.ndarray], list[np.ndarray]]
+
+
+class Reported(TypedDict):
+    """The instances of a way, and whether they are stable."""
+
+    instances: list[list[list[float] | None]]
+    stable: bool
+
+
+@dataclass(frozen=True)
+class Operations:
+    """sleap-nn's functions: peaks of maps, the peak of each map, boxes around points, crops, and what scores lines."""
+
+    local: Callable[..., Tensors]
+    whole: Callable[..., Tensors]
+    boxes: Callable[..., torch.Tensor]
+    crop: Callable[..., torch.Tensor]
+    scorer: Callable[..., PAFScorer]
+
 
 class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives an empty module for whatever is not installed."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec:
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
-    def create_module(self, spec):
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         def anything(attribute: str) -> type:
             if attribute.startswith("__"):
                 raise AttributeError(attribute)
             return type(attribute, (), {})
 
         module = types.ModuleType(spec.name)
-        module.__getattr__ = anything
+        # As PEP 562 has it: a function of a module answers for names that it lacks.
+        vars(module)["__getattr__"] = anything
         return module
 
-    def exec_module(self, module):
+    def exec_module(self, module: types.ModuleType) -> None:
         pass
 
 
-def operations() -> types.SimpleNamespace:
+def operations() -> Operations:
     """sleap-nn's peak finding, crops and grouping, without what its packages import when they are opened."""
     # What they do need, before anything is stood in for.
     for name in ("torch", "scipy.optimize", "networkx", "attrs"):
         importlib.import_module(name)
     found = importlib.util.find_spec("sleap_nn")
-    if found is None:
+    if found is None or not found.submodule_search_locations:
         raise ImportError("sleap-nn is not on PYTHONPATH: give its wheel (pip download --no-deps sleap-nn) or its folder")
     root = Path(found.submodule_search_locations[0])
     for name in ("sleap_nn", "sleap_nn.inference", "sleap_nn.data"):
@@ -78,7 +111,7 @@ def operations() -> types.SimpleNamespace:
     from sleap_nn.inference.ops import crops, paf, peaks
 
     sys.meta_path.pop()
-    return types.SimpleNamespace(
+    return Operations(
         local=peaks.find_local_peaks,
         whole=peaks.find_global_peaks,
         boxes=crops.make_centered_bboxes,
@@ -92,11 +125,11 @@ def version() -> str:
     return importlib.metadata.version("sleap-nn")
 
 
-def scorer(ops: types.SimpleNamespace, least: float = LINE):
+def scorer(ops: Operations, least: float = LINE) -> PAFScorer:
     return ops.scorer(part_names=["A", "B"], edges=[("A", "B")], pafs_stride=PAF_STRIDE, min_line_scores=least)
 
 
-def bottom_up(ops, maps, fields, grouping, peak: float = PEAK) -> np.ndarray:
+def bottom_up(ops: Operations, maps: torch.Tensor, fields: torch.Tensor, grouping: PAFScorer, peak: float = PEAK) -> np.ndarray:
     """Instances `[I, 2, 3]`: x, y, score; NaN where a point is missing. `maps` `[1, 2, H, W]`, `fields` `[1, 2, h, w]`, on any
     device."""
     points, scores, _, channels = ops.local(maps, threshold=peak, refinement="integral")
@@ -108,7 +141,7 @@ def bottom_up(ops, maps, fields, grouping, peak: float = PEAK) -> np.ndarray:
     return np.concatenate([instances[0].numpy(), values[0].numpy()[..., None]], -1).reshape(-1, 2, 3)
 
 
-def bilinear(image, corners):
+def bilinear(image: torch.Tensor, corners: torch.Tensor) -> torch.Tensor:
     """Crops `[N, 1, 96, 96]` of `image` `[1, 1, H, W]` whose first pixel's centre is at `corners` `[N, 2]`; 0 outside."""
     import torch
 
@@ -118,7 +151,9 @@ def bilinear(image, corners):
     return torch.nn.functional.grid_sample(image.expand(len(corners), -1, -1, -1), at, align_corners=False)
 
 
-def top_down(ops, image, centres, centred, peak: float = PEAK) -> dict[str, np.ndarray]:
+def top_down(
+    ops: Operations, image: torch.Tensor, centres: torch.Tensor, centred: Network, peak: float = PEAK
+) -> dict[str, np.ndarray]:
     """Instances around the peaks of `centres` `[1, 1, h, w]`, by way."""
     import torch
 
@@ -131,7 +166,7 @@ def top_down(ops, image, centres, centred, peak: float = PEAK) -> dict[str, np.n
     cut = torch.trunc(corner + CROP // 2) - CROP // 2
     crops = ops.crop(image, boxes, torch.zeros(len(middles), dtype=torch.int64), crop_size=(CROP, CROP))
 
-    def found(crops, corner) -> np.ndarray:
+    def found(crops: torch.Tensor, corner: torch.Tensor) -> np.ndarray:
         points, scores = ops.whole(torch.from_numpy(centred(crops.numpy())[0]), peak, refinement="integral")
         instances = torch.cat([points * STRIDES["centered_instance"] + corner, scores[..., None]], -1).numpy()
         return instances[~np.isnan(instances[..., 0]).all(1)]
@@ -156,7 +191,7 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return not left
 
 
-def network(folder: Path, name: str):
+def network(folder: Path, name: str) -> Network:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -166,7 +201,7 @@ def network(folder: Path, name: str):
     return lambda frames: session.run(None, {image: frames})
 
 
-def reported(instances: np.ndarray, others: list[np.ndarray]) -> dict:
+def reported(instances: np.ndarray, others: list[np.ndarray]) -> Reported:
     plain = [[None if np.isnan(p[0]) else [round(float(v), 5) for v in p] for p in i] for i in instances]
     return {"instances": plain, "stable": all(same(instances, other) for other in others)}
 
@@ -182,7 +217,8 @@ def main() -> None:
     nearby = [(f, scorer(ops, LINE * f)) for f in (0.95, 1.05)]
     for frame in np.memmap(frames, np.uint8, "r").reshape(-1, 1, 1, height, width):
         pixels = frame.astype(np.float32) / 255
-        image, centred, line = torch.from_numpy(pixels), nets["centered_instance"], {}
+        image, centred = torch.from_numpy(pixels), nets["centered_instance"]
+        line: dict[str, Reported] = {}
         maps, fields = sorted(map(torch.from_numpy, nets["bottomup"](pixels)), key=lambda out: -out.shape[-1])
         rounded = maps.half().float(), fields.half().float()
         for way, peak in (("bottom-up", PEAK), ("bottom-up-low", LOW)):
@@ -191,10 +227,10 @@ def main() -> None:
             line[way] = reported(bottom_up(ops, maps, fields, grouping, peak), others)
 
         centres = torch.from_numpy(nets["centroid"](pixels)[0])
-        others = [top_down(ops, image, centres.half().float(), centred)]
-        others += [top_down(ops, image, centres, centred, PEAK * f) for f, _ in nearby]
+        near_by_way = [top_down(ops, image, centres.half().float(), centred)]
+        near_by_way += [top_down(ops, image, centres, centred, PEAK * f) for f, _ in nearby]
         for way, instances in top_down(ops, image, centres, centred).items():
-            line[way] = reported(instances, [other[way] for other in others])
+            line[way] = reported(instances, [other[way] for other in near_by_way])
         print(json.dumps(line), flush=True)
 
 

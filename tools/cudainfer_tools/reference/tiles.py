@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import cv2
 import numpy as np
@@ -24,17 +26,21 @@ STRIDES = (8, 16, 32)
 MEAN = np.array([103.53, 116.28, 123.675], np.float32)
 STD = np.array([57.375, 57.12, 58.395], np.float32)
 
+# What finds a frame's objects: [class, score, x1, y1, x2, y2] each.
+Runner = Callable[[np.ndarray], list[list[float]]]
+
 
 def suppressed(boxes: np.ndarray, scores: np.ndarray) -> list[int]:
     """The boxes of one class that stay, the most confident first."""
-    left, kept = list(np.argsort(-scores, kind="stable")), []
+    left = np.argsort(-scores, kind="stable")
+    kept: list[int] = []
     areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)
-    while left:
-        best, left = left[0], np.array(left[1:], int)
-        kept.append(best)
+    while len(left):
+        best, left = left[0], left[1:]
+        kept.append(int(best))
         corner = np.maximum(boxes[best, :2], boxes[left, :2])
         common = np.clip(np.minimum(boxes[best, 2:], boxes[left, 2:]) - corner, 0, None).prod(1)
-        left = list(left[common / (areas[best] + areas[left] - common) <= IOU])
+        left = left[common / (areas[best] + areas[left] - common) <= IOU]
     return kept
 
 
@@ -93,7 +99,7 @@ class NanoDet:
         return boxes, scores[sure, best[sure]].astype(np.float64), best[sure]
 
 
-def sahi(detector: NanoDet, tile: int, overlap: float, postprocess: str, whole: bool):
+def sahi(detector: NanoDet, tile: int, overlap: float, postprocess: str, whole: bool) -> Runner:
     """SAHI, with its defaults but for the detector and the tiles."""
     from sahi.models.base import DetectionModel
     from sahi.predict import get_sliced_prediction
@@ -101,14 +107,15 @@ def sahi(detector: NanoDet, tile: int, overlap: float, postprocess: str, whole: 
 
     class Model(DetectionModel):
         def load_model(self) -> None:
-            self.category_mapping = {}
+            self.category_mapping: dict[str, str] = {}
 
         def perform_inference(self, image: np.ndarray) -> None:
             self._original_predictions = detector(image)
 
         def _create_object_prediction_list_from_original_predictions(
-            self, shift_amount_list=((0, 0),), full_shape_list=None
+            self, shift_amount_list: Sequence = ((0, 0),), full_shape_list: Sequence = ()
         ) -> None:
+            # Numbers of a frame, or a list with those of one frame.
             shift, shape = (one[0] if isinstance(one[0], (list, tuple)) else one for one in (shift_amount_list, full_shape_list))
             self._object_prediction_list_per_image = [
                 [
@@ -132,7 +139,7 @@ def sahi(detector: NanoDet, tile: int, overlap: float, postprocess: str, whole: 
     return run
 
 
-def supervision(detector: NanoDet, tile: int, overlap: float):
+def supervision(detector: NanoDet, tile: int, overlap: float) -> Runner:
     """supervision's InferenceSlicer, with its defaults but for the tiles."""
     import supervision
 
@@ -150,11 +157,11 @@ def supervision(detector: NanoDet, tile: int, overlap: float):
     return run
 
 
-RUNNERS = {
-    "sahi": lambda *given: sahi(*given, postprocess="GREEDYNMM", whole=False),
-    "sahi-nms": lambda *given: sahi(*given, postprocess="NMS", whole=False),
-    "sahi-whole": lambda *given: sahi(*given, postprocess="GREEDYNMM", whole=True),
-    "sahi-exact": lambda *given: sahi(*given, postprocess="GREEDYNMM", whole=True),
+RUNNERS: dict[str, Callable[[NanoDet, int, float], Runner]] = {
+    "sahi": partial(sahi, postprocess="GREEDYNMM", whole=False),
+    "sahi-nms": partial(sahi, postprocess="NMS", whole=False),
+    "sahi-whole": partial(sahi, postprocess="GREEDYNMM", whole=True),
+    "sahi-exact": partial(sahi, postprocess="GREEDYNMM", whole=True),
     "supervision": supervision,
 }
 
