@@ -68,6 +68,19 @@ class Row:
     p99_ms: float | None = None
 
 
+@dataclass(frozen=True)
+class Timed:
+    """A row whose delay was measured, in milliseconds."""
+
+    row: Row
+    p50_ms: float
+    p99_ms: float
+
+
+def with_delay(rows: list[Row]) -> list[Timed]:
+    return [Timed(row, row.p50_ms, row.p99_ms) for row in rows if row.p50_ms is not None and row.p99_ms is not None]
+
+
 def has_gpu() -> bool:
     """Whether the machine shows one of NVIDIA's."""
     return any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/dxg"))
@@ -118,13 +131,13 @@ def finalists(rows: list[Row]) -> list[Setting]:
 
 def choose(rows: list[Row]) -> dict[str, Row]:
     """Of rows with a delay: most throughput, least delay, and the balance of both."""
-    timed = [row for row in rows if row.p50_ms is not None]
-    most = max(timed, key=lambda row: (row.fps, -row.p99_ms))
-    near = [row for row in timed if row.fps >= BALANCE * most.fps]
+    timed = with_delay(rows)
+    most = max(timed, key=lambda one: (one.row.fps, -one.p99_ms))
+    near = [one for one in timed if one.row.fps >= BALANCE * most.row.fps]
     return {
-        "most frames a second": most,
-        "shortest delay": min(timed, key=lambda row: row.p99_ms),
-        "balance": min(near, key=lambda row: row.p99_ms),
+        "most frames a second": most.row,
+        "shortest delay": min(timed, key=lambda one: one.p99_ms).row,
+        "balance": min(near, key=lambda one: one.p99_ms).row,
     }
 
 
@@ -160,19 +173,19 @@ def plot(rows: list[Row], chosen: dict[str, Row], model: str, file: Path) -> Non
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(9, 6))
-    timed = [row for row in rows if row.p50_ms is not None]
-    for provider in dict.fromkeys(row.setting.provider for row in timed):
-        mine = [row for row in timed if row.setting.provider == provider]
-        spread = [[0.0] * len(mine), [row.p99_ms - row.p50_ms for row in mine]]
-        axes.errorbar([row.fps for row in mine], [row.p50_ms for row in mine], spread, fmt="o", capsize=3, label=provider)
+    timed = with_delay(rows)
+    for provider in dict.fromkeys(one.row.setting.provider for one in timed):
+        mine = [one for one in timed if one.row.setting.provider == provider]
+        spread = [[0.0] * len(mine), [one.p99_ms - one.p50_ms for one in mine]]
+        axes.errorbar([one.row.fps for one in mine], [one.p50_ms for one in mine], spread, fmt="o", capsize=3, label=provider)
     # One setting may be chosen for several reasons.
     names: dict[Setting, list[str]] = {}
     for name, row in chosen.items():
         names.setdefault(row.setting, []).append(name)
-    for row in timed:
-        if row.setting in names:
-            at = (row.fps, row.p50_ms)
-            axes.annotate(", ".join(names[row.setting]), at, xytext=(6, 6), textcoords="offset points")
+    for one in timed:
+        if one.row.setting in names:
+            at = (one.row.fps, one.p50_ms)
+            axes.annotate(", ".join(names[one.row.setting]), at, xytext=(6, 6), textcoords="offset points")
     axes.set(
         title=f"{model}: a bar reaches from the median to p99",
         xlabel="frames a second, fed as fast as they are taken",

@@ -10,6 +10,7 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -20,7 +21,7 @@ from cudainfer_tools.profile.summary import Profile
 
 # Okabe and Ito's colours, which the colour-blind tell apart, and matplotlib's twenty for further elements.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#888888"]
-COLOURS += [matplotlib.colors.to_hex(colour) for colour in matplotlib.colormaps["tab20"](range(20))]
+COLOURS += [to_hex(colour) for colour in matplotlib.colormaps["tab20"](range(20))]
 THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#16181d", "#e8e8e8", "#3a3d45")}
 WIDTH = 10.0
 # Of the timeline.
@@ -144,11 +145,11 @@ def timeline(profile: Profile) -> Figure | None:
     colour_of = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
     figure, axes = canvas(1.4 + 0.34 * len(rows) + 0.22 * ((len(names) + 3) // 4))
     for place, row in enumerate(rows):
-        spans = sorted(bars[row], key=lambda bar: (bar[1], -bar[2]))
+        drawn = sorted(bars[row], key=lambda bar: (bar[1], -bar[2]))
         axes.broken_barh(
-            [(1e3 * (at - start), max(1e3 * took, 1e-6)) for _, at, took in spans],
+            [(1e3 * (at - start), max(1e3 * took, 1e-6)) for _, at, took in drawn],
             (place - 0.38, 0.76),
-            facecolors=[colour_of[name] for name, _, _ in spans],
+            facecolors=[colour_of[name] for name, _, _ in drawn],
             linewidth=0,
         )
     axes.set_yticks(range(len(rows)), [shortened(name) for _, name in rows])
