@@ -15,6 +15,11 @@ import onnxruntime
 if TYPE_CHECKING:
     import torch
 
+# Numbers for red, green and blue.
+Colour = tuple[float, float, float]
+# What makes a case, in its folder, of RGB frames `[N, H, W, 3]`.
+Maker = Callable[[Path, np.ndarray], None]
+
 
 @dataclass
 class Case:
@@ -107,7 +112,7 @@ def resized(frames: np.ndarray, width: int, height: int) -> np.ndarray:
     return np.stack([np.asarray(image) for image in images])
 
 
-def planes(frame: np.ndarray, scale: float = 1 / 255, mean: tuple = (0, 0, 0), std: tuple = (1, 1, 1)) -> np.ndarray:
+def planes(frame: np.ndarray, scale: float = 1 / 255, mean: Colour = (0, 0, 0), std: Colour = (1, 1, 1)) -> np.ndarray:
     """A frame as `[1, 3, H, W]` float32: `(pixel * scale - mean) / std`."""
     values = (frame.astype(np.float32) * np.float32(scale) - np.array(mean, np.float32)) / np.array(std, np.float32)
     return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
@@ -128,7 +133,7 @@ def enliven(model: torch.nn.Module, forward: Callable[[], object]) -> None:
 
 
 def spread(
-    layers: list, forward: Callable[[], object], low: float, high: float, share: float = 3e-4, rows: list | slice = slice(None)
+    layers: list, forward: Callable[[], object], low: float, high: float, share: float = 3e-4, rows: list[int] | slice = slice(None)
 ) -> None:
     """Moves and scales what the layers that write the scores write while `forward` runs: the greatest becomes `high`, and
     this share of all is above `low`. Random weights alone make all scores alike, or some of them 1. `rows` are the channels

@@ -7,6 +7,7 @@ import shutil
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypedDict
 
 import libreyolo
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from libreyolo.backends.onnx import OnnxBackend
 from PIL import Image
 
-from cudainfer_tools.zoo.cases.case import Case, enliven, planes, resized, spread
+from cudainfer_tools.zoo.cases.case import Case, Colour, Maker, enliven, planes, resized, spread
 
 # No other layer has as many outputs.
 CLASSES = 23
@@ -24,14 +25,24 @@ CONFIDENCE = 0.35
 # EfficientDet: classes of nine anchors a cell.
 RAW = 3 * (5 + CLASSES)
 ANCHORS = [range(first, first + 5 + CLASSES) for first in range(0, RAW, 5 + CLASSES)]
-ROWS = {
+ROWS: dict[int, list[int] | slice] = {
     CLASSES: slice(None),
     CLASSES + 32: list(range(CLASSES)),
     9 * CLASSES: slice(None),
     RAW: [row for anchor in ANCHORS for row in anchor[5:]],
 }
+
+
+class Normalisation(TypedDict, total=False):
+    """Arguments of `planes`."""
+
+    scale: float
+    mean: Colour
+    std: Colour
+
+
 # How a family's pixels are normalised.
-PLANES = {
+PLANES: dict[str, Normalisation] = {
     "LibreYOLOX": {"scale": 1.0},
     "LibreRTMDet": {"scale": 1.0, "mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)},
     "LibrePICODET": {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)},
@@ -54,7 +65,8 @@ def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str,
     torch.manual_seed(1)
     model = family(None, size=size, nb_classes=CLASSES, device="cpu")
     net = model.model.to("cpu")
-    some = torch.from_numpy(np.concatenate([planes(frame, **PLANES.get(kind, {})) for frame in frames]))
+    normalisation = PLANES.get(kind, Normalisation())
+    some = torch.from_numpy(np.concatenate([planes(frame, **normalisation) for frame in frames]))
     layers = dict(net.named_modules())
     for name, layer in layers.items():
         # Some begin with weights that say nothing. Deformable convolutions begin without offsets, and with random ones the last bits
@@ -88,19 +100,22 @@ def boxes(folder: Path, frames: np.ndarray, kind: str, size: str, elements: str,
     expected = []
     for frame in frames:
         found = backend(Image.fromarray(frame), conf=CONFIDENCE, iou=0.45, max_det=300).boxes
-        rows = (np.asarray(value, float).tolist() for value in (found.xyxy, found.conf, found.cls))
+        columns = (np.asarray(value, float).tolist() for value in (found.xyxy, found.conf, found.cls))
         # Not all families cut their boxes at the frame.
         expected.append(
-            [{"box": np.clip(box, 0, side), "score": score, "class": int(label)} for box, score, label in zip(*rows, strict=True)]
+            [
+                {"box": np.clip(box, 0, side), "score": score, "class": int(label)}
+                for box, score, label in zip(*columns, strict=True)
+            ]
         )
     Case(f"libreyolo {version('libreyolo')}", f"{elements} confidence={CONFIDENCE} top-k-after=300", expected).write(folder, frames)
 
 
-def queries(kind: str, size: str, side: int = 320) -> partial:
+def queries(kind: str, size: str, side: int = 320) -> Maker:
     return partial(boxes, kind=kind, size=size, elements="gpunms", share=1e-3, side=side)
 
 
-CASES = {
+CASES: dict[str, Maker] = {
     "libreyolo-yolox": partial(boxes, kind="LibreYOLOX", size="n", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-yolo9": partial(boxes, kind="LibreYOLO9", size="t", elements="gpunms iou=0.45", share=3e-4),
     "libreyolo-rtmdet": partial(boxes, kind="LibreRTMDet", size="t", elements="gpunms iou=0.45", share=3e-4),

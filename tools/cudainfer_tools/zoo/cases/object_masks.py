@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 # Values nearer to the threshold than this part of the greatest are rounding's to decide.
 NEAR = 1e-5
 
 
-def write(folder: Path, masks: list[np.ndarray], tied: list[np.ndarray]) -> None:
+def write(folder: Path, masks: Sequence[np.ndarray], tied: Sequence[np.ndarray]) -> None:
     """For each frame `[n, H, W]` of booleans: the masks in the order of the expected results, and samples that rounding
     decides."""
     shape = next(frame.shape[1:] for frame in masks if len(frame))
-    flat = {
-        name: np.concatenate([frame.reshape(-1, *shape) for frame in frames]) for name, frames in (("masks", masks), ("tied", tied))
-    }
-    np.savez_compressed(
-        folder / "objects.npz", counts=[len(frame) for frame in masks], shape=shape,
-        **{name: np.packbits(values.astype(bool)) for name, values in flat.items()},
-    )  # fmt: skip
+
+    def packed(frames: Sequence[np.ndarray]) -> npt.NDArray[np.uint8]:
+        return np.packbits(np.concatenate([frame.reshape(-1, *shape) for frame in frames]).astype(bool))
+
+    counts = [len(frame) for frame in masks]
+    np.savez_compressed(folder / "objects.npz", counts=counts, shape=shape, masks=packed(masks), tied=packed(tied))
 
 
 def near(values: np.ndarray, threshold: float = 0.0) -> np.ndarray:

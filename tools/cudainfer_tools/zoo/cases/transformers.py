@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 import transformers
 
-from cudainfer_tools.zoo.cases.case import Case, enliven, resized, session, spread, top, wake
+from cudainfer_tools.zoo.cases.case import Case, Maker, enliven, resized, session, spread, top, wake
+
+if TYPE_CHECKING:
+    from transformers.configuration_utils import PretrainedConfig
+    from transformers.image_processing_base import ImageProcessingMixin
 
 LIBRARY = f"transformers {transformers.__version__}"
 # What optimum's exporter and transformers' own pipelines call them.
@@ -30,7 +35,13 @@ class Outputs(torch.nn.Module):
 
 
 def export(
-    folder: Path, model: torch.nn.Module, processor: object, size: int, names: list[str], opset: int = 17, height: int = 0
+    folder: Path,
+    model: torch.nn.Module,
+    processor: ImageProcessingMixin,
+    size: int,
+    names: list[str],
+    opset: int = 17,
+    height: int = 0,
 ) -> None:
     torch.onnx.export(
         Outputs(model, names), torch.zeros(1, 3, height or size, size), folder / "model.onnx", dynamo=False, opset_version=opset,
@@ -42,7 +53,9 @@ def export(
     model.config.save_pretrained(folder)
 
 
-def queries(folder: Path, frames: np.ndarray, config: object, kind: str, processor: object, size: int) -> None:
+def queries(
+    folder: Path, frames: np.ndarray, config: PretrainedConfig, kind: str, processor: ImageProcessingMixin, size: int
+) -> None:
     """A query detector: logits and boxes."""
     frames = resized(frames, size, size)
     torch.manual_seed(0)
@@ -70,14 +83,14 @@ def queries(folder: Path, frames: np.ndarray, config: object, kind: str, process
     Case(LIBRARY, f"gpunms confidence={CONFIDENCE} top-k-after=300", expected).write(folder, frames)
 
 
-def resnet(stages: list[str], kind: str = "ResNet") -> object:
+def resnet(stages: list[str], kind: str = "ResNet") -> PretrainedConfig:
     """A small backbone, so that no case takes long."""
     return getattr(transformers, f"{kind}Config")(
         depths=[1, 1, 1, 1], hidden_sizes=[32, 64, 128, 256], embedding_size=32, layer_type="basic", out_features=stages
     )
 
 
-SMALL = {
+SMALL: dict[str, object] = {
     "d_model": 64,
     "encoder_ffn_dim": 64,
     "decoder_ffn_dim": 64,
@@ -148,7 +161,7 @@ def segments(folder: Path, frames: np.ndarray) -> None:
     Case(LIBRARY, "segmask", []).write_masks(folder, frames, np.stack(masks), logits)
 
 
-CASES = {
+CASES: dict[str, Maker] = {
     "detr": detr,
     "conditional-detr": partial(detr, family="ConditionalDetr", processor="ConditionalDetr"),
     "yolos": yolos,

@@ -3,26 +3,32 @@ exported file as save_pretrained writes them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 import transformers
 
-from cudainfer_tools.zoo.cases.case import Case, enliven, resized, session, spread
+from cudainfer_tools.zoo.cases.case import Case, Maker, enliven, resized, session, spread
 from cudainfer_tools.zoo.cases.transformers import LIBRARY, export
+
+if TYPE_CHECKING:
+    from transformers.configuration_utils import PretrainedConfig
+    from transformers.image_processing_base import ImageProcessingMixin
 
 SIZE = 224
 BACKBONE = {"hidden_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4}
 
 
-def small(config: type, **more: object) -> object:
+def small(config: Callable[..., PretrainedConfig], **more: object) -> PretrainedConfig:
     """A small transformer."""
     return config(**BACKBONE, intermediate_size=96, **more)
 
 
-def depth(folder: Path, frames: np.ndarray, kind: str, config: object, processor: object) -> None:
+def depth(folder: Path, frames: np.ndarray, kind: str, config: PretrainedConfig, processor: ImageProcessingMixin) -> None:
     """Depth from the least to the greatest of each frame, as its pipeline paints it, but in 16 bits."""
     frames = resized(frames, SIZE, SIZE)
     torch.manual_seed(0)
@@ -114,7 +120,7 @@ def vitpose(folder: Path, frames: np.ndarray, width: int = 192, height: int = 25
     net = session(folder)
     maps = np.concatenate([net.run(None, {"pixel_values": one[None].numpy()})[0] for one in inputs])
     # The frame from its first pixel to its last, as UDP measures it.
-    center, scale = (np.tile(np.float32(pair), (len(maps), 1)) for pair in
+    center, scale = (np.tile(np.array(pair, np.float32), (len(maps), 1)) for pair in
                      ([(width - 1) / 2, (height - 1) / 2], [(width - 1) / 200, (height - 1) / 200]))  # fmt: skip
     points, scores = processor.keypoints_from_heatmaps(maps, center, scale)
     # Its pixels have their centres at whole numbers, ours at halves.
@@ -124,7 +130,9 @@ def vitpose(folder: Path, frames: np.ndarray, width: int = 192, height: int = 25
     Case(LIBRARY, "peakfind threshold=-1000", expected).write(folder, frames)
 
 
-def embedding(folder: Path, frames: np.ndarray, kind: str, config: object, processor: object, output: str) -> None:
+def embedding(
+    folder: Path, frames: np.ndarray, kind: str, config: PretrainedConfig, processor: ImageProcessingMixin, output: str
+) -> None:
     """A vector of the frame, scaled to length 1 as for a comparison by cosine."""
     frames = resized(frames, SIZE, SIZE)
     torch.manual_seed(0)
@@ -138,7 +146,7 @@ def embedding(folder: Path, frames: np.ndarray, kind: str, config: object, proce
     Case(LIBRARY, "embed", expected).write(folder, frames)
 
 
-CASES = {
+CASES: dict[str, Maker] = {
     "depth-anything": depth_anything,
     "dpt": dpt,
     "swin2sr": swin2sr,

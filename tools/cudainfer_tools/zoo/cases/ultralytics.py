@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,7 +15,10 @@ from ultralytics import RTDETR, YOLO, YOLOE
 from ultralytics.utils import nms, ops
 
 from cudainfer_tools.zoo.cases import object_masks
-from cudainfer_tools.zoo.cases.case import Case, enliven, planes, resized, session, spread, top
+from cudainfer_tools.zoo.cases.case import Case, Maker, enliven, planes, resized, session, spread, top
+
+if TYPE_CHECKING:
+    from ultralytics.engine.model import Model
 
 LIBRARY = f"ultralytics {ultralytics.__version__}"
 CONFIDENCE, IOU, MOST = 0.25, 0.7, 300
@@ -23,7 +27,7 @@ CLASSES = 12
 NMS = f"gpunms confidence={CONFIDENCE} iou={IOU} top-k-before=30000 top-k-after={MOST}"
 
 
-def export(folder: Path, frames: np.ndarray, config: str, kind: type = YOLO, **options: object) -> YOLO:
+def export(folder: Path, frames: np.ndarray, config: str, kind: type[Model] = YOLO, **options: object) -> Model:
     """Builds the model with random weights whose scores spread over these frames, and exports it."""
     torch.manual_seed(0)
     model = kind(config)
@@ -70,7 +74,7 @@ def masks(outputs: list[np.ndarray], rows: torch.Tensor, size: int) -> tuple[np.
     return found.numpy().astype(bool), object_masks.near(fine.numpy())
 
 
-def suppress(outputs: np.ndarray, model: YOLO, suppressed: bool) -> torch.Tensor:
+def suppress(outputs: np.ndarray, model: Model, suppressed: bool) -> torch.Tensor:
     """The rows of the first output that Ultralytics keeps, in the type that this has."""
     return nms.non_max_suppression(
         torch.from_numpy(outputs),
@@ -83,11 +87,11 @@ def suppress(outputs: np.ndarray, model: YOLO, suppressed: bool) -> torch.Tensor
     )[0]
 
 
-def kept(rows: torch.Tensor, model: YOLO, size: int) -> list[dict]:
+def kept(rows: torch.Tensor, model: Model, size: int) -> list[dict]:
     """These rows as results."""
     found = []
     for row in rows:
-        one = {"score": float(row[4]), "class": int(row[5])}
+        one: dict[str, object] = {"score": float(row[4]), "class": int(row[5])}
         if model.task == "obb":
             one["corners"] = ops.xywhr2xyxyxyxy(torch.cat([row[:4], row[6:7]])[None])[0].tolist()
         else:
@@ -98,10 +102,10 @@ def kept(rows: torch.Tensor, model: YOLO, size: int) -> list[dict]:
     return found
 
 
-def boxes(folder: Path, frames: np.ndarray, config: str, imgsz: int = 320, **options: object) -> None:
+def boxes(folder: Path, frames: np.ndarray, config: str, imgsz: int = 320, kind: type[Model] = YOLO, **options: object) -> None:
     """Boxes, with keypoints or rotated where the model has them."""
     frames = resized(frames, imgsz, imgsz)
-    model = export(folder, frames, config, **options)
+    model = export(folder, frames, config, kind, **options)
     net = session(folder)
     suppressed = "nms" in options
     expected, exact, shapes = [], [], []
@@ -114,7 +118,7 @@ def boxes(folder: Path, frames: np.ndarray, config: str, imgsz: int = 320, **opt
         if model.task == "segment":
             shapes.append(masks(outputs, rows, imgsz))
     if shapes:
-        object_masks.write(folder, *zip(*shapes, strict=True))
+        object_masks.write(folder, [found for found, _ in shapes], [tied for _, tied in shapes])
     Case(LIBRARY, NMS + (" ! segmask upsample=true" if shapes else ""), expected, exact=exact).write(folder, frames)
 
 
@@ -144,7 +148,7 @@ def classes(folder: Path, frames: np.ndarray, config: str, imgsz: int = 224) -> 
 
 
 DETECTORS = ["yolov3-tiny", "yolov5n", "yolov6n", "yolov8n", "yolov9t", "yolov10n", "yolo11n", "yolo12n", "yolo26n"]
-CASES = {
+CASES: dict[str, Maker] = {
     **{name: partial(boxes, config=f"{name}.yaml") for name in DETECTORS},
     **{f"{name}-nms": partial(boxes, config=f"{name}.yaml", nms=True) for name in ("yolov8n", "yolo11n")},
     **{
