@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cudainfer_serve::config::{Record, Retention as RetentionConfig, Size, Snapshots};
-use cudainfer_serve::output::{Folders, Outputs, Retention, Rtsp, Shared, Wanted};
+use cudainfer_serve::config::{RecordingSettings, RetentionSettings, Size, SnapshotSettings};
+use cudainfer_serve::output::{Folders, Outputs, Retention, Rtsp, SharedOutputs, Wanted};
 use gst::prelude::*;
 use gst_app::AppSink;
 
@@ -23,15 +23,15 @@ struct Kept {
 fn kept(min_free: u64) -> Kept {
     cudainfer_tests::init();
     let folder = tempfile::tempdir().unwrap();
-    let config = RetentionConfig { min_free: Size(min_free), ..RetentionConfig::default() };
+    let config = RetentionSettings { min_free: Size(min_free), ..RetentionSettings::default() };
     let retention = Retention::start(folder.path().to_owned(), config).unwrap();
     Kept { folder, retention }
 }
 
 impl Kept {
-    fn shared(&self) -> Shared {
+    fn shared(&self) -> SharedOutputs {
         let state = Some((self.folder.path().to_owned(), self.retention.room().clone()));
-        Shared { state, encoder: ENCODER.to_owned(), rtsp: None }
+        SharedOutputs { state, encoder: ENCODER.to_owned(), rtsp: None }
     }
 
     fn folders(&self, name: &str) -> Folders {
@@ -84,7 +84,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
 
 fn record(on: &[&str], pre: f64, post: f64) -> Wanted {
     let on = on.iter().map(|text| (*text).to_owned().try_into().unwrap()).collect();
-    Wanted { record: Some(Record { on, pre, post, most: 100.0 }), ..Wanted::default() }
+    Wanted { record: Some(RecordingSettings { on, pre, post, most: 100.0 }), ..Wanted::default() }
 }
 
 /// A message as zonecount posts it for an event at a frame.
@@ -134,7 +134,7 @@ fn frames_of_every_format_are_recorded_into_files_that_play() {
         for (number, (buffer, caps)) in frames.iter().enumerate() {
             outputs.encoded(buffer, caps);
             if number == 20 {
-                outputs.record().unwrap();
+                outputs.begin_recording().unwrap();
             }
         }
         drop(outputs);
@@ -156,20 +156,20 @@ fn frames_without_timestamps_are_refused_and_not_lost_in_silence() {
     fields.set_pts(None);
     fields.set_dts(None);
     outputs.encoded(&untimed, &caps);
-    assert!(outputs.record().unwrap_err().contains("no timestamps"));
+    assert!(outputs.begin_recording().unwrap_err().contains("no timestamps"));
     outputs.encoded(&buffer, &caps);
-    outputs.record().unwrap();
+    outputs.begin_recording().unwrap();
 }
 
 #[test]
 fn a_request_is_recorded_and_counted() {
     let kept = kept(0);
     let outputs = Outputs::new("door", &record(&[], 1.0, 1.0), &kept.shared());
-    assert!(outputs.record().unwrap_err().contains("no encoded frame"));
+    assert!(outputs.begin_recording().unwrap_err().contains("no encoded frame"));
     for (number, (buffer, caps)) in encoded().iter().enumerate() {
         outputs.encoded(buffer, caps);
         if number == 100 {
-            outputs.record().unwrap();
+            outputs.begin_recording().unwrap();
         }
     }
     wait("the recording is complete", || outputs.status().recordings.unwrap().written == 1);
@@ -177,7 +177,7 @@ fn a_request_is_recorded_and_counted() {
     let counts = outputs.status().recordings.unwrap();
     assert_eq!((counts.written, counts.failed, counts.refused), (1, 0, 0), "{counts:?}");
     assert_eq!(
-        Outputs::new("yard", &Wanted::default(), &kept.shared()).record().unwrap_err(),
+        Outputs::new("yard", &Wanted::default(), &kept.shared()).begin_recording().unwrap_err(),
         "stream 'yard' is not recorded: set record = { on = [] } for its source"
     );
 }
@@ -189,7 +189,7 @@ fn a_full_disk_loses_the_recording_and_nothing_else() {
     for (number, (buffer, caps)) in encoded().iter().enumerate() {
         outputs.encoded(buffer, caps);
         if number == 100 {
-            outputs.record().unwrap();
+            outputs.begin_recording().unwrap();
         }
     }
     wait("the loss is counted", || outputs.status().recordings.unwrap().failed == 1);
@@ -206,7 +206,7 @@ fn what_mp4_cannot_hold_is_refused_with_its_name() {
     let mut buffer = gst::Buffer::with_size(10).unwrap();
     buffer.get_mut().unwrap().set_pts(gst::ClockTime::ZERO);
     outputs.encoded(&buffer, &caps);
-    assert!(outputs.record().unwrap_err().contains("video/x-vp8 cannot be recorded"));
+    assert!(outputs.begin_recording().unwrap_err().contains("video/x-vp8 cannot be recorded"));
     outputs.message(&zone_event("door", gst::ClockTime::ZERO));
     assert_eq!(outputs.status().recordings.unwrap().refused, 1);
 }
@@ -239,7 +239,7 @@ fn square(number: u64, size: f64, confidence: f64) -> (gst::Buffer, gst::Caps) {
 #[test]
 fn the_best_picture_of_a_track_is_kept_when_it_ends() {
     let kept = kept(0);
-    let snapshots = Some(Snapshots { margin: 0.0, ..Snapshots::default() });
+    let snapshots = Some(SnapshotSettings { margin: 0.0, ..SnapshotSettings::default() });
     let outputs = Outputs::new("door", &Wanted { snapshots, ..Wanted::default() }, &kept.shared());
     let give = |(frame, caps): (gst::Buffer, gst::Caps)| outputs.results(&frame, &caps);
     give(square(0, 10.0, 0.5));
@@ -317,7 +317,7 @@ fn hls_is_a_playlist_of_segments_that_play() {
 fn rtsp_gives_the_frames_with_their_boxes_while_somebody_watches() {
     let kept = kept(0);
     let rtsp = Arc::new(Rtsp::start("127.0.0.1:0".parse().unwrap(), Some("secret")).unwrap());
-    let shared = Shared { rtsp: Some(Arc::clone(&rtsp)), ..kept.shared() };
+    let shared = SharedOutputs { rtsp: Some(Arc::clone(&rtsp)), ..kept.shared() };
     let outputs = Arc::new(Outputs::new("door", &Wanted { rtsp: true, ..Wanted::default() }, &shared));
     let feeding = feed(&outputs);
     assert_eq!(outputs.watchers(), 0);

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
-use super::{Pipeline, Restart, Retention, Scalar, Server, SourceConfig, keys, nearest};
+use super::{Pipeline, Restart, RetentionSettings, Scalar, ServerSettings, SourceConfig, keys, nearest};
 
 /// All that a file says.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     /// `[server]`.
-    pub server: Server,
+    pub server: ServerSettings,
     /// `[restart]`.
     pub restart: Restart,
     /// `[retention]`.
-    pub retention: Retention,
+    pub retention: RetentionSettings,
     /// `[pipeline.NAME]`.
     #[serde(rename = "pipeline")]
     pub pipelines: BTreeMap<String, Pipeline>,
@@ -64,7 +64,7 @@ impl std::error::Error for Wrong {}
 
 /// A step to a value in the file.
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum PathStep<'a> {
     Key(&'a str),
     Index(usize),
 }
@@ -91,7 +91,7 @@ impl Config {
             sentence: keys::sentence(e.message()),
         })?;
         config.path = path.to_owned();
-        let wrong = |(steps, sentence): (Vec<Step<'_>>, String)| Wrong {
+        let wrong = |(steps, sentence): (Vec<PathStep<'_>>, String)| Wrong {
             file: path.to_owned(),
             line: line_of(text, &steps),
             sentence,
@@ -108,19 +108,19 @@ impl Config {
             return self.line_of_pipeline(&source.pipeline);
         }
         let index = self.sources.iter().position(|other| other.name == source.name)?;
-        line_of(&text, &[Step::Key("source"), Step::Index(index), Step::Key(key)])
+        line_of(&text, &[PathStep::Key("source"), PathStep::Index(index), PathStep::Key(key)])
     }
 
     /// Where the description of a pipeline is in the file.
     pub fn line_of_pipeline(&self, name: &str) -> Option<usize> {
         let text = cudainfer_files::text(&self.path).ok()?;
-        line_of(&text, &[Step::Key("pipeline"), Step::Key(name), Step::Key("line")])
+        line_of(&text, &[PathStep::Key("pipeline"), PathStep::Key(name), PathStep::Key("line")])
     }
 
     /// Where a `[[publish]]` begins in the file.
     pub fn line_of_publish(&self, index: usize) -> Option<usize> {
         let text = cudainfer_files::text(&self.path).ok()?;
-        line_of(&text, &[Step::Key("publish"), Step::Index(index), Step::Key("location")])
+        line_of(&text, &[PathStep::Key("publish"), PathStep::Index(index), PathStep::Key("location")])
     }
 
     /// Fills in the keys that a source leaves open, and checks it against the rest of the configuration.
@@ -184,8 +184,8 @@ impl Config {
         }
     }
 
-    fn check(&mut self) -> Result<(), (Vec<Step<'static>>, String)> {
-        use Step::{Index, Key};
+    fn check(&mut self) -> Result<(), (Vec<PathStep<'static>>, String)> {
+        use PathStep::{Index, Key};
         self.server.check().map_err(|(key, sentence)| (vec![Key("server"), Key(key)], sentence))?;
         self.restart.check().map_err(|(key, sentence)| (vec![Key("restart"), Key(key)], sentence))?;
         self.retention.check().map_err(|(key, sentence)| (vec![Key("retention"), Key(key)], sentence))?;
@@ -220,8 +220,8 @@ impl Config {
     }
 
     /// Checks that each pipeline's description has the keys of its `set`.
-    fn check_sets(&self) -> Result<(), (Vec<Step<'_>>, String)> {
-        use Step::Key;
+    fn check_sets(&self) -> Result<(), (Vec<PathStep<'_>>, String)> {
+        use PathStep::Key;
         for (name, pipeline) in &self.pipelines {
             if let Some(key) = pipeline.unused(&pipeline.set) {
                 let sentence =
@@ -239,15 +239,15 @@ fn line_at(text: &str, byte: usize) -> usize {
 }
 
 /// The line of the value at the end of `steps`, or of the last value on the way that the file has.
-fn line_of(text: &str, steps: &[Step<'_>]) -> Option<usize> {
+fn line_of(text: &str, steps: &[PathStep<'_>]) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;
     let mut found = None;
     let mut value: Option<&DeValue<'_>> = None;
     for step in steps {
         let next = match (step, value) {
-            (Step::Key(key), None) => document.get_ref().get_key_value(*key),
-            (Step::Key(key), Some(DeValue::Table(table))) => table.get_key_value(*key),
-            (Step::Index(index), Some(DeValue::Array(array))) => {
+            (PathStep::Key(key), None) => document.get_ref().get_key_value(*key),
+            (PathStep::Key(key), Some(DeValue::Table(table))) => table.get_key_value(*key),
+            (PathStep::Index(index), Some(DeValue::Array(array))) => {
                 let Some(next) = array.get(*index) else { break };
                 found = Some(next.span().start);
                 value = Some(next.get_ref());

@@ -1,7 +1,6 @@
 //! The configuration: TOML to structs that are checked. docs/serve.md describes the keys.
 
 mod file;
-mod hidden;
 mod kept;
 mod keys;
 mod nearest;
@@ -11,6 +10,7 @@ mod scalar;
 mod server;
 mod size;
 mod source;
+mod source_kind;
 mod stuck;
 mod template;
 mod token;
@@ -19,19 +19,19 @@ mod uri;
 mod zone;
 
 pub use file::{Config, Publish, Wrong};
-pub use hidden::{Uri, hide, redacted};
 pub use kept::{ChangedModel, Kept, Patched};
 pub use keys::read_json;
 pub use nearest::nearest;
-pub use output::{Record, Snapshots};
+pub use output::{RecordingSettings, SnapshotSettings};
 pub use pipeline::{FilledDescription, Pipeline};
 pub use scalar::Scalar;
-pub use server::{Restart, RestartOfSource, Retention, Server};
+pub use server::{Restart, RestartOfSource, RetentionSettings, ServerSettings};
 pub use size::Size;
 pub use source::SourceConfig;
+pub use source_kind::{SourceKind, TestSource};
 pub use stuck::Stuck;
 pub use template::{fill, keys};
 pub use token::read_token;
 pub use trigger::Trigger;
-pub use uri::{Source, TestSource};
+pub use uri::{Uri, hide, redacted};
 pub use zone::{Zone, ZoneKind, ZoneUnits, zones_text};

@@ -7,7 +7,7 @@ use super::Trigger;
 /// `record = { … }`: which events are recorded, and how much around them.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Record {
+pub struct RecordingSettings {
     /// What begins a recording, besides a request by HTTP.
     pub on: Vec<Trigger>,
     /// Seconds before the event.
@@ -18,7 +18,7 @@ pub struct Record {
     pub most: f64,
 }
 
-impl Default for Record {
+impl Default for RecordingSettings {
     fn default() -> Self {
         Self { on: Vec::new(), pre: 5.0, post: 10.0, most: 120.0 }
     }
@@ -27,7 +27,7 @@ impl Default for Record {
 /// `snapshots = { … }`: the best picture of each track.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Snapshots {
+pub struct SnapshotSettings {
     /// Classes of which there are pictures; all if empty.
     pub classes: Vec<String>,
     /// Pictures written within a minute at most; more are counted as dropped.
@@ -38,13 +38,13 @@ pub struct Snapshots {
     pub margin: f64,
 }
 
-impl Default for Snapshots {
+impl Default for SnapshotSettings {
     fn default() -> Self {
         Self { classes: Vec::new(), most_per_minute: 60, patience: 3.0, margin: 0.1 }
     }
 }
 
-impl Record {
+impl RecordingSettings {
     pub(super) fn check(&self) -> Result<(), String> {
         within(&[
             ("pre", self.pre, 0.0, 300.0),
@@ -54,7 +54,7 @@ impl Record {
     }
 }
 
-impl Snapshots {
+impl SnapshotSettings {
     pub(super) fn check(&self) -> Result<(), String> {
         within(&[("patience", self.patience, 0.1, 3600.0), ("margin", self.margin, 0.0, 2.0)])
     }
@@ -73,11 +73,16 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_named() {
-        assert_eq!(Record::default().check(), Ok(()));
-        assert_eq!(Snapshots::default().check(), Ok(()));
-        let wrong = Record { pre: -1.0, ..Record::default() }.check().unwrap_err();
+        assert_eq!(RecordingSettings::default().check(), Ok(()));
+        assert_eq!(SnapshotSettings::default().check(), Ok(()));
+        let wrong = RecordingSettings { pre: -1.0, ..RecordingSettings::default() }.check().unwrap_err();
         assert_eq!(wrong, "pre = -1 is out of range: set 0 to 300");
-        assert!(Record { most: f64::NAN, ..Record::default() }.check().is_err());
-        assert!(Snapshots { margin: 3.0, ..Snapshots::default() }.check().unwrap_err().starts_with("margin"));
+        assert!(RecordingSettings { most: f64::NAN, ..RecordingSettings::default() }.check().is_err());
+        assert!(
+            SnapshotSettings { margin: 3.0, ..SnapshotSettings::default() }
+                .check()
+                .unwrap_err()
+                .starts_with("margin")
+        );
     }
 }

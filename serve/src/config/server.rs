@@ -13,7 +13,7 @@ use super::Size;
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Server {
+pub struct ServerSettings {
     /// Where HTTP is answered.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
@@ -44,7 +44,7 @@ pub struct Server {
     pub most_left_behind: usize,
 }
 
-impl Default for Server {
+impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -64,7 +64,7 @@ impl Default for Server {
     }
 }
 
-impl Server {
+impl ServerSettings {
     /// What is wrong with it: the key, and a sentence.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         if self.tls_cert.is_some() != self.tls_key.is_some() {
@@ -270,7 +270,7 @@ pub struct RestartOfSource {
 /// `[retention]`: how much of the disk recordings and snapshots may take.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Retention {
+pub struct RetentionSettings {
     /// Bytes of all of them.
     pub max_size: Size,
     /// Seconds until they are removed.
@@ -279,13 +279,13 @@ pub struct Retention {
     pub min_free: Size,
 }
 
-impl Default for Retention {
+impl Default for RetentionSettings {
     fn default() -> Self {
         Self { max_size: Size(20_000_000_000), max_age: 604_800.0, min_free: Size(1_000_000_000) }
     }
 }
 
-impl Retention {
+impl RetentionSettings {
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         duration("max-age", self.max_age).map(drop)
     }
@@ -309,11 +309,11 @@ mod tests {
             std::fs::write(path, "0123456789abcdef").unwrap();
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         };
-        let server = || Server {
+        let server = || ServerSettings {
             token_file: Some(token.clone()),
             tls_key: Some(key.clone()),
             tls_cert: Some(key.clone()),
-            ..Server::default()
+            ..ServerSettings::default()
         };
         write(&token, 0o600);
         write(&key, 0o640);
@@ -324,7 +324,7 @@ mod tests {
         assert!(exposed.contains("tls-key") && exposed.contains("chmod o-rwx"), "{exposed}");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .unwrap();
-        let (key, sentence) = Server { tls_key: Some(fifo), ..server() }.check().unwrap_err();
+        let (key, sentence) = ServerSettings { tls_key: Some(fifo), ..server() }.check().unwrap_err();
         assert!(key == "tls-key" && sentence.contains("a FIFO"), "{sentence}");
     }
 }

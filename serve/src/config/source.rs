@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Record, RestartOfSource, Scalar, Snapshots, Uri, Zone, ZoneUnits};
+use super::{RecordingSettings, RestartOfSource, Scalar, SnapshotSettings, Uri, Zone, ZoneUnits};
 
 /// The keys of a source, in the file and in JSON. It is serialized with its passwords: for the state and for changes, never
 /// for answers.
@@ -35,9 +35,9 @@ pub struct SourceConfig {
     /// Units of their coordinates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone_units: Option<ZoneUnits>,
-    /// Properties of the source element.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub source: BTreeMap<String, Scalar>,
+    /// `source = { … }`: properties of the source element.
+    #[serde(default, rename = "source", skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, Scalar>,
     /// Whether the frames of a file or a test picture are paced by their timestamps; true if not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<bool>,
@@ -52,10 +52,10 @@ pub struct SourceConfig {
     pub hls: bool,
     /// What begins a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub record: Option<Record>,
+    pub record: Option<RecordingSettings>,
     /// Of which objects the best picture is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub snapshots: Option<Snapshots>,
+    pub snapshots: Option<SnapshotSettings>,
     /// What differs from `[restart]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartOfSource>,
@@ -73,7 +73,7 @@ pub(super) const LONGEST_NAME: usize = 128;
 impl SourceConfig {
     /// Finds what is wrong with it, as far as is possible without GStreamer: the key, and a sentence.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
-        let sets = [&self.set, &self.overrides, &self.source];
+        let sets = [&self.set, &self.overrides, &self.properties];
         let zones = self.zones.iter().flat_map(|zone| [&zone.name].into_iter().chain(&zone.anchor));
         let lists = [
             ("name", vec![&self.name, &self.pipeline]),
@@ -96,15 +96,15 @@ impl SourceConfig {
                 ),
             ));
         }
-        super::Source::parse(&self.uri).map_err(|sentence| ("uri", sentence))?;
+        super::SourceKind::parse(&self.uri).map_err(|sentence| ("uri", sentence))?;
         if !self.zones.is_empty() && self.zones_file.is_some() {
             return Err(("zones-file", "zones and zones-file are both set: set one of them".into()));
         }
         super::zones_text(&self.zones).map_err(|sentence| ("zones", sentence))?;
-        if let Some(Err(sentence)) = self.record.as_ref().map(Record::check) {
+        if let Some(Err(sentence)) = self.record.as_ref().map(RecordingSettings::check) {
             return Err(("record", sentence));
         }
-        if let Some(Err(sentence)) = self.snapshots.as_ref().map(Snapshots::check) {
+        if let Some(Err(sentence)) = self.snapshots.as_ref().map(SnapshotSettings::check) {
             return Err(("snapshots", sentence));
         }
         if let Some(wrong) = self.overrides.keys().find(|key| !key.contains('.')) {

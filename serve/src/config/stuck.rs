@@ -18,10 +18,10 @@ const ENDS: u32 = 2;
 /// The sources, by name.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub struct Stuck(BTreeMap<String, Entry>);
+pub struct Stuck(BTreeMap<String, StuckSource>);
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-struct Entry {
+struct StuckSource {
     /// The source when it ended the process: one that was changed since is started.
     source: SourceConfig,
     /// How often it has ended the process.
@@ -54,7 +54,7 @@ impl Stuck {
     pub fn note(&mut self, source: &SourceConfig) {
         let before =
             self.0.get(&source.name).filter(|entry| entry.source == *source).map_or(0, |entry| entry.ends);
-        let entry = Entry { source: source.clone(), ends: before.saturating_add(1) };
+        let entry = StuckSource { source: source.clone(), ends: before.saturating_add(1) };
         self.0.insert(source.name.clone(), entry);
     }
 

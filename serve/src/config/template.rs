@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub fn keys(text: &str) -> Vec<&str> {
     parts(text)
         .into_iter()
-        .filter_map(|part| if let Part::Key(key) = part { Some(key) } else { None })
+        .filter_map(|part| if let TemplatePart::Key(key) = part { Some(key) } else { None })
         .collect()
 }
 
@@ -18,32 +18,32 @@ pub fn keys(text: &str) -> Vec<&str> {
 /// This is for single values only: in a whole description, a value could add elements and properties.
 pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     let filled = parts(text).into_iter().map(|part| match part {
-        Part::Text(text) => text.to_owned(),
-        Part::Key(key) => values.get(key).cloned().unwrap_or_else(|| format!("{{{key}}}")),
+        TemplatePart::Text(text) => text.to_owned(),
+        TemplatePart::Key(key) => values.get(key).cloned().unwrap_or_else(|| format!("{{{key}}}")),
     });
     filled.collect()
 }
 
-enum Part<'a> {
+enum TemplatePart<'a> {
     Text(&'a str),
     Key(&'a str),
 }
 
-fn parts(text: &str) -> Vec<Part<'_>> {
+fn parts(text: &str) -> Vec<TemplatePart<'_>> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once('{') {
         match after.split_once('}').filter(|(key, _)| is_key(key)) {
             Some((key, after)) => {
-                parts.extend([Part::Text(before), Part::Key(key)]);
+                parts.extend([TemplatePart::Text(before), TemplatePart::Key(key)]);
                 rest = after;
             }
             None => {
-                parts.push(Part::Text(&rest[..=before.len()]));
+                parts.push(TemplatePart::Text(&rest[..=before.len()]));
                 rest = after;
             }
         }
     }
-    parts.push(Part::Text(rest));
+    parts.push(TemplatePart::Text(rest));
     parts
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Body, Query, Refused};
-use super::shared::Shared;
+use super::shared::ControlState;
 use super::streams::ask;
 use crate::config::SourceConfig;
 
@@ -36,7 +36,7 @@ pub struct Where {
 }
 
 pub async fn add(
-    State(control): Shared,
+    State(control): ControlState,
     Query(wanted): Query<Where>,
     Body(message): Body<Message>,
 ) -> Result<Json<Value>, Refused> {
@@ -52,7 +52,10 @@ pub async fn add(
     Ok(done("STREAM_ADD_SUCCESS"))
 }
 
-pub async fn remove(State(control): Shared, Body(message): Body<Message>) -> Result<Json<Value>, Refused> {
+pub async fn remove(
+    State(control): ControlState,
+    Body(message): Body<Message>,
+) -> Result<Json<Value>, Refused> {
     let Sensor { camera_id, change, .. } = message.value;
     expected(&change, &["camera_remove"])?;
     ask(&control, move |fleet| fleet.remove(&camera_id)).await?;

@@ -14,17 +14,20 @@ use serde_json::{Value, json};
 use tower_http::services::ServeFile;
 
 use super::answer::Refused;
-use super::shared::{Control, Shared, blocking};
+use super::shared::{Control, ControlState, blocking};
 use super::streams::{ask, known};
 use crate::output::Folders;
 
-pub async fn record(State(control): Shared, Path(name): Path<String>) -> Result<impl IntoResponse, Refused> {
+pub async fn record(
+    State(control): ControlState,
+    Path(name): Path<String>,
+) -> Result<impl IntoResponse, Refused> {
     let stream = name.clone();
-    ask(&control, move |fleet| fleet.record(&stream)).await?;
+    ask(&control, move |fleet| fleet.begin_recording(&stream)).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "stream": name }))))
 }
 
-pub async fn list(State(control): Shared, Path(name): Path<String>) -> Result<Json<Value>, Refused> {
+pub async fn list(State(control): ControlState, Path(name): Path<String>) -> Result<Json<Value>, Refused> {
     known(&control, &name)?;
     let fleet = control.fleet.clone();
     let recordings = blocking(move || fleet.outputs(&name).map(|outputs| outputs.recordings())).await?;
@@ -32,7 +35,7 @@ pub async fn list(State(control): Shared, Path(name): Path<String>) -> Result<Js
 }
 
 pub async fn recording(
-    State(control): Shared,
+    State(control): ControlState,
     Path((name, file)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {
@@ -40,7 +43,7 @@ pub async fn recording(
 }
 
 pub async fn hls(
-    State(control): Shared,
+    State(control): ControlState,
     Path((name, file)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refused> {

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::answer::Refused;
-use super::shared::{Shared, blocking};
+use super::shared::{ControlState, blocking};
 use super::streams::all;
 use crate::fleet::FleetStatus;
 use crate::stream::StreamStatus;
@@ -18,12 +18,12 @@ pub async fn livez() -> Json<Value> {
 }
 
 /// Ready: all streams play, or have ended as files do. Without streams, the service is ready to get some.
-pub async fn readyz(State(control): Shared) -> Result<(StatusCode, Json<Value>), Refused> {
+pub async fn readyz(State(control): ControlState) -> Result<(StatusCode, Json<Value>), Refused> {
     Ok(counted(&all(&control).await?, 1.0))
 }
 
 /// Healthy: at least one stream plays, if there are any. One dead camera is no reason to restart all.
-pub async fn healthz(State(control): Shared) -> Result<(StatusCode, Json<Value>), Refused> {
+pub async fn healthz(State(control): ControlState) -> Result<(StatusCode, Json<Value>), Refused> {
     let streams = all(&control).await?;
     Ok(counted(&streams, f64::MIN_POSITIVE))
 }
@@ -38,7 +38,7 @@ fn counted(streams: &[StreamStatus], least: f64) -> (StatusCode, Json<Value>) {
     (status, Json(json!({ "status": word, "playing": well, "streams": streams.len() })))
 }
 
-pub async fn status(State(control): Shared) -> Result<Json<FleetStatus>, Refused> {
+pub async fn status(State(control): ControlState) -> Result<Json<FleetStatus>, Refused> {
     let fleet = control.fleet.clone();
     Ok(Json(blocking(move || fleet.status()).await?))
 }

@@ -6,12 +6,12 @@ use axum::response::IntoResponse;
 use gst::prelude::*;
 
 use super::answer::Refused;
-use super::shared::{Shared, blocking};
+use super::shared::{ControlState, blocking};
 
 /// Prometheus' text format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-pub async fn metrics(State(control): Shared) -> Result<impl IntoResponse, Refused> {
+pub async fn metrics(State(control): ControlState) -> Result<impl IntoResponse, Refused> {
     let fleet = control.fleet.clone();
     let text = blocking(move || traced() + &fleet.own_metrics()).await?;
     Ok(([(CONTENT_TYPE, TEXT)], text))

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
-use super::shared::{Shared, blocking_for};
+use super::shared::{ControlState, blocking_for};
 use crate::config::read_json;
 
 /// How long a model may take to be loaded and warmed up: a little longer than the fleet waits.
@@ -19,22 +19,22 @@ pub const MODEL_LIMIT: Duration = Duration::from_secs(1860);
 /// The body of `PUT /v1/pipelines/{name}/model`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct ModelRequest {
     model: String,
 }
 
-pub async fn list(State(control): Shared) -> Result<Json<Value>, Refused> {
+pub async fn list(State(control): ControlState) -> Result<Json<Value>, Refused> {
     let fleet = control.fleet.clone();
     let pipelines = super::shared::blocking(move || fleet.pipelines()).await?;
     Ok(Json(json!({ "pipelines": pipelines })))
 }
 
 pub async fn model(
-    State(control): Shared,
+    State(control): ControlState,
     Path(name): Path<String>,
     Body(body): Body<Value>,
 ) -> Result<impl IntoResponse, Refused> {
-    let Wanted { model } = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
+    let ModelRequest { model } = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
     let fleet = control.fleet.clone();
     let change = blocking_for(MODEL_LIMIT, move || fleet.set_model(&name, &model)).await??;
     Ok(Json(change))

@@ -25,7 +25,7 @@ impl HttpBody for Sent {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         // hyper drops a part when it has been written.
-        let part = |bytes| Bytes::from_owner(Part { bytes, _request: Arc::clone(&self.request) });
+        let part = |bytes| Bytes::from_owner(SentPart { bytes, _request: Arc::clone(&self.request) });
         polled.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(part))))
     }
 
@@ -38,13 +38,13 @@ impl HttpBody for Sent {
     }
 }
 
-/// Some of the bytes.
-struct Part {
+/// Some of the bytes, until they have been written.
+struct SentPart {
     bytes: Bytes,
     _request: Arc<UnderWay>,
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for SentPart {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

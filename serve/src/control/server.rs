@@ -60,7 +60,7 @@ impl Listener {
     ///
     /// # Errors
     /// See [`ControlError`].
-    pub fn open(settings: &config::Server) -> Result<Self, ControlError> {
+    pub fn open(settings: &config::ServerSettings) -> Result<Self, ControlError> {
         settings.exposed_secrets().iter().for_each(log::warning);
         let token = settings.token_file.as_deref().map(config::read_token).transpose();
         let token = token.map_err(ControlError::Configuration)?.map(|token| Token::new(&token));

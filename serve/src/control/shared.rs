@@ -25,7 +25,7 @@ pub struct Control {
 }
 
 /// The argument of handlers.
-pub type Shared = State<Arc<Control>>;
+pub type ControlState = State<Arc<Control>>;
 
 /// Runs blocking work in a thread of its own, for as long as a request may take.
 ///

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::answer::{Query, Refused};
 use super::picture::{WIDTHS, jpeg};
-use super::shared::{Control, Shared, blocking};
+use super::shared::{Control, ControlState, blocking};
 use super::streams::known;
 
 /// The query.
@@ -24,7 +24,7 @@ pub struct Look {
 }
 
 pub async fn snapshot(
-    State(control): Shared,
+    State(control): ControlState,
     Path(name): Path<String>,
     Query(look): Query<Look>,
 ) -> Result<Response, Refused> {

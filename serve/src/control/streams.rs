@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
 use super::pipelines::MODEL_LIMIT;
-use super::shared::{Control, Shared, blocking, blocking_for};
+use super::shared::{Control, ControlState, blocking, blocking_for};
 use crate::config::{SourceConfig, read_json};
 use crate::fleet::{Fleet, Refusal};
 use crate::stream::StreamStatus;
@@ -64,15 +64,21 @@ pub fn absent(name: &str) -> Refused {
     )
 }
 
-pub async fn list(State(control): Shared) -> Result<Json<Value>, Refused> {
+pub async fn list(State(control): ControlState) -> Result<Json<Value>, Refused> {
     Ok(Json(json!({ "streams": all(&control).await? })))
 }
 
-pub async fn one(State(control): Shared, Path(name): Path<String>) -> Result<Json<StreamStatus>, Refused> {
+pub async fn one(
+    State(control): ControlState,
+    Path(name): Path<String>,
+) -> Result<Json<StreamStatus>, Refused> {
     Ok(Json(known(&control, &name)?))
 }
 
-pub async fn add(State(control): Shared, Body(body): Body<Value>) -> Result<impl IntoResponse, Refused> {
+pub async fn add(
+    State(control): ControlState,
+    Body(body): Body<Value>,
+) -> Result<impl IntoResponse, Refused> {
     let source: SourceConfig = read_json(body).map_err(|e| Refused::new(StatusCode::BAD_REQUEST, e))?;
     let place = format!("/v1/streams/{}", source.name);
     let fleet = control.fleet.clone();
@@ -83,7 +89,7 @@ pub async fn add(State(control): Shared, Body(body): Body<Value>) -> Result<impl
 }
 
 pub async fn change(
-    State(control): Shared,
+    State(control): ControlState,
     Path(name): Path<String>,
     Body(patch): Body<Value>,
 ) -> Result<Json<Value>, Refused> {
@@ -100,11 +106,17 @@ pub async fn changed(control: &Arc<Control>, name: String, patch: Value) -> Resu
     Ok(json!({ "applied": change.applied, "kept": control.fleet.keeps(), "stream": change.stream }))
 }
 
-pub async fn remove(State(control): Shared, Path(name): Path<String>) -> Result<impl IntoResponse, Refused> {
+pub async fn remove(
+    State(control): ControlState,
+    Path(name): Path<String>,
+) -> Result<impl IntoResponse, Refused> {
     ask(&control, move |fleet| fleet.remove(&name)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub async fn restart(State(control): Shared, Path(name): Path<String>) -> Result<impl IntoResponse, Refused> {
+pub async fn restart(
+    State(control): ControlState,
+    Path(name): Path<String>,
+) -> Result<impl IntoResponse, Refused> {
     Ok(Json(ask(&control, move |fleet| fleet.restart(&name)).await?))
 }

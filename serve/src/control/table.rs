@@ -81,7 +81,7 @@ impl fmt::Display for Peer {
 
 /// A connection that is open.
 #[derive(Debug)]
-struct Entry {
+struct ConnectionEntry {
     peer: Peer,
     /// How many of its requests are under way.
     requests: usize,
@@ -96,7 +96,7 @@ struct Entries {
     limits: Limits,
     /// Counts events, so that connections can be ordered by their last one.
     turn: u64,
-    all: HashMap<u64, Entry>,
+    all: HashMap<u64, ConnectionEntry>,
 }
 
 impl Entries {
@@ -138,7 +138,7 @@ impl Entries {
 
     fn add(&mut self, peer: Peer) -> u64 {
         let id = self.next_turn();
-        self.all.insert(id, Entry { peer, requests: 0, active: id, task: None });
+        self.all.insert(id, ConnectionEntry { peer, requests: 0, active: id, task: None });
         id
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::answer::{Body, Refused};
-use super::shared::Shared;
+use super::shared::ControlState;
 use super::streams::{absent, changed};
 use crate::config::{Zone, ZoneUnits, read_json};
 
@@ -26,13 +26,13 @@ fn pixels() -> ZoneUnits {
     ZoneUnits::Pixels
 }
 
-pub async fn read(State(control): Shared, Path(name): Path<String>) -> Result<Json<Zones>, Refused> {
+pub async fn read(State(control): ControlState, Path(name): Path<String>) -> Result<Json<Zones>, Refused> {
     let source = control.fleet.source(&name).ok_or_else(|| absent(&name))?;
     Ok(Json(Zones { units: source.zone_units.unwrap_or(ZoneUnits::Pixels), zones: source.zones }))
 }
 
 pub async fn write(
-    State(control): Shared,
+    State(control): ControlState,
     Path(name): Path<String>,
     Body(body): Body<Value>,
 ) -> Result<Json<Value>, Refused> {

@@ -14,7 +14,7 @@ pub(super) struct Faults {
 
 /// What a fault leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FaultEffect {
     /// It belongs to a fault that was handled already.
     Known,
     /// The streams of the instances must be started again.
@@ -25,14 +25,14 @@ pub(super) enum Verdict {
 
 impl Faults {
     /// Handles a fault in a pipeline that was started at `started`.
-    pub fn fault(&mut self, started: Instant, now: Instant) -> Verdict {
+    pub fn fault(&mut self, started: Instant, now: Instant) -> FaultEffect {
         // Pipelines that were started before the last fault have that same fault.
         if self.last.is_some_and(|last| started <= last) {
-            return Verdict::Known;
+            return FaultEffect::Known;
         }
         self.last = Some(now);
         self.in_a_row += 1;
-        if self.in_a_row >= MOST { Verdict::Exit } else { Verdict::Restart }
+        if self.in_a_row >= MOST { FaultEffect::Exit } else { FaultEffect::Restart }
     }
 
     /// Notes that a pipeline that was started at `started` has had frames for the time that makes a start a success.
@@ -54,13 +54,13 @@ mod tests {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut faults = Faults::default();
-        assert_eq!(faults.fault(at(0), at(10)), Verdict::Restart);
-        assert_eq!(faults.fault(at(1), at(10)), Verdict::Known);
+        assert_eq!(faults.fault(at(0), at(10)), FaultEffect::Restart);
+        assert_eq!(faults.fault(at(1), at(10)), FaultEffect::Known);
         faults.steady(at(1));
-        assert_eq!(faults.fault(at(11), at(12)), Verdict::Restart, "an earlier pipeline proves nothing");
+        assert_eq!(faults.fault(at(11), at(12)), FaultEffect::Restart, "an earlier pipeline proves nothing");
         faults.steady(at(13));
-        assert_eq!(faults.fault(at(13), at(100)), Verdict::Restart);
-        assert_eq!(faults.fault(at(101), at(102)), Verdict::Restart);
-        assert_eq!(faults.fault(at(103), at(104)), Verdict::Exit);
+        assert_eq!(faults.fault(at(13), at(100)), FaultEffect::Restart);
+        assert_eq!(faults.fault(at(101), at(102)), FaultEffect::Restart);
+        assert_eq!(faults.fault(at(103), at(104)), FaultEffect::Exit);
     }
 }

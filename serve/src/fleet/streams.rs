@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cudainfer_files::{Folder, Lock, LockError, Readers};
 
-use super::gpu::{Faults, Verdict};
+use super::gpu::{FaultEffect, Faults};
 use super::held::{keep_allowed_models, specs_or_held};
 use super::saving::Unwritten;
 use super::{FleetStatus, Refusal};
@@ -50,7 +50,7 @@ pub(super) struct Inner {
     pub model: Mutex<()>,
     pub began: Instant,
     /// What the outputs of all streams share.
-    pub outputs: output::Shared,
+    pub outputs: output::SharedOutputs,
     /// Keeps the files within `[retention]`.
     pub retention: Option<output::Retention>,
     /// Why the configuration file was refused when it was last read.
@@ -174,12 +174,12 @@ impl Fleet {
     ///
     /// # Errors
     /// There is no such stream, or it cannot be recorded.
-    pub fn record(&self, name: &str) -> Result<(), Refusal> {
+    pub fn begin_recording(&self, name: &str) -> Result<(), Refusal> {
         let stream = self.find(name).ok_or_else(|| unknown(name))?;
         let outputs = stream
             .outputs()
             .ok_or_else(|| Refusal::Busy(format!("stream '{name}' has not been started yet")))?;
-        outputs.record().map_err(Refusal::Conflict)
+        outputs.begin_recording().map_err(Refusal::Conflict)
     }
 
     /// Adds a stream.
@@ -418,9 +418,9 @@ fn hear(fleet: &Weak<Inner>, news: News) {
         News::GpuFault { name, started, instances } => {
             let verdict = lock(&fleet.faults).fault(started, Instant::now());
             match verdict {
-                Verdict::Known => (),
-                Verdict::Restart => restart_sharers(&fleet, &name, &instances),
-                Verdict::Exit => {
+                FaultEffect::Known => (),
+                FaultEffect::Restart => restart_sharers(&fleet, &name, &instances),
+                FaultEffect::Exit => {
                     log::error("the GPU has failed again and again: the process ends, to be started anew");
                     let _ = lock(&fleet.exit).send(Exit::GpuFault);
                 }

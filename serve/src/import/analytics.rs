@@ -11,7 +11,7 @@ use super::section::{Reasons, Section};
 
 /// A zone in fractions of the frame.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Zone {
+pub(super) struct ImportedZone {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) points: Vec<[f64; 2]>,
@@ -20,7 +20,7 @@ pub(super) struct Zone {
 }
 
 /// The zones of each stream, by its number.
-pub(super) type Zones = BTreeMap<usize, Vec<Zone>>;
+pub(super) type ImportedZones = BTreeMap<usize, Vec<ImportedZone>>;
 
 const APP: Reasons = &[(
     &[
@@ -38,12 +38,14 @@ const APP: Reasons = &[(
 )];
 
 /// Reads the file that `[nvds-analytics]` names.
-pub(super) fn translate(document: &Document, report: &Report) -> Zones {
-    let Some(section) = Section::find(document, "nvds-analytics", report) else { return Zones::new() };
+pub(super) fn translate(document: &Document, report: &Report) -> ImportedZones {
+    let Some(section) = Section::find(document, "nvds-analytics", report) else {
+        return ImportedZones::new();
+    };
     if !section.enabled() {
-        return Zones::new();
+        return ImportedZones::new();
     }
-    let mut zones = Zones::new();
+    let mut zones = ImportedZones::new();
     match section.path("config-file").map(|p| Document::open(&p)) {
         None => section.about(NotTranslated, "it names no config-file"),
         Some(Err(e)) => section.note("config-file", NotTranslated, format!("no zone is taken from it: {e}")),
@@ -53,7 +55,7 @@ pub(super) fn translate(document: &Document, report: &Report) -> Zones {
     zones
 }
 
-fn rules_of(rules: &Document, report: &Report) -> Zones {
+fn rules_of(rules: &Document, report: &Report) -> ImportedZones {
     let mut size = [1920.0, 1080.0];
     if let Some(section) = Section::find(rules, "property", report) {
         let given = [section.number("config-width"), section.number("config-height")];
@@ -66,7 +68,7 @@ fn rules_of(rules: &Document, report: &Report) -> Zones {
         section.flag("enable");
         section.finish(APP);
     }
-    let mut zones = Zones::new();
+    let mut zones = ImportedZones::new();
     for group in rules.groups.iter().filter(|g| g.name != "property") {
         let section = Section { document: rules, group, report };
         let Some((rule, stream)) =
@@ -79,7 +81,7 @@ fn rules_of(rules: &Document, report: &Report) -> Zones {
         if !section.enabled() {
             continue;
         }
-        let list: &mut Vec<Zone> = zones.entry(stream).or_default();
+        let list: &mut Vec<ImportedZone> = zones.entry(stream).or_default();
         match rule {
             "roi-filtering" => polygons(section, size, None, list),
             "overcrowding" => polygons(section, size, Some(crowd(section)), list),
@@ -138,7 +140,7 @@ fn crowd(section: Section<'_>) -> i64 {
     section.integer("object-threshold").unwrap_or(1).max(1)
 }
 
-fn polygons(section: Section<'_>, size: [f64; 2], occupancy: Option<i64>, zones: &mut Vec<Zone>) {
+fn polygons(section: Section<'_>, size: [f64; 2], occupancy: Option<i64>, zones: &mut Vec<ImportedZone>) {
     if section.flag("inverse-roi") {
         section.note(
             "inverse-roi",
@@ -158,14 +160,18 @@ fn polygons(section: Section<'_>, size: [f64; 2], occupancy: Option<i64>, zones:
             zones.iter_mut().find(|z| z.kind == "polygon" && z.points == points && z.classes == classes);
         match same {
             Some(zone) => zone.occupancy = zone.occupancy.or(occupancy),
-            None => {
-                zones.push(Zone { name: unused(zones, name), kind: "polygon", points, classes, occupancy })
-            }
+            None => zones.push(ImportedZone {
+                name: unused(zones, name),
+                kind: "polygon",
+                points,
+                classes,
+                occupancy,
+            }),
         }
     }
 }
 
-fn lines(section: Section<'_>, size: [f64; 2], zones: &mut Vec<Zone>) {
+fn lines(section: Section<'_>, size: [f64; 2], zones: &mut Vec<ImportedZone>) {
     let extended = section.flag("extended");
     for key in section.keys().filter(|k| k.starts_with("line-crossing-")) {
         let Some(points) = points(section, key, size) else { continue };
@@ -186,7 +192,7 @@ fn lines(section: Section<'_>, size: [f64; 2], zones: &mut Vec<Zone>) {
         let ends = if turn > 0.0 { [a, b] } else { [b, a] };
         let ends = if extended { to_border(ends) } else { ends };
         let name = unused(zones, key.trim_start_matches("line-crossing-"));
-        zones.push(Zone {
+        zones.push(ImportedZone {
             name,
             kind: "line",
             points: ends.to_vec(),
@@ -210,7 +216,7 @@ fn to_border([a, b]: [[f64; 2]; 2]) -> [[f64; 2]; 2] {
 }
 
 /// The name, followed by a number if it is taken: in DeepStream, regions and lines may have the same name.
-fn unused(zones: &[Zone], name: &str) -> String {
+fn unused(zones: &[ImportedZone], name: &str) -> String {
     let taken = |name: &str| zones.iter().any(|z| z.name == name);
     // These characters are separators in zonecount's property.
     let name = name.replace([';', ':', ',', '='], "-");

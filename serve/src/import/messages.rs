@@ -12,7 +12,7 @@ use super::sources::plain_name;
 
 /// One destination of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Publish {
+pub(super) struct ImportedDestination {
     pub(super) location: String,
     /// Whether it is nvmsgconv's minimal payload.
     pub(super) minimal: bool,
@@ -46,7 +46,7 @@ pub(super) const REASONS: Reasons = &[
 ];
 
 /// The destination of a sink of type 6.
-pub(super) fn publish(section: Section<'_>) -> Option<Publish> {
+pub(super) fn publish(section: Section<'_>) -> Option<ImportedDestination> {
     let library = section.text("msg-broker-proto-lib").unwrap_or("").to_owned();
     let parts = section.list("msg-broker-conn-str");
     let scheme = match () {
@@ -86,7 +86,7 @@ pub(super) fn publish(section: Section<'_>) -> Option<Publish> {
             false
         }
     };
-    Some(Publish { location: format!("{scheme}://{host}:{port}/{topic}"), minimal })
+    Some(ImportedDestination { location: format!("{scheme}://{host}:{port}/{topic}"), minimal })
 }
 
 /// Names of sensors by the number of their source, from the converter's file, if a sink or `[message-converter]` has one.

@@ -90,7 +90,7 @@ pub fn import(file: &Path) -> Result<Imported, ImportError> {
 }
 
 /// Names sources after their sensors' ids in place of numbers, if an id belongs to one source only.
-fn name_sources(sources: &mut [sources::Source], sensors: &BTreeMap<usize, String>) {
+fn name_sources(sources: &mut [sources::ImportedSource], sensors: &BTreeMap<usize, String>) {
     for (number, name) in sensors {
         if !sources.iter().any(|s| s.name == *name)
             && let Some(source) = sources.get_mut(*number)

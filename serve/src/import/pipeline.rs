@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::analytics::Zones;
+use super::analytics::ImportedZones;
 use super::document::Document;
 use super::element::Element;
-use super::infer::{Network, Task};
+use super::infer::{ImportedNetwork, Task};
 use super::report::{
     Report,
     Verdict::{Differs, NotTranslated},
@@ -29,7 +29,7 @@ pub(super) struct Pipelines {
 
 impl Pipelines {
     pub(super) fn new(
-        networks: &[Network],
+        networks: &[ImportedNetwork],
         tracker: Option<Element>,
         overlay: Option<Element>,
         document: &Document,
@@ -67,7 +67,7 @@ impl Pipelines {
         pipelines
     }
 
-    fn network(&mut self, network: &Network, preproc: Element) {
+    fn network(&mut self, network: &ImportedNetwork, preproc: Element) {
         let key = match self.set.len() {
             0 => "model".to_owned(),
             n => format!("model-{}", n + 1),
@@ -81,7 +81,7 @@ impl Pipelines {
     }
 
     /// The descriptions of the pipelines that streams use: with zones, without, or both. Both share their networks.
-    pub(super) fn used(&self, sources: usize, zones: &Zones) -> Vec<(&'static str, String)> {
+    pub(super) fn used(&self, sources: usize, zones: &ImportedZones) -> Vec<(&'static str, String)> {
         let with = (0..sources).filter(|n| zones.get(n).is_some_and(|z| !z.is_empty())).count();
         let (some, all) = (with > 0, with == sources && sources > 0);
         let kinds = [(false, !all), (true, some)];
@@ -113,8 +113,8 @@ impl Pipelines {
 
 /// fusedpreproc before a secondary network: the objects of one network, by the names of their classes.
 fn region(
-    networks: &[Network],
-    network: &Network,
+    networks: &[ImportedNetwork],
+    network: &ImportedNetwork,
     upstream: i64,
     classes: &[i64],
     document: &Document,

@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::element::Element;
-use super::messages::{self, Publish};
+use super::messages::{self, ImportedDestination};
 use super::report::{
     Report,
     Verdict::{Differs, NotNeeded, NotTranslated},
@@ -11,15 +11,15 @@ use super::section::{Reasons, Section};
 
 /// What the sinks translate to.
 #[derive(Debug, Default)]
-pub(super) struct Outputs {
-    pub(super) publish: Vec<Publish>,
+pub(super) struct ImportedOutputs {
+    pub(super) publish: Vec<ImportedDestination>,
     /// The port of an RTSP sink.
     pub(super) rtsp: Option<i64>,
     /// `sync` of each sink.
     sync: Vec<bool>,
 }
 
-impl Outputs {
+impl ImportedOutputs {
     /// Whether files are read as fast as possible, because no sink waits for timestamps.
     pub(super) fn unpaced(&self) -> bool {
         !self.sync.is_empty() && !self.sync.contains(&true)
@@ -67,8 +67,8 @@ const VIDEO: Reasons = &[
 ];
 
 /// All sinks that are switched on.
-pub(super) fn translate(document: &Document, report: &Report) -> Outputs {
-    let mut outputs = Outputs::default();
+pub(super) fn translate(document: &Document, report: &Report) -> ImportedOutputs {
+    let mut outputs = ImportedOutputs::default();
     let sinks = document
         .groups
         .iter()
@@ -82,7 +82,7 @@ pub(super) fn translate(document: &Document, report: &Report) -> Outputs {
     outputs
 }
 
-fn one(section: Section<'_>, outputs: &mut Outputs) {
+fn one(section: Section<'_>, outputs: &mut ImportedOutputs) {
     outputs.sync.push(section.text("sync").is_none() || section.flag("sync"));
     match section.integer("type") {
         Some(1) => {}

@@ -12,7 +12,7 @@ use super::section::{Reasons, Section};
 
 /// One camera or file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Source {
+pub(super) struct ImportedSource {
     pub(super) name: String,
     pub(super) uri: String,
     pub(super) looped: bool,
@@ -69,7 +69,7 @@ const REASONS: Reasons = &[
 ];
 
 /// All sources that are switched on.
-pub(super) fn translate(document: &Document, report: &Report, loops: bool) -> Vec<Source> {
+pub(super) fn translate(document: &Document, report: &Report, loops: bool) -> Vec<ImportedSource> {
     let common = document.group("source-attr-all");
     let mut sources = Vec::new();
     let mut numbered: Vec<(usize, &Group)> = document
@@ -106,7 +106,7 @@ pub(super) fn translate(document: &Document, report: &Report, loops: bool) -> Ve
 }
 
 /// One group `[sourceN]`, which may stand for several (`num-sources`).
-fn one(section: Section<'_>, name: &str, loops: bool, sources: &mut Vec<Source>) {
+fn one(section: Section<'_>, name: &str, loops: bool, sources: &mut Vec<ImportedSource>) {
     let kind = section.integer("type").unwrap_or(0);
     let uri = match kind {
         1 => {
@@ -141,21 +141,21 @@ fn one(section: Section<'_>, name: &str, loops: bool, sources: &mut Vec<Source>)
                 _ => (format!("{name}-{copy}"), uri.replace("%d", &copy.to_string())),
             };
             let looped = loops && uri.starts_with("file:");
-            sources.push(Source { name, uri, looped, properties: properties.clone(), stall });
+            sources.push(ImportedSource { name, uri, looped, properties: properties.clone(), stall });
         }
     }
     section.finish(REASONS);
 }
 
 /// `[source-list]`: URIs, and mostly names, between semicolons.
-fn list(section: Section<'_>, loops: bool, sources: &mut Vec<Source>) {
+fn list(section: Section<'_>, loops: bool, sources: &mut Vec<ImportedSource>) {
     let uris = section.list("list");
     let names = section.list("sensor-id-list");
     for (number, uri) in uris.iter().enumerate() {
         let uri = absolute(section.document, uri);
         let name = names.get(number).map_or_else(|| format!("source{number}"), |n| plain_name(n));
         let looped = loops && uri.starts_with("file:");
-        sources.push(Source { name, uri, looped, properties: Vec::new(), stall: None });
+        sources.push(ImportedSource { name, uri, looped, properties: Vec::new(), stall: None });
     }
     section.finish(&[
         (
@@ -180,7 +180,7 @@ fn list(section: Section<'_>, loops: bool, sources: &mut Vec<Source>) {
 }
 
 /// `source: csv-file-path`: a line with the names of keys, then a line for each source.
-fn csv(section: Section<'_>, loops: bool, sources: &mut Vec<Source>) {
+fn csv(section: Section<'_>, loops: bool, sources: &mut Vec<ImportedSource>) {
     if let Some(path) = section.path("csv-file-path") {
         match read(&path) {
             Err(e) => {

@@ -36,7 +36,7 @@ const LIBRARY: &str = "it is a parameter of NVIDIA's tracker, which cudainfer's 
 
 /// Which of NVIDIA's trackers a configuration describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NvidiaTracker {
     Iou,
     NvSort,
     NvDeepSort,
@@ -64,56 +64,60 @@ pub(super) fn translate(document: &Document, report: &Report) -> Option<Element>
             thresholds(&settings, report, element, kind)
         }
         Some(Err(e)) => {
-            let kind = kind_by_name(&name).unwrap_or(Kind::NvDcf);
+            let kind = kind_by_name(&name).unwrap_or(NvidiaTracker::NvDcf);
             section.note("ll-config-file", NotTranslated, format!("its thresholds are not used: {e}"));
             algorithm(section, kind)
         }
-        None => algorithm(section, kind_by_name(&library).unwrap_or(Kind::Iou)),
+        None => algorithm(section, kind_by_name(&library).unwrap_or(NvidiaTracker::Iou)),
     };
     section.finish(APP);
     Some(element)
 }
 
-fn kind_by_name(name: &str) -> Option<Kind> {
+fn kind_by_name(name: &str) -> Option<NvidiaTracker> {
     let name = name.to_lowercase();
-    let kinds =
-        [("deepsort", Kind::NvDeepSort), ("nvsort", Kind::NvSort), ("dcf", Kind::NvDcf), ("iou", Kind::Iou)];
+    let kinds = [
+        ("deepsort", NvidiaTracker::NvDeepSort),
+        ("nvsort", NvidiaTracker::NvSort),
+        ("dcf", NvidiaTracker::NvDcf),
+        ("iou", NvidiaTracker::Iou),
+    ];
     kinds.iter().find(|(word, _)| name.contains(word)).map(|(_, kind)| *kind)
 }
 
 /// The tracker that NvMultiObjectTracker is with the modules that are switched on.
-fn kind_by_settings(settings: &Document, report: &Report) -> Kind {
+fn kind_by_settings(settings: &Document, report: &Report) -> NvidiaTracker {
     let module =
         |group, key| Section::find(settings, group, report).and_then(|s| s.integer(key)).unwrap_or(0) != 0;
     let visual = module("VisualTracker", "visualTrackerType");
     let appearance = module("ReID", "reidType");
     let motion = module("StateEstimator", "stateEstimatorType");
     match (visual, appearance, motion) {
-        (true, ..) => Kind::NvDcf,
-        (false, true, _) => Kind::NvDeepSort,
-        (false, false, true) => Kind::NvSort,
-        (false, false, false) => Kind::Iou,
+        (true, ..) => NvidiaTracker::NvDcf,
+        (false, true, _) => NvidiaTracker::NvDeepSort,
+        (false, false, true) => NvidiaTracker::NvSort,
+        (false, false, false) => NvidiaTracker::Iou,
     }
 }
 
-fn algorithm(section: Section<'_>, kind: Kind) -> Element {
+fn algorithm(section: Section<'_>, kind: NvidiaTracker) -> Element {
     let (element, sentence) = match kind {
-        Kind::Iou => (
+        NvidiaTracker::Iou => (
             Element::new("tracker").with("algorithm", "sort").with("max-lost", 30),
             "IOU becomes algorithm=sort, which also expects where objects will be",
         ),
-        Kind::NvSort => (
+        NvidiaTracker::NvSort => (
             Element::new("tracker").with("algorithm", "bytetrack"),
             "NvSORT becomes algorithm=bytetrack, which also matches weak detections last",
         ),
-        Kind::NvDeepSort => (
+        NvidiaTracker::NvDeepSort => (
             Element::new("tracker")
                 .with("algorithm", "botsort")
                 .with("camera-motion", false)
                 .with("appearance", "histogram"),
             "NvDeepSORT becomes algorithm=botsort with histograms; for its network, put fusedpreproc roi=objects ! trtinfer before the tracker",
         ),
-        Kind::NvDcf => (
+        NvidiaTracker::NvDcf => (
             Element::new("tracker").with("appearance", "histogram"),
             "NvDCF becomes algorithm=auto with histograms: objects that are not detected are expected where they were going, not looked for in the picture",
         ),
@@ -123,7 +127,7 @@ fn algorithm(section: Section<'_>, kind: Kind) -> Element {
 }
 
 /// The thresholds that mean the same here. All others become findings.
-fn thresholds(settings: &Document, report: &Report, mut element: Element, kind: Kind) -> Element {
+fn thresholds(settings: &Document, report: &Report, mut element: Element, kind: NvidiaTracker) -> Element {
     let number = |group, key| Section::find(settings, group, report).and_then(|s| s.number(key));
     let whole =
         |group, key| Section::find(settings, group, report).and_then(|s| s.integer(key)).filter(|n| *n >= 0);
@@ -133,7 +137,7 @@ fn thresholds(settings: &Document, report: &Report, mut element: Element, kind: 
             number("BaseConfig", "minDetectorConfidence").filter(|n| (0.0..=1.0).contains(n)),
         )
         .with_some("min-hits", whole("TargetManagement", "probationAge"));
-    if kind != Kind::Iou {
+    if kind != NvidiaTracker::Iou {
         element = element
             .with_some("max-lost", whole("TargetManagement", "maxShadowTrackingAge"))
             .with_some("iou-low", number("DataAssociator", "minMatchingScore4TentativeIou"))

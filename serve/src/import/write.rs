@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::analytics::Zone;
-use super::messages::Publish;
-use super::sources::Source;
+use super::analytics::ImportedZone;
+use super::messages::ImportedDestination;
+use super::sources::ImportedSource;
 
 /// A string as TOML writes it.
 pub(super) fn text(value: &str) -> String {
@@ -30,9 +30,9 @@ pub(super) struct Service<'a> {
     pub(super) pipelines: Vec<(&'static str, String)>,
     /// `{key}` and its value.
     pub(super) set: Vec<(String, String)>,
-    pub(super) publish: Vec<Publish>,
+    pub(super) publish: Vec<ImportedDestination>,
     /// Each source with its pipeline and its zones.
-    pub(super) sources: Vec<(Source, &'static str, Vec<Zone>)>,
+    pub(super) sources: Vec<(ImportedSource, &'static str, Vec<ImportedZone>)>,
     /// Names of the first network's classes.
     pub(super) labels: &'a [String],
     /// Whether files are read as fast as possible.
@@ -68,7 +68,7 @@ impl Service<'_> {
         out
     }
 
-    fn source(&self, source: &Source, pipeline: &str, zones: &[Zone], out: &mut String) {
+    fn source(&self, source: &ImportedSource, pipeline: &str, zones: &[ImportedZone], out: &mut String) {
         let _ = write!(
             out,
             "\n[[source]]\nname = {}\nuri = {}\npipeline = {}\n",
@@ -101,7 +101,7 @@ impl Service<'_> {
         }
     }
 
-    fn zone(&self, zone: &Zone) -> String {
+    fn zone(&self, zone: &ImportedZone) -> String {
         let points = list(zone.points.iter().map(|[x, y]| list([*x, *y].into_iter().map(number))));
         let mut out =
             format!("{{ name = {}, kind = {}, points = {points}", text(&zone.name), text(zone.kind));

@@ -4,14 +4,14 @@
 //! decoder and with results at its end ([`Outputs::encoded`], [`Outputs::results`]), and goes on whatever the outputs do. So the
 //! outputs outlive restarts of the stream, and clients that watch it stay connected.
 
-mod best;
 mod fed;
 mod feed;
 mod hls;
-mod record;
+mod recording;
 mod retention;
 #[cfg(feature = "rtsp")]
 mod rtsp;
+mod snapshots;
 mod time;
 mod unfinished;
 
@@ -23,16 +23,16 @@ use serde::{Deserialize, Serialize};
 use crate::config;
 use crate::log;
 use crate::unpoisoned::lock;
-use best::{SnapshotCounts, Snapshots};
 pub use fed::{FRAMES, FedPipeline};
 pub use feed::DRAW;
 use feed::Feed;
 use hls::Hls;
-use record::Recorder;
-pub use record::{Recording, RecordingCounts};
+use recording::Recorder;
+pub use recording::{Recording, RecordingCounts};
 pub use retention::{Keeping, Retention, Room};
 #[cfg(feature = "rtsp")]
 pub use rtsp::Rtsp;
+use snapshots::{SnapshotCounts, Snapshots};
 
 /// The outputs that a source wants.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,9 +42,9 @@ pub struct Wanted {
     /// Video by HLS.
     pub hls: bool,
     /// Recordings of events.
-    pub record: Option<config::Record>,
+    pub record: Option<config::RecordingSettings>,
     /// The best picture of each track.
-    pub snapshots: Option<config::Snapshots>,
+    pub snapshots: Option<config::SnapshotSettings>,
     /// Whether the stream's pipeline draws the results itself.
     pub drawn: bool,
 }
@@ -64,7 +64,7 @@ impl Wanted {
 
 /// What the outputs of all streams share.
 #[derive(Clone, Debug, Default)]
-pub struct Shared {
+pub struct SharedOutputs {
     /// The folder `state` and the room on its disk; without a folder, nothing is written.
     pub state: Option<(PathBuf, Room)>,
     /// The encoder of RTSP and HLS: the description of elements from `video/x-raw` to `video/x-h264`.
@@ -91,14 +91,14 @@ pub fn check(config: &config::Config) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence: the address is not one of this machine, or another process listens there.
-pub fn check_address(server: &config::Server) -> Result<(), String> {
+pub fn check_address(server: &config::ServerSettings) -> Result<(), String> {
     #[cfg(feature = "rtsp")]
     server.rtsp.map(rtsp::check_address).transpose()?;
     Ok(())
 }
 
 /// A sentence if `state` is a folder in which the user of this process cannot write. The service may run as another user.
-pub fn unwritable(server: &config::Server) -> Option<String> {
+pub fn unwritable(server: &config::ServerSettings) -> Option<String> {
     let state = std::path::absolute(server.state.as_ref()?).ok()?;
     let there = state.ancestors().find(|folder| folder.exists())?;
     let writable = there.is_dir() && rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_ok();
@@ -116,7 +116,7 @@ pub fn unwritable(server: &config::Server) -> Option<String> {
 ///
 /// # Errors
 /// A sentence: the folder cannot be made, or the address cannot be listened on.
-pub fn shared(config: &config::Config) -> Result<(Shared, Option<Retention>), String> {
+pub fn shared(config: &config::Config) -> Result<(SharedOutputs, Option<Retention>), String> {
     let server = &config.server;
     let retention =
         server.state.as_ref().map(|state| Retention::start(kept_folder(state), config.retention.clone()));
@@ -128,7 +128,7 @@ pub fn shared(config: &config::Config) -> Result<(Shared, Option<Retention>), St
         let serve = |address| Rtsp::start(address, token.as_deref()).map(Arc::new);
         server.rtsp.map(serve).transpose()?
     };
-    let shared = Shared {
+    let shared = SharedOutputs {
         state,
         encoder: server.encoder.clone(),
         #[cfg(feature = "rtsp")]
@@ -203,13 +203,13 @@ pub struct Outputs {
     snapshots: Option<Snapshots>,
     hls: Option<Hls>,
     hls_error: Mutex<Option<String>>,
-    shared: Shared,
+    shared: SharedOutputs,
 }
 
 impl Outputs {
     /// An output that cannot begin is logged and reported by [`Self::status`]; the stream runs without it. A source whose outputs
     /// need a key that `[server]` does not have was refused before.
-    pub fn new(name: &str, wanted: &Wanted, shared: &Shared) -> Self {
+    pub fn new(name: &str, wanted: &Wanted, shared: &SharedOutputs) -> Self {
         let feed = Arc::new(Feed::default());
         let kept = shared.state.as_ref().map(|(state, room)| (Folders::of(state, name), room));
         let recorder = wanted.record.as_ref().zip(kept.as_ref()).map(|(config, (folders, room))| {
@@ -284,7 +284,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A sentence: the source has no `record`, or no frame has come that can be recorded.
-    pub fn record(&self) -> Result<(), String> {
+    pub fn begin_recording(&self) -> Result<(), String> {
         match &self.recorder {
             Some(recorder) => recorder.request(),
             None => Err(format!(
@@ -297,7 +297,9 @@ impl Outputs {
     /// The stream's recordings that are complete, the newest first.
     pub fn recordings(&self) -> Vec<Recording> {
         let state = self.shared.state.as_ref();
-        state.map(|(state, _)| record::list(&Folders::of(state, &self.name).recordings)).unwrap_or_default()
+        state
+            .map(|(state, _)| recording::list(&Folders::of(state, &self.name).recordings))
+            .unwrap_or_default()
     }
 
     /// Counts since the stream was added.

@@ -43,12 +43,12 @@ fn to_remove(mut files: Vec<(Kept, Age)>, max_size: u64, max_age: Option<Duratio
 
 /// Whether there is room to write. Clones share their state.
 #[derive(Clone, Debug)]
-pub struct Room(Arc<Shared>);
+pub struct Room(Arc<RoomState>);
 
 #[derive(Debug)]
-struct Shared {
+struct RoomState {
     folder: PathBuf,
-    config: config::Retention,
+    config: config::RetentionSettings,
     full: AtomicBool,
     removed: AtomicU64,
     kept_bytes: AtomicU64,
@@ -183,7 +183,7 @@ impl Retention {
     ///
     /// # Errors
     /// A sentence, if the folder cannot be made.
-    pub fn start(folder: PathBuf, config: config::Retention) -> Result<Self, String> {
+    pub fn start(folder: PathBuf, config: config::RetentionSettings) -> Result<Self, String> {
         std::fs::create_dir_all(&folder).map_err(|error| {
             format!(
                 "the folder {} cannot be made: {error}; set state to one that can be written to",
@@ -192,7 +192,7 @@ impl Retention {
         })?;
         restore::restore(&folder);
         let (look, looks) = sync_channel(1);
-        let room = Room(Arc::new(Shared {
+        let room = Room(Arc::new(RoomState {
             folder,
             config,
             full: AtomicBool::new(false),
@@ -262,7 +262,11 @@ mod tests {
     #[test]
     fn a_clock_that_jumps_removes_no_recording_and_no_file_that_is_being_written() {
         let folder = tempfile::tempdir().unwrap();
-        let config = config::Retention { min_free: Size(0), max_age: 3600.0, ..config::Retention::default() };
+        let config = config::RetentionSettings {
+            min_free: Size(0),
+            max_age: 3600.0,
+            ..config::RetentionSettings::default()
+        };
         let retention = Retention::start(folder.path().to_owned(), config).unwrap();
         let [one, two] = ["one.mp4", "two.mp4.part"].map(|name| folder.path().join(name));
         std::fs::write(&one, [0; 100]).unwrap();
@@ -293,15 +297,19 @@ mod tests {
         let sub = folder.path().join("recordings/door");
         std::fs::create_dir_all(&sub).unwrap();
         std::fs::write(sub.join("one.mp4"), [0; 100]).unwrap();
-        let config =
-            config::Retention { max_size: Size(50), min_free: Size(0), ..config::Retention::default() };
+        let config = config::RetentionSettings {
+            max_size: Size(50),
+            min_free: Size(0),
+            ..config::RetentionSettings::default()
+        };
         let retention = Retention::start(folder.path().to_owned(), config).unwrap();
         std::fs::write(sub.join(format!("two.mp4{UNFINISHED}")), [0; 100]).unwrap();
         retention.room().look(Moment::now());
         assert!(!sub.join("one.mp4").exists() && sub.join(format!("two.mp4{UNFINISHED}")).exists());
         assert_eq!(retention.room().keeping(), Keeping { bytes: 0, removed: 1, disk_full: false });
 
-        let config = config::Retention { min_free: Size(u64::MAX), ..config::Retention::default() };
+        let config =
+            config::RetentionSettings { min_free: Size(u64::MAX), ..config::RetentionSettings::default() };
         let retention = Retention::start(folder.path().to_owned(), config).unwrap();
         assert!(!retention.room().is_there());
         assert!(retention.room().sentence().contains("min-free"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::{StreamSpec, permission};
-use crate::config::Source;
+use crate::config::SourceKind;
 
 /// A file that was checked. Its descriptor was not opened for reading, which would hang with a FIFO and may have effects on a
 /// device.
@@ -28,7 +28,7 @@ impl StreamSpec {
     /// # Errors
     /// A sentence: there is no such file, it is no regular file, or a client may not read it.
     pub(super) fn file(&self) -> Result<Option<SourceFile>, String> {
-        if self.source != Source::File {
+        if self.kind != SourceKind::File {
             return Ok(None);
         }
         let path = gst::glib::filename_from_uri(self.config.uri.whole())
@@ -40,7 +40,7 @@ impl StreamSpec {
     /// Whether the source's file is not there, and could be read if it were.
     pub(super) fn lacks_its_source(&self) -> bool {
         let path =
-            (self.source == Source::File).then(|| gst::glib::filename_from_uri(self.config.uri.whole()));
+            (self.kind == SourceKind::File).then(|| gst::glib::filename_from_uri(self.config.uri.whole()));
         let Some(Ok((path, _))) = path else { return false };
         match &self.files {
             Some(folder) => permission::is_missing_below(folder, &path),

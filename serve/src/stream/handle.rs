@@ -9,7 +9,7 @@ use gst::prelude::*;
 
 use super::status::Shared;
 use super::supervisor::Input;
-use super::thread::{BEAT, Effect, Event, News, Thread};
+use super::thread::{BEAT, Effect, News, StreamEvent, Thread};
 use super::{Built, Reason, StreamSpec, StreamStatus};
 use crate::config::SourceConfig;
 use crate::unpoisoned::lock;
@@ -19,7 +19,7 @@ use crate::{log, output};
 #[derive(Debug)]
 pub struct Stream {
     shared: Arc<Shared>,
-    events: Sender<Event>,
+    events: Sender<StreamEvent>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -31,7 +31,7 @@ impl Stream {
     /// A sentence: no thread can be started.
     pub fn start(
         spec: StreamSpec,
-        outputs: output::Shared,
+        outputs: output::SharedOutputs,
         tell: impl Fn(News) + Send + 'static,
         try_again: impl Fn(&SourceConfig) -> Option<StreamSpec> + Send + Sync + 'static,
     ) -> Result<Self, String> {
@@ -87,20 +87,20 @@ impl Stream {
 
     /// Starts it again now.
     pub fn restart(&self, reason: Reason) {
-        self.send(Event::Input(Input::Restart(reason)));
+        self.send(StreamEvent::Input(Input::Restart(reason)));
     }
 
     /// Runs another spec from now on. Returns the pipeline that was built before, on which the caller must set what can change
     /// live; a pipeline that is being built meanwhile has the change.
     pub fn change(&self, spec: StreamSpec, effect: Effect) -> Option<Built> {
         let built = self.shared.current.change(spec);
-        self.send(Event::Changed(effect));
+        self.send(StreamEvent::Changed(effect));
         built
     }
 
     /// Begins to stop the stream for good, by EOS within `drain`, or at once.
     pub fn stop(&self, drain: Option<Duration>) {
-        self.send(Event::Input(Input::Stop(drain)));
+        self.send(StreamEvent::Input(Input::Stop(drain)));
     }
 
     /// Whether it has stopped for good.
@@ -119,7 +119,7 @@ impl Stream {
         }
     }
 
-    fn send(&self, event: Event) {
+    fn send(&self, event: StreamEvent) {
         // This fails if the thread has ended, and then its stream has stopped.
         let _ = self.events.send(event);
     }

@@ -38,5 +38,5 @@ pub use pipeline::Built;
 pub use publish::check_publish;
 pub use reach::unreachable;
 pub use spec::{Held, StreamSpec};
-pub use status::{Snapshot, StreamStatus};
+pub use status::StreamStatus;
 pub use thread::{Effect, News};

@@ -4,7 +4,7 @@ use gst::prelude::*;
 
 use super::file::SourceFile;
 use super::{Description, StreamSpec, elements, source};
-use crate::config::Source;
+use crate::config::SourceKind;
 
 /// A stream's pipeline, in NULL.
 ///
@@ -41,7 +41,8 @@ impl Built {
         let sink = elements::make("fakesink", "sink")?;
         sink.set_property("enable-last-sample", true);
         // Frames of a live source come when they are due; a file would be read as fast as possible.
-        let paced = matches!(spec.source, Source::File | Source::Http) && spec.config.live.unwrap_or(true);
+        let paced =
+            matches!(spec.kind, SourceKind::File | SourceKind::Http) && spec.config.live.unwrap_or(true);
         sink.set_property("sync", paced);
         // With `async`, the sink holds the first frame until the pipeline plays, and the time begins with that frame. Frames of
         // other sources pass at once.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::uri::Authority;
 
-use crate::config::{Source, SourceConfig};
+use crate::config::{SourceConfig, SourceKind};
 
 /// How long the connection to an address may take, with the lookup of its name.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -41,8 +41,8 @@ pub fn unreachable(sources: &[SourceConfig]) -> Vec<String> {
 }
 
 fn missing_device(source: &SourceConfig) -> Option<String> {
-    match Source::parse(&source.uri) {
-        Ok(Source::V4l2 { device }) if !Path::new(&device).exists() => Some(device),
+    match SourceKind::parse(&source.uri) {
+        Ok(SourceKind::V4l2 { device }) if !Path::new(&device).exists() => Some(device),
         _ => None,
     }
 }
@@ -50,14 +50,14 @@ fn missing_device(source: &SourceConfig) -> Option<String> {
 /// The address of a source's data, if it can be tried; an error if the URI has none.
 fn address(source: &SourceConfig) -> Option<Result<Address, String>> {
     let uri = source.uri.whole();
-    let port = match Source::parse(&source.uri).ok()? {
-        Source::Rtsp if uri.starts_with("rtsps") => 322,
-        Source::Rtsp => 554,
-        Source::Http if uri.starts_with("https") => 443,
-        Source::Http => 80,
-        Source::File | Source::V4l2 { .. } | Source::Test(_) => return None,
+    let port = match SourceKind::parse(&source.uri).ok()? {
+        SourceKind::Rtsp if uri.starts_with("rtsps") => 322,
+        SourceKind::Rtsp => 554,
+        SourceKind::Http if uri.starts_with("https") => 443,
+        SourceKind::Http => 80,
+        SourceKind::File | SourceKind::V4l2 { .. } | SourceKind::Test(_) => return None,
     };
-    if source.source.contains_key("proxy") {
+    if source.properties.contains_key("proxy") {
         return None;
     }
     let (_, rest) = uri.split_once("://")?;

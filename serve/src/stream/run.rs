@@ -10,7 +10,7 @@ use super::current::Publication;
 use super::failure::Failure;
 use super::status::Shared;
 use super::{Built, Held, Reason, StreamSpec, decoder};
-use crate::config::{Source, SourceConfig};
+use crate::config::{SourceConfig, SourceKind};
 use crate::output::Outputs;
 use crate::resources;
 use crate::unpoisoned::lock;
@@ -32,7 +32,7 @@ pub(super) enum Order {
 
 /// A report of a run; it is sent with the run's number.
 #[derive(Debug)]
-pub(super) enum Report {
+pub(super) enum RunReport {
     /// An error.
     Failed(Failure),
     /// A decoder could not read something.
@@ -54,7 +54,7 @@ pub(super) enum Report {
 /// Makes the spec of a held source again; `None` if the service ends.
 pub(super) type TryAgain = Arc<dyn Fn(&SourceConfig) -> Option<StreamSpec> + Send + Sync>;
 
-impl Report {
+impl RunReport {
     fn without_secrets(self, spec: &StreamSpec) -> Self {
         match self {
             Self::Failed(failure) => {
@@ -87,7 +87,7 @@ impl Run {
         number: u64,
         shared: Arc<Shared>,
         try_again: TryAgain,
-        report: impl Fn(Report) + Clone + Send + Sync + 'static,
+        report: impl Fn(RunReport) + Clone + Send + Sync + 'static,
     ) -> Self {
         let (orders, receiver) = channel();
         let frames = Arc::new(AtomicU64::new(0));
@@ -99,12 +99,12 @@ impl Run {
         let run = move || {
             run(number, &shared, &counted, &receiver, &try_again, &report);
             drop(until_its_end);
-            report(Report::Down);
+            report(RunReport::Down);
         };
         if let Err(e) = std::thread::Builder::new().name(name).spawn(run) {
             let text = format!("no thread can be started for the pipeline: {e}");
-            failed(Report::Failed(Failure { reason: Reason::Error, permanent: false, text }));
-            failed(Report::Down);
+            failed(RunReport::Failed(Failure { reason: Reason::Error, permanent: false, text }));
+            failed(RunReport::Down);
         }
         Self { number, frames, source, orders, alive }
     }
@@ -126,7 +126,7 @@ fn run(
     frames: &Arc<AtomicU64>,
     orders: &Receiver<Order>,
     try_again: &TryAgain,
-    report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
+    report: &(impl Fn(RunReport) + Clone + Send + Sync + 'static),
 ) {
     let Some((spec, built)) = build(number, shared, frames, try_again, report) else {
         while !matches!(orders.recv(), Ok(Order::Stop) | Err(_)) {}
@@ -137,7 +137,7 @@ fn run(
     if pipeline.set_state(gst::State::Playing).is_err() {
         // After the element's own error, which has the reason.
         let text = "the pipeline does not start".to_owned();
-        report(Report::Failed(Failure { reason: Reason::Error, permanent: false, text }));
+        report(RunReport::Failed(Failure { reason: Reason::Error, permanent: false, text }));
     }
     loop {
         match orders.recv() {
@@ -150,7 +150,7 @@ fn run(
                 let flags = gst::SeekFlags::FLUSH | gst::SeekFlags::KEY_UNIT;
                 if let Err(e) = pipeline.seek_simple(flags, gst::ClockTime::ZERO) {
                     let text = format!("the file cannot begin again: {}", e.message);
-                    report(Report::Failed(Failure { reason: Reason::End, permanent: false, text }));
+                    report(RunReport::Failed(Failure { reason: Reason::End, permanent: false, text }));
                 }
             }
             Ok(Order::Latency) => drop(pipeline.recalculate_latency()),
@@ -183,7 +183,7 @@ fn build(
     shared: &Arc<Shared>,
     frames: &Arc<AtomicU64>,
     try_again: &TryAgain,
-    report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
+    report: &(impl Fn(RunReport) + Clone + Send + Sync + 'static),
 ) -> Option<(Arc<StreamSpec>, Built)> {
     let not_there = |text| Failure { reason: Reason::Connection, permanent: false, text };
     let no_room = |text| Failure { reason: Reason::Error, permanent: false, text };
@@ -194,9 +194,9 @@ fn build(
         if spec.held.is_some() {
             match try_again(&spec.config)? {
                 StreamSpec { held: Some(Held { why, tried_again: true }), .. } => {
-                    report(Report::Failed(Failure { reason: Reason::Error, permanent: false, text: why }));
+                    report(RunReport::Failed(Failure { reason: Reason::Error, permanent: false, text: why }));
                 }
-                found => report(Report::Startable(spec, Box::new(found))),
+                found => report(RunReport::Startable(spec, Box::new(found))),
             }
             return None;
         }
@@ -204,7 +204,7 @@ fn build(
             .map_err(no_room)
             .and_then(|()| spec.file().map_err(not_there))
             .and_then(|file| Built::new(&spec, file).map_err(wrong));
-        let built = built.map_err(|failure| report(Report::Failed(failure))).ok()?;
+        let built = built.map_err(|failure| report(RunReport::Failed(failure))).ok()?;
         watch(&built, &spec, shared, frames, &report);
         match shared.current.publish(number, &spec, &built) {
             Publication::Published => return Some((spec, built)),
@@ -219,12 +219,12 @@ fn build(
 
 /// Removes the secrets of this run's spec from its reports: by the time of a report, the stream may have another spec with other
 /// secrets.
-fn hiding<F: Fn(Report) + Clone + Send + Sync + 'static>(
+fn hiding<F: Fn(RunReport) + Clone + Send + Sync + 'static>(
     spec: &Arc<StreamSpec>,
     report: &F,
-) -> impl Fn(Report) + Clone + Send + Sync + 'static + use<F> {
+) -> impl Fn(RunReport) + Clone + Send + Sync + 'static + use<F> {
     let (spec, report) = (Arc::clone(spec), report.clone());
-    move |what: Report| report(what.without_secrets(&spec))
+    move |what: RunReport| report(what.without_secrets(&spec))
 }
 
 fn unwatch(built: &Built) {
@@ -239,7 +239,7 @@ fn watch(
     spec: &StreamSpec,
     shared: &Arc<Shared>,
     frames: &Arc<AtomicU64>,
-    report: &(impl Fn(Report) + Clone + Send + Sync + 'static),
+    report: &(impl Fn(RunReport) + Clone + Send + Sync + 'static),
 ) {
     let outputs = shared.outputs();
     if let Some((outputs, pad)) = encoded_pad(built, outputs.as_ref()) {
@@ -275,16 +275,16 @@ fn watch(
     }
     if let Some(decodebin) = &built.decoder {
         let report = report.clone();
-        decoder::watch(decodebin, move |text| report(Report::DecodeError(text)));
+        decoder::watch(decodebin, move |text| report(RunReport::DecodeError(text)));
     }
-    let (source, report) = (spec.source.clone(), report.clone());
+    let (kind, report) = (spec.kind.clone(), report.clone());
     let Some(bus) = built.pipeline.bus() else { return };
     let pipeline = built.pipeline.downgrade();
     bus.set_sync_handler(move |_, message| {
         if let Some(outputs) = &outputs {
             outputs.message(message);
         }
-        if let Some(text) = read(message, &source, pipeline.upgrade().as_ref()) {
+        if let Some(text) = read(message, &kind, pipeline.upgrade().as_ref()) {
             report(text);
         }
         gst::BusSyncReply::Drop
@@ -298,22 +298,22 @@ fn encoded_pad(built: &Built, outputs: Option<&Arc<Outputs>>) -> Option<(Arc<Out
 }
 
 /// What a message means for the stream.
-fn read(message: &gst::Message, source: &Source, pipeline: Option<&gst::Pipeline>) -> Option<Report> {
+fn read(message: &gst::Message, kind: &SourceKind, pipeline: Option<&gst::Pipeline>) -> Option<RunReport> {
     match message.view() {
-        gst::MessageView::Error(error) => Some(Report::Failed(Failure::of(error))),
+        gst::MessageView::Error(error) => Some(RunReport::Failed(Failure::of(error))),
         gst::MessageView::Warning(warning) => {
             let text = warning.error().message().to_owned();
             let decode = warning.error().matches(gst::StreamError::Decode);
-            Some(if decode { Report::DecodeError(text) } else { Report::Warning(text) })
+            Some(if decode { RunReport::DecodeError(text) } else { RunReport::Warning(text) })
         }
         gst::MessageView::Eos(_) => {
             // A source by HTTP whose length is known is a file, and has an end; a camera has none.
             let known = || pipeline.and_then(|p| p.query_duration::<gst::ClockTime>()).is_some();
-            Some(Report::End(source.may_end() && (!matches!(source, Source::Http) || known())))
+            Some(RunReport::End(kind.may_end() && (!matches!(kind, SourceKind::Http) || known())))
         }
-        gst::MessageView::Progress(_) => Some(Report::Busy),
-        gst::MessageView::Latency(_) => Some(Report::Needs(Order::Latency)),
-        gst::MessageView::ClockLost(_) => Some(Report::Needs(Order::Clock)),
+        gst::MessageView::Progress(_) => Some(RunReport::Busy),
+        gst::MessageView::Latency(_) => Some(RunReport::Needs(Order::Latency)),
+        gst::MessageView::ClockLost(_) => Some(RunReport::Needs(Order::Clock)),
         _ => None,
     }
 }

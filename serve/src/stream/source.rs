@@ -7,7 +7,7 @@ use gst::prelude::*;
 
 use super::file::SourceFile;
 use super::{StreamSpec, arrival, elements, properties};
-use crate::config::{Scalar, Source, TestSource};
+use crate::config::{Scalar, SourceKind, TestSource};
 use crate::unpoisoned::lock;
 
 /// The elements of a source that are needed while it runs.
@@ -26,18 +26,20 @@ pub(super) fn add(
     pipeline: &gst::Pipeline,
     target: &gst::Element,
 ) -> Result<Added, String> {
-    match &spec.source {
-        Source::Test(test) => test_source(spec, test, pipeline, target).map(|()| Added::default()),
-        Source::V4l2 { device } => {
+    match &spec.kind {
+        SourceKind::Test(test) => test_source(spec, test, pipeline, target).map(|()| Added::default()),
+        SourceKind::V4l2 { device } => {
             let source = elements::make("v4l2src", "source")?;
             source.set_property("device", device);
-            set_all(&source, &spec.config.source)?;
+            set_all(&source, &spec.config.properties)?;
             let decoder = elements::make("decodebin", "decode")?;
             pipeline.add_many([&source, &decoder]).and_then(|()| source.link(&decoder)).map_err(unlinked)?;
             link_first_video(&decoder, target);
             Ok(Added { encoded: None, decoder: Some(decoder) })
         }
-        Source::Rtsp | Source::File | Source::Http => encoded_source(spec, file, pipeline, target),
+        SourceKind::Rtsp | SourceKind::File | SourceKind::Http => {
+            encoded_source(spec, file, pipeline, target)
+        }
     }
 }
 
@@ -61,7 +63,7 @@ fn test_source(
     if let Some(frames) = test.frames {
         source.set_property("num-buffers", frames);
     }
-    set_all(&source, &spec.config.source)?;
+    set_all(&source, &spec.config.properties)?;
     let caps = gst::Caps::builder("video/x-raw")
         .field("width", test.width)
         .field("height", test.height)
@@ -82,7 +84,7 @@ fn encoded_source(
 ) -> Result<Added, String> {
     let source = elements::make("urisourcebin", "source")?;
     source.set_property("uri", spec.config.uri.whole());
-    let keys = spec.config.source.clone();
+    let keys = spec.config.properties.clone();
     // A client's file is read by the descriptor that was checked, which the closure holds, because another file may have got its
     // name since. The configuration's file is read by its name, because the name's ending may be all that shows the format.
     let file = file.filter(|_| spec.files.is_some());
@@ -105,7 +107,7 @@ fn encoded_source(
     }
     let tee = elements::make("tee", "encoded")?;
     tee.set_property("allow-not-linked", true);
-    if let (Source::Http, Some(pad)) = (&spec.source, tee.static_pad("sink")) {
+    if let (SourceKind::Http, Some(pad)) = (&spec.kind, tee.static_pad("sink")) {
         arrival::stamp(&pad);
     }
     let decoder = elements::make("decodebin", "decode")?;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use super::description::{Defaults, Description};
 use super::publish::publisher;
 use super::{elements, file, permission, properties};
-use crate::config::{ChangedModel, Config, FilledDescription, Restart, Scalar, Source, SourceConfig, hide};
+use crate::config::{
+    ChangedModel, Config, FilledDescription, Restart, Scalar, SourceConfig, SourceKind, hide,
+};
 
 /// Why a stream is listed and not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub struct StreamSpec {
     /// Why it is listed and not started.
     pub held: Option<Held>,
     /// The kind of source, by its URI.
-    pub source: Source,
+    pub kind: SourceKind,
     /// The description of its pipeline, and the values of its keys.
     pub description: FilledDescription,
     /// When it is started again.
@@ -82,7 +84,7 @@ impl StreamSpec {
             let name = name.clone();
             move |sentence: String| (key, format!("source '{name}': {sentence}"))
         };
-        let kind = Source::parse(&source.uri).map_err(at("uri"))?;
+        let kind = SourceKind::parse(&source.uri).map_err(at("uri"))?;
         let pipeline = config.pipelines.get(&source.pipeline);
         let pipeline = pipeline.ok_or_else(|| at("pipeline")("there is no such pipeline".into()))?;
         let description = pipeline.filled_for(&source).map_err(at("set"))?;
@@ -99,7 +101,7 @@ impl StreamSpec {
         let publish = publish.map(|publish| publish.properties.clone()).collect();
         Ok(Self {
             held: None,
-            source: kind,
+            kind,
             description,
             restart: config.restart_of(&source),
             publish,
@@ -118,7 +120,7 @@ impl StreamSpec {
     pub fn held(config: &Config, source: SourceConfig, why: Held) -> Self {
         Self {
             held: Some(why),
-            source: Source::Rtsp,
+            kind: SourceKind::Rtsp,
             description: FilledDescription::default(),
             restart: config.restart_of(&source),
             publish: Vec::new(),
@@ -148,7 +150,7 @@ impl StreamSpec {
     /// Checks what needs GStreamer.
     fn check(&self, config: &Config) -> Result<(), (&'static str, String)> {
         let description = Description::new(self)?;
-        permission::check(config, &self.config, &self.source, &self.description, &description)?;
+        permission::check(config, &self.config, &self.kind, &self.description, &description)?;
         let key = if self.config.set.is_empty() { "line" } else { "set" };
         description.check_models().map_err(|sentence| (key, sentence))?;
         let models = description.models();
@@ -158,9 +160,9 @@ impl StreamSpec {
         }
         description.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
         self.file().map_err(|sentence| ("uri", sentence))?;
-        let source = match &self.source {
-            Source::Test(_) => elements::make("videotestsrc", "check"),
-            Source::V4l2 { .. } => elements::make("v4l2src", "check"),
+        let source = match &self.kind {
+            SourceKind::Test(_) => elements::make("videotestsrc", "check"),
+            SourceKind::V4l2 { .. } => elements::make("v4l2src", "check"),
             _ => gst::Element::make_from_uri(gst::URIType::Src, self.config.uri.whole(), Some("check"))
                 .map_err(|e| {
                     self.without_secrets(&format!("GStreamer has no element for '{}': {e}", self.config.uri))
@@ -168,10 +170,10 @@ impl StreamSpec {
         };
         let source = source.map_err(|sentence| ("uri", sentence))?;
         permission::check_source(config, &self.config, &source).map_err(|sentence| ("source", sentence))?;
-        for (name, value) in &self.config.source {
+        for (name, value) in &self.config.properties {
             properties::checked(&source, name, value).map_err(|sentence| ("source", sentence))?;
         }
-        if let Source::Test(test) = &self.source {
+        if let SourceKind::Test(test) = &self.kind {
             let pattern = Scalar::Text(test.pattern.clone());
             properties::checked(&source, "pattern", &pattern).map_err(|sentence| ("uri", sentence))?;
         }
@@ -189,7 +191,7 @@ impl StreamSpec {
 
     /// A text of GStreamer's without the logins at the source.
     pub(super) fn without_secrets(&self, text: &str) -> String {
-        let logins = self.config.source.iter().filter(|(property, _)| permission::is_login(property));
+        let logins = self.config.properties.iter().filter(|(property, _)| permission::is_login(property));
         self.config.uri.hide_in(&hide(text, logins.map(|(_, value)| value.to_string()).collect()))
     }
 

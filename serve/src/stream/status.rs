@@ -54,7 +54,7 @@ pub struct StreamStatus {
 
 /// The state of the supervisor.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct SupervisorStatus {
     /// The stream's state.
     pub state: State,
     /// When the stream entered it.
@@ -85,7 +85,7 @@ pub(super) struct Shared {
     /// The spec that must run, and the pipeline that runs.
     pub current: Current,
     /// The last state of the supervisor.
-    pub snapshot: Mutex<Snapshot>,
+    pub supervisor: Mutex<SupervisorStatus>,
     /// Receivers of warnings.
     pub warned: Mutex<Vec<std::sync::mpsc::Sender<String>>>,
     /// When the thread's loop last ran.
@@ -98,7 +98,7 @@ pub(super) struct Shared {
 impl Shared {
     pub fn new(spec: Arc<StreamSpec>) -> Self {
         let now = Instant::now();
-        let snapshot = Snapshot {
+        let supervisor = SupervisorStatus {
             state: State::Starting,
             since: now,
             restarts: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl Shared {
             frames: AtomicU64::new(0),
             caps: Mutex::default(),
             current: Current::new(spec),
-            snapshot: Mutex::new(snapshot),
+            supervisor: Mutex::new(supervisor),
             warned: Mutex::default(),
             beat: Mutex::new(now),
             outputs: Mutex::default(),
@@ -149,25 +149,25 @@ impl Shared {
     /// The state as the API reports it.
     pub fn status(&self) -> StreamStatus {
         let spec = self.current.spec();
-        let snapshot = lock(&self.snapshot).clone();
-        let since = SystemTime::now().checked_sub(snapshot.since.elapsed()).unwrap_or(UNIX_EPOCH);
-        let retry = snapshot.start_at.map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64());
+        let supervisor = lock(&self.supervisor).clone();
+        let since = SystemTime::now().checked_sub(supervisor.since.elapsed()).unwrap_or(UNIX_EPOCH);
+        let retry = supervisor.start_at.map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64());
         StreamStatus {
             name: spec.name().to_owned(),
             uri: spec.config.uri.to_string(),
             pipeline: spec.config.pipeline.clone(),
-            state: snapshot.state,
+            state: supervisor.state,
             since: since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
             frames: self.frames.load(Ordering::Relaxed),
             frames_per_second: self.frames_per_second(),
-            restarts: snapshot.restarts,
-            attempt: snapshot.attempt,
-            reason: snapshot.reason,
+            restarts: supervisor.restarts,
+            attempt: supervisor.attempt,
+            reason: supervisor.reason,
             retry_in: retry,
-            last_error: snapshot.last_error,
+            last_error: supervisor.last_error,
             caps: lock(&self.caps).as_ref().map(ToString::to_string),
-            left_behind: snapshot.left_behind,
-            decode_errors: snapshot.decode_errors,
+            left_behind: supervisor.left_behind,
+            decode_errors: supervisor.decode_errors,
             outputs: self.outputs().map(|outputs| outputs.status()).unwrap_or_default(),
         }
     }

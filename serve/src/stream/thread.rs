@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use super::run::{Order, Report, Run, TryAgain};
-use super::status::{Shared, Snapshot};
+use super::run::{Order, Run, RunReport, TryAgain};
+use super::status::{Shared, SupervisorStatus};
 use super::supervisor::{Action, Input, State, Supervisor};
 use super::{Reason, StreamSpec};
 use crate::config::{SourceConfig, redacted};
@@ -52,9 +52,9 @@ pub enum News {
 }
 
 /// An event for the thread.
-pub(super) enum Event {
+pub(super) enum StreamEvent {
     Input(Input),
-    Run(u64, Report),
+    Run(u64, RunReport),
     Changed(Effect),
 }
 
@@ -74,10 +74,10 @@ pub(super) struct Thread {
     supervisor: Supervisor,
     spec: Arc<StreamSpec>,
     shared: Arc<Shared>,
-    events: Sender<Event>,
+    events: Sender<StreamEvent>,
     tell: Box<dyn Fn(News) + Send>,
     try_again: TryAgain,
-    outputs: output::Shared,
+    outputs: output::SharedOutputs,
     /// The keys for which the outputs were made.
     wanted: Option<output::Wanted>,
     began: Instant,
@@ -94,8 +94,8 @@ impl Thread {
     pub(super) fn new(
         spec: Arc<StreamSpec>,
         shared: Arc<Shared>,
-        events: Sender<Event>,
-        outputs: output::Shared,
+        events: Sender<StreamEvent>,
+        outputs: output::SharedOutputs,
         tell: Box<dyn Fn(News) + Send>,
         try_again: TryAgain,
     ) -> Self {
@@ -119,16 +119,16 @@ impl Thread {
     }
 
     /// Decides until the stream is over.
-    pub(super) fn work(mut self, events: &Receiver<Event>) {
+    pub(super) fn work(mut self, events: &Receiver<StreamEvent>) {
         let first = self.hold().unwrap_or(Input::Begin);
         let mut goes_on = self.take(first);
         while goes_on {
             let now = self.began.elapsed();
             let wait = self.supervisor.deadline().map_or(BEAT, |at| at.saturating_sub(now).min(BEAT));
             goes_on = match events.recv_timeout(wait) {
-                Ok(Event::Input(input)) => self.take(input),
-                Ok(Event::Run(number, report)) => self.reported(number, report),
-                Ok(Event::Changed(effect)) => self.changed(effect),
+                Ok(StreamEvent::Input(input)) => self.take(input),
+                Ok(StreamEvent::Run(number, report)) => self.reported(number, report),
+                Ok(StreamEvent::Changed(effect)) => self.changed(effect),
                 Err(RecvTimeoutError::Timeout) => true,
                 Err(RecvTimeoutError::Disconnected) => false,
             };
@@ -158,38 +158,38 @@ impl Thread {
         !restart || self.take(Input::Restart(Reason::Change))
     }
 
-    fn reported(&mut self, number: u64, report: Report) -> bool {
+    fn reported(&mut self, number: u64, report: RunReport) -> bool {
         let current = self.run.as_ref().filter(|run| run.number == number);
         let Some(run) = current else {
-            return !matches!(report, Report::Down) || self.take(Input::LateDown);
+            return !matches!(report, RunReport::Down) || self.take(Input::LateDown);
         };
         let name = self.spec.name();
         match report {
-            Report::Needs(order) => {
+            RunReport::Needs(order) => {
                 run.order(order);
                 true
             }
-            Report::Busy => self.take(Input::Busy),
+            RunReport::Busy => self.take(Input::Busy),
             // If the spec has changed meanwhile, that change found the missing file as well, or starts the stream again.
-            Report::Startable(held, spec) => {
+            RunReport::Startable(held, spec) => {
                 !self.shared.current.replace(&held, *spec) || self.changed(Effect::Restart)
             }
-            Report::End(may_end) => self.take(Input::End(may_end)),
-            Report::Down => {
+            RunReport::End(may_end) => self.take(Input::End(may_end)),
+            RunReport::Down => {
                 self.run = None;
                 self.take(Input::Down)
             }
-            Report::DecodeError(text) => {
+            RunReport::DecodeError(text) => {
                 self.warn(&text);
                 self.take(Input::DecodeError)
             }
-            Report::Warning(text) => {
+            RunReport::Warning(text) => {
                 self.warn(&text);
                 lock(&self.shared.warned).retain(|watcher| watcher.send(text.clone()).is_ok());
                 true
             }
-            Report::Failed(failure) if failure.permanent => self.take(Input::Wrong(failure.text)),
-            Report::Failed(failure) => {
+            RunReport::Failed(failure) if failure.permanent => self.take(Input::Wrong(failure.text)),
+            RunReport::Failed(failure) => {
                 if failure.reason == Reason::Gpu {
                     let (name, instances) = (name.to_owned(), self.instances.clone());
                     (self.tell)(News::GpuFault { name, started: self.started, instances });
@@ -276,7 +276,7 @@ impl Thread {
         (self.started, self.steady) = (Instant::now(), false);
         let (events, number) = (Mutex::new(self.events.clone()), self.runs);
         let events = Arc::new(events);
-        let report = move |report: Report| drop(lock(&events).send(Event::Run(number, report)));
+        let report = move |report: RunReport| drop(lock(&events).send(StreamEvent::Run(number, report)));
         self.instances =
             super::Description::new(&self.spec).map(|description| description.instances).unwrap_or_default();
         self.run = Some(Run::start(
@@ -291,7 +291,7 @@ impl Thread {
     /// Publishes the stream's state, and logs each change of it.
     fn publish(&self, now: Duration, before: (State, Option<Duration>)) {
         let (supervisor, name) = (&self.supervisor, self.spec.name());
-        let snapshot = Snapshot {
+        let supervised = SupervisorStatus {
             state: supervisor.state(),
             since: self.began + supervisor.since(),
             restarts: supervisor.restarts().clone(),
@@ -302,7 +302,7 @@ impl Thread {
             left_behind: supervisor.left_behind(),
             decode_errors: supervisor.decode_errors(),
         };
-        *lock(&self.shared.snapshot) = snapshot;
+        *lock(&self.shared.supervisor) = supervised;
         let error = supervisor.error().map(redacted).unwrap_or_default();
         match supervisor.state() {
             state if before.0 == state => {

@@ -23,7 +23,7 @@ fn a_recording_plays_though_the_camera_has_sent_its_parameter_sets_at_its_begin_
         video.display()
     ));
     frames_come(&fleet, "camera", 60);
-    fleet.record("camera").unwrap();
+    fleet.begin_recording("camera").unwrap();
     let written = || of(&fleet, "camera").outputs.recordings.map_or(0, |counts| counts.written);
     until("it is recorded", || written() == 1);
     let mut recordings = std::fs::read_dir(folder.join("kept/recordings/camera")).unwrap();

@@ -20,7 +20,7 @@ pub(super) use task::Task;
 
 /// One network of the configuration.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct ImportedNetwork {
     /// `gie-unique-id`, by which secondary networks name it.
     pub(super) id: i64,
     pub(super) task: Task,
@@ -63,7 +63,7 @@ const GIE: Reasons = &[
 ];
 
 /// All networks: the primary one first, then the secondary ones in the order of their numbers.
-pub(super) fn translate(document: &Document, report: &Report) -> Vec<Network> {
+pub(super) fn translate(document: &Document, report: &Report) -> Vec<ImportedNetwork> {
     let number = |name: &str| match name {
         "primary-gie" => Some(-1),
         _ => name
@@ -79,7 +79,7 @@ pub(super) fn translate(document: &Document, report: &Report) -> Vec<Network> {
 }
 
 /// One group of the application with its file.
-fn network(gie: Section<'_>, primary: bool) -> Option<Network> {
+fn network(gie: Section<'_>, primary: bool) -> Option<ImportedNetwork> {
     let left_out = |key, reason: String| {
         gie.note(key, NotTranslated, format!("this network is left out: {reason}"));
         gie.group.pass_over();
@@ -107,7 +107,7 @@ fn network(gie: Section<'_>, primary: bool) -> Option<Network> {
     Some(network)
 }
 
-fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> Network {
+fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> ImportedNetwork {
     // The application's group overrides the file.
     let either = |key| {
         let own = property.integer(key);
@@ -168,7 +168,7 @@ fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> Network {
             Vec::new()
         }
     };
-    let network = Network {
+    let network = ImportedNetwork {
         id,
         task,
         model: model(property),

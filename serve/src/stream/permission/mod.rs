@@ -18,7 +18,9 @@ use table::grant;
 pub(super) use table::is_login;
 
 use super::{Description, description};
-use crate::config::{Config, FilledDescription, Scalar, Server, Source, SourceConfig, TestSource, fill};
+use crate::config::{
+    Config, FilledDescription, Scalar, ServerSettings, SourceConfig, SourceKind, TestSource, fill,
+};
 
 /// The most pixels of a client's test picture, and the most pictures a second.
 const TEST_PICTURE: (i64, i32) = (3840 * 2160, 120);
@@ -30,7 +32,7 @@ const TEST_PICTURE: (i64, i32) = (3840 * 2160, 120);
 pub(super) fn check(
     config: &Config,
     source: &SourceConfig,
-    kind: &Source,
+    kind: &SourceKind,
     filled: &FilledDescription,
     parsed: &Description,
 ) -> Result<(), (&'static str, String)> {
@@ -46,7 +48,7 @@ pub(super) fn check(
         zones: _,
         zones_file,
         zone_units: _,
-        source: _,
+        properties: _,
         live: _,
         loops: _,
         rtsp: _,
@@ -96,10 +98,10 @@ pub(super) fn check_source(
     element: &gst::Element,
 ) -> Result<(), String> {
     let operator = config.sources.iter().find(|own| own.name == source.name);
-    let own: Option<&BTreeMap<String, Scalar>> = operator.map(|operator| &operator.source);
+    let own: Option<&BTreeMap<String, Scalar>> = operator.map(|operator| &operator.properties);
     let elsewhere = operator.is_none_or(|operator| operator.uri != source.uri);
     let factory = factory(element);
-    for (property, value) in &source.source {
+    for (property, value) in &source.properties {
         let same = own.is_some_and(|own| own.get(property) == Some(value));
         match grant(&factory, property) {
             _ if same && !elsewhere => (),
@@ -186,15 +188,15 @@ pub fn is_named(config: &Config, model: &str) -> bool {
     false
 }
 
-fn check_uri(kind: &Source, server: &Server) -> Result<(), String> {
+fn check_uri(kind: &SourceKind, server: &ServerSettings) -> Result<(), String> {
     match kind {
-        Source::Rtsp | Source::Http => Ok(()),
+        SourceKind::Rtsp | SourceKind::Http => Ok(()),
         // Whether the file is below the folder is checked when it is opened.
-        Source::File if server.files.is_some() => Ok(()),
-        Source::File => {
+        SourceKind::File if server.files.is_some() => Ok(()),
+        SourceKind::File => {
             Err("a client may not name files: the operator must set files in [server] to the folder with those for clients".into())
         }
-        Source::V4l2 { device } => {
+        SourceKind::V4l2 { device } => {
             let name = device.strip_prefix("/dev/").unwrap_or_default();
             let video = name.strip_prefix("video").is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()));
             let known = name.strip_prefix("v4l/by-id/").or(name.strip_prefix("v4l/by-path/"));
@@ -205,7 +207,7 @@ fn check_uri(kind: &Source, server: &Server) -> Result<(), String> {
                  other devices"
                 .into())
         }
-        Source::Test(TestSource { width, height, rate, .. }) => {
+        SourceKind::Test(TestSource { width, height, rate, .. }) => {
             let (pixels, most_rate) = TEST_PICTURE;
             if i64::from(*width) * i64::from(*height) <= pixels && *rate <= most_rate {
                 return Ok(());

@@ -32,7 +32,7 @@ fn may(config: &Config, source: &SourceConfig) -> Result<(), (&'static str, Stri
     let filled = config.pipelines["p"].filled_for(source).unwrap();
     let bare = description::template(&filled.text).text;
     let bin = description::parse(&FilledDescription { text: bare, values: BTreeMap::new() }).unwrap();
-    let kind = Source::parse(&source.uri).unwrap();
+    let kind = SourceKind::parse(&source.uri).unwrap();
     check(config, source, &kind, &filled, &Description { bin, instances: Vec::new() })
 }
 
@@ -164,14 +164,14 @@ fn the_configurations_login_does_not_go_to_another_uri() {
     let element = super::super::elements::make("rtspsrc", "source").unwrap();
     let value = |text: &str| Scalar::Text(text.into());
     let mut own = SourceConfig { uri: "rtsp://camera/1".into(), ..source() };
-    own.source = [("user-pw".into(), value("secret")), ("proxy".into(), value("tcp://10.0.0.1"))].into();
+    own.properties = [("user-pw".into(), value("secret")), ("proxy".into(), value("tcp://10.0.0.1"))].into();
     let config = config("identity", Some(own.clone()));
     assert_eq!(check_source(&config, &own, &element), Ok(()));
     let mut moved = SourceConfig { uri: "rtsp://elsewhere/1".into(), ..own };
     assert!(check_source(&config, &moved, &element).unwrap_err().contains("property 'proxy'"));
-    moved.source.remove("proxy");
+    moved.properties.remove("proxy");
     assert!(check_source(&config, &moved, &element).unwrap_err().contains("not for another uri"));
-    moved.source.insert("user-pw".into(), value("own"));
+    moved.properties.insert("user-pw".into(), value("own"));
     assert_eq!(check_source(&config, &moved, &element), Ok(()));
 }
 

@@ -17,7 +17,7 @@ use cudainfer_files::{Folder, Readers};
 use serde::{Deserialize, Serialize};
 
 use super::retention::Room;
-use crate::config::Record;
+use crate::config::RecordingSettings;
 use crate::log;
 use crate::unpoisoned::lock;
 use ring::{Extent, Ring, Step, Unit};
@@ -48,14 +48,14 @@ pub struct RecordingCounts {
 #[derive(Debug)]
 pub struct Recorder {
     stream: String,
-    config: Record,
-    state: Mutex<State>,
+    config: RecordingSettings,
+    state: Mutex<RecorderState>,
     counts: Arc<Mutex<RecordingCounts>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct RecorderState {
     ring: Ring<gst::Buffer>,
     caps: Option<gst::Caps>,
     /// Why frames of these caps cannot be recorded.
@@ -63,11 +63,11 @@ struct State {
     /// Whether the last frame had no timestamp.
     untimed: bool,
     cause: String,
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<RecordingJob>>,
     last: u64,
 }
 
-impl State {
+impl RecorderState {
     /// Why no frame can be recorded.
     fn refusal(&self) -> Option<String> {
         let untimed =
@@ -77,7 +77,7 @@ impl State {
 }
 
 #[derive(Debug)]
-enum Job {
+enum RecordingJob {
     Begin { caps: gst::Caps, cause: String },
     Write(Unit<gst::Buffer>),
     End,
@@ -85,7 +85,7 @@ enum Job {
 
 impl Recorder {
     /// Writes into `folder`, which is made for the first file.
-    pub fn new(stream: &str, config: Record, folder: PathBuf, room: Room) -> Self {
+    pub fn new(stream: &str, config: RecordingSettings, folder: PathBuf, room: Room) -> Self {
         let extent = Extent {
             pre: nanoseconds(config.pre),
             post: nanoseconds(config.post),
@@ -103,7 +103,7 @@ impl Recorder {
                 ))
             })
             .ok();
-        let state = State {
+        let state = RecorderState {
             ring: Ring::new(extent, RING_BYTES),
             caps: None,
             unfit: None,
@@ -202,17 +202,17 @@ impl Recorder {
         self.carry_out(state, steps);
     }
 
-    fn carry_out(&self, state: &mut State, steps: Vec<Step<gst::Buffer>>) {
+    fn carry_out(&self, state: &mut RecorderState, steps: Vec<Step<gst::Buffer>>) {
         for step in steps {
             let Some(caps) = state.caps.clone() else { return };
             let sent = match step {
                 Step::Begin(units) => {
-                    let mut jobs = vec![Job::Begin { caps, cause: state.cause.clone() }];
-                    jobs.extend(units.into_iter().map(Job::Write));
+                    let mut jobs = vec![RecordingJob::Begin { caps, cause: state.cause.clone() }];
+                    jobs.extend(units.into_iter().map(RecordingJob::Write));
                     jobs
                 }
-                Step::Write(unit) => vec![Job::Write(unit)],
-                Step::End => vec![Job::End],
+                Step::Write(unit) => vec![RecordingJob::Write(unit)],
+                Step::End => vec![RecordingJob::End],
             };
             for job in sent {
                 let refused = match state.jobs.as_ref().map(|jobs| jobs.try_send(job)) {
@@ -257,15 +257,15 @@ struct Files {
 }
 
 impl Files {
-    fn write(&self, jobs: &Receiver<Job>) {
+    fn write(&self, jobs: &Receiver<RecordingJob>) {
         let mut writer: Option<Writer> = None;
         while let Ok(job) = jobs.recv() {
             match job {
-                Job::Begin { caps, cause } => {
+                RecordingJob::Begin { caps, cause } => {
                     self.close(writer.take());
                     writer = self.begin(&caps, &cause);
                 }
-                Job::Write(unit) => {
+                RecordingJob::Write(unit) => {
                     let Some(open) = &mut writer else { continue };
                     let written =
                         if self.room.is_there() { open.write(unit) } else { Err(self.room.sentence()) };
@@ -274,7 +274,7 @@ impl Files {
                         self.close(writer.take());
                     }
                 }
-                Job::End => self.close(writer.take()),
+                RecordingJob::End => self.close(writer.take()),
             }
         }
         self.close(writer);

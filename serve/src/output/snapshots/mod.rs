@@ -49,7 +49,7 @@ pub struct Snapshots {
     classes: Vec<String>,
     choice: Arc<Mutex<Choice<Picture>>>,
     counts: Arc<Mutex<SnapshotCounts>>,
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<PictureJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -62,7 +62,7 @@ struct Picture {
 }
 
 #[derive(Debug)]
-enum Job {
+enum PictureJob {
     Make {
         frame: gst::Buffer,
         caps: gst::Caps,
@@ -76,7 +76,7 @@ enum Job {
 
 impl Snapshots {
     /// Writes into `folder`, which is made for the first picture.
-    pub fn new(stream: &str, config: &config::Snapshots, folder: PathBuf, room: Room) -> Self {
+    pub fn new(stream: &str, config: &config::SnapshotSettings, folder: PathBuf, room: Room) -> Self {
         let patience = Duration::try_from_secs_f64(config.patience).unwrap_or_default().as_nanos();
         let choice = Arc::new(Mutex::new(Choice::new(u64::try_from(patience).unwrap_or(u64::MAX))));
         let counts = Arc::new(Mutex::new(SnapshotCounts::default()));
@@ -115,13 +115,13 @@ impl Snapshots {
         wanted.retain(|each| choice.wants(each.id, choice::score(each, size.map(f64::from)), time));
         if choice.any_ended(time) {
             // This job must follow the pictures that are not made yet. If the queue is full, the next frame tries again.
-            let _ = self.jobs.as_ref().map(|jobs| jobs.try_send(Job::End(Some(time))));
+            let _ = self.jobs.as_ref().map(|jobs| jobs.try_send(PictureJob::End(Some(time))));
         }
         let tracks: Vec<u64> = wanted.iter().map(|each| each.id).collect();
         if tracks.is_empty() {
             return;
         }
-        let job = Job::Make { frame: frame.clone(), caps: caps.clone(), size, wanted, time };
+        let job = PictureJob::Make { frame: frame.clone(), caps: caps.clone(), size, wanted, time };
         if self.jobs.as_ref().is_none_or(|jobs| jobs.try_send(job).is_err()) {
             tracks.into_iter().for_each(|id| choice.missed(id));
             lock(&self.counts).skipped += 1;
@@ -130,7 +130,7 @@ impl Snapshots {
 
     /// Ends all tracks, because the stream begins anew and with it the identities. Waits for the pictures that are being made.
     pub fn interrupt(&self) {
-        let _ = self.jobs.as_ref().map(|jobs| jobs.send(Job::End(None)));
+        let _ = self.jobs.as_ref().map(|jobs| jobs.send(PictureJob::End(None)));
     }
 
     /// Counts since the stream was added.
@@ -181,11 +181,11 @@ struct Maker {
 }
 
 impl Maker {
-    fn run(&mut self, jobs: &Receiver<Job>) {
+    fn run(&mut self, jobs: &Receiver<PictureJob>) {
         let mut cropper = None;
         while let Ok(job) = jobs.recv() {
             match job {
-                Job::End(by) => {
+                PictureJob::End(by) => {
                     let over = {
                         let mut choice = lock(&self.choice);
                         match by {
@@ -195,7 +195,7 @@ impl Maker {
                     };
                     over.iter().for_each(|(id, picture)| self.write(*id, picture));
                 }
-                Job::Make { frame, caps, size, wanted, time } => {
+                PictureJob::Make { frame, caps, size, wanted, time } => {
                     for sighting in wanted {
                         let Some(part) = choice::crop(sighting.rect, self.margin, size) else { continue };
                         let id = sighting.id;
