@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use cudainfer_serve::config::Config;
-use cudainfer_serve::fleet::{Exit, Fleet};
+use cudainfer_serve::fleet::{self, Exit, Fleet};
 use cudainfer_serve::{control, gstreamer, import, log, output, resources, stream, systemd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -96,7 +96,7 @@ fn prepared(path: &std::ffi::OsStr, work: impl FnOnce(Config) -> ExitCode) -> Ex
 }
 
 fn check(config: &Config) -> ExitCode {
-    if let Err(wrong) = Fleet::check(config) {
+    if let Err(wrong) = fleet::check(config) {
         log::error(wrong);
         return ExitCode::from(WRONG_CONFIGURATION);
     }

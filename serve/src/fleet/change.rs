@@ -4,7 +4,6 @@ use gst::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::streams::unknown;
 use super::{Fleet, Refusal};
 use crate::config::{SourceConfig, read_json};
 use crate::log;
@@ -41,15 +40,15 @@ impl Fleet {
     /// There is no such stream, or the keys would be wrong.
     pub fn change(&self, name: &str, patch: &Value) -> Result<Change, Refusal> {
         let (_changing, spec) = self.with_tried_models(|| self.changed(name, patch))?;
-        let (stream, config) = (self.find(name).ok_or_else(|| unknown(name))?, self.config());
+        let (stream, config) = (self.find(name).ok_or_else(|| Refusal::no_stream(name))?, self.config());
         let applied = apply(&stream, spec.clone());
-        lock(&self.0.kept).put(&spec.config, config.sources.iter().find(|source| source.name == name));
+        lock(&self.0.files.kept).put(&spec.config, config.sources.iter().find(|source| source.name == name));
         self.save();
         Ok(Change { applied, stream: stream.status() })
     }
 
     fn changed(&self, name: &str, patch: &Value) -> Result<StreamSpec, Refusal> {
-        let stream = self.find(name).ok_or_else(|| unknown(name))?;
+        let stream = self.find(name).ok_or_else(|| Refusal::no_stream(name))?;
         let invalid = |e: serde_json::Error| Refusal::Invalid(e.to_string());
         if !patch.is_object() {
             return Err(Refusal::Invalid("a change is a JSON object with the keys that change".into()));
@@ -62,7 +61,7 @@ impl Fleet {
                 "a stream's name cannot change: remove it and add another one".into(),
             ));
         }
-        let spec = StreamSpec::new(&self.config(), source, &lock(&self.0.kept).models);
+        let spec = StreamSpec::new(&self.config(), source, &lock(&self.0.files.kept).models);
         spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))
     }
 }

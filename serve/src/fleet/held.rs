@@ -2,44 +2,23 @@
 //! sources have ended the process.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use super::streams::Inner;
 use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck};
 use crate::log;
 use crate::stream::{Held, StreamSpec, check_model, is_missing_model};
-use crate::unpoisoned::lock;
 
-impl Inner {
-    /// Notes, for the next process, which sources end this one.
-    pub fn note_stuck(self: &Arc<Self>, sources: &[SourceConfig]) {
-        let mut stuck = lock(&self.stuck);
-        // A source may have several pipelines that do not stop; the last one has its present keys.
-        let last: BTreeMap<&str, &SourceConfig> =
-            sources.iter().map(|source| (source.name.as_str(), source)).collect();
-        last.values().for_each(|source| stuck.note(source));
-        self.save_stuck(&stuck);
-    }
-
-    pub fn forget_stuck(self: &Arc<Self>, name: &str) {
-        let mut stuck = lock(&self.stuck);
-        if stuck.forget(name) {
-            self.save_stuck(&stuck);
-        }
-    }
-
-    /// The spec of a held stream's source, checked again.
-    pub fn try_again(&self, source: &SourceConfig) -> StreamSpec {
-        // Copies, so that no lock is held while a disk is slow.
-        let config = Arc::clone(&lock(&self.config));
-        let (models, stuck) = (lock(&self.kept).models.clone(), lock(&self.stuck).clone());
-        spec_or_held(&config, source.clone(), &models, &stuck)
-    }
+/// The specs of the sources of a configuration with the changes that were kept. Changes that no longer fit the configuration are
+/// forgotten, which is logged.
+pub(super) fn changed_specs(config: &Config, kept: &mut Kept, stuck: &Stuck) -> Vec<StreamSpec> {
+    let (sources, forgotten) = kept.apply(&config.sources);
+    forgotten.iter().for_each(log::warning);
+    keep_allowed_models(config, kept);
+    sources.into_iter().map(|source| spec_or_held(config, source, &kept.models, stuck)).collect()
 }
 
 /// Forgets models that were set by the API and that a client may not choose, or no longer: those of the pipeline's description
 /// are used. A model whose file is only missing is kept, and its streams wait for it.
-pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
+fn keep_allowed_models(config: &Config, kept: &mut Kept) {
     kept.models.retain(|key, changed| {
         if is_missing_model(config, &changed.now) {
             return true;
@@ -55,18 +34,9 @@ pub(super) fn keep_allowed_models(config: &Config, kept: &mut Kept) {
     });
 }
 
-/// The specs of these sources. A source that cannot run, or has ended the process again and again, is listed and not started; its
-/// thread logs why. The sources of the file have been checked alone before, so what is wrong here was set by the API.
-pub(super) fn specs_or_held(
-    config: &Config,
-    sources: Vec<SourceConfig>,
-    models: &BTreeMap<String, ChangedModel>,
-    stuck: &Stuck,
-) -> Vec<StreamSpec> {
-    sources.into_iter().map(|source| spec_or_held(config, source, models, stuck)).collect()
-}
-
-fn spec_or_held(
+/// The spec of a source. One that cannot run, or has ended the process again and again, is listed and not started; its thread logs
+/// why. The sources of the file have been checked alone before, so what is wrong here was set by the API.
+pub(super) fn spec_or_held(
     config: &Config,
     source: SourceConfig,
     models: &BTreeMap<String, ChangedModel>,

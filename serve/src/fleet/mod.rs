@@ -1,17 +1,20 @@
 //! All streams: adding, changing and removing them, reloading the configuration, and how they are.
 
 mod change;
+mod check;
 mod gpu;
 mod held;
 mod model;
 mod refusal;
 mod reload;
-mod saving;
+mod state_files;
+mod state_lock;
 mod status;
 mod streams;
 mod trial;
 
 pub use change::{Applied, Change};
+pub use check::check;
 pub use model::ModelChange;
 pub use refusal::Refusal;
 pub use status::{FleetStatus, PipelineStatus};

@@ -70,7 +70,8 @@ impl Fleet {
         let network = Network::of_pipeline(&self.config(), name, element).map_err(Refusal::Invalid)?;
         let (element, own) = (network.name(), network.model());
         let (key, instance) = (format!("{name}/{element}"), format!("{name}/{element}"));
-        let before = lock(&self.0.kept).models.get(&key).map_or(own.clone(), |changed| changed.now.clone());
+        let before =
+            lock(&self.0.files.kept).models.get(&key).map_or(own.clone(), |changed| changed.now.clone());
         let uses = |stream: &Arc<Stream>| {
             let network = stream.built()?.description.element(&element)?;
             (network.property::<Option<String>>("instance")? == instance).then_some(network)
@@ -83,7 +84,7 @@ impl Fleet {
         }
         let _changing = lock(&self.0.changing);
         let models = {
-            let mut kept = lock(&self.0.kept);
+            let mut kept = lock(&self.0.files.kept);
             if own == model {
                 kept.models.remove(&key);
             } else {

@@ -19,3 +19,10 @@ pub enum Refusal {
     #[error("{0}")]
     Busy(String),
 }
+
+impl Refusal {
+    /// There is no stream of this name.
+    pub(super) fn no_stream(name: &str) -> Self {
+        Self::NotFound(format!("there is no stream '{name:.128}'"))
+    }
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::change::{Applied, apply};
-use super::held::{keep_allowed_models, specs_or_held};
+use super::check::check;
+use super::held::changed_specs;
 use super::{Fleet, Refusal};
 use crate::config::{Config, Wrong};
 use crate::log;
@@ -30,7 +31,7 @@ impl Fleet {
         let old = self.config();
         let config = Config::load(&old.path)?;
         // The whole configuration is checked before anything changes.
-        Self::check(&config)?;
+        check(&config)?;
         for (section, same) in
             [("server", config.server == old.server), ("retention", config.retention == old.retention)]
         {
@@ -42,12 +43,11 @@ impl Fleet {
         }
         // [server] and [retention] stay as they are until the service is started anew.
         let config = Config { server: old.server.clone(), retention: old.retention.clone(), ..config };
-        let mut kept = lock(&self.0.kept).clone();
-        let (sources, forgotten) = kept.apply(&config.sources);
-        keep_allowed_models(&config, &mut kept);
-        let found = specs_or_held(&config, sources, &kept.models, &lock(&self.0.stuck));
-        forgotten.iter().for_each(log::warning);
-        *lock(&self.0.kept) = kept;
+        let files = &self.0.files;
+        let mut kept = lock(&files.kept).clone();
+        let found = changed_specs(&config, &mut kept, &lock(&files.stuck));
+        *lock(&files.kept) = kept;
+        files.set_waits(&config.restart);
         *lock(&self.0.config) = std::sync::Arc::new(config);
         self.run(found);
         self.save();

@@ -55,26 +55,6 @@ pub struct PipelineStatus {
 }
 
 impl FleetStatus {
-    pub(super) fn of(fleet: &Fleet) -> Self {
-        let streams: Vec<_> = lock(&fleet.0.streams).values().map(|stream| stream.status()).collect();
-        let mut states: BTreeMap<State, usize> = State::ALL.into_iter().map(|state| (state, 0)).collect();
-        for stream in &streams {
-            *states.entry(stream.state).or_default() += 1;
-        }
-        Self {
-            version: env!("CARGO_PKG_VERSION").into(),
-            uptime: fleet.0.began.elapsed().as_secs_f64(),
-            configuration: fleet.config().path.display().to_string(),
-            configuration_error: lock(&fleet.0.refused).as_deref().map(redacted),
-            keeps: fleet.keeps(),
-            state_error: fleet.state_error(),
-            keeping: fleet.0.retention.as_ref().map(|retention| retention.room().keeping()),
-            left_behind: fleet.left_behind(),
-            states,
-            streams,
-        }
-    }
-
     /// One line of text: how many streams are in each state.
     pub fn line(&self) -> String {
         let counts = self.states.iter().filter(|(_, count)| **count > 0);
@@ -84,6 +64,27 @@ impl FleetStatus {
 }
 
 impl Fleet {
+    /// The state of all streams.
+    pub fn status(&self) -> FleetStatus {
+        let streams: Vec<_> = lock(&self.0.streams).values().map(|stream| stream.status()).collect();
+        let mut states: BTreeMap<State, usize> = State::ALL.into_iter().map(|state| (state, 0)).collect();
+        for stream in &streams {
+            *states.entry(stream.state).or_default() += 1;
+        }
+        FleetStatus {
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime: self.0.began.elapsed().as_secs_f64(),
+            configuration: self.config().path.display().to_string(),
+            configuration_error: lock(&self.0.refused).as_deref().map(redacted),
+            keeps: self.keeps(),
+            state_error: self.0.files.error(),
+            keeping: self.0.retention.as_ref().map(|retention| retention.room().keeping()),
+            left_behind: self.left_behind(),
+            states,
+            streams,
+        }
+    }
+
     /// All pipelines.
     pub fn pipelines(&self) -> Vec<PipelineStatus> {
         let streams: Vec<_> =

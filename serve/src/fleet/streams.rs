@@ -1,22 +1,18 @@
 //! The fleet: what streams there are.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use cudainfer_files::{Folder, Lock, LockError, Readers};
-
+use super::Refusal;
+use super::check::check;
 use super::gpu::{FaultEffect, Faults};
-use super::held::{keep_allowed_models, specs_or_held};
-use super::saving::Unwritten;
-use super::{FleetStatus, Refusal};
-use crate::config::{ChangedModel, Config, Kept, SourceConfig, Stuck, Wrong};
-use crate::stream::{
-    Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus, check_description, check_publish,
-};
+use super::held::{changed_specs, spec_or_held};
+use super::state_files::StateFiles;
+use crate::config::{Config, SourceConfig, Wrong};
+use crate::stream::{Built, Effect, News, Reason, Stream, StreamSpec, StreamStatus};
 use crate::unpoisoned::lock;
 use crate::{log, output};
 
@@ -36,13 +32,8 @@ pub struct Fleet(pub(super) Arc<Inner>);
 #[derive(Debug)]
 pub(super) struct Inner {
     pub config: Mutex<Arc<Config>>,
-    pub kept: Mutex<Kept>,
-    /// The files in the folder `state` that could not be written the last time.
-    pub unwritten: Mutex<Unwritten>,
-    /// The lock of the folder `state`: two services would overwrite each other's changes.
-    pub _state_lock: Option<Lock>,
-    /// Sources that have ended earlier processes.
-    pub stuck: Mutex<Stuck>,
+    /// What is kept for the next process.
+    pub files: Arc<StateFiles>,
     pub streams: Mutex<BTreeMap<String, Arc<Stream>>>,
     /// Locked while the set of streams changes; never while a thread waits for something.
     pub changing: Mutex<()>,
@@ -63,47 +54,23 @@ pub(super) struct Inner {
 }
 
 impl Fleet {
-    /// Checks a configuration as far as is possible without starting anything.
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
-    pub fn check(config: &Config) -> Result<(), Wrong> {
-        specs(config, &config.sources, &BTreeMap::new())?;
-        check_unused(config)?;
-        check_publishers(config)?;
-        output::check(config).map_err(|sentence| Wrong { file: config.path.clone(), line: None, sentence })
-    }
-
     /// Starts the streams of a configuration, and those that were added before.
     ///
     /// # Errors
     /// The first thing that is wrong; then nothing has been started.
     pub fn start(config: Config, exit: Sender<Exit>) -> Result<Self, Wrong> {
         let wrong = |sentence| Wrong { file: config.path.clone(), line: None, sentence };
-        let state_lock = config.server.state.as_deref().map(lock_state).transpose().map_err(wrong)?;
-        let mut kept =
-            config.server.state.as_deref().map_or_else(|| Ok(Kept::default()), Kept::load).map_err(wrong)?;
+        let files = StateFiles::open(&config).map_err(wrong)?;
         // The file must be right. Sources that were added by the API may have become wrong by a change of the file.
-        Self::check(&config)?;
-        let (sources, forgotten) = kept.apply(&config.sources);
-        forgotten.iter().for_each(log::warning);
-        keep_allowed_models(&config, &mut kept);
-        let stuck = config.server.state.as_deref().map_or_else(|| Ok(Stuck::default()), Stuck::load);
-        let stuck = stuck.unwrap_or_else(|sentence| {
-            log::warning(sentence);
-            Stuck::default()
-        });
-        let found = specs_or_held(&config, sources, &kept.models, &stuck);
+        check(&config)?;
+        let found = changed_specs(&config, &mut lock(&files.kept), &lock(&files.stuck));
         let (outputs, retention) = output::shared(&config).map_err(wrong)?;
         if let Some(state) = &config.server.state {
             output::sweep_hls(state, |name| found.iter().any(|spec| spec.name() == name && spec.config.hls));
         }
         let fleet = Self(Arc::new(Inner {
             config: Mutex::new(Arc::new(config)),
-            kept: Mutex::new(kept),
-            unwritten: Mutex::default(),
-            _state_lock: state_lock,
-            stuck: Mutex::new(stuck),
+            files: Arc::new(files),
             streams: Mutex::default(),
             changing: Mutex::default(),
             model: Mutex::default(),
@@ -125,11 +92,6 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The state of all streams.
-    pub fn status(&self) -> FleetStatus {
-        FleetStatus::of(self)
-    }
-
     /// The state of a stream.
     pub fn stream(&self, name: &str) -> Option<StreamStatus> {
         Some(self.find(name)?.status())
@@ -143,6 +105,11 @@ impl Fleet {
     /// The configuration that was read last.
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&lock(&self.0.config))
+    }
+
+    /// Whether changes are kept across restarts: there is a folder for them, and the last ones could be written there.
+    pub fn keeps(&self) -> bool {
+        self.0.files.keeps()
     }
 
     /// Whether every stream's thread still runs its loop.
@@ -175,7 +142,7 @@ impl Fleet {
     /// # Errors
     /// There is no such stream, or it cannot be recorded.
     pub fn begin_recording(&self, name: &str) -> Result<(), Refusal> {
-        let stream = self.find(name).ok_or_else(|| unknown(name))?;
+        let stream = self.find(name).ok_or_else(|| Refusal::no_stream(name))?;
         let outputs = stream
             .outputs()
             .ok_or_else(|| Refusal::Busy(format!("stream '{name}' has not been started yet")))?;
@@ -191,7 +158,7 @@ impl Fleet {
         let config = self.config();
         let stream = self.begin(spec.clone()).map_err(Refusal::Busy)?;
         let file = config.sources.iter().find(|source| source.name == spec.name());
-        lock(&self.0.kept).put(&spec.config, file);
+        lock(&self.0.files.kept).put(&spec.config, file);
         self.save();
         Ok(stream.status())
     }
@@ -207,7 +174,7 @@ impl Fleet {
                 config.server.most_streams
             )));
         }
-        let spec = StreamSpec::new(&config, source, &lock(&self.0.kept).models);
+        let spec = StreamSpec::new(&config, source, &lock(&self.0.files.kept).models);
         spec.map_err(|(_, sentence)| Refusal::Invalid(sentence))
     }
 
@@ -218,11 +185,11 @@ impl Fleet {
     pub fn remove(&self, name: &str) -> Result<(), Refusal> {
         let stream = {
             let _changing = lock(&self.0.changing);
-            let stream = lock(&self.0.streams).remove(name).ok_or_else(|| unknown(name))?;
+            let stream = lock(&self.0.streams).remove(name).ok_or_else(|| Refusal::no_stream(name))?;
             let config = self.config();
-            lock(&self.0.kept).remove(name, config.sources.iter().find(|source| source.name == name));
+            lock(&self.0.files.kept).remove(name, config.sources.iter().find(|source| source.name == name));
             self.save();
-            self.0.forget_stuck(name);
+            self.0.files.forget_stuck(name);
             stream
         };
         stream.stop(Some(self.drain_time()));
@@ -246,12 +213,12 @@ impl Fleet {
     /// There is none of this name.
     pub fn restart(&self, name: &str) -> Result<StreamStatus, Refusal> {
         let _changing = lock(&self.0.changing);
-        let stream = self.find(name).ok_or_else(|| unknown(name))?;
-        self.0.forget_stuck(name);
+        let stream = self.find(name).ok_or_else(|| Refusal::no_stream(name))?;
+        self.0.files.forget_stuck(name);
         let spec = stream.spec();
         if spec.held.is_some() {
             // The fault that held the stream may be gone.
-            let spec = StreamSpec::new(&self.config(), spec.config.clone(), &lock(&self.0.kept).models);
+            let spec = StreamSpec::new(&self.config(), spec.config.clone(), &lock(&self.0.files.kept).models);
             stream.change(spec.map_err(|(_, sentence)| Refusal::Conflict(sentence))?, Effect::Restart);
         } else {
             stream.restart(Reason::Request);
@@ -274,7 +241,7 @@ impl Fleet {
         let (ended, late): (Vec<_>, Vec<_>) = streams.into_iter().partition(|stream| stream.has_ended());
         ended.iter().for_each(|stream| stream.join());
         // The process ends, so this is the last attempt.
-        self.0.save_unwritten();
+        self.0.files.save_unwritten();
         late.iter().map(|stream| stream.spec().name().to_owned()).collect()
     }
 
@@ -310,100 +277,18 @@ impl Fleet {
     }
 
     pub(super) fn save(&self) {
-        self.0.save_changes();
+        self.0.files.save_changes();
     }
 }
 
-/// How long a service that starts waits for the lock of an earlier one, which may still be ending its streams.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
-
-/// Takes the folder `state` for this service alone.
-///
-/// # Errors
-/// A sentence: another one has it, or the folder cannot be used.
-fn lock_state(state: &Path) -> Result<Lock, String> {
-    let folder = Folder::open(state, Readers::Umask).map_err(|e| unusable(state, &e))?;
-    let lock = folder.lock(LOCK_WAIT).map_err(|e| match e {
-        LockError::Held(holder) => format!(
-            "the folder '{}' is in use by {holder}. Each service needs a folder of its own: set state in [server]",
-            state.display()
-        ),
-        LockError::Io(e) => unusable(state, &e),
-    })?;
-    match sweep(&folder) {
-        Ok(0) => (),
-        Ok(count) => log::info(format_args!(
-            "files that were being written when a service was killed: {count} removed"
-        )),
-        Err(e) => log::warning(unusable(state, &e)),
+impl Inner {
+    /// The spec of a held stream's source, checked again.
+    pub fn try_again(&self, source: &SourceConfig) -> StreamSpec {
+        // Copies, so that no lock is held while a disk is slow.
+        let config = Arc::clone(&lock(&self.config));
+        let (models, stuck) = (lock(&self.files.kept).models.clone(), lock(&self.files.stuck).clone());
+        spec_or_held(&config, source.clone(), &models, &stuck)
     }
-    Ok(lock)
-}
-
-/// Removes unfinished files of services that were killed: no other process writes here. Returns how many files.
-fn sweep(folder: &Folder) -> std::io::Result<usize> {
-    let swept = folder.sweep(Duration::ZERO)?;
-    let left = folder.names()?.into_iter().filter(|name| is_of_before(name));
-    Ok(swept + left.filter(|name| folder.remove(name).is_ok()).count())
-}
-
-/// Whether a name is one that earlier versions gave to unfinished files, by the crate tempfile.
-fn is_of_before(name: &str) -> bool {
-    name.strip_prefix(".tmp")
-        .is_some_and(|end| end.len() == 6 && end.bytes().all(|c| c.is_ascii_alphanumeric()))
-}
-
-fn unusable(state: &Path, why: &std::io::Error) -> String {
-    format!("the folder '{}' (state in [server]) cannot be used: {why}", state.display())
-}
-
-/// The specs of these sources.
-pub(super) fn specs(
-    config: &Config,
-    sources: &[SourceConfig],
-    models: &BTreeMap<String, ChangedModel>,
-) -> Result<Vec<StreamSpec>, Wrong> {
-    let spec = |source: &SourceConfig| {
-        StreamSpec::new(config, source.clone(), models).map_err(|(key, sentence)| Wrong {
-            file: config.path.clone(),
-            line: config.line_of_key(source, key),
-            sentence,
-        })
-    };
-    sources.iter().map(spec).collect()
-}
-
-/// Parses the pipelines that no source of the file has: streams that are added later may have them.
-fn check_unused(config: &Config) -> Result<(), Wrong> {
-    let used = |name: &String| config.sources.iter().any(|source| source.pipeline == *name);
-    for (name, pipeline) in config.pipelines.iter().filter(|(name, _)| !used(name)) {
-        // A key without a value is no mistake: each stream fills it in.
-        let Ok(filled) = pipeline.filled_for(&SourceConfig::default()) else { continue };
-        check_description(&filled).map_err(|sentence| Wrong {
-            file: config.path.clone(),
-            line: config.line_of_pipeline(name),
-            sentence: format!("pipeline '{name}': {sentence}"),
-        })?;
-    }
-    Ok(())
-}
-
-/// Checks each `[[publish]]` for one of its streams.
-fn check_publishers(config: &Config) -> Result<(), Wrong> {
-    let any = config.sources.first().map_or("any", |source| source.name.as_str());
-    for (index, publish) in config.publish.iter().enumerate() {
-        let stream = publish.streams.iter().flatten().next().map_or(any, String::as_str);
-        check_publish(publish, stream).map_err(|sentence| Wrong {
-            file: config.path.clone(),
-            line: config.line_of_publish(index),
-            sentence,
-        })?;
-    }
-    Ok(())
-}
-
-pub(super) fn unknown(name: &str) -> Refusal {
-    Refusal::NotFound(format!("there is no stream '{name:.128}'"))
 }
 
 /// Handles news of a stream's thread, without waiting for another stream.
@@ -412,7 +297,7 @@ fn hear(fleet: &Weak<Inner>, news: News) {
     match news {
         News::Steady { name, started } => {
             lock(&fleet.faults).steady(started);
-            fleet.forget_stuck(&name);
+            fleet.files.forget_stuck(&name);
         }
         News::LeftBehind { source, alive } => leave_behind(&fleet, *source, alive),
         News::GpuFault { name, started, instances } => {
@@ -441,7 +326,7 @@ fn leave_behind(fleet: &Arc<Inner>, source: SourceConfig, alive: Weak<()>) {
     };
     let count = sources.len();
     if count >= most {
-        fleet.note_stuck(&sources);
+        fleet.files.note_stuck(&sources);
         log::error(format_args!(
             "pipelines that do not stop: {count}. most-left-behind allows no more: the process ends, to be started anew"
         ));
