@@ -71,6 +71,11 @@ fn is_false(value: &bool) -> bool {
 pub(super) const LONGEST_NAME: usize = 128;
 
 impl SourceConfig {
+    /// A source that sets nothing: with it, a pipeline is as it is by itself.
+    pub fn bare(pipeline: &str) -> Self {
+        Self { name: "default".into(), pipeline: pipeline.to_owned(), ..Self::default() }
+    }
+
     /// Finds what is wrong with it, as far as is possible without GStreamer: the key, and a sentence.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         let sets = [&self.set, &self.overrides, &self.properties];

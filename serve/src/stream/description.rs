@@ -1,50 +1,13 @@
 //! The elements of a pipeline's description: parsed, with the properties that a source sets.
 
-use std::collections::BTreeMap;
-
 use gst::prelude::*;
 
-use super::template::Template;
-use super::{StreamSpec, elements, naming, properties};
-use crate::config::{FilledDescription, Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
+use super::parse::parse;
+use super::{StreamSpec, elements, properties};
+use crate::config::{Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
 
 /// Properties that elements of one instance need not have in common.
 const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky", "max-in-flight"];
-
-/// The properties of a pipeline's trtinfers where no source sets anything, by element.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Defaults(BTreeMap<String, BTreeMap<String, String>>);
-
-impl Defaults {
-    pub fn of(filled: &FilledDescription) -> Result<Self, String> {
-        let bin = parse(filled)?;
-        let networks = elements::all(&bin).into_iter().filter(|element| elements::is(element, "trtinfer"));
-        Ok(Self(networks.map(|element| (element.name().to_string(), texts(&element))).collect()))
-    }
-
-    /// Whether one of the trtinfers has this model.
-    pub fn has_model(&self, model: &str) -> bool {
-        self.0.values().any(|properties| properties.get("model").is_some_and(|own| own == model))
-    }
-
-    /// The trtinfer of this name, or the only one.
-    pub fn network(&self, element: Option<&str>) -> Result<String, String> {
-        let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-        match (element, names.as_slice()) {
-            (Some(name), _) if self.0.contains_key(name) => Ok(name.to_owned()),
-            (None, [only]) => Ok((*only).to_owned()),
-            (_, []) => Err("its line has no trtinfer, or each source fills it in for itself".into()),
-            _ => Err(format!(
-                "it has the trtinfers {}: name one of them, as PIPELINE/ELEMENT",
-                names.join(", ")
-            )),
-        }
-    }
-}
-
-fn texts(element: &gst::Element) -> BTreeMap<String, String> {
-    properties::all(element).into_iter().map(|(spec, text)| (spec.name().to_owned(), text)).collect()
-}
 
 /// A parsed description.
 #[derive(Clone, Debug)]
@@ -82,14 +45,14 @@ impl Description {
             }
         }
         set_zones(&bin, config)?;
-        let networks = elements::all(&bin).into_iter().filter(|element| elements::is(element, "trtinfer"));
-        let instances = networks.map(|element| share(&element, spec)).collect();
+        let networks = elements::of_factory(&bin, "trtinfer");
+        let instances = networks.iter().map(|element| share(element, spec)).collect();
         Ok(Self { bin, instances })
     }
 
     /// The trtinfers.
     pub fn networks(&self) -> Vec<gst::Element> {
-        elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "trtinfer")).collect()
+        elements::of_factory(&self.bin, "trtinfer")
     }
 
     /// The models of the trtinfers.
@@ -123,9 +86,7 @@ impl Description {
 
     /// Whether each zonecount has zones and takes them, by its own checks, and whether their points can be in its units.
     pub(super) fn check_zones(&self, zones: &[Zone]) -> Result<(), String> {
-        for counter in
-            elements::all(&self.bin).into_iter().filter(|element| elements::is(element, "zonecount"))
-        {
+        for counter in elements::of_factory(&self.bin, "zonecount") {
             let alone = elements::make("zonecount", "zonecount")?;
             for name in ["zones", "zones-file", "units", "anchor"] {
                 alone.set_property_from_value(name, &counter.property_value(name));
@@ -189,59 +150,6 @@ pub struct Difference {
     pub while_playing: bool,
 }
 
-/// Whether a description parses.
-///
-/// # Errors
-/// A sentence.
-pub fn check_description(filled: &FilledDescription) -> Result<(), String> {
-    parse(filled).map(drop)
-}
-
-/// Parses a description and sets the values of its keys; its open pads become those of the bin.
-pub(super) fn parse(filled: &FilledDescription) -> Result<gst::Bin, String> {
-    let template = template(&filled.text);
-    let parsed = parse_elements(&template.text);
-    let missing = parsed.as_ref().err().is_some_and(|sentence| sentence.starts_with(elements::MISSING));
-    if let Some(word) = template.misplaced.filter(|_| !missing) {
-        return Err(format!(
-            "'{word}' stands where no key can: a key is a value of a property, or a part of one. Write PROPERTY={{key}}, without spaces"
-        ));
-    }
-    let bin = parsed?;
-    for slot in &template.slots {
-        for element in elements::all(&bin).into_iter().filter(|element| element.name() == slot.element) {
-            let text = element
-                .find_property(&slot.property)
-                .is_some_and(|spec| spec.value_type() == gst::glib::Type::STRING);
-            let value = Scalar::Text(slot.value(&filled.values, text)?);
-            properties::set(&element, &slot.property, &value)?;
-        }
-    }
-    Ok(bin)
-}
-
-/// A description as it is in the configuration, taken apart.
-pub(super) fn template(description: &str) -> Template {
-    Template::of(&naming::named(description, |word| gst::ElementFactory::find(word).is_some()))
-}
-
-fn parse_elements(description: &str) -> Result<gst::Bin, String> {
-    let mut context = gst::ParseContext::new();
-    let flags = gst::ParseFlags::FATAL_ERRORS | gst::ParseFlags::PLACE_IN_BIN;
-    let parsed =
-        gst::parse::bin_from_description_with_name_full(description, true, "line", Some(&mut context), flags);
-    let missing = context.missing_elements();
-    if !missing.is_empty() {
-        return Err(elements::missing(&missing));
-    }
-    let bin = parsed.map_err(|e| {
-        let syntax = e.matches(gst::ParseError::Syntax);
-        let form = ". Write elements as NAME PROPERTY=VALUE, with ! between them, as for gst-launch-1.0";
-        format!("the line does not parse: {}{}", e.message(), if syntax { form } else { "" })
-    })?;
-    bin.downcast::<gst::Bin>().map_err(|_| "the line describes no elements".into())
-}
-
 /// Whether raw video can pass a pad of a bin, by the caps of the pad template of the element inside.
 fn has_video(pad: &gst::Pad) -> bool {
     let target = pad.downcast_ref::<gst::GhostPad>().and_then(gst::GhostPad::target);
@@ -255,11 +163,7 @@ fn has_video(pad: &gst::Pad) -> bool {
 fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
     let all = elements::all(bin);
     let named: Vec<_> = all.iter().filter(|element| element.name() == name).cloned().collect();
-    let found = if named.is_empty() {
-        all.iter().filter(|element| elements::is(element, name)).cloned().collect()
-    } else {
-        named
-    };
+    let found = if named.is_empty() { elements::of_factory(bin, name) } else { named };
     if !found.is_empty() {
         return Ok(found);
     }
@@ -271,8 +175,7 @@ fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
 }
 
 fn set_zones(bin: &gst::Bin, config: &SourceConfig) -> Result<(), (&'static str, String)> {
-    let counters: Vec<_> =
-        elements::all(bin).into_iter().filter(|element| elements::is(element, "zonecount")).collect();
+    let counters = elements::of_factory(bin, "zonecount");
     let key = match (&config.zones_file, config.zones.is_empty(), config.zone_units) {
         (Some(_), ..) => "zones-file",
         (_, false, _) => "zones",
@@ -311,7 +214,7 @@ fn share(element: &gst::Element, spec: &StreamSpec) -> String {
         return instance;
     }
     let name = element.name();
-    let default = spec.defaults.0.get(name.as_str());
+    let default = spec.defaults.properties(&name);
     let model = element.property::<Option<String>>("model").unwrap_or_default();
     let mut instance = format!("{}/{name}", spec.config.pipeline);
     if default.is_none_or(|default| default.get("model") != Some(&model)) {
@@ -319,7 +222,7 @@ fn share(element: &gst::Element, spec: &StreamSpec) -> String {
     } else if let Some(changed) = spec.models.get(name.as_str()).filter(|changed| changed.line == model) {
         element.set_property("model", &changed.now);
     }
-    for (property, value) in texts(element) {
+    for (property, value) in properties::texts(element) {
         let of_instance = !NOT_OF_THE_INSTANCE.contains(&property.as_str());
         let same = default.is_some_and(|default| default.get(&property) == Some(&value));
         if of_instance && !same && default.is_some() {

@@ -15,6 +15,11 @@ pub(super) fn is(element: &gst::Element, factory: &str) -> bool {
     element.factory().is_some_and(|own| own.name() == factory)
 }
 
+/// The elements of this factory, in the same order.
+pub(super) fn of_factory(bin: &gst::Bin, factory: &str) -> Vec<gst::Element> {
+    all(bin).into_iter().filter(|element| is(element, factory)).collect()
+}
+
 /// Makes an element of a factory.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! checked is the one that is read.
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags};
@@ -81,16 +81,6 @@ fn look(path: &Path, folder: Option<&Path>) -> Result<SourceFile, String> {
         }
     }
     Ok(file)
-}
-
-/// The folder below which the file of a source must be; `None` if the configuration itself names the file.
-pub(super) fn folder_for(
-    config: &crate::config::Config,
-    source: &crate::config::SourceConfig,
-) -> Option<PathBuf> {
-    let own = config.sources.iter().any(|own| own.name == source.name && own.uri == source.uri);
-    // If `[server]` has no `files`, the source was refused before.
-    (!own).then(|| config.server.files.clone().unwrap_or_default())
 }
 
 #[cfg(test)]

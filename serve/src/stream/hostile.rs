@@ -6,7 +6,7 @@ use gst::glib;
 use gst::prelude::*;
 use proptest::prelude::*;
 
-use super::description::{parse, template};
+use super::parse::{parse, template};
 use super::{elements, properties};
 use crate::config::{FilledDescription, Scalar, keys};
 

@@ -5,8 +5,10 @@
 
 mod arrival;
 pub(crate) mod backoff;
+mod check;
 mod current;
 mod decoder;
+mod defaults;
 mod description;
 mod elements;
 mod failure;
@@ -16,6 +18,7 @@ mod handle;
 mod hostile;
 mod naming;
 mod network;
+mod parse;
 mod permission;
 mod pipeline;
 mod properties;
@@ -29,10 +32,11 @@ pub mod supervisor;
 mod template;
 mod thread;
 
-pub use description::{Description, Difference, check_description};
+pub use description::{Description, Difference};
 pub use failure::{Reason, is_gpu_fault};
 pub use handle::Stream;
 pub use network::Network;
+pub use parse::check_description;
 pub use permission::{check_model, is_missing_model, is_named};
 pub use pipeline::Built;
 pub use publish::check_publish;

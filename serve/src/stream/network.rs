@@ -2,7 +2,8 @@
 
 use gst::prelude::*;
 
-use super::description::{self, Defaults};
+use super::defaults::Defaults;
+use super::parse::parse;
 use super::{Description, StreamSpec, elements, properties};
 use crate::config::{Config, SourceConfig};
 
@@ -17,12 +18,11 @@ impl Network {
     /// A sentence: there is none, or there are several.
     pub fn of_pipeline(config: &Config, pipeline: &str, element: Option<&str>) -> Result<Self, String> {
         let at = |sentence: String| format!("pipeline '{pipeline}': {sentence}");
-        let bare =
-            SourceConfig { name: "default".into(), pipeline: pipeline.to_owned(), ..SourceConfig::default() };
+        let bare = SourceConfig::bare(pipeline);
         let filled = config.pipelines.get(pipeline).and_then(|pipeline| pipeline.filled_for(&bare).ok());
         let defaults = filled.as_ref().and_then(|filled| Defaults::of(filled).ok()).unwrap_or_default();
         let name = defaults.network(element).map_err(at)?;
-        let bin = description::parse(&filled.unwrap_or_default()).map_err(at)?;
+        let bin = parse(&filled.unwrap_or_default()).map_err(at)?;
         let found = elements::all(&bin).into_iter().find(|element| element.name() == name);
         found.map(Self).ok_or_else(|| at(format!("it has no trtinfer '{name}'")))
     }

@@ -3,6 +3,7 @@
 use gst::prelude::*;
 
 use super::file::SourceFile;
+use super::publish::publishers;
 use super::{Description, StreamSpec, elements, source};
 use crate::config::SourceKind;
 
@@ -48,7 +49,7 @@ impl Built {
         // other sources pass at once.
         sink.set_property("async", paced);
         let mut chain = vec![convert.clone(), description.bin.clone().upcast()];
-        chain.extend(spec.publishers()?);
+        chain.extend(publishers(spec)?);
         chain.extend([frames.clone(), sink.clone()]);
         let failed = |e: gst::glib::BoolError| format!("the pipeline cannot be put together: {}", e.message);
         pipeline.add_many(&chain).map_err(failed)?;

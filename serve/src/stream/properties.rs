@@ -1,5 +1,7 @@
 //! Setting properties to the values that the user has written.
 
+use std::collections::BTreeMap;
+
 use gst::glib;
 use gst::prelude::*;
 
@@ -148,4 +150,9 @@ pub(super) fn all(element: &gst::Element) -> Vec<(glib::ParamSpec, String)> {
         Some((spec, text))
     })
     .collect()
+}
+
+/// The same texts by the properties' names.
+pub(super) fn texts(element: &gst::Element) -> BTreeMap<String, String> {
+    all(element).into_iter().map(|(spec, text)| (spec.name().to_owned(), text)).collect()
 }

@@ -5,15 +5,23 @@ use std::path::Path;
 
 use gst::prelude::*;
 
-use super::{elements, properties};
+use super::{StreamSpec, elements, properties};
 use crate::config::{Publish, Scalar};
 
+/// The elements that follow a stream's pipeline.
+///
+/// # Errors
+/// A sentence.
+pub(super) fn publishers(spec: &StreamSpec) -> Result<Vec<gst::Element>, String> {
+    let make = |(index, properties)| {
+        let name = if index == 0 { "publish".to_owned() } else { format!("publish-{}", index + 1) };
+        publisher(&name, properties, spec.name())
+    };
+    spec.publish.iter().enumerate().map(make).collect()
+}
+
 /// Makes an inferpublish with these properties, in which `{name}` is the stream's name.
-pub(super) fn publisher(
-    name: &str,
-    keys: &BTreeMap<String, Scalar>,
-    stream: &str,
-) -> Result<gst::Element, String> {
+fn publisher(name: &str, keys: &BTreeMap<String, Scalar>, stream: &str) -> Result<gst::Element, String> {
     let element = elements::make("inferpublish", name)?;
     let keys: BTreeMap<_, _> = keys.iter().map(|(key, value)| (key.as_str(), named(value, stream))).collect();
     for (key, value) in &keys {

@@ -1,11 +1,10 @@
 //! All that a stream needs to run.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::description::{Defaults, Description};
-use super::publish::publisher;
-use super::{elements, file, permission, properties};
+use super::defaults::Defaults;
+use super::permission::is_login;
 use crate::config::{
     ChangedModel, Config, FilledDescription, Restart, Scalar, SourceConfig, SourceKind, hide,
 };
@@ -43,37 +42,11 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
-    /// Collects all keys of a configuration about a source, and checks them with GStreamer. Nothing is started.
+    /// Collects all keys of a configuration about a source. What needs GStreamer is not checked.
     ///
     /// # Errors
     /// The key, and a sentence that begins with the source's name.
-    pub fn new(
-        config: &Config,
-        source: SourceConfig,
-        models: &BTreeMap<String, ChangedModel>,
-    ) -> Result<Self, (&'static str, String)> {
-        let spec = Self::unchecked(config, source, models)?;
-        spec.checked(config)?;
-        Ok(spec)
-    }
-
-    /// The same, or a held stream if the keys are wrong.
-    pub fn new_or_held(
-        config: &Config,
-        source: SourceConfig,
-        models: &BTreeMap<String, ChangedModel>,
-    ) -> Self {
-        match Self::unchecked(config, source.clone(), models) {
-            Err((_, why)) => Self::held(config, source, Held { why, tried_again: false }),
-            Ok(spec) => {
-                let held = spec.checked(config).err();
-                let held = held.map(|(_, why)| Held { why, tried_again: spec.lacks_a_file() });
-                Self { held, ..spec }
-            }
-        }
-    }
-
-    fn unchecked(
+    pub(super) fn unchecked(
         config: &Config,
         mut source: SourceConfig,
         models: &BTreeMap<String, ChangedModel>,
@@ -88,13 +61,8 @@ impl StreamSpec {
         let pipeline = config.pipelines.get(&source.pipeline);
         let pipeline = pipeline.ok_or_else(|| at("pipeline")("there is no such pipeline".into()))?;
         let description = pipeline.filled_for(&source).map_err(at("set"))?;
-        let bare = SourceConfig {
-            name: "default".into(),
-            pipeline: source.pipeline.clone(),
-            ..SourceConfig::default()
-        };
-        let defaults =
-            pipeline.filled_for(&bare).ok().and_then(|filled| Defaults::of(&filled).ok()).unwrap_or_default();
+        let bare = pipeline.filled_for(&SourceConfig::bare(&source.pipeline)).ok();
+        let defaults = bare.and_then(|filled| Defaults::of(&filled).ok()).unwrap_or_default();
         let concerns =
             |streams: &Option<Vec<String>>| streams.as_ref().is_none_or(|all| all.contains(&source.name));
         let publish = config.publish.iter().filter(|publish| concerns(&publish.streams));
@@ -107,13 +75,9 @@ impl StreamSpec {
             publish,
             defaults,
             models: of_pipeline(&source.pipeline, models),
-            files: file::folder_for(config, &source),
+            files: folder_for(config, &source),
             config: source,
         })
-    }
-
-    fn checked(&self, config: &Config) -> Result<(), (&'static str, String)> {
-        self.check(config).map_err(|(key, sentence)| (key, format!("source '{}': {sentence}", self.name())))
     }
 
     /// A stream that is listed and not started.
@@ -147,61 +111,10 @@ impl StreamSpec {
         Self { models: of_pipeline(&self.config.pipeline, models), ..self.clone() }
     }
 
-    /// Checks what needs GStreamer.
-    fn check(&self, config: &Config) -> Result<(), (&'static str, String)> {
-        let description = Description::new(self)?;
-        permission::check(config, &self.config, &self.kind, &self.description, &description)?;
-        let key = if self.config.set.is_empty() { "line" } else { "set" };
-        description.check_models().map_err(|sentence| (key, sentence))?;
-        let models = description.models();
-        for changed in self.models.values().filter(|changed| models.contains(&changed.now)) {
-            // The file may have been missing when the permission was checked before.
-            permission::check_model(config, &changed.now).map_err(|sentence| (key, sentence))?;
-        }
-        description.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))?;
-        self.file().map_err(|sentence| ("uri", sentence))?;
-        let source = match &self.kind {
-            SourceKind::Test(_) => elements::make("videotestsrc", "check"),
-            SourceKind::V4l2 { .. } => elements::make("v4l2src", "check"),
-            _ => gst::Element::make_from_uri(gst::URIType::Src, self.config.uri.whole(), Some("check"))
-                .map_err(|e| {
-                    self.without_secrets(&format!("GStreamer has no element for '{}': {e}", self.config.uri))
-                }),
-        };
-        let source = source.map_err(|sentence| ("uri", sentence))?;
-        permission::check_source(config, &self.config, &source).map_err(|sentence| ("source", sentence))?;
-        for (name, value) in &self.config.properties {
-            properties::checked(&source, name, value).map_err(|sentence| ("source", sentence))?;
-        }
-        if let SourceKind::Test(test) = &self.kind {
-            let pattern = Scalar::Text(test.pattern.clone());
-            properties::checked(&source, "pattern", &pattern).map_err(|sentence| ("uri", sentence))?;
-        }
-        Ok(())
-    }
-
-    /// Whether a file that it needs is missing.
-    fn lacks_a_file(&self) -> bool {
-        let is_absent = |path: &Path| path.metadata().is_err();
-        let models = Description::new(self).map(|description| description.models()).unwrap_or_default();
-        models.iter().any(|model| is_absent(Path::new(model)))
-            || self.config.zones_file.as_deref().is_some_and(is_absent)
-            || self.lacks_its_source()
-    }
-
     /// A text of GStreamer's without the logins at the source.
     pub(super) fn without_secrets(&self, text: &str) -> String {
-        let logins = self.config.properties.iter().filter(|(property, _)| permission::is_login(property));
+        let logins = self.config.properties.iter().filter(|(property, _)| is_login(property));
         self.config.uri.hide_in(&hide(text, logins.map(|(_, value)| value.to_string()).collect()))
-    }
-
-    /// The elements of `[[publish]]`.
-    pub(super) fn publishers(&self) -> Result<Vec<gst::Element>, String> {
-        let make = |(index, properties)| {
-            let name = if index == 0 { "publish".to_owned() } else { format!("publish-{}", index + 1) };
-            publisher(&name, properties, &self.config.name)
-        };
-        self.publish.iter().enumerate().map(make).collect()
     }
 }
 
@@ -211,4 +124,11 @@ fn of_pipeline(pipeline: &str, models: &BTreeMap<String, ChangedModel>) -> BTree
     let own =
         |(key, model): (&String, &ChangedModel)| Some((key.strip_prefix(&prefix)?.to_owned(), model.clone()));
     models.iter().filter_map(own).collect()
+}
+
+/// The folder below which the file of a source must be; `None` if the configuration itself names the file.
+fn folder_for(config: &Config, source: &SourceConfig) -> Option<PathBuf> {
+    let own = config.sources.iter().any(|own| own.name == source.name && own.uri == source.uri);
+    // If `[server]` has no `files`, the source was refused before.
+    (!own).then(|| config.server.files.clone().unwrap_or_default())
 }

@@ -17,7 +17,9 @@ pub(crate) use table::Grant;
 use table::grant;
 pub(super) use table::is_login;
 
-use super::{Description, description};
+use super::Description;
+use super::defaults::Defaults;
+use super::parse::template;
 use crate::config::{
     Config, FilledDescription, Scalar, ServerSettings, SourceConfig, SourceKind, TestSource, fill,
 };
@@ -71,7 +73,7 @@ pub(super) fn check(
     let changed = |key: &String, value: &Scalar| !(same_pipeline && operator.set.get(key) == Some(value));
     let changed: Vec<&String> =
         set.iter().filter(|(key, value)| changed(key, value)).map(|(key, _)| key).collect();
-    for slot in description::template(&filled.text).slots {
+    for slot in template(&filled.text).slots {
         let Some(key) = changed.iter().find(|key| slot.has(key)) else { continue };
         for element in parsed.found(&slot.element).map_err(at("set"))? {
             let value = fill(&slot.text, &filled.values);
@@ -160,13 +162,8 @@ fn is_below(folder: Option<&Path>, file: &Path) -> bool {
 
 /// Whether the configuration names a model for a trtinfer.
 pub fn is_named(config: &Config, model: &str) -> bool {
-    let bare = |name: &String| SourceConfig {
-        name: "default".into(),
-        pipeline: name.clone(),
-        ..SourceConfig::default()
-    };
-    let sources: Vec<SourceConfig> =
-        config.pipelines.keys().map(bare).chain(config.sources.iter().cloned()).collect();
+    let bare = config.pipelines.keys().map(|name| SourceConfig::bare(name));
+    let sources: Vec<SourceConfig> = bare.chain(config.sources.iter().cloned()).collect();
     let mut seen: Vec<FilledDescription> = Vec::new();
     for source in &sources {
         let named = |(key, value): (&String, &Scalar)| key.ends_with(".model") && value.to_string() == model;
@@ -179,7 +176,7 @@ pub fn is_named(config: &Config, model: &str) -> bool {
             continue;
         };
         if !seen.contains(&filled) {
-            if description::Defaults::of(&filled).is_ok_and(|defaults| defaults.has_model(model)) {
+            if Defaults::of(&filled).is_ok_and(|defaults| defaults.has_model(model)) {
                 return true;
             }
             seen.push(filled);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use gst::glib;
 
+use super::super::parse::parse;
 use super::*;
 use crate::config::Pipeline;
 use crate::stream::hostile::factories;
@@ -30,8 +31,8 @@ fn source() -> SourceConfig {
 /// Whether the source may have these keys.
 fn may(config: &Config, source: &SourceConfig) -> Result<(), (&'static str, String)> {
     let filled = config.pipelines["p"].filled_for(source).unwrap();
-    let bare = description::template(&filled.text).text;
-    let bin = description::parse(&FilledDescription { text: bare, values: BTreeMap::new() }).unwrap();
+    let bare = template(&filled.text).text;
+    let bin = parse(&FilledDescription { text: bare, values: BTreeMap::new() }).unwrap();
     let kind = SourceKind::parse(&source.uri).unwrap();
     check(config, source, &kind, &filled, &Description { bin, instances: Vec::new() })
 }
