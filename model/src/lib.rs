@@ -6,6 +6,7 @@ mod declared;
 mod error;
 mod info;
 mod input;
+pub mod mistakes;
 pub mod onnx;
 mod origin;
 mod reading;
@@ -13,7 +14,7 @@ mod resolve;
 pub mod sidecar;
 mod skeleton;
 mod tensor_ids;
-mod toml_error;
+pub mod toml_error;
 pub mod word;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{Anchors, ConstantValue, Priors, Sidecar, SizeOf};
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;
+pub use toml_error::TomlError;
 
 /// The path of a model's sidecar: the file beside it with the ending `.toml`.
 pub fn sidecar_path(model: &Path) -> PathBuf {

@@ -1,23 +1,50 @@
-//! Errors of TOML files in one line: the number of the line, the key, and what is wrong with it.
+//! Errors of TOML files: the line, the key, and what is wrong with it.
 
+use std::fmt;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with `text`: `line 4, input.width: invalid type: string "a", expected u32`.
-pub(super) fn sentence(text: &str, error: &toml::de::Error) -> String {
-    // Some are a list of expectations with a line each.
-    let words: Vec<_> = error.message().split_whitespace().collect();
-    let words = words.join(" ");
-    let Some(span) = error.span() else { return words };
-    let before = text.as_bytes().get(..span.start).unwrap_or_default();
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let key = DeTable::parse(text).ok().and_then(|table| key_at(table.get_ref(), &span));
-    match key {
-        // Some of our own errors begin with it.
-        Some(key) if !words.starts_with(&key) => format!("line {line}, {key}: {words}"),
-        _ => format!("line {line}: {words}"),
+use super::mistakes;
+
+/// What is wrong with a TOML file, for one line of text: `line 4, input.width: found string "a", expected a number`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TomlError {
+    /// The line, from 1, if the error is in one.
+    pub line: Option<usize>,
+    /// The key, after those of its tables, if the file can be read so far.
+    pub key: Option<String>,
+    /// What is wrong.
+    pub sentence: String,
+}
+
+impl TomlError {
+    /// The error of `text`.
+    pub fn of(text: &str, error: &toml::de::Error) -> Self {
+        let span = error.span();
+        let line = span.as_ref().map(|span| line_at(text, span.start));
+        let table = DeTable::parse(text).ok();
+        let key = table.zip(span).and_then(|(table, span)| key_at(table.get_ref(), &span));
+        Self { line, key, sentence: mistakes::sentence(error.message()) }
     }
+}
+
+impl fmt::Display for TomlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(line) = self.line else { return f.write_str(&self.sentence) };
+        match &self.key {
+            // Some of our own errors begin with it.
+            Some(key) if !self.sentence.starts_with(key) => {
+                write!(f, "line {line}, {key}: {}", self.sentence)
+            }
+            _ => write!(f, "line {line}: {}", self.sentence),
+        }
+    }
+}
+
+/// The line of a byte, from 1.
+pub fn line_at(text: &str, byte: usize) -> usize {
+    text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
 }
 
 /// The innermost key whose name or value contains the span, with those of its tables before it.
@@ -45,17 +72,26 @@ mod tests {
     #[test]
     fn an_error_is_one_line_with_its_number_and_the_key() {
         for (text, wanted) in [
-            ("[input]\nscale = 1.0\nwidth = \"a\"", "line 3, input.width: invalid type: string \"a\""),
-            ("[output]\n\nlabels = [\n \"a\",\n 7]", "line 5, output.labels: invalid type: integer `7`"),
-            ("[input]\nheigth = 4", "line 2, input.heigth: unknown field `heigth`, expected one of `name`, "),
-            ("[inputs]\nheight = 4", "line 1, inputs: unknown field `inputs`"),
-            ("input.width = -1", "line 1, input.width: invalid value: integer `-1`"),
+            (
+                "[input]\nscale = 1.0\nwidth = \"a\"",
+                "line 3, input.width: found string \"a\", expected a whole number",
+            ),
+            (
+                "[output]\n\nlabels = [\n \"a\",\n 7]",
+                "line 5, output.labels: found integer 7, expected a text in quotes",
+            ),
+            (
+                "[input]\nheigth = 4",
+                "line 2, input.heigth: there is no key 'heigth': 'height' is probably meant",
+            ),
+            ("[inputs]\nheight = 4", "line 1, inputs: there is no key 'inputs': 'input' is probably meant"),
+            ("input.width = -1", "line 1, input.width: found integer -1, expected a whole number"),
             ("[input]\nresize = \"crop\"", "line 2, input.resize: 'crop' is none of letterbox"),
             ("[input]\nwidth = 4\nwidth = 5", "line 3: duplicate key"),
             ("[input]\nwidth = ", "line 2: "),
             ("[input", "line 1: "),
         ] {
-            let error = sentence(text, &toml::from_str::<Sidecar>(text).unwrap_err());
+            let error = TomlError::of(text, &toml::from_str::<Sidecar>(text).unwrap_err()).to_string();
             assert!(error.starts_with(wanted), "{text}: {error}");
             assert!(!error.contains(['\n', '|', '^']), "{text}: {error}");
         }

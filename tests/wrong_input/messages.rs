@@ -178,7 +178,7 @@ fn a_wrong_sidecar_is_reported_in_one_line_and_empty_files_are_warned_of() {
         run(&format!("{SOURCE} ! fusedpreproc ! trtinfer model={} {properties} ! fakesink", path.display()))
     };
     std::fs::write(folder.join("model.toml"), "[input]\nscale = 1.0\nwidth = \"a\"\n").unwrap();
-    fails_once_with(&report_of(""), &["model.toml' cannot be used: line 3, input.width: invalid type"]);
+    fails_once_with(&report_of(""), &["model.toml' cannot be used: line 3, input.width: found string"]);
 
     std::fs::write(folder.join("model.toml"), " \n").unwrap();
     std::fs::write(folder.join("labels.txt"), "\n\n").unwrap();

@@ -19,8 +19,8 @@ fn with_sidecar(name: &str, text: &str) -> Report {
 fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
     for (name, text, parts) in [
         ("syntax", "[input\nscale = 1", &["model.toml", "line 1"][..]),
-        ("field", "[input]\nmeans = [1.0]", &["unknown field `means`", "mean"]),
-        ("table", "[outputs]\nlabels = []", &["unknown field `outputs`", "output"]),
+        ("field", "[input]\nmeans = [1.0]", &["there is no key 'means'", "'mean' is probably meant"]),
+        ("table", "[outputs]\nlabels = []", &["there is no key 'outputs'", "'output' is probably meant"]),
         (
             "enum",
             "[input]\nresize = \"crop\"",
@@ -75,7 +75,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         ("confidence", "[output]\nconfidence = 40.0", &["output.confidence", "between 0 and 1"]),
         ("nan", "[output]\niou = nan", &["output.iou", "between 0 and 1"]),
         ("classes", "[classify]\ntop-k = -1", &["-1"]),
-        ("head", "[classify.colour]\nlabel = [\"red\"]", &["in classify.colour", "unknown field `label`"]),
+        ("head", "[classify.colour]\nlabel = [\"red\"]", &["in classify.colour", "there is no key 'label'"]),
         ("activation", "[classify]\nactivation = \"tanh\"", &["'tanh' is none of", "none, sigmoid, softmax"]),
         ("two", "[output]\nlabels = [\"a\"]\nlabels-file = \"b.txt\"", &["labels-file", "keep one"]),
         ("file", "[output]\nlabels-file = \"b.txt\"", &["labels file", "b.txt"]),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cudainfer_kernels::detect;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{ClassMode, word};
+use crate::{ClassMode, mistakes, word};
 
 /// `[classify]`
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -65,8 +65,10 @@ pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Classif
     let (heads, own): (toml::Table, toml::Table) = table.into_iter().partition(|(_, value)| value.is_table());
     let mut read: Classify = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
     for (name, head) in heads {
-        let head: Head =
-            head.try_into().map_err(|e| de::Error::custom(format!("in classify.{name}: {e}")))?;
+        let wrong = |e: toml::de::Error| {
+            de::Error::custom(format!("in classify.{name}: {}", mistakes::sentence(e.message())))
+        };
+        let head: Head = head.try_into().map_err(wrong)?;
         read.heads.insert(name, head);
     }
     Ok(read)

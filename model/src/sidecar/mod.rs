@@ -17,7 +17,7 @@ use std::path::Path;
 use cudainfer_files as files;
 use serde::{Deserialize, Serialize};
 
-use super::{ModelError, Skeleton, TensorIds, sidecar_path, toml_error};
+use super::{ModelError, Skeleton, TensorIds, TomlError, sidecar_path};
 
 pub use classify::{Classify, Embed, Head};
 pub use constants::{ConstantValue, SizeOf};
@@ -76,7 +76,7 @@ impl Sidecar {
             Err(e) => return Err(ModelError::File("sidecar", path, e.to_string())),
         };
         let mut sidecar: Self = toml::from_str(&text)
-            .map_err(|e| ModelError::Sidecar(path.clone(), toml_error::sentence(&text, &e)))?;
+            .map_err(|e| ModelError::Sidecar(path.clone(), TomlError::of(&text, &e).to_string()))?;
         sidecar.check().map_err(|why| ModelError::Sidecar(path.clone(), why))?;
         if text.trim().is_empty() {
             sidecar.warnings.push(format!(

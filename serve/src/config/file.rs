@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use cudainfer_model::TomlError;
+use cudainfer_model::mistakes::nearest;
+use cudainfer_model::toml_error::line_at;
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
-use super::{Pipeline, Restart, RetentionSettings, Scalar, ServerSettings, SourceConfig, keys, nearest};
+use super::{Pipeline, Restart, RetentionSettings, Scalar, ServerSettings, SourceConfig};
 
 /// All that a file says.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -85,10 +88,9 @@ impl Config {
     /// # Errors
     /// The first thing that is wrong.
     pub fn read(text: &str, path: &Path) -> Result<Self, Wrong> {
-        let mut config: Self = toml::from_str(text).map_err(|e| Wrong {
-            file: path.to_owned(),
-            line: e.span().map(|span| line_at(text, span.start)),
-            sentence: keys::sentence(e.message()),
+        let mut config: Self = toml::from_str(text).map_err(|e| {
+            let TomlError { line, sentence, .. } = TomlError::of(text, &e);
+            Wrong { file: path.to_owned(), line, sentence }
         })?;
         config.path = path.to_owned();
         let wrong = |(steps, sentence): (Vec<PathStep<'_>>, String)| Wrong {
@@ -231,11 +233,6 @@ impl Config {
         }
         Ok(())
     }
-}
-
-/// The line of a byte, from 1.
-fn line_at(text: &str, byte: usize) -> usize {
-    text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
 }
 
 /// The line of the value at the end of `steps`, or of the last value on the way that the file has.

@@ -1,9 +1,8 @@
 //! The configuration: TOML to structs that are checked. docs/serve.md describes the keys.
 
 mod file;
+mod json;
 mod kept;
-mod keys;
-mod nearest;
 mod output;
 mod pipeline;
 mod scalar;
@@ -19,9 +18,8 @@ mod uri;
 mod zone;
 
 pub use file::{Config, Publish, Wrong};
+pub use json::read_json;
 pub use kept::{ChangedModel, Kept, Patched};
-pub use keys::read_json;
-pub use nearest::nearest;
 pub use output::{RecordingSettings, SnapshotSettings};
 pub use pipeline::{FilledDescription, Pipeline};
 pub use scalar::Scalar;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A property's value, or that of a `{key}`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a value is neither a text, a number nor true or false: expected one of these")]
 pub enum Scalar {
     /// true or false.
     Bool(bool),

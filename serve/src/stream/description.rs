@@ -1,10 +1,11 @@
 //! The elements of a pipeline's description: parsed, with the properties that a source sets.
 
+use cudainfer_model::mistakes::nearest;
 use gst::prelude::*;
 
 use super::parse::parse;
 use super::{StreamSpec, elements, properties};
-use crate::config::{Scalar, SourceConfig, Zone, ZoneUnits, nearest, zones_text};
+use crate::config::{Scalar, SourceConfig, Zone, ZoneUnits, zones_text};
 
 /// Properties that elements of one instance need not have in common.
 const NOT_OF_THE_INSTANCE: [&str; 5] = ["instance", "model", "priority", "leaky", "max-in-flight"];

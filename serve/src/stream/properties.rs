@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use cudainfer_model::mistakes::nearest;
 use gst::glib;
 use gst::prelude::*;
 
-use crate::config::{Scalar, nearest};
+use crate::config::Scalar;
 
 /// Sets a property.
 ///
