@@ -13,7 +13,7 @@ use crate::sender::Sender;
 use crate::spool::{Spool, SpoolError};
 use crate::spooled::Spooled;
 use crate::tls::{TlsError, TlsFiles};
-use crate::uri::{Destination, UriError};
+use crate::uri::{Destination, UriError, encrypted_schemes};
 
 /// Where to, and how.
 #[derive(Clone, Debug)]
@@ -81,11 +81,10 @@ fn access(options: &Options) -> Result<Access, SetupError> {
         (true, _) => Some(options.tls.read()?),
         (false, None) => None,
         (false, Some(property)) => {
-            let encrypted = "mqtts, natss, rediss, kafkas or https";
-            return Err(TlsError::Plain(property, destination.to_string(), encrypted).into());
+            return Err(TlsError::Plain(property, destination.to_string(), encrypted_schemes()).into());
         }
     };
-    let has_login = destination.kind != crate::kind::BrokerKind::Unix;
+    let has_login = destination.kind.has_login();
     if !has_login && options.credentials.is_some() {
         return Err(SetupError::NoLogin(destination.to_string()));
     }

@@ -18,6 +18,31 @@ pub enum BrokerKind {
 }
 
 impl BrokerKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Mqtt, Self::Nats, Self::Redis, Self::Kafka, Self::Http, Self::Unix];
+
+    /// Its name, for a list in a sentence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mqtt => "MQTT",
+            Self::Nats => "NATS",
+            Self::Redis => "Redis",
+            Self::Kafka => "Kafka",
+            Self::Http => "webhooks",
+            Self::Unix => "Unix sockets",
+        }
+    }
+
+    /// Whether each message has a topic there.
+    pub fn has_topics(self) -> bool {
+        !matches!(self, Self::Http | Self::Unix)
+    }
+
+    /// Whether clients log in with a user and a password.
+    pub fn has_login(self) -> bool {
+        self != Self::Unix
+    }
+
     /// Whether the client of this kind has been built in.
     pub fn is_built(self) -> bool {
         match self {

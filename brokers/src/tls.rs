@@ -34,7 +34,7 @@ pub enum TlsError {
     #[error("tls-cert '{cert}' and tls-key '{key}' cannot be used: {reason}")]
     Pair { cert: String, key: String, reason: rustls::Error },
     #[error("{0} is set, but '{1}' is not encrypted. Set location to a URI with {2}")]
-    Plain(&'static str, String, &'static str),
+    Plain(&'static str, String, String),
     #[error("TLS cannot be used: {0}")]
     Provider(rustls::Error),
     #[error(

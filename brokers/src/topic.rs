@@ -6,7 +6,7 @@ use crate::kind::BrokerKind;
 /// where it takes them.
 pub fn forbidden(kind: BrokerKind, topic: &str) -> Option<&'static str> {
     match kind {
-        BrokerKind::Http | BrokerKind::Unix => None,
+        kind if !kind.has_topics() => None,
         _ if topic.is_empty() => Some("is empty"),
         BrokerKind::Mqtt if topic.contains(['+', '#']) => {
             Some("has a wildcard, + or #, which MQTT allows only to subscribers")

@@ -23,6 +23,22 @@ const SCHEMES: [(&str, BrokerKind, bool, u16); 11] = [
     ("unix", BrokerKind::Unix, false, 0),
 ];
 
+impl BrokerKind {
+    /// The scheme of its URIs, without TLS.
+    pub fn scheme(self) -> &'static str {
+        SCHEMES.iter().find(|(_, kind, tls, _)| *kind == self && !tls).map_or("", |(scheme, ..)| *scheme)
+    }
+}
+
+/// The schemes with TLS, for a sentence: `mqtts, natss or https`.
+pub(crate) fn encrypted_schemes() -> String {
+    let all: Vec<&str> = SCHEMES.iter().filter(|(_, _, tls, _)| *tls).map(|(scheme, ..)| *scheme).collect();
+    match all.split_last() {
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
 /// Parameters after the `?` of a URI, and the kind that knows them.
 const PARAMETERS: [(&str, BrokerKind); 3] =
     [("maxlen", BrokerKind::Redis), ("partition", BrokerKind::Kafka), ("sasl", BrokerKind::Kafka)];
@@ -180,7 +196,7 @@ impl Destination {
             return Err(UriError::Host(destination.to_string()));
         }
         destination.port = url.port().unwrap_or(port);
-        if kind != BrokerKind::Http {
+        if kind.has_topics() {
             destination.read_topic(&url)?;
             destination.read_parameters(&url)?;
         }
@@ -290,6 +306,15 @@ mod tests {
         {
             assert_eq!(Destination::parse(uri).unwrap().path, PathBuf::from(path));
         }
+    }
+
+    #[test]
+    fn each_kind_has_a_scheme() {
+        assert_eq!(
+            BrokerKind::ALL.map(BrokerKind::scheme),
+            ["mqtt", "nats", "redis", "kafka", "http", "unix"]
+        );
+        assert_eq!(encrypted_schemes(), "mqtts, natss, rediss, kafkas or https");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use cudainfer_brokers::BrokerKind;
+
 use super::document::Document;
 use super::report::{
     Report,
@@ -47,20 +49,13 @@ pub(super) const REASONS: Reasons = &[
 
 /// The destination of a sink of type 6.
 pub(super) fn publish(section: Section<'_>) -> Option<ImportedDestination> {
-    let library = section.text("msg-broker-proto-lib").unwrap_or("").to_owned();
+    let library = section.text("msg-broker-proto-lib").unwrap_or("");
     let parts = section.list("msg-broker-conn-str");
-    let scheme = match () {
-        () if library.contains("kafka") => "kafka",
-        () if library.contains("mqtt") => "mqtt",
-        () if library.contains("redis") => "redis",
-        () => {
-            section.note(
-                "msg-broker-proto-lib",
-                NotTranslated,
-                "inferpublish sends to MQTT, NATS, Redis, Kafka and webhooks: add a [[publish]] with one of these",
-            );
-            return None;
-        }
+    let Some(scheme) = scheme(library) else {
+        let names = BrokerKind::ALL.map(BrokerKind::name).join(", ");
+        let sentence = format!("inferpublish sends to {names}: add a [[publish]] with one of these");
+        section.note("msg-broker-proto-lib", NotTranslated, sentence);
+        return None;
     };
     let [host, port, rest @ ..] = &parts[..] else {
         section.note("msg-broker-conn-str", NotTranslated, "expected host;port");
@@ -87,6 +82,12 @@ pub(super) fn publish(section: Section<'_>) -> Option<ImportedDestination> {
         }
     };
     Some(ImportedDestination { location: format!("{scheme}://{host}:{port}/{topic}"), minimal })
+}
+
+/// The scheme of the broker after which DeepStream's library for it is named, as libnvds_kafka_proto.so is.
+fn scheme(library: &str) -> Option<&'static str> {
+    let with_topics = BrokerKind::ALL.into_iter().filter(|kind| kind.has_topics());
+    with_topics.map(BrokerKind::scheme).find(|scheme| library.contains(scheme))
 }
 
 /// Names of sensors by the number of their source, from the converter's file, if a sink or `[message-converter]` has one.
@@ -130,4 +131,22 @@ pub(super) fn sensors(document: &Document, report: &Report) -> BTreeMap<usize, S
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broker_is_known_by_the_name_of_deepstreams_library() {
+        for (library, expected) in [
+            ("/opt/nvidia/deepstream/lib/libnvds_kafka_proto.so", Some("kafka")),
+            ("libnvds_mqtt_proto.so", Some("mqtt")),
+            ("libnvds_redis_proto.so", Some("redis")),
+            ("libnvds_amqp_proto.so", None),
+            ("", None),
+        ] {
+            assert_eq!(scheme(library), expected, "{library}");
+        }
+    }
 }
