@@ -74,9 +74,11 @@ impl TlsFiles {
 
     /// The same where the authorities' file has been named by this setting.
     pub(crate) fn read_as(&self, ca: &'static str) -> Result<Tls, TlsError> {
-        let ca = self.ca.as_deref().map(|file| Source::read(ca, file)).transpose()?;
+        let ca = self.ca.as_deref().map(|file| PemFile::read(ca, file)).transpose()?;
         let client = match (&self.cert, &self.key) {
-            (Some(cert), Some(key)) => Some((Source::read("tls-cert", cert)?, Source::read("tls-key", key)?)),
+            (Some(cert), Some(key)) => {
+                Some((PemFile::read("tls-cert", cert)?, PemFile::read("tls-key", key)?))
+            }
             (None, None) => None,
             _ => return Err(TlsError::Half),
         };
@@ -96,12 +98,12 @@ impl TlsFiles {
     }
 }
 
-fn roots(ca: Option<&Source>) -> Result<RootCertStore, TlsError> {
+fn roots(ca: Option<&PemFile>) -> Result<RootCertStore, TlsError> {
     let mut store = RootCertStore::empty();
     match ca {
-        Some(source) => {
-            for certificate in source.certificates()? {
-                store.add(certificate).map_err(|e| source.damaged("certificate", &e))?;
+        Some(file) => {
+            for certificate in file.certificates()? {
+                store.add(certificate).map_err(|e| file.damaged("certificate", &e))?;
             }
         }
         None => {
@@ -115,13 +117,13 @@ fn roots(ca: Option<&Source>) -> Result<RootCertStore, TlsError> {
 }
 
 /// A file that has been read.
-struct Source {
+struct PemFile {
     property: &'static str,
     file: String,
     pem: Pem,
 }
 
-impl Source {
+impl PemFile {
     fn read(property: &'static str, path: &Path) -> Result<Self, TlsError> {
         let file = path.display().to_string();
         match cudainfer_files::text(path) {
