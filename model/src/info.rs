@@ -9,7 +9,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use super::declared::Claim;
 use super::onnx::{self, Ending};
-use super::origin::{Group, Origin, Origins, Source};
+use super::origin::{Group, Origin, OriginKind, Origins};
 use super::{ModelError, Sidecar, declared, sidecar, sidecar_path};
 
 /// The model's sidecar, completed by what the model itself states; shared.
@@ -53,10 +53,10 @@ impl ModelInfo {
         let mut origins: Origins = Group::ALL
             .into_iter()
             .filter(|group| group.is_set(&sidecar))
-            .map(|group| (group, Origin::of(Source::Sidecar)))
+            .map(|group| (group, Origin::of(OriginKind::Sidecar)))
             .collect();
         if labels.is_some() {
-            origins.insert(Group::Labels, Origin::of(Source::Property));
+            origins.insert(Group::Labels, Origin::of(OriginKind::Property));
         }
         let beside = || Some(sidecar_path(model).with_file_name(sidecar.output.labels_file.as_ref()?));
         if let Some(path) = labels.map(Path::to_owned).or_else(beside) {
@@ -149,7 +149,7 @@ impl ModelInfo {
     #[cfg(test)]
     pub(super) fn declared(words: Sidecar) -> Self {
         let mut known = Known::default();
-        let origin = Origin { source: Source::Metadata, maker: "test".into() };
+        let origin = Origin { kind: OriginKind::Metadata, maker: "test".into() };
         known.complete(vec![declared::Declared { origin, words, ..declared::Declared::default() }]);
         Self(Arc::new(known))
     }
@@ -157,7 +157,7 @@ impl ModelInfo {
     /// The information from a model whose outputs have a layout that no decoder reads, for tests.
     #[cfg(any(test, feature = "samples"))]
     pub fn of_unsupported(maker: &str, layout: &str) -> Self {
-        let origin = Origin { source: Source::Metadata, maker: maker.into() };
+        let origin = Origin { kind: OriginKind::Metadata, maker: maker.into() };
         Self(Arc::new(Known { unsupported: Some((origin, layout.into())), ..Known::default() }))
     }
 
@@ -219,7 +219,7 @@ impl Known {
                 let named = self.origins.contains_key(&group) || group == Group::Keypoints && names_points;
                 if is_modelinfo
                     && group.is_set(&source.words)
-                    && self.origins.get(&group).is_some_and(|o| o.source == Source::Sidecar)
+                    && self.origins.get(&group).is_some_and(|o| o.kind == OriginKind::Sidecar)
                 {
                     let what = if group == Group::Tensors { "[tensors]" } else { "scale, mean and std" };
                     self.overridden.push(format!("{what} of the sidecar override '{file}'"));

@@ -26,7 +26,7 @@ pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, Ro
 pub use error::ModelError;
 pub use info::ModelInfo;
 pub use input::{ImageInput, MAX_SIZE};
-pub use origin::{Group, Origin, Source};
+pub use origin::{Group, Origin, OriginKind};
 pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{Anchors, ConstantValue, Priors, Sidecar, SizeOf};
 pub use skeleton::Skeleton;

@@ -6,9 +6,9 @@ use std::fmt;
 use super::sidecar::{Output, Peaks, Sidecar};
 use super::{Skeleton, TensorIds};
 
-/// A source of statements about a model; the first source that states anything about a group of keys counts.
+/// Where statements about a model are written; the first of these that has any about a group of keys counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum OriginKind {
     /// A property of an element.
     Property,
     /// The sidecar.
@@ -19,41 +19,41 @@ pub enum Source {
     FileBeside,
     /// The names of modules in the model's graph.
     Graph,
-    /// No source: it is what the shapes suggest, or the default.
+    /// Nowhere: it is what the shapes suggest, or the default.
     #[default]
     Assumed,
 }
 
-/// A source, and the program that wrote it.
+/// Where a statement is written, and the program that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Where it is written.
-    pub source: Source,
+    pub kind: OriginKind,
     /// The program that wrote it; empty for the user.
     pub maker: String,
 }
 
 impl Origin {
     /// The user's own words, or an assumption.
-    pub fn of(source: Source) -> Self {
-        Self { source, maker: String::new() }
+    pub fn of(kind: OriginKind) -> Self {
+        Self { kind, maker: String::new() }
     }
 
     /// Whether it is from the model's maker, not the user.
     pub fn is_declared(&self) -> bool {
-        matches!(self.source, Source::Metadata | Source::FileBeside | Source::Graph)
+        matches!(self.kind, OriginKind::Metadata | OriginKind::FileBeside | OriginKind::Graph)
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.source {
-            Source::Property => write!(f, "a property"),
-            Source::Sidecar => write!(f, "the sidecar"),
-            Source::Metadata => write!(f, "the file's metadata ({})", self.maker),
-            Source::FileBeside => write!(f, "a file beside it ({})", self.maker),
-            Source::Graph => write!(f, "the modules in its graph ({})", self.maker),
-            Source::Assumed => write!(f, "an assumption"),
+        match self.kind {
+            OriginKind::Property => write!(f, "a property"),
+            OriginKind::Sidecar => write!(f, "the sidecar"),
+            OriginKind::Metadata => write!(f, "the file's metadata ({})", self.maker),
+            OriginKind::FileBeside => write!(f, "a file beside it ({})", self.maker),
+            OriginKind::Graph => write!(f, "the modules in its graph ({})", self.maker),
+            OriginKind::Assumed => write!(f, "an assumption"),
         }
     }
 }

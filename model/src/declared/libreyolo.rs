@@ -4,11 +4,11 @@
 use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind};
 use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Resize};
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, height_and_width, names, normalize};
 use crate::NmsMode;
 use crate::onnx::Metadata;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 use crate::sidecar::Output;
 
 /// ImageNet's mean and standard deviation in 0..255, blue first, as mmdetection writes them.
@@ -23,7 +23,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let family = metadata.get("model_family")?;
     metadata.get("libreyolo_version")?;
     let json = |key| metadata.get(key).and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
-    let mut declared = Declared::new(Source::Metadata, "libreyolo");
+    let mut declared = Declared::new(OriginKind::Metadata, "libreyolo");
     let words = &mut declared.words;
     words.output.labels = json("names").as_ref().and_then(names).unwrap_or_default();
     let sides = [json("imgsz_h"), json("imgsz_w")].map(|side| side.as_ref().and_then(height_and_width));

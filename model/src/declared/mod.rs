@@ -17,7 +17,7 @@ mod ppocr;
 mod python;
 mod roboflow;
 mod sleap_nn;
-mod source;
+mod statements;
 mod timm;
 mod torchvision;
 mod transformers;
@@ -32,7 +32,7 @@ use cudainfer_files as files;
 use serde_json::Value;
 
 pub use claim::Claim;
-pub use source::Declared;
+pub use statements::Declared;
 
 use super::onnx;
 

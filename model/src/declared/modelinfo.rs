@@ -8,9 +8,9 @@ use cudainfer_files as files;
 
 use super::claim::Claim;
 use super::key_file::KeyFile;
-use super::source::Declared;
+use super::statements::Declared;
 use crate::TensorIds;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 use crate::sidecar::Input;
 
 /// The section that is no tensor's.
@@ -39,7 +39,7 @@ pub(super) fn read(model: &Path) -> Option<Declared> {
             "'{}' was not read: {why}. Correct it, remove it, or write a sidecar instead",
             path.display()
         );
-        Declared { warnings: vec![warning], ..Declared::new(Source::FileBeside, &name) }
+        Declared { warnings: vec![warning], ..Declared::new(OriginKind::FileBeside, &name) }
     };
     Some(text.map_err(|error| error.to_string()).and_then(|text| parse(&text, &name)).unwrap_or_else(unread))
 }
@@ -47,7 +47,7 @@ pub(super) fn read(model: &Path) -> Option<Declared> {
 fn parse(text: &str, name: &str) -> Result<Declared, String> {
     let file = KeyFile::of(text)?;
     check_version(&file)?;
-    let mut declared = Declared::new(Source::FileBeside, name);
+    let mut declared = Declared::new(OriginKind::FileBeside, name);
     let mut complain = |section: &str, why: String| {
         declared.warnings.push(format!("[{section}] of '{name}' beside the model: {why}"));
     };

@@ -4,11 +4,11 @@
 
 use cudainfer_kernels::preproc::Resize;
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::torchvision;
 use super::values::{IMAGENET_MEAN, IMAGENET_STD, normalize};
 use crate::onnx::Scopes;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 pub(super) fn read(scopes: &Scopes) -> Option<Declared> {
     if !scopes.are_pytorchs() {
@@ -21,7 +21,7 @@ fn rfdetr(scopes: &Scopes) -> Option<Declared> {
     let is_rfdetr = scopes.has(&["backbone", "transformer", "class_embed", "bbox_embed"])
         && ["dets", "labels"].iter().all(|output| scopes.outputs.contains(*output));
     is_rfdetr.then(|| {
-        let mut declared = Declared::new(Source::Graph, "RF-DETR");
+        let mut declared = Declared::new(OriginKind::Graph, "RF-DETR");
         let input = &mut declared.words.input;
         input.resize = Some(Resize::Stretch);
         normalize(input, 1.0 / 255.0, Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec()));

@@ -4,10 +4,10 @@
 use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Resize};
 use serde_json::Value;
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::values::{brief, by_channel, height_and_width, names, normalize};
 use super::yaml;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 /// The model's description in the text; `None` if the file of that name belongs to another program.
 ///
@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     else {
         return Ok(None);
     };
-    let mut declared = Declared::new(Source::FileBeside, "infer_cfg.yml, PaddleDetection");
+    let mut declared = Declared::new(OriginKind::FileBeside, "infer_cfg.yml, PaddleDetection");
     declared.words.output.labels = all.get("label_list").and_then(names).unwrap_or_default();
     // Its reader turns OpenCV's BGR into RGB.
     declared.words.input.channels = Some(ChannelOrder::Rgb);

@@ -7,7 +7,7 @@ use super::Declared;
 use super::values::normalize;
 use crate::ClassMode;
 use crate::onnx::Metadata;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 /// Most characters that are accepted; PP-OCRv6 knows 18708.
 const MOST_CHARACTERS: usize = 100_000;
@@ -23,7 +23,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     if characters.len() < 2 || characters.len() > MOST_CHARACTERS {
         return None;
     }
-    let mut declared = Declared::new(Source::Metadata, "PP-OCR");
+    let mut declared = Declared::new(OriginKind::Metadata, "PP-OCR");
     let words = &mut declared.words;
     let printable =
         |character: &&str| character.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -4,12 +4,12 @@
 use cudainfer_kernels::preproc::Resize;
 use serde_json::Value;
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::values::names;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 pub(super) fn read(environment: Option<&Value>, class_names: Option<&str>) -> Option<Declared> {
-    let mut declared = Declared::new(Source::FileBeside, "environment.json, Roboflow");
+    let mut declared = Declared::new(OriginKind::FileBeside, "environment.json, Roboflow");
     let lines = class_names.map(|text| text.trim_end().lines().collect::<Vec<_>>().into());
     let listed = lines.as_ref().and_then(names);
     if listed.is_some() {

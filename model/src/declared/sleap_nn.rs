@@ -3,15 +3,15 @@
 
 use serde_json::Value;
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::values::{brief, names, normalize};
 use crate::Skeleton;
 use crate::onnx::Metadata;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let all: Value = serde_json::from_str(metadata.get("sleap_nn_metadata")?).ok()?;
-    let mut declared = Declared::new(Source::Metadata, "sleap-nn");
+    let mut declared = Declared::new(OriginKind::Metadata, "sleap-nn");
     if all.get("normalization").and_then(Value::as_str) == Some("0_to_1") {
         normalize(&mut declared.words.input, 1.0, None, None);
     }

@@ -1,7 +1,7 @@
 //! The statements of one source about a model.
 
 use super::claim::Claim;
-use crate::origin::{Group, Origin, Source};
+use crate::origin::{Group, Origin, OriginKind};
 use crate::sidecar::Sidecar;
 
 /// The statements of one source.
@@ -22,8 +22,8 @@ pub struct Declared {
 }
 
 impl Declared {
-    pub(super) fn new(source: Source, maker: &str) -> Self {
-        Self { origin: Origin { source, maker: maker.into() }, ..Self::default() }
+    pub(super) fn new(kind: OriginKind, maker: &str) -> Self {
+        Self { origin: Origin { kind, maker: maker.into() }, ..Self::default() }
     }
 
     /// Whether the source states anything at all.

@@ -4,14 +4,14 @@
 use cudainfer_kernels::preproc::{Interpolation, MIN_CROP_RATIO, Resize};
 use serde_json::Value;
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::values::{brief, by_channel, names, normalize, size};
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 pub(super) fn read(configuration: &Value) -> Option<Declared> {
     let all = configuration.get("pretrained_cfg")?;
     configuration.get("architecture")?;
-    let mut declared = Declared::new(Source::FileBeside, "config.json, timm");
+    let mut declared = Declared::new(OriginKind::FileBeside, "config.json, timm");
     let input = &mut declared.words.input;
     if let Some([_, height, width]) = all.get("input_size").and_then(Value::as_array).map(Vec::as_slice) {
         (input.width, input.height) = (size(width), size(height));

@@ -5,10 +5,10 @@
 use cudainfer_kernels::detect::{Background, DecoderKind};
 use cudainfer_kernels::segment;
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::values::{IMAGENET_MEAN, IMAGENET_STD, normalize};
 use crate::onnx::Scopes;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 /// Modules of a classifier's own, and such as these are made of.
 type Parts = (&'static [&'static str], &'static [&'static str]);
@@ -42,7 +42,7 @@ const OF_EFFICIENTNET_V2_L: &str = "features.7.6";
 
 /// What torchvision's models expect and return; none of any other model. `scopes` are those of a file by PyTorch.
 pub(super) fn read(scopes: &Scopes) -> Option<Declared> {
-    let mut declared = Declared::new(Source::Graph, "torchvision");
+    let mut declared = Declared::new(OriginKind::Graph, "torchvision");
     let class = scopes.class.strip_prefix("torchvision.models.");
     let is_detector = match class {
         Some(class) => class.starts_with("detection."),

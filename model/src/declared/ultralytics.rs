@@ -13,11 +13,11 @@ use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Resize};
 use serde_json::Value;
 
 use super::python::literal;
-use super::source::Declared;
+use super::statements::Declared;
 use super::values::{brief, height_and_width, names, normalize, size};
 use crate::Skeleton;
 use crate::onnx::Metadata;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 /// Pixel value of the bars.
 const BARS: u8 = 114;
@@ -28,7 +28,8 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     // Other exporters write `task` and `names`, too.
     let ours = metadata.get("stride").is_some() && metadata.get("model_family").is_none();
     let labels = value("names").as_ref().and_then(names).filter(|_| ours)?;
-    let mut declared = Declared::new(Source::Metadata, if task.is_some() { "Ultralytics" } else { "YOLOv5" });
+    let mut declared =
+        Declared::new(OriginKind::Metadata, if task.is_some() { "Ultralytics" } else { "YOLOv5" });
     let words = &mut declared.words;
     words.output.labels = labels;
     let input = &mut words.input;

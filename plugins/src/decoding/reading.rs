@@ -5,7 +5,7 @@ use gst::glib;
 use gst::prelude::*;
 
 use super::Incoming;
-use crate::model::{Group, ModelInfo, Source, names_reading, origins_reading};
+use crate::model::{Group, ModelInfo, OriginKind, names_reading, origins_reading};
 use crate::notice::post_info;
 
 /// The name of the structure in the INFO message's details, with the fields `reading` and `sidecar`.
@@ -55,7 +55,7 @@ pub(crate) fn post(element: &impl IsA<gst::Element>, text: &str, sidecar: &str) 
 pub(crate) fn decoding_origin(info: &ModelInfo, by_property: bool, shapes: &str) -> String {
     let named = info.output.decoder.is_some();
     match info.origin(Group::Decoding) {
-        _ if by_property => format!(" from {}", crate::model::Origin::of(Source::Property)),
+        _ if by_property => format!(" from {}", crate::model::Origin::of(OriginKind::Property)),
         Some(_) if named => origins_reading(info, &[Group::Decoding]),
         _ => format!(", assumed from {shapes}"),
     }

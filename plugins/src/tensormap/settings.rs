@@ -8,7 +8,7 @@ use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named};
 use crate::model::onnx::Ending;
-use crate::model::{Group, MapRange, ModelInfo, Origin, Source, origins_reading};
+use crate::model::{Group, MapRange, ModelInfo, Origin, OriginKind, origins_reading};
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
@@ -162,7 +162,7 @@ impl Settings {
         if self.output == Output::Meta {
             return Ok((Range::Frame, String::new()));
         }
-        let by_property = || format!(" from {}", Origin::of(Source::Property));
+        let by_property = || format!(" from {}", Origin::of(OriginKind::Property));
         let by_words = || origins_reading(info, &[Group::Maps]);
         let own = self.range_min.is_some() || self.range_max.is_some();
         let (range, origin): (_, &dyn Fn() -> String) = match self.range {

@@ -8,16 +8,16 @@ mod processor;
 
 use serde_json::Value;
 
-use super::source::Declared;
+use super::statements::Declared;
 use super::vitpose;
-use crate::origin::Source;
+use crate::origin::OriginKind;
 
 /// The content of the two files, each under its own name.
 pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> Vec<Declared> {
     let kind = configuration.and_then(|all| all.get("model_type")?.as_str());
     let mut found = Vec::new();
     if let (Some(all), Some(kind)) = (configuration, kind) {
-        let mut declared = Declared::new(Source::FileBeside, "config.json, transformers");
+        let mut declared = Declared::new(OriginKind::FileBeside, "config.json, transformers");
         outputs::fill(all, kind, &mut declared);
         found.push(declared);
     }
@@ -25,7 +25,7 @@ pub(super) fn read(configuration: Option<&Value>, processor: Option<&Value>) -> 
     let class = processor
         .and_then(|all| all.get("image_processor_type").or(all.get("feature_extractor_type"))?.as_str());
     if let (Some(all), Some(class)) = (processor, class) {
-        let mut declared = Declared::new(Source::FileBeside, "preprocessor_config.json");
+        let mut declared = Declared::new(OriginKind::FileBeside, "preprocessor_config.json");
         processor::fill(all, class, &mut declared);
         found.push(declared);
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::vitpose;
 use crate::MapRange;
-use crate::declared::source::Declared;
+use crate::declared::statements::Declared;
 use crate::declared::values::{brief, float, names};
 use crate::sidecar::Sidecar;
 

@@ -4,7 +4,7 @@ use cudainfer_kernels::preproc::{Interpolation, MIN_CROP_RATIO, Resize};
 use serde_json::Value;
 
 use super::vitpose;
-use crate::declared::source::Declared;
+use crate::declared::statements::Declared;
 use crate::declared::values::{IMAGENET_MEAN, IMAGENET_STD, by_channel, float, normalize, size};
 
 /// The processors of detectors with queries, whose classes have these defaults in common: bilinear interpolation, ImageNet's mean and
