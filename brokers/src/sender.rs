@@ -9,12 +9,20 @@ use crate::backoff::Backoff;
 use crate::client::{Access, Client, Failure, Sent};
 use crate::counts::Counts;
 use crate::outbox::{Sink, Written};
-use crate::report::Report;
 
 /// Bytes that are sent together, about.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 /// How often an outage is reported again, and a connection kept alive.
 const REMIND: Duration = Duration::from_secs(60);
+
+/// Something about a delivery that the user should know; each is a sentence or two.
+#[derive(Debug)]
+pub enum Report {
+    /// It is well again.
+    Info(String),
+    /// Messages wait or are lost.
+    Warning(String),
+}
 
 /// Sends messages to a broker, and accepts those that it has acknowledged, or takes under no circumstances.
 pub(crate) struct Sender {

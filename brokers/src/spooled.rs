@@ -8,8 +8,7 @@ use crate::Message;
 use crate::counts::Counts;
 use crate::monitor::Monitor;
 use crate::outbox::{CALL_LIMIT, Sink, Written, or_panic};
-use crate::report::Report;
-use crate::sender::{BATCH_BYTES, Sender};
+use crate::sender::{BATCH_BYTES, Report, Sender};
 use crate::spool::Spool;
 
 /// Messages that are sent together.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::ages::{Age, Ages, Doubt, Moment};
-use self::walk::{Kept, collect};
+use self::walk::{KeptFile, collect};
 use super::unfinished::finished;
 use crate::config;
 use crate::log;
@@ -26,7 +26,7 @@ const INTERVAL: Duration = Duration::from_secs(20);
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Which files go: those older than `max_age`, then the oldest while all together are larger than `max_size`.
-fn to_remove(mut files: Vec<(Kept, Age)>, max_size: u64, max_age: Option<Duration>) -> Vec<Kept> {
+fn to_remove(mut files: Vec<(KeptFile, Age)>, max_size: u64, max_age: Option<Duration>) -> Vec<KeptFile> {
     files.sort_by(|(one, a), (other, b)| {
         (b.order, one.changed, &one.path).cmp(&(a.order, other.changed, &other.path))
     });
@@ -123,7 +123,7 @@ impl Room {
     }
 
     /// All files but those that are being written, and how old they are. Logs if a clock was set.
-    fn ages(&self, now: Moment) -> Vec<(Kept, Age)> {
+    fn ages(&self, now: Moment) -> Vec<(KeptFile, Age)> {
         let mut files = Vec::new();
         collect(&self.0.folder, &mut files);
         let mut ages = lock(&self.0.ages);
@@ -133,7 +133,8 @@ impl Room {
             log::warning(sentence(doubt));
         }
         let with_age = files.into_iter().filter_map(|file| Some((ages.of(&file.path)?, file)));
-        let is_left = |file: &Kept, age: &Age| finished(&file.path).is_none() || age.unchanged > ABANDONED;
+        let is_left =
+            |file: &KeptFile, age: &Age| finished(&file.path).is_none() || age.unchanged > ABANDONED;
         with_age.filter(|(age, file)| is_left(file, age)).map(|(age, file)| (file, age)).collect()
     }
 
@@ -236,13 +237,13 @@ mod tests {
     use super::*;
     use crate::config::Size;
 
-    fn file(name: &str, size: u64, age: u64) -> (Kept, Age) {
+    fn file(name: &str, size: u64, age: u64) -> (KeptFile, Age) {
         let age = Duration::from_secs(age);
         let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1000) - age;
-        (Kept { path: name.into(), size, changed }, Age { age, unchanged: age, order: age })
+        (KeptFile { path: name.into(), size, changed }, Age { age, unchanged: age, order: age })
     }
 
-    fn names(files: Vec<(Kept, Age)>, max_size: u64, max_age: f64) -> Vec<String> {
+    fn names(files: Vec<(KeptFile, Age)>, max_size: u64, max_age: f64) -> Vec<String> {
         let removed = to_remove(files, max_size, Some(Duration::from_secs_f64(max_age)));
         removed.into_iter().map(|file| file.path.display().to_string()).collect()
     }

@@ -3,7 +3,6 @@
 //! [`StreamSpec`] is all that a stream runs, checked. A [`Stream`] has a thread that only decides (the pure state machine
 //! [`supervisor`]) and one for each run of the pipeline that does what may take long: building, state changes.
 
-mod arrival;
 pub(crate) mod backoff;
 mod check;
 mod current;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use gst::prelude::*;
 
 use super::file::SourceFile;
-use super::{StreamSpec, arrival, elements, properties};
+use super::{StreamSpec, elements, properties};
 use crate::config::{Scalar, SourceKind, TestSource};
 use crate::unpoisoned::lock;
 
@@ -108,7 +108,7 @@ fn encoded_source(
     let tee = elements::make("tee", "encoded")?;
     tee.set_property("allow-not-linked", true);
     if let (SourceKind::Http, Some(pad)) = (&spec.kind, tee.static_pad("sink")) {
-        arrival::stamp(&pad);
+        stamp_pictures(&pad);
     }
     let decoder = elements::make("decodebin", "decode")?;
     pipeline.add_many([&source, &tee, &decoder]).and_then(|()| tee.link(&decoder)).map_err(unlinked)?;
@@ -124,6 +124,24 @@ fn encoded_source(
         }
     });
     Ok(Added { encoded: Some(tee), decoder: Some(decoder) })
+}
+
+/// Gives pictures without a timestamp the time at which they come to this pad: a camera that sends JPEG pictures by HTTP
+/// (multipart/x-mixed-replace) sends no times. Without one, they could neither be tracked by time nor recorded. Other encodings stay as they are: their parsers and decoders know the time.
+fn stamp_pictures(pad: &gst::Pad) {
+    pad.add_probe(gst::PadProbeType::BUFFER, |pad, info| {
+        let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data else { return gst::PadProbeReturn::Ok };
+        if buffer.pts().is_none() && buffer.dts().is_none() && is_jpeg(pad) {
+            let now = pad.parent_element().and_then(|element| element.current_running_time());
+            buffer.make_mut().set_pts(now.unwrap_or(gst::ClockTime::ZERO));
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
+fn is_jpeg(pad: &gst::Pad) -> bool {
+    let caps = pad.current_caps();
+    caps.as_ref().and_then(|caps| caps.structure(0)).is_some_and(|structure| structure.name() == "image/jpeg")
 }
 
 /// Warns that hlsdemux2 may crash. In 1.22.0, when connections break, it completes downloads that have been freed; urisourcebin

@@ -114,13 +114,7 @@ fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> ImportedNe
         gie.integer(key).or(own)
     };
     let id = either("gie-unique-id").unwrap_or(if primary { 1 } else { 2 });
-    let task = match property.integer("network-type").or_else(|| property.integer("is-classifier")) {
-        None | Some(0) => Task::Detection,
-        Some(1) => Task::Classification,
-        Some(2) => Task::Segmentation,
-        Some(3) => Task::Instances,
-        Some(_) => Task::Other,
-    };
+    let task = Task::of(property);
     let secondary = match property.integer("process-mode") {
         Some(mode) => mode == 2,
         None => !primary,

@@ -5,14 +5,14 @@ use std::time::SystemTime;
 
 /// A file that may be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptFile {
     pub path: PathBuf,
     pub size: u64,
     pub changed: SystemTime,
 }
 
 /// All files below a folder. Links are not followed.
-pub fn collect(folder: &Path, files: &mut Vec<Kept>) {
+pub fn collect(folder: &Path, files: &mut Vec<KeptFile>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(about) = entry.metadata() else { continue };
         if about.is_dir() {
@@ -20,7 +20,7 @@ pub fn collect(folder: &Path, files: &mut Vec<Kept>) {
         } else if about.is_file()
             && let Ok(changed) = about.modified()
         {
-            files.push(Kept { path: entry.path(), size: about.len(), changed });
+            files.push(KeptFile { path: entry.path(), size: about.len(), changed });
         }
     }
 }
