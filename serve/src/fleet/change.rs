@@ -42,7 +42,7 @@ impl Fleet {
         let (_changing, spec) = self.with_tried_models(|| self.changed(name, patch))?;
         let (stream, config) = (self.find(name).ok_or_else(|| Refusal::no_stream(name))?, self.config());
         let applied = apply(&stream, spec.clone());
-        lock(&self.0.files.kept).put(&spec.config, config.sources.iter().find(|source| source.name == name));
+        lock(&self.0.files.kept).put(&spec.source, config.sources.iter().find(|source| source.name == name));
         self.save();
         Ok(Change { applied, stream: stream.status() })
     }
@@ -53,7 +53,7 @@ impl Fleet {
         if !patch.is_object() {
             return Err(Refusal::Invalid("a change is a JSON object with the keys that change".into()));
         }
-        let mut merged = serde_json::to_value(&stream.spec().config).map_err(invalid)?;
+        let mut merged = serde_json::to_value(&stream.spec().source).map_err(invalid)?;
         merge(&mut merged, patch);
         let source: SourceConfig = read_json(merged).map_err(Refusal::Invalid)?;
         if source.name != name {
@@ -109,14 +109,14 @@ fn live_differences(old: &StreamSpec, new: &StreamSpec) -> Option<Vec<Difference
 /// Whether only properties of the pipeline's elements and limits of the supervisor differ.
 fn same_but_properties(old: &StreamSpec, new: &StreamSpec) -> bool {
     // If an override is removed, the property would have to be "not set" again, and no value means that.
-    let taken_away = old.config.overrides.keys().any(|key| !new.config.overrides.contains_key(key));
+    let taken_away = old.source.overrides.keys().any(|key| !new.source.overrides.contains_key(key));
     let bare = |spec: &StreamSpec| {
         let mut spec = spec.clone();
-        spec.config.set.clear();
-        spec.config.overrides.clear();
-        spec.config.zones.clear();
-        (spec.config.zones_file, spec.config.zone_units) = (None, None);
-        (spec.config.restart, spec.config.loops) = (None, false);
+        spec.source.set.clear();
+        spec.source.overrides.clear();
+        spec.source.zones.clear();
+        (spec.source.zones_file, spec.source.zone_units) = (None, None);
+        (spec.source.restart, spec.source.loops) = (None, false);
         spec.restart = crate::config::Restart::default();
         spec.description = crate::config::FilledDescription::default();
         spec

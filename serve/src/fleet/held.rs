@@ -47,8 +47,8 @@ pub(super) fn spec_or_held(
         held.why += ". It was set by the API, and is not started";
         return spec;
     }
-    match stuck.refusal(&spec.config) {
-        Some(why) => StreamSpec::held(config, spec.config, Held { why, tried_again: false }),
+    match stuck.refusal(&spec.source) {
+        Some(why) => StreamSpec::held(config, spec.source, Held { why, tried_again: false }),
         None => spec,
     }
 }

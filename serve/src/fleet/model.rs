@@ -61,7 +61,7 @@ impl Fleet {
         }
         let sharers = || -> Vec<Arc<Stream>> {
             let streams: Vec<_> = lock(&self.0.streams).values().cloned().collect();
-            streams.into_iter().filter(|stream| stream.spec().config.pipeline == name).collect()
+            streams.into_iter().filter(|stream| stream.spec().source.pipeline == name).collect()
         };
         let streams = sharers();
         if streams.is_empty() {
@@ -102,7 +102,7 @@ impl Fleet {
                 None => drop(stream.change(spec.with_models(&models), Effect::Later)),
                 // The stream may have waited for this model.
                 Some(held) if held.tried_again => {
-                    drop(stream.change(self.0.try_again(&spec.config), Effect::Restart));
+                    drop(stream.change(self.0.try_again(&spec.source), Effect::Restart));
                 }
                 Some(_) => (),
             }

@@ -45,19 +45,19 @@ impl Fleet {
         let config = Config { server: old.server.clone(), retention: old.retention.clone(), ..config };
         let files = &self.0.files;
         let mut kept = lock(&files.kept).clone();
-        let found = changed_specs(&config, &mut kept, &lock(&files.stuck));
+        let specs = changed_specs(&config, &mut kept, &lock(&files.stuck));
         *lock(&files.kept) = kept;
         files.set_waits(&config.restart);
         *lock(&self.0.config) = std::sync::Arc::new(config);
-        self.run(found);
+        self.run(specs);
         self.save();
         Ok(())
     }
 
-    fn run(&self, found: Vec<StreamSpec>) {
+    fn run(&self, specs: Vec<StreamSpec>) {
         let (mut added, mut changed, mut same) = (0, 0, 0);
         let mut wanted: BTreeMap<String, StreamSpec> =
-            found.into_iter().map(|spec| (spec.name().to_owned(), spec)).collect();
+            specs.into_iter().map(|spec| (spec.name().to_owned(), spec)).collect();
         let gone: Vec<_> = {
             let mut streams = lock(&self.0.streams);
             let names: Vec<_> = streams.keys().filter(|name| !wanted.contains_key(*name)).cloned().collect();

@@ -91,7 +91,7 @@ impl Fleet {
             lock(&self.0.streams).values().map(|stream| (stream.spec(), stream.built())).collect();
         let pipeline = |(name, pipeline): (&String, &crate::config::Pipeline)| {
             let mut models: BTreeMap<String, Vec<String>> = BTreeMap::new();
-            let own: Vec<_> = streams.iter().filter(|(spec, _)| spec.config.pipeline == *name).collect();
+            let own: Vec<_> = streams.iter().filter(|(spec, _)| spec.source.pipeline == *name).collect();
             for element in own
                 .iter()
                 .filter_map(|(_, built)| built.as_ref())

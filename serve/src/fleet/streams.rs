@@ -63,10 +63,10 @@ impl Fleet {
         let files = StateFiles::open(&config).map_err(wrong)?;
         // The file must be right. Sources that were added by the API may have become wrong by a change of the file.
         check(&config)?;
-        let found = changed_specs(&config, &mut lock(&files.kept), &lock(&files.stuck));
+        let specs = changed_specs(&config, &mut lock(&files.kept), &lock(&files.stuck));
         let (outputs, retention) = output::shared(&config).map_err(wrong)?;
         if let Some(state) = &config.server.state {
-            output::sweep_hls(state, |name| found.iter().any(|spec| spec.name() == name && spec.config.hls));
+            output::sweep_hls(state, |name| specs.iter().any(|spec| spec.name() == name && spec.source.hls));
         }
         let fleet = Self(Arc::new(Inner {
             config: Mutex::new(Arc::new(config)),
@@ -83,7 +83,7 @@ impl Fleet {
             exit: Mutex::new(exit),
             draining: AtomicBool::new(false),
         }));
-        for spec in found {
+        for spec in specs {
             if let Err(sentence) = fleet.begin(spec) {
                 log::error(sentence);
             }
@@ -99,7 +99,7 @@ impl Fleet {
 
     /// The present keys of a stream's source. The URI may have a password in it.
     pub fn source(&self, name: &str) -> Option<SourceConfig> {
-        Some(self.find(name)?.spec().config.clone())
+        Some(self.find(name)?.spec().source.clone())
     }
 
     /// The configuration that was read last.
@@ -158,7 +158,7 @@ impl Fleet {
         let config = self.config();
         let stream = self.begin(spec.clone()).map_err(Refusal::Busy)?;
         let file = config.sources.iter().find(|source| source.name == spec.name());
-        lock(&self.0.files.kept).put(&spec.config, file);
+        lock(&self.0.files.kept).put(&spec.source, file);
         self.save();
         Ok(stream.status())
     }
@@ -218,7 +218,7 @@ impl Fleet {
         let spec = stream.spec();
         if spec.held.is_some() {
             // The fault that held the stream may be gone.
-            let spec = StreamSpec::new(&self.config(), spec.config.clone(), &lock(&self.0.files.kept).models);
+            let spec = StreamSpec::new(&self.config(), spec.source.clone(), &lock(&self.0.files.kept).models);
             stream.change(spec.map_err(|(_, sentence)| Refusal::Conflict(sentence))?, Effect::Restart);
         } else {
             stream.restart(Reason::Request);

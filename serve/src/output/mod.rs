@@ -212,11 +212,11 @@ impl Outputs {
     pub fn new(name: &str, wanted: &Wanted, shared: &SharedOutputs) -> Self {
         let feed = Arc::new(Feed::default());
         let kept = shared.state.as_ref().map(|(state, room)| (Folders::of(state, name), room));
-        let recorder = wanted.record.as_ref().zip(kept.as_ref()).map(|(config, (folders, room))| {
-            Recorder::new(name, config.clone(), folders.recordings.clone(), (*room).clone())
+        let recorder = wanted.record.as_ref().zip(kept.as_ref()).map(|(settings, (folders, room))| {
+            Recorder::new(name, settings.clone(), folders.recordings.clone(), (*room).clone())
         });
-        let snapshots = wanted.snapshots.as_ref().zip(kept.as_ref()).map(|(config, (folders, room))| {
-            Snapshots::new(name, config, folders.snapshots.clone(), (*room).clone())
+        let snapshots = wanted.snapshots.as_ref().zip(kept.as_ref()).map(|(settings, (folders, room))| {
+            Snapshots::new(name, settings, folders.snapshots.clone(), (*room).clone())
         });
         let hls = kept.as_ref().filter(|_| wanted.hls).map(|(folders, _)| {
             Hls::start(&folders.hls, &shared.encoder, wanted.drawn, &feed)

@@ -48,7 +48,7 @@ pub struct Room(Arc<RoomState>);
 #[derive(Debug)]
 struct RoomState {
     folder: PathBuf,
-    config: config::RetentionSettings,
+    settings: config::RetentionSettings,
     full: AtomicBool,
     removed: AtomicU64,
     kept_bytes: AtomicU64,
@@ -76,7 +76,7 @@ impl Room {
 
     /// Why not.
     pub fn sentence(&self) -> String {
-        let free = self.0.config.min_free.0;
+        let free = self.0.settings.min_free.0;
         format!(
             "the disk of {} has less than {free} bytes left (min-free): nothing is recorded until there are more",
             self.0.folder.display()
@@ -102,11 +102,11 @@ impl Room {
     fn look(&self, now: Moment) {
         let files = self.ages(now);
         let total: u64 = files.iter().map(|(file, _)| file.size).sum();
-        let config = &self.0.config;
-        let max_age = Duration::try_from_secs_f64(config.max_age).ok();
+        let settings = &self.0.settings;
+        let max_age = Duration::try_from_secs_f64(settings.max_age).ok();
         let max_age = max_age.filter(|_| lock(&self.0.ages).are_certain());
         let mut freed = 0;
-        for file in to_remove(files, config.max_size.0, max_age) {
+        for file in to_remove(files, settings.max_size.0, max_age) {
             match std::fs::remove_file(&file.path) {
                 Ok(()) => {
                     freed += file.size;
@@ -127,7 +127,7 @@ impl Room {
         let mut files = Vec::new();
         collect(&self.0.folder, &mut files);
         let mut ages = lock(&self.0.ages);
-        let limit = Duration::try_from_secs_f64(self.0.config.max_age).ok();
+        let limit = Duration::try_from_secs_f64(self.0.settings.max_age).ok();
         let changes = files.iter().map(|file| (file.path.as_path(), file.changed));
         if let Some(doubt) = ages.look(changes, limit, now) {
             log::warning(sentence(doubt));
@@ -140,7 +140,7 @@ impl Room {
 
     fn look_at_disk(&self) {
         let Ok(disk) = rustix::fs::statvfs(&self.0.folder) else { return };
-        let full = disk.f_bavail.saturating_mul(disk.f_frsize) < self.0.config.min_free.0;
+        let full = disk.f_bavail.saturating_mul(disk.f_frsize) < self.0.settings.min_free.0;
         if full != self.0.full.swap(full, Ordering::Relaxed) {
             if full {
                 log::warning(self.sentence());
@@ -179,12 +179,12 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Keeps `folder`, which need not exist yet, within the limits of `config`. Unfinished files of processes that were killed
+    /// Keeps `folder`, which need not exist yet, within the limits of `settings`. Unfinished files of processes that were killed
     /// get their names or are removed, so no other process may be writing there now.
     ///
     /// # Errors
     /// A sentence, if the folder cannot be made.
-    pub fn start(folder: PathBuf, config: config::RetentionSettings) -> Result<Self, String> {
+    pub fn start(folder: PathBuf, settings: config::RetentionSettings) -> Result<Self, String> {
         std::fs::create_dir_all(&folder).map_err(|error| {
             format!(
                 "the folder {} cannot be made: {error}; set state to one that can be written to",
@@ -195,7 +195,7 @@ impl Retention {
         let (look, looks) = sync_channel(1);
         let room = Room(Arc::new(RoomState {
             folder,
-            config,
+            settings,
             full: AtomicBool::new(false),
             removed: AtomicU64::new(0),
             kept_bytes: AtomicU64::new(0),

@@ -50,36 +50,36 @@ impl StreamSpec {
     /// Checks the pipeline's description, what its source sets there, its models and zones.
     fn check_pipeline(&self, config: &Config) -> Result<(), (&'static str, String)> {
         let description = Description::new(self)?;
-        permission::check(config, &self.config, &self.kind, &self.description, &description)?;
-        let key = if self.config.set.is_empty() { "line" } else { "set" };
+        permission::check(config, &self.source, &self.kind, &self.description, &description)?;
+        let key = if self.source.set.is_empty() { "line" } else { "set" };
         description.check_models().map_err(|sentence| (key, sentence))?;
         let models = description.models();
         for changed in self.models.values().filter(|changed| models.contains(&changed.now)) {
             // The file may have been missing when the permission was checked before.
             permission::check_model(config, &changed.now).map_err(|sentence| (key, sentence))?;
         }
-        description.check_zones(&self.config.zones).map_err(|sentence| ("zones", sentence))
+        description.check_zones(&self.source.zones).map_err(|sentence| ("zones", sentence))
     }
 
     /// Checks the source, as far as it is known without contacting it.
     fn check_source(&self, config: &Config) -> Result<(), (&'static str, String)> {
         self.file().map_err(|sentence| ("uri", sentence))?;
-        let source = match &self.kind {
+        let element = match &self.kind {
             SourceKind::Test(_) => elements::make("videotestsrc", "check"),
             SourceKind::V4l2 { .. } => elements::make("v4l2src", "check"),
-            _ => gst::Element::make_from_uri(gst::URIType::Src, self.config.uri.whole(), Some("check"))
+            _ => gst::Element::make_from_uri(gst::URIType::Src, self.source.uri.whole(), Some("check"))
                 .map_err(|e| {
-                    self.without_secrets(&format!("GStreamer has no element for '{}': {e}", self.config.uri))
+                    self.without_secrets(&format!("GStreamer has no element for '{}': {e}", self.source.uri))
                 }),
         };
-        let source = source.map_err(|sentence| ("uri", sentence))?;
-        permission::check_source(config, &self.config, &source).map_err(|sentence| ("source", sentence))?;
-        for (name, value) in &self.config.properties {
-            properties::checked(&source, name, value).map_err(|sentence| ("source", sentence))?;
+        let element = element.map_err(|sentence| ("uri", sentence))?;
+        permission::check_source(config, &self.source, &element).map_err(|sentence| ("source", sentence))?;
+        for (name, value) in &self.source.properties {
+            properties::checked(&element, name, value).map_err(|sentence| ("source", sentence))?;
         }
         if let SourceKind::Test(test) = &self.kind {
             let pattern = Scalar::Text(test.pattern.clone());
-            properties::checked(&source, "pattern", &pattern).map_err(|sentence| ("uri", sentence))?;
+            properties::checked(&element, "pattern", &pattern).map_err(|sentence| ("uri", sentence))?;
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ impl StreamSpec {
         let is_absent = |path: &Path| path.metadata().is_err();
         let models = Description::new(self).map(|description| description.models()).unwrap_or_default();
         models.iter().any(|model| is_absent(Path::new(model)))
-            || self.config.zones_file.as_deref().is_some_and(is_absent)
+            || self.source.zones_file.as_deref().is_some_and(is_absent)
             || self.lacks_its_source()
     }
 }

@@ -25,27 +25,27 @@ impl Description {
     /// # Errors
     /// The source's key that is wrong, and a sentence.
     pub fn new(spec: &StreamSpec) -> Result<Self, (&'static str, String)> {
-        let config = &spec.config;
+        let source = &spec.source;
         let bin =
-            parse(&spec.description).map_err(|e| ("line", format!("pipeline '{}': {e}", config.pipeline)))?;
+            parse(&spec.description).map_err(|e| ("line", format!("pipeline '{}': {e}", source.pipeline)))?;
         for (pad, what) in [("sink", "begins with what takes video"), ("src", "ends with what gives video")] {
             let open = bin.static_pad(pad);
             if !open.as_ref().is_some_and(has_video) {
                 let found = if open.is_none() { "has no open" } else { "has no video at its" };
                 let sentence = format!(
                     "pipeline '{}': the line {found} {pad} pad; it stands between a source and a sink, so it {what}",
-                    config.pipeline
+                    source.pipeline
                 );
                 return Err(("line", sentence));
             }
         }
-        for (key, value) in &config.overrides {
+        for (key, value) in &source.overrides {
             let (name, property) = key.split_once('.').unwrap_or((key, ""));
             for element in found(&bin, name).map_err(|sentence| ("override", sentence))? {
                 properties::set(&element, property, value).map_err(|sentence| ("override", sentence))?;
             }
         }
-        set_zones(&bin, config)?;
+        set_zones(&bin, source)?;
         let networks = elements::of_factory(&bin, "trtinfer");
         let instances = networks.iter().map(|element| share(element, spec)).collect();
         Ok(Self { bin, instances })
@@ -115,11 +115,11 @@ impl Description {
                 return None;
             }
             let old = properties::all(&own);
-            for ((spec, old), (_, new)) in old.into_iter().zip(properties::all(&other)) {
+            for ((pspec, old), (_, new)) in old.into_iter().zip(properties::all(&other)) {
                 if old != new {
-                    let while_playing = spec.flags().contains(gst::PARAM_FLAG_MUTABLE_PLAYING);
-                    let value = other.property_value(spec.name());
-                    let property = spec.name().to_owned();
+                    let while_playing = pspec.flags().contains(gst::PARAM_FLAG_MUTABLE_PLAYING);
+                    let value = other.property_value(pspec.name());
+                    let property = pspec.name().to_owned();
                     differences.push(Difference {
                         element: own.name().to_string(),
                         property,
@@ -175,9 +175,9 @@ fn found(bin: &gst::Bin, name: &str) -> Result<Vec<gst::Element>, String> {
     })
 }
 
-fn set_zones(bin: &gst::Bin, config: &SourceConfig) -> Result<(), (&'static str, String)> {
+fn set_zones(bin: &gst::Bin, source: &SourceConfig) -> Result<(), (&'static str, String)> {
     let counters = elements::of_factory(bin, "zonecount");
-    let key = match (&config.zones_file, config.zones.is_empty(), config.zone_units) {
+    let key = match (&source.zones_file, source.zones.is_empty(), source.zone_units) {
         (Some(_), ..) => "zones-file",
         (_, false, _) => "zones",
         (_, _, Some(_)) => "zone-units",
@@ -186,20 +186,20 @@ fn set_zones(bin: &gst::Bin, config: &SourceConfig) -> Result<(), (&'static str,
     if counters.is_empty() {
         return Err((
             key,
-            format!("the line of pipeline '{}' has no zonecount for the zones", config.pipeline),
+            format!("the line of pipeline '{}' has no zonecount for the zones", source.pipeline),
         ));
     }
-    let zones = zones_text(&config.zones).map_err(|sentence| ("zones", sentence))?;
+    let zones = zones_text(&source.zones).map_err(|sentence| ("zones", sentence))?;
     for counter in counters {
         let at = |sentence| (key, sentence);
-        if let Some(file) = &config.zones_file {
+        if let Some(file) = &source.zones_file {
             counter.set_property("zones", None::<String>);
             properties::set(&counter, "zones-file", &Scalar::Text(file.display().to_string())).map_err(at)?;
-        } else if !config.zones.is_empty() {
+        } else if !source.zones.is_empty() {
             counter.set_property("zones-file", None::<String>);
             properties::set(&counter, "zones", &Scalar::Text(zones.clone())).map_err(at)?;
         }
-        if let Some(units) = config.zone_units {
+        if let Some(units) = source.zone_units {
             properties::set(&counter, "units", &Scalar::Text(units.nick().into())).map_err(at)?;
         }
     }
@@ -217,7 +217,7 @@ fn share(element: &gst::Element, spec: &StreamSpec) -> String {
     let name = element.name();
     let default = spec.defaults.properties(&name);
     let model = element.property::<Option<String>>("model").unwrap_or_default();
-    let mut instance = format!("{}/{name}", spec.config.pipeline);
+    let mut instance = format!("{}/{name}", spec.source.pipeline);
     if default.is_none_or(|default| default.get("model") != Some(&model)) {
         instance += &format!("@model={model}");
     } else if let Some(changed) = spec.models.get(name.as_str()).filter(|changed| changed.line == model) {

@@ -31,8 +31,8 @@ impl StreamSpec {
         if self.kind != SourceKind::File {
             return Ok(None);
         }
-        let path = gst::glib::filename_from_uri(self.config.uri.whole())
-            .map_err(|e| format!("'{}' is no URI of a file: {e}", self.config.uri))?
+        let path = gst::glib::filename_from_uri(self.source.uri.whole())
+            .map_err(|e| format!("'{}' is no URI of a file: {e}", self.source.uri))?
             .0;
         look(&path, self.files.as_deref()).map(Some)
     }
@@ -40,7 +40,7 @@ impl StreamSpec {
     /// Whether the source's file is not there, and could be read if it were.
     pub(super) fn lacks_its_source(&self) -> bool {
         let path =
-            (self.kind == SourceKind::File).then(|| gst::glib::filename_from_uri(self.config.uri.whole()));
+            (self.kind == SourceKind::File).then(|| gst::glib::filename_from_uri(self.source.uri.whole()));
         let Some(Ok((path, _))) = path else { return false };
         match &self.files {
             Some(folder) => permission::is_missing_below(folder, &path),

@@ -78,7 +78,7 @@ fn made(bin: &gst::Bin) -> Vec<String> {
             .into_iter()
             .zip(properties::all(&fresh))
             .filter(|((_, own), (_, other))| own != other)
-            .map(|((spec, _), _)| spec.name().to_owned());
+            .map(|((pspec, _), _)| pspec.name().to_owned());
         // GStreamer numbers the capsfilters that it makes for caps between elements.
         let name = element.name().trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         made.push(format!("{name} {} {:?}", factory.name(), differs.collect::<Vec<_>>()));
@@ -140,11 +140,11 @@ proptest! {
             let Ok(bin) = parse(&FilledDescription { text: description.clone(), values: filled.collect() }) else { continue };
             for slot in &template.slots {
                 for element in elements::all(&bin).into_iter().filter(|element| element.name() == slot.element) {
-                    let spec = element.find_property(&slot.property).unwrap();
+                    let pspec = element.find_property(&slot.property).unwrap();
                     // The caps of a filter are compared as well, unless a key is all of them.
-                    let caps = spec.value_type() == gst::Caps::static_type() && !slot.is_whole();
+                    let caps = pspec.value_type() == gst::Caps::static_type() && !slot.is_whole();
                     if !caps {
-                        element.set_property_from_value(&slot.property, spec.default_value());
+                        element.set_property_from_value(&slot.property, pspec.default_value());
                     }
                 }
             }
@@ -170,8 +170,8 @@ fn keys_in_caps_quotes_and_paths_are_filled_in() {
     };
     let text = |bin: &gst::Bin, name: &str, property: &str| {
         let element = elements::all(bin).into_iter().find(|element| element.name() == name).unwrap();
-        let spec = element.find_property(property).unwrap();
-        properties::all(&element).into_iter().find(|(own, _)| *own == spec).unwrap().1
+        let pspec = element.find_property(property).unwrap();
+        properties::all(&element).into_iter().find(|(own, _)| *own == pspec).unwrap().1
     };
     let bin = of(
         "videoconvert ! video/x-raw, width={width}, framerate={rate}/1 ! inferpublish location=\"out/{name} {source}\" ! gpunms classes={classes}",
@@ -234,13 +234,13 @@ fn no_value_of_any_property_panics() {
     let (mut tried, mut taken) = (0, 0);
     for factory in factories() {
         let element = elements::make(&factory, "element").unwrap();
-        for spec in element.list_properties().iter().filter(|spec| spec.name() != "name") {
+        for pspec in element.list_properties().iter().filter(|pspec| pspec.name() != "name") {
             for value in &scalars {
                 tried += 1;
-                taken += usize::from(properties::set(&element, spec.name(), value).is_ok());
+                taken += usize::from(properties::set(&element, pspec.name(), value).is_ok());
                 assert!(
-                    !spec.flags().contains(glib::ParamFlags::CONSTRUCT_ONLY)
-                        || properties::set(&element, spec.name(), value).is_err()
+                    !pspec.flags().contains(glib::ParamFlags::CONSTRUCT_ONLY)
+                        || properties::set(&element, pspec.name(), value).is_err()
                 );
             }
         }

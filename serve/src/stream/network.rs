@@ -55,8 +55,9 @@ impl Network {
     /// trtinfer's error, if it cannot load the model.
     pub fn try_model(&self, model: &str) -> Result<(), String> {
         let alone = elements::make("trtinfer", &self.0.name())?;
-        for (spec, _) in properties::all(&self.0).into_iter().filter(|(spec, _)| spec.name() != "instance") {
-            alone.set_property_from_value(spec.name(), &self.0.property_value(spec.name()));
+        for (pspec, _) in properties::all(&self.0).into_iter().filter(|(pspec, _)| pspec.name() != "instance")
+        {
+            alone.set_property_from_value(pspec.name(), &self.0.property_value(pspec.name()));
         }
         alone.set_property("model", model);
         // trtinfer loads its model on the way to READY.

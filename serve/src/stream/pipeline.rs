@@ -43,7 +43,7 @@ impl Built {
         sink.set_property("enable-last-sample", true);
         // Frames of a live source come when they are due; a file would be read as fast as possible.
         let paced =
-            matches!(spec.kind, SourceKind::File | SourceKind::Http) && spec.config.live.unwrap_or(true);
+            matches!(spec.kind, SourceKind::File | SourceKind::Http) && spec.source.live.unwrap_or(true);
         sink.set_property("sync", paced);
         // With `async`, the sink holds the first frame until the pipeline plays, and the time begins with that frame. Frames of
         // other sources pass at once.
@@ -56,7 +56,7 @@ impl Built {
         gst::Element::link_many(&chain).map_err(|e| {
             format!(
                 "the line of pipeline '{}' does not take or does not give video: {}",
-                spec.config.pipeline, e.message
+                spec.source.pipeline, e.message
             )
         })?;
         let source::Added { encoded, decoder } = source::add(spec, file, &pipeline, &convert)?;

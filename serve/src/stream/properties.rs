@@ -21,36 +21,36 @@ pub(super) fn set(element: &gst::Element, name: &str, value: &Scalar) -> Result<
 /// The value in the property's type.
 pub(super) fn checked(element: &gst::Element, name: &str, value: &Scalar) -> Result<glib::Value, String> {
     let factory = element.factory().map_or_else(|| "element".into(), |factory| factory.name().to_string());
-    let Some(spec) = element.find_property(name) else {
+    let Some(pspec) = element.find_property(name) else {
         let all = element.list_properties();
-        return Err(match nearest(name, all.iter().map(|spec| spec.name())) {
+        return Err(match nearest(name, all.iter().map(|pspec| pspec.name())) {
             Some(near) => format!("{factory} has no property '{name}': '{near}' is probably meant"),
             None => format!(
                 "{factory} has no property '{name}': gst-inspect-1.0 {factory} shows those that it has"
             ),
         });
     };
-    if !spec.flags().contains(glib::ParamFlags::WRITABLE) {
+    if !pspec.flags().contains(glib::ParamFlags::WRITABLE) {
         return Err(format!("the property '{name}' of {factory} can only be read"));
     }
-    if spec.flags().contains(glib::ParamFlags::CONSTRUCT_ONLY) {
+    if pspec.flags().contains(glib::ParamFlags::CONSTRUCT_ONLY) {
         return Err(format!("the property '{name}' of {factory} cannot be set once {factory} has been made"));
     }
     let text = value.to_string();
-    let read = if text.contains('\0') || spec.value_type().is_a(glib::Type::OBJECT) {
+    let read = if text.contains('\0') || pspec.value_type().is_a(glib::Type::OBJECT) {
         None
-    } else if spec.value_type() == glib::Type::STRING {
+    } else if pspec.value_type() == glib::Type::STRING {
         Some(text.to_value())
     } else {
-        glib::Value::deserialize_with_pspec(&text, &spec).ok()
+        glib::Value::deserialize_with_pspec(&text, &pspec).ok()
     };
-    let range = Range::of(&spec);
+    let range = Range::of(&pspec);
     let fits = |value: &glib::Value| {
-        range.as_ref().is_none_or(|range| range.contains(&text, value)) && is_taken(&spec, value)
+        range.as_ref().is_none_or(|range| range.contains(&text, value)) && is_taken(&pspec, value)
     };
     read.filter(fits).ok_or_else(|| {
         let text = text.replace('\0', "\\0");
-        let expected = expected(&spec, range.as_ref())
+        let expected = expected(&pspec, range.as_ref())
             .unwrap_or_else(|| format!("gst-inspect-1.0 {factory} shows those that are"));
         format!("'{text}' is no value of {factory}'s property '{name}': {expected}")
     })
@@ -58,16 +58,16 @@ pub(super) fn checked(element: &gst::Element, name: &str, value: &Scalar) -> Res
 
 /// Whether GObject takes a value unchanged. For any other value it would only warn on the standard error and set another one, and
 /// its Rust binding panics.
-fn is_taken(spec: &glib::ParamSpec, value: &glib::Value) -> bool {
+fn is_taken(pspec: &glib::ParamSpec, value: &glib::Value) -> bool {
     use glib::translate::{ToGlibPtr, ToGlibPtrMut};
-    if !value.type_().is_a(spec.value_type()) {
+    if !value.type_().is_a(pspec.value_type()) {
         return false;
     }
     let mut taken = value.clone();
     // SAFETY: both are valid during the call, and the value is of the property's type.
     unsafe {
         let changed =
-            glib::gobject_ffi::g_param_value_validate(spec.to_glib_none().0, taken.to_glib_none_mut().0);
+            glib::gobject_ffi::g_param_value_validate(pspec.to_glib_none().0, taken.to_glib_none_mut().0);
         changed == glib::ffi::GFALSE
     }
 }
@@ -79,11 +79,11 @@ enum Range {
 }
 
 impl Range {
-    fn of(spec: &glib::ParamSpec) -> Option<Self> {
+    fn of(pspec: &glib::ParamSpec) -> Option<Self> {
         macro_rules! range {
             ($($kind:ident: $range:ident),*) => {
-                $(if let Some(spec) = spec.downcast_ref::<glib::$kind>() {
-                    return Some(Self::$range(spec.minimum().into(), spec.maximum().into()));
+                $(if let Some(pspec) = pspec.downcast_ref::<glib::$kind>() {
+                    return Some(Self::$range(pspec.minimum().into(), pspec.maximum().into()));
                 })*
             };
         }
@@ -112,7 +112,7 @@ impl Range {
 }
 
 /// The values that a property takes, if a few words can describe them.
-fn expected(spec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
+fn expected(pspec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
     match range {
         Some(Range::Whole(least, most)) => {
             return Some(format!("expected a whole number from {least} to {most}"));
@@ -123,15 +123,15 @@ fn expected(spec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
         Some(Range::Any(least, _)) => return Some(format!("expected a number, {least} or more")),
         None => (),
     }
-    if spec.downcast_ref::<glib::ParamSpecBoolean>().is_some() {
+    if pspec.downcast_ref::<glib::ParamSpecBoolean>().is_some() {
         return Some("expected true or false".into());
     }
-    if let Some(spec) = spec.downcast_ref::<glib::ParamSpecFlags>() {
-        let nicks: Vec<&str> = spec.flags_class().values().iter().map(glib::FlagsValue::nick).collect();
+    if let Some(pspec) = pspec.downcast_ref::<glib::ParamSpecFlags>() {
+        let nicks: Vec<&str> = pspec.flags_class().values().iter().map(glib::FlagsValue::nick).collect();
         return Some(format!("expected some of {}, with + between them", nicks.join(", ")));
     }
-    let spec = spec.downcast_ref::<glib::ParamSpecEnum>()?;
-    let nicks: Vec<&str> = spec.enum_class().values().iter().map(glib::EnumValue::nick).collect();
+    let pspec = pspec.downcast_ref::<glib::ParamSpecEnum>()?;
+    let nicks: Vec<&str> = pspec.enum_class().values().iter().map(glib::EnumValue::nick).collect();
     Some(format!("expected one of {}", nicks.join(", ")))
 }
 
@@ -141,19 +141,19 @@ pub(super) fn all(element: &gst::Element) -> Vec<(glib::ParamSpec, String)> {
     let specs = element.list_properties().to_vec();
     let kept = specs
         .into_iter()
-        .filter(|spec| spec.flags().contains(both) && spec.name() != "name" && spec.name() != "parent");
-    kept.filter_map(|spec| {
-        let value = element.property_value(spec.name());
+        .filter(|pspec| pspec.flags().contains(both) && pspec.name() != "name" && pspec.name() != "parent");
+    kept.filter_map(|pspec| {
+        let value = element.property_value(pspec.name());
         let text = match value.get::<Option<String>>() {
             Ok(text) => text.unwrap_or_default(),
             Err(_) => value.serialize().ok()?.to_string(),
         };
-        Some((spec, text))
+        Some((pspec, text))
     })
     .collect()
 }
 
 /// The same texts by the properties' names.
 pub(super) fn texts(element: &gst::Element) -> BTreeMap<String, String> {
-    all(element).into_iter().map(|(spec, text)| (spec.name().to_owned(), text)).collect()
+    all(element).into_iter().map(|(pspec, text)| (pspec.name().to_owned(), text)).collect()
 }

@@ -93,7 +93,7 @@ impl Run {
         let frames = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&frames);
         let failed = report.clone();
-        let (name, source) = (format!("run:{}", spec.name()), spec.config.clone());
+        let (name, source) = (format!("run:{}", spec.name()), spec.source.clone());
         let until_its_end = Arc::new(());
         let alive = Arc::downgrade(&until_its_end);
         let run = move || {
@@ -192,7 +192,7 @@ fn build(
         let spec = shared.current.spec();
         let report = hiding(&spec, report);
         if spec.held.is_some() {
-            match try_again(&spec.config)? {
+            match try_again(&spec.source)? {
                 StreamSpec { held: Some(Held { why, tried_again: true }), .. } => {
                     report(RunReport::Failed(Failure { reason: Reason::Error, permanent: false, text: why }));
                 }

@@ -31,7 +31,7 @@ pub(super) fn add(
         SourceKind::V4l2 { device } => {
             let source = elements::make("v4l2src", "source")?;
             source.set_property("device", device);
-            set_all(&source, &spec.config.properties)?;
+            set_all(&source, &spec.source.properties)?;
             let decoder = elements::make("decodebin", "decode")?;
             pipeline.add_many([&source, &decoder]).and_then(|()| source.link(&decoder)).map_err(unlinked)?;
             link_first_video(&decoder, target);
@@ -58,12 +58,12 @@ fn test_source(
     target: &gst::Element,
 ) -> Result<(), String> {
     let source = elements::make("videotestsrc", "source")?;
-    source.set_property("is-live", spec.config.live.unwrap_or(true));
+    source.set_property("is-live", spec.source.live.unwrap_or(true));
     properties::set(&source, "pattern", &Scalar::Text(test.pattern.clone()))?;
     if let Some(frames) = test.frames {
         source.set_property("num-buffers", frames);
     }
-    set_all(&source, &spec.config.properties)?;
+    set_all(&source, &spec.source.properties)?;
     let caps = gst::Caps::builder("video/x-raw")
         .field("width", test.width)
         .field("height", test.height)
@@ -83,8 +83,8 @@ fn encoded_source(
     target: &gst::Element,
 ) -> Result<Added, String> {
     let source = elements::make("urisourcebin", "source")?;
-    source.set_property("uri", spec.config.uri.whole());
-    let keys = spec.config.properties.clone();
+    source.set_property("uri", spec.source.uri.whole());
+    let keys = spec.source.properties.clone();
     // A client's file is read by the descriptor that was checked, which the closure holds, because another file may have got its
     // name since. The configuration's file is read by its name, because the name's ending may be all that shows the format.
     let file = file.filter(|_| spec.files.is_some());

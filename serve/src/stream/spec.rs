@@ -22,7 +22,7 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamSpec {
     /// The source's keys.
-    pub config: SourceConfig,
+    pub source: SourceConfig,
     /// Why it is listed and not started.
     pub held: Option<Held>,
     /// The kind of source, by its URI.
@@ -76,7 +76,7 @@ impl StreamSpec {
             defaults,
             models: of_pipeline(&source.pipeline, models),
             files: folder_for(config, &source),
-            config: source,
+            source,
         })
     }
 
@@ -91,13 +91,13 @@ impl StreamSpec {
             defaults: Defaults::default(),
             models: BTreeMap::new(),
             files: None,
-            config: source,
+            source,
         }
     }
 
     /// The stream's name.
     pub fn name(&self) -> &str {
-        &self.config.name
+        &self.source.name
     }
 
     /// Whether this spec equals `running`, which plays, but for a file that is missing by now.
@@ -108,13 +108,13 @@ impl StreamSpec {
 
     /// The same with other models in place of those of the description, by `PIPELINE/ELEMENT`.
     pub fn with_models(&self, models: &BTreeMap<String, ChangedModel>) -> Self {
-        Self { models: of_pipeline(&self.config.pipeline, models), ..self.clone() }
+        Self { models: of_pipeline(&self.source.pipeline, models), ..self.clone() }
     }
 
     /// A text of GStreamer's without the logins at the source.
     pub(super) fn without_secrets(&self, text: &str) -> String {
-        let logins = self.config.properties.iter().filter(|(property, _)| is_login(property));
-        self.config.uri.hide_in(&hide(text, logins.map(|(_, value)| value.to_string()).collect()))
+        let logins = self.source.properties.iter().filter(|(property, _)| is_login(property));
+        self.source.uri.hide_in(&hide(text, logins.map(|(_, value)| value.to_string()).collect()))
     }
 }
 

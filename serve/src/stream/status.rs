@@ -154,8 +154,8 @@ impl Shared {
         let retry = supervisor.start_at.map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64());
         StreamStatus {
             name: spec.name().to_owned(),
-            uri: spec.config.uri.to_string(),
-            pipeline: spec.config.pipeline.clone(),
+            uri: spec.source.uri.to_string(),
+            pipeline: spec.source.pipeline.clone(),
             state: supervisor.state,
             since: since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
             frames: self.frames.load(Ordering::Relaxed),

@@ -100,7 +100,7 @@ impl Thread {
         try_again: TryAgain,
     ) -> Self {
         Self {
-            supervisor: Supervisor::new(spec.restart.clone(), spec.config.loops),
+            supervisor: Supervisor::new(spec.restart.clone(), spec.source.loops),
             spec,
             shared,
             events,
@@ -148,7 +148,7 @@ impl Thread {
 
     fn changed(&mut self, effect: Effect) -> bool {
         self.spec = self.shared.current.spec();
-        self.supervisor.configure(self.spec.restart.clone(), self.spec.config.loops);
+        self.supervisor.configure(self.spec.restart.clone(), self.spec.source.loops);
         if let Some(hold) = self.hold() {
             return self.take(hold);
         }
@@ -254,7 +254,7 @@ impl Thread {
 
     /// Makes the stream's outputs besides messages. Restarts keep them, unless the source wants others.
     fn make_outputs(&mut self) {
-        let wanted = output::Wanted::of(&self.spec.config, &self.spec.description.text);
+        let wanted = output::Wanted::of(&self.spec.source, &self.spec.description.text);
         if self.wanted.as_ref() == Some(&wanted) {
             return;
         }

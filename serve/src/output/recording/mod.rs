@@ -48,7 +48,7 @@ pub struct RecordingCounts {
 #[derive(Debug)]
 pub struct Recorder {
     stream: String,
-    config: RecordingSettings,
+    settings: RecordingSettings,
     state: Mutex<RecorderState>,
     counts: Arc<Mutex<RecordingCounts>>,
     thread: Option<JoinHandle<()>>,
@@ -85,11 +85,11 @@ enum RecordingJob {
 
 impl Recorder {
     /// Writes into `folder`, which is made for the first file.
-    pub fn new(stream: &str, config: RecordingSettings, folder: PathBuf, room: Room) -> Self {
+    pub fn new(stream: &str, settings: RecordingSettings, folder: PathBuf, room: Room) -> Self {
         let extent = Extent {
-            pre: nanoseconds(config.pre),
-            post: nanoseconds(config.post),
-            most: nanoseconds(config.most),
+            pre: nanoseconds(settings.pre),
+            post: nanoseconds(settings.post),
+            most: nanoseconds(settings.most),
         };
         let (jobs, todo) = sync_channel(WAITING);
         let counts = Arc::new(Mutex::new(RecordingCounts::default()));
@@ -112,7 +112,7 @@ impl Recorder {
             jobs: thread.is_some().then_some(jobs),
             last: 0,
         };
-        Self { stream: stream.to_owned(), config, state: Mutex::new(state), counts, thread }
+        Self { stream: stream.to_owned(), settings, state: Mutex::new(state), counts, thread }
     }
 
     /// Takes an encoded frame. Never waits for the disk.
@@ -142,14 +142,14 @@ impl Recorder {
 
     /// Takes a frame with its results.
     pub fn results(&self, frame: &gst::BufferRef) {
-        if let (Some(cause), Some(at)) = (trigger::in_frame(&self.config.on, frame), frame.pts()) {
+        if let (Some(cause), Some(at)) = (trigger::in_frame(&self.settings.on, frame), frame.pts()) {
             self.event(at.nseconds(), cause);
         }
     }
 
     /// Takes a message of the stream's pipeline.
     pub fn message(&self, message: &gst::MessageRef) {
-        if let Some((at, cause)) = trigger::in_message(&self.config.on, message) {
+        if let Some((at, cause)) = trigger::in_message(&self.settings.on, message) {
             self.event(at, cause);
         }
     }

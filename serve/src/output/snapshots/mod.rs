@@ -76,8 +76,8 @@ enum PictureJob {
 
 impl Snapshots {
     /// Writes into `folder`, which is made for the first picture.
-    pub fn new(stream: &str, config: &config::SnapshotSettings, folder: PathBuf, room: Room) -> Self {
-        let patience = Duration::try_from_secs_f64(config.patience).unwrap_or_default().as_nanos();
+    pub fn new(stream: &str, settings: &config::SnapshotSettings, folder: PathBuf, room: Room) -> Self {
+        let patience = Duration::try_from_secs_f64(settings.patience).unwrap_or_default().as_nanos();
         let choice = Arc::new(Mutex::new(Choice::new(u64::try_from(patience).unwrap_or(u64::MAX))));
         let counts = Arc::new(Mutex::new(SnapshotCounts::default()));
         let (jobs, todo) = sync_channel(WAITING);
@@ -85,8 +85,8 @@ impl Snapshots {
             stream: stream.to_owned(),
             folder,
             room,
-            margin: config.margin,
-            limit: config.most_per_minute as usize,
+            margin: settings.margin,
+            limit: settings.most_per_minute as usize,
             choice: Arc::clone(&choice),
             counts: Arc::clone(&counts),
             written: VecDeque::new(),
@@ -100,7 +100,7 @@ impl Snapshots {
             })
             .ok();
         let jobs = thread.is_some().then_some(jobs);
-        Self { classes: config.classes.clone(), choice, counts, jobs, thread }
+        Self { classes: settings.classes.clone(), choice, counts, jobs, thread }
     }
 
     /// Takes a frame with its results.

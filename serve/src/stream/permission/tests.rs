@@ -41,12 +41,12 @@ fn writable(element: &gst::Element) -> Vec<String> {
     let specs = element
         .list_properties()
         .iter()
-        .filter(|spec| spec.flags().contains(glib::ParamFlags::WRITABLE))
+        .filter(|pspec| pspec.flags().contains(glib::ParamFlags::WRITABLE))
         .cloned()
         .collect::<Vec<_>>();
     specs
         .iter()
-        .map(|spec| spec.name().to_owned())
+        .map(|pspec| pspec.name().to_owned())
         .filter(|name| !["name", "parent"].contains(&name.as_str()))
         .collect()
 }
