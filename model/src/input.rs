@@ -6,10 +6,8 @@ use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use cudainfer_kernels::words::Words as _;
 
+use super::sidecar::MAX_SIZE;
 use super::{ModelError, ModelInfo};
-
-/// Largest width and height of a tensor in caps.
-pub const MAX_SIZE: usize = 16384;
 
 /// The input of the model that takes the frame.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::input::MAX_SIZE;
-use crate::sidecar::Input;
+use crate::sidecar::{Input, MAX_SIZE};
 
 /// ImageNet's mean and standard deviation, in 0..1.
 pub(super) const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RoiCrop, word};
 
+/// Largest width and height of a tensor in caps.
+pub const MAX_SIZE: usize = 16384;
+
 /// `[input]`
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]

@@ -21,7 +21,7 @@ use super::{ModelError, Skeleton, TensorIds, TomlError, sidecar_path};
 
 pub use classify::{Classify, Embed, Head};
 pub use constants::{ConstantValue, SizeOf};
-pub use input::Input;
+pub use input::{Input, MAX_SIZE};
 pub use labels::labels;
 pub use maps::{Map, Segment};
 pub use output::{Anchors, Output, Priors};
