@@ -29,6 +29,7 @@ pub mod cudadownload;
 pub mod cudaupload;
 pub mod decoding;
 mod device;
+mod element;
 pub mod embed;
 pub mod fusedpreproc;
 pub mod gpunms;

@@ -5,24 +5,30 @@ use std::marker::PhantomData;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::InputBuffer;
 
 use super::doubts::Description;
-use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, imp};
+use super::{Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading, imp};
 use crate::meta::analytics::Forms;
 use crate::model::ModelInfo;
 
 /// [`DecodingElementImpl::prepare`].
 type Prepare = fn(&DecodingElement, &Incoming<'_>) -> Result<Box<dyn Decode>, String>;
 
+/// [`DecodingElementImpl::instead_of`].
+type InsteadOf = fn(&DecodingElement, &InputBuffer) -> Result<Option<gst::Buffer>, String>;
+
 /// An element's [`DecodingElementImpl`].
 pub(super) struct Methods {
     pub counts: &'static [&'static str],
     pub non_finite: &'static str,
     pub described: Description,
+    pub tensors: HandsOn,
     pub category: fn() -> gst::DebugCategory,
     pub prepare: Prepare,
     pub reading: fn(&DecodingElement, &Incoming<'_>) -> Reading,
     pub hands_on: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Result<Option<gst::Caps>, String>,
+    pub instead_of: InsteadOf,
     pub forms: fn(&DecodingElement) -> Result<Forms, String>,
     pub reads_on: fn(&DecodingElement) -> bool,
     pub tensors_taken: fn(&str) -> String,
@@ -38,6 +44,7 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
         counts: T::COUNTS,
         non_finite: T::NON_FINITE,
         described: Description { section: T::SECTION, activation: T::ACTIVATION, results: T::RESULTS },
+        tensors: T::HANDS_ON,
         category: T::category,
         prepare: |element, incoming| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
@@ -50,6 +57,10 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
         hands_on: |element, caps, info| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
             element.imp().hands_on(caps, info)
+        },
+        instead_of: |element, frame| {
+            let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
+            element.imp().instead_of(frame)
         },
         forms: |element| element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?.imp().forms(),
         reads_on: |element| element.downcast_ref::<T::Type>().is_some_and(|element| element.imp().reads_on()),

@@ -11,7 +11,7 @@ use gst_base::subclass::prelude::*;
 use super::class::{Class, Methods};
 use super::doubts::{self, Doubts};
 use super::foreign::PlainFrames;
-use super::{Counts, Decode, Incoming, Reading, Side, reading};
+use super::{Counts, Decode, HandsOn, Incoming, Reading, Side, hand_on, reading};
 use crate::caps::{self, ModelOutputs};
 use crate::device::{self, AskedDevice};
 use crate::memory::cropping::{self, Use};
@@ -49,6 +49,11 @@ impl DecodingElement {
     /// What the element adds to this class, which has no instances of its own.
     fn methods(&self) -> Result<&'static Methods, &'static str> {
         self.obj().class().as_ref().methods.ok_or("the base class decodes nothing")
+    }
+
+    /// Which tensors go on.
+    fn tensors(&self) -> HandsOn {
+        self.methods().map_or(HandsOn::Nothing, |methods| methods.tensors)
     }
 
     pub(super) fn stats(&self) -> gst::Structure {
@@ -256,7 +261,19 @@ impl BaseTransformImpl for DecodingElement {
         from: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        Some(caps::consumed(direction, from, filter))
+        Some(match self.tensors() {
+            HandsOn::Nothing => caps::consumed(direction, from, filter),
+            HandsOn::Some | HandsOn::All => hand_on::transform(direction, from, filter),
+        })
+    }
+
+    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
+        let other = if direction == gst::PadDirection::Sink && self.tensors() == HandsOn::All {
+            hand_on::all(&*self.obj(), caps, Some(&other))
+        } else {
+            other
+        };
+        self.parent_fixate_caps(direction, caps, other)
     }
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
@@ -315,7 +332,23 @@ impl BaseTransformImpl for DecodingElement {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(meta::share(input))
+        let target = self.methods().map_err(str::to_owned);
+        let target = target.and_then(|methods| (methods.instead_of)(&self.obj(), &input)).map_err(|why| {
+            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
+            gst::FlowError::Error
+        })?;
+        Ok(target.map_or_else(|| meta::share(input), PrepareOutputBufferSuccess::Buffer))
+    }
+
+    fn transform_meta<'a>(
+        &self,
+        _outbuf: &mut gst::BufferRef,
+        _meta: gst::MetaRef<'a, gst::Meta>,
+        _inbuf: &'a gst::BufferRef,
+    ) -> bool {
+        // A frame that goes on in place of another shows the same picture. Metas that describe memory never get here, and the element
+        // removes those that do not fit another size.
+        true
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

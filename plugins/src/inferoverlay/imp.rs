@@ -1,4 +1,4 @@
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::draw::blur::blur;
@@ -23,8 +23,9 @@ use super::properties::PROPERTIES;
 use super::settings::Settings;
 use super::zones;
 use crate::device::Gpu;
+use crate::element::described;
 use crate::log::INFEROVERLAY as CAT;
-use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
+use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
 use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
@@ -247,28 +248,12 @@ impl ObjectImpl for InferOverlay {
 impl GstObjectImpl for InferOverlay {}
 
 impl ElementImpl for InferOverlay {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Inference overlay",
-                "Filter/Effect/Video",
-                "Draws masks, zones, boxes, labels, confidences, identities, trails and skeletons on the frame",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let drawable = gst_video::VideoCapsBuilder::new().format_list(video::DRAWABLE);
-            let on_gpu = video::DRAWABLE.into_iter().filter(|format| CUDA_FORMATS.contains(format));
-            let on_gpu = gst_video::VideoCapsBuilder::new().features([CUDA_MEMORY]).format_list(on_gpu);
-            let mut frames = on_gpu.build();
-            frames.merge(drawable.build());
-            caps::pad_templates(&frames, &frames)
-        });
-        &TEMPLATES
+    described! {
+        "Inference overlay",
+        "Filter/Effect/Video",
+        "Draws masks, zones, boxes, labels, confidences, identities, trails and skeletons on the frame",
+        sink: video::drawable(),
+        src: video::drawable(),
     }
 
     fn set_context(&self, context: &gst::Context) {

@@ -1,4 +1,4 @@
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use cudainfer_brokers::{Counts, Drained, Outbox, PushError};
@@ -12,6 +12,7 @@ use gst_base::subclass::prelude::*;
 
 use super::destination;
 use super::settings::{self, Settings};
+use crate::element::described;
 use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::{self, ModelInfo};
@@ -200,24 +201,12 @@ impl ObjectImpl for InferPublish {
 impl GstObjectImpl for InferPublish {}
 
 impl ElementImpl for InferPublish {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Inference results as JSON lines",
-                "Filter/Analyzer/Video",
-                "Writes the results of each frame as one JSON object per line and passes the frame through",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let any = caps::any_memory();
-            caps::pad_templates(&any, &any)
-        });
-        &TEMPLATES
+    described! {
+        "Inference results as JSON lines",
+        "Filter/Analyzer/Video",
+        "Writes the results of each frame as one JSON object per line and passes the frame through",
+        sink: caps::any_memory(),
+        src: caps::any_memory(),
     }
 
     fn change_state(

@@ -1,10 +1,10 @@
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::segment::LogitsSurvey;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
 use super::enums::Output;
@@ -20,6 +20,7 @@ use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
 };
 use crate::device::Gpu;
+use crate::element::described;
 use crate::inferoverlay::Artist;
 use crate::log::SEGMASK as CAT;
 use crate::memory::caps::in_cuda;
@@ -39,21 +40,6 @@ pub struct SegMask {
     streams: Arc<Mutex<Streams<Smoothed>>>,
 }
 
-impl SegMask {
-    /// The buffer that goes on in place of the incoming one, if that must not be shared.
-    fn target(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
-        let (frame, ours) = match input {
-            InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
-            InputBuffer::Readable(frame) => (*frame, false),
-        };
-        let target = self.with_decoder(|masks: &mut Masks| masks.result.instead_of(frame, ours));
-        let Some(mut target) = target.unwrap_or(Ok(None))? else { return Ok(None) };
-        let writable = target.get_mut().ok_or("the new frame is in use")?;
-        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
-        Ok(Some(target))
-    }
-}
-
 #[glib::object_subclass]
 impl ObjectSubclass for SegMask {
     const NAME: &'static str = "GstCudaInferSegMask";
@@ -62,38 +48,18 @@ impl ObjectSubclass for SegMask {
 }
 
 impl ObjectImpl for SegMask {
-    fn properties() -> &'static [glib::ParamSpec] {
-        PROPERTIES.specs()
-    }
-
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
-    }
-
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
-    }
+    decoding::properties!(PROPERTIES);
 }
 
 impl GstObjectImpl for SegMask {}
 
 impl ElementImpl for SegMask {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Segmentation masks",
-                "Filter/Analyzer/Video",
-                "Makes masks from a segmentation network's outputs: as metadata, as the frame's alpha channel or as gray frames",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
-        &TEMPLATES
+    described! {
+        "Segmentation masks",
+        "Filter/Analyzer/Video",
+        "Makes masks from a segmentation network's outputs: as metadata, as the frame's alpha channel or as gray frames",
+        sink: caps::sink_template(),
+        src: caps::any_video(),
     }
 
     fn set_context(&self, context: &gst::Context) {
@@ -172,30 +138,6 @@ impl BaseTransformImpl for SegMask {
         });
         self.parent_decide_allocation(query)
     }
-
-    fn prepare_output_buffer(
-        &self,
-        input: InputBuffer,
-    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        let target = self.target(&input).map_err(|why| {
-            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
-            gst::FlowError::Error
-        })?;
-        match target {
-            Some(target) => Ok(PrepareOutputBufferSuccess::Buffer(target)),
-            None => self.parent_prepare_output_buffer(input),
-        }
-    }
-
-    fn transform_meta<'a>(
-        &self,
-        _outbuf: &mut gst::BufferRef,
-        _meta: gst::MetaRef<'a, gst::Meta>,
-        _inbuf: &'a gst::BufferRef,
-    ) -> bool {
-        // The new frame shows the same picture at the same size. Metas that describe memory never get here.
-        true
-    }
 }
 
 impl DecodingElementImpl for SegMask {
@@ -216,6 +158,18 @@ impl DecodingElementImpl for SegMask {
             "frames arrive without tensors: '{taker}' has taken them. For masks of objects set a model that has them, such as \
              YOLO11n-seg; for masks by another model put fusedpreproc and trtinfer between the two elements"
         )
+    }
+
+    fn instead_of(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
+        let (frame, ours) = match input {
+            InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
+            InputBuffer::Readable(frame) => (*frame, false),
+        };
+        let target = self.with_decoder(|masks: &mut Masks| masks.result.instead_of(frame, ours));
+        let Some(mut target) = target.unwrap_or(Ok(None))? else { return Ok(None) };
+        let writable = target.get_mut().ok_or("the new frame is in use")?;
+        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
+        Ok(Some(target))
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {

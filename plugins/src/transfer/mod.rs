@@ -13,6 +13,8 @@ mod imp;
 mod negotiate;
 mod upload;
 
+pub(crate) use negotiate::template;
+
 glib::wrapper! {
     /// The abstract base class. Its properties are `device` and `stats`.
     pub struct TransferElement(ObjectSubclass<imp::TransferElement>) @extends gst_base::BaseTransform, gst::Element, gst::Object;

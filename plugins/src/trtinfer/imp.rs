@@ -1,5 +1,5 @@
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ use super::owner::Tally;
 use super::settings::{self, InvalidSettings, Settings};
 use super::switch::ModelSwitch;
 use crate::decoding::reading;
+use crate::element::described;
 use crate::inference::{Progress, Provider};
 use crate::log::TRTINFER as CAT;
 use crate::nick::nick;
@@ -294,22 +295,12 @@ impl GstObjectImpl for TrtInfer {}
 impl PresetImpl for TrtInfer {}
 
 impl ElementImpl for TrtInfer {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Neural network inference",
-                "Filter/Analyzer/Video",
-                "Runs an ONNX model on the tensor that fusedpreproc made, with TensorRT, CUDA or the CPU",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &forms::src_template()));
-        &TEMPLATES
+    described! {
+        "Neural network inference",
+        "Filter/Analyzer/Video",
+        "Runs an ONNX model on the tensor that fusedpreproc made, with TensorRT, CUDA or the CPU",
+        sink: caps::sink_template(),
+        src: forms::src_template(),
     }
 
     fn change_state(
