@@ -25,7 +25,6 @@ use crate::notice::Remark;
 use crate::property::Table;
 use crate::sync::lock;
 
-mod class;
 mod counts;
 mod detector;
 mod doubts;
@@ -33,7 +32,9 @@ mod follow;
 mod foreign;
 pub(crate) mod hand_on;
 mod imp;
+mod methods;
 pub(crate) mod named;
+mod prepare;
 pub(crate) mod reading;
 mod rows;
 mod side;

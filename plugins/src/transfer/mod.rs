@@ -7,7 +7,6 @@ use gst::glib;
 use gst::prelude::*;
 use gst_base::subclass::prelude::*;
 
-mod class;
 mod download;
 mod imp;
 mod negotiate;

@@ -114,7 +114,7 @@ impl TrtInfer {
         if let Some(instance) = self.switch.in_use() {
             stats.set(DEVICE_BYTES, self.counters.device_bytes() + instance.device_bytes_a_client());
             stats.set("batch-limit", instance.batcher.size() as u64);
-            stats.set("step-downs", instance.step_downs.load(Ordering::Relaxed));
+            stats.set("step-downs", instance.batcher.step_downs());
             for (name, time) in instance.engine.times.values() {
                 stats.set(name, time);
             }

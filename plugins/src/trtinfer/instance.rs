@@ -27,8 +27,6 @@ pub(super) struct Instance {
     pub batcher: Arc<Batcher<Request>>,
     /// Nanoseconds that a run of a whole batch takes, as measured when warming up.
     pub run_ns: Arc<AtomicU64>,
-    /// Times that batches were made smaller because memory was short.
-    pub step_downs: AtomicU64,
     shapes: Shapes,
     /// Threads that end with the instance: the workers, and the one that makes a faster variant of the session ready.
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -78,7 +76,6 @@ impl Instance {
             engine,
             batcher,
             run_ns: Arc::default(),
-            step_downs: AtomicU64::new(0),
             shapes: Shapes::default(),
             threads: Mutex::default(),
             stop: Arc::default(),

@@ -1,14 +1,13 @@
-//! The class structure of the GObject, in which the base class finds the methods of the element.
+//! The table of methods that each element adds to the base class, which has no type for the element.
 
 use std::marker::PhantomData;
 
-use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::InputBuffer;
 
 use super::doubts::Description;
-use super::{Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading, imp};
+use super::{Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading};
 use crate::meta::analytics::Forms;
 use crate::model::ModelInfo;
 
@@ -37,10 +36,11 @@ pub(super) struct Methods {
 /// A method was called with an element of another class, which the base class never does.
 const OTHER_CLASS: &str = "the element is of another class";
 
-struct MethodsOf<T>(PhantomData<T>);
+/// The table of an element.
+pub(super) struct MethodsOf<T>(PhantomData<T>);
 
 impl<T: DecodingElementImpl> MethodsOf<T> {
-    const METHODS: &'static Methods = &Methods {
+    pub const METHODS: &'static Methods = &Methods {
         counts: T::COUNTS,
         non_finite: T::NON_FINITE,
         described: Description { section: T::SECTION, activation: T::ACTIVATION, results: T::RESULTS },
@@ -66,25 +66,4 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
         reads_on: |element| element.downcast_ref::<T::Type>().is_some_and(|element| element.imp().reads_on()),
         tensors_taken: T::tensors_taken,
     };
-}
-
-/// The class structure; `methods` is zero, which is `None`, in the abstract class itself.
-#[repr(C)]
-pub struct Class {
-    parent: gst_base::ffi::GstBaseTransformClass,
-    pub(super) methods: Option<&'static Methods>,
-}
-
-// SAFETY: the structure begins with the parent's, is all zeros to begin with, which is valid, and is the instance's by
-// `ObjectSubclass::Class`.
-unsafe impl ClassStruct for Class {
-    type Type = imp::DecodingElement;
-}
-
-// SAFETY: the parent class is initialised first, and the structure is the one of `DecodingElement`'s class.
-unsafe impl<T: DecodingElementImpl> IsSubclassable<T> for DecodingElement {
-    fn class_init(class: &mut glib::Class<Self>) {
-        Self::parent_class_init::<T>(class);
-        class.as_mut().methods = Some(MethodsOf::<T>::METHODS);
-    }
 }
