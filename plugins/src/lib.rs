@@ -20,6 +20,7 @@
 
 use gst::prelude::{PluginApiExt, StaticType};
 
+mod auto_gpu;
 pub mod caps;
 mod choices;
 mod class_name;
@@ -49,7 +50,6 @@ mod nick;
 pub mod notice;
 mod nvtx;
 pub mod peakfind;
-mod placement;
 mod property;
 mod publish;
 mod refused;

@@ -26,7 +26,7 @@ pub struct Config {
     /// The folder for what makes the next start faster; not set, it is `cudainfer` in the user's cache folder, and `none` turns
     /// the cache off.
     pub cache: Option<PathBuf>,
-    /// Whether runs on the GPU may be recorded as CUDA graphs.
+    /// Whether runs on the GPU may be captured as CUDA graphs.
     pub graphs: bool,
     /// How many ways to run the model are timed on a GPU.
     pub search: EngineSearch,

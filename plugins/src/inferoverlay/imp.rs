@@ -16,11 +16,11 @@ use super::choice::Choice;
 use super::gpu::Artist;
 use super::heat::{self, Heat};
 use super::lettering::Lettering;
-use super::memory::Memory;
 use super::picture::{limbs, masks, primitives, rings, thickness};
 use super::privacy::{Cover, Labels};
 use super::properties::PROPERTIES;
 use super::settings::Settings;
+use super::stream_state::StreamState;
 use super::zones;
 use crate::device::Gpu;
 use crate::element::described;
@@ -52,7 +52,7 @@ struct State {
 pub struct InferOverlay {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
-    memory: Mutex<Streams<Memory>>,
+    streams: Mutex<Streams<StreamState>>,
     labels: Mutex<Labels>,
     lettering: Mutex<Lettering>,
     gpu: Gpu,
@@ -89,7 +89,7 @@ impl InferOverlay {
         };
         let state = lock(&self.state);
         let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
-        let nothing = lock(&self.memory).current().is_empty()
+        let nothing = lock(&self.streams).current().is_empty()
             && objects(frame).is_empty()
             && !mask::any(frame)
             && !zone::any(frame);
@@ -119,8 +119,8 @@ impl InferOverlay {
         let choice = Choice::parse("blur", &settings.blur)?;
         let found_masks = mask::masks(buffer);
         warnings.extend(lock(&self.labels).examine(choice.as_ref(), &objects, &found_masks));
-        let mut memory = lock(&self.memory);
-        let Memory { trails, covered, heat } = memory.current_mut();
+        let mut streams = lock(&self.streams);
+        let StreamState { trails, covered, heat } = streams.current_mut();
         let cover = Cover::of(choice.as_ref(), &objects, &found_masks, covered, &settings);
         self.cover(state, buffer, &cover).map_err(|why| {
             format!("the objects that blur names cannot be hidden, so the frame is not passed on: {why}")
@@ -295,7 +295,7 @@ impl BaseTransformImpl for InferOverlay {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.state) = None;
-        *lock(&self.memory) = Streams::default();
+        *lock(&self.streams) = Streams::default();
         *lock(&self.labels) = Labels::default();
         *lock(&self.lettering) = Lettering::default();
         Ok(())
@@ -322,7 +322,7 @@ impl BaseTransformImpl for InferOverlay {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         if streams::concerns(&event) {
-            lock(&self.memory).see(&event);
+            lock(&self.streams).see(&event);
         }
         if event.type_() == gst::EventType::Eos {
             let warnings = lock(&self.labels).end();

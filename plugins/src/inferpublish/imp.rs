@@ -17,7 +17,7 @@ use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::{self, ModelInfo};
 use crate::publish::file::FileCounts;
-use crate::publish::{Composer, Details, End, Messages, Plan};
+use crate::publish::{Composer, Details, End, Messages, PublishParams};
 use crate::sync::lock;
 use crate::{caps, stats};
 
@@ -73,13 +73,13 @@ impl InferPublish {
     }
 
     /// The settings, and what messages they make.
-    fn plan(&self) -> Result<(Settings, Plan), gst::ErrorMessage> {
+    fn params(&self) -> Result<(Settings, PublishParams), gst::ErrorMessage> {
         let settings = lock(&self.settings).clone();
         let checked = destination::check(&settings).map_err(|e| e.to_string());
-        let plan = checked.and_then(|()| settings.plan());
-        let plan =
-            plan.map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", self.obj().name())))?;
-        Ok((settings, plan))
+        let params = checked.and_then(|()| settings.params());
+        let params = params
+            .map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", self.obj().name())))?;
+        Ok((settings, params))
     }
 
     fn outbox(&self) -> Option<Arc<Outbox>> {
@@ -215,7 +215,7 @@ impl ElementImpl for InferPublish {
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         match transition {
             gst::StateChange::NullToReady => {
-                if let Err(message) = self.plan() {
+                if let Err(message) = self.params() {
                     self.post_error_message(message);
                     return Err(gst::StateChangeError);
                 }
@@ -234,7 +234,7 @@ impl BaseTransformImpl for InferPublish {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = true;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let (settings, plan) = self.plan()?;
+        let (settings, params) = self.params()?;
         self.counters.reset();
         self.records.reset();
         self.objects.reset();
@@ -243,7 +243,7 @@ impl BaseTransformImpl for InferPublish {
         self.counts.reset();
         let outbox = destination::open(&self.obj(), &settings, PATIENCE, (&self.counts, &self.files))?;
         *lock(&self.outbox) = Some(Arc::new(outbox));
-        let composer = Composer::new(plan);
+        let composer = Composer::new(params);
         *lock(&self.state) = Some(State {
             composer,
             unsent: Messages::new(),

@@ -41,7 +41,7 @@ const MOST_CLASSES: usize = 256;
 
 /// What to do with a model's outputs.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct SegMaskPlan {
     /// The tensor with the logits or the prototypes.
     pub tensor: TensorDesc,
     /// Width and height of the network's input.
@@ -51,7 +51,7 @@ pub(super) struct Plan {
     pub warning: Option<String>,
 }
 
-impl Plan {
+impl SegMaskPlan {
     /// Whether the tensor's cells are the input's pixels, reduced by the same factor in width and height, as those of masks are.
     /// Rows of boxes hardly ever are.
     pub fn is_map(&self) -> bool {
@@ -118,7 +118,7 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence: which output, parameter or neighbour does not fit.
-    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<Plan, String> {
+    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
         let from_gpunms = Handed::among(&model.outputs);
         let tensor = self.tensor(&model.outputs, info)?.clone();
         let input = model.input;
@@ -133,7 +133,7 @@ impl Settings {
                 )
             })?;
             let each = self.each(&tensor, &handed, input, layout, info)?;
-            return Ok(Plan { tensor, input, work: Work::Instances(each), warning: None });
+            return Ok(SegMaskPlan { tensor, input, work: Work::Instances(each), warning: None });
         }
         if self.upsample == Some(true) {
             return Err("upsample is for the masks of single objects: leave it out, or set size=frame for a mask of the whole \
@@ -141,7 +141,7 @@ impl Settings {
                 .into());
         }
         let (work, warning) = self.whole(&tensor, input, layout, mode, info)?;
-        Ok(Plan { tensor, input, work, warning })
+        Ok(SegMaskPlan { tensor, input, work, warning })
     }
 
     /// How the masks of single objects are made of `tensor`.

@@ -23,7 +23,7 @@ use crate::log::TRTINFER as CAT;
 use crate::nick::nick;
 use crate::notice::post_info;
 use crate::sync::lock;
-use crate::{caps, notice, placement, stats};
+use crate::{auto_gpu, caps, notice, stats};
 
 pub struct TrtInfer {
     pub(super) sink: gst::Pad,
@@ -68,7 +68,7 @@ impl TrtInfer {
         })?;
         self.adopt_on_start(&setup, &instance);
         if let (Some(gpu), None) = (instance.gpu(), &shared) {
-            placement::remember(self.obj().upcast_ref(), gpu);
+            auto_gpu::remember(self.obj().upcast_ref(), gpu);
         }
         let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));

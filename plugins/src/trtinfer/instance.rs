@@ -11,10 +11,10 @@ use super::batcher::{Batcher, Client, Rules};
 use super::request::Request;
 use super::setup::Setup;
 use super::worker;
+use crate::auto_gpu::Reservation;
 use crate::inference::{Config, Engine, InferenceError, Progress, Provider, RunShape, Stop};
 use crate::log::TRTINFER as CAT;
 use crate::model::ModelError;
-use crate::placement::Seat;
 use crate::sync::lock;
 use crate::time::nanoseconds;
 
@@ -33,7 +33,7 @@ pub(super) struct Instance {
     stop: Arc<Stop>,
     /// One for each worker: it ends the worker's run.
     runs: Vec<Arc<Stop>>,
-    seat: Seat,
+    reservation: Reservation,
 }
 
 impl Instance {
@@ -49,9 +49,9 @@ impl Instance {
         let counters = Arc::<Counters>::default();
         let Config { device, provider, model, .. } = &setup.config;
         let device = if *provider == Provider::Cpu { Choice::Cpu } else { *device };
-        let seat = Seat::take(device, model, near);
+        let reservation = Reservation::of(device, model, near);
         // Not in the setup: elements that share the instance have left it open as well.
-        let config = Config { gpu: seat.gpu(), ..setup.config.clone() };
+        let config = Config { gpu: reservation.gpu(), ..setup.config.clone() };
         let engine = Arc::new(Engine::open(&config, &counters, progress)?);
         if setup.min_batch > engine.batch {
             let why = format!(
@@ -79,7 +79,7 @@ impl Instance {
             shapes: Shapes::default(),
             threads: Mutex::default(),
             stop: Arc::default(),
-            seat,
+            reservation,
         });
         for (index, (session, runs)) in instance.engine.sessions.iter().zip(&instance.runs).enumerate() {
             let (batcher, session, runs) =
@@ -112,7 +112,7 @@ impl Instance {
 
     /// The number of the GPU that it runs on; none on the CPU.
     pub fn gpu(&self) -> Option<u32> {
-        self.seat.gpu().filter(|_| self.engine.provider != Provider::Cpu)
+        self.reservation.gpu().filter(|_| self.engine.provider != Provider::Cpu)
     }
 
     /// Device memory that the model holds: a share for each of the elements whose frames it runs, so that their sum is all of it.

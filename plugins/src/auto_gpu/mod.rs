@@ -1,19 +1,19 @@
 //! Which GPU `device=auto` is, where there are several.
 //!
-//! An instance of a model takes the GPU with the fewest instances of this process that has room for it ([`Seat`]); the elements
+//! An instance of a model takes the GPU with the fewest instances of this process that has room for it ([`Reservation`]); the elements
 //! of its stream take the same ([`neighbour`]), and so does every instance without a name in the same pipeline ([`remembered`]).
 //! Elements that run no model leave the choice to the instance ([`waits_for_model`]): those downstream of it come to READY before
 //! it does, and would always choose the first GPU. Where there is one GPU, no element is asked.
 
 mod neighbour;
 mod pipeline;
-mod seat;
+mod reservation;
 
 use cudainfer_kernels::device::{Choice, Device, DeviceError, Resolved, probe};
 
 pub(crate) use neighbour::{answer, asked, neighbour};
 pub(crate) use pipeline::{remember, remembered};
-pub(crate) use seat::Seat;
+pub(crate) use reservation::Reservation;
 
 use crate::log::DEVICE as CAT;
 
