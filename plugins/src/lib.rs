@@ -45,8 +45,6 @@ pub mod memory;
 pub mod meta;
 pub mod model;
 mod mutability;
-mod names;
-mod nick;
 pub mod notice;
 mod nvtx;
 pub mod peakfind;

@@ -22,7 +22,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::{self, ModelInfo, accepts};
 use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{meta, names, notice, stats, strings};
+use crate::{element, meta, notice, stats, strings};
 
 #[derive(Default)]
 pub struct DecodingElement {
@@ -180,7 +180,7 @@ impl ObjectImpl for DecodingElement {
 
     fn constructed(&self) {
         self.parent_constructed();
-        names::shorten(self.obj().upcast_ref());
+        element::name_after_factory(self.obj().upcast_ref());
         *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
     }
 }

@@ -11,12 +11,12 @@ use gst_base::subclass::prelude::*;
 use gst_video::VideoInterlaceMode;
 
 use super::doubts::{self, Reported};
-use super::enums::Roi;
 use super::fixed;
 use super::maker::{Cut, Maker};
 use super::negotiate::{Settings, possible};
 use super::properties::PROPERTIES;
 use super::regions::Turns;
+use super::roi::Roi;
 use crate::device::Gpu;
 use crate::element::described;
 use crate::log::FUSEDPREPROC as CAT;
@@ -149,7 +149,7 @@ impl ObjectSubclass for FusedPreproc {
 impl ObjectImpl for FusedPreproc {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {

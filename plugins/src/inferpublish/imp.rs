@@ -178,7 +178,7 @@ impl ObjectSubclass for InferPublish {
 impl ObjectImpl for InferPublish {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {

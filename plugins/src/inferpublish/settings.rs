@@ -8,7 +8,7 @@ use gst::glib;
 use gst::glib::prelude::*;
 
 use super::{DiskFull, Flush, Format, Leaky, RecordKinds};
-use crate::nick::nick;
+use crate::property::nick;
 use crate::property::{About, Field, Table, Words, property};
 use crate::publish::file::{FileOptions, Layout, Limits, STDOUT};
 use crate::publish::{Details, Location, PublishParams, Selection, Topic};

@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::SystemTime;
 
 use super::changes::Changes;
-use super::clock::WallTime;
+use super::clock::{Moment, WallTime};
 use super::format::Format;
 use super::kind::{RecordKind, RecordKinds};
-use super::moment::Moment;
 use super::params::{Details, Messages, PublishParams};
 use super::record::{MapRecord, ObjectRecord, ParentRecord, ZoneRecords};
 use super::selection::Selection;

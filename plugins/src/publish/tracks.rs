@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
-use super::moment::Moment;
+use super::clock::Moment;
 use crate::meta::object::{Object, TrackingParam};
 
 /// The state of a track that is not in the frame.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use cudainfer_brokers::Message;
 
 use super::changes::Change;
+use super::clock::Moment;
 use super::format::{Format, coco, deepstream, mot};
-use super::ids::Ids;
 use super::kind::RecordKind;
-use super::moment::Moment;
 use super::params::{Details, Messages, PublishParams, UNKNOWN};
 use super::record::{
     EventRecord, FrameRecord, Head, MapRecord, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,
@@ -56,6 +55,29 @@ impl<'a> Names<'a> {
         let topic =
             self.params.topic.fill(self.params.source(self.stream), kind, self.stream.unwrap_or(UNKNOWN));
         (kind, Arc::new(Message { topic, id, payload }))
+    }
+}
+
+/// Names messages: a random word that no other start of the element has, and how many there were before.
+#[derive(Debug)]
+struct Ids {
+    start: String,
+    made: u64,
+}
+
+impl Default for Ids {
+    /// Of a start of the element.
+    fn default() -> Self {
+        Self { start: glib::uuid_string_random().to_string(), made: 0 }
+    }
+}
+
+impl Ids {
+    /// One that no message has.
+    fn next(&mut self) -> String {
+        let id = format!("{}-{}", self.start, self.made);
+        self.made += 1;
+        id
     }
 }
 

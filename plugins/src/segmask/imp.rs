@@ -7,12 +7,11 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
-use super::enums::Output;
 use super::instances::Instances;
 use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
 use super::properties::PROPERTIES;
-use super::settings::{Settings, Work};
+use super::settings::{Output, Settings, Work};
 use super::target::Target;
 use super::whole::{Setup, Smoothed, Whole};
 use crate::caps;

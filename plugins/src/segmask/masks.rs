@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::LogitsSurvey;
 
-use super::enums::Size;
 use super::instances::Instances;
+use super::settings::Size;
 use super::target::Target;
 use super::whole::{Smoothed, Wanted, Whole};
 use crate::decoding::{Counts, Decode, Side};

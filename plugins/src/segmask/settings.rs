@@ -5,7 +5,6 @@ use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{Activation, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
-use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named};
 use crate::decoding::reading::resolve_labels;
@@ -13,6 +12,37 @@ use crate::meta::analytics::Metadata;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, MaskKind, ROWS};
 use crate::model::onnx::Ending;
 use crate::model::{Group, MaskMode, ModelInfo};
+use crate::property::Words;
+
+/// The size of the mask in the metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferMaskSize")]
+#[allow(missing_docs)]
+pub enum Size {
+    #[default]
+    #[enum_value(name = "Size of the model's output", nick = "model")]
+    Model,
+    #[enum_value(name = "Size of the frame", nick = "frame")]
+    Frame,
+}
+
+impl Words for Size {}
+
+/// What is done with the mask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferMaskOutput")]
+#[allow(missing_docs)]
+pub enum Output {
+    #[default]
+    #[enum_value(name = "Metadata on the frame", nick = "meta")]
+    Meta,
+    #[enum_value(name = "Alpha channel of RGBA or BGRA frames", nick = "alpha")]
+    Alpha,
+    #[enum_value(name = "GRAY8 frames in system memory replace the frame", nick = "gray")]
+    Gray,
+}
+
+impl Words for Output {}
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,8 @@ use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
 use gst_video::{VideoFormat, VideoInfo};
 
-use super::enums::Output;
 use super::pools::Pools;
-use super::settings::Work;
+use super::settings::{Output, Work};
 use super::whole::Made;
 use crate::inferoverlay::Artist;
 use crate::memory::MappedHostFrameMut;

@@ -7,10 +7,9 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
 use super::decode::{Maps, RangeCheck};
-use super::enums::Output;
 use super::negotiate;
 use super::properties::PROPERTIES;
-use super::settings::{Settings, TensorMapPlan};
+use super::settings::{Output, Settings, TensorMapPlan};
 use super::video::{self, Video};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{

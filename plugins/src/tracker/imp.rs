@@ -101,7 +101,7 @@ impl ObjectSubclass for Tracker {
 impl ObjectImpl for Tracker {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {

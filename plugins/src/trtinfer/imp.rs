@@ -10,7 +10,6 @@ use gst::subclass::prelude::*;
 
 use super::flow::Flow;
 use super::forms;
-use super::gpu;
 use super::instance::Instance;
 use super::instance_slot::{self, NoInstance};
 use super::owner::Tally;
@@ -20,8 +19,8 @@ use crate::decoding::reading;
 use crate::element::described;
 use crate::inference::{Progress, Provider};
 use crate::log::TRTINFER as CAT;
-use crate::nick::nick;
 use crate::notice::post_info;
+use crate::property::nick;
 use crate::sync::lock;
 use crate::{auto_gpu, caps, notice, stats};
 
@@ -60,7 +59,8 @@ impl TrtInfer {
         // Released before the next one loads: both might not fit in memory.
         self.close();
         // Asked before the slot opens: the elements that are asked may wait for the same slot.
-        let near = gpu::near(self.obj().upcast_ref(), &setup.config, shared.is_some());
+        let is_open = setup.config.device == Choice::Auto && setup.config.provider != Provider::Cpu;
+        let near = if is_open { auto_gpu::near(self.obj().upcast_ref(), shared.is_some()) } else { None };
         let opened = instance_slot::open(&slot, &setup, near, &|progress| self.post_progress(progress));
         let instance = opened.map_err(|none| match none {
             NoInstance::InUse(why) => gst::error_msg!(gst::ResourceError::Busy, ("{name}: {why}")),
@@ -281,7 +281,7 @@ impl ObjectImpl for TrtInfer {
     fn constructed(&self) {
         self.parent_constructed();
         let element = self.obj();
-        crate::names::shorten(element.upcast_ref());
+        crate::element::name_after_factory(element.upcast_ref());
         for pad in [&self.sink, &self.src] {
             if let Err(e) = element.add_pad(pad) {
                 gst::error!(CAT, imp = self, "{e}");

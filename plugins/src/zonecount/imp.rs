@@ -230,7 +230,7 @@ impl ObjectSubclass for ZoneCount {
 impl ObjectImpl for ZoneCount {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {

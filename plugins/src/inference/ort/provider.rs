@@ -29,7 +29,7 @@ use crate::log::ENGINE as CAT;
 use crate::model::Group;
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
-use crate::nick::nick;
+use crate::property::nick;
 use crate::sync::lock;
 
 /// The state of the providers' libraries.

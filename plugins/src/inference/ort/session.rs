@@ -28,7 +28,7 @@ use crate::inference::{Config, InferenceError, Outlook, Provider, RunShape, Sess
 use crate::log::ENGINE as CAT;
 use crate::meta::tensor;
 use crate::model::ModelError;
-use crate::nick::nick;
+use crate::property::nick;
 
 /// A session of ONNX Runtime.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{DetectedRecord, Head, pixels, score};
 use crate::publish::clock::Clock;
-use crate::publish::moment::Moment;
+use crate::publish::clock::Moment;
 use crate::publish::tracks::{Best, End, Place, Track};
 
 /// All of a track.
