@@ -8,8 +8,8 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::activation::{Choice, Decided, Undecided};
-use super::objects::{Classes, Setup};
+use super::activation::{ActivationChoice, Decided, Undecided};
+use super::objects::{Classes, ClassifierParams};
 use super::settings::{PROPERTIES, Settings};
 use super::text::{Alphabet, Texts};
 use crate::caps;
@@ -117,19 +117,20 @@ impl DecodingElementImpl for Classify {
         let mut params = settings.params(&output, info);
         let named = caps::loaded_model(incoming.caps);
         let named = named.unwrap_or_default();
-        let undecided = match Choice::of(settings.activation(&output, info), info.ending(&output), classes) {
-            Choice::Set(activation) => {
-                params.activation = activation;
-                None
-            }
-            Choice::Known(activation, why) => {
-                gst::info!(CAT, imp = self, "activation of '{output}' is {activation:?}, because {why}");
-                params.activation = activation;
-                None
-            }
-            Choice::Open => Some(Undecided::new(&named, &output, classes, &self.decided)),
-        };
-        let setup = Setup {
+        let undecided =
+            match ActivationChoice::of(settings.activation(&output, info), info.ending(&output), classes) {
+                ActivationChoice::Set(activation) => {
+                    params.activation = activation;
+                    None
+                }
+                ActivationChoice::Known(activation, why) => {
+                    gst::info!(CAT, imp = self, "activation of '{output}' is {activation:?}, because {why}");
+                    params.activation = activation;
+                    None
+                }
+                ActivationChoice::Open => Some(Undecided::new(&named, &output, classes, &self.decided)),
+            };
+        let setup = ClassifierParams {
             scores,
             params,
             info: info.clone(),

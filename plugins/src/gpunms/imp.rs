@@ -8,7 +8,7 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::contradictions::{self, Choice};
+use super::contradictions::{self, ChosenDecoder};
 use super::masks;
 use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
@@ -29,7 +29,7 @@ pub struct GpuNms {
 }
 
 impl GpuNms {
-    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<Choice, String> {
+    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<ChosenDecoder, String> {
         let model = ModelOutputs::of(incaps)?;
         contradictions::choose(&lock(&self.settings), &model, info)
     }
@@ -98,7 +98,7 @@ impl DecodingElementImpl for GpuNms {
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
-        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
+        let ChosenDecoder { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind());
         let (params, merging, limits, is_auto) = {
             let settings = lock(&self.settings);

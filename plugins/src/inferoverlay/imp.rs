@@ -12,7 +12,7 @@ use gst_base::subclass::prelude::*;
 
 use super::arrows::{self, arrows};
 use super::captions::captions;
-use super::choice::Choice;
+use super::choice::ObjectChoice;
 use super::gpu::Artist;
 use super::heat::{self, Heat};
 use super::lettering::Lettering;
@@ -34,7 +34,7 @@ use crate::meta::zone;
 use crate::model;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats, video};
+use crate::{meta, notice, stats, video};
 
 /// Seconds from frame to frame where the caps leave the rate open.
 const USUAL_FRAME: f64 = 1.0 / 30.0;
@@ -116,7 +116,7 @@ impl InferOverlay {
     ) -> Result<(), String> {
         let objects = objects(buffer);
         let settings = lock(&self.settings).clone();
-        let choice = Choice::parse("blur", &settings.blur)?;
+        let choice = ObjectChoice::parse("blur", &settings.blur)?;
         let found_masks = mask::masks(buffer);
         warnings.extend(lock(&self.labels).examine(choice.as_ref(), &objects, &found_masks));
         let mut streams = lock(&self.streams);
@@ -203,7 +203,8 @@ fn see_heat(
         *heat = Heat::default();
         return Ok(());
     }
-    let choice = Choice::parse("heatmap-classes", &settings.heatmap_classes)?.unwrap_or(Choice::All);
+    let choice =
+        ObjectChoice::parse("heatmap-classes", &settings.heatmap_classes)?.unwrap_or(ObjectChoice::All);
     let counted = objects.iter().filter(|object| choice.names(object));
     let boxes = counted
         .filter_map(|object| object.detected_outline().or_else(|| Some(object.tracking.as_ref()?.rect)));
@@ -287,7 +288,7 @@ impl BaseTransformImpl for InferOverlay {
         let settings = lock(&self.settings).clone();
         [("blur", &settings.blur), ("heatmap-classes", &settings.heatmap_classes)]
             .into_iter()
-            .try_for_each(|(property, text)| Choice::parse(property, text).map(drop))
+            .try_for_each(|(property, text)| ObjectChoice::parse(property, text).map(drop))
             .map_err(wrong)?;
         *lock(&self.lettering) = Lettering::open(&settings.font).map_err(wrong)?;
         Ok(())

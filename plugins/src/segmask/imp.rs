@@ -12,8 +12,8 @@ use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
 use super::properties::PROPERTIES;
 use super::settings::{Output, Settings, Work};
-use super::target::Target;
-use super::whole::{Setup, Smoothed, Whole};
+use super::target::MaskTarget;
+use super::whole::{SegmenterSetup, Smoothed, Whole};
 use crate::caps;
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
@@ -131,7 +131,7 @@ impl BaseTransformImpl for SegMask {
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
         self.with_decoder(|masks: &mut Masks| {
-            if let Target::Alpha { artist: Some(artist), .. } = &mut masks.result {
+            if let MaskTarget::Alpha { artist: Some(artist), .. } = &mut masks.result {
                 artist.promised = order::promised(query);
             }
         });
@@ -174,7 +174,7 @@ impl DecodingElementImpl for SegMask {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(incoming.model, incoming.info)?;
-        let mut result = Target::new(settings.output, &plan.work, incoming.caps)?;
+        let mut result = MaskTarget::new(settings.output, &plan.work, incoming.caps)?;
         let is_map = plan.is_map();
         let frame = caps::frame_size(incoming.caps);
         let mut logits = None;
@@ -185,7 +185,7 @@ impl DecodingElementImpl for SegMask {
                 }
                 logits = LogitsSurvey::new(&plan.tensor, plan.input, params).ok();
                 let model = caps::loaded_model(incoming.caps);
-                let setup = Setup { logits: plan.tensor.clone(), input: plan.input, params, model };
+                let setup = SegmenterSetup { logits: plan.tensor.clone(), input: plan.input, params, model };
                 MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
             }
             Work::Instances(each) => {
@@ -193,7 +193,7 @@ impl DecodingElementImpl for SegMask {
             }
         };
         if incoming.outgoing.is_some() {
-            if let (Target::Alpha { artist, .. }, true) = (&mut result, in_cuda(incoming.caps)) {
+            if let (MaskTarget::Alpha { artist, .. }, true) = (&mut result, in_cuda(incoming.caps)) {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters());
                 let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
                 *artist = Some(Artist::new(session, &caps::without_tensors(incoming.caps))?);

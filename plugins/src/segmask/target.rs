@@ -13,7 +13,7 @@ use crate::meta::mask::{self, Mask, MaskKind};
 use crate::video;
 
 /// How the frame changes.
-pub(super) enum Target {
+pub(super) enum MaskTarget {
     /// It passes, with the mask as metadata.
     Meta,
     /// Its alpha channel becomes the mask. `artist` is for frames in CUDA memory.
@@ -22,7 +22,7 @@ pub(super) enum Target {
     Gray { info: VideoInfo, values: Vec<u8>, pools: Pools },
 }
 
-impl Target {
+impl MaskTarget {
     /// For frames of `caps`; those in CUDA memory still need an artist.
     ///
     /// # Errors
