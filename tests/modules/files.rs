@@ -16,6 +16,8 @@ fn roots() -> Vec<PathBuf> {
         let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"")?.strip_suffix('"'));
         roots.extend(named.filter(|path| path.ends_with(".rs")).map(|path| package.join(path)));
         roots.push(package.join("src/lib.rs"));
+        let programs = std::fs::read_dir(package.join("src/bin")).into_iter().flatten();
+        roots.extend(programs.map(|entry| entry.unwrap().path()));
         let own = std::fs::read_dir(package.join("tests")).into_iter().flatten();
         roots.extend(own.map(|entry| entry.unwrap().path()).flat_map(|path| [path.join("main.rs"), path]));
     }
