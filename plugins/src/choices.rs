@@ -17,6 +17,8 @@ registered! {
     detect::DecoderKind: "GstCudaInferDecoder", auto = "As in the sidecar, else chosen by the outputs' shapes";
     model::NmsMode: "GstCudaInferNms",
         auto = "As in the sidecar, else class-wise, or none for heat maps, maps of text, detections and queries";
+    detect::MergeMode: "GstCudaInferMerge", auto = "union, or suppress for rotated boxes";
+    detect::Overlap: "GstCudaInferMergeOverlap";
     model::ClassMode: "GstCudaInferClassifyMode", auto = "As in the sidecar or as the model's file says, else classes";
     detect::Activation: "GstCudaInferClassActivation",
         auto = "As in the sidecar; else none if the scores are probabilities already, which the model or its first scores show; else softmax";

@@ -20,6 +20,7 @@
 
 use gst::prelude::{PluginApiExt, StaticType};
 
+mod auto_gpu;
 pub mod caps;
 mod choices;
 mod class_name;
@@ -29,6 +30,7 @@ pub mod cudadownload;
 pub mod cudaupload;
 pub mod decoding;
 mod device;
+mod element;
 pub mod embed;
 pub mod fusedpreproc;
 pub mod gpunms;
@@ -43,12 +45,9 @@ pub mod memory;
 pub mod meta;
 pub mod model;
 mod mutability;
-mod names;
-mod nick;
 pub mod notice;
 mod nvtx;
 pub mod peakfind;
-mod placement;
 mod property;
 mod publish;
 mod refused;

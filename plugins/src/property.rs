@@ -197,7 +197,7 @@ pub(crate) use property;
 mod field;
 pub(crate) mod words;
 
-pub(crate) use field::{About, Field, Words};
+pub(crate) use field::{About, Field, Words, nick};
 pub(crate) use words::{Registered, registered};
 
 #[cfg(test)]

@@ -41,10 +41,9 @@ pub const READABLE: [VideoFormat; 11] = [
     VideoFormat::Gray8,
 ];
 
-/// The formats that fusedpreproc reads in CUDA memory: those of [`READABLE`] that this memory can hold.
-pub fn readable_on_gpu() -> gst::Caps {
-    let formats = READABLE.into_iter().filter(|format| CUDA_FORMATS.contains(format));
-    gst_video::VideoCapsBuilder::new().features([CUDA_MEMORY]).format_list(formats).build()
+/// The frames that fusedpreproc reads.
+pub fn readable() -> gst::Caps {
+    in_any_memory(&READABLE)
 }
 
 /// The formats that inferoverlay draws on.
@@ -58,6 +57,20 @@ pub const DRAWABLE: [VideoFormat; 8] = [
     VideoFormat::Rgbx,
     VideoFormat::Bgrx,
 ];
+
+/// The frames that inferoverlay draws on.
+pub fn drawable() -> gst::Caps {
+    in_any_memory(&DRAWABLE)
+}
+
+/// Frames of these formats, in CUDA memory, as far as it can hold them, or in system memory.
+fn in_any_memory(formats: &[VideoFormat]) -> gst::Caps {
+    let on_gpu = formats.iter().copied().filter(|format| CUDA_FORMATS.contains(format));
+    let on_gpu = gst_video::VideoCapsBuilder::new().features([CUDA_MEMORY]).format_list(on_gpu);
+    let mut frames = on_gpu.build();
+    frames.merge(gst_video::VideoCapsBuilder::new().format_list(formats.iter().copied()).build());
+    frames
+}
 
 /// The format of the frames of `caps`, which `info` was made of, as the kernels describe it; `None` for pixel formats that they do
 /// not read. Colours are as [`Colorimetry`] says.

@@ -20,15 +20,29 @@ pub enum MergeMode {
     Union,
     /// The most confident one stays as it is.
     Suppress,
+    /// Nothing: all stay, in the order in which they were given, without limits.
+    None,
+}
+
+crate::words! { MergeMode:
+    Union = "union", "The most confident box becomes the box around all (SAHI's GREEDYNMM)";
+    Suppress = "suppress", "The most confident box stays as it is (SAHI's NMS)";
+    None = "none", "Nothing is merged";
 }
 
 /// How the overlap of two boxes is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overlap {
+    /// Intersection over the smaller box: 1 where one lies within the other.
+    #[default]
+    Smaller,
     /// Intersection over union.
     Union,
-    /// Intersection over the smaller box: 1 where one lies within the other.
-    Smaller,
+}
+
+crate::words! { Overlap:
+    Smaller = "ios", "Intersection over the smaller box";
+    Union = "iou", "Intersection over union";
 }
 
 impl Overlap {
@@ -115,6 +129,10 @@ impl MergeParams {
 
     /// Merges the boxes of a frame's regions.
     pub fn run(&self, boxes: &[RegionBox]) -> Merged {
+        if self.mode == MergeMode::None {
+            let kept = boxes.iter().map(|one| one.detection.rect).enumerate().collect();
+            return Merged { kept, ..Merged::default() };
+        }
         let mut ranks: Vec<usize> = (0..boxes.len()).collect();
         // Stable: equals stay in the order in which they were given.
         ranks.sort_by(|a, b| boxes[*b].detection.confidence.total_cmp(&boxes[*a].detection.confidence));
@@ -182,6 +200,16 @@ mod tests {
         let cut = merged.truncated + merged.merged + merged.kept.len();
         assert!(cut == boxes.len() || merged.kept.len() == params.top_k_after);
         merged.kept.into_iter().map(|(i, rect)| (i, rect.x, rect.right())).collect()
+    }
+
+    #[test]
+    fn where_nothing_is_merged_all_stay_as_they_were_given() {
+        let boxes = [found(20.0, 10.0, 0.6, 0), found(20.0, 40.0, 0.9, 0)];
+        let none = MergeParams { mode: MergeMode::None, top_k_before: 1, top_k_after: 1, ..PARAMS };
+        let merged = none.run(&boxes);
+        let all = boxes.iter().map(|one| one.detection.rect).enumerate().collect();
+        assert_eq!(merged, Merged { kept: all, ..Merged::default() });
+        assert!(none.validate(true).is_ok());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::sync::lock;
 
 /// The activation, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ActivationChoice {
     /// A property or the sidecar sets it.
     Set(Activation),
     /// The graph shows it.
@@ -24,7 +24,7 @@ pub(super) enum Choice {
     Open,
 }
 
-impl Choice {
+impl ActivationChoice {
     /// `set` is the value of a property or the sidecar; `ending` is how the output ends in the model's graph, and `classes` how
     /// many it has, as far as these are known.
     pub fn of(set: Option<Activation>, ending: Option<Ending>, classes: Option<usize>) -> Self {
@@ -110,9 +110,11 @@ mod tests {
             (None, Some(Ending::Logits), Some(1), Some(Sigmoid)),
             (None, None, Some(10), None),
         ] {
-            let got = match Choice::of(set, ending, classes) {
-                Choice::Set(activation) | Choice::Known(activation, _) => Some(activation),
-                Choice::Open => None,
+            let got = match ActivationChoice::of(set, ending, classes) {
+                ActivationChoice::Set(activation) | ActivationChoice::Known(activation, _) => {
+                    Some(activation)
+                }
+                ActivationChoice::Open => None,
             };
             assert_eq!(got, wanted, "{set:?} {ending:?} {classes:?}");
         }

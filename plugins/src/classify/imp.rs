@@ -1,4 +1,4 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::text::Reader;
@@ -8,15 +8,16 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::activation::{Choice, Decided, Undecided};
-use super::objects::{Classes, Setup};
+use super::activation::{ActivationChoice, Decided, Undecided};
+use super::objects::{Classes, ClassifierParams};
 use super::settings::{PROPERTIES, Settings};
 use super::text::{Alphabet, Texts};
 use crate::caps;
 use crate::decoding::reading::resolve_labels;
 use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+    self, Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading, hand_on,
 };
+use crate::element::described;
 use crate::log::CLASSIFY as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
@@ -56,38 +57,18 @@ impl ObjectSubclass for Classify {
 }
 
 impl ObjectImpl for Classify {
-    fn properties() -> &'static [glib::ParamSpec] {
-        PROPERTIES.specs()
-    }
-
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
-    }
-
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
-    }
+    decoding::properties!(PROPERTIES);
 }
 
 impl GstObjectImpl for Classify {}
 
 impl ElementImpl for Classify {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Best classes",
-                "Filter/Analyzer/Video",
-                "Finds the best classes of the frame or of its objects in a classifier's scores",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &hand_on::src_template()));
-        &TEMPLATES
+    described! {
+        "Best classes",
+        "Filter/Analyzer/Video",
+        "Finds the best classes of the frame or of its objects in a classifier's scores",
+        sink: caps::sink_template(),
+        src: hand_on::src_template(),
     }
 }
 
@@ -100,25 +81,11 @@ impl BaseTransformImpl for Classify {
         lock(&self.decided).clear();
         self.parent_stop()
     }
-
-    fn transform_caps(
-        &self,
-        direction: gst::PadDirection,
-        from: &gst::Caps,
-        filter: Option<&gst::Caps>,
-    ) -> Option<gst::Caps> {
-        Some(hand_on::transform(direction, from, filter))
-    }
-
-    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
-        let sink = direction == gst::PadDirection::Sink;
-        let other = if sink { self.handed_on(caps, Some(&other)) } else { other };
-        self.parent_fixate_caps(direction, caps, other)
-    }
 }
 
 impl DecodingElementImpl for Classify {
     const COUNTS: &'static [&'static str] = &["objects", "non-finite"];
+    const HANDS_ON: HandsOn = HandsOn::All;
     const NON_FINITE: &'static str = "of this frame's scores";
     const SECTION: &'static str = "[classify]";
     const ACTIVATION: &'static str = "softmax";
@@ -150,19 +117,20 @@ impl DecodingElementImpl for Classify {
         let mut params = settings.params(&output, info);
         let named = caps::loaded_model(incoming.caps);
         let named = named.unwrap_or_default();
-        let undecided = match Choice::of(settings.activation(&output, info), info.ending(&output), classes) {
-            Choice::Set(activation) => {
-                params.activation = activation;
-                None
-            }
-            Choice::Known(activation, why) => {
-                gst::info!(CAT, imp = self, "activation of '{output}' is {activation:?}, because {why}");
-                params.activation = activation;
-                None
-            }
-            Choice::Open => Some(Undecided::new(&named, &output, classes, &self.decided)),
-        };
-        let setup = Setup {
+        let undecided =
+            match ActivationChoice::of(settings.activation(&output, info), info.ending(&output), classes) {
+                ActivationChoice::Set(activation) => {
+                    params.activation = activation;
+                    None
+                }
+                ActivationChoice::Known(activation, why) => {
+                    gst::info!(CAT, imp = self, "activation of '{output}' is {activation:?}, because {why}");
+                    params.activation = activation;
+                    None
+                }
+                ActivationChoice::Open => Some(Undecided::new(&named, &output, classes, &self.decided)),
+            };
+        let setup = ClassifierParams {
             scores,
             params,
             info: info.clone(),
@@ -196,10 +164,6 @@ impl DecodingElementImpl for Classify {
         let (info, warning) = resolve_labels(info, count);
         let what = count.map_or_else(|| "scores of classes".into(), |count| format!("{count} classes"));
         Reading { warnings: warning.into_iter().collect(), ..Reading::of(incoming, &info, &what) }
-    }
-
-    fn hands_on(&self, caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
-        Ok(Some(self.handed_on(caps, None)).filter(|caps| caps::has_tensors(caps)))
     }
 
     fn tensors_taken(taker: &str) -> String {

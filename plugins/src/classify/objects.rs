@@ -16,7 +16,7 @@ use crate::notice::Remark;
 /// Gives frames, or the objects of their regions, the best classes.
 pub(super) struct Classes {
     rows: Rows<Scores>,
-    setup: Setup,
+    setup: ClassifierParams,
     /// The activation is decided by the first scores.
     undecided: Option<Undecided>,
     remark: Option<Remark>,
@@ -25,7 +25,7 @@ pub(super) struct Classes {
 }
 
 /// The parameters of a decoder.
-pub(super) struct Setup {
+pub(super) struct ClassifierParams {
     /// The output that holds the scores, as the caps announce it.
     pub scores: TensorDesc,
     pub params: ClassifyParams,
@@ -38,7 +38,7 @@ pub(super) struct Setup {
     pub hands_on: bool,
 }
 
-impl Setup {
+impl ClassifierParams {
     fn rows(&self) -> Result<Rows<Scores>, String> {
         let Self { scores, params, frame, .. } = self;
         let decoder = Scores { announced: scores.clone(), params: *params };
@@ -51,7 +51,7 @@ impl Classes {
     ///
     /// # Errors
     /// A sentence: an output that is no row of scores, or parameters that do not fit.
-    pub fn new(mut setup: Setup, undecided: Option<Undecided>) -> Result<Self, String> {
+    pub fn new(mut setup: ClassifierParams, undecided: Option<Undecided>) -> Result<Self, String> {
         let known = undecided.as_ref().and_then(Undecided::known);
         setup.params.activation = known.unwrap_or(setup.params.activation);
         let undecided = undecided.filter(|_| known.is_none());
@@ -76,7 +76,7 @@ impl Classes {
     /// Puts classes on the tensors' object, or on one that is as large as their region or the frame; false where there are
     /// none, or the object is gone.
     fn put_classes(&self, classes: &[Class], set: &TensorSet, frame: &mut gst::BufferRef) -> bool {
-        let Setup { scores, info, model, frame: size, .. } = &self.setup;
+        let ClassifierParams { scores, info, model, frame: size, .. } = &self.setup;
         if classes.is_empty() {
             return false;
         }

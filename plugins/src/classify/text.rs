@@ -7,7 +7,7 @@ use cudainfer_kernels::tensor::TensorView;
 use cudainfer_kernels::text::{CudaReader, Line, Reader};
 
 use super::activation::Undecided;
-use super::objects::{Setup, put};
+use super::objects::{ClassifierParams, put};
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
 use crate::meta::object::ClassificationParam;
 use crate::meta::tensor::{Failure, TensorSet};
@@ -67,14 +67,14 @@ impl Alphabet {
 /// Gives frames, or the objects of their regions, the text that is read there.
 pub(super) struct Texts {
     rows: Rows<Scores>,
-    setup: Setup,
+    setup: ClassifierParams,
     alphabet: Alphabet,
     /// The activation is decided by the first scores.
     undecided: Option<Undecided>,
     remark: Option<Remark>,
 }
 
-fn rows(setup: &Setup) -> Result<Rows<Scores>, String> {
+fn rows(setup: &ClassifierParams) -> Result<Rows<Scores>, String> {
     let decoder = Scores { setup: (setup.scores.clone(), setup.params.activation) };
     let key = format!("text {:?}", decoder.setup);
     Rows::new(decoder, &key, vec![setup.scores.clone()], setup.frame)
@@ -85,7 +85,11 @@ impl Texts {
     ///
     /// # Errors
     /// A sentence: an output that is not a row of scores for each step.
-    pub fn new(mut setup: Setup, alphabet: Alphabet, undecided: Option<Undecided>) -> Result<Self, String> {
+    pub fn new(
+        mut setup: ClassifierParams,
+        alphabet: Alphabet,
+        undecided: Option<Undecided>,
+    ) -> Result<Self, String> {
         let known = undecided.as_ref().and_then(Undecided::known);
         setup.params.activation = known.unwrap_or(setup.params.activation);
         let undecided = undecided.filter(|_| known.is_none());

@@ -1,14 +1,11 @@
-use std::sync::LazyLock;
-
 use gst::glib;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use crate::caps::pad_templates;
+use crate::element::described;
 use crate::log::CUDAINFERDOWNLOAD as CAT;
-use crate::memory::caps;
-use crate::transfer::{Memory, TransferElement, TransferElementImpl};
+use crate::transfer::{self, Memory, TransferElement, TransferElementImpl};
 
 #[derive(Default)]
 pub struct CudaDownload;
@@ -26,27 +23,12 @@ impl ObjectImpl for CudaDownload {}
 impl GstObjectImpl for CudaDownload {}
 
 impl ElementImpl for CudaDownload {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "CUDA downloader for inference",
-                "Filter/Video/Hardware",
-                "Copies frames from CUDA memory to system memory and keeps their metadata; other frames pass through",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let (system, cuda) = (caps::any_system(), caps::any_cuda());
-            let (mut sink, mut src) = (cuda.clone(), system.clone());
-            sink.merge(system);
-            src.merge(cuda);
-            pad_templates(&sink, &src)
-        });
-        &TEMPLATES
+    described! {
+        "CUDA downloader for inference",
+        "Filter/Video/Hardware",
+        "Copies frames from CUDA memory to system memory and keeps their metadata; other frames pass through",
+        sink: transfer::template(Memory::Cuda),
+        src: transfer::template(Memory::System),
     }
 }
 

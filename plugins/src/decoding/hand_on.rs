@@ -1,6 +1,19 @@
 //! Which elements downstream get tensors: caps are negotiated so that only those that read tensors do.
 
+use gst::prelude::*;
+
 use crate::caps::{self, ROI};
+
+/// What elements downstream that ask for tensors get of those that arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandsOn {
+    /// None.
+    Nothing,
+    /// What the element's own `fixate_caps` and [`super::DecodingElementImpl::hands_on`] choose.
+    Some,
+    /// All, unchanged.
+    All,
+}
 
 /// The source pad's template of an element that may hand tensors on: plain frames, and frames with tensors.
 pub(crate) fn src_template() -> gst::Caps {
@@ -26,6 +39,18 @@ pub(crate) fn transform(
     }
 }
 
+/// The source caps of an `element` that hands on the tensors of `caps` unchanged, if an element downstream asks for them, among
+/// the caps `offered`; without these, among all.
+pub(crate) fn all(
+    element: &impl IsA<gst::Element>,
+    caps: &gst::Caps,
+    offered: Option<&gst::Caps>,
+) -> gst::Caps {
+    let peer = element.static_pad("src").map(|src| src.peer_query_caps(None));
+    let possible = || transform(gst::PadDirection::Sink, caps, peer.as_ref());
+    unchanged(caps, &offered.cloned().unwrap_or_else(possible), peer.as_ref())
+}
+
 /// Whether an element downstream, whose caps are those of the `peer`, names a model's outputs. Tensors of regions, which
 /// tracker asks for, and those of a network's input are not these.
 pub(crate) fn is_asked_for(peer: Option<&gst::Caps>) -> bool {
@@ -44,7 +69,7 @@ pub(crate) fn only(offered: &gst::Caps, tensors: bool) -> gst::Caps {
 
 /// Chooses among the caps `offered` downstream for an element that hands on all tensors of the frames `incoming` unchanged:
 /// frames with them if the caps of the `peer` ask for tensors, plain frames otherwise.
-pub(crate) fn unchanged(incoming: &gst::Caps, offered: &gst::Caps, peer: Option<&gst::Caps>) -> gst::Caps {
+fn unchanged(incoming: &gst::Caps, offered: &gst::Caps, peer: Option<&gst::Caps>) -> gst::Caps {
     let plain = only(offered, false);
     let described = incoming.structure(0).filter(|_| caps::has_tensors(incoming));
     // A tracker downstream, even before the element that asks, would take tensors of regions for embeddings.

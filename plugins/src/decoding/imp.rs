@@ -8,11 +8,11 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::class::{Class, Methods};
 use super::doubts::{self, Doubts};
 use super::foreign::PlainFrames;
-use super::{Counts, Decode, Incoming, Reading, Side, reading};
-use crate::caps::{self, ModelOutputs};
+use super::methods::{Methods, MethodsOf};
+use super::{Counts, Decode, DecodingElementImpl, HandsOn, Reading, Side, hand_on, reading};
+use crate::caps;
 use crate::device::{self, AskedDevice};
 use crate::memory::cropping::{self, Use};
 use crate::memory::order;
@@ -22,7 +22,7 @@ use crate::meta::tensor::TensorSet;
 use crate::model::{self, ModelInfo, accepts};
 use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{meta, names, notice, stats, strings};
+use crate::{element, meta, notice, stats, strings};
 
 #[derive(Default)]
 pub struct DecodingElement {
@@ -38,7 +38,7 @@ pub struct DecodingElement {
     /// Counts since READY to PAUSED.
     counts: Mutex<Counts>,
     /// How the outputs of the latest model are read, and the model's name in caps.
-    reading: Mutex<(Option<String>, Reading)>,
+    pub(super) reading: Mutex<(Option<String>, Reading)>,
     /// What is suspected of the latest model's outputs.
     doubts: Doubts,
     /// Limits that were reported since READY to PAUSED.
@@ -47,8 +47,13 @@ pub struct DecodingElement {
 
 impl DecodingElement {
     /// What the element adds to this class, which has no instances of its own.
-    fn methods(&self) -> Result<&'static Methods, &'static str> {
+    pub(super) fn methods(&self) -> Result<&'static Methods, &'static str> {
         self.obj().class().as_ref().methods.ok_or("the base class decodes nothing")
+    }
+
+    /// Which tensors go on.
+    fn tensors(&self) -> HandsOn {
+        self.methods().map_or(HandsOn::Nothing, |methods| methods.tensors)
     }
 
     pub(super) fn stats(&self) -> gst::Structure {
@@ -64,67 +69,6 @@ impl DecodingElement {
         let mut decoder = lock(&self.decoder);
         let decoder: &mut dyn std::any::Any = decoder.as_deref_mut()?;
         decoder.downcast_mut().map(work)
-    }
-
-    /// A decoder for frames of these caps; `outgoing` are the source caps.
-    pub(super) fn prepare(
-        &self,
-        caps: &gst::Caps,
-        info: &ModelInfo,
-        outgoing: Option<&gst::Caps>,
-    ) -> Result<Box<dyn Decode>, String> {
-        let methods = self.methods()?;
-        let model = ModelOutputs::of(caps).map_err(|why| {
-            let taker = self.sink().filter(|_| !caps::has_tensors(caps));
-            let taker = taker.and_then(|sink| model::ask_taker(&sink));
-            taker.map_or_else(|| why.to_owned(), |taker| (methods.tensors_taken)(&taker))
-        })?;
-        (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
-    }
-
-    /// Takes over properties that have been set since the last frame; frames are decoded as before, if that is not possible.
-    fn apply_changes(&self) {
-        if !self.changed.swap(false, Ordering::AcqRel) {
-            return;
-        }
-        let caps = |pad: &str| self.obj().static_pad(pad).and_then(|pad| pad.current_caps());
-        let (Some(sink), Some(incaps), Some(outcaps)) = (self.sink(), caps("sink"), caps("src")) else {
-            return;
-        };
-        let incaps = lock(&self.plain).described().unwrap_or(incaps);
-        let info = model::ask(&sink, &incaps);
-        match self.prepare(&incaps, &info, Some(&outcaps)) {
-            Ok(decoder) => {
-                *lock(&self.decoder) = Some(decoder);
-                self.tell_reading(&incaps, &info, &outcaps);
-            }
-            Err(why) => {
-                let name = self.obj().name();
-                gst::element_imp_warning!(
-                    self,
-                    gst::LibraryError::Settings,
-                    ("{name}: {why}. Frames are decoded as before")
-                );
-            }
-        }
-    }
-
-    /// Reports how the outputs of these caps are read, once for each model.
-    pub(super) fn tell_reading(&self, caps: &gst::Caps, info: &ModelInfo, outgoing: &gst::Caps) {
-        let (Ok(methods), Ok(model)) = (self.methods(), ModelOutputs::of(caps)) else { return };
-        let incoming = Incoming { caps, model: &model, info, outgoing: Some(outgoing) };
-        let now = (caps::loaded_model(caps), (methods.reading)(&self.obj(), &incoming));
-        if *lock(&self.reading) == now {
-            return;
-        }
-        lock(&self.reading).clone_from(&now);
-        self.obj().notify(reading::PROPERTY);
-        let (_, Reading { text, sidecar, warnings }) = now;
-        reading::post(&*self.obj(), &text, &sidecar);
-        for warning in warnings {
-            let name = self.obj().name();
-            gst::element_imp_warning!(self, gst::StreamError::Decode, ("{name}: {warning}"));
-        }
     }
 
     /// Whether this element and those downstream could work with frames of these caps.
@@ -168,8 +112,30 @@ impl DecodingElement {
         TensorSet::take(frame)
     }
 
-    fn sink(&self) -> Option<gst::Pad> {
+    pub(super) fn sink(&self) -> Option<gst::Pad> {
         self.obj().static_pad("sink")
+    }
+}
+
+/// The class structure, in which the base class finds the methods of the element.
+#[repr(C)]
+pub struct Class {
+    parent: gst_base::ffi::GstBaseTransformClass,
+    /// Zero, which is `None`, in the abstract class itself.
+    methods: Option<&'static Methods>,
+}
+
+// SAFETY: the structure begins with the parent's, is all zeros to begin with, which is valid, and is the instance's by
+// `ObjectSubclass::Class`.
+unsafe impl ClassStruct for Class {
+    type Type = DecodingElement;
+}
+
+// SAFETY: the parent class is initialised first, and the structure is the one of `DecodingElement`'s class.
+unsafe impl<T: DecodingElementImpl> IsSubclassable<T> for super::DecodingElement {
+    fn class_init(class: &mut glib::Class<Self>) {
+        Self::parent_class_init::<T>(class);
+        class.as_mut().methods = Some(MethodsOf::<T>::METHODS);
     }
 }
 
@@ -214,7 +180,7 @@ impl ObjectImpl for DecodingElement {
 
     fn constructed(&self) {
         self.parent_constructed();
-        names::shorten(self.obj().upcast_ref());
+        element::name_after_factory(self.obj().upcast_ref());
         *lock(&self.counts) = Counts::new(self.methods().map_or(&[], |methods| methods.counts));
     }
 }
@@ -256,7 +222,19 @@ impl BaseTransformImpl for DecodingElement {
         from: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        Some(caps::consumed(direction, from, filter))
+        Some(match self.tensors() {
+            HandsOn::Nothing => caps::consumed(direction, from, filter),
+            HandsOn::Some | HandsOn::All => hand_on::transform(direction, from, filter),
+        })
+    }
+
+    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
+        let other = if direction == gst::PadDirection::Sink && self.tensors() == HandsOn::All {
+            hand_on::all(&*self.obj(), caps, Some(&other))
+        } else {
+            other
+        };
+        self.parent_fixate_caps(direction, caps, other)
     }
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
@@ -315,7 +293,23 @@ impl BaseTransformImpl for DecodingElement {
         &self,
         input: InputBuffer,
     ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        Ok(meta::share(input))
+        let target = self.methods().map_err(str::to_owned);
+        let target = target.and_then(|methods| (methods.instead_of)(&self.obj(), &input)).map_err(|why| {
+            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
+            gst::FlowError::Error
+        })?;
+        Ok(target.map_or_else(|| meta::share(input), PrepareOutputBufferSuccess::Buffer))
+    }
+
+    fn transform_meta<'a>(
+        &self,
+        _outbuf: &mut gst::BufferRef,
+        _meta: gst::MetaRef<'a, gst::Meta>,
+        _inbuf: &'a gst::BufferRef,
+    ) -> bool {
+        // A frame that goes on in place of another shows the same picture. Metas that describe memory never get here, and the element
+        // removes those that do not fit another size.
+        true
     }
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {

@@ -14,9 +14,10 @@ use cudainfer_kernels::sanity::{Expected, Survey};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::InputBuffer;
 use gst_base::subclass::prelude::*;
 
-use crate::caps::ModelOutputs;
+use crate::caps::{self, ModelOutputs};
 use crate::meta::analytics::{Contents, Forms, Metadata};
 use crate::meta::tensor::TensorSet;
 use crate::model::{self, ModelInfo};
@@ -24,7 +25,6 @@ use crate::notice::Remark;
 use crate::property::Table;
 use crate::sync::lock;
 
-mod class;
 mod counts;
 mod detector;
 mod doubts;
@@ -32,13 +32,16 @@ mod follow;
 mod foreign;
 pub(crate) mod hand_on;
 mod imp;
+mod methods;
 pub(crate) mod named;
+mod prepare;
 pub(crate) mod reading;
 mod rows;
 mod side;
 
 pub use crate::notice::Limit;
 pub use counts::Counts;
+pub use hand_on::HandsOn;
 pub use reading::Reading;
 pub use rows::{RowDecoder, Rows};
 pub use side::Side;
@@ -110,6 +113,9 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// The activation that usually makes the logits of such a model probabilities.
     const ACTIVATION: &'static str = "sigmoid";
 
+    /// Which tensors go on.
+    const HANDS_ON: HandsOn = HandsOn::Nothing;
+
     /// Where the element logs.
     fn category() -> gst::DebugCategory;
 
@@ -126,7 +132,20 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     ///
     /// # Errors
     /// A sentence, without the element's name: an element downstream needs tensors, and there would be none.
-    fn hands_on(&self, _caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
+    fn hands_on(&self, caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
+        if Self::HANDS_ON != HandsOn::All {
+            return Ok(None);
+        }
+        let element = self.obj();
+        let outgoing = hand_on::all(element.upcast_ref::<gst::Element>(), caps, None);
+        Ok(Some(outgoing).filter(|caps| caps::has_tensors(caps)))
+    }
+
+    /// The frame that goes on with the results in place of the one that arrives, without any yet, if that one must not be shared.
+    ///
+    /// # Errors
+    /// A sentence, without the element's name.
+    fn instead_of(&self, _frame: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
         Ok(None)
     }
 
@@ -165,6 +184,26 @@ pub(crate) fn value_of<S: Default + 'static>(
     table.get(&lock(settings), pspec).unwrap_or_else(|| pspec.default_value().clone())
 }
 
+/// In `impl ObjectImpl`: the properties of this table, which the element's field `settings` holds; `then` is the method of the element
+/// that is called after one of them has been set.
+macro_rules! properties {
+    ($table:ident $(, then $changed:ident)?) => {
+        fn properties() -> &'static [glib::ParamSpec] {
+            $table.specs()
+        }
+
+        fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
+            $table.set(&*self.obj(), &self.settings, value, pspec);
+            $(self.$changed();)?
+        }
+
+        fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
+            $crate::decoding::value_of(self, &$table, &self.settings, pspec)
+        }
+    };
+}
+pub(crate) use properties;
+
 /// The methods of the base class that an element uses.
 pub trait DecodingElementImplExt: DecodingElementImpl {
     /// The value of the property `stats`.
@@ -190,15 +229,6 @@ pub trait DecodingElementImplExt: DecodingElementImpl {
     fn counters(&self) -> std::sync::Arc<cudainfer_kernels::device::Counters> {
         let element = self.obj();
         std::sync::Arc::clone(element.upcast_ref::<DecodingElement>().imp().side.counters())
-    }
-
-    /// The source caps of an element that hands on the tensors of `caps` unchanged, if an element downstream asks for them, among
-    /// the caps `offered`; without these, among all.
-    fn handed_on(&self, caps: &gst::Caps, offered: Option<&gst::Caps>) -> gst::Caps {
-        let src = self.obj().upcast_ref::<gst::Element>().static_pad("src");
-        let peer = src.map(|src| src.peer_query_caps(None));
-        let all = || hand_on::transform(gst::PadDirection::Sink, caps, peer.as_ref());
-        hand_on::unchanged(caps, &offered.cloned().unwrap_or_else(all), peer.as_ref())
     }
 
     /// What is known about the model that made the tensors of these caps.

@@ -12,7 +12,7 @@ use crate::memory::caps::only_memory;
 use crate::memory::{ChosenDevice, GpuSession};
 use crate::mutability::settable;
 use crate::sync::lock;
-use crate::{notice, placement, strings};
+use crate::{auto_gpu, notice, strings};
 
 pub use asked::AskedDevice;
 
@@ -137,7 +137,7 @@ impl Gpu {
 
     fn waits_for_model(&self, element: &gst::Element) -> bool {
         let undecided = matches!(self.chosen(), ChosenDevice::Undecided);
-        undecided && self.device().choice() == Ok(Choice::Auto) && placement::waits_for_model(element)
+        undecided && self.device().choice() == Ok(Choice::Auto) && auto_gpu::waits_for_model(element)
     }
 
     fn open(&self, element: &gst::Element, counters: &Arc<Counters>) -> Result<(), gst::StateChangeError> {
@@ -229,8 +229,8 @@ impl Gpu {
         counters: &Arc<Counters>,
         query: &mut gst::QueryRef,
     ) -> bool {
-        if placement::asked(query) {
-            return placement::answer(query, self.gpu());
+        if auto_gpu::asked(query) {
+            return auto_gpu::answer(query, self.gpu());
         }
         let gst::QueryView::Context(_) = query.view() else { return false };
         let _ = self.decide(element, counters, false);
@@ -267,7 +267,7 @@ mod tests {
     /// What an element with this property has decided in READY, and in PAUSED, with this many GPUs.
     fn decided(device: &str, gpus: u32) -> [bool; 2] {
         gst::init().unwrap();
-        placement::pretend(gpus);
+        auto_gpu::pretend(gpus);
         let element = gst::ElementFactory::make("identity").build().unwrap();
         let (gpu, counters) = (Gpu::default(), Arc::default());
         gpu.set_device(AskedDevice::of(Some(device.into())));

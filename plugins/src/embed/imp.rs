@@ -1,4 +1,4 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use gst::glib;
 use gst::subclass::prelude::*;
@@ -10,11 +10,11 @@ use super::rows::{self, EmbeddingOutput};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
 use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+    self, Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading, hand_on,
 };
+use crate::element::described;
 use crate::log::EMBED as CAT;
 use crate::meta::analytics::Forms;
-use crate::model::ModelInfo;
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -30,38 +30,18 @@ impl ObjectSubclass for Embed {
 }
 
 impl ObjectImpl for Embed {
-    fn properties() -> &'static [glib::ParamSpec] {
-        PROPERTIES.specs()
-    }
-
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
-    }
-
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
-    }
+    decoding::properties!(PROPERTIES);
 }
 
 impl GstObjectImpl for Embed {}
 
 impl ElementImpl for Embed {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Object embeddings",
-                "Filter/Analyzer/Video",
-                "Gives the frame or its objects the embeddings that a model makes of them",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &hand_on::src_template()));
-        &TEMPLATES
+    described! {
+        "Object embeddings",
+        "Filter/Analyzer/Video",
+        "Gives the frame or its objects the embeddings that a model makes of them",
+        sink: caps::sink_template(),
+        src: hand_on::src_template(),
     }
 }
 
@@ -73,25 +53,11 @@ impl BaseTransformImpl for Embed {
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
         rows::asked(query) || BaseTransformImplExt::parent_query(self, direction, query)
     }
-
-    fn transform_caps(
-        &self,
-        direction: gst::PadDirection,
-        from: &gst::Caps,
-        filter: Option<&gst::Caps>,
-    ) -> Option<gst::Caps> {
-        Some(hand_on::transform(direction, from, filter))
-    }
-
-    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
-        let sink = direction == gst::PadDirection::Sink;
-        let other = if sink { self.handed_on(caps, Some(&other)) } else { other };
-        self.parent_fixate_caps(direction, caps, other)
-    }
 }
 
 impl DecodingElementImpl for Embed {
     const COUNTS: &'static [&'static str] = &["objects", "non-finite"];
+    const HANDS_ON: HandsOn = HandsOn::All;
     const NON_FINITE: &'static str = "embeddings of this frame";
 
     fn category() -> gst::DebugCategory {
@@ -124,10 +90,6 @@ impl DecodingElementImpl for Embed {
             None => "embeddings".into(),
         };
         Reading::of(incoming, incoming.info, &what)
-    }
-
-    fn hands_on(&self, caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
-        Ok(Some(self.handed_on(caps, None)).filter(|caps| caps::has_tensors(caps)))
     }
 
     fn tensors_taken(taker: &str) -> String {

@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::preproc;
@@ -11,13 +11,14 @@ use gst_base::subclass::prelude::*;
 use gst_video::VideoInterlaceMode;
 
 use super::doubts::{self, Reported};
-use super::enums::Roi;
 use super::fixed;
 use super::maker::{Cut, Maker};
 use super::negotiate::{Settings, possible};
 use super::properties::PROPERTIES;
 use super::regions::Turns;
+use super::roi::Roi;
 use crate::device::Gpu;
+use crate::element::described;
 use crate::log::FUSEDPREPROC as CAT;
 use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
@@ -148,7 +149,7 @@ impl ObjectSubclass for FusedPreproc {
 impl ObjectImpl for FusedPreproc {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
@@ -181,25 +182,12 @@ impl ObjectImpl for FusedPreproc {
 impl GstObjectImpl for FusedPreproc {}
 
 impl ElementImpl for FusedPreproc {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Fused preprocessing",
-                "Filter/Analyzer/Video",
-                "Makes a network's input tensor from a frame in one pass: colour conversion, resize, normalisation and layout",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let mut frames = video::readable_on_gpu();
-            frames.merge(gst_video::VideoCapsBuilder::new().format_list(video::READABLE).build());
-            caps::pad_templates(&frames, &caps::with_feature(&frames))
-        });
-        &TEMPLATES
+    described! {
+        "Fused preprocessing",
+        "Filter/Analyzer/Video",
+        "Makes a network's input tensor from a frame in one pass: colour conversion, resize, normalisation and layout",
+        sink: video::readable(),
+        src: caps::with_feature(&video::readable()),
     }
 
     fn set_context(&self, context: &gst::Context) {

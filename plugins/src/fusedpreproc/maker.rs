@@ -16,7 +16,7 @@ use gst::prelude::*;
 
 use super::crop::{Crop, Cutout};
 use super::fixed::FixedRegion;
-use super::regions::{Choice, Chooser, Rules, Turns};
+use super::regions::{Chooser, ChosenRegions, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{Elsewhere, MappedCudaFrame, MappedHostFrame, host_pool, order};
 use crate::meta::object::objects;
@@ -218,7 +218,8 @@ impl Maker {
                 Skipped::default(),
             ),
             TensorSource::Objects(chooser) => {
-                let Choice { regions, outside, cut, most, is_set } = chooser.choose(&objects(buffer), turns);
+                let ChosenRegions { regions, outside, cut, most, is_set } =
+                    chooser.choose(&objects(buffer), turns);
                 let limit =
                     Limit { name: "max-regions", value: most, what: "objects", cut: Some(cut), is_set };
                 let skipped = Skipped { count: outside + cut, limit: (cut > 0).then_some(limit) };

@@ -33,15 +33,15 @@ use gst::prelude::*;
 
 mod crop;
 mod doubts;
-mod enums;
 mod fixed;
 mod imp;
 mod maker;
 mod negotiate;
 mod properties;
 mod regions;
+mod roi;
 
-pub use enums::Roi;
+pub use roi::Roi;
 
 glib::wrapper! {
     /// The element.

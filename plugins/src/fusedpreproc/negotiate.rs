@@ -6,13 +6,13 @@ use cudainfer_kernels::tensor::TensorType;
 use cudainfer_kernels::words::Words as _;
 
 use super::crop::{Crop, Extent};
-use super::enums::Roi;
 use super::fixed;
 use super::maker::Cut;
 use super::regions::Rules;
+use super::roi::Roi;
 use crate::caps;
 use crate::model::RoiCrop;
-use crate::nick::nick;
+use crate::property::nick;
 use crate::strings;
 
 /// The properties; what is not set is left to the model.

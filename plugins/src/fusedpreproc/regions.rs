@@ -79,7 +79,7 @@ pub(super) struct Chooser {
 
 /// The choice for a frame's objects.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
+pub(super) struct ChosenRegions {
     /// The objects to examine, by `id`, and the part that is cut out for them.
     pub regions: Vec<(i32, Cutout)>,
     /// Those that should be examined, but have no region in the frame.
@@ -99,9 +99,9 @@ impl Chooser {
     }
 
     /// The objects of the next frame to examine. Those for which there is no room stay due.
-    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> Choice {
+    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> ChosenRegions {
         let Rules { classes, min_size, interval, most: set, extent } = &self.rules;
-        let mut choice = Choice { most: self.most, is_set: set.is_some(), ..Choice::default() };
+        let mut choice = ChosenRegions { most: self.most, is_set: set.is_some(), ..ChosenRegions::default() };
         for object in objects {
             let Some(rect) = outline(object) else { continue };
             let wanted = classes.is_empty() || classes.contains(&object.label);

@@ -10,7 +10,7 @@ use crate::model::{Group, ModelInfo};
 
 /// A decoder, and the information about the model that is left.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct ChosenDecoder {
     pub decoder: kernels::Decoder,
     pub info: ModelInfo,
     /// A sentence about words that were left out, or that are doubtful.
@@ -33,7 +33,11 @@ const LEFT_OUT: [&[Group]; 7] = [
 ///
 /// # Errors
 /// A sentence: nothing fits, or more than one decoder.
-pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo) -> Result<Choice, String> {
+pub(super) fn choose(
+    settings: &Settings,
+    model: &ModelOutputs,
+    info: &ModelInfo,
+) -> Result<ChosenDecoder, String> {
     // A decoder that the user names has its own format of boxes and scores.
     let info = match settings.named_decoder() {
         Some(kind) if info.output.decoder != Some(kind) => info.without(&[Group::Decoding]),
@@ -52,7 +56,7 @@ pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo
                     decoder.kind()
                 )
             });
-            return Ok(Choice { decoder, info, warning });
+            return Ok(ChosenDecoder { decoder, info, warning });
         }
         Err(error) => error,
     };
@@ -78,7 +82,7 @@ pub(super) fn choose(settings: &Settings, model: &ModelOutputs, info: &ModelInfo
             claims.join(" and "),
             decoder.kind()
         );
-        return Ok(Choice { decoder, info: without, warning: Some(warning) });
+        return Ok(ChosenDecoder { decoder, info: without, warning: Some(warning) });
     }
     Err(words(&info, &error))
 }
@@ -120,7 +124,7 @@ fn words(info: &ModelInfo, error: &DetectError) -> String {
     }
 }
 
-impl Choice {
+impl ChosenDecoder {
     /// Adds the usual name of the only class of a decoder that has one, where no source names it.
     pub fn named(self) -> Self {
         match self.decoder.kind().usual_label() {

@@ -1,4 +1,4 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use cudainfer_kernels::detect as kernels;
 use cudainfer_kernels::sanity::Expected;
@@ -8,14 +8,16 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
-use super::contradictions::{self, Choice};
+use super::contradictions::{self, ChosenDecoder};
 use super::masks;
 use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, HandsOn, Incoming, Reading,
+    hand_on,
 };
+use crate::element::described;
 use crate::log::GPUNMS as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
@@ -27,7 +29,7 @@ pub struct GpuNms {
 }
 
 impl GpuNms {
-    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<Choice, String> {
+    fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<ChosenDecoder, String> {
         let model = ModelOutputs::of(incaps)?;
         contradictions::choose(&lock(&self.settings), &model, info)
     }
@@ -47,40 +49,18 @@ impl ObjectSubclass for GpuNms {
 }
 
 impl ObjectImpl for GpuNms {
-    fn properties() -> &'static [glib::ParamSpec] {
-        PROPERTIES.specs()
-    }
-
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        if PROPERTIES.set(&*self.obj(), &self.settings, value, pspec) {
-            self.changed();
-        }
-    }
-
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
-    }
+    decoding::properties!(PROPERTIES, then changed);
 }
 
 impl GstObjectImpl for GpuNms {}
 
 impl ElementImpl for GpuNms {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Detection decoding and NMS",
-                "Filter/Analyzer/Video",
-                "Decodes a detector's output tensors into objects: thresholds, top-k and non-maximum suppression",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &hand_on::src_template()));
-        &TEMPLATES
+    described! {
+        "Detection decoding and NMS",
+        "Filter/Analyzer/Video",
+        "Decodes a detector's output tensors into objects: thresholds, top-k and non-maximum suppression",
+        sink: caps::sink_template(),
+        src: hand_on::src_template(),
     }
 }
 
@@ -88,15 +68,6 @@ impl BaseTransformImpl for GpuNms {
     const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
     const PASSTHROUGH_ON_SAME_CAPS: bool = false;
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
-
-    fn transform_caps(
-        &self,
-        direction: gst::PadDirection,
-        from: &gst::Caps,
-        filter: Option<&gst::Caps>,
-    ) -> Option<gst::Caps> {
-        Some(hand_on::transform(direction, from, filter))
-    }
 
     fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
         let other = if direction == gst::PadDirection::Sink {
@@ -112,6 +83,7 @@ impl BaseTransformImpl for GpuNms {
 }
 
 impl DecodingElementImpl for GpuNms {
+    const HANDS_ON: HandsOn = HandsOn::Some;
     const COUNTS: &'static [&'static str] =
         &["objects", "candidates", "non-finite", "truncated", "limited", "merged"];
     const NON_FINITE: &'static str =
@@ -126,7 +98,7 @@ impl DecodingElementImpl for GpuNms {
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
-        let Choice { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
+        let ChosenDecoder { decoder, info, .. } = self.choose(incoming.caps, incoming.info)?.named();
         gst::info!(CAT, imp = self, "decodes as {}", decoder.kind());
         let (params, merging, limits, is_auto) = {
             let settings = lock(&self.settings);

@@ -23,7 +23,6 @@
 use gst::prelude::*;
 
 mod contradictions;
-mod enums;
 mod imp;
 mod limits;
 mod masks;
@@ -31,8 +30,6 @@ mod objects;
 mod points;
 mod regions;
 mod settings;
-
-pub use enums::{MergeChoice, MergeOverlap};
 
 glib::wrapper! {
     /// The element.

@@ -51,7 +51,7 @@ impl Objects {
         info: ModelInfo,
         frame: [usize; 2],
         with_masks: bool,
-        merging: Option<MergeParams>,
+        merging: MergeParams,
         limits: Limits,
     ) -> Result<Self, String> {
         let Detections { decoder, params, .. } = &detections;

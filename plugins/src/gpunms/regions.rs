@@ -9,8 +9,7 @@ use crate::meta::tensor::{Region, TensorSet};
 
 /// Merges them.
 pub(super) struct Merger {
-    /// None: they are only put together.
-    pub params: Option<MergeParams>,
+    pub params: MergeParams,
     /// The least width and height of a box in frame pixels.
     pub min_size: [f32; 2],
     /// Width and height of the frame.
@@ -67,17 +66,11 @@ impl Merger {
     /// What is done with the detections of a frame's regions.
     pub fn finish(&self, pieces: &Pieces, counts: &mut Counts) -> (Vec<Detection>, Attached) {
         let Pieces { boxes, keypoints } = pieces;
-        let kept = match &self.params {
-            None => boxes.iter().map(|one| one.detection.rect).enumerate().collect(),
-            Some(params) => {
-                let result = params.run(boxes);
-                counts.add("merged", result.merged);
-                self.limits.report_merged(&result, counts);
-                result.kept
-            }
-        };
+        let result = self.params.run(boxes);
+        counts.add("merged", result.merged);
+        self.limits.report_merged(&result, counts);
         let (mut detections, mut attached) = (Vec::new(), Attached::default());
-        for (i, rect) in kept {
+        for (i, rect) in result.kept {
             let Some(one) = boxes.get(i) else { continue };
             detections.push(Detection { rect, ..one.detection });
             let points = i * self.keypoints..(i + 1) * self.keypoints;
@@ -112,20 +105,13 @@ mod tests {
         Rect { x, y, w, h }
     }
 
-    fn merger(params: Option<MergeParams>) -> Merger {
-        let limits = Limits { top_k_before: 1000, top_k_after: 300, is_after_set: false };
+    fn merger(mode: MergeMode) -> Merger {
+        let (top_k_before, top_k_after) = (1000, 300);
+        let limits = Limits { top_k_before, top_k_after, is_after_set: false };
+        let overlap = Overlap::Smaller;
+        let params =
+            MergeParams { mode, overlap, threshold: 0.5, agnostic: false, top_k_before, top_k_after };
         Merger { params, min_size: [0.0; 2], frame: FRAME, keypoints: 1, limits }
-    }
-
-    fn merging(mode: MergeMode) -> MergeParams {
-        MergeParams {
-            mode,
-            overlap: Overlap::Smaller,
-            threshold: 0.5,
-            agnostic: false,
-            top_k_before: 1000,
-            top_k_after: 300,
-        }
     }
 
     /// A tensor of 50x50 that shows `shown` of the frame.
@@ -166,7 +152,7 @@ mod tests {
 
     #[test]
     fn boxes_are_clamped_to_what_the_tensor_shows_and_belong_to_the_region_that_has_their_centre() {
-        let merger = merger(None);
+        let merger = merger(MergeMode::None);
         let mut pieces = Pieces::default();
         // A region of 40x20 that a square tensor shows with its surroundings: 10 pixels above and below.
         let region = rect(20.0, 30.0, 40.0, 20.0);
@@ -202,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_two_regions_have_found_is_one_object_with_the_points_of_the_surer_one() {
-        let merger = merger(Some(merging(MergeMode::Union)));
+        let merger = merger(MergeMode::Union);
         let mut pieces = Pieces::default();
         let (left, right) = (rect(0.0, 0.0, 50.0, 50.0), rect(40.0, 0.0, 50.0, 50.0));
         // All of it on the right; on the left up to the edge, and another one.
@@ -219,7 +205,7 @@ mod tests {
 
     #[test]
     fn rotated_boxes_stay_with_their_detections() {
-        let merger = Merger { keypoints: 0, ..merger(Some(merging(MergeMode::Suppress))) };
+        let merger = Merger { keypoints: 0, ..merger(MergeMode::Suppress) };
         let mut pieces = Pieces::default();
         let region = rect(0.0, 0.0, 50.0, 50.0);
         let upright = Oriented { rect: rect(5.0, 5.0, 10.0, 10.0), angle: 0.0 };

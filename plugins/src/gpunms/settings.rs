@@ -6,7 +6,6 @@ use cudainfer_kernels::detect::{
     self as kernels, DecoderKind, DetectParams, Hints, MergeMode, MergeParams, Nms, Overlap,
 };
 
-use super::enums::{MergeChoice, MergeOverlap};
 use super::limits::Limits;
 use crate::caps::ModelOutputs;
 use crate::class_name;
@@ -34,8 +33,8 @@ pub(super) struct Settings {
     min_height: f32,
     map_threshold: Option<f32>,
     unclip_ratio: Option<f32>,
-    merge: MergeChoice,
-    merge_overlap: MergeOverlap,
+    merge: Option<MergeMode>,
+    merge_overlap: Overlap,
     merge_threshold: Option<f32>,
     pub metadata: Metadata,
 }
@@ -293,34 +292,22 @@ impl Settings {
         Limits { top_k_before, top_k_after, is_after_set: self.top_k_after.is_some() }
     }
 
-    /// How boxes of several regions are merged, if they are; `params` are those of each region.
+    /// How boxes of several regions are merged; `params` are those of each region.
     ///
     /// # Errors
     /// A sentence: rotated boxes cannot be merged so.
-    pub fn merging(
-        &self,
-        decoder: &kernels::Decoder,
-        params: &DetectParams,
-    ) -> Result<Option<MergeParams>, String> {
-        let mode = match self.merge {
-            MergeChoice::Auto if decoder.is_rotated() => MergeMode::Suppress,
-            MergeChoice::Auto | MergeChoice::Union => MergeMode::Union,
-            MergeChoice::Suppress => MergeMode::Suppress,
-            MergeChoice::None => return Ok(None),
-        };
+    pub fn merging(&self, decoder: &kernels::Decoder, params: &DetectParams) -> Result<MergeParams, String> {
+        let usual = if decoder.is_rotated() { MergeMode::Suppress } else { MergeMode::Union };
         let merging = MergeParams {
-            mode,
-            overlap: match self.merge_overlap {
-                MergeOverlap::Ios => Overlap::Smaller,
-                MergeOverlap::Iou => Overlap::Union,
-            },
+            mode: self.merge.unwrap_or(usual),
+            overlap: self.merge_overlap,
             threshold: self.merge_threshold.unwrap_or(MERGE_THRESHOLD),
             agnostic: params.nms == Nms::Agnostic,
             top_k_before: params.top_k_before,
             top_k_after: params.top_k_after,
         };
         merging.validate(decoder.is_rotated()).map_err(|e| e.to_string())?;
-        Ok(Some(merging))
+        Ok(merging)
     }
 }
 

@@ -7,7 +7,7 @@ use cudainfer_kernels::device::Counters;
 
 use super::cache::{Cache, Choices};
 use super::{Config, InferenceError, Progress, Provider, Session};
-use crate::nick::nick;
+use crate::property::nick;
 
 /// A runtime that has been started.
 pub(super) trait Backend: Debug + Send + Sync {

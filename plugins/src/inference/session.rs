@@ -63,8 +63,8 @@ pub trait Session: Debug + Send {
     /// A run failed on the device.
     fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError>;
 
-    /// How long recording CUDA graphs took so far.
-    fn recording(&self) -> Duration {
+    /// How long capturing CUDA graphs took so far.
+    fn capturing(&self) -> Duration {
         Duration::ZERO
     }
 

@@ -27,7 +27,7 @@ pub(super) enum StartPart {
     Search,
     /// Runs that warm up, until frames come through.
     WarmUp,
-    /// Recording CUDA graphs, as a part of warming up.
+    /// Capturing CUDA graphs, as a part of warming up.
     Graphs,
     /// Opening and warming up the faster variant, while another one serves.
     Upgrade,

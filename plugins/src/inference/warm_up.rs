@@ -47,13 +47,13 @@ impl Engine {
                 let mut took = Duration::ZERO;
                 for session in &self.sessions {
                     let before = free_memory(&**lock(session));
-                    let recorded = lock(session).recording();
+                    let captured = lock(session).capturing();
                     took = run_all_sizes(session, &shape, self.batch, stop)?;
                     if stop.is_set() {
                         return Err(InferenceError::Interrupted);
                     }
                     self.variant.needs(memory_for(&self.config, before, free_memory(&**lock(session))));
-                    self.times.add(StartPart::Graphs, lock(session).recording().saturating_sub(recorded));
+                    self.times.add(StartPart::Graphs, lock(session).capturing().saturating_sub(captured));
                 }
                 Ok::<_, InferenceError>(took)
             })
@@ -109,7 +109,7 @@ pub(super) fn run_all_sizes(
     let runs = lock(session).warm_up_runs();
     let sizes = shape.fixed.map_or_else(|| lock(session).sizes(batch), |_| vec![batch]);
     for frames in sizes {
-        // Once more, when all is chosen, allocated and recorded: that is how long it takes. The largest batches' outputs
+        // Once more, when all is chosen, allocated and captured: that is how long it takes. The largest batches' outputs
         // are kept as long as frames will keep them, so that there is memory for as many.
         let mut kept = Vec::new();
         for _ in 0..runs {

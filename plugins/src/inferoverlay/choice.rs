@@ -5,14 +5,14 @@ use crate::meta::object::Object;
 
 /// The objects that a property names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum ObjectChoice {
     /// Every one.
     All,
     /// Those with one of these labels; a number is that of a class.
     Labelled(Vec<String>),
 }
 
-impl Choice {
+impl ObjectChoice {
     /// Reads the value `text` of `property`; `None` if it is not set.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ mod tests {
     }
 
     fn chosen(text: &str, object: &Object) -> bool {
-        Choice::parse("blur", text).unwrap().unwrap().names(object)
+        ObjectChoice::parse("blur", text).unwrap().unwrap().names(object)
     }
 
     #[test]
@@ -80,9 +80,9 @@ mod tests {
         let classifications = vec![ClassificationParam { labels, ..ClassificationParam::default() }];
         let person = Object { classifications, ..detected("person", 0) };
         assert!(chosen("child", &person) && !chosen("adult", &person));
-        assert_eq!(Choice::parse("blur", ""), Ok(None));
+        assert_eq!(ObjectChoice::parse("blur", ""), Ok(None));
         for text in [",", "  ", " , "] {
-            assert!(Choice::parse("blur", text).unwrap_err().contains("names no label"), "{text}");
+            assert!(ObjectChoice::parse("blur", text).unwrap_err().contains("names no label"), "{text}");
         }
     }
 }

@@ -109,16 +109,16 @@ impl Artist {
             let mapped = MappedCudaFrame::write(frame, info, stream).map_err(|e| e.to_string())?;
             let target = video::device_frame(format, &mapped).map_err(|e| e.to_string())?;
             let ours = stream.context().handle();
-            let sources = masks.iter().map(|mask| {
+            let samples = masks.iter().map(|mask| {
                 let on_device = device_memory(mask.data).filter(|memory| memory.context().handle() == ours);
                 on_device
-                    .map_or_else(|| mask.data.map_readable().map(Source::Host), |m| Ok(Source::Device(m)))
+                    .map_or_else(|| mask.data.map_readable().map(Samples::Host), |m| Ok(Samples::Device(m)))
             });
-            let sources = sources.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+            let samples = samples.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
             let masks: Vec<_> =
-                masks.iter().zip(&sources).map(|(mask, source)| mask.with_data(source.data())).collect();
+                masks.iter().zip(&samples).map(|(mask, samples)| mask.with_data(samples.data())).collect();
             let on_device =
-                || sources.iter().filter_map(|s| if let Source::Device(m) = s { Some(m) } else { None });
+                || samples.iter().filter_map(|s| if let Samples::Device(m) = s { Some(m) } else { None });
             on_device().try_for_each(|memory| memory.begin_read(stream)).map_err(|e| e.to_string())?;
             let canvas = &mut self.canvas;
             let painted = stream.sampled(|| {
@@ -135,12 +135,12 @@ impl Artist {
 }
 
 /// Where a mask's samples are.
-enum Source<'a> {
+enum Samples<'a> {
     Host(gst::BufferMap<'a, gst::buffer::Readable>),
     Device(DeviceMemory<'a>),
 }
 
-impl Source<'_> {
+impl Samples<'_> {
     fn data(&self) -> MaskData<'_> {
         match self {
             Self::Host(map) => MaskData::Host(map.as_slice()),

@@ -1,4 +1,4 @@
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::draw::blur::blur;
@@ -12,19 +12,20 @@ use gst_base::subclass::prelude::*;
 
 use super::arrows::{self, arrows};
 use super::captions::captions;
-use super::choice::Choice;
+use super::choice::ObjectChoice;
 use super::gpu::Artist;
 use super::heat::{self, Heat};
 use super::lettering::Lettering;
-use super::memory::Memory;
 use super::picture::{limbs, masks, primitives, rings, thickness};
 use super::privacy::{Cover, Labels};
 use super::properties::PROPERTIES;
 use super::settings::Settings;
+use super::stream_state::StreamState;
 use super::zones;
 use crate::device::Gpu;
+use crate::element::described;
 use crate::log::INFEROVERLAY as CAT;
-use crate::memory::caps::{CUDA_FORMATS, CUDA_MEMORY, in_cuda};
+use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
 use crate::memory::{MappedHostFrameMut, order};
 use crate::meta::mask;
@@ -33,7 +34,7 @@ use crate::meta::zone;
 use crate::model;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats, video};
+use crate::{meta, notice, stats, video};
 
 /// Seconds from frame to frame where the caps leave the rate open.
 const USUAL_FRAME: f64 = 1.0 / 30.0;
@@ -51,7 +52,7 @@ struct State {
 pub struct InferOverlay {
     settings: Mutex<Settings>,
     state: Mutex<Option<State>>,
-    memory: Mutex<Streams<Memory>>,
+    streams: Mutex<Streams<StreamState>>,
     labels: Mutex<Labels>,
     lettering: Mutex<Lettering>,
     gpu: Gpu,
@@ -88,7 +89,7 @@ impl InferOverlay {
         };
         let state = lock(&self.state);
         let Some(State { info, artist: Some(artist), .. }) = state.as_ref() else { return Ok(None) };
-        let nothing = lock(&self.memory).current().is_empty()
+        let nothing = lock(&self.streams).current().is_empty()
             && objects(frame).is_empty()
             && !mask::any(frame)
             && !zone::any(frame);
@@ -115,11 +116,11 @@ impl InferOverlay {
     ) -> Result<(), String> {
         let objects = objects(buffer);
         let settings = lock(&self.settings).clone();
-        let choice = Choice::parse("blur", &settings.blur)?;
+        let choice = ObjectChoice::parse("blur", &settings.blur)?;
         let found_masks = mask::masks(buffer);
         warnings.extend(lock(&self.labels).examine(choice.as_ref(), &objects, &found_masks));
-        let mut memory = lock(&self.memory);
-        let Memory { trails, covered, heat } = memory.current_mut();
+        let mut streams = lock(&self.streams);
+        let StreamState { trails, covered, heat } = streams.current_mut();
         let cover = Cover::of(choice.as_ref(), &objects, &found_masks, covered, &settings);
         self.cover(state, buffer, &cover).map_err(|why| {
             format!("the objects that blur names cannot be hidden, so the frame is not passed on: {why}")
@@ -202,7 +203,8 @@ fn see_heat(
         *heat = Heat::default();
         return Ok(());
     }
-    let choice = Choice::parse("heatmap-classes", &settings.heatmap_classes)?.unwrap_or(Choice::All);
+    let choice =
+        ObjectChoice::parse("heatmap-classes", &settings.heatmap_classes)?.unwrap_or(ObjectChoice::All);
     let counted = objects.iter().filter(|object| choice.names(object));
     let boxes = counted
         .filter_map(|object| object.detected_outline().or_else(|| Some(object.tracking.as_ref()?.rect)));
@@ -221,7 +223,7 @@ impl ObjectSubclass for InferOverlay {
 impl ObjectImpl for InferOverlay {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
@@ -247,28 +249,12 @@ impl ObjectImpl for InferOverlay {
 impl GstObjectImpl for InferOverlay {}
 
 impl ElementImpl for InferOverlay {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Inference overlay",
-                "Filter/Effect/Video",
-                "Draws masks, zones, boxes, labels, confidences, identities, trails and skeletons on the frame",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let drawable = gst_video::VideoCapsBuilder::new().format_list(video::DRAWABLE);
-            let on_gpu = video::DRAWABLE.into_iter().filter(|format| CUDA_FORMATS.contains(format));
-            let on_gpu = gst_video::VideoCapsBuilder::new().features([CUDA_MEMORY]).format_list(on_gpu);
-            let mut frames = on_gpu.build();
-            frames.merge(drawable.build());
-            caps::pad_templates(&frames, &frames)
-        });
-        &TEMPLATES
+    described! {
+        "Inference overlay",
+        "Filter/Effect/Video",
+        "Draws masks, zones, boxes, labels, confidences, identities, trails and skeletons on the frame",
+        sink: video::drawable(),
+        src: video::drawable(),
     }
 
     fn set_context(&self, context: &gst::Context) {
@@ -302,7 +288,7 @@ impl BaseTransformImpl for InferOverlay {
         let settings = lock(&self.settings).clone();
         [("blur", &settings.blur), ("heatmap-classes", &settings.heatmap_classes)]
             .into_iter()
-            .try_for_each(|(property, text)| Choice::parse(property, text).map(drop))
+            .try_for_each(|(property, text)| ObjectChoice::parse(property, text).map(drop))
             .map_err(wrong)?;
         *lock(&self.lettering) = Lettering::open(&settings.font).map_err(wrong)?;
         Ok(())
@@ -310,7 +296,7 @@ impl BaseTransformImpl for InferOverlay {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.state) = None;
-        *lock(&self.memory) = Streams::default();
+        *lock(&self.streams) = Streams::default();
         *lock(&self.labels) = Labels::default();
         *lock(&self.lettering) = Lettering::default();
         Ok(())
@@ -337,7 +323,7 @@ impl BaseTransformImpl for InferOverlay {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         if streams::concerns(&event) {
-            lock(&self.memory).see(&event);
+            lock(&self.streams).see(&event);
         }
         if event.type_() == gst::EventType::Eos {
             let warnings = lock(&self.labels).end();

@@ -17,11 +17,11 @@ mod gpu;
 mod heat;
 mod imp;
 mod lettering;
-mod memory;
 mod picture;
 mod privacy;
 mod properties;
 mod settings;
+mod stream_state;
 mod trails;
 mod zones;
 

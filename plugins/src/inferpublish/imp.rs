@@ -1,4 +1,4 @@
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use cudainfer_brokers::{Counts, Drained, Outbox, PushError};
@@ -12,11 +12,12 @@ use gst_base::subclass::prelude::*;
 
 use super::destination;
 use super::settings::{self, Settings};
+use crate::element::described;
 use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::{self, ModelInfo};
 use crate::publish::file::FileCounts;
-use crate::publish::{Composer, Details, End, Messages, Plan};
+use crate::publish::{Composer, Details, End, Messages, PublishParams};
 use crate::sync::lock;
 use crate::{caps, stats};
 
@@ -72,13 +73,13 @@ impl InferPublish {
     }
 
     /// The settings, and what messages they make.
-    fn plan(&self) -> Result<(Settings, Plan), gst::ErrorMessage> {
+    fn params(&self) -> Result<(Settings, PublishParams), gst::ErrorMessage> {
         let settings = lock(&self.settings).clone();
         let checked = destination::check(&settings).map_err(|e| e.to_string());
-        let plan = checked.and_then(|()| settings.plan());
-        let plan =
-            plan.map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", self.obj().name())))?;
-        Ok((settings, plan))
+        let params = checked.and_then(|()| settings.params());
+        let params = params
+            .map_err(|e| gst::error_msg!(gst::ResourceError::Settings, ("{}: {e}", self.obj().name())))?;
+        Ok((settings, params))
     }
 
     fn outbox(&self) -> Option<Arc<Outbox>> {
@@ -177,7 +178,7 @@ impl ObjectSubclass for InferPublish {
 impl ObjectImpl for InferPublish {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
@@ -200,24 +201,12 @@ impl ObjectImpl for InferPublish {
 impl GstObjectImpl for InferPublish {}
 
 impl ElementImpl for InferPublish {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Inference results as JSON lines",
-                "Filter/Analyzer/Video",
-                "Writes the results of each frame as one JSON object per line and passes the frame through",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let any = caps::any_memory();
-            caps::pad_templates(&any, &any)
-        });
-        &TEMPLATES
+    described! {
+        "Inference results as JSON lines",
+        "Filter/Analyzer/Video",
+        "Writes the results of each frame as one JSON object per line and passes the frame through",
+        sink: caps::any_memory(),
+        src: caps::any_memory(),
     }
 
     fn change_state(
@@ -226,7 +215,7 @@ impl ElementImpl for InferPublish {
     ) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
         match transition {
             gst::StateChange::NullToReady => {
-                if let Err(message) = self.plan() {
+                if let Err(message) = self.params() {
                     self.post_error_message(message);
                     return Err(gst::StateChangeError);
                 }
@@ -245,7 +234,7 @@ impl BaseTransformImpl for InferPublish {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = true;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let (settings, plan) = self.plan()?;
+        let (settings, params) = self.params()?;
         self.counters.reset();
         self.records.reset();
         self.objects.reset();
@@ -254,7 +243,7 @@ impl BaseTransformImpl for InferPublish {
         self.counts.reset();
         let outbox = destination::open(&self.obj(), &settings, PATIENCE, (&self.counts, &self.files))?;
         *lock(&self.outbox) = Some(Arc::new(outbox));
-        let composer = Composer::new(plan);
+        let composer = Composer::new(params);
         *lock(&self.state) = Some(State {
             composer,
             unsent: Messages::new(),

@@ -18,7 +18,7 @@ mod imp;
 mod settings;
 mod warnings;
 
-pub use crate::publish::{DiskFull, Flush, Format, Kinds, Leaky};
+pub use crate::publish::{DiskFull, Flush, Format, Leaky, RecordKinds};
 
 glib::wrapper! {
     /// The element.

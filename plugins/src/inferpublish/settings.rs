@@ -7,11 +7,11 @@ use std::time::Duration;
 use gst::glib;
 use gst::glib::prelude::*;
 
-use super::{DiskFull, Flush, Format, Kinds, Leaky};
-use crate::nick::nick;
+use super::{DiskFull, Flush, Format, Leaky, RecordKinds};
+use crate::property::nick;
 use crate::property::{About, Field, Table, Words, property};
 use crate::publish::file::{FileOptions, Layout, Limits, STDOUT};
-use crate::publish::{Details, Location, Plan, Selection, Topic};
+use crate::publish::{Details, Location, PublishParams, Selection, Topic};
 use crate::stats;
 
 /// In ns.
@@ -23,7 +23,7 @@ const HOUR: u64 = 3600 * SECOND;
 pub(super) struct Settings {
     pub location: Location,
     pub source: String,
-    pub send: Kinds,
+    pub send: RecordKinds,
     pub format: Format,
     pub topic: String,
     pub classes: String,
@@ -53,7 +53,7 @@ impl Default for Settings {
         Self {
             location: Location::default(),
             source: String::new(),
-            send: Kinds::FRAMES,
+            send: RecordKinds::FRAMES,
             format: Format::default(),
             topic: String::new(),
             classes: String::new(),
@@ -85,8 +85,8 @@ impl Settings {
     ///
     /// # Errors
     /// Which property is wrong, and what it may be, without the element's name.
-    pub fn plan(&self) -> Result<Plan, String> {
-        let of_frames = Kinds::FRAMES | Kinds::CHANGES;
+    pub fn params(&self) -> Result<PublishParams, String> {
+        let of_frames = RecordKinds::FRAMES | RecordKinds::CHANGES;
         let Self { send, format, topic, .. } = self;
         if send.is_empty() {
             return Err("send names no kind of records. Set it to frames, events, tracks or changes, or to several of \
@@ -109,7 +109,7 @@ impl Settings {
         if *format == Format::Coco && self.append {
             return Err("format=coco writes one array a file, which is not continued. Set append=false, or format=json".to_owned());
         }
-        Ok(Plan {
+        Ok(PublishParams {
             kinds: *send,
             format: *format,
             topic: Topic::parse(topic).map_err(|e| format!("topic '{topic}' {e}"))?,
@@ -146,7 +146,7 @@ impl Words for Format {}
 impl Words for Flush {}
 impl Words for DiskFull {}
 
-impl Field for Kinds {
+impl Field for RecordKinds {
     type Range = ();
 
     fn spec(about: &About<'_>, (): &(), default: &Self) -> glib::ParamSpec {

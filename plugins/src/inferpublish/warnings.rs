@@ -8,7 +8,7 @@ use gst::subclass::prelude::*;
 use super::imp::{InferPublish, PATIENCE};
 use super::settings::Settings;
 use crate::meta::object::{Object, objects};
-use crate::nick::nick;
+use crate::property::nick;
 use crate::sync::lock;
 
 /// How often records that are dropped are warned of.

@@ -6,7 +6,7 @@ use cudainfer_kernels::device::{Choice, Counters, Resolved};
 use gst::prelude::*;
 
 use super::GpuSession;
-use crate::placement;
+use crate::auto_gpu;
 
 /// Where an element works.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl ChosenDevice {
         let missing = |reason: String| {
             gst::error_msg!(gst::ResourceError::NotFound, ("{name}: device={choice}: {reason}"))
         };
-        let resolved = if choice == Choice::Auto { placement::auto_for(element) } else { choice.resolve() };
+        let resolved = if choice == Choice::Auto { auto_gpu::auto_for(element) } else { choice.resolve() };
         let device = match resolved.map_err(|error| missing(error.to_string()))? {
             Resolved::Cpu { reason } => return Ok((Self::Cpu, reason)),
             Resolved::Cuda(device) => device,

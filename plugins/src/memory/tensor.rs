@@ -29,7 +29,7 @@ struct TensorMemory {
     shared: Arc<SharedMemory>,
     /// Where this memory begins in the shared one.
     offset: usize,
-    /// The stream for downloads: a separate one, because the producer's may be recording a graph at any time.
+    /// The stream for downloads: a separate one, because the producer's may be capturing a graph at any time.
     stream: Arc<CudaStream>,
     /// The copies on the host that are mapped.
     mapped: Mutex<HostMaps<Pinned>>,

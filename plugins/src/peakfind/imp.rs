@@ -1,4 +1,4 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use gst::glib;
 use gst::subclass::prelude::*;
@@ -11,6 +11,7 @@ use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
 use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading};
+use crate::element::described;
 use crate::log::PEAKFIND as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::{Group, origins_reading};
@@ -29,38 +30,18 @@ impl ObjectSubclass for PeakFind {
 }
 
 impl ObjectImpl for PeakFind {
-    fn properties() -> &'static [glib::ParamSpec] {
-        PROPERTIES.specs()
-    }
-
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
-    }
-
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
-    }
+    decoding::properties!(PROPERTIES);
 }
 
 impl GstObjectImpl for PeakFind {}
 
 impl ElementImpl for PeakFind {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Keypoint finder",
-                "Filter/Analyzer/Video",
-                "Finds keypoints in the outputs of pose models and groups them into objects",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
-        &TEMPLATES
+    described! {
+        "Keypoint finder",
+        "Filter/Analyzer/Video",
+        "Finds keypoints in the outputs of pose models and groups them into objects",
+        sink: caps::sink_template(),
+        src: caps::any_video(),
     }
 }
 

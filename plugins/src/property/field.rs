@@ -207,3 +207,9 @@ impl<T: Words> Field for T {
         value.get().ok()
     }
 }
+
+/// The nick of a property's enum value, as caps and pipelines write it.
+pub(crate) fn nick<T: ToValue + StaticType>(value: T) -> String {
+    let value = value.to_value();
+    glib::EnumValue::from_value(&value).map_or_else(String::new, |(_, v)| v.nick().to_owned())
+}

@@ -8,13 +8,13 @@ use crate::meta::object::Object;
 /// Identities that are remembered besides those of the frame: those that were there last.
 const MOST: usize = 4096;
 
-/// Whose classes: a model, and an output of it.
-type Source = (String, String);
+/// What gives an object a class: a model, and an output of it.
+type Classifier = (String, String);
 
 /// What one identity was last taken for.
 #[derive(Debug, Default)]
 struct Known {
-    classes: BTreeMap<Source, String>,
+    classes: BTreeMap<Classifier, String>,
     /// The frame in which it was last there.
     frame: u64,
 }
@@ -27,7 +27,7 @@ pub(super) struct Classes {
     /// Frames so far.
     frames: u64,
     /// Labels and classes of the objects without an identity of the last frame in which some were looked at, sorted.
-    untracked: BTreeMap<Source, Vec<(String, String)>>,
+    untracked: BTreeMap<Classifier, Vec<(String, String)>>,
 }
 
 impl Classes {
@@ -35,7 +35,7 @@ impl Classes {
     pub fn see(&mut self, objects: &[&Object]) -> bool {
         self.frames += 1;
         let mut is_other = false;
-        let mut untracked: BTreeMap<Source, Vec<(String, String)>> = BTreeMap::new();
+        let mut untracked: BTreeMap<Classifier, Vec<(String, String)>> = BTreeMap::new();
         for object in objects {
             // Also one that no model looks at in this frame must not be forgotten while it is there.
             if let Some(known) =
@@ -45,20 +45,20 @@ impl Classes {
             }
             for classification in &object.classifications {
                 let Some(class) = classification.labels.first().cloned() else { continue };
-                let source = (classification.model.clone(), classification.output.clone());
+                let classifier = (classification.model.clone(), classification.output.clone());
                 if let Some(tracking) = &object.tracking {
                     let known = self.tracked.entry(tracking.id).or_default();
                     known.frame = self.frames;
-                    is_other |= known.classes.insert(source, class.clone()) != Some(class);
+                    is_other |= known.classes.insert(classifier, class.clone()) != Some(class);
                 } else {
-                    untracked.entry(source).or_default().push((object.label.clone(), class));
+                    untracked.entry(classifier).or_default().push((object.label.clone(), class));
                 }
             }
         }
-        for (source, mut classes) in untracked {
+        for (classifier, mut classes) in untracked {
             classes.sort();
-            is_other |= self.untracked.get(&source) != Some(&classes);
-            self.untracked.insert(source, classes);
+            is_other |= self.untracked.get(&classifier) != Some(&classes);
+            self.untracked.insert(classifier, classes);
         }
         if self.tracked.len() > MOST {
             // Half of them go at once, so that this is rare.

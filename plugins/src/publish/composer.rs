@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::SystemTime;
 
 use super::changes::Changes;
-use super::clock::WallTime;
+use super::clock::{Moment, WallTime};
 use super::format::Format;
-use super::kind::{Kind, Kinds};
-use super::moment::Moment;
-use super::plan::{Details, Messages, Plan};
+use super::kind::{RecordKind, RecordKinds};
+use super::params::{Details, Messages, PublishParams};
 use super::record::{MapRecord, ObjectRecord, ParentRecord, ZoneRecords};
 use super::selection::Selection;
 use super::tracks::{End, Track, Tracks};
@@ -21,7 +20,7 @@ use crate::streams::{PerStream, Streams};
 /// Makes messages of frames.
 #[derive(Debug)]
 pub(crate) struct Composer {
-    plan: Plan,
+    params: PublishParams,
     writer: Writer,
     streams: Streams<Stream>,
     /// Objects have been seen, and whether one had an identity.
@@ -62,9 +61,9 @@ impl PerStream for Stream {
 
 impl Composer {
     /// Of a start of the element.
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(params: PublishParams) -> Self {
         Self {
-            plan,
+            params,
             writer: Writer::default(),
             streams: Streams::default(),
             identities: None,
@@ -91,7 +90,7 @@ impl Composer {
         if let Some((id, mut stream)) = self.streams.take_forgotten() {
             let tracks = stream.tracks.end();
             self.forgotten += u64::from(!tracks.is_empty());
-            let names = Names { plan: &self.plan, stream: id.as_deref(), size: stream.size, details };
+            let names = Names { params: &self.params, stream: id.as_deref(), size: stream.size, details };
             for track in tracks {
                 messages.extend(self.writer.track(names, &track, End::Vanished)?);
             }
@@ -104,11 +103,11 @@ impl Composer {
     /// # Errors
     /// None that these types can make.
     pub fn end(&mut self, end: End, details: Details) -> serde_json::Result<Messages> {
-        let Self { plan, writer, streams, .. } = self;
+        let Self { params, writer, streams, .. } = self;
         let mut messages = Messages::new();
         for (id, stream) in streams.named_mut() {
             (stream.shown, stream.changes) = ([None; 2], Changes::default());
-            let names = Names { plan, stream: id, size: stream.size, details };
+            let names = Names { params, stream: id, size: stream.size, details };
             for track in stream.tracks.end() {
                 messages.extend(writer.track(names, &track, end)?);
             }
@@ -134,37 +133,37 @@ impl Composer {
         let stream = self.streams.current_mut();
         let pts = buffer.pts().map(gst::ClockTime::nseconds);
         let moment = Moment { frame: stream.frames, pts, stream_time, wall: WallTime::of(buffer, now) };
-        let ended = if self.plan.has(Kinds::TRACKS) {
-            stream.tracks.see(&all, moment, self.plan.patience)
+        let ended = if self.params.has(RecordKinds::TRACKS) {
+            stream.tracks.see(&all, moment, self.params.patience)
         } else {
             Vec::new()
         };
         // Also those that are not written.
         let parents = parents(&all);
-        all.retain(|object| self.plan.selection.has(object));
+        all.retain(|object| self.params.selection.has(object));
         let zones = zone::zones(buffer).map(|(zones, events)| (zones, self.wanted(events, &all)));
         self.zones = Some(self.zones == Some(true) || zones.is_some());
-        let changes = if self.plan.has(Kinds::CHANGES) {
+        let changes = if self.params.has(RecordKinds::CHANGES) {
             let events = zones.as_ref().is_some_and(|(_, events)| !events.is_empty());
             self.streams.current_mut().changes.see(all.iter(), events)
         } else {
             Vec::new()
         };
-        let due = self.plan.has(Kinds::FRAMES) && self.is_due(pts);
+        let due = self.params.has(RecordKinds::FRAMES) && self.is_due(pts);
         let mut messages = self.tracks_of_current(&ended, End::Vanished, details)?;
         let record = |object| ObjectRecord::of(object, details.embeddings, &parents);
         let records: Vec<_> = all.into_iter().map(record).collect();
         let maps: Vec<_> = maps(buffer).into_iter().map(MapRecord::from).collect();
         let frame = Frame { moment, objects: &records, maps: &maps, zones: zones.map(ZoneRecords::from) };
-        let Self { plan, writer, streams, .. } = self;
-        let names = Names { plan, stream: streams.id(), size: streams.current().size, details };
-        if plan.has(Kinds::EVENTS) {
+        let Self { params, writer, streams, .. } = self;
+        let names = Names { params, stream: streams.id(), size: streams.current().size, details };
+        if params.has(RecordKinds::EVENTS) {
             messages.extend(writer.events(names, &frame)?);
         }
         let mut count = 0;
-        for (kind, wanted) in [(Kind::Frames, due), (Kind::Changes, !changes.is_empty())] {
+        for (kind, wanted) in [(RecordKind::Frames, due), (RecordKind::Changes, !changes.is_empty())] {
             if wanted {
-                let changes = if kind == Kind::Changes { &changes[..] } else { &[] };
+                let changes = if kind == RecordKind::Changes { &changes[..] } else { &[] };
                 messages.extend(writer.frame(names, kind, &frame, changes)?);
                 count += records.len();
             }
@@ -183,7 +182,7 @@ impl Composer {
     /// Whether frames of several streams have come, and what is written has no place for which one a frame is of: their numbers
     /// repeat.
     pub fn mixes_streams(&self) -> bool {
-        self.several && self.plan.format.is_for_files()
+        self.several && self.params.format.is_for_files()
     }
 
     /// How many streams were forgotten because there are more than are remembered, and their tracks ended.
@@ -193,17 +192,18 @@ impl Composer {
 
     /// Whether objects have come, but none with an identity, and there is nothing to be said about others.
     pub fn misses_identities(&self) -> bool {
-        self.identities == Some(false) && (self.plan.has(Kinds::TRACKS) || self.plan.format == Format::Mot)
+        self.identities == Some(false)
+            && (self.params.has(RecordKinds::TRACKS) || self.params.format == Format::Mot)
     }
 
     /// Whether frames have come, but none with zones, whose events should be written.
     pub fn misses_zones(&self) -> bool {
-        self.zones == Some(false) && self.plan.has(Kinds::EVENTS)
+        self.zones == Some(false) && self.params.has(RecordKinds::EVENTS)
     }
 
     /// The objects that are written.
     pub fn selection(&self) -> &Selection {
-        &self.plan.selection
+        &self.params.selection
     }
 
     fn tracks_of_current(
@@ -212,8 +212,8 @@ impl Composer {
         end: End,
         details: Details,
     ) -> serde_json::Result<Messages> {
-        let Self { plan, writer, streams, .. } = self;
-        let names = Names { plan, stream: streams.id(), size: streams.current().size, details };
+        let Self { params, writer, streams, .. } = self;
+        let names = Names { params, stream: streams.id(), size: streams.current().size, details };
         let messages = tracks.iter().map(|track| writer.track(names, track, end));
         messages.filter_map(Result::transpose).collect()
     }
@@ -221,7 +221,7 @@ impl Composer {
     /// Whether the frame is the first of its interval.
     fn is_due(&mut self, pts: Option<u64>) -> bool {
         let stream = self.streams.current_mut();
-        let interval = pts.and_then(|pts| pts.checked_div(self.plan.interval));
+        let interval = pts.and_then(|pts| pts.checked_div(self.params.interval));
         stream.shown[1] = interval.or(stream.shown[0]);
         interval.is_none() || stream.shown[0] != interval
     }
@@ -231,7 +231,7 @@ impl Composer {
         let id = |event: &zone::ZoneEvent| objects.iter().find(|object| Some(object.id) == event.object);
         events.retain(|event| {
             let label_id = id(event).and_then(|object| object.detection.as_ref()).map(|d| d.label_id);
-            event.track.is_none() || self.plan.selection.has_class(&event.label, label_id)
+            event.track.is_none() || self.params.selection.has_class(&event.label, label_id)
         });
         for event in &mut events {
             event.object = id(event).map(|object| object.id);

@@ -6,7 +6,7 @@ use gst::glib;
 
 /// Which kinds of records are written.
 #[glib::flags(name = "GstCudaInferPublishSend")]
-pub enum Kinds {
+pub enum RecordKinds {
     /// One for each frame.
     #[flags_value(name = "A record for each frame, or as interval says", nick = "frames")]
     FRAMES = 0b0001,
@@ -23,7 +23,7 @@ pub enum Kinds {
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// A frame.
     Frames,
     /// An event of zonecount.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Changes,
 }
 
-impl Kind {
+impl RecordKind {
     /// As `{kind}` of a topic, and as `send` has it.
     pub fn word(self) -> &'static str {
         match self {

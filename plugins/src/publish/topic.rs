@@ -1,6 +1,6 @@
 //! Topics: `cams/{source}/{kind}`.
 
-use super::kind::Kind;
+use super::kind::RecordKind;
 
 /// What a placeholder stands for, and how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +14,14 @@ const PLACEHOLDERS: [(&str, Placeholder); 3] =
     [("source", Placeholder::Source), ("kind", Placeholder::Kind), ("stream", Placeholder::Stream)];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TopicPart {
     Text(String),
     Value(Placeholder),
 }
 
 /// A topic with placeholders. An empty one means the destination's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Topic(Vec<Part>);
+pub(crate) struct Topic(Vec<TopicPart>);
 
 impl Topic {
     /// Reads `text`.
@@ -41,20 +41,20 @@ impl Topic {
             let Some((_, value)) = PLACEHOLDERS.iter().find(|(known, _)| *known == name) else {
                 return Err(format!("has the unknown placeholder '{{{name}}}'. Write {}", known()));
             };
-            parts.extend([Part::Text(before.to_owned()), Part::Value(*value)]);
+            parts.extend([TopicPart::Text(before.to_owned()), TopicPart::Value(*value)]);
             rest = after;
         }
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(TopicPart::Text(rest.to_owned()));
         Ok(Self(parts))
     }
 
     /// With the placeholders replaced. What would be a level, a wildcard or a space of a broker's topic becomes `_` there.
-    pub fn fill(&self, source: &str, kind: Kind, stream: &str) -> String {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Value(Placeholder::Source) => level(source),
-            Part::Value(Placeholder::Kind) => kind.word().to_owned(),
-            Part::Value(Placeholder::Stream) => level(stream),
+    pub fn fill(&self, source: &str, kind: RecordKind, stream: &str) -> String {
+        let part = |part: &TopicPart| match part {
+            TopicPart::Text(text) => text.clone(),
+            TopicPart::Value(Placeholder::Source) => level(source),
+            TopicPart::Value(Placeholder::Kind) => kind.word().to_owned(),
+            TopicPart::Value(Placeholder::Stream) => level(stream),
         };
         self.0.iter().map(part).collect()
     }
@@ -85,7 +85,7 @@ mod tests {
             ("{kind}{source}", "eventsgate_1_"),
             ("a/{stream}/b", "a/video_0_1/b"),
         ] {
-            assert_eq!(Topic::parse(text).unwrap().fill("gate 1#", Kind::Events, "video/0\n1"), wanted);
+            assert_eq!(Topic::parse(text).unwrap().fill("gate 1#", RecordKind::Events, "video/0\n1"), wanted);
         }
     }
 

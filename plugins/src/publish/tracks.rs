@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
-use super::moment::Moment;
+use super::clock::Moment;
 use crate::meta::object::{Object, TrackingParam};
 
 /// The state of a track that is not in the frame.
@@ -42,7 +42,7 @@ pub(crate) struct Best {
 
 /// Where a track was.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     /// When.
     pub moment: Moment,
     /// The centre of the tracker's box, in frame pixels.
@@ -52,21 +52,21 @@ pub(crate) struct Place {
 /// The places of a track: all, or every second, fourth and so on, and always the first and the last.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path {
-    kept: Vec<Place>,
+    kept: Vec<Position>,
     stride: u64,
     count: u64,
-    last: Place,
+    last: Position,
 }
 
 impl Path {
     /// Places that a path has at most.
     pub const MOST: usize = 64;
 
-    fn new(first: Place) -> Self {
+    fn new(first: Position) -> Self {
         Self { kept: vec![first], stride: 1, count: 1, last: first }
     }
 
-    fn push(&mut self, place: Place) {
+    fn push(&mut self, place: Position) {
         if self.count.is_multiple_of(self.stride) && self.kept.len() == Self::MOST - 1 {
             let mut keep = false;
             self.kept.retain(|_| {
@@ -83,7 +83,7 @@ impl Path {
     }
 
     /// In the order of time.
-    pub fn places(&self) -> impl Iterator<Item = &Place> {
+    pub fn places(&self) -> impl Iterator<Item = &Position> {
         let missing = self.kept.last() != Some(&self.last);
         self.kept.iter().chain(missing.then_some(&self.last))
     }
@@ -140,9 +140,9 @@ impl Track {
     }
 }
 
-fn place(tracking: &TrackingParam, moment: Moment) -> Place {
+fn place(tracking: &TrackingParam, moment: Moment) -> Position {
     let Rect { x, y, w, h } = tracking.rect;
-    Place { moment, centre: [f64::from(x) + f64::from(w) / 2.0, f64::from(y) + f64::from(h) / 2.0] }
+    Position { moment, centre: [f64::from(x) + f64::from(w) / 2.0, f64::from(y) + f64::from(h) / 2.0] }
 }
 
 /// The tracks of a stream that have not ended. Its memory is bounded by the tracks that are seen within the patience.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use cudainfer_brokers::Message;
 
 use super::changes::Change;
+use super::clock::Moment;
 use super::format::{Format, coco, deepstream, mot};
-use super::ids::Ids;
-use super::kind::Kind;
-use super::moment::Moment;
-use super::plan::{Details, Messages, Plan, UNKNOWN};
+use super::kind::RecordKind;
+use super::params::{Details, Messages, PublishParams, UNKNOWN};
 use super::record::{
     EventRecord, FrameRecord, Head, MapRecord, ObjectRecord, TrackEndRecord, ZoneEventRecord, ZoneRecords,
 };
@@ -26,7 +25,7 @@ pub(super) struct Frame<'a> {
 /// What messages about a stream are called.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
-    pub plan: &'a Plan,
+    pub params: &'a PublishParams,
     /// The `stream-id`.
     pub stream: Option<&'a str>,
     /// Width and height of its frames.
@@ -40,7 +39,7 @@ impl<'a> Names<'a> {
         Head {
             schema,
             id,
-            source: self.plan.source(self.stream),
+            source: self.params.source(self.stream),
             stream: self.stream.filter(|_| self.details.stream_ids),
             frame,
             pts,
@@ -52,9 +51,33 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn message(self, kind: Kind, id: String, payload: Vec<u8>) -> (Kind, Arc<Message>) {
-        let topic = self.plan.topic.fill(self.plan.source(self.stream), kind, self.stream.unwrap_or(UNKNOWN));
+    fn message(self, kind: RecordKind, id: String, payload: Vec<u8>) -> (RecordKind, Arc<Message>) {
+        let topic =
+            self.params.topic.fill(self.params.source(self.stream), kind, self.stream.unwrap_or(UNKNOWN));
         (kind, Arc::new(Message { topic, id, payload }))
+    }
+}
+
+/// Names messages: a random word that no other start of the element has, and how many there were before.
+#[derive(Debug)]
+struct Ids {
+    start: String,
+    made: u64,
+}
+
+impl Default for Ids {
+    /// Of a start of the element.
+    fn default() -> Self {
+        Self { start: glib::uuid_string_random().to_string(), made: 0 }
+    }
+}
+
+impl Ids {
+    /// One that no message has.
+    fn next(&mut self) -> String {
+        let id = format!("{}-{}", self.start, self.made);
+        self.made += 1;
+        id
     }
 }
 
@@ -67,13 +90,13 @@ impl Writer {
     pub fn frame(
         &mut self,
         names: Names<'_>,
-        kind: Kind,
+        kind: RecordKind,
         frame: &Frame<'_>,
         changes: &[Change],
-    ) -> serde_json::Result<Option<(Kind, Arc<Message>)>> {
+    ) -> serde_json::Result<Option<(RecordKind, Arc<Message>)>> {
         let head = names.head(Head::FRAME, self.0.next(), &frame.moment);
         let Frame { moment, objects, maps, zones } = frame;
-        let payload = match names.plan.format {
+        let payload = match names.params.format {
             Format::Json => {
                 let record = FrameRecord { head: &head, changes, objects, maps, zones: zones.as_ref() };
                 Some(serde_json::to_vec(&record)?)
@@ -91,7 +114,7 @@ impl Writer {
             let head = names.head(Head::EVENT, self.0.next(), &frame.moment);
             let object = frame.objects.iter().find(|object| Some(object.id) == event.object);
             let payload = serde_json::to_vec(&EventRecord { head: &head, event, object })?;
-            Ok(names.message(Kind::Events, head.id, payload))
+            Ok(names.message(RecordKind::Events, head.id, payload))
         };
         events.map(message).collect()
     }
@@ -102,8 +125,8 @@ impl Writer {
         names: Names<'_>,
         track: &Track,
         end: End,
-    ) -> serde_json::Result<Option<(Kind, Arc<Message>)>> {
-        let selection = &names.plan.selection;
+    ) -> serde_json::Result<Option<(RecordKind, Arc<Message>)>> {
+        let selection = &names.params.selection;
         let best = track.best.as_ref();
         if !selection.has_class(&track.label, best.map(|best| best.label_id))
             || !selection.is_sure(best.map(|best| best.confidence))
@@ -112,6 +135,6 @@ impl Writer {
         }
         let head = names.head(Head::TRACK, self.0.next(), &track.last);
         let payload = serde_json::to_vec(&TrackEndRecord::new(&head, track, end))?;
-        Ok(Some(names.message(Kind::Tracks, head.id, payload)))
+        Ok(Some(names.message(RecordKind::Tracks, head.id, payload)))
     }
 }

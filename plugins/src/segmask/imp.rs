@@ -1,25 +1,25 @@
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::segment::LogitsSurvey;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
-use super::enums::Output;
 use super::instances::Instances;
 use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
 use super::properties::PROPERTIES;
-use super::settings::{Settings, Work};
-use super::target::Target;
-use super::whole::{Setup, Smoothed, Whole};
+use super::settings::{Output, Settings, Work};
+use super::target::MaskTarget;
+use super::whole::{SegmenterSetup, Smoothed, Whole};
 use crate::caps;
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
 };
 use crate::device::Gpu;
+use crate::element::described;
 use crate::inferoverlay::Artist;
 use crate::log::SEGMASK as CAT;
 use crate::memory::caps::in_cuda;
@@ -39,21 +39,6 @@ pub struct SegMask {
     streams: Arc<Mutex<Streams<Smoothed>>>,
 }
 
-impl SegMask {
-    /// The buffer that goes on in place of the incoming one, if that must not be shared.
-    fn target(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
-        let (frame, ours) = match input {
-            InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
-            InputBuffer::Readable(frame) => (*frame, false),
-        };
-        let target = self.with_decoder(|masks: &mut Masks| masks.result.instead_of(frame, ours));
-        let Some(mut target) = target.unwrap_or(Ok(None))? else { return Ok(None) };
-        let writable = target.get_mut().ok_or("the new frame is in use")?;
-        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
-        Ok(Some(target))
-    }
-}
-
 #[glib::object_subclass]
 impl ObjectSubclass for SegMask {
     const NAME: &'static str = "GstCudaInferSegMask";
@@ -62,38 +47,18 @@ impl ObjectSubclass for SegMask {
 }
 
 impl ObjectImpl for SegMask {
-    fn properties() -> &'static [glib::ParamSpec] {
-        PROPERTIES.specs()
-    }
-
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
-    }
-
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
-    }
+    decoding::properties!(PROPERTIES);
 }
 
 impl GstObjectImpl for SegMask {}
 
 impl ElementImpl for SegMask {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Segmentation masks",
-                "Filter/Analyzer/Video",
-                "Makes masks from a segmentation network's outputs: as metadata, as the frame's alpha channel or as gray frames",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
-        &TEMPLATES
+    described! {
+        "Segmentation masks",
+        "Filter/Analyzer/Video",
+        "Makes masks from a segmentation network's outputs: as metadata, as the frame's alpha channel or as gray frames",
+        sink: caps::sink_template(),
+        src: caps::any_video(),
     }
 
     fn set_context(&self, context: &gst::Context) {
@@ -166,35 +131,11 @@ impl BaseTransformImpl for SegMask {
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
         self.with_decoder(|masks: &mut Masks| {
-            if let Target::Alpha { artist: Some(artist), .. } = &mut masks.result {
+            if let MaskTarget::Alpha { artist: Some(artist), .. } = &mut masks.result {
                 artist.promised = order::promised(query);
             }
         });
         self.parent_decide_allocation(query)
-    }
-
-    fn prepare_output_buffer(
-        &self,
-        input: InputBuffer,
-    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        let target = self.target(&input).map_err(|why| {
-            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
-            gst::FlowError::Error
-        })?;
-        match target {
-            Some(target) => Ok(PrepareOutputBufferSuccess::Buffer(target)),
-            None => self.parent_prepare_output_buffer(input),
-        }
-    }
-
-    fn transform_meta<'a>(
-        &self,
-        _outbuf: &mut gst::BufferRef,
-        _meta: gst::MetaRef<'a, gst::Meta>,
-        _inbuf: &'a gst::BufferRef,
-    ) -> bool {
-        // The new frame shows the same picture at the same size. Metas that describe memory never get here.
-        true
     }
 }
 
@@ -218,10 +159,22 @@ impl DecodingElementImpl for SegMask {
         )
     }
 
+    fn instead_of(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
+        let (frame, ours) = match input {
+            InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
+            InputBuffer::Readable(frame) => (*frame, false),
+        };
+        let target = self.with_decoder(|masks: &mut Masks| masks.result.instead_of(frame, ours));
+        let Some(mut target) = target.unwrap_or(Ok(None))? else { return Ok(None) };
+        let writable = target.get_mut().ok_or("the new frame is in use")?;
+        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
+        Ok(Some(target))
+    }
+
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(incoming.model, incoming.info)?;
-        let mut result = Target::new(settings.output, &plan.work, incoming.caps)?;
+        let mut result = MaskTarget::new(settings.output, &plan.work, incoming.caps)?;
         let is_map = plan.is_map();
         let frame = caps::frame_size(incoming.caps);
         let mut logits = None;
@@ -232,7 +185,7 @@ impl DecodingElementImpl for SegMask {
                 }
                 logits = LogitsSurvey::new(&plan.tensor, plan.input, params).ok();
                 let model = caps::loaded_model(incoming.caps);
-                let setup = Setup { logits: plan.tensor.clone(), input: plan.input, params, model };
+                let setup = SegmenterSetup { logits: plan.tensor.clone(), input: plan.input, params, model };
                 MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
             }
             Work::Instances(each) => {
@@ -240,7 +193,7 @@ impl DecodingElementImpl for SegMask {
             }
         };
         if incoming.outgoing.is_some() {
-            if let (Target::Alpha { artist, .. }, true) = (&mut result, in_cuda(incoming.caps)) {
+            if let (MaskTarget::Alpha { artist, .. }, true) = (&mut result, in_cuda(incoming.caps)) {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters());
                 let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
                 *artist = Some(Artist::new(session, &caps::without_tensors(incoming.caps))?);

@@ -34,14 +34,14 @@ pub(super) struct Instances {
     frame: [usize; 2],
     /// Whether each mask has a sample for each pixel of the frame that it covers.
     upsample: bool,
-    plan: Plan,
+    method: Method,
     host: Option<Pools>,
     /// With the stream that it was made for.
     gpu: Option<(OnGpu, Pools, Arc<CudaStream>)>,
 }
 
-/// What is computed on the CPU, and where the masks of a frame lie.
-enum Plan {
+/// How masks are computed: what does that on the CPU, and where the masks of a frame lie.
+enum Method {
     Sums(Box<Prototypes>, Vec<Region>),
     Samples(Box<InstanceMasks>, Extent, Vec<Window>),
 }
@@ -61,8 +61,8 @@ struct Job {
     rows: Vec<u32>,
 }
 
-/// A mask among the bytes of all.
-struct Place {
+/// Which of the bytes of all masks are those of one, and where on the frame it lies.
+struct MaskBytes {
     width: usize,
     height: usize,
     offset: usize,
@@ -80,12 +80,12 @@ impl Instances {
         frame: [usize; 2],
         each: Each,
     ) -> Result<Self, String> {
-        let samples = |masks, extent| Plan::Samples(Box::new(masks), extent, Vec::new());
+        let samples = |masks, extent| Method::Samples(Box::new(masks), extent, Vec::new());
         let in_words = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
-        let (plan, upsample, rows) = match each {
+        let (method, upsample, rows) = match each {
             Each::Prototypes { layout, upsample: false } => {
                 let prototypes = Prototypes::new(values, input, layout).map_err(in_words)?;
-                (Plan::Sums(Box::new(prototypes), Vec::new()), false, COEFFICIENTS)
+                (Method::Sums(Box::new(prototypes), Vec::new()), false, COEFFICIENTS)
             }
             Each::Prototypes { layout, upsample } => {
                 let masks = InstanceMasks::of_prototypes(values, input, layout).map_err(in_words)?;
@@ -96,7 +96,7 @@ impl Instances {
                 (samples(masks.map_err(in_words)?, extent), upsample, rows_name(extent))
             }
         };
-        Ok(Self { values: values.name.clone(), rows, input, frame, upsample, plan, host: None, gpu: None })
+        Ok(Self { values: values.name.clone(), rows, input, frame, upsample, method, host: None, gpu: None })
     }
 
     /// The masks of the last of `objects` that have a detection: as many as there are rows for.
@@ -129,7 +129,7 @@ impl Instances {
         let places = self.places(set, &job).into_iter().zip(&job.ids);
         places
             .filter(|(place, _)| place.width > 0 && place.height > 0)
-            .map(|(Place { width, height, offset, rect }, object)| {
+            .map(|(MaskBytes { width, height, offset, rect }, object)| {
                 let data = part(&data, offset, width * height).map_err(|e| e.to_string())?;
                 Ok(Mask { kind: MaskKind::Instance { object: *object }, width, height, data, rect })
             })
@@ -138,42 +138,42 @@ impl Instances {
 
     /// The expected values; `None` for prototypes, which may be anything.
     pub fn expected(&self) -> Option<Expected> {
-        let Plan::Samples(masks, ..) = &self.plan else { return None };
+        let Method::Samples(masks, ..) = &self.method else { return None };
         masks.expected()
     }
 
     /// Statistics of the values.
     pub fn survey(&self, values: &TensorView<'_>) -> Option<Survey> {
-        let Plan::Samples(masks, ..) = &self.plan else { return None };
+        let Method::Samples(masks, ..) = &self.method else { return None };
         masks.survey(values)
     }
 
     /// Decides where the masks lie; returns how many bytes they have.
     fn place(&mut self, set: &TensorSet, job: &Job) -> Result<usize, String> {
-        match &mut self.plan {
-            Plan::Sums(prototypes, regions) => {
+        match &mut self.method {
+            Method::Sums(prototypes, regions) => {
                 let to_tensor = inverse(&set.to_frame).ok_or("the tensor does not lie in the frame")?;
                 let boxes: Vec<_> = job.boxes.iter().map(|rect| to_tensor.rect(rect)).collect();
                 Ok(prototypes.regions(&boxes, regions))
             }
-            Plan::Samples(masks, _, windows) if self.upsample => {
+            Method::Samples(masks, _, windows) if self.upsample => {
                 let Job { boxes, rows, .. } = job;
                 let objects = Objects { boxes, rows, to_frame: set.to_frame, frame: self.frame };
                 masks.pixels(&objects, windows).map_err(|e| e.to_string())
             }
-            Plan::Samples(masks, _, windows) => Ok(masks.cells(&job.rows, windows)),
+            Method::Samples(masks, _, windows) => Ok(masks.cells(&job.rows, windows)),
         }
     }
 
     /// The place of each object's mask, on the frame too.
-    fn places(&self, set: &TensorSet, job: &Job) -> Vec<Place> {
+    fn places(&self, set: &TensorSet, job: &Job) -> Vec<MaskBytes> {
         let place = |[width, height, offset]: [u32; 3], rect| {
             let [width, height, offset] =
                 [width, height, offset].map(|v| usize::try_from(v).unwrap_or(usize::MAX));
-            Place { width, height, offset, rect }
+            MaskBytes { width, height, offset, rect }
         };
-        match &self.plan {
-            Plan::Sums(prototypes, regions) => {
+        match &self.method {
+            Method::Sums(prototypes, regions) => {
                 let cells = prototypes.size();
                 let scale = [0, 1].map(|axis| self.input[axis] as f32 / cells[axis] as f32);
                 let places = regions.iter().map(|region| {
@@ -184,7 +184,7 @@ impl Instances {
                 });
                 places.collect()
             }
-            Plan::Samples(_, extent, windows) => {
+            Method::Samples(_, extent, windows) => {
                 let [w, h] = self.input.map(|side| side as f32);
                 let input = set.to_frame.rect(&Rect { x: 0.0, y: 0.0, w, h });
                 let places = windows.iter().zip(&job.boxes).map(|(window, object)| {
@@ -215,9 +215,9 @@ impl Instances {
         {
             let mut target = writable(&mut masks)?;
             let target = &mut target[..bytes];
-            match &self.plan {
-                Plan::Sums(prototypes, regions) => prototypes.run(&view, coefficients, regions, target)?,
-                Plan::Samples(samples, _, windows) => samples.run(&view, coefficients, windows, target)?,
+            match &self.method {
+                Method::Sums(prototypes, regions) => prototypes.run(&view, coefficients, regions, target)?,
+                Method::Samples(samples, _, windows) => samples.run(&view, coefficients, windows, target)?,
             }
         }
         Ok(masks)
@@ -231,13 +231,13 @@ impl Instances {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<gst::Buffer, Failure> {
-        let Self { plan, gpu, .. } = self;
+        let Self { method, gpu, .. } = self;
         if !matches!(gpu, Some((.., made_for)) if Arc::ptr_eq(made_for, stream)) {
-            let made = match plan {
-                Plan::Sums(prototypes, _) => {
+            let made = match method {
+                Method::Sums(prototypes, _) => {
                     OnGpu::Sums(Box::new(CudaPrototypes::of((**prototypes).clone(), stream)?))
                 }
-                Plan::Samples(samples, ..) => {
+                Method::Samples(samples, ..) => {
                     OnGpu::Samples(Box::new(CudaInstanceMasks::new((**samples).clone(), stream)?))
                 }
             };
@@ -250,14 +250,14 @@ impl Instances {
         let done = tensors.read(stream, |views| {
             let [view, ..] = views else { return Err("there is nothing to make masks of".into()) };
             let target = target.slice().first(bytes);
-            Ok(stream.sampled(|| match (kernels, &*plan) {
-                (OnGpu::Sums(kernels), Plan::Sums(_, regions)) => {
+            Ok(stream.sampled(|| match (kernels, &*method) {
+                (OnGpu::Sums(kernels), Method::Sums(_, regions)) => {
                     kernels.run(stream, view, coefficients, regions, target)
                 }
-                (OnGpu::Samples(kernels), Plan::Samples(_, _, windows)) => {
+                (OnGpu::Samples(kernels), Method::Samples(_, _, windows)) => {
                     kernels.run(stream, view, coefficients, windows, target)
                 }
-                // What was made follows from the plan.
+                // What was made follows from the method.
                 _ => Ok(()),
             })?)
         });

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::LogitsSurvey;
 
-use super::enums::Size;
 use super::instances::Instances;
-use super::target::Target;
+use super::settings::Size;
+use super::target::MaskTarget;
 use super::whole::{Smoothed, Wanted, Whole};
 use crate::decoding::{Counts, Decode, Side};
 use crate::meta::mask::{self, MaskKind};
@@ -27,7 +27,7 @@ pub(super) struct Masks {
     /// The frame's width and height.
     pub frame: [usize; 2],
     pub size: Size,
-    pub result: Target,
+    pub result: MaskTarget,
     /// The element's streams: they outlast caps, which may change whenever another stream has its turn.
     pub streams: Arc<Mutex<Streams<Smoothed>>>,
     pub range: RangeCheck,
@@ -80,7 +80,7 @@ impl Decode for Masks {
             MaskMaker::Whole(whole, kind) => {
                 let logits = set.tensors.iter().find(|t| t.desc.name == *tensor);
                 let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
-                let resized = *size == Size::Frame || !matches!(result, Target::Meta);
+                let resized = *size == Size::Frame || !matches!(result, MaskTarget::Meta);
                 let wanted = Wanted { to_frame: set.to_frame, frame: *frame_size, frame_size: resized };
                 let made = whole.make(logits, &wanted, side, &mut lock(streams))?;
                 let count = |n| usize::try_from(n).unwrap_or(usize::MAX);

@@ -11,7 +11,6 @@
 
 use gst::prelude::*;
 
-mod enums;
 mod imp;
 mod instances;
 mod masks;
@@ -22,7 +21,7 @@ mod settings;
 mod target;
 mod whole;
 
-pub use enums::{Output, Size};
+pub use settings::{Output, Size};
 
 glib::wrapper! {
     /// The element.

@@ -2,7 +2,7 @@
 
 use gst_video::VideoFormat;
 
-use super::enums::Output;
+use super::settings::Output;
 use crate::caps;
 use crate::memory::caps::CUDA_MEMORY;
 

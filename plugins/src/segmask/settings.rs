@@ -5,7 +5,6 @@ use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{Activation, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
-use super::enums::{Output, Size};
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named};
 use crate::decoding::reading::resolve_labels;
@@ -13,6 +12,37 @@ use crate::meta::analytics::Metadata;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, MaskKind, ROWS};
 use crate::model::onnx::Ending;
 use crate::model::{Group, MaskMode, ModelInfo};
+use crate::property::Words;
+
+/// The size of the mask in the metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferMaskSize")]
+#[allow(missing_docs)]
+pub enum Size {
+    #[default]
+    #[enum_value(name = "Size of the model's output", nick = "model")]
+    Model,
+    #[enum_value(name = "Size of the frame", nick = "frame")]
+    Frame,
+}
+
+impl Words for Size {}
+
+/// What is done with the mask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferMaskOutput")]
+#[allow(missing_docs)]
+pub enum Output {
+    #[default]
+    #[enum_value(name = "Metadata on the frame", nick = "meta")]
+    Meta,
+    #[enum_value(name = "Alpha channel of RGBA or BGRA frames", nick = "alpha")]
+    Alpha,
+    #[enum_value(name = "GRAY8 frames in system memory replace the frame", nick = "gray")]
+    Gray,
+}
+
+impl Words for Output {}
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +71,7 @@ const MOST_CLASSES: usize = 256;
 
 /// What to do with a model's outputs.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct SegMaskPlan {
     /// The tensor with the logits or the prototypes.
     pub tensor: TensorDesc,
     /// Width and height of the network's input.
@@ -51,7 +81,7 @@ pub(super) struct Plan {
     pub warning: Option<String>,
 }
 
-impl Plan {
+impl SegMaskPlan {
     /// Whether the tensor's cells are the input's pixels, reduced by the same factor in width and height, as those of masks are.
     /// Rows of boxes hardly ever are.
     pub fn is_map(&self) -> bool {
@@ -118,7 +148,7 @@ impl Settings {
     ///
     /// # Errors
     /// A sentence: which output, parameter or neighbour does not fit.
-    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<Plan, String> {
+    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
         let from_gpunms = Handed::among(&model.outputs);
         let tensor = self.tensor(&model.outputs, info)?.clone();
         let input = model.input;
@@ -133,7 +163,7 @@ impl Settings {
                 )
             })?;
             let each = self.each(&tensor, &handed, input, layout, info)?;
-            return Ok(Plan { tensor, input, work: Work::Instances(each), warning: None });
+            return Ok(SegMaskPlan { tensor, input, work: Work::Instances(each), warning: None });
         }
         if self.upsample == Some(true) {
             return Err("upsample is for the masks of single objects: leave it out, or set size=frame for a mask of the whole \
@@ -141,7 +171,7 @@ impl Settings {
                 .into());
         }
         let (work, warning) = self.whole(&tensor, input, layout, mode, info)?;
-        Ok(Plan { tensor, input, work, warning })
+        Ok(SegMaskPlan { tensor, input, work, warning })
     }
 
     /// How the masks of single objects are made of `tensor`.

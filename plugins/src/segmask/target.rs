@@ -4,9 +4,8 @@ use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
 use gst_video::{VideoFormat, VideoInfo};
 
-use super::enums::Output;
 use super::pools::Pools;
-use super::settings::Work;
+use super::settings::{Output, Work};
 use super::whole::Made;
 use crate::inferoverlay::Artist;
 use crate::memory::MappedHostFrameMut;
@@ -14,7 +13,7 @@ use crate::meta::mask::{self, Mask, MaskKind};
 use crate::video;
 
 /// How the frame changes.
-pub(super) enum Target {
+pub(super) enum MaskTarget {
     /// It passes, with the mask as metadata.
     Meta,
     /// Its alpha channel becomes the mask. `artist` is for frames in CUDA memory.
@@ -23,7 +22,7 @@ pub(super) enum Target {
     Gray { info: VideoInfo, values: Vec<u8>, pools: Pools },
 }
 
-impl Target {
+impl MaskTarget {
     /// For frames of `caps`; those in CUDA memory still need an artist.
     ///
     /// # Errors

@@ -15,15 +15,15 @@ use crate::streams::{PerStream, Streams};
 
 /// Makes the masks of streams, where their tensors lie.
 pub(super) struct Whole {
-    setup: Setup,
-    memory: Option<Memory>,
+    setup: SegmenterSetup,
+    memory: Option<MaskMemory>,
     /// Where nothing is smoothed, streams need not be distinguished.
     unsmoothed: Smoothed,
 }
 
 /// The parameters of a segmenter: with others, smoothing begins anew.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Setup {
+pub(super) struct SegmenterSetup {
     pub logits: TensorDesc,
     /// Width and height of the network's input.
     pub input: [usize; 2],
@@ -33,7 +33,7 @@ pub(super) struct Setup {
 }
 
 /// Where masks are put and resized, known with the first tensor.
-enum Memory {
+enum MaskMemory {
     Host(Pools),
     /// In one stream of the GPU.
     Device {
@@ -46,7 +46,7 @@ enum Memory {
 /// A stream's frames so far, as smoothing remembers them.
 #[derive(Default)]
 pub(super) struct Smoothed {
-    segmenter: Option<(Setup, SideSegmenter)>,
+    segmenter: Option<(SegmenterSetup, SideSegmenter)>,
     /// The next frame is the first: earlier ones do not count.
     first: bool,
 }
@@ -119,7 +119,7 @@ impl Wanted {
 }
 
 impl Whole {
-    pub fn new(setup: Setup) -> Self {
+    pub fn new(setup: SegmenterSetup) -> Self {
         Self { setup, memory: None, unsmoothed: Smoothed::default() }
     }
 
@@ -145,8 +145,8 @@ impl Whole {
 }
 
 fn on_cpu(
-    setup: &Setup,
-    memory: &mut Option<Memory>,
+    setup: &SegmenterSetup,
+    memory: &mut Option<MaskMemory>,
     smoothed: &mut Smoothed,
     tensor: &Tensor,
     wanted: &Wanted,
@@ -154,10 +154,10 @@ fn on_cpu(
     let mapped = tensor.map()?;
     let view = mapped.view()?;
     let segmenter = smoothed.on_cpu(setup)?;
-    if !matches!(memory, Some(Memory::Host(_))) {
-        *memory = Some(Memory::Host(Pools::default()));
+    if !matches!(memory, Some(MaskMemory::Host(_))) {
+        *memory = Some(MaskMemory::Host(Pools::default()));
     }
-    let Some(Memory::Host(pools)) = memory else { return Err("there is no memory for masks".into()) };
+    let Some(MaskMemory::Host(pools)) = memory else { return Err("there is no memory for masks".into()) };
     let size = segmenter.size();
     let mut mask = pools.buffer(size[0] * size[1])?;
     let outcome = segmenter.run(&view, &mut writable(&mut mask)?)?;
@@ -177,20 +177,20 @@ fn on_cpu(
 
 /// Nothing here waits: readers of the mask do.
 fn on_gpu(
-    setup: &Setup,
-    memory: &mut Option<Memory>,
+    setup: &SegmenterSetup,
+    memory: &mut Option<MaskMemory>,
     smoothed: &mut Smoothed,
     tensors: &OnDevice<'_>,
     wanted: &Wanted,
     stream: &Arc<CudaStream>,
 ) -> Result<Made, Failure> {
     let (segmenter, reported) = smoothed.on_gpu(setup, stream)?;
-    if !matches!(memory, Some(Memory::Device { stream: made_for, .. }) if Arc::ptr_eq(made_for, stream)) {
+    if !matches!(memory, Some(MaskMemory::Device { stream: made_for, .. }) if Arc::ptr_eq(made_for, stream)) {
         let pools = Pools::on_device(TensorAllocator::new(stream)?);
         let resize = Box::new(CudaResize::new(stream)?);
-        *memory = Some(Memory::Device { pools, resize, stream: Arc::clone(stream) });
+        *memory = Some(MaskMemory::Device { pools, resize, stream: Arc::clone(stream) });
     }
-    let Some(Memory::Device { pools, resize, .. }) = memory else {
+    let Some(MaskMemory::Device { pools, resize, .. }) = memory else {
         return Err("there is no memory for masks".into());
     };
     let size = segmenter.size();
@@ -229,7 +229,7 @@ fn on_gpu(
 
 impl Smoothed {
     /// The stream's segmenter, ready for its next frame.
-    fn on_cpu(&mut self, setup: &Setup) -> Result<&mut Segmenter, Failure> {
+    fn on_cpu(&mut self, setup: &SegmenterSetup) -> Result<&mut Segmenter, Failure> {
         if !matches!(&self.segmenter, Some((made_for, SideSegmenter::Cpu(_))) if made_for == setup) {
             let made = Box::new(Segmenter::new(&setup.logits, setup.input, setup.params)?);
             self.segmenter = Some((setup.clone(), SideSegmenter::Cpu(made)));
@@ -246,7 +246,7 @@ impl Smoothed {
     /// The same on the GPU, and which of its counts have been reported.
     fn on_gpu(
         &mut self,
-        setup: &Setup,
+        setup: &SegmenterSetup,
         stream: &Arc<CudaStream>,
     ) -> Result<(&mut CudaSegmenter, &mut [u64; 2]), Failure> {
         let known = matches!(&self.segmenter, Some((made_for, SideSegmenter::Gpu { stream: of, .. }))

@@ -1,22 +1,21 @@
-use std::sync::{LazyLock, Mutex};
+use std::sync::Mutex;
 
 use cudainfer_kernels::maps::{Place, Range, Region};
 use gst::glib;
-use gst::prelude::*;
 use gst::subclass::prelude::*;
-use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
 use super::decode::{Maps, RangeCheck};
-use super::enums::Output;
 use super::negotiate;
 use super::properties::PROPERTIES;
-use super::settings::{Settings, TensorMapPlan};
+use super::settings::{Output, Settings, TensorMapPlan};
 use super::video::{self, Video};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
     self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
 };
+use crate::element::described;
 use crate::log::TENSORMAP as CAT;
 use crate::memory::order;
 use crate::meta::analytics::Forms;
@@ -28,25 +27,6 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
-    /// The buffer that goes on in place of the incoming one, if that must not be shared.
-    fn target(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
-        let frame = match input {
-            InputBuffer::Writable(frame) => &**frame,
-            InputBuffer::Readable(frame) => *frame,
-        };
-        let made = self.with_decoder(|maps: &mut Maps| {
-            maps.video.as_ref().map(|video| video.buffer().map(|buffer| (buffer, video.place.is_some())))
-        });
-        let Some(made) = made.flatten() else { return Ok(None) };
-        let (mut target, resized) = made?;
-        let writable = target.get_mut().ok_or("the new frame is in use")?;
-        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
-        if resized {
-            video::remove_places(writable);
-        }
-        Ok(Some(target))
-    }
-
     /// The cells that the frames show where these have the model's size; `None` if frames have their own size, or these caps do
     /// not fit, which is reported elsewhere.
     fn shown(&self, incoming: &gst::Caps) -> Option<Region> {
@@ -91,38 +71,18 @@ impl ObjectSubclass for TensorMap {
 }
 
 impl ObjectImpl for TensorMap {
-    fn properties() -> &'static [glib::ParamSpec] {
-        PROPERTIES.specs()
-    }
-
-    fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
-        PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
-    }
-
-    fn property(&self, _id: usize, pspec: &glib::ParamSpec) -> glib::Value {
-        decoding::value_of(self, &PROPERTIES, &self.settings, pspec)
-    }
+    decoding::properties!(PROPERTIES);
 }
 
 impl GstObjectImpl for TensorMap {}
 
 impl ElementImpl for TensorMap {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Maps of numbers",
-                "Filter/Analyzer/Video",
-                "Reads a network's maps of numbers (depth, anomaly, heat-map) and pictures: as metadata, or as GRAY16 or RGB frames",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &caps::any_video()));
-        &TEMPLATES
+    described! {
+        "Maps of numbers",
+        "Filter/Analyzer/Video",
+        "Reads a network's maps of numbers (depth, anomaly, heat-map) and pictures: as metadata, or as GRAY16 or RGB frames",
+        sink: caps::sink_template(),
+        src: caps::any_video(),
     }
 }
 
@@ -163,30 +123,6 @@ impl BaseTransformImpl for TensorMap {
         order::propose(query, None);
         Ok(())
     }
-
-    fn prepare_output_buffer(
-        &self,
-        input: InputBuffer,
-    ) -> Result<PrepareOutputBufferSuccess, gst::FlowError> {
-        let target = self.target(&input).map_err(|why| {
-            gst::element_imp_error!(self, gst::StreamError::Decode, ("{}: {why}", self.obj().name()));
-            gst::FlowError::Error
-        })?;
-        match target {
-            Some(target) => Ok(PrepareOutputBufferSuccess::Buffer(target)),
-            None => self.parent_prepare_output_buffer(input),
-        }
-    }
-
-    fn transform_meta<'a>(
-        &self,
-        _outbuf: &mut gst::BufferRef,
-        _meta: gst::MetaRef<'a, gst::Meta>,
-        _inbuf: &'a gst::BufferRef,
-    ) -> bool {
-        // Metas that describe memory never get here, and metas that do not fit another size are removed afterwards.
-        true
-    }
 }
 
 impl DecodingElementImpl for TensorMap {
@@ -200,6 +136,24 @@ impl DecodingElementImpl for TensorMap {
     /// Analytics metadata hold none of this element's results.
     fn forms(&self) -> Result<Forms, String> {
         Ok(Forms::default())
+    }
+
+    fn instead_of(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {
+        let frame = match input {
+            InputBuffer::Writable(frame) => &**frame,
+            InputBuffer::Readable(frame) => *frame,
+        };
+        let made = self.with_decoder(|maps: &mut Maps| {
+            maps.video.as_ref().map(|video| video.buffer().map(|buffer| (buffer, video.place.is_some())))
+        });
+        let Some(made) = made.flatten() else { return Ok(None) };
+        let (mut target, resized) = made?;
+        let writable = target.get_mut().ok_or("the new frame is in use")?;
+        self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
+        if resized {
+            video::remove_places(writable);
+        }
+        Ok(Some(target))
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {

@@ -13,14 +13,13 @@
 use gst::prelude::*;
 
 mod decode;
-mod enums;
 mod imp;
 mod negotiate;
 mod properties;
 mod settings;
 mod video;
 
-pub use enums::{Output, Size};
+pub use settings::{Output, Size};
 
 glib::wrapper! {
     /// The element.

@@ -7,8 +7,7 @@ use cudainfer_kernels::preproc::{Preproc, PreprocParams, Resize};
 use cudainfer_kernels::words::Words as _;
 use gst_video::VideoFormat;
 
-use super::enums::Output;
-use super::settings::{Settings, TensorMapPlan};
+use super::settings::{Output, Settings, TensorMapPlan};
 use crate::caps;
 use crate::memory::caps::CUDA_MEMORY;
 use crate::strings;

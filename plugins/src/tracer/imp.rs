@@ -11,8 +11,8 @@ use super::chrome::{self, Trace};
 use super::complaint::complain;
 use super::metrics;
 use super::observe::{DropReason, Observer};
+use super::options::{Metrics, Options};
 use super::otlp::Sampler;
-use super::params::{Metrics, Params};
 use super::report::{Report, memory_used};
 use super::serve;
 use super::spans;
@@ -203,21 +203,21 @@ impl ObjectImpl for CudaInferTracer {
             return;
         }
         let params = self.obj().property::<Option<String>>("params").unwrap_or_default();
-        let (params, wrong) = Params::read(&params);
+        let (options, wrong) = Options::read(&params);
         wrong.iter().for_each(|what| complain(what));
-        self.accounts.store(params.table(), Ordering::Relaxed);
-        if let Some(path) = &params.trace {
+        self.accounts.store(options.table(), Ordering::Relaxed);
+        if let Some(path) = &options.trace {
             *lock(&self.trace) = Some(Trace::new(path));
             spans::begin();
         }
-        *lock(&self.json) = params.json;
-        match &params.metrics {
+        *lock(&self.json) = options.json;
+        match &options.metrics {
             Some(Metrics::Application) => drop(self.observe()),
-            Some(Metrics::Address(address)) => self.serve(address, params.stall),
+            Some(Metrics::Address(address)) => self.serve(address, options.stall),
             None => (),
         }
-        if let Some(url) = &params.otlp {
-            self.sample(url, params.sample);
+        if let Some(url) = &options.otlp {
+            self.sample(url, options.sample);
         }
         for hook in [
             TracerHook::PadChainPre,

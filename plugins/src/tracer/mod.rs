@@ -34,9 +34,9 @@ mod imp;
 mod links;
 pub mod metrics;
 mod observe;
+mod options;
 #[cfg_attr(not(feature = "otlp"), allow(dead_code))]
 pub(crate) mod otlp;
-mod params;
 mod report;
 mod serve;
 pub(crate) mod spans;

@@ -1,4 +1,4 @@
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::Counters;
 use cudainfer_kernels::track::{MOST_DETECTIONS, MOST_POSES};
@@ -17,6 +17,7 @@ use super::scene::Scene;
 use super::settings::Settings;
 use super::stream_tracker::StreamTracker;
 use crate::device::{self, Gpu};
+use crate::element::described;
 use crate::embed::rows;
 use crate::log::TRACKER as CAT;
 use crate::memory::cropping::{self, Use};
@@ -100,7 +101,7 @@ impl ObjectSubclass for Tracker {
 impl ObjectImpl for Tracker {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
@@ -142,24 +143,12 @@ impl ElementImpl for Tracker {
         Ok(success)
     }
 
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Multi-object tracker",
-                "Filter/Analyzer/Video",
-                "Gives objects identities that last from frame to frame (auto, SORT, ByteTrack, OC-SORT, BoT-SORT, C-BIoU)",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let any = caps::any_memory();
-            caps::pad_templates(&any, &any)
-        });
-        &TEMPLATES
+    described! {
+        "Multi-object tracker",
+        "Filter/Analyzer/Video",
+        "Gives objects identities that last from frame to frame (auto, SORT, ByteTrack, OC-SORT, BoT-SORT, C-BIoU)",
+        sink: caps::any_memory(),
+        src: caps::any_memory(),
     }
 }
 

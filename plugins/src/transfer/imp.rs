@@ -1,3 +1,4 @@
+use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
@@ -5,10 +6,9 @@ use gst::{glib, prelude::*, subclass::prelude::*};
 use gst_base::subclass::prelude::*;
 use gst_video::VideoInfo;
 
-use super::class::Class;
 use super::download::Downloader;
 use super::upload::Uploader;
-use super::{Memory, negotiate};
+use super::{Memory, TransferElementImpl, negotiate};
 use crate::device::{self, Gpu};
 use crate::memory::cropping::{self, Use};
 use crate::memory::{ChosenDevice, Elsewhere, GpuSession, caps, order};
@@ -108,6 +108,40 @@ impl TransferElement {
             );
             gst::loggable_error!(self.category(), "{error}")
         })
+    }
+}
+
+/// The class structure, in which the base class finds what an element has added.
+#[repr(C)]
+pub struct Class {
+    parent: gst_base::ffi::GstBaseTransformClass,
+    /// Zero, which is `None`, in the abstract class itself.
+    added: Option<&'static Added>,
+}
+
+/// An element's [`TransferElementImpl`].
+struct Added {
+    to: Memory,
+    category: fn() -> gst::DebugCategory,
+}
+
+struct AddedBy<T>(PhantomData<T>);
+
+impl<T: TransferElementImpl> AddedBy<T> {
+    const ADDED: &'static Added = &Added { to: T::TO, category: T::category };
+}
+
+// SAFETY: the structure begins with the parent's, is all zeros to begin with, which is valid, and is the instance's by
+// `ObjectSubclass::Class`.
+unsafe impl ClassStruct for Class {
+    type Type = TransferElement;
+}
+
+// SAFETY: the parent class is initialised first, and the structure is the one of `TransferElement`'s class.
+unsafe impl<T: TransferElementImpl> IsSubclassable<T> for super::TransferElement {
+    fn class_init(class: &mut glib::Class<Self>) {
+        Self::parent_class_init::<T>(class);
+        class.as_mut().added = Some(AddedBy::<T>::ADDED);
     }
 }
 

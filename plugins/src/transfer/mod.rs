@@ -7,11 +7,12 @@ use gst::glib;
 use gst::prelude::*;
 use gst_base::subclass::prelude::*;
 
-mod class;
 mod download;
 mod imp;
 mod negotiate;
 mod upload;
+
+pub(crate) use negotiate::template;
 
 glib::wrapper! {
     /// The abstract base class. Its properties are `device` and `stats`.

@@ -3,6 +3,16 @@
 use super::Memory;
 use crate::memory::caps;
 
+/// The caps of a pad: frames of any kind, those in this memory first.
+pub(crate) fn template(first: Memory) -> gst::Caps {
+    let (mut all, others) = match first {
+        Memory::System => (caps::any_system(), caps::any_cuda()),
+        Memory::Cuda => (caps::any_cuda(), caps::any_system()),
+    };
+    all.merge(others);
+    all
+}
+
 /// What can come out of the source pad for caps `from` on the sink pad, or go into the sink pad for those on the source pad, in
 /// order of preference. `has_gpu` says whether frames can be taken to `memory`, or from the GPU.
 ///

@@ -60,19 +60,22 @@ impl<B> Waiting<B> {
 struct Inner<B> {
     /// By priority, and then by their turns.
     waiting: VecDeque<Waiting<B>>,
-    /// How many frames each element may have in flight.
-    clients: HashMap<Client, Seat>,
+    /// The elements that have joined and not left.
+    clients: HashMap<Client, Member>,
     joined: u64,
     arrived: u64,
     /// The round of the frame that was taken last, by priority. An element that had nothing to send until now begins there.
     rounds: HashMap<i32, u64>,
     /// `rules.size`, or less while memory is short.
     size: usize,
+    /// Times that batches were made smaller.
+    step_downs: u64,
     stopped: bool,
 }
 
+/// What the queue knows of an element that has joined.
 #[derive(Debug, Default)]
-struct Seat {
+struct Member {
     /// Frames that the element has in flight at most, if it is limited.
     limit: Option<usize>,
     /// The element sends nothing more for now, so that no batch needs to wait for its frames.
@@ -101,6 +104,7 @@ impl<B: Batchable> Batcher<B> {
             arrived: 0,
             rounds: HashMap::new(),
             size: rules.size,
+            step_downs: 0,
             stopped: false,
         };
         Self { rules, inner: Mutex::new(inner), changed: Condvar::new() }
@@ -120,14 +124,14 @@ impl<B: Batchable> Batcher<B> {
         let mut inner = self.lock();
         inner.joined += 1;
         let client = Client(inner.joined);
-        inner.clients.insert(client, Seat { limit, ..Seat::default() });
+        inner.clients.insert(client, Member { limit, ..Member::default() });
         client
     }
 
     /// Frames that the element may have in flight at most, with as many elements as there are now.
     pub fn limit(&self, client: Client) -> usize {
         let inner = self.lock();
-        let set = inner.clients.get(&client).and_then(|seat| seat.limit);
+        let set = inner.clients.get(&client).and_then(|member| member.limit);
         set.unwrap_or_else(|| inner.share(&self.rules))
     }
 
@@ -151,12 +155,12 @@ impl<B: Batchable> Batcher<B> {
         let waits = mine.map(|other| other.turn.round).max();
         let under_way = inner.rounds.get(&priority).copied().unwrap_or(0);
         let mut turn = Turn { round: under_way, arrival: inner.arrived, deadline: now + self.rules.timeout };
-        if let Some(seat) = inner.clients.get_mut(&client) {
-            seat.done = false;
-            let went = seat.last.filter(|(class, _)| *class == priority).map(|(_, round)| round);
+        if let Some(member) = inner.clients.get_mut(&client) {
+            member.done = false;
+            let went = member.last.filter(|(class, _)| *class == priority).map(|(_, round)| round);
             turn.round = turn.round.max(waits.max(went).map_or(0, |round| round + 1));
-            turn = seat.vacant.take().unwrap_or(turn);
-            seat.last = Some((priority, turn.round));
+            turn = member.vacant.take().unwrap_or(turn);
+            member.last = Some((priority, turn.round));
         }
         let waiting = Waiting { request, client, priority, turn };
         let place = inner.waiting.partition_point(|other| other.order() < waiting.order());
@@ -166,8 +170,8 @@ impl<B: Batchable> Batcher<B> {
 
     /// The element sends nothing more until what it has sent is done: no batch waits for more of it.
     pub fn hurry(&self, client: Client) {
-        if let Some(seat) = self.lock().clients.get_mut(&client) {
-            seat.done = true;
+        if let Some(member) = self.lock().clients.get_mut(&client) {
+            member.done = true;
         }
         self.changed.notify_all();
     }
@@ -175,8 +179,8 @@ impl<B: Batchable> Batcher<B> {
     /// Takes back a frame of an element that still waits, and its turn with it.
     pub fn take_back(&self, client: Client) -> Option<B> {
         let mut inner = self.lock();
-        if let Some(seat) = inner.clients.get_mut(&client) {
-            (seat.last, seat.vacant) = (None, None);
+        if let Some(member) = inner.clients.get_mut(&client) {
+            (member.last, member.vacant) = (None, None);
         }
         let index = inner.waiting.iter().position(|waiting| waiting.client == client)?;
         inner.waiting.remove(index).map(|waiting| waiting.request)
@@ -197,8 +201,8 @@ impl<B: Batchable> Batcher<B> {
             std::mem::swap(&mut waiting.turn, &mut turn);
         }
         inner.waiting.make_contiguous().sort_by_key(Waiting::order);
-        if let Some(seat) = inner.clients.get_mut(&client) {
-            seat.vacant = Some(turn);
+        if let Some(member) = inner.clients.get_mut(&client) {
+            member.vacant = Some(turn);
         }
         Some(request)
     }
@@ -240,6 +244,7 @@ impl<B: Batchable> Batcher<B> {
     pub fn step_down(&self, failed: usize) -> Option<usize> {
         let mut inner = self.lock();
         (failed > 1).then(|| {
+            inner.step_downs += 1;
             inner.size = inner.size.min(failed / 2).max(1);
             inner.size
         })
@@ -257,6 +262,11 @@ impl<B: Batchable> Batcher<B> {
     /// How large batches are at most for now.
     pub fn size(&self) -> usize {
         self.lock().size
+    }
+
+    /// Times that batches were made smaller because memory was short.
+    pub fn step_downs(&self) -> u64 {
+        self.lock().step_downs
     }
 
     /// Elements that have joined and not left.
@@ -293,15 +303,15 @@ impl<B: Batchable> Inner<B> {
     fn due(&self, rules: &Rules, now: Instant, busy_until: Option<Instant>) -> Due {
         let busy = busy_until.filter(|until| *until > now);
         // No more frames can come than all elements together may have in flight.
-        let more = self.clients.iter().map(|(client, seat)| {
-            if seat.done {
+        let more = self.clients.iter().map(|(client, member)| {
+            if member.done {
                 self.waiting.iter().filter(|w| w.client == *client).count()
             } else {
-                seat.limit.unwrap_or_else(|| self.share(rules))
+                member.limit.unwrap_or_else(|| self.share(rules))
             }
         });
         let enough = self.size.min(more.sum::<usize>().max(1));
-        let done = |waiting: &Waiting<B>| self.clients.get(&waiting.client).is_none_or(|seat| seat.done);
+        let done = |waiting: &Waiting<B>| self.clients.get(&waiting.client).is_none_or(|member| member.done);
         // Frames that do not fit the first one make batches of their own, which do not wait for the first one's batch.
         let firsts = self.waiting.iter().enumerate().filter(|(index, first)| {
             self.waiting.iter().take(*index).all(|before| !first.request.fits(&before.request))

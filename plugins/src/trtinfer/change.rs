@@ -11,8 +11,7 @@ use super::flow::Negotiated;
 use super::forms::OutputForms;
 use super::imp::TrtInfer;
 use super::instance::Instance;
-use super::model_selection::ModelSelection;
-use super::setup::Setup;
+use super::setup::{ModelSelection, Setup};
 use super::shape;
 use super::slot::Replaceable;
 use super::switch::{Load, Patience};
@@ -58,7 +57,7 @@ impl TrtInfer {
         let spawn = || std::thread::Builder::new().name("trtinfer:model".into()).spawn(load);
         let requested = self.switch.request(spawn, |ended| drop(ended.join()));
         if let Err(e) = requested {
-            let named = ModelSelection::by_settings(&lock(&self.settings));
+            let named = lock(&self.settings).selection();
             self.keep_model(&named, &format!("the system gives no thread to load it in ({e})"));
         }
     }
@@ -76,7 +75,7 @@ impl TrtInfer {
     fn load_requested(&self, load: Load) {
         let (named, setup) = {
             let settings = lock(&self.settings);
-            (ModelSelection::by_settings(&settings), settings.setup())
+            (settings.selection(), settings.setup())
         };
         let loaded = match &setup {
             Ok(setup) => panic::catch_unwind(AssertUnwindSafe(|| self.load_next(setup, load)))
@@ -189,7 +188,7 @@ impl TrtInfer {
     fn adopt_model(&self, before: &ModelSelection, taken: &Instance) {
         let mut settings = lock(&self.settings);
         // Unless the user has set another model of this element as well.
-        if ModelSelection::by_settings(&settings) == *before {
+        if settings.selection() == *before {
             let ModelSelection { model, labels } = taken.selection();
             (settings.model, settings.labels) = (model, labels);
         }
@@ -198,7 +197,7 @@ impl TrtInfer {
     /// As [`TrtInfer::adopt_model`], for an element that starts: the instance may have got another model meanwhile than the
     /// properties name.
     pub(super) fn adopt_on_start(&self, wanted: &Setup, opened: &Instance) {
-        let wanted = ModelSelection::by_setup(wanted);
+        let wanted = wanted.selection();
         if wanted != opened.selection() {
             self.adopt_model(&wanted, opened);
             let model = opened.setup.config.model.display();
@@ -216,7 +215,7 @@ impl TrtInfer {
 
     /// Has the model loaded that was set while the element started.
     pub(super) fn change_model_set_meanwhile(&self, in_use: &Instance) {
-        let named = ModelSelection::by_settings(&lock(&self.settings));
+        let named = lock(&self.settings).selection();
         if named != in_use.selection() {
             self.change_model();
         }
@@ -240,7 +239,7 @@ impl TrtInfer {
         {
             let mut settings = lock(&self.settings);
             // Unless another model has been set meanwhile.
-            if ModelSelection::by_settings(&settings) == *refused {
+            if settings.selection() == *refused {
                 settings.labels = kept.labels;
                 settings.model = kept.model;
             }

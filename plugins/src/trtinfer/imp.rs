@@ -1,5 +1,5 @@
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -10,19 +10,19 @@ use gst::subclass::prelude::*;
 
 use super::flow::Flow;
 use super::forms;
-use super::gpu;
 use super::instance::Instance;
 use super::instance_slot::{self, NoInstance};
 use super::owner::Tally;
 use super::settings::{self, InvalidSettings, Settings};
 use super::switch::ModelSwitch;
 use crate::decoding::reading;
+use crate::element::described;
 use crate::inference::{Progress, Provider};
 use crate::log::TRTINFER as CAT;
-use crate::nick::nick;
 use crate::notice::post_info;
+use crate::property::nick;
 use crate::sync::lock;
-use crate::{caps, notice, placement, stats};
+use crate::{auto_gpu, caps, notice, stats};
 
 pub struct TrtInfer {
     pub(super) sink: gst::Pad,
@@ -59,7 +59,8 @@ impl TrtInfer {
         // Released before the next one loads: both might not fit in memory.
         self.close();
         // Asked before the slot opens: the elements that are asked may wait for the same slot.
-        let near = gpu::near(self.obj().upcast_ref(), &setup.config, shared.is_some());
+        let is_open = setup.config.device == Choice::Auto && setup.config.provider != Provider::Cpu;
+        let near = if is_open { auto_gpu::near(self.obj().upcast_ref(), shared.is_some()) } else { None };
         let opened = instance_slot::open(&slot, &setup, near, &|progress| self.post_progress(progress));
         let instance = opened.map_err(|none| match none {
             NoInstance::InUse(why) => gst::error_msg!(gst::ResourceError::Busy, ("{name}: {why}")),
@@ -67,7 +68,7 @@ impl TrtInfer {
         })?;
         self.adopt_on_start(&setup, &instance);
         if let (Some(gpu), None) = (instance.gpu(), &shared) {
-            placement::remember(self.obj().upcast_ref(), gpu);
+            auto_gpu::remember(self.obj().upcast_ref(), gpu);
         }
         let (config, engine) = (&instance.setup.config, &instance.engine);
         gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
@@ -113,7 +114,7 @@ impl TrtInfer {
         if let Some(instance) = self.switch.in_use() {
             stats.set(DEVICE_BYTES, self.counters.device_bytes() + instance.device_bytes_a_client());
             stats.set("batch-limit", instance.batcher.size() as u64);
-            stats.set("step-downs", instance.step_downs.load(Ordering::Relaxed));
+            stats.set("step-downs", instance.batcher.step_downs());
             for (name, time) in instance.engine.times.values() {
                 stats.set(name, time);
             }
@@ -280,7 +281,7 @@ impl ObjectImpl for TrtInfer {
     fn constructed(&self) {
         self.parent_constructed();
         let element = self.obj();
-        crate::names::shorten(element.upcast_ref());
+        crate::element::name_after_factory(element.upcast_ref());
         for pad in [&self.sink, &self.src] {
             if let Err(e) = element.add_pad(pad) {
                 gst::error!(CAT, imp = self, "{e}");
@@ -294,22 +295,12 @@ impl GstObjectImpl for TrtInfer {}
 impl PresetImpl for TrtInfer {}
 
 impl ElementImpl for TrtInfer {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Neural network inference",
-                "Filter/Analyzer/Video",
-                "Runs an ONNX model on the tensor that fusedpreproc made, with TensorRT, CUDA or the CPU",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> =
-            LazyLock::new(|| caps::pad_templates(&caps::sink_template(), &forms::src_template()));
-        &TEMPLATES
+    described! {
+        "Neural network inference",
+        "Filter/Analyzer/Video",
+        "Runs an ONNX model on the tensor that fusedpreproc made, with TensorRT, CUDA or the CPU",
+        sink: caps::sink_template(),
+        src: forms::src_template(),
     }
 
     fn change_state(

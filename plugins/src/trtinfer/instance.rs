@@ -11,10 +11,10 @@ use super::batcher::{Batcher, Client, Rules};
 use super::request::Request;
 use super::setup::Setup;
 use super::worker;
+use crate::auto_gpu::Reservation;
 use crate::inference::{Config, Engine, InferenceError, Progress, Provider, RunShape, Stop};
 use crate::log::TRTINFER as CAT;
 use crate::model::ModelError;
-use crate::placement::Seat;
 use crate::sync::lock;
 use crate::time::nanoseconds;
 
@@ -27,15 +27,13 @@ pub(super) struct Instance {
     pub batcher: Arc<Batcher<Request>>,
     /// Nanoseconds that a run of a whole batch takes, as measured when warming up.
     pub run_ns: Arc<AtomicU64>,
-    /// Times that batches were made smaller because memory was short.
-    pub step_downs: AtomicU64,
     shapes: Shapes,
     /// Threads that end with the instance: the workers, and the one that makes a faster variant of the session ready.
     threads: Mutex<Vec<JoinHandle<()>>>,
     stop: Arc<Stop>,
     /// One for each worker: it ends the worker's run.
     runs: Vec<Arc<Stop>>,
-    seat: Seat,
+    reservation: Reservation,
 }
 
 impl Instance {
@@ -51,9 +49,9 @@ impl Instance {
         let counters = Arc::<Counters>::default();
         let Config { device, provider, model, .. } = &setup.config;
         let device = if *provider == Provider::Cpu { Choice::Cpu } else { *device };
-        let seat = Seat::take(device, model, near);
+        let reservation = Reservation::of(device, model, near);
         // Not in the setup: elements that share the instance have left it open as well.
-        let config = Config { gpu: seat.gpu(), ..setup.config.clone() };
+        let config = Config { gpu: reservation.gpu(), ..setup.config.clone() };
         let engine = Arc::new(Engine::open(&config, &counters, progress)?);
         if setup.min_batch > engine.batch {
             let why = format!(
@@ -78,11 +76,10 @@ impl Instance {
             engine,
             batcher,
             run_ns: Arc::default(),
-            step_downs: AtomicU64::new(0),
             shapes: Shapes::default(),
             threads: Mutex::default(),
             stop: Arc::default(),
-            seat,
+            reservation,
         });
         for (index, (session, runs)) in instance.engine.sessions.iter().zip(&instance.runs).enumerate() {
             let (batcher, session, runs) =
@@ -115,7 +112,7 @@ impl Instance {
 
     /// The number of the GPU that it runs on; none on the CPU.
     pub fn gpu(&self) -> Option<u32> {
-        self.seat.gpu().filter(|_| self.engine.provider != Provider::Cpu)
+        self.reservation.gpu().filter(|_| self.engine.provider != Provider::Cpu)
     }
 
     /// Device memory that the model holds: a share for each of the elements whose frames it runs, so that their sum is all of it.

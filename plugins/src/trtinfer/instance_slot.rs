@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use super::instance::Instance;
-use super::model_selection::ModelSelection;
-use super::setup::Setup;
+use super::setup::{ModelSelection, Setup};
 use super::slot::{Replaceable, Slot};
 use crate::inference::Progress;
 use crate::sync::lock;
@@ -28,7 +27,7 @@ impl Replaceable for Instance {
     type Selection = ModelSelection;
 
     fn selection(&self) -> ModelSelection {
-        ModelSelection::by_setup(&self.setup)
+        self.setup.selection()
     }
 
     fn is_used(&self) -> bool {
@@ -61,7 +60,7 @@ pub(super) fn open(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Arc<Instance>, NoInstance> {
     let serves = |instance: &Arc<Instance>, replaced: &[ModelSelection]| {
-        let was_replaced = replaced.contains(&ModelSelection::by_setup(setup));
+        let was_replaced = replaced.contains(&setup.selection());
         let wanted = if was_replaced { instance.selection().put_into(setup) } else { setup.clone() };
         match (slot.name(), wanted.difference(&instance.setup)) {
             (_, None) => Ok(true),

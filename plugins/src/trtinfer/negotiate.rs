@@ -21,7 +21,7 @@ use crate::meta::gst_tensor;
 use crate::model::{self, ModelInfo};
 use crate::notice::post_info;
 use crate::sync::lock;
-use crate::{caps, notice, placement, strings};
+use crate::{auto_gpu, caps, notice, strings};
 
 impl TrtInfer {
     /// Checks the caps against the model at once, and queues the caps of the outputs after the frames that came before.
@@ -254,7 +254,7 @@ impl TrtInfer {
         if query.is_serialized() {
             return self.drain() && self.src.peer_query(query) && self.reserve(query);
         }
-        if placement::asked(query) && placement::answer(query, self.gpu()) {
+        if auto_gpu::asked(query) && auto_gpu::answer(query, self.gpu()) {
             return true;
         }
         match query.view_mut() {
@@ -309,7 +309,7 @@ impl TrtInfer {
 
     pub(super) fn src_query(&self, query: &mut gst::QueryRef) -> bool {
         use gst::QueryViewMut;
-        if placement::asked(query) && placement::answer(query, self.gpu()) {
+        if auto_gpu::asked(query) && auto_gpu::answer(query, self.gpu()) {
             return true;
         }
         match query.view_mut() {

@@ -1,5 +1,6 @@
 //! A frame on its way through a model, and the guard that brings it back.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,7 +8,6 @@ use gst::prelude::*;
 
 use super::batcher;
 use super::forms::OutputForms;
-use super::instance::Instance;
 use super::lane::Ticket;
 use super::latency::Entry;
 use super::owner::Owner;
@@ -26,8 +26,8 @@ pub(super) struct Request {
     pub frame: [usize; 2],
     pub owner: Arc<Owner>,
     pub entry: Entry,
-    /// It goes only when its last frame is done.
-    pub instance: Arc<Instance>,
+    /// The instance, which goes only when its last frame is done. It has the queue of requests, and these only keep it.
+    pub instance: Arc<dyn Any + Send + Sync>,
     pub guard: ReturnGuard,
     /// If it is a frame that the tracer has sampled.
     pub sampled: Option<Arc<Frame>>,

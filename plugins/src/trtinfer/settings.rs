@@ -12,11 +12,11 @@ use super::cores;
 use super::forms::TensorForm;
 use super::leaky::Leaky;
 use super::profile::Profile;
-use super::setup::Setup;
+use super::setup::{ModelSelection, Setup};
 use crate::decoding::reading;
 use crate::device::{self, AskedDevice};
 use crate::inference::{Config, EngineSearch, Precision, Provider, WarmUp};
-use crate::nick::nick;
+use crate::property::nick;
 use crate::property::{Table, Words, property};
 use crate::stats;
 
@@ -92,6 +92,11 @@ pub(super) struct InvalidSettings {
 }
 
 impl Settings {
+    /// What names the model.
+    pub fn selection(&self) -> ModelSelection {
+        ModelSelection { model: self.model.clone(), labels: self.labels.clone() }
+    }
+
     /// The name of the shared instance, if there is one.
     pub fn instance(&self) -> Option<String> {
         Some(self.instance.clone()).filter(|name| !name.is_empty())

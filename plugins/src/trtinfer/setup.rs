@@ -1,9 +1,10 @@
 //! What an instance is opened with.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::inference::Config;
-use crate::nick::nick;
+use crate::property::nick;
 
 /// The same for all elements that share the instance.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +14,31 @@ pub(super) struct Setup {
     pub timeout: Duration,
 }
 
+/// What names a model in the properties.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModelSelection {
+    pub model: Option<PathBuf>,
+    pub labels: Option<PathBuf>,
+}
+
+impl ModelSelection {
+    /// A setup with this model instead of its own.
+    pub fn put_into(&self, setup: &Setup) -> Setup {
+        let mut setup = setup.clone();
+        if let Some(model) = &self.model {
+            setup.config.model.clone_from(model);
+        }
+        setup.config.labels.clone_from(&self.labels);
+        setup
+    }
+}
+
 impl Setup {
+    /// What names its model.
+    pub fn selection(&self) -> ModelSelection {
+        ModelSelection { model: Some(self.config.model.clone()), labels: self.config.labels.clone() }
+    }
+
     /// What differs, in the properties' words: name, this value, the other's.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
         let fields = |setup: &Self| {

@@ -10,7 +10,6 @@ use gst::prelude::*;
 
 use super::batcher::Batcher;
 use super::cores;
-use super::instance::Instance;
 use super::request::Request;
 use crate::inference::{InferenceError, Outlook, SharedSession, Stop, row};
 use crate::log::TRTINFER as CAT;
@@ -46,14 +45,15 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Sto
         for Request { owner, entry, .. } in &batch {
             owner.tally.queueing.add_time(entry.waited_until(taken));
         }
-        let instance = Arc::clone(&first.instance);
+        // Also after its last frame has gone back.
+        let _instance = Arc::clone(&first.instance);
         let (frames, mut rows) = prepare(batch);
-        let mut runner = OnSession { instance: &instance, session, runs, cores, frames };
+        let mut runner = OnSession { queue, session, runs, cores, frames };
         while !rows.is_empty() {
             let rest = rows.split_off(queue.size().min(rows.len()));
             let whole = run(&mut runner, std::mem::replace(&mut rows, rest));
-            if patience.is_over(whole, instance.step_downs.load(Ordering::Relaxed))
-                && let Some(size) = instance.batcher.step_up()
+            if patience.is_over(whole, queue.step_downs())
+                && let Some(size) = queue.step_up()
             {
                 gst::info!(CAT, "batches of {size} frames are tried again");
             }
@@ -184,7 +184,7 @@ fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
 
 /// Runs batches in a session.
 struct OnSession<'a> {
-    instance: &'a Instance,
+    queue: &'a Batcher<Request>,
     session: &'a SharedSession,
     runs: &'a Stop,
     cores: usize,
@@ -280,8 +280,7 @@ impl Runner<Image> for OnSession<'_> {
     }
 
     fn shrink(&mut self, batch: &[Image], why: &InferenceError) -> Option<usize> {
-        let size = self.instance.batcher.step_down(batch.len())?;
-        self.instance.step_downs.fetch_add(1, Ordering::Relaxed);
+        let size = self.queue.step_down(batch.len())?;
         if let Some(first) = self.frames(batch).next() {
             say_step_down(first, size, why);
         }
@@ -372,7 +371,6 @@ mod tests {
         queue: Batcher<Number>,
         room: usize,
         bad: usize,
-        step_downs: u64,
         /// Frames of each run that was tried.
         tried: Vec<usize>,
         /// What came back: the frame, and of how many frames its batch was, or whether memory was the reason that it failed.
@@ -394,9 +392,7 @@ mod tests {
         }
 
         fn shrink(&mut self, batch: &[Number], _: &InferenceError) -> Option<usize> {
-            let size = self.queue.step_down(batch.len())?;
-            self.step_downs += 1;
-            Some(size)
+            self.queue.step_down(batch.len())
         }
 
         fn finish(&mut self, batch: Vec<Number>, outcome: Result<usize, InferenceError>) {
@@ -408,7 +404,7 @@ mod tests {
     fn machine(size: usize, room: usize, bad: usize) -> Machine {
         let rules = Rules { size, min: 0, timeout: Duration::ZERO, in_flight: 2 * size };
         let (tried, back) = Default::default();
-        Machine { queue: Batcher::new(rules), room, bad, step_downs: 0, tried, back }
+        Machine { queue: Batcher::new(rules), room, bad, tried, back }
     }
 
     /// Runs `count` frames in batches as large as the queue makes them; returns whether they went whole.
@@ -434,7 +430,7 @@ mod tests {
         let mut machine = machine(8, 3, usize::MAX);
         assert_eq!(frames(&mut machine, 13), [false, true, true, true]);
         assert_eq!(machine.tried, [8, 4, 2, 2, 2, 2, 2, 2, 1]);
-        assert_eq!((machine.step_downs, machine.queue.size()), (2, 2));
+        assert_eq!((machine.queue.step_downs(), machine.queue.size()), (2, 2));
         let all: Vec<_> = [2; 12].into_iter().chain([1]).map(Ok).collect();
         assert_eq!(came(&machine), all);
     }
@@ -452,7 +448,11 @@ mod tests {
         let mut machine = machine(4, 4, 2);
         assert_eq!(frames(&mut machine, 5), [false, true]);
         assert_eq!(came(&machine), [Ok(1), Ok(1), Err(false), Ok(1), Ok(1)]);
-        assert_eq!((machine.step_downs, machine.queue.size()), (0, 4), "that is not the memory's fault");
+        assert_eq!(
+            (machine.queue.step_downs(), machine.queue.size()),
+            (0, 4),
+            "that is not the memory's fault"
+        );
         // Both at once.
         let mut machine = self::machine(4, 2, 1);
         frames(&mut machine, 4);
@@ -470,7 +470,7 @@ mod tests {
                 machine.back.clear();
                 let whole = frames(machine, machine.queue.size()).iter().all(|whole| *whole);
                 runs += 1;
-                if patience.is_over(whole, machine.step_downs) && machine.queue.step_up().is_some() {
+                if patience.is_over(whole, machine.queue.step_downs()) && machine.queue.step_up().is_some() {
                     return runs;
                 }
             }

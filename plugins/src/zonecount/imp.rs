@@ -18,6 +18,7 @@ use super::properties::{self, PROPERTIES};
 use super::settings::Settings;
 use super::sight::{identity, is_seen, sighting};
 use super::stream_counter::{StreamCounter, replace};
+use crate::element::described;
 use crate::log::ZONECOUNT as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::meta::object::{Object, add_zones, objects};
@@ -229,7 +230,7 @@ impl ObjectSubclass for ZoneCount {
 impl ObjectImpl for ZoneCount {
     fn constructed(&self) {
         self.parent_constructed();
-        crate::names::shorten(self.obj().upcast_ref());
+        crate::element::name_after_factory(self.obj().upcast_ref());
     }
 
     fn properties() -> &'static [glib::ParamSpec] {
@@ -282,24 +283,12 @@ impl ObjectImpl for ZoneCount {
 impl GstObjectImpl for ZoneCount {}
 
 impl ElementImpl for ZoneCount {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "Zone and line counter",
-                "Filter/Analyzer/Video",
-                "Counts tracked objects that enter, leave and stay in polygons and that cross lines, by class",
-                "The cudainfer authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let any = caps::any_memory();
-            caps::pad_templates(&any, &any)
-        });
-        &TEMPLATES
+    described! {
+        "Zone and line counter",
+        "Filter/Analyzer/Video",
+        "Counts tracked objects that enter, leave and stay in polygons and that cross lines, by class",
+        sink: caps::any_memory(),
+        src: caps::any_memory(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! docs/metrics.md has a table of all metrics, which stands between markers and is made from the code.
 
-use gstcudainfer::tracer::metrics::{ALL, Kind};
+use gstcudainfer::tracer::metrics::{ALL, MetricKind};
 
 use crate::{page, properties};
 
@@ -14,9 +14,9 @@ fn table() -> String {
     );
     for metric in ALL {
         let kind = match metric.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
         text += &format!("| `{}` | {kind} | {} | {} |\n", metric.name, labels.join(", "), metric.help);

@@ -14,7 +14,7 @@ use super::folder;
 use crate::inference::{Config, Precision, Provider};
 use crate::log::CACHE as CAT;
 use crate::model::onnx::external_files;
-use crate::nick::nick;
+use crate::property::nick;
 
 /// Is increased when the meaning of an entry's files changes.
 const FORMAT: u32 = 3;

@@ -32,7 +32,7 @@ use self::session::OrtSession;
 use super::backend::{Backend, Opened};
 use super::cache::Cache;
 use super::{Config, InferenceError, Progress, Provider, Session};
-use crate::nick::nick;
+use crate::property::nick;
 
 /// ONNX Runtime, opened.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use crate::inference::stop::Interrupt;
 use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
-/// How ONNX Runtime must run: never recording by itself, since such launches would wait for the device.
+/// How ONNX Runtime must run: never capturing by itself, since such launches would wait for the device.
 pub(super) struct Options {
-    /// Without waiting at the end, for runs that are going to be recorded.
+    /// Without waiting at the end, for runs that are going to be captured.
     pub enqueued: RunOptions,
     /// Waiting at the end, for all others: ONNX Runtime gives back the pinned memory of a run only there. That memory would grow
     /// from run to run, and the last callbacks would find their session gone.
@@ -23,7 +23,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// For sessions on a GPU, whose runs may be recorded, or on the CPU.
+    /// For sessions on a GPU, whose runs may be captured, or on the CPU.
     pub fn new(on_gpu: bool) -> Result<Self, InferenceError> {
         let of = |waits: bool| {
             let mut options = RunOptions::new().map_err(failed)?;

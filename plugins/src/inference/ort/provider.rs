@@ -29,7 +29,7 @@ use crate::log::ENGINE as CAT;
 use crate::model::Group;
 use crate::model::ModelInfo;
 use crate::model::onnx::has_float16_weights;
-use crate::nick::nick;
+use crate::property::nick;
 use crate::sync::lock;
 
 /// The state of the providers' libraries.
@@ -42,7 +42,7 @@ pub(super) fn has_uncaught(provider: Provider) -> bool {
 
 impl Provider {
     /// Opens the model in ONNX Runtime on this provider, in the stream of `gpu`, from the cache where it has it. `graphs`
-    /// asks for a session that can be recorded as a CUDA graph.
+    /// asks for a session that can be captured as a CUDA graph.
     ///
     /// # Errors
     /// A sentence: what is missing, or ONNX Runtime's own words.

@@ -28,7 +28,7 @@ use crate::inference::{Config, InferenceError, Outlook, Provider, RunShape, Sess
 use crate::log::ENGINE as CAT;
 use crate::meta::tensor;
 use crate::model::ModelError;
-use crate::nick::nick;
+use crate::property::nick;
 
 /// A session of ONNX Runtime.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl Session for OrtSession {
     }
 
     fn warm_up_runs(&self) -> usize {
-        // One more run, after everything is chosen, allocated and recorded.
+        // One more run, after everything is chosen, allocated and captured.
         self.gpu.as_ref().map_or(1, |_| gpu::WARM_UP + 2)
     }
 
@@ -195,8 +195,8 @@ impl Session for OrtSession {
         self.gpu.as_mut().map_or(Ok(Outlook::default()), Gpu::wait_for_turn)
     }
 
-    fn recording(&self) -> Duration {
-        self.gpu.as_ref().map_or(Duration::ZERO, Gpu::recording)
+    fn capturing(&self) -> Duration {
+        self.gpu.as_ref().map_or(Duration::ZERO, Gpu::capturing)
     }
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {

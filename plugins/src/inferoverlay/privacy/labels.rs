@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::class_name;
-use crate::inferoverlay::choice::Choice;
+use crate::inferoverlay::choice::ObjectChoice;
 use crate::meta::mask::{Mask, MaskKind};
 use crate::meta::object::Object;
 
@@ -18,7 +18,7 @@ pub(crate) struct Labels {
     /// Those of each model upstream; empty where a model names none.
     models: Vec<Vec<String>>,
     /// The value of `blur` when the notes below were begun.
-    choice: Option<Choice>,
+    choice: Option<ObjectChoice>,
     /// The labels in `blur` that have not been found.
     missing: Vec<String>,
     /// Labels that objects had.
@@ -35,14 +35,19 @@ impl Labels {
     }
 
     /// Takes in a frame; returns new warnings, each once.
-    pub fn examine(&mut self, choice: Option<&Choice>, objects: &[Object], masks: &[Mask]) -> Vec<String> {
+    pub fn examine(
+        &mut self,
+        choice: Option<&ObjectChoice>,
+        objects: &[Object],
+        masks: &[Mask],
+    ) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.choice.as_ref() != choice {
             self.choice = choice.cloned();
             self.frames = 0;
             self.seen.clear();
             self.missing = match choice {
-                Some(Choice::Labelled(labels)) => labels.clone(),
+                Some(ObjectChoice::Labelled(labels)) => labels.clone(),
                 _ => Vec::new(),
             };
             // Where all models name their labels, there is no need to wait for objects.
@@ -61,7 +66,7 @@ impl Labels {
                 }));
                 self.missing.clear();
             }
-            if let Some(Choice::Labelled(labels)) = choice {
+            if let Some(ObjectChoice::Labelled(labels)) = choice {
                 warnings.extend(labels.iter().filter_map(|label| of_a_mask(label, masks)));
             }
         }
@@ -69,7 +74,7 @@ impl Labels {
             return warnings;
         }
         self.missing.retain(|label| {
-            let alone = Choice::Labelled(vec![label.clone()]);
+            let alone = ObjectChoice::Labelled(vec![label.clone()]);
             !objects.iter().any(|object| alone.names(object))
         });
         if self.seen.len() < MOST {
@@ -130,8 +135,8 @@ mod tests {
         Object { label: label.into(), ..Object::default() }
     }
 
-    fn choice(text: &str) -> Option<Choice> {
-        Choice::parse("blur", text).unwrap()
+    fn choice(text: &str) -> Option<ObjectChoice> {
+        ObjectChoice::parse("blur", text).unwrap()
     }
 
     #[test]

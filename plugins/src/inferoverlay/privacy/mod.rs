@@ -12,7 +12,7 @@ use cudainfer_kernels::geometry::Rect;
 pub(super) use covered::Covered;
 pub(super) use labels::Labels;
 
-use super::choice::Choice;
+use super::choice::ObjectChoice;
 use super::settings::Settings;
 use crate::meta::mask::Mask;
 use crate::meta::object::Object;
@@ -31,7 +31,7 @@ pub(super) struct Cover {
 impl Cover {
     /// For a frame with these objects and masks; `covered` is the state of its stream.
     pub fn of(
-        choice: Option<&Choice>,
+        choice: Option<&ObjectChoice>,
         objects: &[Object],
         masks: &[Mask],
         covered: &mut Covered,

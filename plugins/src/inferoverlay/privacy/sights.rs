@@ -4,12 +4,12 @@ use cudainfer_kernels::geometry::Rect;
 
 use super::covered::{Sight, union};
 use super::outlines::of_masks;
-use crate::inferoverlay::choice::Choice;
+use crate::inferoverlay::choice::ObjectChoice;
 use crate::meta::mask::Mask;
 use crate::meta::object::Object;
 
 /// The places of the chosen objects.
-pub(super) fn sights(choice: &Choice, objects: &[Object], masks: &[Mask]) -> Vec<Sight> {
+pub(super) fn sights(choice: &ObjectChoice, objects: &[Object], masks: &[Mask]) -> Vec<Sight> {
     let named = objects.iter().filter(|object| choice.names(object));
     named
         .filter_map(|object| {
@@ -61,11 +61,11 @@ mod tests {
         };
         let rotated = Object { angle: std::f32::consts::FRAC_PI_2, ..seen.clone() };
         let nothing = Object::default();
-        let found = sights(&Choice::All, &[lost, posed, seen, nothing], &[]);
+        let found = sights(&ObjectChoice::All, &[lost, posed, seen, nothing], &[]);
         let found: Vec<_> = found.iter().map(|sight| (sight.id, sight.rect, sight.expected)).collect();
         let points = Rect { x: 5.0, y: 2.0, w: 4.0, h: 6.0 };
         assert_eq!(found, [(Some(7), rect, true), (Some(7), points, false), (Some(7), BOX, false)]);
-        let upright = sights(&Choice::All, std::slice::from_ref(&rotated), &[])[0].rect;
+        let upright = sights(&ObjectChoice::All, std::slice::from_ref(&rotated), &[])[0].rect;
         assert!((upright.w - 20.0).abs() < 1e-3 && (upright.h - 40.0).abs() < 1e-3, "{upright:?}");
     }
 
@@ -79,7 +79,7 @@ mod tests {
         let data = gst::Buffer::from_slice([1_u8]);
         let mask = Mask { kind: MaskKind::Instance { object: 4 }, width: 1, height: 1, data, rect };
         let rects = |object: &Object| -> Vec<_> {
-            let found = sights(&Choice::All, std::slice::from_ref(object), std::slice::from_ref(&mask));
+            let found = sights(&ObjectChoice::All, std::slice::from_ref(object), std::slice::from_ref(&mask));
             found.iter().map(|sight| (sight.rect, sight.expected)).collect()
         };
         assert_eq!(rects(&boxed), [(Rect { x: 10.0, y: 0.0, w: 60.0, h: 50.0 }, false)]);

@@ -10,12 +10,20 @@ use crate::publish::Topic;
 
 const MS: u64 = 1_000_000;
 
-fn composer(kinds: Kinds, interval: u64) -> Composer {
+fn composer(kinds: RecordKinds, interval: u64) -> Composer {
     gst::init().unwrap();
     zone::register();
     let topic = Topic::parse("cams/{source}/{kind}/{stream}").unwrap();
     let (selection, format) = (Selection::default(), Format::Json);
-    Composer::new(Plan { kinds, format, topic, source: None, selection, interval, patience: 1000 * MS })
+    Composer::new(PublishParams {
+        kinds,
+        format,
+        topic,
+        source: None,
+        selection,
+        interval,
+        patience: 1000 * MS,
+    })
 }
 
 fn start(composer: &mut Composer, stream: &str) -> Messages {
@@ -46,7 +54,7 @@ fn field(messages: &Messages, field: &str) -> Vec<serde_json::Value> {
 
 #[test]
 fn messages_have_the_topic_of_their_source_and_kind_and_the_id_of_their_record() {
-    let mut composer = composer(Kinds::FRAMES | Kinds::CHANGES | Kinds::TRACKS, 0);
+    let mut composer = composer(RecordKinds::FRAMES | RecordKinds::CHANGES | RecordKinds::TRACKS, 0);
     assert_eq!(start(&mut composer, "gate/1"), []);
     let mut all = frame(&mut composer, 0, 1);
     assert_eq!(topics(&all), ["cams/gate_1/frames/gate_1", "cams/gate_1/changes/gate_1"]);
@@ -67,7 +75,7 @@ fn messages_have_the_topic_of_their_source_and_kind_and_the_id_of_their_record()
 
 #[test]
 fn a_frame_that_does_not_pass_is_not_counted_and_another_has_its_turn() {
-    let mut composer = composer(Kinds::FRAMES, 100 * MS);
+    let mut composer = composer(RecordKinds::FRAMES, 100 * MS);
     start(&mut composer, "a");
     let lost = frame(&mut composer, 0, 1);
     assert_eq!(field(&lost, "frame"), [0]);
@@ -86,7 +94,7 @@ fn a_frame_that_does_not_pass_is_not_counted_and_another_has_its_turn() {
 
 #[test]
 fn tracks_end_with_their_stream_a_flush_and_a_new_start_of_it() {
-    let mut composer = composer(Kinds::TRACKS, 0);
+    let mut composer = composer(RecordKinds::TRACKS, 0);
     start(&mut composer, "a");
     assert_eq!(frame(&mut composer, 0, 1), []);
     composer.passed();
@@ -104,7 +112,7 @@ fn tracks_end_with_their_stream_a_flush_and_a_new_start_of_it() {
 
 #[test]
 fn tracks_of_a_stream_that_is_forgotten_for_others_are_written_and_it_is_counted() {
-    let mut composer = composer(Kinds::TRACKS, 0);
+    let mut composer = composer(RecordKinds::TRACKS, 0);
     start(&mut composer, "first");
     frame(&mut composer, 0, 7);
     composer.passed();
@@ -126,8 +134,8 @@ fn tracks_of_a_stream_that_is_forgotten_for_others_are_written_and_it_is_counted
 #[test]
 fn a_format_without_streams_mixes_them_and_ours_does_not() {
     for (format, mixes) in [(Format::Mot, true), (Format::Coco, true), (Format::Json, false)] {
-        let mut composer = composer(Kinds::FRAMES, 0);
-        composer.plan.format = format;
+        let mut composer = composer(RecordKinds::FRAMES, 0);
+        composer.params.format = format;
         for (stream, expected) in [("one", false), ("one", false), ("two", mixes), ("one", mixes)] {
             start(&mut composer, stream);
             frame(&mut composer, 0, 1);

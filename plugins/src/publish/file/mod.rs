@@ -38,13 +38,13 @@ pub(crate) struct FileSink {
     options: FileOptions,
     counts: Arc<FileCounts>,
     warn: Warn,
-    target: Option<Target>,
+    target: Option<OpenFile>,
     losses: Losses,
     /// When the records that are offered now were offered first.
     offered: Option<Instant>,
 }
 
-enum Target {
+enum OpenFile {
     Regular(RegularFile),
     Stream(Stream),
 }
@@ -97,14 +97,14 @@ impl Sink for FileSink {
                     self.location.display()
                 ));
             }
-            Target::Regular(file)
+            OpenFile::Regular(file)
         } else {
             if let Some(need) = self.options.needs_regular_file() {
                 return Err(io::Error::new(io::ErrorKind::Unsupported, need));
             }
             let opened = if stdout { Stream::stdout().map(Some) } else { Stream::open(&self.location) };
             let Some(stream) = opened? else { return Ok(false) };
-            Target::Stream(stream)
+            OpenFile::Stream(stream)
         };
         self.target = Some(target);
         Ok(true)
@@ -116,8 +116,8 @@ impl Sink for FileSink {
         }
         self.offered = None;
         let result = match &mut self.target {
-            Some(Target::Regular(file)) => file.write(messages, &self.counts),
-            Some(Target::Stream(stream)) => {
+            Some(OpenFile::Regular(file)) => file.write(messages, &self.counts),
+            Some(OpenFile::Stream(stream)) => {
                 stream.write(messages).map_err(|error| Failure { written: 0, error })
             }
             None => return Ok(Written::default()),

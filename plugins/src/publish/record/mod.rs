@@ -5,14 +5,12 @@ use std::collections::HashMap;
 use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
-mod event;
 mod head;
 mod maps;
 mod rounding;
 mod track;
 mod zones;
 
-pub(crate) use event::EventRecord;
 pub(crate) use head::Head;
 pub(crate) use maps::MapRecord;
 use rounding::{pixels, score};
@@ -36,6 +34,17 @@ pub(crate) struct FrameRecord<'a> {
     pub maps: &'a [MapRecord],
     #[serde(flatten)]
     pub zones: Option<&'a ZoneRecords>,
+}
+
+/// An event, and the object that it is of.
+#[derive(Serialize)]
+pub(crate) struct EventRecord<'a> {
+    #[serde(flatten)]
+    pub head: &'a Head<'a>,
+    pub event: &'a ZoneEventRecord,
+    /// Where it is in this frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<&'a ObjectRecord>,
 }
 
 #[derive(Serialize)]

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::{DetectedRecord, Head, pixels, score};
 use crate::publish::clock::Clock;
-use crate::publish::moment::Moment;
-use crate::publish::tracks::{Best, End, Place, Track};
+use crate::publish::clock::Moment;
+use crate::publish::tracks::{Best, End, Position, Track};
 
 /// All of a track.
 #[derive(Serialize)]
@@ -70,8 +70,8 @@ impl From<&Best> for BestRecord {
     }
 }
 
-impl From<&Place> for PlaceRecord {
-    fn from(place: &Place) -> Self {
+impl From<&Position> for PlaceRecord {
+    fn from(place: &Position) -> Self {
         let (Moment { frame, pts, .. }, [x, y]) = (place.moment, place.centre.map(pixels));
         Self { frame, pts, x, y }
     }

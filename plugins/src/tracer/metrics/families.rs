@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus::proto;
 
-use super::table::{ALL, Kind, Metric};
+use super::table::{ALL, Metric, MetricKind};
 use crate::histogram::Snapshot;
 
 /// The samples by metric and the values of its labels. Samples with the same labels (elements of one name in two bins) are added
@@ -60,9 +60,9 @@ fn family(metric: &Metric, samples: &BTreeMap<Vec<String>, Sample>) -> proto::Me
     family.set_name(metric.name.to_owned());
     family.set_help(metric.help.to_owned());
     family.set_field_type(match metric.kind {
-        Kind::Counter => proto::MetricType::COUNTER,
-        Kind::Gauge => proto::MetricType::GAUGE,
-        Kind::Histogram => proto::MetricType::HISTOGRAM,
+        MetricKind::Counter => proto::MetricType::COUNTER,
+        MetricKind::Gauge => proto::MetricType::GAUGE,
+        MetricKind::Histogram => proto::MetricType::HISTOGRAM,
     });
     family.set_metric(samples.iter().map(|(labels, sample)| one(metric, labels, sample)).collect());
     family
@@ -79,7 +79,7 @@ fn one(metric: &Metric, labels: &[String], sample: &Sample) -> proto::Metric {
     });
     let mut shown = proto::Metric::from_label(pairs.collect());
     match (metric.kind, sample) {
-        (Kind::Counter, Sample::Number(value)) => {
+        (MetricKind::Counter, Sample::Number(value)) => {
             let mut counter = proto::Counter::default();
             counter.set_value(*value);
             shown.set_counter(counter);
@@ -146,7 +146,7 @@ mod tests {
     fn names_are_as_prometheus_wants_them() {
         for metric in ALL {
             let total = metric.name.ends_with("_total");
-            assert_eq!(total, metric.kind == Kind::Counter, "{}", metric.name);
+            assert_eq!(total, metric.kind == MetricKind::Counter, "{}", metric.name);
             assert!(
                 metric.name.starts_with("cudainfer_") || metric.name.starts_with("process_"),
                 "{}",

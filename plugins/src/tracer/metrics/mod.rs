@@ -8,7 +8,7 @@ mod process;
 mod table;
 
 use families::Families;
-pub use table::{ALL, Kind, Metric};
+pub use table::{ALL, Metric, MetricKind};
 
 use super::observe::Observer;
 

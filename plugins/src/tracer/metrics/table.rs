@@ -2,7 +2,7 @@
 
 /// The kinds of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only grows, until the process ends.
     Counter,
     /// Goes up and down.
@@ -17,7 +17,7 @@ pub struct Metric {
     /// Prometheus' name for it.
     pub name: &'static str,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
     /// Its meaning, in a sentence.
@@ -26,7 +26,7 @@ pub struct Metric {
 
 macro_rules! metrics {
     ($($id:ident = $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
-        $(pub(super) static $id: Metric = Metric { name: $name, kind: Kind::$kind, labels: &[$($label),*], help: $help };)*
+        $(pub(super) static $id: Metric = Metric { name: $name, kind: MetricKind::$kind, labels: &[$($label),*], help: $help };)*
 
         /// All metrics, in the order in which they are shown.
         pub static ALL: &[&Metric] = &[$(&$id),*];

@@ -115,12 +115,12 @@ impl Slot {
         stream.see(now, end);
         let mut frame = None;
         if let Some(pts) = buffer.and_then(gst::BufferRef::pts) {
-            let records = stream.births.records(self.number);
-            if (records || end || sampler.is_some_and(Sampler::is_busy))
+            let notes = stream.births.notes(self.number);
+            if (notes || end || sampler.is_some_and(Sampler::is_busy))
                 && let Some(time) = passing.running_time(pad, pts)
             {
-                if records {
-                    let number = stream.births.record(self.number, time, now);
+                if notes {
+                    let number = stream.births.note(self.number, time, now);
                     if let (Some(number), Some(sampler)) = (number, sampler) {
                         sampler.born(stream, time, number, now);
                     }

@@ -2,12 +2,12 @@
 //!
 //! A run gathers the frames' tensors, which may be on the GPU or on the host, of another float type and with their channels in
 //! another place, runs the model, and copies its outputs to pooled memory, which belongs to the frames from then on. The copies
-//! take some microseconds. Because of them, the model always runs at the same addresses, so that its run is recorded as a CUDA
+//! take some microseconds. Because of them, the model always runs at the same addresses, so that its run is captured as a CUDA
 //! graph once for each number of rows, if the model permits it, and is launched as a whole from then on and not waited for.
 //!
 //! After a run of another number of rows ONNX Runtime prepares every convolution anew, which takes a second for a small
-//! detector. So only powers of two are run (and the largest batch), all of them recorded during warm-up; a batch in between is
-//! padded. Without recording, every run has the largest batch's rows.
+//! detector. So only powers of two are run (and the largest batch), all of them captured during warm-up; a batch in between is
+//! padded. Without capturing, every run has the largest batch's rows.
 
 mod arrange;
 mod shape_runs;
@@ -34,7 +34,7 @@ use crate::log::ENGINE as CAT;
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
-/// Runs of a number of rows before graphs are recorded: ONNX Runtime chooses algorithms and allocates its memory in the first.
+/// Runs of a number of rows before graphs are captured: ONNX Runtime chooses algorithms and allocates its memory in the first.
 pub(super) const WARM_UP: usize = 2;
 /// Shapes that memory and graphs are kept for, at most.
 const MAX_SHAPES: usize = 4;
@@ -52,7 +52,7 @@ pub struct Gpu {
     batch: usize,
     /// In the order of their last use.
     shapes: Vec<ShapeRuns>,
-    /// Whether ONNX Runtime's runs can be recorded.
+    /// Whether ONNX Runtime's runs can be captured.
     graphs: bool,
     staging: Staging,
     /// For tensors from the host that are not copied as they are.
@@ -61,8 +61,8 @@ pub struct Gpu {
     image: ImageOrder,
     arrange: Arrange,
     options: Arc<Options>,
-    /// How long recording took.
-    recording: Duration,
+    /// How long capturing took.
+    capturing: Duration,
     running: VecDeque<Event>,
     reached: Vec<Event>,
     /// The pace of `running`.
@@ -87,7 +87,7 @@ impl Gpu {
             image,
             arrange: Arrange::new(&stream, image).map_err(|e| e.to_string())?,
             options: Arc::new(Options::new(true).map_err(|e| e.to_string())?),
-            recording: Duration::ZERO,
+            capturing: Duration::ZERO,
             running: VecDeque::new(),
             reached: Vec::new(),
             pace: Pace::default(),
@@ -100,9 +100,9 @@ impl Gpu {
         &self.stream
     }
 
-    /// How long recording CUDA graphs has taken so far.
-    pub(super) fn recording(&self) -> Duration {
-        self.recording
+    /// How long capturing CUDA graphs has taken so far.
+    pub(super) fn capturing(&self) -> Duration {
+        self.capturing
     }
 
     /// How ONNX Runtime runs here.
@@ -110,7 +110,7 @@ impl Gpu {
         &self.options
     }
 
-    /// Sets whether runs may be recorded as CUDA graphs.
+    /// Sets whether runs may be captured as CUDA graphs.
     pub(super) fn allow_graphs(&mut self, allowed: bool) {
         self.graphs = allowed;
     }
@@ -196,7 +196,7 @@ impl Gpu {
         let ShapeRuns { shape, input, outputs, bound } = shaped;
         let rows = self.rows(shape, images.len());
         self.gather(shape, input, images)?;
-        // The run stays in its place, whatever fails: to record it anew would hold the stream up.
+        // The run stays in its place, whatever fails: to capture it anew would hold the stream up.
         let run = match bound.entry(rows) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => {
@@ -225,7 +225,7 @@ impl Gpu {
         Ok(kept)
     }
 
-    /// Enqueues the model's run: its graph, which is recorded first if it is time.
+    /// Enqueues the model's run: its graph, which is captured first if it is time.
     fn launch(
         &mut self,
         session: &mut ort::session::Session,
@@ -234,12 +234,12 @@ impl Gpu {
         let stream = Arc::clone(&self.stream);
         if self.graphs && run.runs >= WARM_UP && run.graph.is_none() {
             let started = Instant::now();
-            let recorded =
+            let captured =
                 Graph::record(&stream, || run.binding.run(session, &self.options.enqueued).map_err(failed));
-            self.recording += started.elapsed();
-            match recorded {
+            self.capturing += started.elapsed();
+            match captured {
                 Ok(graph) => run.graph = Some(graph),
-                // It will be recorded at another run.
+                // It will be captured at another run.
                 Err(e) if self.options.is_interrupted() => return Err(e),
                 Err(e) => {
                     gst::info!(CAT, "runs are not recorded as CUDA graphs: {e}");

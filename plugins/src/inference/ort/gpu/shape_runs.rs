@@ -92,7 +92,7 @@ impl BoundRun {
     }
 }
 
-/// An input that stays the same, in memory of our own: recorded work would find ONNX Runtime's memory used for something else.
+/// An input that stays the same, in memory of our own: captured work would find ONNX Runtime's memory used for something else.
 fn upload(stream: &CudaStream, data: &[u8]) -> Result<Memory, InferenceError> {
     let mut pinned = stream.pin(data.len())?;
     pinned.as_mut_slice().copy_from_slice(data);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudainfer_brokers::Message;
 
 use super::format::Format;
-use super::kind::{Kind, Kinds};
+use super::kind::{RecordKind, RecordKinds};
 use super::selection::Selection;
 use super::topic::Topic;
 
@@ -14,9 +14,9 @@ pub(super) const UNKNOWN: &str = "unknown";
 
 /// What messages are made.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct PublishParams {
     /// Which.
-    pub kinds: Kinds,
+    pub kinds: RecordKinds,
     /// How frames are written.
     pub format: Format,
     /// Under which topic.
@@ -31,8 +31,8 @@ pub(crate) struct Plan {
     pub patience: u64,
 }
 
-impl Plan {
-    pub(super) fn has(&self, kind: Kinds) -> bool {
+impl PublishParams {
+    pub(super) fn has(&self, kind: RecordKinds) -> bool {
         self.kinds.contains(kind)
     }
 
@@ -52,4 +52,4 @@ pub(crate) struct Details {
 }
 
 /// The records to send, in this order.
-pub(crate) type Messages = Vec<(Kind, Arc<Message>)>;
+pub(crate) type Messages = Vec<(RecordKind, Arc<Message>)>;

@@ -1,28 +1,33 @@
-//! The class structure of the GObject, in which the base class finds the methods of the element.
+//! The table of methods that each element adds to the base class, which has no type for the element.
 
 use std::marker::PhantomData;
 
-use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
+use gst_base::subclass::base_transform::InputBuffer;
 
 use super::doubts::Description;
-use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, imp};
+use super::{Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading};
 use crate::meta::analytics::Forms;
 use crate::model::ModelInfo;
 
 /// [`DecodingElementImpl::prepare`].
 type Prepare = fn(&DecodingElement, &Incoming<'_>) -> Result<Box<dyn Decode>, String>;
 
+/// [`DecodingElementImpl::instead_of`].
+type InsteadOf = fn(&DecodingElement, &InputBuffer) -> Result<Option<gst::Buffer>, String>;
+
 /// An element's [`DecodingElementImpl`].
 pub(super) struct Methods {
     pub counts: &'static [&'static str],
     pub non_finite: &'static str,
     pub described: Description,
+    pub tensors: HandsOn,
     pub category: fn() -> gst::DebugCategory,
     pub prepare: Prepare,
     pub reading: fn(&DecodingElement, &Incoming<'_>) -> Reading,
     pub hands_on: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Result<Option<gst::Caps>, String>,
+    pub instead_of: InsteadOf,
     pub forms: fn(&DecodingElement) -> Result<Forms, String>,
     pub reads_on: fn(&DecodingElement) -> bool,
     pub tensors_taken: fn(&str) -> String,
@@ -31,13 +36,15 @@ pub(super) struct Methods {
 /// A method was called with an element of another class, which the base class never does.
 const OTHER_CLASS: &str = "the element is of another class";
 
-struct MethodsOf<T>(PhantomData<T>);
+/// The table of an element.
+pub(super) struct MethodsOf<T>(PhantomData<T>);
 
 impl<T: DecodingElementImpl> MethodsOf<T> {
-    const METHODS: &'static Methods = &Methods {
+    pub const METHODS: &'static Methods = &Methods {
         counts: T::COUNTS,
         non_finite: T::NON_FINITE,
         described: Description { section: T::SECTION, activation: T::ACTIVATION, results: T::RESULTS },
+        tensors: T::HANDS_ON,
         category: T::category,
         prepare: |element, incoming| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
@@ -51,29 +58,12 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
             element.imp().hands_on(caps, info)
         },
+        instead_of: |element, frame| {
+            let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
+            element.imp().instead_of(frame)
+        },
         forms: |element| element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?.imp().forms(),
         reads_on: |element| element.downcast_ref::<T::Type>().is_some_and(|element| element.imp().reads_on()),
         tensors_taken: T::tensors_taken,
     };
-}
-
-/// The class structure; `methods` is zero, which is `None`, in the abstract class itself.
-#[repr(C)]
-pub struct Class {
-    parent: gst_base::ffi::GstBaseTransformClass,
-    pub(super) methods: Option<&'static Methods>,
-}
-
-// SAFETY: the structure begins with the parent's, is all zeros to begin with, which is valid, and is the instance's by
-// `ObjectSubclass::Class`.
-unsafe impl ClassStruct for Class {
-    type Type = imp::DecodingElement;
-}
-
-// SAFETY: the parent class is initialised first, and the structure is the one of `DecodingElement`'s class.
-unsafe impl<T: DecodingElementImpl> IsSubclassable<T> for DecodingElement {
-    fn class_init(class: &mut glib::Class<Self>) {
-        Self::parent_class_init::<T>(class);
-        class.as_mut().methods = Some(MethodsOf::<T>::METHODS);
-    }
 }

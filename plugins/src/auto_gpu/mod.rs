@@ -1,19 +1,21 @@
 //! Which GPU `device=auto` is, where there are several.
 //!
-//! An instance of a model takes the GPU with the fewest instances of this process that has room for it ([`Seat`]); the elements
+//! An instance of a model takes the GPU with the fewest instances of this process that has room for it ([`Reservation`]); the elements
 //! of its stream take the same ([`neighbour`]), and so does every instance without a name in the same pipeline ([`remembered`]).
 //! Elements that run no model leave the choice to the instance ([`waits_for_model`]): those downstream of it come to READY before
 //! it does, and would always choose the first GPU. Where there is one GPU, no element is asked.
 
 mod neighbour;
 mod pipeline;
-mod seat;
+mod reservation;
 
 use cudainfer_kernels::device::{Choice, Device, DeviceError, Resolved, probe};
 
-pub(crate) use neighbour::{answer, asked, neighbour};
-pub(crate) use pipeline::{remember, remembered};
-pub(crate) use seat::Seat;
+use neighbour::neighbour;
+pub(crate) use neighbour::{answer, asked};
+pub(crate) use pipeline::remember;
+use pipeline::remembered;
+pub(crate) use reservation::Reservation;
 
 use crate::log::DEVICE as CAT;
 
@@ -28,7 +30,7 @@ fn usable() -> Vec<&'static Device> {
 }
 
 /// Whether there is a choice.
-pub(crate) fn is_open() -> bool {
+fn is_open() -> bool {
     usable().len() > 1
 }
 
@@ -45,14 +47,16 @@ pub(crate) fn pretend(gpus: u32) {
     PRETENDED.set(Some((0..gpus).map(device).collect::<Vec<_>>().leak()));
 }
 
-/// The GPU of the element's stream or of its pipeline, where there are several.
-fn chosen_by_others(element: &gst::Element) -> Option<u32> {
-    if is_open() { neighbour(element).or_else(|| remembered(element)) } else { None }
+/// Where there are several GPUs, that of the element's stream or else of its pipeline; an instance that is `shared` is of no single
+/// pipeline.
+pub(crate) fn near(element: &gst::Element, shared: bool) -> Option<u32> {
+    let of_pipeline = || if shared { None } else { remembered(element) };
+    if is_open() { neighbour(element).or_else(of_pipeline) } else { None }
 }
 
 /// Whether an element that runs no model must wait in READY with its choice, because another one of its stream may still choose.
 pub(crate) fn waits_for_model(element: &gst::Element) -> bool {
-    is_open() && chosen_by_others(element).is_none()
+    is_open() && near(element, false).is_none()
 }
 
 /// What `device=auto` is for an element that runs no model: the GPU of its stream or of its pipeline, else the first one that
@@ -61,7 +65,7 @@ pub(crate) fn waits_for_model(element: &gst::Element) -> bool {
 /// # Errors
 /// None where a GPU can be used; otherwise it is the CPU with the reason.
 pub(crate) fn auto_for(element: &gst::Element) -> Result<Resolved, DeviceError> {
-    match chosen_by_others(element).map(|gpu| Choice::Cuda(gpu).resolve()) {
+    match near(element, false).map(|gpu| Choice::Cuda(gpu).resolve()) {
         Some(Ok(resolved)) => Ok(resolved),
         Some(Err(_)) | None => Choice::Auto.resolve(),
     }
@@ -104,6 +108,6 @@ mod tests {
         assert!(waits_for_model(&follower));
         chosen.store(true, Ordering::SeqCst);
         assert!(!waits_for_model(&follower));
-        assert_eq!(chosen_by_others(&follower), Some(1));
+        assert_eq!(near(&follower, false), Some(1));
     }
 }

@@ -19,7 +19,7 @@ pub(super) enum Metrics {
 
 /// The user's options.
 #[derive(Debug, PartialEq)]
-pub(super) struct Params {
+pub(super) struct Options {
     /// `json=FILE`.
     pub json: Option<String>,
     /// `trace=FILE`.
@@ -34,30 +34,30 @@ pub(super) struct Params {
     pub sample: u64,
 }
 
-impl Default for Params {
+impl Default for Options {
     fn default() -> Self {
         Self { json: None, trace: None, metrics: None, stall: STALL, otlp: None, sample: SAMPLE }
     }
 }
 
-impl Params {
+impl Options {
     /// Reads them; also returns a sentence for each that is wrong and has no effect.
     pub fn read(text: &str) -> (Self, Vec<String>) {
-        let mut params = Self::default();
+        let mut options = Self::default();
         let mut wrong = Vec::new();
         for option in text.split(',').map(str::trim).filter(|option| !option.is_empty()) {
             match option.split_once('=') {
-                Some(("json", file)) => params.json = Some(file.to_owned()),
-                Some(("trace", file)) => params.trace = Some(file.to_owned()),
-                Some(("metrics", "application")) => params.metrics = Some(Metrics::Application),
-                Some(("metrics", address)) => params.metrics = Some(Metrics::Address(address.to_owned())),
+                Some(("json", file)) => options.json = Some(file.to_owned()),
+                Some(("trace", file)) => options.trace = Some(file.to_owned()),
+                Some(("metrics", "application")) => options.metrics = Some(Metrics::Application),
+                Some(("metrics", address)) => options.metrics = Some(Metrics::Address(address.to_owned())),
                 Some(("stall", seconds)) => match seconds.parse().map(Duration::try_from_secs_f64) {
-                    Ok(Ok(stall)) if !stall.is_zero() => params.stall = stall,
+                    Ok(Ok(stall)) if !stall.is_zero() => options.stall = stall,
                     _ => wrong.push(format!("stall={seconds} is no number of seconds above 0, such as stall=10")),
                 },
-                Some(("otlp", url)) => params.otlp = Some(url.to_owned()),
+                Some(("otlp", url)) => options.otlp = Some(url.to_owned()),
                 Some(("sample", frames)) => match frames.parse() {
-                    Ok(number) if number > 0 => params.sample = number,
+                    Ok(number) if number > 0 => options.sample = number,
                     _ => wrong.push(format!("sample={frames} is no number of frames above 0, such as sample=100")),
                 },
                 _ => wrong.push(format!(
@@ -66,7 +66,7 @@ impl Params {
                 )),
             }
         }
-        (params, wrong)
+        (options, wrong)
     }
 
     /// Whether the table is made at a pipeline's end: not where only continuous output was asked for, because taking each
@@ -82,20 +82,20 @@ mod tests {
 
     #[test]
     fn options_are_read_and_wrong_ones_are_reported() {
-        let (all, wrong) = Params::read("json=a.json, trace=b ,metrics=[::1]:9464,stall=2.5");
+        let (all, wrong) = Options::read("json=a.json, trace=b ,metrics=[::1]:9464,stall=2.5");
         assert!(wrong.is_empty(), "{wrong:?}");
         assert_eq!((all.json.as_deref(), all.trace.as_deref()), (Some("a.json"), Some("b")));
         assert_eq!(all.metrics, Some(Metrics::Address("[::1]:9464".into())));
         assert_eq!(all.stall, Duration::from_millis(2500));
-        assert_eq!(Params::read("metrics=application").0.metrics, Some(Metrics::Application));
-        assert_eq!(Params::read("").0, Params::default());
-        let (spans, wrong) = Params::read("otlp=http://[::1]:4318/v1/traces?a=b,sample=7");
+        assert_eq!(Options::read("metrics=application").0.metrics, Some(Metrics::Application));
+        assert_eq!(Options::read("").0, Options::default());
+        let (spans, wrong) = Options::read("otlp=http://[::1]:4318/v1/traces?a=b,sample=7");
         assert_eq!((spans.otlp.as_deref(), spans.sample), (Some("http://[::1]:4318/v1/traces?a=b"), 7));
         assert!(wrong.is_empty(), "{wrong:?}");
         let durations = ["stall=0", "stall=-1", "stall=nan", "stall=soon"];
         for text in ["jsn=x", "metrics", "sample=0", "sample=-1", "sample=1.5"].into_iter().chain(durations) {
-            let (params, wrong) = Params::read(text);
-            assert_eq!((params, wrong.len()), (Params::default(), 1), "{text}");
+            let (options, wrong) = Options::read(text);
+            assert_eq!((options, wrong.len()), (Options::default(), 1), "{text}");
             assert!(wrong[0].contains(text), "{wrong:?}");
         }
     }
@@ -111,7 +111,7 @@ mod tests {
             ("otlp=x,json=a", true),
             ("metrics=:0,trace=b", true),
         ] {
-            assert_eq!(Params::read(text).0.table(), table, "{text}");
+            assert_eq!(Options::read(text).0.table(), table, "{text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{CAT, usable};
 use crate::sync::lock;
 
 /// The GPU of each instance there is.
-static TAKEN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static RESERVED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Memory that a model needs besides a few times its file.
 const LEAST: usize = 512 << 20;
@@ -17,30 +17,30 @@ const LEAST: usize = 512 << 20;
 /// Multiple of a model's file that it may need: for weights, what the provider makes of them, and tensors between layers.
 const FILES: usize = 4;
 
-/// An instance's place on a GPU, as long as this lives.
+/// An instance counts on a GPU, as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Reservation {
     gpu: Option<u32>,
 }
 
-impl Seat {
-    /// A place for the model in this file: on the GPU that `device` names, or on `near`, where the stream or the pipeline is;
-    /// else on the one with the fewest instances of this process that has room. None for the CPU.
-    pub fn take(device: Choice, model: &Path, near: Option<u32>) -> Self {
-        let mut taken = lock(&TAKEN);
+impl Reservation {
+    /// Reserves a GPU for the model in this file: the GPU that `device` names, or `near`, where the stream or the pipeline is;
+    /// else the one with the fewest instances of this process that has room. None for the CPU.
+    pub fn of(device: Choice, model: &Path, near: Option<u32>) -> Self {
+        let mut reserved = lock(&RESERVED);
         let gpu = match device {
             Choice::Cpu => None,
             Choice::Cuda(gpu) => Some(gpu),
-            Choice::Auto => near.or_else(|| choose(&usable(), &taken, |gpu| has_room(gpu, model))),
+            Choice::Auto => near.or_else(|| choose(&usable(), &reserved, |gpu| has_room(gpu, model))),
         };
         if let Some(gpu) = gpu {
-            let others = taken.iter().filter(|other| **other == gpu).count();
+            let others = reserved.iter().filter(|other| **other == gpu).count();
             gst::info!(
                 CAT,
                 "{} runs on GPU {gpu}, with {others} other instances of this process (device={device})",
                 model.display()
             );
-            taken.push(gpu);
+            reserved.push(gpu);
         }
         Self { gpu }
     }
@@ -51,20 +51,20 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Reservation {
     fn drop(&mut self) {
         let Some(gpu) = self.gpu else { return };
-        let mut taken = lock(&TAKEN);
-        if let Some(place) = taken.iter().position(|other| *other == gpu) {
-            taken.swap_remove(place);
+        let mut reserved = lock(&RESERVED);
+        if let Some(place) = reserved.iter().position(|other| *other == gpu) {
+            reserved.swap_remove(place);
         }
     }
 }
 
 /// The GPU with the fewest instances that has room, the first of several; where none has, the one with the fewest.
-fn choose(devices: &[&Device], taken: &[u32], has_room: impl Fn(&Device) -> bool) -> Option<u32> {
+fn choose(devices: &[&Device], reserved: &[u32], has_room: impl Fn(&Device) -> bool) -> Option<u32> {
     let mut by_load = devices.to_vec();
-    by_load.sort_by_key(|device| taken.iter().filter(|gpu| **gpu == device.ordinal).count());
+    by_load.sort_by_key(|device| reserved.iter().filter(|gpu| **gpu == device.ordinal).count());
     // A single GPU is not asked for its memory: that takes a context.
     let found = match by_load.as_slice() {
         [only] => Some(only),
@@ -109,19 +109,19 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_counts_as_long_as_it_is_held_and_none_is_taken_on_the_cpu() {
+    fn a_reservation_counts_as_long_as_it_is_held_and_none_is_made_on_the_cpu() {
         // Numbers of GPUs that no test of models has.
-        let on = |gpu| Seat::take(Choice::Cuda(gpu), Path::new("none.onnx"), None);
-        let count = |gpu| lock(&TAKEN).iter().filter(|other| **other == gpu).count();
+        let on = |gpu| Reservation::of(Choice::Cuda(gpu), Path::new("none.onnx"), None);
+        let count = |gpu| lock(&RESERVED).iter().filter(|other| **other == gpu).count();
         let (first, second) = (on(901), on(901));
         assert_eq!((first.gpu(), count(901)), (Some(901), 2));
-        let near = Seat::take(Choice::Auto, Path::new("none.onnx"), Some(902));
+        let near = Reservation::of(Choice::Auto, Path::new("none.onnx"), Some(902));
         assert_eq!((near.gpu(), count(902)), (Some(902), 1));
         drop((first, near));
         assert_eq!((count(901), count(902)), (1, 0));
         drop(second);
         assert_eq!(count(901), 0);
-        assert_eq!(Seat::take(Choice::Cpu, Path::new("none.onnx"), Some(901)).gpu(), None);
+        assert_eq!(Reservation::of(Choice::Cpu, Path::new("none.onnx"), Some(901)).gpu(), None);
         assert_eq!(count(901), 0);
     }
 }
