@@ -106,6 +106,10 @@ pub enum Encoding {
     Points,
     /// Coordinates of several objects' points.
     Instances,
+    /// The same, with scores in outputs of their own.
+    Poses,
+    /// Peaks of several objects, and scores of the lines between them.
+    Candidates,
 }
 
 words! { Encoding:
@@ -113,6 +117,8 @@ words! { Encoding:
     Simcc = "simcc", "Scores along x and along y of each point (SimCC: RTMPose, DWPose)";
     Points = "points", "Coordinates of the points of one object (MoveNet, regression)";
     Instances = "instances", "Coordinates of the points of several objects, with boxes (MoveNet MultiPose)";
+    Poses = "poses", "Coordinates of the points of several objects, with scores in outputs of their own (sleap-nn's exports)";
+    Candidates = "candidates", "Peaks, and scores of the lines between them (sleap-nn's bottom-up exports)";
 }
 
 /// How keypoints are grouped into objects.

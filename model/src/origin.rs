@@ -84,6 +84,10 @@ pub enum Group {
     Keypoints,
     /// How points are found in confidence maps.
     Peaks,
+    /// Which outputs hold coordinates of points, and how they are read and grouped.
+    Coordinates,
+    /// Which points and poses are good enough.
+    Thresholds,
     /// How a classifier's scores are read.
     Classes,
     /// How logits become masks.
@@ -96,7 +100,7 @@ pub enum Group {
 
 impl Group {
     /// All of them, in the order of the sidecar.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Size,
         Self::Channels,
         Self::Normalization,
@@ -108,6 +112,8 @@ impl Group {
         Self::Labels,
         Self::Keypoints,
         Self::Peaks,
+        Self::Coordinates,
+        Self::Thresholds,
         Self::Classes,
         Self::Masks,
         Self::Maps,
@@ -170,6 +176,19 @@ impl Group {
                     || peaks.activation.is_some()
                     || peaks.grid.is_some()
             }
+            Self::Coordinates => {
+                let names =
+                    [&peaks.output, &peaks.scores, &peaks.pose_scores, &peaks.valid, &peaks.line_scores];
+                names.into_iter().any(Option::is_some)
+                    || peaks.encoding.is_some()
+                    || peaks.normalized.is_some()
+                    || peaks.axis_order.is_some()
+                    || peaks.coordinate_scale.is_some()
+                    || peaks.pixel_origin.is_some()
+                    || peaks.grouping.is_some()
+                    || peaks.label.is_some()
+            }
+            Self::Thresholds => peaks.threshold.is_some() || peaks.min_score.is_some(),
             Self::Tensors => *tensors != TensorIds::default(),
             Self::Classes => classify.activation.is_some() || classify.mode.is_some(),
             Self::Masks => {
@@ -188,6 +207,7 @@ impl Group {
         match self {
             Self::Size => {
                 (input.width, input.height) = (from.input.width, from.input.height);
+                input.size_multiple = from.input.size_multiple;
                 input.bars_modulo = from.input.bars_modulo;
             }
             Self::Channels => input.channels = from.input.channels,
@@ -235,6 +255,21 @@ impl Group {
                 into.peaks.blur_kernel = peaks.blur_kernel;
                 (into.peaks.blur_sigma, into.peaks.blur_border) = (peaks.blur_sigma, peaks.blur_border);
                 (into.peaks.activation, into.peaks.grid) = (peaks.activation, peaks.grid);
+            }
+            Self::Coordinates => {
+                let (into, from) = (&mut into.peaks, &from.peaks);
+                into.output.clone_from(&from.output);
+                into.scores.clone_from(&from.scores);
+                into.pose_scores.clone_from(&from.pose_scores);
+                into.valid.clone_from(&from.valid);
+                into.line_scores.clone_from(&from.line_scores);
+                (into.encoding, into.grouping) = (from.encoding, from.grouping);
+                (into.normalized, into.axis_order) = (from.normalized, from.axis_order);
+                (into.coordinate_scale, into.pixel_origin) = (from.coordinate_scale, from.pixel_origin);
+                into.label.clone_from(&from.label);
+            }
+            Self::Thresholds => {
+                (into.peaks.threshold, into.peaks.min_score) = (from.peaks.threshold, from.peaks.min_score);
             }
             Self::Tensors => into.tensors.clone_from(&from.tensors),
             Self::Classes => {

@@ -36,6 +36,9 @@ pub const RESIZE: &str = "tensor-resize";
 /// The tensor as a fraction of what the frame is resized to cover, where that is cropped, likewise.
 pub const CROP_RATIO: &str = "tensor-crop-ratio";
 
+/// What open sizes that nothing states are rounded up to a multiple of.
+pub const SIZE_MULTIPLE: &str = "tensor-size-multiple";
+
 /// What the library that exported the model leaves out of the bars: multiples of this number of pixels.
 pub const BARS_MODULO: &str = "tensor-bars-modulo";
 

@@ -20,6 +20,7 @@ pub use displacements::{
     CudaDisplacementGrouper, DisplacementGrouper, DisplacementOutputs, DisplacementParams, POSENET_TREE,
 };
 pub use error::GroupError;
+pub(crate) use paf::ScoredPeaks;
 pub use paf::{
     CudaPafGrouper, MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafGrouper, PafParams,
 };

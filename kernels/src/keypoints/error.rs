@@ -1,6 +1,7 @@
 //! What can be wrong with outputs or parameters.
 
 use crate::device::DeviceError;
+use crate::group::GroupError;
 
 /// Outputs or parameters that cannot be worked with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +59,52 @@ pub enum KeypointsError {
          box and a score"
     )]
     InstancesShape(String),
+    /// Not coordinates of points of several poses.
+    #[error(
+        "output '{0}' must have the dimensions 1xNxKx2, or 1xNx2 where a pose has one point: two coordinates for each of K points \
+         of N poses"
+    )]
+    PosesShape(String),
+    /// Outputs that do not belong together.
+    #[error(
+        "output '{scores}' does not have the dimensions of '{points}' without the coordinates; name the outputs that belong \
+         together in the sidecar's [peaks]"
+    )]
+    Scores {
+        /// The output with the coordinates.
+        points: String,
+        /// The other one.
+        scores: String,
+    },
+    /// Outputs that do not fit the skeleton.
+    #[error(
+        "the {what} '{output}' do not fit the skeleton, which wants {wanted} with P peaks a point. Choose another output, or correct \
+         the sidecar's [skeleton]"
+    )]
+    Candidates {
+        /// What the output holds.
+        what: &'static str,
+        /// Its description.
+        output: String,
+        /// The dimensions that it should have.
+        wanted: String,
+    },
+    /// A skeleton that nothing can be grouped by.
+    #[error(transparent)]
+    Skeleton(#[from] GroupError),
+    /// A scale that is no factor.
+    #[error(
+        "a coordinate-scale of {0} leaves no coordinates; set it to a number above 0, 1 for the input's pixels"
+    )]
+    Scale(String),
+    /// Another number of outputs than were announced.
+    #[error("{got} outputs arrived where {wanted} were announced; renegotiate with all that are read")]
+    Count {
+        /// How many came.
+        got: usize,
+        /// How many were announced.
+        wanted: usize,
+    },
     /// A dimension or size of 0.
     #[error("output '{0}' of a model with a {1}x{2} input has a size of 0; give every size at least 1")]
     Empty(String, usize, usize),

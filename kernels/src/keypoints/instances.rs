@@ -1,7 +1,8 @@
 //! The coordinates of several people's points, with a box each.
 
-use super::regressed::Announced;
-use super::{CoordinateParams, KeypointsError};
+use super::coordinates::Coordinates;
+use super::reader::first_rows;
+use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::{Affine, Rect};
 use crate::group::Pose;
 use crate::peaks::{Outcome, activate};
@@ -22,7 +23,8 @@ pub struct Instance {
 /// Reads an output that holds the points and the box of several instances.
 #[derive(Debug)]
 pub struct InstanceReader {
-    pub(super) announced: Announced,
+    outputs: [TensorDesc; 1],
+    coordinates: Coordinates,
 }
 
 impl InstanceReader {
@@ -39,7 +41,8 @@ impl InstanceReader {
     ) -> Result<Self, KeypointsError> {
         match output.dims[..] {
             [None | Some(1), _, Some(values)] if values > EXTRA && (values - EXTRA).is_multiple_of(3) => {
-                Ok(Self { announced: Announced::new(output, input, params)? })
+                let coordinates = Coordinates::new(&[output], input, params)?;
+                Ok(Self { outputs: [output.clone()], coordinates })
             }
             _ => Err(KeypointsError::InstancesShape(output.to_string())),
         }
@@ -47,43 +50,44 @@ impl InstanceReader {
 
     /// The number of points of an instance.
     pub fn points(&self) -> Option<usize> {
-        let values = self.announced.output.dims.last().copied().flatten()?;
+        let [output] = &self.outputs;
+        let values = output.dims.last().copied().flatten()?;
         Some(values.checked_sub(EXTRA)? / 3)
     }
+}
 
-    /// Replaces `instances` by those of the output's first row that have the least score, the best first. `to_frame` leads
-    /// from the input tensor's pixels to the frame's. An instance whose box or score is not finite is dropped.
-    ///
-    /// # Errors
-    /// [`KeypointsError::Changed`] for another output than the one announced.
-    pub fn run(
+impl RowReader for InstanceReader {
+    /// The instances that have the least score, the best first. One whose box or score is not finite is dropped.
+    type Found = Vec<Instance>;
+
+    fn outputs(&self) -> &[TensorDesc] {
+        &self.outputs
+    }
+
+    fn run(
         &mut self,
-        output: &TensorView<'_>,
+        outputs: &[TensorView<'_>],
         to_frame: &Affine,
-        instances: &mut Vec<Instance>,
-    ) -> Result<Outcome, KeypointsError> {
-        instances.clear();
-        let announced = &self.announced;
-        announced.check(output.name, output.ty, &output.dims, 1)?;
-        let each = output.dims.last().map_or(1, |values| (*values).max(1));
-        let row = output.row(0).unwrap_or(*output).to_f32();
-        let mut outcome = Outcome::default();
-        for values in row.chunks_exact(each) {
+    ) -> Result<(Vec<Instance>, Outcome), KeypointsError> {
+        let (coordinates, rows) = (&self.coordinates, first_rows(&self.outputs, outputs)?);
+        let each = outputs.first().and_then(|output| output.dims.last()).map_or(1, |values| (*values).max(1));
+        let (mut instances, mut outcome) = (Vec::new(), Outcome::default());
+        for values in rows.iter().flat_map(|row| row.chunks_exact(each)) {
             let Some((points, &[a, b, c, d, score])) = values.split_last_chunk::<EXTRA>() else { continue };
             let (of_points, found): (Vec<_>, Vec<_>) =
-                points.chunks_exact(3).map(|values| announced.point(values, to_frame)).unzip();
+                points.chunks_exact(3).map(|values| coordinates.point(values, to_frame)).unzip();
             let bad = [a, b, c, d, score].iter().filter(|v| !v.is_finite()).count();
             outcome.non_finite += found.iter().sum::<usize>() + bad;
-            let score = activate(announced.params.activation, score);
-            if bad > 0 || score < announced.params.min_score {
+            let score = activate(coordinates.params.activation, score);
+            if bad > 0 || score < coordinates.params.min_score {
                 continue;
             }
-            let ([x1, y1], [x2, y2]) = (announced.place([a, b]), announced.place([c, d]));
+            let ([x1, y1], [x2, y2]) = (coordinates.place([a, b]), coordinates.place([c, d]));
             let rect = to_frame.rect(&Rect::from_corners(x1, y1, x2, y2));
             instances.push(Instance { rect, pose: Pose { score, points: of_points } });
         }
         // Stable: equals stay in the network's order.
         instances.sort_by(|a, b| b.pose.score.total_cmp(&a.pose.score));
-        Ok(outcome)
+        Ok((instances, outcome))
     }
 }

@@ -5,24 +5,31 @@
 //! | [`SimccReader`] | two vectors of scores a point, one an axis: SimCC (Li et al., ECCV 2022; RTMPose, DWPose) | points |
 //! | [`PointReader`] | coordinates, and mostly a score, of each point of one person: MoveNet, regression heads | points |
 //! | [`InstanceReader`] | the same of several people, each with a box and a score: MoveNet MultiPose | instances |
+//! | [`CandidateReader`] | peaks, and scores of the lines between them: sleap-nn's bottom-up exports | poses |
+//! | [`PoseReader`] | coordinates of several people's points, and scores in outputs of their own: sleap-nn's exports | poses |
 //!
-//! [`CudaSimcc`], [`CudaPointReader`] and [`CudaInstanceReader`] read outputs that lie on the GPU. The maxima of SimCC are
-//! found there; coordinates are results already, some hundred bytes a frame, so they are downloaded and read by the CPU's
-//! own code.
+//! [`CudaSimcc`] and [`CudaReader`] read outputs that lie on the GPU. The maxima of SimCC are found there; coordinates are results
+//! already, some hundred bytes a frame, so they are downloaded and read by the CPU's own code.
 
+mod candidates;
+mod coordinates;
 mod cuda;
 mod error;
 mod instances;
 mod params;
 mod points;
-mod regressed;
+mod poses;
+mod reader;
 mod simcc;
 #[cfg(test)]
 mod tests;
 
-pub use cuda::{CudaInstanceReader, CudaPointReader, CudaSimcc};
+pub use candidates::{CandidateOutputs, CandidateReader};
+pub use cuda::{CudaReader, CudaSimcc};
 pub use error::KeypointsError;
 pub use instances::{Instance, InstanceReader};
-pub use params::{CoordinateParams, SimccParams};
+pub use params::{CoordinateParams, PixelOrigin, SimccParams};
 pub use points::PointReader;
+pub use poses::{PoseOutputs, PoseReader};
+pub use reader::RowReader;
 pub use simcc::SimccReader;

@@ -23,6 +23,20 @@ impl Default for SimccParams {
     }
 }
 
+/// Where the coordinates of pixels begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PixelOrigin {
+    /// At the first pixel's upper left corner, so that its centre is at 0.5.
+    Corner,
+    /// At the first pixel's centre, as in SLEAP and mmpose.
+    Center,
+}
+
+crate::words! { PixelOrigin:
+    Corner = "corner", "0 is the first pixel's upper left corner";
+    Center = "center", "0 is the first pixel's centre (SLEAP, mmpose)";
+}
+
 /// How coordinates are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoordinateParams {
@@ -30,9 +44,14 @@ pub struct CoordinateParams {
     pub threshold: f32,
     /// What makes scores of the output's values: those of points and of instances.
     pub activation: Activation,
-    /// Whether coordinates are fractions of the input's width and height instead of its pixels. Both are continuous: 0 is
-    /// the edge of the first pixel.
+    /// Whether coordinates are fractions of the input's width and height instead of its pixels. 0 is the edge of the first pixel
+    /// then.
     pub normalized: bool,
+    /// Pixels of the input for each unit of coordinates that are not normalized: 2 for those of a picture of half the size, which
+    /// the network has made itself.
+    pub scale: f32,
+    /// Where coordinates that are not normalized begin.
+    pub origin: PixelOrigin,
     /// Which coordinate comes first; of boxes, too.
     pub order: AxisOrder,
     /// The least score of an instance, in activated units.
@@ -62,6 +81,8 @@ impl Default for CoordinateParams {
             threshold: 0.3,
             activation: Activation::None,
             normalized: true,
+            scale: 1.0,
+            origin: PixelOrigin::Corner,
             order: AxisOrder::Xy,
             min_score: 0.25,
         }

@@ -1,63 +1,91 @@
 //! The coordinates of one person's points.
 
-use super::regressed::Announced;
-use super::{CoordinateParams, KeypointsError};
+use super::coordinates::Coordinates;
+use super::reader::first_rows;
+use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
 use crate::peaks::{Outcome, Peak};
 use crate::tensor::{TensorDesc, TensorView};
 
-/// Reads an output that holds the coordinates of points.
+/// Reads outputs that hold the coordinates of points.
 #[derive(Debug)]
 pub struct PointReader {
-    pub(super) announced: Announced,
+    /// The coordinates, and the scores if they have an output of their own.
+    outputs: Vec<TensorDesc>,
+    coordinates: Coordinates,
 }
 
 impl PointReader {
-    /// Prepares for an `output` `[1, K, 2]`, `[1, K, 3]` or `[1, 1, K, 3]`, float32 or float16, of a network whose input is
-    /// `input` (width, height) pixels: two coordinates and, if there is a third value, a score of each point.
+    /// Prepares for an output `points` `[1, K, 2]`, `[1, K, 3]` or `[1, 1, K, 3]`, float32 or float16, of a network whose input
+    /// is `input` (width, height) pixels: two coordinates and, if there is a third value, a score of each point. The scores of
+    /// `[1, K, 2]` may be the output `scores` `[1, K]`; a point whose coordinates are NaN is absent then.
     ///
     /// # Errors
-    /// Every [`KeypointsError`] that says what is wrong with `output` or `params`.
+    /// Every [`KeypointsError`] that says what is wrong with the outputs or `params`.
     pub fn new(
-        output: &TensorDesc,
+        points: &TensorDesc,
+        scores: Option<&TensorDesc>,
         input: [usize; 2],
         params: CoordinateParams,
     ) -> Result<Self, KeypointsError> {
-        match output.dims[..] {
-            [None | Some(1), _, Some(2 | 3)] | [None | Some(1), Some(1), _, Some(3)] => {
-                Ok(Self { announced: Announced::new(output, input, params)? })
+        let fits = match (&points.dims[..], scores.map(|scores| &scores.dims[..])) {
+            ([None | Some(1), _, Some(2 | 3)] | [None | Some(1), Some(1), _, Some(3)], None) => true,
+            ([None | Some(1), of_points, Some(2)], Some([None | Some(1), of_scores])) => {
+                of_points.is_none() || of_scores.is_none() || of_points == of_scores
             }
-            _ => Err(KeypointsError::PointsShape(output.to_string())),
+            _ => false,
+        };
+        match scores {
+            _ if fits => {}
+            Some(scores) => {
+                return Err(KeypointsError::Scores {
+                    points: points.to_string(),
+                    scores: scores.to_string(),
+                });
+            }
+            None => return Err(KeypointsError::PointsShape(points.to_string())),
         }
+        let outputs: Vec<_> = std::iter::once(points).chain(scores).collect();
+        let coordinates = Coordinates::new(&outputs, input, params)?;
+        Ok(Self { outputs: outputs.into_iter().cloned().collect(), coordinates })
     }
 
     /// The number of points, if the output's description has it.
     pub fn points(&self) -> Option<usize> {
-        let dims = &self.announced.output.dims;
+        let dims = &self.outputs.first()?.dims;
         dims.len().checked_sub(2).and_then(|i| dims[i])
     }
+}
 
-    /// Replaces `peaks` by the points of the output's first row, in their order. `to_frame` leads from the input tensor's
-    /// pixels to the frame's.
-    ///
-    /// # Errors
-    /// [`KeypointsError::Changed`] for another output than the one announced.
-    pub fn run(
+impl RowReader for PointReader {
+    /// The points, in their order.
+    type Found = Vec<Peak>;
+
+    fn outputs(&self) -> &[TensorDesc] {
+        &self.outputs
+    }
+
+    fn run(
         &mut self,
-        output: &TensorView<'_>,
+        outputs: &[TensorView<'_>],
         to_frame: &Affine,
-        peaks: &mut Vec<Peak>,
-    ) -> Result<Outcome, KeypointsError> {
-        peaks.clear();
-        self.announced.check(output.name, output.ty, &output.dims, 1)?;
-        let each = output.dims.last().map_or(1, |values| (*values).max(1));
-        let row = output.row(0).unwrap_or(*output).to_f32();
-        let mut outcome = Outcome::default();
-        for (channel, values) in (0..).zip(row.chunks_exact(each)) {
-            let (point, non_finite) = self.announced.point(values, to_frame);
+    ) -> Result<(Vec<Peak>, Outcome), KeypointsError> {
+        let rows = first_rows(&self.outputs, outputs)?;
+        let each = outputs.first().and_then(|points| points.dims.last()).map_or(1, |values| (*values).max(1));
+        let (mut peaks, mut outcome) = (Vec::new(), Outcome::default());
+        let points = rows.first().into_iter().flat_map(|row| row.chunks_exact(each));
+        for (point, values) in points.enumerate() {
+            let (found, non_finite) = match rows.get(1) {
+                None => self.coordinates.point(values, to_frame),
+                Some(scores) => {
+                    let score = scores.get(point).copied().unwrap_or(f32::NAN);
+                    self.coordinates.scored(values, score, to_frame)
+                }
+            };
             outcome.non_finite += non_finite;
-            peaks.extend(point.map(|at| Peak { channel, x: at.x, y: at.y, score: at.score }));
+            let channel = u32::try_from(point).unwrap_or(u32::MAX);
+            peaks.extend(found.map(|at| Peak { channel, x: at.x, y: at.y, score: at.score }));
         }
-        Ok(outcome)
+        Ok((peaks, outcome))
     }
 }

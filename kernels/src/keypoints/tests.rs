@@ -6,7 +6,7 @@ use half::f16;
 use super::*;
 use crate::detect::AxisOrder;
 use crate::geometry::{Affine, Rect};
-use crate::group::Keypoint;
+use crate::group::{Keypoint, PafConvention, PafParams, Pose};
 use crate::peaks::{Activation, Grid, Outcome, Peak};
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 
@@ -146,9 +146,7 @@ fn points(
     let desc: TensorDesc = text.parse().unwrap();
     let dims: Vec<usize> = desc.dims.iter().map(|dim| dim.unwrap()).collect();
     let view = TensorView::new(&desc.name, desc.ty, &dims, bytemuck::cast_slice(data)).unwrap();
-    let mut peaks = vec![Peak { channel: 9, x: 0.0, y: 0.0, score: 0.0 }];
-    let outcome = PointReader::new(&desc, input, params).unwrap().run(&view, to_frame, &mut peaks).unwrap();
-    (peaks, outcome)
+    PointReader::new(&desc, None, input, params).unwrap().run(&[view], to_frame).unwrap()
 }
 
 #[test]
@@ -195,9 +193,8 @@ fn movenets_people_have_points_a_box_and_a_score() {
     let mut reader = InstanceReader::new(&desc, [128, 64], movenet).unwrap();
     assert_eq!(reader.points(), Some(2));
     let view = TensorView::new("o", FLOAT, &[1, 4, 11], bytemuck::cast_slice(&data)).unwrap();
-    let mut instances = Vec::new();
     let to_frame = Affine::upright([2.0, 2.0], [10.0, 0.0]);
-    let outcome = reader.run(&view, &to_frame, &mut instances).unwrap();
+    let (instances, outcome) = reader.run(&[view], &to_frame).unwrap();
     assert_eq!(outcome, Outcome { non_finite: 1, ..Outcome::default() });
     // The best first; 0.2 is below the least score.
     let [first, second] = &instances[..] else { panic!("{instances:?}") };
@@ -211,7 +208,8 @@ fn movenets_people_have_points_a_box_and_a_score() {
 #[test]
 fn coordinates_of_another_shape_are_refused() {
     let p = CoordinateParams::default();
-    let of_points = |text: &str| PointReader::new(&text.parse().unwrap(), [192, 192], p).map(|r| r.points());
+    let of_points =
+        |text: &str| PointReader::new(&text.parse().unwrap(), None, [192, 192], p).map(|r| r.points());
     assert_eq!(of_points("o:float32:1x1x17x3"), Ok(Some(17)));
     assert_eq!(of_points("o:float16:?x?x2"), Ok(None));
     for text in
@@ -227,9 +225,211 @@ fn coordinates_of_another_shape_are_refused() {
     }
     assert!(matches!(of_points("o:int32:1x17x3"), Err(KeypointsError::Type(_))));
     assert!(matches!(of_points("o:float32:1x0x3"), Err(KeypointsError::Empty(..))));
-    let mut reader = PointReader::new(&"o:float32:1x17x3".parse().unwrap(), [192, 192], p).unwrap();
+    let mut reader = PointReader::new(&"o:float32:1x17x3".parse().unwrap(), None, [192, 192], p).unwrap();
     let data = [0u8; 16 * 3 * 4];
     let view = TensorView::new("o", FLOAT, &[1, 16, 3], &data).unwrap();
-    let error = reader.run(&view, &Affine::IDENTITY, &mut Vec::new()).unwrap_err();
+    let error = reader.run(&[view], &Affine::IDENTITY).unwrap_err();
     assert!(matches!(error, KeypointsError::Changed { .. }), "{error}");
+}
+
+const NAN: f32 = f32::NAN;
+
+/// As sleap-nn's exports have them: pixels, 0 at the first one's centre.
+fn pixels() -> CoordinateParams {
+    CoordinateParams {
+        threshold: 0.2,
+        normalized: false,
+        origin: PixelOrigin::Center,
+        min_score: 0.0,
+        ..CoordinateParams::default()
+    }
+}
+
+/// An output of float32, described as in "peaks:float32:1x2x2".
+struct Output {
+    desc: TensorDesc,
+    data: Vec<u8>,
+}
+
+impl Output {
+    fn new(text: &str, values: &[f32]) -> Self {
+        Self { desc: text.parse().unwrap(), data: bytemuck::cast_slice(values).to_vec() }
+    }
+
+    /// Of booleans.
+    fn flags(text: &str, values: &[bool]) -> Self {
+        Self { desc: text.parse().unwrap(), data: values.iter().map(|v| u8::from(*v)).collect() }
+    }
+
+    fn view(&self) -> TensorView<'_> {
+        let dims: Vec<usize> = self.desc.dims.iter().map(|dim| dim.unwrap()).collect();
+        TensorView::new(&self.desc.name, self.desc.ty, &dims, &self.data).unwrap()
+    }
+}
+
+#[test]
+fn points_may_have_their_scores_in_an_output_of_their_own_and_nan_is_absent() {
+    let at = Output::new("peaks:float32:1x4x2", &[10.0, 20.0, NAN, NAN, 1.0, NAN, 0.0, 0.0]);
+    let scores = Output::new("peak_vals:float32:1x4", &[0.9, 0.0, 0.9, 0.25]);
+    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), [64, 64], pixels()).unwrap();
+    let (peaks, outcome) =
+        reader.run(&[at.view(), scores.view()], &Affine::upright([2.0, 2.0], [1.0, 0.0])).unwrap();
+    // The first pixel's centre is at 0.5.
+    let first = Peak { channel: 0, x: 22.0, y: 41.0, score: 0.9 };
+    assert_eq!(peaks, [first, Peak { channel: 3, x: 2.0, y: 1.0, score: 0.25 }]);
+    assert_eq!(
+        outcome.non_finite, 1,
+        "half a point is none; both coordinates NaN are a point that is absent"
+    );
+    let new = |points: &str, scores: &str| {
+        PointReader::new(&points.parse().unwrap(), Some(&scores.parse().unwrap()), [64, 64], pixels())
+            .map(|_| ())
+    };
+    assert_eq!(new("p:float32:?x?x2", "s:float32:?x4"), Ok(()));
+    for (points, scores) in [("p:float32:1x4x2", "s:float32:1x5"), ("p:float32:1x4x3", "s:float32:1x4")] {
+        assert!(matches!(new(points, scores), Err(KeypointsError::Scores { .. })), "{points} {scores}");
+    }
+    let error = reader.run(&[at.view()], &Affine::IDENTITY).unwrap_err();
+    assert_eq!(error, KeypointsError::Count { got: 1, wanted: 2 });
+}
+
+#[test]
+fn coordinates_of_a_picture_that_the_network_has_made_smaller_are_scaled_before_the_origin_moves() {
+    let at = Output::new("peaks:float32:1x1x2", &[10.0, 20.0]);
+    let scores = Output::new("peak_vals:float32:1x1", &[0.9]);
+    let params = CoordinateParams { scale: 2.0, ..pixels() };
+    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), [64, 64], params).unwrap();
+    let (peaks, _) = reader.run(&[at.view(), scores.view()], &Affine::IDENTITY).unwrap();
+    assert_eq!((peaks[0].x, peaks[0].y), (20.5, 40.5));
+    for scale in [0.0, -1.0, NAN, f32::INFINITY] {
+        let params = CoordinateParams { scale, ..params };
+        let error = PointReader::new(&at.desc, Some(&scores.desc), [64, 64], params).unwrap_err();
+        assert!(matches!(error, KeypointsError::Scale(_)), "{error}");
+    }
+}
+
+#[test]
+fn poses_lie_in_places_of_which_some_are_empty() {
+    let at =
+        Output::new("peaks:float32:1x3x2x2", &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 5.0, 6.0, NAN, NAN]);
+    let scores = Output::new("peak_vals:float32:1x3x2", &[0.5, 0.1, 0.0, 0.0, 0.75, 0.0]);
+    let of_poses = Output::new("centroid_vals:float32:1x3", &[0.4, 0.0, 0.8]);
+    let valid = Output::flags("instance_valid:bool:1x3", &[true, false, true]);
+    let outputs = PoseOutputs {
+        points: &at.desc,
+        scores: &scores.desc,
+        poses: Some(&of_poses.desc),
+        valid: Some(&valid.desc),
+    };
+    let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
+    assert_eq!(reader.points(), Some(2));
+    let views = [at.view(), scores.view(), of_poses.view(), valid.view()];
+    let (poses, outcome) = reader.run(&views, &Affine::IDENTITY).unwrap();
+    assert_eq!(outcome, Outcome::default());
+    let point = |x, y, score| Some(Keypoint { x, y, score });
+    // The best first; 0.1 is below the threshold of a point, an empty place is no pose.
+    let wanted = [(0.8, [point(5.5, 6.5, 0.75), None]), (0.4, [point(1.5, 2.5, 0.5), None])];
+    let found: Vec<_> = poses.iter().map(|pose| (pose.score, [pose.points[0], pose.points[1]])).collect();
+    assert_eq!(found, wanted);
+
+    // Without scores of poses, the mean of the points'; without a mark, a place without points is empty.
+    let outputs = PoseOutputs { poses: None, valid: None, ..outputs };
+    let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
+    let (poses, _) = reader.run(&views[..2], &Affine::IDENTITY).unwrap();
+    assert_eq!(poses.iter().map(|pose| pose.score).collect::<Vec<_>>(), [0.75, 0.5]);
+
+    // One point a pose: centroids.
+    let at = Output::new("centroids:float32:1x2x2", &[8.0, 9.0, 1.0, 1.0]);
+    let scores = Output::new("centroid_vals:float32:1x2", &[0.6, 0.3]);
+    let outputs = PoseOutputs { points: &at.desc, scores: &scores.desc, poses: None, valid: None };
+    let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
+    assert_eq!(reader.points(), Some(1));
+    let (poses, _) = reader.run(&[at.view(), scores.view()], &Affine::IDENTITY).unwrap();
+    assert_eq!(poses[0], Pose { score: 0.6, points: vec![point(8.5, 9.5, 0.6)] });
+}
+
+#[test]
+fn outputs_of_poses_that_do_not_belong_together_are_refused() {
+    let new = |points: &str, scores: &str, valid: &str| {
+        let [points, scores, valid] = [points, scores, valid].map(|text| text.parse().unwrap());
+        let outputs = PoseOutputs { points: &points, scores: &scores, poses: None, valid: Some(&valid) };
+        PoseReader::new(&outputs, [64, 64], pixels()).map(|reader| reader.points())
+    };
+    let (points, scores, valid) = ("p:float32:?x20x2x2", "s:float32:?x20x2", "v:bool:?x20");
+    assert_eq!(new(points, scores, valid), Ok(Some(2)));
+    assert_eq!(new("p:float32:?x?x?x2", "s:float32:?x?x?", "v:bool:?x?"), Ok(None));
+    for points in [
+        "p:float32:1x20x2",
+        "p:float32:1x20x2x3",
+        "p:float32:20x2",
+        "p:float32:4x20x2x2",
+        "p:float32:1x20x2x?",
+    ] {
+        let error = new(points, scores, valid).unwrap_err();
+        assert!(
+            matches!(error, KeypointsError::PosesShape(_) | KeypointsError::Scores { .. }),
+            "{points}: {error}"
+        );
+    }
+    assert!(matches!(new(points, "s:float32:?x20x3", valid), Err(KeypointsError::Scores { .. })));
+    assert!(matches!(new(points, scores, "v:bool:?x21"), Err(KeypointsError::Scores { .. })));
+    assert!(matches!(new("p:int32:?x20x2x2", scores, valid), Err(KeypointsError::Type(_))));
+}
+
+/// Two points, an edge between them, and three places for each point's peaks.
+fn candidates(lines: &[f32], valid: &[bool]) -> (Vec<Pose>, Outcome) {
+    let at = [10.0, 10.0, 30.0, 10.0, 0.0, 0.0, 12.0, 20.0, 32.0, 20.0, NAN, NAN];
+    let at = Output::new("peaks:float32:1x2x3x2", &at);
+    let scores = Output::new("peak_vals:float32:1x2x3", &[0.9, 0.8, -1e9, 0.7, 0.6, -1e9]);
+    let lines = Output::new("line_scores:float32:1x1x9", lines);
+    let valid = Output::flags("peak_mask:bool:1x2x3", valid);
+    let outputs = CandidateOutputs {
+        points: &at.desc,
+        scores: &scores.desc,
+        lines: &lines.desc,
+        valid: Some(&valid.desc),
+    };
+    let paf = PafParams::new(PafConvention::Sleap, 2, &[[0, 1]]);
+    let mut reader = CandidateReader::new(&outputs, [64, 64], pixels(), &paf).unwrap();
+    reader.run(&[at.view(), scores.view(), lines.view(), valid.view()], &Affine::IDENTITY).unwrap()
+}
+
+#[test]
+fn candidates_are_assigned_for_the_best_sum_of_their_lines() {
+    // From the first point's peaks, row by row. Greedily 0-0 would win with 0.9, and 1-1 be left with -1; the sum of the others is larger.
+    let lines = [0.9, 0.8, -2.0, 0.7, -1.0, -2.0, -2.0, -2.0, -2.0];
+    let both = [true, true, false, true, true, false];
+    let (poses, outcome) = candidates(&lines, &both);
+    let xs = |pose: &Pose| pose.points.iter().map(|point| point.map(|point| point.x)).collect::<Vec<_>>();
+    assert_eq!(outcome, Outcome::default());
+    assert_eq!(
+        poses.iter().map(xs).collect::<Vec<_>>(),
+        [[Some(10.5), Some(32.5)], [Some(30.5), Some(12.5)]]
+    );
+    assert_eq!(poses.iter().map(|pose| pose.score).collect::<Vec<_>>(), [0.8, 0.7]);
+    // A peak that is none is joined with nothing, and a line that is too weak joins nothing.
+    let (poses, _) = candidates(&lines, &[true, false, false, true, true, false]);
+    assert_eq!(poses.iter().map(xs).collect::<Vec<_>>(), [[Some(10.5), Some(12.5)]]);
+    let (poses, outcome) = candidates(&[0.2, 0.1, -2.0, NAN, 0.1, -2.0, -2.0, -2.0, -2.0], &both);
+    assert_eq!((poses.len(), outcome.non_finite), (0, 1));
+}
+
+#[test]
+fn candidates_that_do_not_fit_the_skeleton_are_refused() {
+    let new = |points: &str, scores: &str, lines: &str, edges: &[[usize; 2]]| {
+        let [points, scores, lines] = [points, scores, lines].map(|text| text.parse().unwrap());
+        let outputs = CandidateOutputs { points: &points, scores: &scores, lines: &lines, valid: None };
+        let paf = PafParams::new(PafConvention::Sleap, 2, edges);
+        CandidateReader::new(&outputs, [64, 64], pixels(), &paf).map(|_| ())
+    };
+    let (points, scores, lines, edge) =
+        ("p:float32:?x2x20x2", "s:float32:?x2x20", "l:float32:?x1x400", &[[0, 1]][..]);
+    assert_eq!(new(points, scores, lines, edge), Ok(()));
+    let error = new("p:float32:?x3x20x2", scores, lines, edge).unwrap_err().to_string();
+    assert!(error.contains("1x2xPx2"), "{error}");
+    let error = new(points, scores, "l:float32:?x2x400", edge).unwrap_err().to_string();
+    assert!(error.contains("'l:float32:?x2x400'") && error.contains("1x1xL"), "{error}");
+    assert!(matches!(new(points, scores, "l:float32:?x1x20", edge), Err(KeypointsError::Candidates { .. })));
+    assert!(matches!(new(points, "s:float32:?x2x21", lines, edge), Err(KeypointsError::Scores { .. })));
+    assert!(matches!(new(points, scores, lines, &[]), Err(KeypointsError::Skeleton(_))));
 }

@@ -20,6 +20,7 @@
 //!    - Centre crop: covered = floor(tensor / [`PreprocParams::crop_ratio`]), r = max(covered / frame), resized = frame r, rounded
 //!      down for a square tensor (torchvision's `Resize`), else to the nearest (timm's `ResizeKeepRatio`);
 //!      round((resized - tensor) / 2) is cut left and top, as by torchvision's `CenterCrop`.
+//!    - Pad: resized = frame; the bars are right and below, and what does not fit is cut there.
 //!
 //!    Sampling and [`Preproc::affine`] use the ratio that results on each axis, s = frame / resized, so that the frame
 //!    fills the resized area exactly: frame = s tensor + s (crop - bar).

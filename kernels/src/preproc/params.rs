@@ -16,6 +16,9 @@ pub enum Resize {
     Stretch,
     /// Keep the aspect ratio, fill the tensor, cut the rest equally on both sides ([`PreprocParams::crop_ratio`]).
     CenterCrop,
+    /// Keep the frame's own size, begin at the top left, fill the rest with the padding value. What a larger frame has further to
+    /// the right and below is not shown.
+    Pad,
 }
 
 crate::words! { Resize:
@@ -24,6 +27,7 @@ crate::words! { Resize:
         "Keep the aspect ratio, at the top left, and pad with bars at the right and bottom";
     Stretch = "stretch", "Ignore the aspect ratio";
     CenterCrop = "center-crop", "Keep the aspect ratio and crop";
+    Pad = "pad", "Keep the size, at the top left, and pad at the right and bottom (SLEAP)";
 }
 
 /// How a tensor pixel is made from frame pixels. All are half-pixel-centred.

@@ -68,11 +68,13 @@ impl Placement {
             }
             Resize::LetterboxTopLeft => rounded_down(frame, tensor),
             Resize::CenterCrop => center_crop(frame, tensor, params.crop_ratio),
+            Resize::Pad => frame,
         };
         let mut x = Axis::centred(frame.0, resized.0, tensor.0);
         let mut y = Axis::centred(frame.1, resized.1, tensor.1);
-        if params.resize == Resize::LetterboxTopLeft {
+        if matches!(params.resize, Resize::LetterboxTopLeft | Resize::Pad) {
             (x.pad, y.pad) = (0, 0);
+            (x.crop, y.crop) = (0, 0);
         }
         Self { x, y }
     }

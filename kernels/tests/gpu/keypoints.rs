@@ -4,8 +4,8 @@ use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::keypoints::{
-    CoordinateParams, CudaInstanceReader, CudaPointReader, CudaSimcc, Instance, InstanceReader,
-    KeypointsError, PointReader, SimccParams, SimccReader,
+    CoordinateParams, CudaReader, CudaSimcc, InstanceReader, KeypointsError, PointReader, PoseOutputs,
+    PoseReader, RowReader, SimccParams, SimccReader,
 };
 use cudainfer_kernels::peaks::{Activation, Outcome, Peak};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -144,35 +144,52 @@ fn coordinates_are_read_as_on_the_cpu_in_every_row_and_type() {
             let params = CoordinateParams { order, ..CoordinateParams::default() };
             for dims in [&[5, 17, 2][..], &[5, 17, 3], &[5, 1, 17, 3]] {
                 let output = Output::new(&stream, "o", ty, dims, &values(&mut random, dims.iter().product()));
-                let mut gpu = CudaPointReader::new(&output.desc(), [192, 256], params, &stream).unwrap();
-                let mut cpu = PointReader::new(&output.desc(), [192, 256], params).unwrap();
+                let reader = || PointReader::new(&output.desc(), None, [192, 256], params).unwrap();
+                let (mut gpu, mut cpu) = (CudaReader::new(reader(), &stream).unwrap(), reader());
                 for rows in [3, 5, 1, 0] {
                     let to_frame: Vec<_> = (0..rows).map(self::to_frame).collect();
-                    let mut found: Vec<Vec<Peak>> = vec![Vec::new(); 9];
-                    gpu.start(&stream, &output.on_device(), &to_frame).unwrap();
-                    let outcomes = gpu.finish(&stream, &mut found).unwrap();
-                    let wanted: (Vec<Vec<Peak>>, Vec<Outcome>) = (0..rows)
-                        .map(|row| {
-                            let mut peaks = Vec::new();
-                            let outcome = cpu.run(&output.row(row), &to_frame[row], &mut peaks).unwrap();
-                            (peaks, outcome)
-                        })
-                        .unzip();
-                    assert_eq!((found, outcomes), wanted);
+                    gpu.start(&stream, &[output.on_device()], &to_frame).unwrap();
+                    let wanted: Vec<_> =
+                        (0..rows).map(|row| cpu.run(&[output.row(row)], &to_frame[row]).unwrap()).collect();
+                    assert_eq!(gpu.finish(&stream).unwrap(), wanted);
                 }
             }
             let output = Output::new(&stream, "o", ty, &[4, 6, 56], &values(&mut random, 4 * 6 * 56));
-            let mut gpu = CudaInstanceReader::new(&output.desc(), [192, 256], params, &stream).unwrap();
-            let mut cpu = InstanceReader::new(&output.desc(), [192, 256], params).unwrap();
+            let reader = || InstanceReader::new(&output.desc(), [192, 256], params).unwrap();
+            let (mut gpu, mut cpu) = (CudaReader::new(reader(), &stream).unwrap(), reader());
             let to_frame: Vec<_> = (0..4).map(self::to_frame).collect();
-            let mut found: Vec<Vec<Instance>> = Vec::new();
-            gpu.start(&stream, &output.on_device(), &to_frame).unwrap();
-            let outcomes = gpu.finish(&stream, &mut found).unwrap();
-            for row in 0..4 {
-                let mut instances = Vec::new();
-                let outcome = cpu.run(&output.row(row), &to_frame[row], &mut instances).unwrap();
-                assert_eq!((&found[row], outcomes[row]), (&instances, outcome));
-            }
+            gpu.start(&stream, &[output.on_device()], &to_frame).unwrap();
+            let wanted: Vec<_> =
+                (0..4).map(|row| cpu.run(&[output.row(row)], &to_frame[row]).unwrap()).collect();
+            assert_eq!(gpu.finish(&stream).unwrap(), wanted);
         }
     }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn outputs_that_are_read_together_are_copied_together_with_one_wait() {
+    let (stream, mut random) = (stream(), Random::new(5));
+    let points =
+        Output::new(&stream, "p", TensorType::Float32, &[4, 6, 3, 2], &values(&mut random, 4 * 6 * 3 * 2));
+    let scores = Output::new(&stream, "s", TensorType::Float16, &[4, 6, 3], &values(&mut random, 4 * 6 * 3));
+    let (of_points, of_scores) = (points.desc(), scores.desc());
+    let outputs = PoseOutputs { points: &of_points, scores: &of_scores, poses: None, valid: None };
+    let params = CoordinateParams { min_score: 0.0, ..CoordinateParams::default() };
+    let reader = || PoseReader::new(&outputs, [192, 256], params).unwrap();
+    let (mut gpu, mut cpu) = (CudaReader::new(reader(), &stream).unwrap(), reader());
+    for rows in [2, 4] {
+        let to_frame: Vec<_> = (0..rows).map(self::to_frame).collect();
+        let waits = stream.counters().host_waits.get();
+        gpu.start(&stream, &[points.on_device(), scores.on_device()], &to_frame).unwrap();
+        let found = gpu.finish(&stream).unwrap();
+        assert_eq!(stream.counters().host_waits.get() - waits, 1);
+        let wanted: Vec<_> = (0..rows)
+            .map(|row| cpu.run(&[points.row(row), scores.row(row)], &to_frame[row]).unwrap())
+            .collect();
+        assert!(wanted.iter().any(|(poses, _)| !poses.is_empty()));
+        assert_eq!(found, wanted);
+    }
+    let error = gpu.start(&stream, &[points.on_device()], &[to_frame(0)]).unwrap_err();
+    assert_eq!(error, KeypointsError::Count { got: 1, wanted: 2 });
 }

@@ -16,8 +16,8 @@ use cudainfer_kernels::tensor::TensorType;
 use super::{Random, download, stream, upload};
 use reference::Owned;
 
-pub(super) const RESIZES: [Resize; 4] =
-    [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop];
+pub(super) const RESIZES: [Resize; 5] =
+    [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop, Resize::Pad];
 pub(super) const INTERPOLATIONS: [Interpolation; 5] = [
     Interpolation::Bilinear,
     Interpolation::Nearest,
@@ -188,7 +188,7 @@ fn larger_frames_equal_the_twin() {
                 seed += 1;
                 let params = PreprocParams {
                     interpolation,
-                    resize: RESIZES[seed % 4],
+                    resize: RESIZES[seed % 5],
                     layout: LAYOUTS[seed / 4 % 2],
                     ..params((width, height), TYPES[seed % 5])
                 };
@@ -209,7 +209,7 @@ fn random_conversions_equal_the_twin() {
         let (frame, (width, height)) = ((side(300), side(200)), (side(300), side(200)));
         let params = PreprocParams {
             interpolation: INTERPOLATIONS[random.below(5)],
-            resize: RESIZES[random.below(4)],
+            resize: RESIZES[random.below(5)],
             crop_ratio: f64::from(random.range(0.5, 1.0)),
             layout: LAYOUTS[random.below(2)],
             channels: ORDERS[random.below(3)],

@@ -1,13 +1,25 @@
-//! sleap-nn's exporter writes JSON under `sleap_nn_metadata`: `model_type`, `node_names`, `edge_inds`, `input_channels`, and more.
-//! Its networks divide by 255 themselves, and find and score the peaks: their outputs are points, not confidence maps.
+//! sleap-nn's exporter writes JSON under `sleap_nn_metadata`: `model_type`, `node_names`, `edge_inds`, `input_channels`, and more;
+//! and the configuration of the training, YAML, under `training_config`. Its networks divide by 255, resize and find the peaks
+//! themselves: their outputs are points in pixels of the frame, whose first pixel's centre is 0 (`export/wrappers`); those of
+//! `bottomup` are in pixels of the frame after `input_scale`, and are divided by it in `inference/layers/exported.py`.
+//!
+//! The frame keeps its size. Where that is no multiple of the backbone's `max_stride`, sleap-nn pads it with black at the right and
+//! bottom (`apply_pad_to_stride` in data/resizing.py).
 
+use cudainfer_kernels::keypoints::PixelOrigin;
+use cudainfer_kernels::preproc::{ChannelOrder, Resize};
 use serde_json::Value;
 
 use super::statements::Declared;
-use super::values::{brief, names, normalize};
-use crate::Skeleton;
+use super::values::{brief, float, height_and_width, names, normalize, size};
+use super::yaml;
 use crate::onnx::Metadata;
 use crate::origin::OriginKind;
+use crate::sidecar::{Input, Peaks};
+use crate::{Encoding, Grouping, Skeleton};
+
+/// The types of models that are read.
+const TYPES: &str = "single_instance, centered_instance, centroid, topdown and bottomup";
 
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let all: Value = serde_json::from_str(metadata.get("sleap_nn_metadata")?).ok()?;
@@ -16,54 +28,224 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         normalize(&mut declared.words.input, 1.0, None, None);
     }
     if let Some(points) = all.get("node_names").and_then(names) {
-        let edges = all.get("edge_inds").and_then(Value::as_array).into_iter().flatten();
-        let edge = |edge: &Value| {
-            let number =
-                |at: usize| usize::try_from(edge.get(at)?.as_u64()?).ok().filter(|n| *n < points.len());
-            number(0).zip(number(1)).filter(|(a, b)| a != b && edge.get(2).is_none()).map(<[usize; 2]>::from)
-        };
-        let edges: Option<Vec<_>> = edges.map(edge).collect();
         let skeleton = Skeleton::of_points(points.clone());
-        declared.words.skeleton =
-            skeleton.map(|skeleton| skeleton.with_edges(edges.unwrap_or_default())).unwrap_or_default();
+        let edges = edges(&all, points.len()).unwrap_or_default();
+        declared.words.skeleton = skeleton.map(|skeleton| skeleton.with_edges(edges)).unwrap_or_default();
     }
     let kind = all.get("model_type").and_then(Value::as_str).unwrap_or("of no kind");
-    declared.unsupported = Some(format!("the points that a '{}' model finds itself", brief(kind)));
+    match peaks(kind, &all) {
+        Some(peaks) => {
+            declared.words.peaks = peaks;
+            fill(&mut declared.words.input, kind, &all, training(metadata, kind).as_ref());
+        }
+        None => {
+            let kind = brief(kind);
+            declared.unsupported = Some(format!("what a '{kind}' model finds ({TYPES} are read)"));
+        }
+    }
     Some(declared)
+}
+
+/// The edges, if all of them join two points.
+fn edges(all: &Value, points: usize) -> Option<Vec<[usize; 2]>> {
+    let edge = |edge: &Value| {
+        let number = |at: usize| usize::try_from(edge.get(at)?.as_u64()?).ok().filter(|n| *n < points);
+        number(0).zip(number(1)).filter(|(a, b)| a != b && edge.get(2).is_none()).map(<[usize; 2]>::from)
+    };
+    all.get("edge_inds")?.as_array()?.iter().map(edge).collect()
+}
+
+/// How the outputs of a model of this type are read; `None` where they are not.
+fn peaks(kind: &str, all: &Value) -> Option<Peaks> {
+    let named = |name: &str| Some(name.to_owned());
+    let points = Peaks {
+        encoding: Some(Encoding::Points),
+        output: named("peaks"),
+        scores: named("peak_vals"),
+        normalized: Some(false),
+        pixel_origin: Some(PixelOrigin::Center),
+        threshold: all.get("peak_threshold").and_then(float),
+        ..Peaks::default()
+    };
+    let scale = all.get("input_scale").and_then(float).filter(|scale| *scale > 0.0 && *scale != 1.0);
+    match kind {
+        "single_instance" | "centered_instance" => Some(points),
+        "centroid" => Some(Peaks {
+            encoding: Some(Encoding::Poses),
+            output: named("centroids"),
+            scores: named("centroid_vals"),
+            valid: named("instance_valid"),
+            grouping: Some(Grouping::Each),
+            label: named("centroid"),
+            ..points
+        }),
+        "topdown" => Some(Peaks {
+            encoding: Some(Encoding::Poses),
+            pose_scores: named("centroid_vals"),
+            valid: named("instance_valid"),
+            ..points
+        }),
+        "bottomup" => Some(Peaks {
+            encoding: Some(Encoding::Candidates),
+            valid: named("peak_mask"),
+            line_scores: named("line_scores"),
+            coordinate_scale: scale.map(|scale| 1.0 / scale),
+            ..points
+        }),
+        _ => None,
+    }
+}
+
+/// The configuration of the training of this type of model; of two networks in one file, that of the one that sees the frame.
+fn training(metadata: &Metadata, kind: &str) -> Option<Value> {
+    let text = metadata.get("training_config")?;
+    let both: Option<Value> = serde_json::from_str(text).ok();
+    match both.as_ref().and_then(|both| both.get(if kind == "topdown" { "centroid" } else { kind })) {
+        Some(one) => yaml::read(one.as_str()?).ok(),
+        None => yaml::read(text).ok(),
+    }
+}
+
+/// How frames, or crops around centroids, fill the input.
+fn fill(input: &mut Input, kind: &str, all: &Value, training: Option<&Value>) {
+    let gray = all.get("input_channels").and_then(Value::as_u64) == Some(1);
+    input.channels = Some(if gray { ChannelOrder::Gray } else { ChannelOrder::Rgb });
+    if kind == "centered_instance" {
+        let of_training =
+            || training?.pointer("/data_config/preprocessing/crop_size").and_then(height_and_width);
+        let crop = all.get("crop_size").and_then(height_and_width).or_else(of_training);
+        if let Some([height, width]) = crop {
+            (input.width, input.height) = (Some(width), Some(height));
+            input.roi_size = Some(width.max(height));
+        }
+        return;
+    }
+    (input.resize, input.padding) = (Some(Resize::Pad), Some(0));
+    // The configuration has an entry for each kind of backbone, all but one of them null.
+    let backbones =
+        training.and_then(|training| training.pointer("/model_config/backbone_config")?.as_object());
+    let stride =
+        backbones.into_iter().flatten().find_map(|(_, backbone)| backbone.get("max_stride").and_then(size));
+    // The backbone sees the frame after it was scaled.
+    let scale = training.and_then(|training| training.pointer("/data_config/preprocessing/scale"));
+    let scale = scale.or(all.get("input_scale")).and_then(float).filter(|scale| (0.01..=1.0).contains(scale));
+    input.size_multiple = Some((stride.unwrap_or(1) as f32 / scale.unwrap_or(1.0)).ceil() as u32);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn declared(json: &str) -> Option<Declared> {
-        read(&Metadata {
-            entries: [("sleap_nn_metadata".to_owned(), json.to_owned())].into(),
-            ..Metadata::default()
-        })
+    fn declared(json: &str, training: &str) -> Option<Declared> {
+        let entries = [("sleap_nn_metadata", json), ("training_config", training)];
+        let entries = entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        read(&Metadata { entries, ..Metadata::default() })
+    }
+
+    /// Of a model of two points, with further entries.
+    fn of_kind(kind: &str, more: &str) -> Declared {
+        let text = format!(
+            r#"{{"model_type": "{kind}", "node_names": ["A", "B"], "edge_inds": [[0, 1]], "peak_threshold": 0.2,
+            "normalization": "0_to_1", "input_channels": 1{more}}}"#
+        );
+        declared(&text, "").unwrap()
     }
 
     #[test]
-    fn the_skeleton_is_read_and_its_points_are_not_taken_for_maps() {
+    fn the_skeleton_is_read() {
         let text = r#"{"model_type": "bottomup", "node_names": ["head", "thorax", "tail"], "edge_inds": [[1, 0], [1, 2]],
             "normalization": "0_to_1", "input_channels": 1}"#;
-        let fly = declared(text).unwrap();
+        let fly = declared(text, "").unwrap();
         assert_eq!(fly.words.skeleton.points, ["head", "thorax", "tail"]);
         assert_eq!(fly.words.skeleton.edges, [[1, 0], [1, 2]]);
         assert_eq!(fly.words.input.scale, Some(1.0));
-        assert!(fly.unsupported.unwrap().contains("'bottomup'"));
+    }
+
+    #[test]
+    fn each_type_says_which_outputs_hold_its_points() {
+        let outputs = |kind: &str| {
+            let Peaks { encoding, output, scores, pose_scores, valid, line_scores, grouping, .. } =
+                of_kind(kind, "").words.peaks;
+            let named = [output, scores, pose_scores, valid, line_scores].map(Option::unwrap_or_default);
+            (encoding.unwrap(), grouping, named.join(" "))
+        };
+        let (points, poses) = (Encoding::Points, Encoding::Poses);
+        assert_eq!(outputs("single_instance"), (points, None, "peaks peak_vals   ".into()));
+        assert_eq!(outputs("centered_instance"), (points, None, "peaks peak_vals   ".into()));
+        let each = Some(Grouping::Each);
+        assert_eq!(outputs("centroid"), (poses, each, "centroids centroid_vals  instance_valid ".into()));
+        assert_eq!(outputs("topdown"), (poses, None, "peaks peak_vals centroid_vals instance_valid ".into()));
+        assert_eq!(
+            outputs("bottomup"),
+            (Encoding::Candidates, None, "peaks peak_vals  peak_mask line_scores".into())
+        );
+        let peaks = of_kind("topdown", "").words.peaks;
+        assert_eq!((peaks.normalized, peaks.threshold), (Some(false), Some(0.2)));
+        assert_eq!(peaks.pixel_origin, Some(PixelOrigin::Center));
+        for kind in ["embedding", "bbox_ssd"] {
+            let refused = of_kind(kind, "");
+            assert!(
+                refused.unsupported.unwrap().contains(&format!("'{kind}' model finds (single_instance,"))
+            );
+            assert_eq!(refused.words.peaks, Peaks::default());
+        }
+    }
+
+    #[test]
+    fn only_bottom_up_points_are_in_pixels_after_the_scale() {
+        let scale = |kind: &str| of_kind(kind, r#", "input_scale": 0.5"#).words.peaks.coordinate_scale;
+        assert_eq!((scale("bottomup"), scale("single_instance"), scale("topdown")), (Some(2.0), None, None));
+        for scale in ["0", "-1", "\"half\"", "1.0"] {
+            let more = format!(r#", "input_scale": {scale}"#);
+            assert_eq!(of_kind("bottomup", &more).words.peaks.coordinate_scale, None, "{scale}");
+        }
+    }
+
+    #[test]
+    fn frames_are_padded_to_the_stride_of_the_backbone_and_crops_have_their_own_size() {
+        let training =
+            "model_config:\n  backbone_config:\n    convnext: null\n    unet:\n      max_stride: 16\n";
+        let json =
+            |kind: &str| format!(r#"{{"model_type": "{kind}", "node_names": ["A"], "input_channels": 3}}"#);
+        let input = declared(&json("bottomup"), training).unwrap().words.input;
+        assert_eq!(
+            (input.resize, input.padding, input.size_multiple),
+            (Some(Resize::Pad), Some(0), Some(16))
+        );
+        assert_eq!((input.channels, input.width), (Some(ChannelOrder::Rgb), None));
+        // Two networks in one file.
+        let both =
+            serde_json::json!({"centroid": training, "centered_instance": "no: yaml: at all"}).to_string();
+        let input = declared(&json("topdown"), &both).unwrap().words.input;
+        assert_eq!(input.size_multiple, Some(16));
+        let half = format!("{training}data_config:\n  preprocessing:\n    scale: 0.5\n");
+        assert_eq!(declared(&json("bottomup"), &half).unwrap().words.input.size_multiple, Some(32));
+        // Nothing is known of the backbone.
+        for text in ["", "{", "model_config: 3", "[]"] {
+            assert_eq!(
+                declared(&json("bottomup"), text).unwrap().words.input.size_multiple,
+                Some(1),
+                "{text}"
+            );
+        }
+        let input = of_kind("centered_instance", r#", "crop_size": [64, 96]"#).words.input;
+        assert_eq!((input.width, input.height, input.roi_size), (Some(96), Some(64), Some(96)));
+        assert_eq!((input.resize, input.channels), (None, Some(ChannelOrder::Gray)));
+        let training = "data_config:\n  preprocessing:\n    crop_size: 160\n";
+        let input = declared(&json("centered_instance"), training).unwrap().words.input;
+        assert_eq!((input.width, input.height), (Some(160), Some(160)));
     }
 
     #[test]
     fn hostile_skeletons_are_left_out() {
         for edges in ["[[0, 9]]", "[[0, 0]]", "[[-1, 0]]", "[[0]]", "[[0, 1, 2]]", "[0]"] {
             let text = format!(r#"{{"node_names": ["a", "b"], "edge_inds": {edges}}}"#);
-            let skeleton = declared(&text).unwrap().words.skeleton;
+            let skeleton = declared(&text, "").unwrap().words.skeleton;
             assert_eq!((skeleton.points.len(), skeleton.edges.len()), (2, 0), "{edges}");
         }
-        assert!(declared(r#"{"node_names": ["a", "a"]}"#).unwrap().words.skeleton.points.is_empty());
+        assert!(declared(r#"{"node_names": ["a", "a"]}"#, "").unwrap().words.skeleton.points.is_empty());
         for text in ["", "{", "\u{0}", &"[".repeat(100_000)] {
-            assert!(declared(text).is_none());
+            assert!(declared(text, "").is_none());
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct Input {
     pub width: Option<u32>,
     /// Size, where the model leaves it open.
     pub height: Option<u32>,
+    /// What an open size that nothing states is rounded up to a multiple of.
+    pub size_multiple: Option<u32>,
     /// The pixels that the model's own library leaves out of the bars, if the size is open: multiples of this number. No key.
     #[serde(skip)]
     pub bars_modulo: Option<u32>,
@@ -33,7 +35,7 @@ pub struct Input {
     pub mean: Option<Vec<f32>>,
     /// Divisor applied after that: one value, or one per channel.
     pub std: Option<Vec<f32>>,
-    /// `letterbox`, `letterbox-top-left`, `stretch` or `center-crop`.
+    /// `letterbox`, `letterbox-top-left`, `stretch`, `center-crop` or `pad`.
     #[serde(with = "word")]
     pub resize: Option<Resize>,
     /// Size of the tensor as a fraction of what the frame is resized to before it is cropped.

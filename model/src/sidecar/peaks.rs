@@ -2,6 +2,7 @@
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::PafConvention;
+use cudainfer_kernels::keypoints::PixelOrigin;
 use cudainfer_kernels::peaks;
 use cudainfer_kernels::preproc::Layout;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use crate::{Encoding, Grouping, word};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
-    /// `maps`, `simcc`, `points` or `instances`.
+    /// `maps`, `simcc`, `points`, `instances`, `poses` or `candidates`.
     #[serde(with = "word")]
     pub encoding: Option<Encoding>,
     /// The output that holds the confidence maps, or the coordinates.
@@ -21,6 +22,19 @@ pub struct Peaks {
     pub simcc_x: Option<String>,
     /// The output of SimCC that holds the scores along y.
     pub simcc_y: Option<String>,
+    /// The output that holds the scores of the points.
+    pub scores: Option<String>,
+    /// The output that holds the scores of the poses.
+    pub pose_scores: Option<String>,
+    /// The output that says which places hold something.
+    pub valid: Option<String>,
+    /// The output that holds the scores of the lines between peaks.
+    pub line_scores: Option<String>,
+    /// Pixels of the input for each unit of the coordinates.
+    pub coordinate_scale: Option<f32>,
+    /// Where coordinates begin: `corner` or `center` of the first pixel.
+    #[serde(with = "word")]
+    pub pixel_origin: Option<PixelOrigin>,
     /// Whether coordinates are in 0..1 of the input instead of its pixels.
     pub normalized: Option<bool>,
     /// Which coordinate comes first: `xy` or `yx`.

@@ -73,7 +73,8 @@ impl Crop {
             _ if size > 0 => (rect, Fit::Fixed(size as f32)),
             Resize::Letterbox => (rect, Fit::Letterbox),
             Resize::LetterboxTopLeft => (rect, Fit::LetterboxTopLeft),
-            Resize::Stretch => (rect, Fit::Stretch),
+            // Regions have no size of their own in the tensor's pixels.
+            Resize::Stretch | Resize::Pad => (rect, Fit::Stretch),
             Resize::CenterCrop => (self.middle(rect), Fit::Letterbox),
         };
         region(rect, angle, padding, fit, self.tensor, self.frame)

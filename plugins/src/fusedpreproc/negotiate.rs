@@ -46,8 +46,8 @@ pub(super) struct Settings {
     pub regions: String,
 }
 
-/// Open tensor dimensions that are set nowhere follow the frame, rounded up to a multiple of this: the coarsest stride of the
-/// usual networks, which they need their input to be divisible by.
+/// Open tensor dimensions that are set nowhere follow the frame, rounded up to a multiple of this, unless the model states another
+/// number: the coarsest stride of the usual networks, which they need their input to be divisible by.
 const STRIDE: i32 = 32;
 
 /// Factor on an object's width and height, if neither the property nor the sidecar has one.
@@ -108,17 +108,19 @@ impl Settings {
     /// properties, else the model's wishes that are in it, else the defaults. Where a property contradicts the model,
     /// trtinfer refuses the result with a sentence.
     pub fn fixate(&self, s: &mut gst::StructureRef, frame: (i32, i32)) {
+        let multiple = s.get::<i32>(caps::SIZE_MULTIPLE).ok().filter(|n| *n > 0).unwrap_or(STRIDE);
         for (field, set, size) in
             [("tensor-width", self.width, frame.0), ("tensor-height", self.height, frame.1)]
         {
             match i32::try_from(set) {
                 Ok(set) if set > 0 => s.set(field, set),
                 _ => {
-                    let rounded = size.saturating_add(STRIDE - 1) / STRIDE * STRIDE;
+                    let rounded = size.saturating_add(multiple - 1) / multiple * multiple;
                     s.fixate_field_nearest_int(field, rounded);
                 }
             }
         }
+        s.remove_field(caps::SIZE_MULTIPLE);
         s.fixate_field_str("tensor-type", "float32");
         s.fixate_field_str("tensor-layout", "nchw");
         s.fixate_field_nearest_int("tensor-channels", 3);

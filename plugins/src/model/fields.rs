@@ -5,7 +5,7 @@ use cudainfer_kernels::words::Words as _;
 use gst::prelude::*;
 
 use super::{ImageInput, MAX_SIZE, ModelInfo};
-use crate::caps::BARS_MODULO;
+use crate::caps::{BARS_MODULO, SIZE_MULTIPLE};
 
 /// As [`required`], in the other types, which are converted.
 pub(crate) fn convertible(input: &ImageInput) -> impl Iterator<Item = gst::Structure> {
@@ -53,6 +53,7 @@ pub(crate) fn preferred(image: &ImageInput, info: &ModelInfo) -> gst::Structure 
         v.as_ref().map(|v| gst::Array::new(v.iter().map(|x| f64::from(*x))).to_send_value())
     };
     let modulo = input.bars_modulo.filter(|_| image.width.is_none() && image.height.is_none());
+    set(SIZE_MULTIPLE, input.size_multiple.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
     set(BARS_MODULO, modulo.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
     set("tensor-order", input.channels.map(|v| v.word().to_send_value()));
     set("tensor-resize", input.resize.map(|v| v.word().to_send_value()));

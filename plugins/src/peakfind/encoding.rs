@@ -2,7 +2,10 @@
 //! scores along each axis, or coordinates.
 
 use cudainfer_kernels::detect::AxisOrder;
-use cudainfer_kernels::keypoints::{CoordinateParams, InstanceReader, PointReader, SimccParams, SimccReader};
+use cudainfer_kernels::keypoints::{
+    CandidateOutputs, CandidateReader, CoordinateParams, InstanceReader, PointReader, PoseOutputs,
+    PoseReader, SimccParams, SimccReader,
+};
 use cudainfer_kernels::peaks::{PeakFinder, PeakParams};
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::words::Words as _;
@@ -17,10 +20,43 @@ pub(super) enum Coding {
     Maps(PeakParams),
     /// The output along x and the one along y.
     Simcc(SimccParams),
-    /// One output with the coordinates of an object's points.
+    /// One output with the coordinates of an object's points, and mostly their scores, or another one with these.
     Points(CoordinateParams),
     /// One output with the coordinates of several objects' points, and their boxes.
     Instances(CoordinateParams),
+    /// Outputs with the coordinates of several objects' points, their scores, and what else is there.
+    Poses(CoordinateParams, Further),
+    /// Outputs with peaks, their scores and those of the lines between them, and which of them are there, if there is one. They are
+    /// grouped by part affinity fields' rules.
+    Candidates(CoordinateParams),
+}
+
+/// Which outputs there are after those of the coordinates and the points' scores.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Further {
+    /// The scores of the objects.
+    pub poses: bool,
+    /// Which places hold an object.
+    pub valid: bool,
+}
+
+impl Further {
+    /// The outputs by their roles; they come in the order of [`PoseReader`].
+    pub fn of(self, outputs: &[TensorDesc]) -> Option<PoseOutputs<'_>> {
+        let [points, scores, others @ ..] = outputs else { return None };
+        Some(PoseOutputs {
+            points,
+            scores,
+            poses: others.first().filter(|_| self.poses),
+            valid: others.last().filter(|_| self.valid),
+        })
+    }
+}
+
+/// The outputs of candidates by their roles.
+pub(super) fn candidates(outputs: &[TensorDesc]) -> Option<CandidateOutputs<'_>> {
+    let [points, scores, lines, others @ ..] = outputs else { return None };
+    Some(CandidateOutputs { points, scores, lines, valid: others.first() })
 }
 
 impl Coding {
@@ -30,7 +66,8 @@ impl Coding {
             Self::Maps(_) => "confidence maps",
             Self::Simcc(_) => "SimCC",
             Self::Points(_) => "coordinates",
-            Self::Instances(_) => "coordinates of several objects",
+            Self::Instances(_) | Self::Poses(..) => "coordinates of several objects",
+            Self::Candidates(_) => "candidates",
         }
     }
 }
@@ -85,8 +122,9 @@ impl Outputs<'_> {
                 // MoveNet's outputs have a dimension more.
                 let order = if output.dims.len() == 4 { AxisOrder::Yx } else { AxisOrder::Xy };
                 let params = settings.coordinates(info, order);
-                let reader = PointReader::new(output, input, params).map_err(|e| e.to_string())?;
-                (Coding::Points(params), vec![output], reader.points())
+                let scores = self.stated(&info.peaks.scores)?;
+                let reader = PointReader::new(output, scores, input, params).map_err(|e| e.to_string())?;
+                (Coding::Points(params), std::iter::once(output).chain(scores).collect(), reader.points())
             }
             Encoding::Instances => {
                 let output = self.coordinates()?;
@@ -94,11 +132,41 @@ impl Outputs<'_> {
                 let reader = InstanceReader::new(output, input, params).map_err(|e| e.to_string())?;
                 (Coding::Instances(params), vec![output], reader.points())
             }
+            Encoding::Poses => {
+                let (params, peaks) = (settings.scored(info), &info.peaks);
+                let (points, scores) = (self.coordinates()?, self.needed(&peaks.scores, "scores", encoding)?);
+                let (poses, valid) = (self.stated(&peaks.pose_scores)?, self.stated(&peaks.valid)?);
+                let outputs = PoseOutputs { points, scores, poses, valid };
+                let reader = PoseReader::new(&outputs, input, params).map_err(|e| e.to_string())?;
+                let further = Further { poses: poses.is_some(), valid: valid.is_some() };
+                let outputs = [points, scores].into_iter().chain(poses).chain(valid).collect();
+                (Coding::Poses(params, further), outputs, reader.points())
+            }
+            Encoding::Candidates => {
+                let (params, peaks) = (settings.scored(info), &info.peaks);
+                let (points, scores) = (self.coordinates()?, self.needed(&peaks.scores, "scores", encoding)?);
+                let lines = self.needed(&peaks.line_scores, "line-scores", encoding)?;
+                let valid = self.stated(&peaks.valid)?;
+                let paf = self.paf()?;
+                let outputs = CandidateOutputs { points, scores, lines, valid };
+                CandidateReader::new(&outputs, input, params, &paf).map_err(|e| e.to_string())?;
+                if let Some(grouping) = self.grouping().filter(|grouping| *grouping != Grouping::Paf) {
+                    return Err(self.mismatch(Some(grouping), encoding));
+                }
+                let outputs = [points, scores, lines].into_iter().chain(valid).cloned().collect();
+                return Ok(Chosen {
+                    coding: Coding::Candidates(params),
+                    plan: GroupingPlan::Paf(paf),
+                    outputs,
+                    guess,
+                });
+            }
         };
         let named = info.skeleton.points.len();
-        if let (Some(points), Some(output)) =
-            (points.filter(|points| named > 0 && *points != named), outputs.first())
-        {
+        // A centroid is none of the skeleton's points.
+        let is_centroid = encoding == Encoding::Poses && self.grouping() == Some(Grouping::Each);
+        let differs = |points: &usize| named > 0 && *points != named && !is_centroid;
+        if let (Some(points), Some(output)) = (points.filter(differs), outputs.first()) {
             return Err(format!(
                 "the skeleton in the model's sidecar has {named} points, and the output '{}' gives {points}: name each of the \
                  model's points, in its order",
@@ -106,20 +174,40 @@ impl Outputs<'_> {
             ));
         }
         let plan = match (self.grouping(), encoding) {
-            (None, Encoding::Instances) => GroupingPlan::Instances,
+            (None, Encoding::Instances | Encoding::Poses) => GroupingPlan::Instances,
+            (Some(Grouping::Each), Encoding::Poses) if points == Some(1) => GroupingPlan::Each,
             (None | Some(Grouping::Frame), Encoding::Simcc | Encoding::Points) => GroupingPlan::Frame,
             (Some(Grouping::Each), Encoding::Simcc | Encoding::Points) => GroupingPlan::Each,
-            (grouping, encoding) => {
-                return Err(format!(
-                    "grouping={} does not go with encoding={}, as which the outputs {} are read: leave grouping at auto, or \
-                     set encoding=maps if they are confidence maps",
-                    grouping.map_or("auto", Grouping::word),
-                    encoding.word(),
-                    self.list()
-                ));
-            }
+            (grouping, encoding) => return Err(self.mismatch(grouping, encoding)),
         };
         Ok(Chosen { coding, plan, outputs: outputs.into_iter().cloned().collect(), guess })
+    }
+
+    /// A sentence: what the outputs hold is not grouped so.
+    fn mismatch(&self, grouping: Option<Grouping>, encoding: Encoding) -> String {
+        format!(
+            "grouping={} does not go with encoding={}, as which the outputs {} are read: leave grouping at auto, or set \
+             encoding=maps if they are confidence maps",
+            grouping.map_or("auto", Grouping::word),
+            encoding.word(),
+            self.list()
+        )
+    }
+
+    /// The output that the sidecar names.
+    fn stated(&self, name: &Option<String>) -> Result<Option<&TensorDesc>, String> {
+        name.as_ref().map(|name| self.named(name)).transpose()
+    }
+
+    /// The same where there must be one.
+    fn needed(&self, name: &Option<String>, key: &str, encoding: Encoding) -> Result<&TensorDesc, String> {
+        self.stated(name)?.ok_or_else(|| {
+            format!(
+                "encoding={} reads several outputs, and the model has {}: set {key} in the sidecar's [peaks] to the one with them",
+                encoding.word(),
+                self.list()
+            )
+        })
     }
 
     /// Maps, unless the outputs cannot be any and have the shape of something else.
@@ -153,7 +241,7 @@ impl Outputs<'_> {
             points.is_some_and(|points| points == named.unwrap_or(POINTS))
         };
         match () {
-            () if PointReader::new(only, input, coordinates).is_ok() => Encoding::Points,
+            () if PointReader::new(only, None, input, coordinates).is_ok() => Encoding::Points,
             () if is_instances() => Encoding::Instances,
             () => Encoding::Maps,
         }

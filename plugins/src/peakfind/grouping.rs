@@ -15,7 +15,7 @@ pub(super) enum GroupingPlan {
     Each,
     /// By part affinity fields: the second output.
     Paf(PafParams),
-    /// By the model: each instance of the only output is an object.
+    /// By the model: each instance is an object.
     Instances,
     /// By offsets and displacements, forward and backward: the second to the fourth output.
     Displacements(DisplacementParams),
@@ -136,7 +136,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    fn paf(&self) -> Result<PafParams, String> {
+    pub fn paf(&self) -> Result<PafParams, String> {
         let Self { info, settings, .. } = self;
         let (peaks, skeleton) = (&info.peaks, &info.skeleton);
         if skeleton.edges.is_empty() {

@@ -91,10 +91,12 @@ impl DecodingElementImpl for PeakFind {
         let chosen = Outputs::new(&model.outputs, &lock(&self.settings), info).choose(model.input).ok();
         let coding = chosen.as_ref().map_or("confidence maps", |chosen| chosen.coding.words());
         let what = match info.skeleton.points.len() {
-            0 if info.origin(Group::Peaks).is_none() => format!("points of {coding}"),
-            0 => format!("points of {coding}{}", origins_reading(info, &[Group::Peaks])),
+            0 if [Group::Peaks, Group::Coordinates].iter().all(|group| info.origin(*group).is_none()) => {
+                format!("points of {coding}")
+            }
+            0 => format!("points of {coding}{}", origins_reading(info, &[Group::Peaks, Group::Coordinates])),
             points => {
-                let origins = origins_reading(info, &[Group::Keypoints, Group::Peaks]);
+                let origins = origins_reading(info, &[Group::Keypoints, Group::Peaks, Group::Coordinates]);
                 format!("{points} points{origins} of {coding}")
             }
         };

@@ -4,7 +4,8 @@
 //! each channel gives its highest peak (if one person or animal is in view); with `mode=local`, every local maximum above
 //! the threshold.
 //!
-//! Models without confidence maps are read as well: SimCC (RTMPose, DWPose) and coordinates (MoveNet, regression heads). The kind
+//! Models without confidence maps are read as well: SimCC (RTMPose, DWPose) and coordinates (MoveNet, regression heads, what
+//! sleap-nn exports). The kind
 //! of outputs is decided by their names and shapes, unless `encoding` sets it.
 //!
 //! `grouping` is how keypoints become objects:
@@ -26,7 +27,9 @@
 
 use gst::prelude::*;
 
+mod coordinates;
 mod encoding;
+mod found;
 mod grouping;
 mod imp;
 mod objects;

@@ -7,8 +7,9 @@ use cudainfer_kernels::peaks::Peak;
 use cudainfer_kernels::sanity::{Expected, Survey, is_far};
 
 use super::encoding::Coding;
+use super::found::Found;
 use super::grouping::GroupingPlan;
-use super::search::{Found, Search};
+use super::search::Search;
 use crate::decoding::{Counts, Decode, Limit, Rows, Side};
 use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
 use crate::meta::tensor::TensorSet;
@@ -118,19 +119,15 @@ impl Decode for Points {
 fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &GroupingPlan, info: &ModelInfo, set: &TensorSet) {
     match (found, plan) {
         (Found::Peaks(peaks), GroupingPlan::Each) => {
-            let first = objects(buffer).len();
-            for (i, peak) in peaks.iter().enumerate() {
-                let rect = Rect { x: peak.x, y: peak.y, w: 0.0, h: 0.0 };
-                let detection = DetectionParam { rect, confidence: peak.score, label_id: peak.channel };
-                let object = Object {
-                    id: id(first + i),
-                    label: info.point(peak.channel),
-                    parent: set.object,
-                    detection: Some(detection),
-                    ..Object::default()
-                };
-                object.put(buffer, &rect);
-            }
+            let each = peaks.iter().map(|peak| (info.point(peak.channel), *peak));
+            put_each(buffer, each, set);
+        }
+        (Found::Poses(poses), GroupingPlan::Each) => {
+            let each = poses.iter().filter_map(|pose| {
+                let Keypoint { x, y, .. } = (*pose.points.first()?)?;
+                Some((label(info).to_owned(), Peak { channel: 0, x, y, score: pose.score }))
+            });
+            put_each(buffer, each, set);
         }
         (Found::Peaks(peaks), _) => {
             let point = |peak: &Peak| {
@@ -147,6 +144,23 @@ fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &GroupingPlan, info: &M
             put_points(buffer, instances.iter().map(|one| points_of(&one.pose)), label(info), info, set);
         }
         (Found::Instances(instances), _) => put_instances(buffer, instances, info),
+    }
+}
+
+/// Each point, with its label, is an object with a detection of no size.
+fn put_each(buffer: &mut gst::BufferRef, each: impl Iterator<Item = (String, Peak)>, set: &TensorSet) {
+    let first = objects(buffer).len();
+    for (i, (label, peak)) in each.enumerate() {
+        let rect = Rect { x: peak.x, y: peak.y, w: 0.0, h: 0.0 };
+        let detection = DetectionParam { rect, confidence: peak.score, label_id: peak.channel };
+        let object = Object {
+            id: id(first + i),
+            label,
+            parent: set.object,
+            detection: Some(detection),
+            ..Object::default()
+        };
+        object.put(buffer, &rect);
     }
 }
 

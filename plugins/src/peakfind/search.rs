@@ -6,39 +6,17 @@ use cudainfer_kernels::group::{
     CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, GroupError,
     PafGrouper, Pose,
 };
-use cudainfer_kernels::keypoints::{
-    CudaInstanceReader, CudaPointReader, CudaSimcc, Instance, InstanceReader, PointReader, SimccReader,
-};
+use cudainfer_kernels::keypoints::{CudaReader, CudaSimcc, Instance, RowReader, SimccReader};
 use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Peak, PeakFinder, PeaksError};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
+use super::coordinates::Reader;
 use super::encoding::Coding;
+use super::found::Found;
 use super::grouping::GroupingPlan;
 use crate::decoding::RowDecoder;
 use crate::meta::tensor::Failure;
-
-/// The results of a frame or a region of it.
-#[derive(Clone, Debug)]
-pub(super) enum Found {
-    Peaks(Vec<Peak>),
-    Poses(Vec<Pose>),
-    Instances(Vec<Instance>),
-}
-
-impl Found {
-    /// Where the points are.
-    pub fn points(&self) -> impl Iterator<Item = [f32; 2]> {
-        let (peaks, poses, instances) = match self {
-            Self::Peaks(peaks) => (&peaks[..], &[][..], &[][..]),
-            Self::Poses(poses) => (&[][..], &poses[..], &[][..]),
-            Self::Instances(instances) => (&[][..], &[][..], &instances[..]),
-        };
-        let poses = poses.iter().chain(instances.iter().map(|instance| &instance.pose));
-        let points = poses.flat_map(|pose| pose.points.iter().flatten()).map(|point| [point.x, point.y]);
-        peaks.iter().map(|peak| [peak.x, peak.y]).chain(points)
-    }
-}
 
 /// What is searched for, in which outputs.
 pub(super) struct Search {
@@ -55,8 +33,7 @@ pub(super) enum OnCpu {
     Paf(Box<PafGrouper>),
     Displacements(Box<DisplacementGrouper>),
     Simcc(Box<SimccReader>),
-    Points(Box<PointReader>),
-    Instances(Box<InstanceReader>),
+    Coordinates(Box<Reader>),
 }
 
 pub(super) enum OnGpu {
@@ -64,13 +41,17 @@ pub(super) enum OnGpu {
     Paf(Box<CudaPafGrouper>),
     Displacements(Box<CudaDisplacementGrouper>),
     Simcc(Box<CudaSimcc>),
-    Points(Box<CudaPointReader>),
-    Instances(Box<CudaInstanceReader>),
+    Coordinates(Box<CudaReader<Reader>>),
 }
 
 const MISSING: &str = "the model has fewer outputs than are read";
 
 impl Search {
+    /// The reader of coordinates.
+    fn reader(&self) -> Result<Reader, Failure> {
+        Reader::new(&self.outputs, self.input, &self.coding, &self.plan)?.ok_or_else(|| MISSING.into())
+    }
+
     /// All that the results depend on besides the tensors.
     pub fn key(&self) -> String {
         let Self { outputs, plan, coding, .. } = self;
@@ -90,13 +71,7 @@ impl RowDecoder for Search {
             (Coding::Simcc(params), [x, y]) => {
                 return Ok(OnCpu::Simcc(Box::new(SimccReader::new(x, y, input, params)?)));
             }
-            (Coding::Points(params), [output]) => {
-                return Ok(OnCpu::Points(Box::new(PointReader::new(output, input, params)?)));
-            }
-            (Coding::Instances(params), [output]) => {
-                return Ok(OnCpu::Instances(Box::new(InstanceReader::new(output, input, params)?)));
-            }
-            _ => return Err(MISSING.into()),
+            _ => return Ok(OnCpu::Coordinates(Box::new(self.reader()?))),
         };
         let peaks = |maps| Ok(OnCpu::Peaks(Box::new(PeakFinder::new(maps, input, params)?)));
         match (&self.plan, &self.outputs[..]) {
@@ -120,14 +95,7 @@ impl RowDecoder for Search {
             (Coding::Simcc(params), [x, y]) => {
                 return Ok(OnGpu::Simcc(Box::new(CudaSimcc::new(x, y, input, params, stream)?)));
             }
-            (Coding::Points(params), [output]) => {
-                return Ok(OnGpu::Points(Box::new(CudaPointReader::new(output, input, params, stream)?)));
-            }
-            (Coding::Instances(params), [output]) => {
-                let reader = CudaInstanceReader::new(output, input, params, stream)?;
-                return Ok(OnGpu::Instances(Box::new(reader)));
-            }
-            _ => return Err(MISSING.into()),
+            _ => return Ok(OnGpu::Coordinates(Box::new(CudaReader::new(self.reader()?, stream)?))),
         };
         match (&self.plan, &self.outputs[..]) {
             (GroupingPlan::Frame | GroupingPlan::Each, [maps, ..]) => {
@@ -168,15 +136,7 @@ impl RowDecoder for Search {
                 let outcome = reader.run(x, y, to_frame, &mut peaks)?;
                 (Found::Peaks(peaks), outcome)
             }
-            (OnCpu::Points(reader), [output]) => {
-                let outcome = reader.run(output, to_frame, &mut peaks)?;
-                (Found::Peaks(peaks), outcome)
-            }
-            (OnCpu::Instances(reader), [output]) => {
-                let mut instances = Vec::new();
-                let outcome = reader.run(output, to_frame, &mut instances)?;
-                (Found::Instances(instances), outcome)
-            }
+            (OnCpu::Coordinates(reader), tensors) => reader.run(tensors, to_frame)?,
             _ => return Err(MISSING.into()),
         })
     }
@@ -206,7 +166,10 @@ impl RowDecoder for Search {
     fn expected(&self) -> Option<Expected> {
         match self.coding {
             Coding::Maps(params) => Some(params.expected()),
-            Coding::Points(params) | Coding::Instances(params) => Some(params.expected()),
+            Coding::Points(params)
+            | Coding::Instances(params)
+            | Coding::Poses(params, _)
+            | Coding::Candidates(params) => Some(params.expected()),
             // SimCC's scores are of any height, and its points in the input.
             Coding::Simcc(_) => None,
         }
@@ -241,25 +204,22 @@ impl OnGpu {
                 grouper.start(stream, &outputs, to_frame)?;
             }
             (Self::Simcc(reader), [x, y]) => reader.start(stream, x, y, to_frame)?,
-            (Self::Points(reader), [output]) => reader.start(stream, output, to_frame)?,
-            (Self::Instances(reader), [output]) => reader.start(stream, output, to_frame)?,
+            (Self::Coordinates(reader), outputs) => reader.start(stream, outputs, to_frame)?,
             _ => return Err(MISSING.into()),
         }
         Ok(())
     }
 
     fn finish(&mut self, stream: &CudaStream) -> Result<Vec<(Found, Outcome)>, Failure> {
-        let (mut peaks, mut poses, mut instances) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut peaks, mut poses) = (Vec::new(), Vec::new());
         let outcomes = match self {
             Self::Peaks(finder) => finder.finish(stream, &mut peaks)?,
             Self::Paf(grouper) => grouper.finish(stream, &mut poses)?,
             Self::Displacements(grouper) => grouper.finish(stream, &mut poses)?,
             Self::Simcc(reader) => reader.finish(stream, &mut peaks)?,
-            Self::Points(reader) => reader.finish(stream, &mut peaks)?,
-            Self::Instances(reader) => reader.finish(stream, &mut instances)?,
+            Self::Coordinates(reader) => return Ok(reader.finish(stream)?),
         };
         let found = peaks.into_iter().map(Found::Peaks).chain(poses.into_iter().map(Found::Poses));
-        let found = found.chain(instances.into_iter().map(Found::Instances));
         Ok(found.zip(outcomes).collect())
     }
 }

@@ -202,9 +202,17 @@ impl Settings {
             threshold,
             activation,
             normalized: peaks.normalized.unwrap_or(defaults.normalized),
+            scale: peaks.coordinate_scale.unwrap_or(defaults.scale),
+            origin: peaks.pixel_origin.unwrap_or(defaults.origin),
             order: peaks.axis_order.unwrap_or(order),
             min_score: self.min_score.or(peaks.min_score).unwrap_or(defaults.min_score),
         }
+    }
+
+    /// The same for poses whose scores are in outputs of their own: all are kept unless something says otherwise.
+    pub fn scored(&self, info: &ModelInfo) -> CoordinateParams {
+        let min_score = self.min_score.or(info.peaks.min_score).unwrap_or(0.0);
+        CoordinateParams { min_score, ..self.coordinates(info, AxisOrder::Xy) }
     }
 
     /// The property, if it is set.

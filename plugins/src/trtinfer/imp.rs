@@ -255,6 +255,7 @@ impl ObjectImpl for TrtInfer {
     fn set_property(&self, _id: usize, value: &glib::Value, pspec: &glib::ParamSpec) {
         settings::PROPERTIES.set(&*self.obj(), &self.settings, value, pspec);
         if pspec.name() == "model" {
+            lock(&self.settings).find_in_folder();
             self.change_model();
         }
     }

@@ -84,6 +84,9 @@ impl Words for Leaky {}
 impl Words for Profile {}
 impl Words for TensorForm {}
 
+/// The name of a model in a folder of its own.
+const IN_FOLDER: &str = "model.onnx";
+
 /// Settings that cannot work.
 pub(super) struct InvalidSettings {
     pub error: gst::ResourceError,
@@ -95,6 +98,14 @@ impl Settings {
     /// What names the model.
     pub fn selection(&self) -> ModelSelection {
         ModelSelection { model: self.model.clone(), labels: self.labels.clone() }
+    }
+
+    /// Replaces a folder by the model in it, which exporters call `model.onnx`.
+    pub fn find_in_folder(&mut self) {
+        let inside = self.model.as_ref().map(|folder| folder.join(IN_FOLDER));
+        if let Some(file) = inside.filter(|file| file.is_file()) {
+            self.model = Some(file);
+        }
     }
 
     /// The name of the shared instance, if there is one.
@@ -172,7 +183,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             model,
             (),
             "Model",
-            "Path of the ONNX file. The sidecar is the file beside it with the ending .toml. If set while frames flow, the new \
+            "Path of the ONNX file, or of a folder that has it as model.onnx. The sidecar is the file beside it with the ending .toml. If set while frames flow, the new \
              model is loaded in the background and takes over between two frames; if it cannot be used, a WARNING is posted and \
              the current model stays",
         )

@@ -41,6 +41,11 @@ impl LimbLine {
     /// A line without a length.
     pub const NONE: Self = Self { score: f32::NAN, counts: 0 };
 
+    /// A line whose score is known already.
+    pub fn scored(score: f32) -> Self {
+        if score.is_finite() { Self { score, counts: 0 } } else { Self { score: f32::NAN, counts: 1 << 16 } }
+    }
+
     /// Samples that are high.
     pub fn high(self) -> u32 {
         self.counts & 0xffff

@@ -10,11 +10,14 @@ mod lines;
 mod params;
 mod parts;
 mod plan;
+mod scored;
 #[cfg(test)]
 mod tests;
 
 pub use cuda::CudaPafGrouper;
 pub use params::{MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafParams};
+
+pub(crate) use scored::ScoredPeaks;
 
 use super::{Field, GroupError, Pose};
 use crate::geometry::Affine;

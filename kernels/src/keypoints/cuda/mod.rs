@@ -1,7 +1,7 @@
 //! The readers for outputs that lie on the GPU, for all rows of a batch at once.
 
-mod coordinates;
+mod reader;
 mod simcc;
 
-pub use coordinates::{CudaInstanceReader, CudaPointReader};
+pub use reader::CudaReader;
 pub use simcc::CudaSimcc;

@@ -103,6 +103,8 @@ proptest! {
                 }
                 // The frame begins where the tensor does.
                 Resize::LetterboxTopLeft => prop_assert!(begin == 0.0 && end >= frame - slack),
+                // A pixel stays a pixel.
+                Resize::Pad => prop_assert!(begin == 0.0 && scale == 1.0),
                 // The tensor lies inside the frame, centred to a tensor pixel.
                 Resize::CenterCrop => {
                     prop_assert!(begin >= -slack && end <= frame + slack);

@@ -22,8 +22,8 @@ const TYPES: [TensorType; 5] =
 /// Filters work on colours of 8 bits: a value that is a half but for the last bits of its conversion may be rounded either way.
 const FILTER_TOLERANCE: f64 = 1.0 + TOLERANCE;
 
-const RESIZES: [Resize; 4] =
-    [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop];
+const RESIZES: [Resize; 5] =
+    [Resize::Letterbox, Resize::LetterboxTopLeft, Resize::Stretch, Resize::CenterCrop, Resize::Pad];
 const INTERPOLATIONS: [Interpolation; 5] = [
     Interpolation::Bilinear,
     Interpolation::Nearest,

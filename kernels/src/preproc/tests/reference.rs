@@ -133,8 +133,12 @@ fn axes(format: &FrameFormat, params: &PreprocParams) -> [(f64, f64, f64); 2] {
             Resize::LetterboxTopLeft => (frame[a] * ratios(tensor)[smaller]).floor().max(1.0),
             Resize::CenterCrop if params.width == params.height => scaled(a, covered, larger).floor(),
             Resize::CenterCrop => scaled(a, covered, larger).round_ties_even(),
+            Resize::Pad => frame[a],
         };
-        let bar = if params.resize == Resize::LetterboxTopLeft { 0.0 } else { (tensor[a] - resized) / 2.0 };
+        if matches!(params.resize, Resize::LetterboxTopLeft | Resize::Pad) {
+            return (resized, 0.0, 0.0);
+        }
+        let bar = (tensor[a] - resized) / 2.0;
         let crop = ((resized - tensor[a]) / 2.0).round_ties_even().max(0.0);
         (resized, bar.floor().max(0.0), crop)
     })

@@ -1,0 +1,128 @@
+//! The coordinates of several people's or animals' points, with the scores in outputs of their own.
+
+use super::coordinates::Coordinates;
+use super::reader::first_rows;
+use super::{CoordinateParams, KeypointsError, RowReader};
+use crate::geometry::Affine;
+use crate::group::Pose;
+use crate::peaks::Outcome;
+use crate::tensor::{TensorDesc, TensorView};
+
+/// The outputs that hold the poses of a frame, in N places of which some may be empty.
+#[derive(Clone, Copy, Debug)]
+pub struct PoseOutputs<'a> {
+    /// `[1, N, K, 2]`: the coordinates of the K points of each pose; `[1, N, 2]` where a pose has one point. An absent point is
+    /// NaN.
+    pub points: &'a TensorDesc,
+    /// `[1, N, K]`, or `[1, N]`: the score of each point.
+    pub scores: &'a TensorDesc,
+    /// `[1, N]`: the score of each pose; the mean of its points' scores, if there is no such output.
+    pub poses: Option<&'a TensorDesc>,
+    /// `[1, N]`, of any type: 0 for an empty place. If there is no such output, a place without points is empty.
+    pub valid: Option<&'a TensorDesc>,
+}
+
+/// Reads [`PoseOutputs`].
+#[derive(Debug)]
+pub struct PoseReader {
+    outputs: Vec<TensorDesc>,
+    has_poses: bool,
+    has_valid: bool,
+    coordinates: Coordinates,
+}
+
+impl PoseReader {
+    /// Prepares for outputs, the coordinates and scores in float32 or float16, of a network whose input is `input` (width, height)
+    /// pixels.
+    ///
+    /// # Errors
+    /// Every [`KeypointsError`] that says what is wrong with the outputs or `params`.
+    pub fn new(
+        outputs: &PoseOutputs<'_>,
+        input: [usize; 2],
+        params: CoordinateParams,
+    ) -> Result<Self, KeypointsError> {
+        let PoseOutputs { points, scores, poses, valid } = *outputs;
+        let fits = |of: &TensorDesc, dims: &[Option<usize>]| {
+            let same = |a: &Option<usize>, b: &Option<usize>| a.is_none() || b.is_none() || a == b;
+            of.dims.len() == dims.len() && of.dims.iter().zip(dims).all(|(a, b)| same(a, b))
+        };
+        let (Some((Some(2), before)), Some(None | Some(1)), 3 | 4) =
+            (points.dims.split_last(), points.dims.first(), points.dims.len())
+        else {
+            return Err(KeypointsError::PosesShape(points.to_string()));
+        };
+        let places = &before[..2];
+        let wrong = std::iter::once((scores, before))
+            .chain(poses.into_iter().chain(valid).map(|output| (output, places)))
+            .find(|(output, dims)| !fits(output, dims));
+        if let Some((output, _)) = wrong {
+            return Err(KeypointsError::Scores { points: points.to_string(), scores: output.to_string() });
+        }
+        let numbers: Vec<_> = [points, scores].into_iter().chain(poses).collect();
+        let coordinates = Coordinates::new(&numbers, input, params)?;
+        let outputs = numbers.into_iter().chain(valid).cloned().collect();
+        Ok(Self { outputs, has_poses: poses.is_some(), has_valid: valid.is_some(), coordinates })
+    }
+
+    /// The number of a pose's points, if the output's description has it.
+    pub fn points(&self) -> Option<usize> {
+        match self.outputs.first()?.dims[..] {
+            [_, _, points, _] => points,
+            _ => Some(1),
+        }
+    }
+}
+
+impl RowReader for PoseReader {
+    /// The poses that have the least score, the best first.
+    type Found = Vec<Pose>;
+
+    fn outputs(&self) -> &[TensorDesc] {
+        &self.outputs
+    }
+
+    fn run(
+        &mut self,
+        outputs: &[TensorView<'_>],
+        to_frame: &Affine,
+    ) -> Result<(Vec<Pose>, Outcome), KeypointsError> {
+        let (coordinates, rows) = (&self.coordinates, first_rows(&self.outputs, outputs)?);
+        let [points, scores, others @ ..] = &rows[..] else { return Ok(Default::default()) };
+        let each = match outputs[0].dims[..] {
+            [_, _, points, _] => points.max(1),
+            _ => 1,
+        };
+        let of_poses = others.first().filter(|_| self.has_poses);
+        let valid = others.last().filter(|_| self.has_valid);
+        let (mut poses, mut outcome) = (Vec::new(), Outcome::default());
+        for (place, (points, scores)) in
+            points.chunks_exact(2 * each).zip(scores.chunks_exact(each)).enumerate()
+        {
+            if valid.is_some_and(|valid| valid.get(place).is_none_or(|valid| *valid == 0.0)) {
+                continue;
+            }
+            let (points, non_finite): (Vec<_>, Vec<_>) = points
+                .chunks_exact(2)
+                .zip(scores)
+                .map(|(at, score)| coordinates.scored(at, *score, to_frame))
+                .unzip();
+            outcome.non_finite += non_finite.iter().sum::<usize>();
+            let mut pose = Pose { score: 0.0, points };
+            pose.score = match of_poses {
+                Some(of_poses) => of_poses.get(place).copied().unwrap_or(f32::NAN),
+                None => {
+                    pose.points.iter().flatten().map(|point| point.score).sum::<f32>() / pose.found() as f32
+                }
+            };
+            outcome.non_finite += usize::from(of_poses.is_some() && !pose.score.is_finite());
+            let is_empty = valid.is_none() && pose.found() == 0;
+            if !is_empty && pose.score >= coordinates.params.min_score {
+                poses.push(pose);
+            }
+        }
+        // Stable: equals stay in the network's order.
+        poses.sort_by(|a, b| b.score.total_cmp(&a.score));
+        Ok((poses, outcome))
+    }
+}

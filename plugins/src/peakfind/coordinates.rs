@@ -1,0 +1,85 @@
+//! The readers of outputs that hold coordinates.
+
+use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::keypoints::{
+    CandidateReader, InstanceReader, KeypointsError, PointReader, PoseReader, RowReader,
+};
+use cudainfer_kernels::peaks::Outcome;
+use cudainfer_kernels::tensor::{TensorDesc, TensorView};
+
+use super::encoding::{Coding, candidates};
+use super::found::Found;
+use super::grouping::GroupingPlan;
+
+/// A reader for each way in which coordinates are written.
+#[derive(Debug)]
+pub(super) enum Reader {
+    Points(PointReader),
+    Instances(InstanceReader),
+    Poses(PoseReader),
+    Candidates(CandidateReader),
+}
+
+impl Reader {
+    /// The one for outputs of this coding; none if they hold no coordinates, or are too few.
+    ///
+    /// # Errors
+    /// They do not fit.
+    pub fn new(
+        outputs: &[TensorDesc],
+        input: [usize; 2],
+        coding: &Coding,
+        plan: &GroupingPlan,
+    ) -> Result<Option<Self>, KeypointsError> {
+        Ok(match (*coding, plan) {
+            (Coding::Points(params), _) => match outputs {
+                [points, scores @ ..] => {
+                    Some(Self::Points(PointReader::new(points, scores.first(), input, params)?))
+                }
+                [] => None,
+            },
+            (Coding::Instances(params), _) => match outputs {
+                [output] => Some(Self::Instances(InstanceReader::new(output, input, params)?)),
+                _ => None,
+            },
+            (Coding::Poses(params, further), _) => match further.of(outputs) {
+                Some(outputs) => Some(Self::Poses(PoseReader::new(&outputs, input, params)?)),
+                None => None,
+            },
+            (Coding::Candidates(params), GroupingPlan::Paf(paf)) => match candidates(outputs) {
+                Some(outputs) => Some(Self::Candidates(CandidateReader::new(&outputs, input, params, paf)?)),
+                None => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+impl RowReader for Reader {
+    type Found = Found;
+
+    fn outputs(&self) -> &[TensorDesc] {
+        match self {
+            Self::Points(reader) => reader.outputs(),
+            Self::Instances(reader) => reader.outputs(),
+            Self::Poses(reader) => reader.outputs(),
+            Self::Candidates(reader) => reader.outputs(),
+        }
+    }
+
+    fn run(
+        &mut self,
+        outputs: &[TensorView<'_>],
+        to_frame: &Affine,
+    ) -> Result<(Found, Outcome), KeypointsError> {
+        fn into<T>(found: (T, Outcome), kind: fn(T) -> Found) -> (Found, Outcome) {
+            (kind(found.0), found.1)
+        }
+        Ok(match self {
+            Self::Points(reader) => into(reader.run(outputs, to_frame)?, Found::Peaks),
+            Self::Instances(reader) => into(reader.run(outputs, to_frame)?, Found::Instances),
+            Self::Poses(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
+            Self::Candidates(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
+        })
+    }
+}

@@ -1,0 +1,27 @@
+//! What is found in a frame or a region of it.
+
+use cudainfer_kernels::group::Pose;
+use cudainfer_kernels::keypoints::Instance;
+use cudainfer_kernels::peaks::Peak;
+
+/// The results of a frame or a region of it.
+#[derive(Clone, Debug)]
+pub(super) enum Found {
+    Peaks(Vec<Peak>),
+    Poses(Vec<Pose>),
+    Instances(Vec<Instance>),
+}
+
+impl Found {
+    /// Where the points are.
+    pub fn points(&self) -> impl Iterator<Item = [f32; 2]> {
+        let (peaks, poses, instances) = match self {
+            Self::Peaks(peaks) => (&peaks[..], &[][..], &[][..]),
+            Self::Poses(poses) => (&[][..], &poses[..], &[][..]),
+            Self::Instances(instances) => (&[][..], &[][..], &instances[..]),
+        };
+        let poses = poses.iter().chain(instances.iter().map(|instance| &instance.pose));
+        let points = poses.flat_map(|pose| pose.points.iter().flatten()).map(|point| [point.x, point.y]);
+        peaks.iter().map(|peak| [peak.x, peak.y]).chain(points)
+    }
+}
