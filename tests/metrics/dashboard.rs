@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cudainfer_tests::root;
-use gstcudainfer::tracer::metrics::{ALL, Kind};
+use gstcudainfer::tracer::metrics::{ALL, MetricKind};
 use serde_json::Value;
 
 fn panels() -> Vec<Value> {
@@ -37,10 +37,10 @@ fn the_dashboard_asks_only_for_metrics_that_there_are() {
     let mut known = HashSet::new();
     for metric in ALL {
         match metric.kind {
-            Kind::Histogram => {
+            MetricKind::Histogram => {
                 known.extend(["bucket", "sum", "count"].map(|part| format!("{}_{part}", metric.name)))
             }
-            Kind::Counter | Kind::Gauge => drop(known.insert(metric.name.to_owned())),
+            MetricKind::Counter | MetricKind::Gauge => drop(known.insert(metric.name.to_owned())),
         }
     }
     let queries = queries();

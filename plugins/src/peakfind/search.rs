@@ -3,11 +3,10 @@
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, Row};
 use cudainfer_kernels::group::{
-    CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, GroupError,
-    PafGrouper, Pose,
+    CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, GroupError, PafGrouper,
 };
-use cudainfer_kernels::keypoints::{CudaReader, CudaSimcc, Instance, RowReader, SimccReader};
-use cudainfer_kernels::peaks::{CudaPeaks, Outcome, Peak, PeakFinder, PeaksError};
+use cudainfer_kernels::keypoints::{CudaReader, CudaSimcc, RowReader, SimccReader};
+use cudainfer_kernels::peaks::{CudaPeaks, Outcome, PeakFinder, PeaksError};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
