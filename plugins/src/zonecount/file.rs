@@ -7,7 +7,7 @@ use cudainfer_kernels::zones::{Anchor, Units, Zone, ZoneKind};
 use serde::Deserialize;
 
 use super::syntax::{dwell, occupancy};
-use crate::model::word;
+use crate::model::{TomlError, word};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -77,7 +77,7 @@ fn read(path: &Path) -> Result<(Option<Units>, Vec<Zone>), String> {
     let name = path.display();
     let text = files::text(path).map_err(|e| format!("zones-file '{name}' cannot be read: {e}"))?;
     let wrong = |why: &str| format!("zones-file '{name}' is invalid: {why}");
-    let file: File = toml::from_str(&text).map_err(|e| wrong(e.to_string().trim()))?;
+    let file: File = toml::from_str(&text).map_err(|e| wrong(&TomlError::of(&text, &e).to_string()))?;
     if file.zone.is_empty() {
         return Err(wrong("it has no [[zone]] with name, kind and points"));
     }

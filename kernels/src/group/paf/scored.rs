@@ -32,7 +32,7 @@ impl ScoredPeaks {
     pub fn push(&mut self, point: usize, place: usize, at: Keypoint) {
         let Keypoint { x, y, score } = at;
         let channel = u32::try_from(point).unwrap_or(u32::MAX);
-        // Equals are told apart by their places, where others are by their cells.
+        // The place of equals decides their order, as the cell does elsewhere.
         let peak = TensorPeak { cell: place, x: x.into(), y: y.into(), value: score };
         self.parts.found.push((Peak { channel, x, y, score }, peak));
         self.places.push(place);
