@@ -7,7 +7,7 @@ use cudainfer_kernels::keypoints::{
     CoordinateParams, CudaReader, CudaSimcc, InstanceReader, KeypointsError, PointReader, PoseOutputs,
     PoseReader, RowReader, SimccParams, SimccReader,
 };
-use cudainfer_kernels::peaks::{Activation, Outcome, Peak};
+use cudainfer_kernels::peaks::{Activation, Peak};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use half::f16;
 

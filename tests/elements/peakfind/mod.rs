@@ -2,3 +2,4 @@
 
 mod grouping;
 mod keypoints;
+mod sleap_nn;

@@ -27,6 +27,7 @@ fn inspect_prints_a_sidecar_that_says_the_same_when_it_is_pasted() {
         ("says-names", "decoder yolov8 from the file's metadata (Ultralytics), 3 classes"),
         ("says-colours", "3 classes, 3 names from the file's metadata (Ultralytics)"),
         ("masks", "decoder yolo-seg, assumed from coloured:float32:1x10x84"),
+        ("sleap-bottom-up", "3 points from the file's metadata (sleap-nn) of candidates"),
     ] {
         let path = scratch("inspect").join("model.onnx");
         std::fs::copy(model(name), &path).unwrap();

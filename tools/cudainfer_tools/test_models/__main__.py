@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cudainfer_tools.test_models import batches, cells, classes, detectors, lists, others, plain, planes, points, queries
+from cudainfer_tools.test_models import batches, cells, classes, detectors, lists, others, plain, planes, points, queries, sleap
 from cudainfer_tools.test_models.graph import FOLDER
 
 STAMP = FOLDER / ".made"
@@ -36,6 +36,7 @@ MAKERS = (
     planes.masks,
     planes.maps,
     points.keypoints,
+    sleap.exports,
     cells.region_head,
     others.others,
     # It cuts a model of another in two.

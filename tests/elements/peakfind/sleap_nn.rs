@@ -1,0 +1,96 @@
+//! What sleap-nn exports, without a sidecar.
+
+use cudainfer_tests::{buffers, model, run, scratch};
+use gstcudainfer::meta::object::{Object, objects};
+
+/// The objects of frames of this size.
+fn found(model: &str, [width, height]: [u32; 2], downstream: &str) -> Vec<Vec<Object>> {
+    let frames = buffers(&format!(
+        "videotestsrc num-buffers=2 ! video/x-raw,format=GRAY8,width={width},height={height} ! fusedpreproc \
+         ! trtinfer model={model} ! peakfind {downstream} ! fakesink name=out"
+    ));
+    frames.iter().map(|frame| objects(frame)).collect()
+}
+
+/// Names and places of an object's points.
+fn points(object: &Object) -> Vec<(String, f64, f64)> {
+    let points = object.keypoints.clone().unwrap();
+    points.names.into_iter().zip(points.x).zip(points.y).map(|((name, x), y)| (name, x, y)).collect()
+}
+
+fn at(name: &str, x: f64, y: f64) -> (String, f64, f64) {
+    (name.to_owned(), x, y)
+}
+
+#[test]
+fn frames_keep_their_size_and_are_padded_at_the_right_and_bottom() {
+    // The model's second point is the last pixel that it sees: the backbone's max_stride is 16.
+    for (size, last) in [([64, 48], [63.5, 47.5]), ([50, 33], [63.5, 47.5]), ([16, 16], [15.5, 15.5])] {
+        for frame in found(&model("sleap-single"), size, "") {
+            let [one] = &frame[..] else { panic!("{frame:?}") };
+            // The first pixel's centre is 0 there, and 0.5 here; a point of NaN is absent.
+            assert_eq!(points(one), [at("head", 10.5, 20.5), at("thorax", last[0], last[1])], "{size:?}");
+            assert_eq!(one.keypoints.as_ref().unwrap().edges, [[0, 1]]);
+        }
+    }
+}
+
+#[test]
+fn points_above_the_peak_threshold_of_the_export_are_found() {
+    // 0.2, not peakfind's own 0.3: the second point has 0.25.
+    assert_eq!(points(&found(&model("sleap-single"), [64, 48], "")[0][0]).len(), 2);
+    assert_eq!(points(&found(&model("sleap-single"), [64, 48], "threshold=0.5")[0][0]).len(), 1);
+}
+
+#[test]
+fn a_centroid_is_an_object_whose_crop_the_second_model_sees() {
+    let second = format!("! fusedpreproc roi=objects ! trtinfer model={} ! peakfind", model("sleap-crop"));
+    for frame in found(&model("sleap-centroid"), [64, 48], &second) {
+        let [first, second] = &frame[..] else { panic!("{frame:?}") };
+        for (object, [x, y], confidence) in [(first, [16.5, 20.5], 0.75), (second, [40.5, 24.5], 0.5)] {
+            assert_eq!(object.label, "centroid");
+            assert_eq!(object.detection.as_ref().unwrap().confidence, confidence);
+            // The middle of a crop of 16 pixels, and 4.5 pixels to the left of it.
+            assert_eq!(points(object), [at("head", x - 0.5, y - 0.5), at("thorax", x - 5.0, y - 0.5)]);
+        }
+    }
+}
+
+#[test]
+fn both_networks_in_one_file_are_poses_in_places_of_which_some_are_empty() {
+    for frame in found(&model("sleap-topdown"), [64, 48], "") {
+        let [first, second] = &frame[..] else { panic!("{frame:?}") };
+        let best = [at("head", 40.5, 24.5), at("thorax", 42.5, 24.5), at("tail", 44.5, 24.5)];
+        assert_eq!(points(first), best, "the one with the greater centroid_vals");
+        assert_eq!(points(second), [at("head", 16.5, 20.5), at("thorax", 18.5, 20.5)]);
+    }
+}
+
+#[test]
+fn peaks_of_a_bottom_up_model_are_joined_and_are_pixels_of_the_scaled_picture() {
+    for frame in found(&model("sleap-bottom-up"), [64, 64], "") {
+        let [first, second] = &frame[..] else { panic!("{frame:?}") };
+        assert_eq!(points(first), [at("head", 8.5, 8.5), at("thorax", 28.5, 28.5), at("tail", 48.5, 48.5)]);
+        assert_eq!(points(second), [at("head", 8.5, 48.5), at("thorax", 28.5, 20.5)]);
+        assert_eq!(first.label, "pose");
+    }
+    assert_eq!(found(&model("sleap-bottom-up"), [64, 64], "min-points=3")[0].len(), 1);
+}
+
+#[test]
+fn the_folder_that_an_export_writes_is_a_model_and_another_folder_is_none() {
+    let folder = scratch("export");
+    let path = folder.display();
+    run(&format!("videotestsrc num-buffers=2 ! fusedpreproc ! trtinfer model={path} ! peakfind ! fakesink"))
+        .fails_with(&["the model file", "cannot be read", "Set model to an ONNX file"]);
+    std::fs::copy(model("sleap-single"), folder.join("model.onnx")).unwrap();
+    let frames = found(&folder.display().to_string(), [64, 48], "");
+    assert_eq!(points(&frames[0][0]).len(), 2);
+}
+
+#[test]
+fn a_type_that_is_not_read_is_named_with_those_that_are() {
+    let model = model("sleap-embedding");
+    run(&format!("videotestsrc num-buffers=2 ! fusedpreproc ! trtinfer model={model} ! peakfind ! fakesink"))
+        .fails_with(&["'embedding'", "bottomup are read"]);
+}
