@@ -135,7 +135,7 @@ impl Group {
     pub fn is_set(self, words: &Sidecar) -> bool {
         let Sidecar { input, output, peaks, skeleton, classify, segment, map, tensors, .. } = words;
         match self {
-            Self::Size => input.width.is_some() || input.height.is_some(),
+            Self::Size => input.width.is_some() || input.height.is_some() || input.size_multiple.is_some(),
             Self::Channels => input.channels.is_some(),
             Self::Normalization => input.scale.is_some() || input.mean.is_some() || input.std.is_some(),
             Self::Resize => input.resize.is_some() || input.crop_ratio.is_some(),

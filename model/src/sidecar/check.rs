@@ -23,7 +23,11 @@ impl Sidecar {
                     .into(),
             );
         }
-        for (name, value) in [("input.width", self.input.width), ("input.height", self.input.height)] {
+        for (name, value) in [
+            ("input.width", self.input.width),
+            ("input.height", self.input.height),
+            ("input.size-multiple", self.input.size_multiple),
+        ] {
             if value == Some(0) {
                 return Err(format!("{name} must be at least 1 pixel"));
             }

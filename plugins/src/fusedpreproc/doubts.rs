@@ -47,6 +47,7 @@ pub(super) fn of_caps(incaps: &gst::CapsRef, info: &VideoInfo, outcaps: &gst::Ca
     if info.interlace_mode() == VideoInterlaceMode::Interleaved {
         doubts.push(interlaced("interlace-mode=interleaved"));
     }
+    doubts.extend(cut(info, outcaps));
     let stretched = outcaps.structure(0).is_some_and(|s| s.get(caps::RESIZE) == Ok("stretch"));
     let aspect = info.par();
     let ratio = f64::from(aspect.numer()) / f64::from(aspect.denom().max(1));
@@ -61,6 +62,21 @@ pub(super) fn of_caps(incaps: &gst::CapsRef, info: &VideoInfo, outcaps: &gst::Ca
         ));
     }
     doubts
+}
+
+/// A doubt about frames that keep their size and are larger than the tensor.
+fn cut(info: &VideoInfo, outcaps: &gst::CapsRef) -> Option<String> {
+    let s = outcaps.structure(0).filter(|s| s.get(caps::RESIZE) == Ok("pad"))?;
+    let side = |field| s.get::<i32>(field).ok().and_then(|side| u32::try_from(side).ok());
+    let (width, height) = (side("tensor-width")?, side("tensor-height")?);
+    (info.width() > width || info.height() > height).then(|| {
+        format!(
+            "resize=pad keeps the size of the frames, and of {}x{} pixels the tensor of {width}x{height} shows the upper left part \
+             only. Leave width and height open, or set another resize",
+            info.width(),
+            info.height()
+        )
+    })
 }
 
 /// A doubt about the frames that come into `sink`, from these tags, which demuxers and parsers write for the video of turned

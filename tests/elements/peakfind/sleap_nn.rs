@@ -36,6 +36,24 @@ fn frames_keep_their_size_and_are_padded_at_the_right_and_bottom() {
 }
 
 #[test]
+fn frames_that_are_larger_than_a_tensor_that_keeps_their_size_are_warned_about() {
+    let pipeline = |size: &str| {
+        run(&format!(
+            "videotestsrc num-buffers=2 ! video/x-raw,format=GRAY8,width=64,height=48 ! fusedpreproc {size} ! trtinfer model={} \
+             ! peakfind ! fakesink",
+            model("sleap-single")
+        ))
+        .succeeds()
+    };
+    let report = pipeline("width=64 height=32");
+    assert!(
+        report.warnings.iter().any(|text| text.contains("of 64x48 pixels the tensor of 64x32 shows")),
+        "{report:?}"
+    );
+    assert!(!pipeline("").warnings.iter().any(|text| text.contains("resize=pad")));
+}
+
+#[test]
 fn points_above_the_peak_threshold_of_the_export_are_found() {
     // 0.2, not peakfind's own 0.3: the second point has 0.25.
     assert_eq!(points(&found(&model("sleap-single"), [64, 48], "")[0][0]).len(), 2);
@@ -50,8 +68,8 @@ fn a_centroid_is_an_object_whose_crop_the_second_model_sees() {
         for (object, [x, y], confidence) in [(first, [16.5, 20.5], 0.75), (second, [40.5, 24.5], 0.5)] {
             assert_eq!(object.label, "centroid");
             assert_eq!(object.detection.as_ref().unwrap().confidence, confidence);
-            // The middle of a crop of 16 pixels, and 4.5 pixels to the left of it.
-            assert_eq!(points(object), [at("head", x - 0.5, y - 0.5), at("thorax", x - 5.0, y - 0.5)]);
+            // In the middle of a crop of 16 pixels, whose pixels' centres are counted, and 4.5 pixels to the left of it.
+            assert_eq!(points(object), [at("head", x, y), at("thorax", x - 4.5, y)]);
         }
     }
 }
