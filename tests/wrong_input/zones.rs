@@ -43,10 +43,10 @@ fn what_is_wrong_in_the_file_is_named_with_the_line() {
     for (text, parts) in [
         (String::new(), &["zones.toml' is invalid", "no [[zone]]"][..]),
         ("[[zone\n".into(), &["line 1"]),
-        ("[[zone]]\nname = \"a\"\nkind = \"line\"\n".into(), &["missing field `points`"]),
+        ("[[zone]]\nname = \"a\"\nkind = \"line\"\n".into(), &["line 1", "the key 'points' is missing"]),
         (zone.replace("line", "circle"), &["line 3", "circle", "polygon"]),
         (zone.replace("[3, 4]", "[3]"), &["line 4", "length 1"]),
-        (format!("{zone}class = \"b\"\n"), &["line 5", "unknown field `class`", "classes"]),
+        (format!("{zone}class = \"b\"\n"), &["line 5", "there is no key 'class'", "classes"]),
         (format!("{zone}classes = [1.5]\n"), &["line 5", "its name or its number"]),
         (format!("{zone}anchor = \"toe\"\n"), &["'toe' is none of", "bottom-center"]),
         (format!("units = \"inches\"\n{zone}"), &["'inches' is none of pixels, fraction"]),
