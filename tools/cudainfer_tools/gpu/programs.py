@@ -46,7 +46,9 @@ def built(kind: str) -> dict[str, Path]:
         if done.returncode != 0:
             sys.exit(f"cargo could not build the programs: {' '.join(command)}")
         for message in map(json.loads, done.stdout.splitlines()):
-            if message["reason"] == "compiler-artifact" and message["executable"]:
+            # Tests build the programs of their package, too.
+            wanted = kind == "bench" or "test" in message.get("target", {}).get("kind", [])
+            if message["reason"] == "compiler-artifact" and message["executable"] and wanted:
                 crate = Path(message["manifest_path"]).parent.name
                 found[f"{crate}-{message['target']['name']}"] = Path(message["executable"])
     return dict(sorted(found.items()))
