@@ -65,7 +65,8 @@ STREAM_BOUNDS = [
 
 # What is known of the two GPUs' rows.
 TWO_GPUS = [
-    "Two GPUs of one host, in one process and in two: both come to twice one GPU. The file also has the pipelines of one of these GPUs.",
+    "Two GPUs of one host, in one process and in two: both come to twice one GPU. The first file also has the pipelines of",
+    "one of these GPUs, the second the operations on it.",
     "",
 ]
 
@@ -76,11 +77,20 @@ def on_two_gpus(row: dict) -> bool:
 
 def two_gpus(results: Path) -> list[str]:
     """Pipelines on two GPUs, beside one each: a host that has two is not always there."""
-    file = newest(results, "gpu-two-gpus-*.json")
+    file, operations = newest(results, "gpu-two-gpus-*.json"), newest(results, "h100-operations-*.json")
     reported = json.loads(file.read_text())
     rows = [row for row in reported["rows"] if on_two_gpus(row)]
     where = f"{reported['date'][:10]}, commit {reported['commit']}, {reported['gpu']}, {reported['cores']} cores."
-    return ["### Two GPUs", "", *TWO_GPUS, where, source(file, script="scripts/bench --gpu"), "", *tables.streams(rows), ""]
+    return [
+        "### Two GPUs",
+        "",
+        *TWO_GPUS,
+        where,
+        source(file, operations, script="scripts/bench --gpu"),
+        "",
+        *tables.streams(rows),
+        "",
+    ]
 
 
 def later(results: Path, kind: str, rows: list[dict]) -> tuple[list[str], list[dict]]:
