@@ -3,6 +3,7 @@
 
 mod free_port;
 pub mod stream;
+pub mod validator;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use cudainfer_kernels::detect::{CudaDetector, Decoder, DecoderKind, DetectParams, Hints, Nms, choose};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::measure::{Times, measure, row};
 
-const ROW: Row = Row { to_frame: Affine::upright([3.0, 3.0], [0.0, -420.0]), frame: [1920, 1080] };
+const ROW: RowFrame = RowFrame { to_frame: Affine::upright([3.0, 3.0], [0.0, -420.0]), frame: [1920, 1080] };
 /// Inputs in turn: more than the H200's 60 MB of L2 hold.
 const ROTATED: usize = 100 << 20;
 

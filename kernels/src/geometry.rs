@@ -107,7 +107,7 @@ impl Affine {
 
 /// The frame that a row of a batch belongs to, and where the input tensor's row lies in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct RowFrame {
     /// From the input tensor's pixels to the frame's.
     pub to_frame: Affine,
     /// The frame's width and height in pixels.

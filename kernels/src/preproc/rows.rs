@@ -6,7 +6,7 @@ use super::samples::{self, Columns, Component};
 use crate::frame::Frame;
 
 /// One row of pixels in 0..255, a plane a channel; unused planes are empty.
-pub(super) type Row = [Vec<f32>; 3];
+pub(super) type ColorRow = [Vec<f32>; 3];
 
 /// A row of `planes` planes of `len` pixels, all of them `value`.
 pub(super) fn row(planes: usize, len: usize, value: f32) -> Row {

@@ -15,14 +15,14 @@ mod scene;
 mod suppression;
 
 use cudainfer_kernels::detect::{DecoderKind, DetectParams, Nms};
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 
 use super::{Random, stream, upload};
 
 use case::{Case, Tensor, alone, bits, device, single};
 use scene::{Scene, cases};
 
-const ROW: Row = Row { to_frame: Affine::upright([3.0, 2.5], [-20.0, 10.0]), frame: [1900, 1600] };
+const ROW: RowFrame = RowFrame { to_frame: Affine::upright([3.0, 2.5], [-20.0, 10.0]), frame: [1900, 1600] };
 const MODES: [Nms; 5] =
     [Nms::ClassWise, Nms::Agnostic, Nms::SoftLinear, Nms::SoftGaussian { sigma: 0.5 }, Nms::None];
 

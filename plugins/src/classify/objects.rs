@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::classify::{Class, Classifier, ClassifyParams, CudaClassifier, Outcome};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::geometry::RowFrame;
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
@@ -166,7 +166,7 @@ impl RowDecoder for Scores {
     fn run(
         classifier: &mut Self::Cpu,
         tensors: &[TensorView<'_>],
-        _row: &Row,
+        _row: &RowFrame,
     ) -> Result<Self::Found, Failure> {
         let [scores, ..] = tensors else { return Err("there are no scores".into()) };
         let mut classes = Vec::new();
@@ -178,7 +178,7 @@ impl RowDecoder for Scores {
         classifier: &mut Self::Gpu,
         stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
-        rows: &[Row],
+        rows: &[RowFrame],
     ) -> Result<(), Failure> {
         let [scores, ..] = tensors else { return Err("there are no scores".into()) };
         Ok(classifier.start(stream, scores, rows.len())?)

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::classify::Outcome;
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::geometry::RowFrame;
 use cudainfer_kernels::tensor::TensorView;
 use cudainfer_kernels::text::{CudaReader, Line, Reader};
 
@@ -167,7 +167,11 @@ impl RowDecoder for Scores {
         Ok(Box::new(CudaReader::new(announced, *activation, stream)?))
     }
 
-    fn run(reader: &mut Self::Cpu, tensors: &[TensorView<'_>], _row: &Row) -> Result<Self::Found, Failure> {
+    fn run(
+        reader: &mut Self::Cpu,
+        tensors: &[TensorView<'_>],
+        _row: &RowFrame,
+    ) -> Result<Self::Found, Failure> {
         let [scores, ..] = tensors else { return Err("there are no scores".into()) };
         Ok(reader.run(scores)?)
     }
@@ -176,7 +180,7 @@ impl RowDecoder for Scores {
         reader: &mut Self::Gpu,
         stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
-        rows: &[Row],
+        rows: &[RowFrame],
     ) -> Result<(), Failure> {
         let [scores, ..] = tensors else { return Err("there are no scores".into()) };
         Ok(reader.start(stream, scores, rows.len())?)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::geometry::RowFrame;
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
@@ -42,7 +42,7 @@ pub trait RowDecoder: Send + 'static {
     ///
     /// # Errors
     /// Tensors that differ from those announced.
-    fn run(cpu: &mut Self::Cpu, tensors: &[TensorView<'_>], row: &Row) -> Result<Self::Found, Failure>;
+    fn run(cpu: &mut Self::Cpu, tensors: &[TensorView<'_>], row: &RowFrame) -> Result<Self::Found, Failure>;
 
     /// Enqueues the work on all rows of a batch.
     ///
@@ -52,7 +52,7 @@ pub trait RowDecoder: Send + 'static {
         gpu: &mut Self::Gpu,
         stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
-        rows: &[Row],
+        rows: &[RowFrame],
     ) -> Result<(), Failure>;
 
     /// Waits for the work, and returns the results of each row.
@@ -173,7 +173,7 @@ impl<D: RowDecoder> Rows<D> {
             self.made = Some(Made::Cpu(self.decoder.cpu()?));
         }
         let Some(Made::Cpu(cpu)) = &mut self.made else { return Err("there is no decoder".into()) };
-        D::run(cpu, &views, &Row { to_frame: set.to_frame, frame: self.frame })
+        D::run(cpu, &views, &RowFrame { to_frame: set.to_frame, frame: self.frame })
     }
 
     /// The host waits for the GPU here, because results become metadata. The first row of a batch that arrives has the whole
@@ -228,7 +228,11 @@ mod tests {
             Err("there is no GPU".into())
         }
 
-        fn run(held: &mut Self::Cpu, tensors: &[TensorView<'_>], _: &Row) -> Result<Self::Found, Failure> {
+        fn run(
+            held: &mut Self::Cpu,
+            tensors: &[TensorView<'_>],
+            _: &RowFrame,
+        ) -> Result<Self::Found, Failure> {
             let sum = tensors.iter().flat_map(|tensor| tensor.bytes()).map(|byte| u32::from(*byte)).sum();
             Ok((holders(held), sum))
         }
@@ -237,7 +241,7 @@ mod tests {
             _: &mut Self::Gpu,
             _: &CudaStream,
             _: &[DeviceTensor<'_>],
-            _: &[Row],
+            _: &[RowFrame],
         ) -> Result<(), Failure> {
             Err("there is no GPU".into())
         }

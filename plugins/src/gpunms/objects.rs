@@ -5,7 +5,7 @@ use cudainfer_kernels::detect::{
     repeated,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::TensorView;
 use gst::prelude::*;
@@ -186,7 +186,7 @@ impl RowDecoder for Detections {
         Ok(Box::new(CudaDetector::new(self.decoder.clone(), self.params.clone(), stream)?))
     }
 
-    fn run(detector: &mut Self::Cpu, tensors: &[TensorView<'_>], row: &Row) -> Result<Found, Failure> {
+    fn run(detector: &mut Self::Cpu, tensors: &[TensorView<'_>], row: &RowFrame) -> Result<Found, Failure> {
         let mut detections = Vec::new();
         let outcome = detector.run(tensors, &row.to_frame, row.frame, &mut detections)?;
         Ok(Found { detections, attached: detector.attached().clone(), outcome })
@@ -196,7 +196,7 @@ impl RowDecoder for Detections {
         detector: &mut Self::Gpu,
         stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
-        rows: &[Row],
+        rows: &[RowFrame],
     ) -> Result<(), Failure> {
         Ok(detector.start(stream, tensors, rows)?)
     }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, Weak};
 
-use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::geometry::RowFrame;
 
 use super::tensor::Tensor;
 use crate::sync::lock;
@@ -16,7 +16,7 @@ pub struct Batch(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     tensors: Vec<Tensor>,
-    rows: Vec<Row>,
+    rows: Vec<RowFrame>,
     results: Mutex<Vec<(ResultKey, Arc<dyn Any + Send + Sync>)>>,
 }
 
@@ -48,7 +48,7 @@ impl PartialEq for ResultKey {
 
 impl Batch {
     /// `tensors` have as many rows as there are frames, or more.
-    pub fn new(tensors: Vec<Tensor>, rows: Vec<Row>) -> Self {
+    pub fn new(tensors: Vec<Tensor>, rows: Vec<RowFrame>) -> Self {
         Self(Arc::new(Inner { tensors, rows, results: Mutex::default() }))
     }
 
@@ -58,7 +58,7 @@ impl Batch {
     }
 
     /// What each row belongs to.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[RowFrame] {
         &self.0.rows
     }
 

@@ -1,7 +1,7 @@
 //! The kernels that the element drives, on the CPU or the GPU: peaks alone or grouped, SimCC, coordinates.
 
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 use cudainfer_kernels::group::{
     CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, GroupError, PafGrouper,
 };
@@ -113,7 +113,7 @@ impl RowDecoder for Search {
         }
     }
 
-    fn run(cpu: &mut OnCpu, tensors: &[TensorView<'_>], row: &Row) -> Result<(Found, Outcome), Failure> {
+    fn run(cpu: &mut OnCpu, tensors: &[TensorView<'_>], row: &RowFrame) -> Result<(Found, Outcome), Failure> {
         let to_frame = &row.to_frame;
         let (mut peaks, mut poses) = (Vec::new(), Vec::new());
         Ok(match (cpu, tensors) {
@@ -144,7 +144,7 @@ impl RowDecoder for Search {
         gpu: &mut OnGpu,
         stream: &CudaStream,
         tensors: &[DeviceTensor<'_>],
-        rows: &[Row],
+        rows: &[RowFrame],
     ) -> Result<(), Failure> {
         let to_frame: Vec<Affine> = rows.iter().map(|row| row.to_frame).collect();
         gpu.start(stream, tensors, &to_frame)
@@ -179,7 +179,7 @@ impl RowDecoder for Search {
             let maps = tensors.first()?.to_f32();
             return Some(Survey::of_scores(maps.iter().copied()));
         }
-        let row = Row { to_frame: Affine::IDENTITY, frame: self.input };
+        let row = RowFrame { to_frame: Affine::IDENTITY, frame: self.input };
         let (found, _) = Self::run(&mut self.cpu().ok()?, tensors, &row).ok()?;
         let mut survey = Survey::default();
         found.points().for_each(|point| survey.point(point, self.input));

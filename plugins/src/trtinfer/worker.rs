@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::geometry::RowFrame;
 use gst::prelude::*;
 
 use super::batcher::Batcher;
@@ -297,7 +297,7 @@ impl Runner<Image> for OnSession<'_> {
         };
         let places = batch.iter().filter_map(|image| {
             let frame = self.frames.get(image.frame)?.as_ref()?;
-            Some(Row { to_frame: frame.sets.get(image.set)?.to_frame, frame: frame.request.frame })
+            Some(RowFrame { to_frame: frame.sets.get(image.set)?.to_frame, frame: frame.request.frame })
         });
         let outputs = Batch::new(outputs, places.collect());
         for (index, Image { frame, set, .. }) in batch.into_iter().enumerate() {

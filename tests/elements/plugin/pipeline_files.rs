@@ -1,8 +1,10 @@
-//! The pipelines of pipelines/, on the first frames of the video that scripts/setup fetches.
+//! The pipelines of pipelines/, on the first frames of the video that scripts/setup fetches; by gst-validate-1.0, if
+//! `GST_VALIDATE_PROGRAM` names it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use cudainfer_tests::validator::play;
 use cudainfer_tests::{buffers, fetched, model, root, run, scratch};
 use serde_json::Value;
 
@@ -45,7 +47,7 @@ fn publish(name: &str, values: &[(&str, &str)]) -> (Vec<Value>, PathBuf) {
     let (json_text, output_text, video) = (json.display().to_string(), output.display().to_string(), video());
     let mut all = vec![("video", video.as_str()), ("json", &json_text), ("output", &output_text)];
     all.extend(values);
-    run(&launch(name, &all)).succeeds();
+    play(&launch(name, &all));
     (lines(&json), output)
 }
 
@@ -114,7 +116,7 @@ fn tiled_shows_four_videos_each_in_its_place() {
         ("video4", &video),
         ("output", &output_text),
     ];
-    run(&launch("tiled", &values)).succeeds();
+    play(&launch("tiled", &values));
     let frames = buffers(&format!(
         "filesrc location={output_text} ! decodebin ! videoconvert ! video/x-raw,format=GRAY8,width=1280,height=960 \
          ! fakesink name=out"
@@ -309,7 +311,7 @@ fn depth_paints_what_the_model_says_of_each_place() {
     let output = scratch("depth").join("out.mp4").display().to_string();
     // The tests' own model, which takes ten times the red for metres.
     let (video, model) = (video(), model("map-depth"));
-    run(&launch("depth", &[("video", &video), ("model", &model), ("output", &output)])).succeeds();
+    play(&launch("depth", &[("video", &video), ("model", &model), ("output", &output)]));
     is_watchable(Path::new(&output));
     let small = |file: &str, format: &str| -> Vec<Vec<u8>> {
         let description = format!(

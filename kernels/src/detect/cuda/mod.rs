@@ -19,7 +19,7 @@ mod table;
 use std::mem;
 
 use crate::device::{CudaStream, DeviceTensor, Event, Kernel, Memory};
-use crate::geometry::{Rect, Row};
+use crate::geometry::{Rect, RowFrame};
 
 use super::candidates::Gate;
 use super::layout::Layout;
@@ -152,7 +152,7 @@ impl CudaDetector {
         &mut self,
         stream: &CudaStream,
         outputs: &[DeviceTensor<'_>],
-        rows: &[Row],
+        rows: &[RowFrame],
         found: &mut Vec<Vec<Detection>>,
     ) -> Result<Vec<Outcome>, DetectError> {
         found.clear();
@@ -182,7 +182,7 @@ impl CudaDetector {
         &mut self,
         stream: &CudaStream,
         outputs: &[DeviceTensor<'_>],
-        rows: &[Row],
+        rows: &[RowFrame],
     ) -> Result<(), DetectError> {
         self.pending = 0;
         let (layout, gathered) = packed(&self.decoder, outputs, rows.len())?;

@@ -47,7 +47,7 @@ pub const FRAME_IN_ROW: u64 = 48;
 
 impl PackedRow {
     /// The first [`MOST_ROWS`] of `rows`.
-    pub fn all(rows: &[geometry::Row]) -> [Self; MOST_ROWS] {
+    pub fn all(rows: &[geometry::RowFrame]) -> [Self; MOST_ROWS] {
         let mut all = [Self::default(); MOST_ROWS];
         for (slot, row) in all.iter_mut().zip(rows) {
             let geometry::Affine { scale, skew, offset } = row.to_frame;

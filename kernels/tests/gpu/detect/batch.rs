@@ -2,17 +2,17 @@
 
 use cudainfer_kernels::detect::{CudaDetector, DecoderKind, DetectError, DetectParams, Detection, Outcome};
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 
 use super::{Case, MODES, Nms, Random, Scene, Tensor, alone, bits, cases, device, single, stream, upload};
 
 /// Frames of several sizes, each placed differently in the input tensor; every third is rotated.
-fn row(i: usize) -> Row {
+fn row(i: usize) -> RowFrame {
     let i = i % 30;
     let k = i as f64;
     let skew = if i % 3 == 2 { [-0.375, 0.5] } else { [0.0; 2] };
     let upright = Affine::upright([1.5 + 0.125 * k, 2.0 - 0.0625 * k], [-3.0 * k, 10.5 + k]);
-    Row { to_frame: Affine { skew, ..upright }, frame: [900 + 70 * i, 1300 - 40 * i] }
+    RowFrame { to_frame: Affine { skew, ..upright }, frame: [900 + 70 * i, 1300 - 40 * i] }
 }
 
 /// Frames of one model in device memory, one after the other, and two rows of NaN after them.
@@ -68,7 +68,7 @@ impl Frames {
         wanted: &[(Vec<Detection>, Outcome)],
     ) {
         let what = format!("{}: {rows} rows from {first} on, {padding} more", self.cases[0].name);
-        let maps: Vec<Row> = (first..first + rows).map(row).collect();
+        let maps: Vec<RowFrame> = (first..first + rows).map(row).collect();
         let mut found = vec![];
         let outputs = self.outputs(first, rows + padding);
         let outcomes = detector.run(stream, &outputs, &maps, &mut found).unwrap();
@@ -264,7 +264,7 @@ fn outputs_of_fewer_rows_than_the_batch_are_refused() {
     let mut run = |dims: &[usize], rows: usize| {
         let tensors = zeros(dims);
         let memories = [tensors[0].upload(&stream)];
-        let rows: Vec<Row> = (0..rows).map(row).collect();
+        let rows: Vec<RowFrame> = (0..rows).map(row).collect();
         detector.run(&stream, &device(&tensors, &memories), &rows, &mut vec![])
     };
     assert_eq!(run(&[3, 9, 7], 3).unwrap(), [Outcome::default(); 3]);

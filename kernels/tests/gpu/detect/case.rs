@@ -5,7 +5,7 @@ use cudainfer_kernels::detect::{
     choose,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
-use cudainfer_kernels::geometry::Row;
+use cudainfer_kernels::geometry::RowFrame;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
 use cudainfer_kernels::words::Words as _;
 use half::f16;
@@ -63,7 +63,7 @@ pub fn alone(
     detector: &mut CudaDetector,
     stream: &CudaStream,
     outputs: &[DeviceTensor<'_>],
-    row: &Row,
+    row: &RowFrame,
 ) -> Result<(Vec<Detection>, Outcome), DetectError> {
     let mut found = vec![vec![]; 3];
     let outcomes = detector.run(stream, outputs, &[*row], &mut found)?;
@@ -95,7 +95,7 @@ impl Case {
         Self { name: name.into(), tensors, decoder, exact }
     }
 
-    pub fn cpu(&self, params: &DetectParams, row: &Row) -> (Vec<Detection>, Outcome) {
+    pub fn cpu(&self, params: &DetectParams, row: &RowFrame) -> (Vec<Detection>, Outcome) {
         let views: Vec<_> = self.tensors.iter().map(Tensor::view).collect();
         let mut found = vec![];
         let mut detector = Detector::new(self.decoder.clone(), params.clone()).unwrap();

@@ -3,7 +3,7 @@
 use cudainfer_kernels::detect::{
     CudaDetector, DecoderKind, DetectError, DetectParams, Detector, Hints, Outcome, choose,
 };
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::{Case, MODES, ROW, Random, Scene, Tensor, alone, bits, device, single, stream};
@@ -91,7 +91,7 @@ fn wrong_outputs_are_refused_in_the_words_of_the_cpu() {
             &mut found,
         );
         let mut detector = CudaDetector::new(decoder, DetectParams::default(), &stream).unwrap();
-        let row = Row { to_frame: Affine::IDENTITY, frame: small };
+        let row = RowFrame { to_frame: Affine::IDENTITY, frame: small };
         let mut batch = vec![vec![]];
         let gpu = detector.run(&stream, &device(&tensors, &memories), &[row], &mut batch);
         assert_eq!(gpu, cpu.map(|outcome| vec![outcome]), "{text} {dims:?}");

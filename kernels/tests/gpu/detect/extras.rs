@@ -2,20 +2,20 @@
 
 use cudainfer_kernels::detect::{Attached, CudaDetector, DetectParams, Detection, Detector, Nms};
 use cudainfer_kernels::device::DeviceTensor;
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 
 use super::{Case, MODES, bits, cases, stream, upload};
 
-const ROWS: [Row; 3] = [
-    Row { to_frame: Affine::upright([3.0, 2.5], [-20.0, 10.0]), frame: [1900, 1600] },
-    Row {
+const ROWS: [RowFrame; 3] = [
+    RowFrame { to_frame: Affine::upright([3.0, 2.5], [-20.0, 10.0]), frame: [1900, 1600] },
+    RowFrame {
         to_frame: Affine { scale: [1.5, 1.25], skew: [-2.0, 1.75], offset: [900.0, -30.0] },
         frame: [1920, 1080],
     },
-    Row { to_frame: Affine::IDENTITY, frame: [640, 640] },
+    RowFrame { to_frame: Affine::IDENTITY, frame: [640, 640] },
 ];
 
-fn cpu(case: &Case, params: &DetectParams, row: &Row) -> (Vec<Detection>, Attached) {
+fn cpu(case: &Case, params: &DetectParams, row: &RowFrame) -> (Vec<Detection>, Attached) {
     let views: Vec<_> = case.tensors.iter().map(super::Tensor::view).collect();
     let mut found = vec![];
     let mut detector = Detector::new(case.decoder.clone(), params.clone()).unwrap();

@@ -8,19 +8,19 @@ use cudainfer_kernels::detect::{
     Attached, CudaDetector, DecoderKind, DetectError, DetectParams, Detection, Detector, Hints, Nms,
 };
 use cudainfer_kernels::device::DeviceTensor;
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 
 use super::{Case, Random, Scene, Tensor, bits, device, stream, upload};
 
-const ROWS: [Row; 4] = [
-    Row { to_frame: Affine::upright([3.0, 3.0], [-20.0, 10.0]), frame: [1900, 1600] },
+const ROWS: [RowFrame; 4] = [
+    RowFrame { to_frame: Affine::upright([3.0, 3.0], [-20.0, 10.0]), frame: [1900, 1600] },
     // Two scales: rectangles become parallelograms.
-    Row { to_frame: Affine::upright([3.0, 1.75], [-20.0, 10.0]), frame: [1900, 1100] },
-    Row {
+    RowFrame { to_frame: Affine::upright([3.0, 1.75], [-20.0, 10.0]), frame: [1900, 1100] },
+    RowFrame {
         to_frame: Affine { scale: [1.5, 1.25], skew: [-2.0, 1.75], offset: [900.0, -30.0] },
         frame: [1920, 1080],
     },
-    Row { to_frame: Affine::IDENTITY, frame: [640, 640] },
+    RowFrame { to_frame: Affine::IDENTITY, frame: [640, 640] },
 ];
 
 /// `n` anchors of three classes, `hits` of which are sure of themselves; some of their numbers are broken.
@@ -52,7 +52,7 @@ fn case(random: &mut Random, n: usize, hits: usize, suppressed: bool) -> Case {
     Case::new(&name, DecoderKind::YoloObb, vec![tensor], [640, 640], &hints, false)
 }
 
-fn cpu(case: &Case, params: &DetectParams, row: &Row) -> (Vec<Detection>, Attached) {
+fn cpu(case: &Case, params: &DetectParams, row: &RowFrame) -> (Vec<Detection>, Attached) {
     let views: Vec<_> = case.tensors.iter().map(Tensor::view).collect();
     let mut found = vec![];
     let mut detector = Detector::new(case.decoder.clone(), params.clone()).unwrap();

@@ -1,7 +1,7 @@
 //! Greedy NMS of many boxes, of awkward ones, and against a reference.
 
 use cudainfer_kernels::detect::{CudaDetector, DecoderKind, DetectParams, Detector, Hints, Nms};
-use cudainfer_kernels::geometry::{Affine, Row};
+use cudainfer_kernels::geometry::{Affine, RowFrame};
 
 use super::{Case, MODES, Random, Scene, alone, cases, device, single, stream};
 
@@ -48,7 +48,7 @@ fn boxes_that_do_not_overlap_are_all_kept_over_several_windows() {
 fn boxes_that_are_clipped_before_equal_the_cpu_in_every_decoder_and_mode() {
     let stream = stream();
     // A frame so small that most boxes reach out of it.
-    let row = Row { to_frame: Affine::upright([1.0, 1.0], [-250.0, -200.0]), frame: [150, 120] };
+    let row = RowFrame { to_frame: Affine::upright([1.0, 1.0], [-250.0, -200.0]), frame: [150, 120] };
     let (mut compared, mut differ) = (0, 0);
     for case in cases(41).into_iter().filter(|case| case.exact) {
         for nms in MODES {
@@ -117,7 +117,7 @@ fn greedy_nms_equals_a_naive_reference_in_f64() {
             let params =
                 DetectParams { nms, iou: 0.4, top_k_before: n, top_k_after: n, ..DetectParams::default() };
             let mut detector = CudaDetector::new(case.decoder.clone(), params, &stream).unwrap();
-            let row = Row { to_frame: Affine::IDENTITY, frame: [4000, 4000] };
+            let row = RowFrame { to_frame: Affine::IDENTITY, frame: [4000, 4000] };
             let outputs = device(&case.tensors, &memories);
             let (found, _) = alone(&mut detector, &stream, &outputs, &row).unwrap();
 

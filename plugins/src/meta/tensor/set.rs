@@ -1,6 +1,6 @@
 //! The tensors of a frame or a region together, as they are put on a buffer and read back.
 
-use cudainfer_kernels::geometry::{Affine, Rect, Row};
+use cudainfer_kernels::geometry::{Affine, Rect, RowFrame};
 use gst::prelude::*;
 
 use super::{NAME, Tensor};
@@ -47,7 +47,8 @@ impl TensorSet {
     /// The batch that the tensors are a row of, and which row; a batch of its own for a frame that comes alone. `frame` is the
     /// frame's width and height.
     pub fn batch(&self, frame: [usize; 2]) -> (Batch, usize) {
-        let alone = || (Batch::new(self.tensors.clone(), vec![Row { to_frame: self.to_frame, frame }]), 0);
+        let alone =
+            || (Batch::new(self.tensors.clone(), vec![RowFrame { to_frame: self.to_frame, frame }]), 0);
         self.batch.clone().unwrap_or_else(alone)
     }
 
