@@ -7,7 +7,7 @@ use super::filtered::Filtered;
 use super::filters::Filter;
 use super::horizontal::Horizontal;
 use super::plan::PreprocPlan;
-use super::rows::{Row, Rows, row};
+use super::rows::{ColorRow, Rows, row};
 use super::samples::{self, Columns, Component};
 use super::taps::Taps;
 use super::writer::Writer;
@@ -25,9 +25,9 @@ pub(super) struct Cpu {
     width: usize,
     height: usize,
     /// A row of the tensor in 0..255. Only the frame's part is ever written, so the padding left and right of it stays.
-    out: Row,
+    out: ColorRow,
     /// A row of padding.
-    bar: Row,
+    bar: ColorRow,
     writer: Writer,
 }
 
@@ -43,7 +43,7 @@ enum Steps {
 struct Interpolated {
     rows: Rows,
     /// The vertical mix of source rows, and its resampling, where rows are mixed first.
-    mixed: Option<(Row, Horizontal)>,
+    mixed: Option<(ColorRow, Horizontal)>,
     vertical: Taps,
     channels: usize,
 }

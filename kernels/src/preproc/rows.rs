@@ -9,7 +9,7 @@ use crate::frame::Frame;
 pub(super) type ColorRow = [Vec<f32>; 3];
 
 /// A row of `planes` planes of `len` pixels, all of them `value`.
-pub(super) fn row(planes: usize, len: usize, value: f32) -> Row {
+pub(super) fn row(planes: usize, len: usize, value: f32) -> ColorRow {
     [0, 1, 2].map(|c| if c < planes { vec![value; len] } else { Vec::new() })
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Rows {
     /// How a row is resampled before it is kept, where that is done here.
     horizontal: Option<Horizontal>,
     /// A row before it is resampled.
-    raw: Row,
+    raw: ColorRow,
     /// Even rows are kept in the first, odd rows in the second.
     slots: [Slot; 2],
 }
@@ -30,7 +30,7 @@ pub(super) struct Rows {
 #[derive(Debug)]
 struct Slot {
     y: Option<usize>,
-    row: Row,
+    row: ColorRow,
 }
 
 impl Rows {
@@ -64,7 +64,7 @@ impl Rows {
     }
 
     /// Row `y` of `frame`.
-    pub fn get(&mut self, frame: &Frame<'_>, y: usize) -> &Row {
+    pub fn get(&mut self, frame: &Frame<'_>, y: usize) -> &ColorRow {
         let slot = &mut self.slots[y % 2];
         if slot.y != Some(y) {
             slot.y = Some(y);
@@ -87,7 +87,7 @@ impl Rows {
     }
 
     /// Rows `y` and `y + 1` of `frame`.
-    pub fn pair(&mut self, frame: &Frame<'_>, y: usize) -> (&Row, &Row) {
+    pub fn pair(&mut self, frame: &Frame<'_>, y: usize) -> (&ColorRow, &ColorRow) {
         self.get(frame, y);
         self.get(frame, y + 1);
         let [even, odd] = &self.slots;

@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::preproc::Interpolation;
 use crate::preproc::color::Color;
 use crate::preproc::plan::PreprocPlan;
-use crate::preproc::rows::{Row, row};
+use crate::preproc::rows::{ColorRow, row};
 use crate::preproc::samples::{self, Component};
 use crate::preproc::writer::Writer;
 
@@ -29,8 +29,8 @@ pub(super) struct Cpu {
     /// Weights of the second of two taps, in x and y.
     weights: [Vec<f32>; 2],
     /// The taps' pixels, the two above before the two below.
-    taps: [Row; FOUR],
-    out: Row,
+    taps: [ColorRow; FOUR],
+    out: ColorRow,
     writer: Writer,
 }
 
