@@ -1,7 +1,7 @@
 //! Peaks that a network has found itself, with the scores of the lines between them: only the assignment is left.
 
 use super::coordinates::Coordinates;
-use super::reader::first_rows;
+use super::reader::{agrees, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
 use crate::group::{PafConvention, PafParams, Pose, ScoredPeaks};
@@ -45,10 +45,9 @@ impl CandidateReader {
         let CandidateOutputs { points, scores, lines, valid } = *outputs;
         let paf = &PafParams { convention: PafConvention::Sleap, ..paf.clone() };
         let peaks = ScoredPeaks::new(paf)?;
-        let known = |of: &TensorDesc, dim: usize, wanted: usize| {
-            of.dims.get(dim).is_some_and(|size| size.is_none_or(|size| size == wanted))
-        };
-        if !matches!(points.dims[..], [None | Some(1), _, _, Some(2)]) || !known(points, 1, paf.points) {
+        // One frame's, also where the batch is open.
+        let wanted = [Some(1), Some(paf.points), None, Some(2)];
+        if !agrees(points, &wanted) || points.dims[3].is_none() {
             return Err(KeypointsError::Candidates {
                 what: "coordinates",
                 output: points.to_string(),
@@ -57,18 +56,13 @@ impl CandidateReader {
         }
         let places = points.dims[2];
         for output in std::iter::once(scores).chain(valid) {
-            let fits = output.dims.len() == 3
-                && known(output, 1, paf.points)
-                && places.is_none_or(|places| known(output, 2, places));
-            if !fits {
+            if !agrees(output, &[None, Some(paf.points), places]) {
                 let (points, scores) = (points.to_string(), output.to_string());
                 return Err(KeypointsError::Scores { points, scores });
             }
         }
-        let fits = lines.dims.len() == 3
-            && known(lines, 1, paf.edges.len())
-            && places.is_none_or(|places| known(lines, 2, places * places));
-        if !fits {
+        let of_edge = places.map(|places| places.saturating_mul(places));
+        if !agrees(lines, &[None, Some(paf.edges.len()), of_edge]) {
             return Err(KeypointsError::Candidates {
                 what: "scores of lines",
                 output: lines.to_string(),
@@ -102,7 +96,7 @@ impl RowReader for CandidateReader {
         let mut outcome = Outcome::default();
         peaks.clear();
         for (at, (xy, score)) in points.chunks_exact(2).zip(scores.iter()).enumerate() {
-            if valid.first().is_some_and(|valid| valid.get(at).is_none_or(|valid| *valid == 0.0)) {
+            if is_empty(valid.first(), at) {
                 continue;
             }
             let (found, non_finite) = coordinates.scored(xy, *score, to_frame);

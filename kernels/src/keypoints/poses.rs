@@ -1,7 +1,7 @@
 //! The coordinates of several people's or animals' points, with the scores in outputs of their own.
 
 use super::coordinates::Coordinates;
-use super::reader::first_rows;
+use super::reader::{agrees, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
 use crate::group::Pose;
@@ -43,10 +43,6 @@ impl PoseReader {
         params: CoordinateParams,
     ) -> Result<Self, KeypointsError> {
         let PoseOutputs { points, scores, poses, valid } = *outputs;
-        let fits = |of: &TensorDesc, dims: &[Option<usize>]| {
-            let same = |a: &Option<usize>, b: &Option<usize>| a.is_none() || b.is_none() || a == b;
-            of.dims.len() == dims.len() && of.dims.iter().zip(dims).all(|(a, b)| same(a, b))
-        };
         let (Some((Some(2), before)), Some(None | Some(1)), 3 | 4) =
             (points.dims.split_last(), points.dims.first(), points.dims.len())
         else {
@@ -55,7 +51,7 @@ impl PoseReader {
         let places = &before[..2];
         let wrong = std::iter::once((scores, before))
             .chain(poses.into_iter().chain(valid).map(|output| (output, places)))
-            .find(|(output, dims)| !fits(output, dims));
+            .find(|(output, dims)| !agrees(output, dims));
         if let Some((output, _)) = wrong {
             return Err(KeypointsError::Scores { points: points.to_string(), scores: output.to_string() });
         }
@@ -99,7 +95,7 @@ impl RowReader for PoseReader {
         for (place, (points, scores)) in
             points.chunks_exact(2 * each).zip(scores.chunks_exact(each)).enumerate()
         {
-            if valid.is_some_and(|valid| valid.get(place).is_none_or(|valid| *valid == 0.0)) {
+            if is_empty(valid, place) {
                 continue;
             }
             let (points, non_finite): (Vec<_>, Vec<_>) = points
@@ -116,8 +112,8 @@ impl RowReader for PoseReader {
                 }
             };
             outcome.non_finite += usize::from(of_poses.is_some() && !pose.score.is_finite());
-            let is_empty = valid.is_none() && pose.found() == 0;
-            if !is_empty && pose.score >= coordinates.params.min_score {
+            let is_nothing = valid.is_none() && pose.found() == 0;
+            if !is_nothing && pose.score >= coordinates.params.min_score {
                 poses.push(pose);
             }
         }

@@ -26,6 +26,17 @@ pub trait RowReader {
     ) -> Result<(Self::Found, Outcome), KeypointsError>;
 }
 
+/// Whether an output may have these dimensions: those that are open, here or there, may be any.
+pub(super) fn agrees(output: &TensorDesc, dims: &[Option<usize>]) -> bool {
+    let agree = |(a, b): (&Option<usize>, &Option<usize>)| a.is_none() || b.is_none() || a == b;
+    output.dims.len() == dims.len() && output.dims.iter().zip(dims).all(agree)
+}
+
+/// Whether a place is empty, by the values of the output that says it, if there is one.
+pub(super) fn is_empty(valid: Option<&Cow<'_, [f32]>>, place: usize) -> bool {
+    valid.is_some_and(|valid| valid.get(place).is_none_or(|valid| *valid == 0.0))
+}
+
 /// Whether an output is the one that was announced, and holds at least `rows` rows.
 pub(super) fn check(
     announced: &TensorDesc,

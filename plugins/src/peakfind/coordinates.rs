@@ -31,25 +31,22 @@ impl Reader {
         coding: &Coding,
         plan: &GroupingPlan,
     ) -> Result<Option<Self>, KeypointsError> {
-        Ok(match (*coding, plan) {
-            (Coding::Points(params), _) => match outputs {
-                [points, scores @ ..] => {
-                    Some(Self::Points(PointReader::new(points, scores.first(), input, params)?))
-                }
-                [] => None,
-            },
-            (Coding::Instances(params), _) => match outputs {
-                [output] => Some(Self::Instances(InstanceReader::new(output, input, params)?)),
-                _ => None,
-            },
-            (Coding::Poses(params, further), _) => match further.of(outputs) {
-                Some(outputs) => Some(Self::Poses(PoseReader::new(&outputs, input, params)?)),
-                None => None,
-            },
-            (Coding::Candidates(params), GroupingPlan::Paf(paf)) => match candidates(outputs) {
-                Some(outputs) => Some(Self::Candidates(CandidateReader::new(&outputs, input, params, paf)?)),
-                None => None,
-            },
+        Ok(match (*coding, plan, outputs) {
+            (Coding::Points(params), _, [points, scores @ ..]) => {
+                Some(Self::Points(PointReader::new(points, scores.first(), input, params)?))
+            }
+            (Coding::Instances(params), _, [output]) => {
+                Some(Self::Instances(InstanceReader::new(output, input, params)?))
+            }
+            (Coding::Poses(params, further), ..) => {
+                let reader = further.of(outputs).map(|outputs| PoseReader::new(&outputs, input, params));
+                reader.transpose()?.map(Self::Poses)
+            }
+            (Coding::Candidates(params), GroupingPlan::Paf(paf), _) => {
+                let reader =
+                    candidates(outputs).map(|outputs| CandidateReader::new(&outputs, input, params, paf));
+                reader.transpose()?.map(Self::Candidates)
+            }
             _ => None,
         })
     }

@@ -4,14 +4,7 @@ use cudainfer_tests::{TestPipeline, buffers, model, scratch};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{Object, objects};
 
-/// The objects of each frame.
-fn found(model: &str, source: &str, peakfind: &str) -> Vec<Vec<Object>> {
-    let frames = buffers(&format!(
-        "videotestsrc num-buffers=2 ! {source} ! fusedpreproc ! trtinfer model={model} ! peakfind {peakfind} \
-         ! fakesink name=out"
-    ));
-    frames.iter().map(|frame| objects(frame)).collect()
-}
+use super::found;
 
 /// Names, places to a tenth of a pixel, edges.
 type Points = (Vec<String>, Vec<(f64, f64)>, Vec<[u32; 2]>);

@@ -1,15 +1,11 @@
 //! What sleap-nn exports, without a sidecar.
 
-use cudainfer_tests::{buffers, model, run, scratch};
-use gstcudainfer::meta::object::{Object, objects};
+use cudainfer_tests::{model, run, scratch};
+use gstcudainfer::meta::object::Object;
 
 /// The objects of frames of this size.
 fn found(model: &str, [width, height]: [u32; 2], downstream: &str) -> Vec<Vec<Object>> {
-    let frames = buffers(&format!(
-        "videotestsrc num-buffers=2 ! video/x-raw,format=GRAY8,width={width},height={height} ! fusedpreproc \
-         ! trtinfer model={model} ! peakfind {downstream} ! fakesink name=out"
-    ));
-    frames.iter().map(|frame| objects(frame)).collect()
+    super::found(model, &format!("video/x-raw,format=GRAY8,width={width},height={height}"), downstream)
 }
 
 /// Names and places of an object's points.

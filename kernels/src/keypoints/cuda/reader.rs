@@ -5,12 +5,14 @@ use crate::geometry::Affine;
 use crate::keypoints::reader::check;
 use crate::keypoints::{KeypointsError, RowReader};
 use crate::peaks::Outcome;
-use crate::tensor::{Dims, TensorView};
+use crate::tensor::{Dims, TensorDesc, TensorView};
 
 /// A [`RowReader`] for outputs that lie in device memory, for all rows of a batch at once. One batch is in flight at a time.
 #[derive(Debug)]
 pub struct CudaReader<R> {
     reader: R,
+    /// What the reader announces, here so that no batch copies it.
+    announced: Vec<TensorDesc>,
     /// A copy of each output's rows.
     copies: Vec<Copy>,
     done: Event,
@@ -31,7 +33,14 @@ impl<R: RowReader> CudaReader<R> {
     /// # Errors
     /// [`KeypointsError::Device`].
     pub fn new(reader: R, stream: &CudaStream) -> Result<Self, KeypointsError> {
-        Ok(Self { reader, copies: Vec::new(), done: Event::new(stream.context())?, to_frame: Vec::new() })
+        let announced = reader.outputs().to_vec();
+        Ok(Self {
+            reader,
+            announced,
+            copies: Vec::new(),
+            done: Event::new(stream.context())?,
+            to_frame: Vec::new(),
+        })
     }
 
     /// Enqueues the copies of as many rows of `outputs` as there are `to_frame`; [`CudaReader::finish`] returns their results. A batch
@@ -46,11 +55,10 @@ impl<R: RowReader> CudaReader<R> {
         to_frame: &[Affine],
     ) -> Result<(), KeypointsError> {
         self.to_frame.clear();
-        let announced = self.reader.outputs();
-        if announced.len() != outputs.len() {
-            return Err(KeypointsError::Count { got: outputs.len(), wanted: announced.len() });
+        if self.announced.len() != outputs.len() {
+            return Err(KeypointsError::Count { got: outputs.len(), wanted: self.announced.len() });
         }
-        for (announced, output) in announced.iter().zip(outputs) {
+        for (announced, output) in self.announced.iter().zip(outputs) {
             check(announced, output.name, output.ty, &output.dims, to_frame.len())?;
         }
         for (i, output) in outputs.iter().enumerate() {
@@ -83,8 +91,8 @@ impl<R: RowReader> CudaReader<R> {
             return Ok(Vec::new());
         }
         stream.wait_on_host(&self.done)?;
-        let announced = self.reader.outputs().to_vec();
-        let batches: Vec<_> = announced
+        let batches: Vec<_> = self
+            .announced
             .iter()
             .zip(&self.copies)
             .filter_map(|(output, copy)| {
