@@ -71,6 +71,7 @@ fn frame(info: &VideoInfo) -> gst::Buffer {
                 y: vec![f64::from(height) / 2.0, 3.0],
                 score: vec![0.5, 0.6],
                 edges: vec![[0, 1]],
+                ..KeypointsParam::default()
             }),
             ..Object::default()
         },

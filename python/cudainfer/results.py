@@ -49,6 +49,8 @@ class Keypoints:
     """float64, of shape [n]."""
     edges: np.ndarray[Any, Any]
     """The skeleton's lines, as pairs of indices into the points: int32, of shape [m, 2]."""
+    pose_score: float | None = None
+    """The score of all points together, where the model states one."""
 
 
 @dataclass
@@ -308,7 +310,7 @@ def _track(s: gst.Structure) -> Track:
 def _keypoints(s: gst.Structure) -> Keypoints:
     points = np.array([s["x"], s["y"]], np.float64).T
     edges = np.array(s.get("edges", []), np.int32).reshape(-1, 2)
-    return Keypoints(s["names"], points, np.array(s["score"], np.float64), edges)
+    return Keypoints(s["names"], points, np.array(s["score"], np.float64), edges, s.get("pose-score"))
 
 
 def _time(ns: int) -> int | None:

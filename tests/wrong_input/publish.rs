@@ -19,6 +19,22 @@ fn what_cannot_be_published_is_a_sentence_that_names_the_property() {
         ("max-size=9 location=/dev/null", ["'/dev/null' cannot be written", "max-size", "regular files"]),
         ("max-age=9", ["'-' cannot be written", "max-age", "regular files"]),
         (
+            "format=sleap append=true location=/tmp/out.csv",
+            ["format=sleap writes one table", "append=true is set", "format=json"],
+        ),
+        ("format=dlc max-size=9 location=/tmp/out.csv", ["format=dlc", "max-size is set", "Remove it"]),
+        ("format=dlc leaky=upstream location=/tmp/out.csv", ["format=dlc", "leaky is set", "Remove it"]),
+        ("format=sleap send=frames+events", ["format=sleap", "rows of frames only", "send=frames"]),
+        ("format=lightning-pose individuals=2", ["one animal", "individuals is 2", "format=dlc"]),
+        (
+            "format=sleap location=kafka://host/topic",
+            ["format=sleap is for files", "kafka://host/topic", "format=json"],
+        ),
+        (
+            "format=sleap location=/tmp/out.json",
+            ["'/tmp/out.json' is the file beside the table", "ends with .csv", "Set location"],
+        ),
+        (
             "format=mot location=mqtt://host/topic",
             ["format=mot is for files", "mqtt://host/topic", "format=json"],
         ),

@@ -33,6 +33,7 @@ impl Points {
             y: all(1),
             score: all(2),
             edges: self.edges.clone(),
+            pose_score: None,
         }
     }
 }

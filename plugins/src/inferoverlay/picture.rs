@@ -177,6 +177,7 @@ mod tests {
                 y: vec![30.0, 20.0, 10.0],
                 score: vec![1.0; 3],
                 edges: vec![[0, 1], [1, 2], [1, 9]],
+                ..KeypointsParam::default()
             }),
             ..Object::default()
         }

@@ -17,9 +17,9 @@ use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::{self, ModelInfo};
 use crate::publish::file::FileCounts;
-use crate::publish::{Composer, Details, End, Messages, PublishParams};
+use crate::publish::{Composer, Details, End, LeftOut, Messages, PublishParams};
 use crate::sync::lock;
-use crate::{caps, stats};
+use crate::{caps, notice, stats};
 
 /// How long the destination may accept nothing before the end of the stream, or stopping, no longer waits for it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -38,6 +38,10 @@ pub(super) struct State {
     pub warned: Option<Instant>,
     /// Whether it was warned of several streams in one file, and of streams that were forgotten.
     pub reported_of_streams: [bool; 2],
+    /// The number of frames that the file beside the table was written for.
+    pub companion_of: Option<u64>,
+    /// What was left out of the table, and warned of.
+    pub left_out: LeftOut,
 }
 
 #[derive(Default)]
@@ -53,6 +57,8 @@ pub struct InferPublish {
     objects: Counter,
     /// Streams that were forgotten because there were too many, and had tracks.
     pub(super) forgotten: Counter,
+    /// Instances that have no place in the table.
+    pub(super) left_out: Counter,
     files: Arc<FileCounts>,
     /// What became of the messages.
     pub(super) counts: Arc<Counts>,
@@ -64,6 +70,7 @@ impl InferPublish {
         stats.set("records", self.records.get());
         stats.set("objects", self.objects.get());
         stats.set("streams-forgotten", self.forgotten.get());
+        stats.set("left-out", self.left_out.get());
         stats.set("torn", self.files.torn.get());
         stats.set("rotated", self.files.rotated.get());
         for (name, count) in self.counts.all() {
@@ -165,6 +172,7 @@ impl InferPublish {
         }
         self.warn_of_failures();
         self.warn_of_drops();
+        self.write_companion();
     }
 }
 
@@ -239,6 +247,7 @@ impl BaseTransformImpl for InferPublish {
         self.records.reset();
         self.objects.reset();
         self.forgotten.reset();
+        self.left_out.reset();
         self.files.reset();
         self.counts.reset();
         let outbox = destination::open(&self.obj(), &settings, PATIENCE, (&self.counts, &self.files))?;
@@ -252,6 +261,8 @@ impl BaseTransformImpl for InferPublish {
             failed: 0,
             warned: None,
             reported_of_streams: [false; 2],
+            companion_of: None,
+            left_out: LeftOut::default(),
         });
         Ok(())
     }
@@ -268,6 +279,7 @@ impl BaseTransformImpl for InferPublish {
             self.warn_of_lost(lost);
         }
         self.warn_of_drops();
+        self.write_companion();
         *lock(&self.state) = None;
         Ok(())
     }
@@ -282,7 +294,11 @@ impl BaseTransformImpl for InferPublish {
             state.composer.set_size((size("width"), size("height")));
             state.model = model.filter(|_| !state.composer.selection().classes.is_empty());
         }
-        Ok(())
+        let sink = self.obj().static_pad("sink");
+        sink.map_or(Ok(()), |sink| self.prepare_table(&sink, incaps)).map_err(|why| {
+            notice::refused_caps(&*self.obj(), &why);
+            gst::loggable_error!(CAT, "{why}")
+        })
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
@@ -293,6 +309,7 @@ impl BaseTransformImpl for InferPublish {
             gst::EventType::FlushStop => {
                 self.remember(|composer, details| composer.end(End::Flush, details));
                 self.set_flushing(false);
+                self.warn_of_seek();
             }
             // Whoever reads the file after the end finds all of it.
             gst::EventType::Eos => {
@@ -331,6 +348,7 @@ impl BaseTransformImpl for InferPublish {
             state.composer.passed();
         }
         self.warn_of_streams();
+        self.warn_of_left_out();
         if dropped {
             self.note_drop();
         }

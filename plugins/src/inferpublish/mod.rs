@@ -16,6 +16,7 @@ use gst::prelude::*;
 mod destination;
 mod imp;
 mod settings;
+mod table;
 mod warnings;
 
 pub use crate::publish::{DiskFull, Flush, Format, Leaky, RecordKinds};

@@ -25,6 +25,7 @@ pub(super) struct Settings {
     pub source: String,
     pub send: RecordKinds,
     pub format: Format,
+    pub individuals: u32,
     pub topic: String,
     pub classes: String,
     pub min_confidence: f32,
@@ -55,6 +56,7 @@ impl Default for Settings {
             source: String::new(),
             send: RecordKinds::FRAMES,
             format: Format::default(),
+            individuals: 1,
             topic: String::new(),
             classes: String::new(),
             min_confidence: 0.0,
@@ -109,15 +111,53 @@ impl Settings {
         if *format == Format::Coco && self.append {
             return Err("format=coco writes one array a file, which is not continued. Set append=false, or format=json".to_owned());
         }
+        if format.program().is_some() {
+            self.check_table()?;
+        }
         Ok(PublishParams {
             kinds: *send,
             format: *format,
+            individuals: usize::try_from(self.individuals).unwrap_or(usize::MAX),
             topic: Topic::parse(topic).map_err(|e| format!("topic '{topic}' {e}"))?,
             source: Some(self.source.clone()).filter(|source| !source.is_empty()),
             selection: Selection::new(&self.classes, self.min_confidence),
             interval: self.interval,
             patience: self.track_patience,
         })
+    }
+
+    /// What a table of points cannot be: continued, divided, thinned out by a full queue, or mixed with other records.
+    fn check_table(&self) -> Result<(), String> {
+        let leaky = !matches!(self.leaky.resolved(false), Leaky::No);
+        let others = [
+            ("append=true", self.append),
+            ("max-size", self.max_size > 0),
+            ("max-age", self.max_age > 0),
+            ("leaky", leaky),
+        ];
+        let format = nick(self.format);
+        if let Some((property, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
+            return Err(format!(
+                "format={format} writes one table, with a header, of all frames, and {property} is set. Remove it, or set format=json"
+            ));
+        }
+        if self.send != RecordKinds::FRAMES {
+            return Err(format!("format={format} has rows of frames only. Set send=frames, or format=json"));
+        }
+        let path = self.location.path();
+        if self.format == Format::Sleap && path.extension().is_some_and(|ending| ending == "json") {
+            let path = path.display();
+            return Err(format!(
+                "'{path}' is the file beside the table, whose name ends with .csv. Set location to the name of the table"
+            ));
+        }
+        if self.format == Format::LightningPose && self.individuals > 1 {
+            let count = self.individuals;
+            return Err(format!(
+                "format={format} has columns for one animal, and individuals is {count}. Set individuals=1, or format=dlc"
+            ));
+        }
+        Ok(())
     }
 
     /// How a file is written.
@@ -191,6 +231,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Which records to write; several are joined by +, as in frames+events",
         ),
         property!(Settings, format, (), "Format", "How to write frames; events and tracks are always JSON"),
+        property!(
+            Settings,
+            individuals,
+            1..=1000,
+            "Individuals",
+            "With format=dlc: number of individuals that have columns; an identity from tracker has those of its number, \
+             so set max-tracks of tracker to the same",
+        ),
         property!(
             Settings,
             topic,
@@ -316,7 +364,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
     ])
     .with([stats::param_spec(
-        "; records (that were made), objects (in the records of frames), streams-forgotten (whose tracks were ended because more than \
+        "; records (that were made), objects (in the records of frames), left-out (instances for which a table of points has no place), streams-forgotten (whose tracks were ended because more than \
          256 others had their turn since), written (records that the destination, or the spool, has \
          accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size), waiting \
          (records that wait in the queue, or in the spool for the broker); of a file: torn (lines that had been cut off, after which records were appended), rotated (files that were full or too \

@@ -154,6 +154,7 @@ mod tests {
             y: vec![2.0, 3.0],
             score: vec![0.25, 1.0],
             edges: vec![[0, 1]],
+            pose_score: Some(0.75),
         };
         let classes = ClassificationParam {
             model: "insects".into(),

@@ -52,6 +52,8 @@ pub struct KeypointsParam {
     pub score: Vec<f64>,
     /// The skeleton's lines, as pairs of indices into the points.
     pub edges: Vec<[u32; 2]>,
+    /// The score of all points together, where the model or the grouping of its points states one; its range is theirs.
+    pub pose_score: Option<f64>,
 }
 
 /// A classifier's result for an object, the best class first.
@@ -225,6 +227,7 @@ impl KeypointsParam {
             .field("y", doubles(&self.y))
             .field("score", doubles(&self.score))
             .field("edges", gst::Array::new(edges))
+            .field_if_some("pose-score", self.pose_score)
             .build()
     }
 
@@ -240,6 +243,7 @@ impl KeypointsParam {
             y: array(s, "y")?,
             score: array(s, "score")?,
             edges: pairs.collect::<Option<_>>()?,
+            pose_score: s.get("pose-score").ok(),
         })
     }
 }

@@ -43,6 +43,7 @@ fn frame() -> gst::Buffer {
             y: points.clone(),
             score: points.clone(),
             edges: vec![[0, 1]],
+            pose_score: Some(0.75),
         }),
         classifications: vec![ClassificationParam {
             model: "model".into(),

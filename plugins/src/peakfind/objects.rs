@@ -135,13 +135,14 @@ fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &GroupingPlan, info: &M
                 (usize::try_from(peak.channel).unwrap_or(usize::MAX), at)
             };
             let points: Vec<_> = peaks.iter().map(point).collect();
-            put_points(buffer, std::iter::once(points), "keypoints", info, set);
+            put_points(buffer, std::iter::once(param(&points, None, info)), "keypoints", set);
         }
         (Found::Poses(poses), _) => {
-            put_points(buffer, poses.iter().map(points_of), label(info), info, set);
+            put_points(buffer, poses.iter().map(|pose| param_of(pose, info)), label(info), set);
         }
         (Found::Instances(instances), _) if set.object.is_some() => {
-            put_points(buffer, instances.iter().map(|one| points_of(&one.pose)), label(info), info, set);
+            let params = instances.iter().map(|one| param_of(&one.pose, info));
+            put_points(buffer, params, label(info), set);
         }
         (Found::Instances(instances), _) => put_instances(buffer, instances, info),
     }
@@ -168,38 +169,38 @@ fn label(info: &ModelInfo) -> &str {
     info.peaks.label.as_deref().unwrap_or("pose")
 }
 
-/// The points that were found, with their numbers in the skeleton.
-fn points_of(pose: &Pose) -> Vec<(usize, Keypoint)> {
+/// The points of a pose that were found.
+fn param_of(pose: &Pose, info: &ModelInfo) -> KeypointsParam {
     let points = pose.points.iter().enumerate();
-    points.filter_map(|(point, at)| Some((point, (*at)?))).collect()
+    let found: Vec<_> = points.filter_map(|(point, at)| Some((point, (*at)?))).collect();
+    param(&found, Some(pose.score), info)
 }
 
 /// Each is an object with a detection, also where none of its points was found.
 fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &ModelInfo) {
     let first = objects(buffer).len();
     for (i, Instance { rect, pose }) in instances.iter().enumerate() {
-        let points = points_of(pose);
+        let points = param_of(pose, info);
         let object = Object {
             id: id(first + i),
             label: label(info).to_owned(),
             detection: Some(DetectionParam { rect: *rect, confidence: pose.score, label_id: 0 }),
-            keypoints: (!points.is_empty()).then(|| param(&points, info)),
+            keypoints: Some(points).filter(|points| !points.names.is_empty()),
             ..Object::default()
         };
         object.put(buffer, rect);
     }
 }
 
-/// Each set of points is an object's, with their numbers in the skeleton. Of several in an object's region, the one that fits the
-/// object best belongs to it: others are neighbours that the region shows, too.
+/// Each set of points is an object's. Of several in an object's region, the one that fits the object best belongs to it: others are
+/// neighbours that the region shows, too.
 fn put_points(
     buffer: &mut gst::BufferRef,
-    instances: impl Iterator<Item = Vec<(usize, Keypoint)>>,
+    instances: impl Iterator<Item = KeypointsParam>,
     label: &str,
-    info: &ModelInfo,
     set: &TensorSet,
 ) {
-    let instances = instances.filter(|points| !points.is_empty()).map(|points| param(&points, info));
+    let instances = instances.filter(|points| !points.names.is_empty());
     if let Some(object) = set.object {
         let fits = instances.map(|points| (fit(&points, set), points));
         if let Some((_, points)) = fits.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
@@ -235,7 +236,8 @@ fn id(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-fn param(points: &[(usize, Keypoint)], info: &ModelInfo) -> KeypointsParam {
+/// Points with their numbers in the skeleton, and the score of all of them together.
+fn param(points: &[(usize, Keypoint)], pose_score: Option<f32>, info: &ModelInfo) -> KeypointsParam {
     let present: Vec<usize> = points.iter().map(|(point, _)| *point).collect();
     let all = |of: fn(&Keypoint) -> f32| points.iter().map(|(_, at)| f64::from(of(at))).collect();
     KeypointsParam {
@@ -244,6 +246,7 @@ fn param(points: &[(usize, Keypoint)], info: &ModelInfo) -> KeypointsParam {
         y: all(|at| at.y),
         score: all(|at| at.score),
         edges: info.skeleton.edges_among(&present),
+        pose_score: pose_score.map(f64::from),
     }
 }
 

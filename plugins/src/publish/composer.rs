@@ -7,6 +7,7 @@ use super::changes::Changes;
 use super::clock::{Moment, WallTime};
 use super::format::Format;
 use super::kind::{RecordKind, RecordKinds};
+use super::labels::{Labels, LeftOut};
 use super::params::{Details, Messages, PublishParams};
 use super::record::{MapRecord, ObjectRecord, ParentRecord, ZoneRecords};
 use super::selection::Selection;
@@ -15,6 +16,7 @@ use super::writer::{Frame, Names, Writer};
 use crate::meta::map::maps;
 use crate::meta::object::{Object, objects};
 use crate::meta::zone;
+use crate::model::Skeleton;
 use crate::streams::{PerStream, Streams};
 
 /// Makes messages of frames.
@@ -22,6 +24,8 @@ use crate::streams::{PerStream, Streams};
 pub(crate) struct Composer {
     params: PublishParams,
     writer: Writer,
+    /// The table, where the format is one.
+    labels: Option<Labels>,
     streams: Streams<Stream>,
     /// Objects have been seen, and whether one had an identity.
     identities: Option<bool>,
@@ -62,9 +66,11 @@ impl PerStream for Stream {
 impl Composer {
     /// Of a start of the element.
     pub fn new(params: PublishParams) -> Self {
+        let labels = params.format.program().map(|program| Labels::new(program, params.individuals));
         Self {
             params,
             writer: Writer::default(),
+            labels,
             streams: Streams::default(),
             identities: None,
             zones: None,
@@ -76,6 +82,42 @@ impl Composer {
     /// The size of the frames that come now.
     pub fn set_size(&mut self, size: (u32, u32)) {
         self.streams.current_mut().size = size;
+    }
+
+    /// Whether it makes a table of points.
+    pub fn makes_table(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    /// Takes the skeleton of the model whose points come now.
+    ///
+    /// # Errors
+    /// A sentence: the table's header cannot be made of it, or has others already.
+    pub fn set_skeleton(&mut self, skeleton: Skeleton) -> Result<(), String> {
+        self.labels.as_mut().map_or(Ok(()), |labels| labels.set_skeleton(skeleton))
+    }
+
+    /// Takes the path or URI of the video whose frames come now, and how many channels they have.
+    pub fn set_video(&mut self, name: String, channels: u32) {
+        if let Some(labels) = &mut self.labels {
+            labels.set_video(name, channels);
+        }
+    }
+
+    /// What stands in the file beside the table, if the format has one.
+    pub fn companion(&self) -> Option<Vec<u8>> {
+        let Stream { frames, size, .. } = *self.streams.current();
+        self.labels.as_ref()?.companion(frames, size)
+    }
+
+    /// What the table has no place for.
+    pub fn left_out(&self) -> LeftOut {
+        self.labels.as_ref().map(Labels::left_out).unwrap_or_default()
+    }
+
+    /// How many frames of the current stream have passed.
+    pub fn frames(&self) -> u64 {
+        self.streams.current().frames
     }
 
     /// Takes in the start of a stream. Returns the messages about the tracks that have ended by it, also those of a stream that
@@ -103,8 +145,8 @@ impl Composer {
     /// # Errors
     /// None that these types can make.
     pub fn end(&mut self, end: End, details: Details) -> serde_json::Result<Messages> {
+        let mut messages = self.header(details);
         let Self { params, writer, streams, .. } = self;
-        let mut messages = Messages::new();
         for (id, stream) in streams.named_mut() {
             (stream.shown, stream.changes) = ([None; 2], Changes::default());
             let names = Names { params, stream: id, size: stream.size, details };
@@ -150,6 +192,9 @@ impl Composer {
             Vec::new()
         };
         let due = self.params.has(RecordKinds::FRAMES) && self.is_due(pts);
+        if self.labels.is_some() {
+            return Ok((self.rows(moment, &all, due, details), all.len()));
+        }
         let mut messages = self.tracks_of_current(&ended, End::Vanished, details)?;
         let record = |object| ObjectRecord::of(object, details.embeddings, &parents);
         let records: Vec<_> = all.into_iter().map(record).collect();
@@ -169,6 +214,24 @@ impl Composer {
             }
         }
         Ok((messages, count))
+    }
+
+    /// The table's header, the first time that it can be made.
+    fn header(&mut self, details: Details) -> Messages {
+        let Self { params, writer, streams, labels, .. } = self;
+        let header = labels.as_mut().and_then(Labels::begin);
+        let names = Names { params, stream: streams.id(), size: streams.current().size, details };
+        header.map(|header| writer.rows(names, RecordKind::Header, header)).into_iter().collect()
+    }
+
+    /// The rows of a frame, after the header if there is none yet.
+    fn rows(&mut self, moment: Moment, objects: &[Object], due: bool, details: Details) -> Messages {
+        let mut messages = self.header(details);
+        let Self { params, writer, streams, labels, .. } = self;
+        let names = Names { params, stream: streams.id(), size: streams.current().size, details };
+        let rows = labels.as_mut().filter(|_| due).and_then(|labels| labels.rows(moment.frame, objects));
+        messages.extend(rows.map(|rows| writer.rows(names, RecordKind::Frames, rows)));
+        messages
     }
 
     /// The frame of the last messages has passed.

@@ -32,6 +32,8 @@ pub(crate) enum RecordKind {
     Tracks,
     /// A frame in which something has changed.
     Changes,
+    /// The header of a table.
+    Header,
 }
 
 impl RecordKind {
@@ -42,6 +44,7 @@ impl RecordKind {
             Self::Events => "events",
             Self::Tracks => "tracks",
             Self::Changes => "changes",
+            Self::Header => "header",
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct PublishParams {
     pub kinds: RecordKinds,
     /// How frames are written.
     pub format: Format,
+    /// How many individuals a table with columns for each has.
+    pub individuals: usize,
     /// Under which topic.
     pub topic: Topic,
     /// The camera's name; that of the stream, if there is none.

@@ -104,8 +104,15 @@ impl Writer {
             Format::Deepstream => Some(deepstream(&head, moment.wall, objects)?),
             Format::Mot => mot(moment.frame, objects),
             Format::Coco => coco(moment.frame, objects)?,
+            // Tables are made of the objects themselves.
+            Format::Sleap | Format::DeepLabCut | Format::LightningPose => None,
         };
         Ok(payload.map(|payload| names.message(kind, head.id, payload)))
+    }
+
+    /// Rows of a table.
+    pub fn rows(&mut self, names: Names<'_>, kind: RecordKind, rows: Vec<u8>) -> (RecordKind, Arc<Message>) {
+        names.message(kind, self.0.next(), rows)
     }
 
     pub fn events(&mut self, names: Names<'_>, frame: &Frame<'_>) -> serde_json::Result<Messages> {

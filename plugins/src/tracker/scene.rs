@@ -225,6 +225,7 @@ mod tests {
             y: of.iter().map(|p| p.2).collect(),
             score: of.iter().map(|p| p.3).collect(),
             edges: Vec::new(),
+            ..KeypointsParam::default()
         }
     }
 

@@ -34,6 +34,7 @@ fn points(values: [[f64; 3]; 3]) -> KeypointsParam {
         y: all(1),
         score: all(2),
         edges: vec![[0, 1], [1, 2]],
+        ..KeypointsParam::default()
     }
 }
 

@@ -4,4 +4,5 @@ mod brokers;
 mod delivery;
 mod files;
 mod kinds;
+mod labels;
 mod records;

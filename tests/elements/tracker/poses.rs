@@ -16,6 +16,7 @@ fn fly(x: f64, y: f64, to_the_left: bool) -> Object {
         y: vec![y; 2],
         score: vec![0.9; 2],
         edges: vec![[0, 1]],
+        ..KeypointsParam::default()
     };
     Object { label: "fly".into(), keypoints: Some(points), ..Object::default() }
 }

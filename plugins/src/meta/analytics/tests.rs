@@ -235,6 +235,7 @@ fn points_and_their_group_are_written_where_the_library_has_them_and_their_box_e
         y: vec![2.0, 9.6],
         score: vec![0.5, 1.0],
         edges: vec![[0, 1], [1, 7]],
+        ..KeypointsParam::default()
     };
     let mut frame = gst::Buffer::new();
     let frame = frame.get_mut().unwrap();

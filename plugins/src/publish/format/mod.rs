@@ -10,6 +10,8 @@ pub(crate) use coco::coco;
 pub(crate) use deepstream::deepstream;
 pub(crate) use mot::mot;
 
+use super::labels::Program;
+
 /// What is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
 #[enum_type(name = "GstCudaInferPublishFormat")]
@@ -27,11 +29,40 @@ pub enum Format {
     /// An array of detections.
     #[enum_value(name = "COCO's results: one JSON array of detections, to a file", nick = "coco")]
     Coco,
+    /// A table of instances, and a file of JSON beside it.
+    #[enum_value(
+        name = "SLEAP's CSV: a row for each instance with points, to a file, and what it has no columns for to a file of the \
+                same name with .json",
+        nick = "sleap"
+    )]
+    Sleap,
+    /// A table of frames.
+    #[enum_value(
+        name = "DeepLabCut's CSV: a row for each frame with the points of all individuals, to a file",
+        nick = "dlc"
+    )]
+    DeepLabCut,
+    /// A table of frames.
+    #[enum_value(
+        name = "Lightning Pose's CSV: a row for each frame with the points of one animal, to a file",
+        nick = "lightning-pose"
+    )]
+    LightningPose,
 }
 
 impl Format {
     /// Whether it only makes sense as a file.
     pub fn is_for_files(self) -> bool {
-        matches!(self, Self::Mot | Self::Coco)
+        !matches!(self, Self::Json | Self::Deepstream)
+    }
+
+    /// The program whose table of points it is.
+    pub(crate) fn program(self) -> Option<Program> {
+        match self {
+            Self::Sleap => Some(Program::Sleap),
+            Self::DeepLabCut => Some(Program::DeepLabCut),
+            Self::LightningPose => Some(Program::LightningPose),
+            Self::Json | Self::Deepstream | Self::Mot | Self::Coco => None,
+        }
     }
 }

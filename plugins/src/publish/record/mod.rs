@@ -67,6 +67,9 @@ pub(crate) struct ObjectRecord {
     /// Pairs of places in `keypoints`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<[usize; 2]>,
+    /// Of all keypoints together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pose_score: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<Vec<ClassRecord>>,
     /// All classifications, the first of which is `classification`, where there are several.
@@ -240,6 +243,8 @@ impl From<Object> for ObjectRecord {
             classifications.pop().map(|only| only.classes)
         };
         let detection = object.detection.as_ref();
+        let pose_score =
+            object.keypoints.as_ref().and_then(|points| points.pose_score).filter(|s| s.is_finite());
         let (keypoints, edges) = object.keypoints.map(points).unzip();
         Self {
             id: object.id,
@@ -257,6 +262,7 @@ impl From<Object> for ObjectRecord {
             }),
             keypoints,
             edges: edges.unwrap_or_default(),
+            pose_score: pose_score.map(score),
             classification,
             classifications,
             embeddings: Vec::new(),
@@ -306,6 +312,7 @@ mod tests {
                 y: vec![0.0, 1.0, 2.0, f64::INFINITY],
                 score: vec![0.5; 4],
                 edges: vec![[0, 1], [2, 1], [2, 3], [1, 4]],
+                pose_score: Some(0.75),
             }),
             classifications: vec![ClassificationParam {
                 labels: vec!["taxi".into(), "van".into()],
@@ -324,6 +331,7 @@ mod tests {
                 { "name": "c", "x": 2.0, "y": 2.0, "score": 0.5 },
             ],
             "edges": [[1, 0]],
+            "pose_score": 0.75,
             "classification": [{ "label": "taxi", "label_id": 4, "confidence": 0.75 }],
         });
         assert_eq!(json, wanted);
