@@ -24,7 +24,7 @@ fn what_cannot_be_published_is_a_sentence_that_names_the_property() {
         ),
         ("format=dlc max-size=9 location=/tmp/out.csv", ["format=dlc", "max-size is set", "Remove it"]),
         ("format=dlc leaky=upstream location=/tmp/out.csv", ["format=dlc", "leaky is set", "Remove it"]),
-        ("format=sleap send=frames+events", ["format=sleap", "rows of frames only", "send=frames"]),
+        ("format=sleap send=changes", ["format=sleap", "rows of frames only", "send=frames"]),
         ("format=lightning-pose individuals=2", ["one animal", "individuals is 2", "format=dlc"]),
         (
             "format=sleap location=kafka://host/topic",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::track_name;
+use super::instance::track_name;
 use crate::model::Skeleton;
 
 /// The video that the frames are of.
@@ -17,7 +17,7 @@ pub(super) struct Video {
     pub channels: u32,
 }
 
-/// Of so many frames, those that were lost included, of this width and height.
+/// Of this number of frames, with those that were lost, and of this width and height.
 pub(super) fn json(
     video: &Video,
     frames: u64,

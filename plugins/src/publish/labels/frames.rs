@@ -1,9 +1,9 @@
 //! Tables with a row for each frame, and columns for each point: those of DeepLabCut (`scorer`, `individuals`, `bodyparts`,
 //! `coords`), and of Lightning Pose, which knows one animal and so has no row of individuals.
 
-use super::LeftOut;
 use super::cells::{Rows, of_point};
 use super::instance::Instance;
+use super::left_out::LeftOut;
 use crate::model::Skeleton;
 
 /// What DeepLabCut calls the network, and we the program.
@@ -14,7 +14,7 @@ const HEATMAP_TRACKER: &str = "heatmap_tracker";
 /// Whose points the columns are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Columns {
-    /// Those of so many individuals.
+    /// Those of this number of individuals.
     Individuals(usize),
     /// Those of the one animal.
     OneAnimal,

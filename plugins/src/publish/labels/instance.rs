@@ -45,3 +45,8 @@ impl Instance {
         self.points.iter().flatten().count()
     }
 }
+
+/// The name of an identity.
+pub(super) fn track_name(id: u64) -> String {
+    format!("track_{id}")
+}

@@ -8,6 +8,7 @@ mod cells;
 mod companion;
 mod frames;
 mod instance;
+mod left_out;
 mod sleap;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use std::collections::BTreeSet;
 use companion::Video;
 use frames::Columns;
 use instance::Instance;
+pub(crate) use left_out::LeftOut;
 
 use crate::meta::object::Object;
 use crate::model::Skeleton;
@@ -39,17 +41,6 @@ impl Program {
             Self::LightningPose => Some(Columns::OneAnimal),
         }
     }
-}
-
-/// Why an instance is in no row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeftOut {
-    /// The table has no column for its identity, or for one more instance of a frame.
-    pub no_column: u64,
-    /// None of its points is the skeleton's.
-    pub other_points: u64,
-    /// Frames whose instances have no identity and are in the order of their scores, which is another one in the next frame.
-    pub unordered: u64,
 }
 
 /// The table of one run.
@@ -112,7 +103,7 @@ impl Labels {
         })
     }
 
-    /// The rows of a frame; none, where nothing is to be said of it.
+    /// The rows of a frame; none, where it has no instance and the table no row for it.
     pub fn rows(&mut self, frame: u64, objects: &[Object]) -> Option<Vec<u8>> {
         let mut instances = Vec::new();
         for object in objects {
@@ -136,7 +127,7 @@ impl Labels {
         self.video = Video { name, channels };
     }
 
-    /// What SLEAP keeps beside the table of a video of so many frames, of this width and height; `None` for other programs, and
+    /// What SLEAP keeps beside the table of a video of this number of frames, of this width and height; `None` for other programs, and
     /// before the header.
     pub fn companion(&self, frames: u64, size: (u32, u32)) -> Option<Vec<u8>> {
         let known = self.program == Program::Sleap && self.begun;
@@ -147,11 +138,6 @@ impl Labels {
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
-}
-
-/// The name of an identity.
-fn track_name(id: u64) -> String {
-    format!("track_{id}")
 }
 
 #[cfg(test)]

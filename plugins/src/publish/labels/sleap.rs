@@ -1,8 +1,7 @@
 //! SLEAP's table: a row for each instance, `track,frame_idx,instance.score,NODE.x,NODE.y,NODE.score,…` (sleap-io's `io/csv.py`).
 
 use super::cells::{Rows, of_point, score};
-use super::instance::Instance;
-use super::track_name;
+use super::instance::{Instance, track_name};
 use crate::model::Skeleton;
 
 pub(super) fn header(skeleton: &Skeleton) -> Vec<u8> {
