@@ -38,6 +38,8 @@ pub(super) struct State {
     pub warned: Option<Instant>,
     /// Whether it was warned of several streams in one file, and of streams that were forgotten.
     pub reported_of_streams: [bool; 2],
+    /// Frames that are missing, and were warned of.
+    pub missing: u64,
     /// The number of frames that the file beside the table was written for.
     pub companion_of: Option<u64>,
     /// What was left out of the table, and warned of.
@@ -57,6 +59,8 @@ pub struct InferPublish {
     objects: Counter,
     /// Streams that were forgotten because there were too many, and had tracks.
     pub(super) forgotten: Counter,
+    /// Frames that were lost before they came here.
+    pub(super) missing: Counter,
     /// Instances that have no place in the table.
     pub(super) left_out: Counter,
     files: Arc<FileCounts>,
@@ -70,6 +74,7 @@ impl InferPublish {
         stats.set("records", self.records.get());
         stats.set("objects", self.objects.get());
         stats.set("streams-forgotten", self.forgotten.get());
+        stats.set("frames-missing", self.missing.get());
         stats.set("left-out", self.left_out.get());
         stats.set("torn", self.files.torn.get());
         stats.set("rotated", self.files.rotated.get());
@@ -248,6 +253,7 @@ impl BaseTransformImpl for InferPublish {
         self.objects.reset();
         self.forgotten.reset();
         self.left_out.reset();
+        self.missing.reset();
         self.files.reset();
         self.counts.reset();
         let outbox = destination::open(&self.obj(), &settings, PATIENCE, (&self.counts, &self.files))?;
@@ -261,6 +267,7 @@ impl BaseTransformImpl for InferPublish {
             failed: 0,
             warned: None,
             reported_of_streams: [false; 2],
+            missing: 0,
             companion_of: None,
             left_out: LeftOut::default(),
         });
@@ -291,7 +298,9 @@ impl BaseTransformImpl for InferPublish {
         };
         let model = self.obj().static_pad("sink").map(|sink| model::ask(&sink, incaps));
         if let Some(state) = lock(&self.state).as_mut() {
-            state.composer.set_size((size("width"), size("height")));
+            let rate = incaps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
+            let rate = rate.map(|rate| f64::from(rate.numer()) / f64::from(rate.denom()));
+            state.composer.set_format((size("width"), size("height")), rate);
             state.model = model.filter(|_| !state.composer.selection().classes.is_empty());
         }
         let sink = self.obj().static_pad("sink");
@@ -348,6 +357,7 @@ impl BaseTransformImpl for InferPublish {
             state.composer.passed();
         }
         self.warn_of_streams();
+        self.warn_of_missing(buffer.pts());
         self.warn_of_left_out();
         if dropped {
             self.note_drop();

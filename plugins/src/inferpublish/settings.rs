@@ -364,7 +364,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
     ])
     .with([stats::param_spec(
-        "; records (that were made), objects (in the records of frames), left-out (instances for which a table of points has no place), streams-forgotten (whose tracks were ended because more than \
+        "; records (that were made), objects (in the records of frames), frames-missing (that were lost before they came here, as their times show in a stream of a constant rate), left-out (instances for which a table of points has no place), streams-forgotten (whose tracks were ended because more than \
          256 others had their turn since), written (records that the destination, or the spool, has \
          accepted), failed (records that could not be written), dropped (records that were dropped because of queue-size), waiting \
          (records that wait in the queue, or in the spool for the broker); of a file: torn (lines that had been cut off, after which records were appended), rotated (files that were full or too \

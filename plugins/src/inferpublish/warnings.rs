@@ -78,6 +78,30 @@ impl InferPublish {
         }
     }
 
+    /// Counts frames that were lost before they came here, and warns of the first.
+    pub(super) fn warn_of_missing(&self, pts: Option<gst::ClockTime>) {
+        let (before, now) = {
+            let mut state = lock(&self.state);
+            let Some(state) = state.as_mut() else { return };
+            let now = state.composer.missing();
+            (std::mem::replace(&mut state.missing, now), now)
+        };
+        self.missing.add_size(usize::try_from(now - before).unwrap_or(0));
+        if before == 0 && now > 0 {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Failed,
+                (
+                    "{}: {now} frames are missing before the one at {}: the decoder or another element upstream has dropped them. \
+                     Later frames keep the numbers that they have in the file, and the property stats counts what is missing as \
+                     frames-missing",
+                    self.obj().name(),
+                    pts.display()
+                )
+            );
+        }
+    }
+
     /// Warns once if what is written cannot tell the streams apart, and once if there are more than are remembered.
     pub(super) fn warn_of_streams(&self) {
         let news = lock(&self.state).as_mut().map(|state| {

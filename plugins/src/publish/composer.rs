@@ -8,6 +8,7 @@ use super::clock::{Moment, WallTime};
 use super::format::Format;
 use super::kind::{RecordKind, RecordKinds};
 use super::labels::{Labels, LeftOut};
+use super::numbering::Numbering;
 use super::params::{Details, Messages, PublishParams};
 use super::record::{MapRecord, ObjectRecord, ParentRecord, ZoneRecords};
 use super::selection::Selection;
@@ -33,6 +34,8 @@ pub(crate) struct Composer {
     zones: Option<bool>,
     /// Streams that were forgotten, and their tracks ended, because too many others had their turn since.
     forgotten: u64,
+    /// Frames that were lost before they came here.
+    missing: u64,
     /// Whether frames of more than one stream have passed.
     several: bool,
 }
@@ -41,8 +44,12 @@ pub(crate) struct Composer {
 #[derive(Debug, Default)]
 struct Stream {
     size: (u32, u32),
-    /// Frames that have passed.
+    /// The number of the next frame, unless others are missing before it.
     frames: u64,
+    /// What their times have shown, and with the frame that is about to pass.
+    numbering: [Numbering; 2],
+    /// Frames that are missing before the one that is about to pass.
+    missing: u64,
     /// The interval that had its record last, and the one that has it with the frame that is about to pass.
     shown: [Option<u64>; 2],
     changes: Changes,
@@ -53,7 +60,7 @@ struct Stream {
 
 impl PerStream for Stream {
     fn for_new_stream(&self) -> Self {
-        Self { size: self.size, ..Self::default() }
+        Self { size: self.size, numbering: [self.numbering[0]; 2], ..Self::default() }
     }
 
     fn forget(&mut self) {
@@ -75,13 +82,16 @@ impl Composer {
             identities: None,
             zones: None,
             forgotten: 0,
+            missing: 0,
             several: false,
         }
     }
 
-    /// The size of the frames that come now.
-    pub fn set_size(&mut self, size: (u32, u32)) {
-        self.streams.current_mut().size = size;
+    /// The size of the frames that come now, and how many a second, where their rate is constant.
+    pub fn set_format(&mut self, size: (u32, u32), rate: Option<f64>) {
+        let stream = self.streams.current_mut();
+        stream.size = size;
+        stream.numbering[0].set_rate(rate);
     }
 
     /// Whether it makes a table of points.
@@ -115,7 +125,12 @@ impl Composer {
         self.labels.as_ref().map(Labels::left_out).unwrap_or_default()
     }
 
-    /// How many frames of the current stream have passed.
+    /// How many frames of all streams were lost before they came here.
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// How many frames the current stream has had, those that are missing included.
     pub fn frames(&self) -> u64 {
         self.streams.current().frames
     }
@@ -149,6 +164,7 @@ impl Composer {
         let Self { params, writer, streams, .. } = self;
         for (id, stream) in streams.named_mut() {
             (stream.shown, stream.changes) = ([None; 2], Changes::default());
+            stream.numbering[0].interrupt();
             let names = Names { params, stream: id, size: stream.size, details };
             for track in stream.tracks.end() {
                 messages.extend(writer.track(names, &track, end)?);
@@ -174,7 +190,10 @@ impl Composer {
         }
         let stream = self.streams.current_mut();
         let pts = buffer.pts().map(gst::ClockTime::nseconds);
-        let moment = Moment { frame: stream.frames, pts, stream_time, wall: WallTime::of(buffer, now) };
+        stream.numbering[1] = stream.numbering[0];
+        stream.missing = stream.numbering[1].see(pts, buffer.duration().map(gst::ClockTime::nseconds));
+        let frame = stream.frames + stream.missing;
+        let moment = Moment { frame, pts, stream_time, wall: WallTime::of(buffer, now) };
         let ended = if self.params.has(RecordKinds::TRACKS) {
             stream.tracks.see(&all, moment, self.params.patience)
         } else {
@@ -237,8 +256,11 @@ impl Composer {
     /// The frame of the last messages has passed.
     pub fn passed(&mut self) {
         let stream = self.streams.current_mut();
-        stream.frames += 1;
+        let missing = std::mem::take(&mut stream.missing);
+        stream.frames += 1 + missing;
+        stream.numbering[0] = stream.numbering[1];
         stream.shown[0] = stream.shown[1];
+        self.missing += missing;
         self.several = self.several || self.streams.iter_mut().filter(|stream| stream.frames > 0).count() > 1;
     }
 

@@ -13,6 +13,7 @@ mod kind;
 mod labels;
 mod leaky;
 mod location;
+mod numbering;
 mod params;
 mod record;
 mod selection;

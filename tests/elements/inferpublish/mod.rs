@@ -3,6 +3,7 @@
 mod brokers;
 mod delivery;
 mod files;
+mod frame_numbers;
 mod kinds;
 mod labels;
 mod records;
