@@ -9,7 +9,9 @@ use serde_json::Value;
 
 const FRAMES: u64 = 150;
 const WIDTH: usize = 160;
-const HEIGHT: usize = 32;
+const HEIGHT: usize = 96;
+/// The rows from the top that show the number. Those below are noise, so that a frame takes some thousand bytes.
+const ROWS: usize = 32;
 /// The columns of a digit of a frame's number: black for 0, white for 1, from the left.
 const DIGIT: usize = 16;
 const DIGITS: usize = WIDTH / DIGIT;
@@ -18,14 +20,19 @@ const DIGITS: usize = WIDTH / DIGIT;
 fn picture(number: u64) -> Vec<u8> {
     let row: Vec<u8> =
         (0..WIDTH).map(|x| if number >> (DIGITS - 1 - x / DIGIT) & 1 == 1 { 220 } else { 30 }).collect();
-    row.repeat(HEIGHT)
+    // Knuth's linear congruential generator.
+    let noise = (0..WIDTH * (HEIGHT - ROWS)).scan(number, |state, _| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some(state.to_be_bytes()[0])
+    });
+    row.repeat(ROWS).into_iter().chain(noise).collect()
 }
 
 /// The number that a decoded picture shows; `None` where a digit is neither black nor white throughout, as in a damaged one.
 fn number(luma: &[u8], stride: usize) -> Option<u64> {
     (0..DIGITS).try_fold(0, |number, digit| {
         let inner = digit * DIGIT + 4..(digit + 1) * DIGIT - 4;
-        let mut pixels = (4..HEIGHT - 4).flat_map(|y| &luma[y * stride..][inner.clone()]);
+        let mut pixels = (4..ROWS - 4).flat_map(|y| &luma[y * stride..][inner.clone()]);
         let first = *pixels.next()? > 125;
         pixels
             .all(|pixel| pixel.abs_diff(if first { 220 } else { 30 }) < 60)
@@ -123,17 +130,22 @@ fn what_is_cut_off_begins_at_0_and_ends_where_it_ends() {
         std::fs::write(&path, &bytes[part]).unwrap();
         let (found, missing) = decode(&path);
         let first = found.iter().find_map(|(number, shown)| Some((*shown)? - number)).unwrap();
-        assert!(found.len() > 50 && missing == 0, "{name}: {}", found.len());
-        for (at, (number, shown)) in found.iter().enumerate() {
-            assert_eq!(*number, at as u64, "{name}");
-            assert!(shown.is_none_or(|shown| shown == number + first), "{name}: {number} shows {shown:?}");
-        }
+        // Of the last frame of all, there may be too little to show.
+        assert!(found.len() > 50 && missing < 3, "{name}: {}, {missing} missing", found.len());
+        assert_eq!(found[0].0, 0, "{name}");
+        // A frame that is cut off shows what was there before.
+        let others: Vec<_> = found
+            .iter()
+            .filter(|(number, shown)| shown.is_some_and(|shown| shown != number + first))
+            .collect();
+        assert!(others.len() < 3, "{name}: {others:?}");
     }
 }
 
 #[test]
 fn damaged_frames_leave_a_gap_and_shift_nobody() {
     let folder = scratch("damaged");
+    let mut all = 0;
     for (name, muxer) in [("whole.ts", "mpegtsmux"), ("whole.mp4", "mp4mux")] {
         let path = steady(&folder, "bframes=3 b-adapt=false", muxer, name);
         let bytes = std::fs::read(&path).unwrap();
@@ -144,14 +156,15 @@ fn damaged_frames_leave_a_gap_and_shift_nobody() {
             let path = folder.join(format!("damaged-{share}-{name}"));
             std::fs::write(&path, &damaged).unwrap();
             let (found, missing) = decode(&path);
-            // So small are the pictures that 900 bytes hold some dozens.
-            assert!(missing > 0 && missing < 75, "{share} of {name}: {missing} are missing");
+            assert!(missing < 10, "{share} of {name}: {missing} are missing");
+            all += missing;
             let right = found.iter().filter(|(number, shown)| Some(*number) == *shown).count();
             let others: Vec<_> = found.iter().filter(|(number, shown)| Some(*number) != *shown).collect();
             // What a decoder conceals shows what was there before.
-            assert!(others.len() < 25 && right > 75, "{share} of {name}: {others:?}");
+            assert!(others.len() < 40 && right > 100, "{share} of {name}: {others:?}");
             let (last, shown) = found[found.len() - 1];
             assert_eq!(Some(last), shown, "{share} of {name}");
         }
     }
+    assert!(all > 0, "no frame was lost");
 }
