@@ -177,9 +177,10 @@ impl Group {
                     || peaks.grid.is_some()
             }
             Self::Coordinates => {
-                let names =
-                    [&peaks.output, &peaks.scores, &peaks.pose_scores, &peaks.valid, &peaks.line_scores];
+                let Peaks { output, scores, pose_scores, valid, line_scores, identity_scores, .. } = peaks;
+                let names = [output, scores, pose_scores, valid, line_scores, identity_scores];
                 names.into_iter().any(Option::is_some)
+                    || !peaks.individuals.is_empty()
                     || peaks.encoding.is_some()
                     || peaks.normalized.is_some()
                     || peaks.axis_order.is_some()
@@ -263,6 +264,8 @@ impl Group {
                 into.pose_scores.clone_from(&from.pose_scores);
                 into.valid.clone_from(&from.valid);
                 into.line_scores.clone_from(&from.line_scores);
+                into.identity_scores.clone_from(&from.identity_scores);
+                into.individuals.clone_from(&from.individuals);
                 (into.encoding, into.grouping) = (from.encoding, from.grouping);
                 (into.normalized, into.axis_order) = (from.normalized, from.axis_order);
                 (into.coordinate_scale, into.pixel_origin) = (from.coordinate_scale, from.pixel_origin);

@@ -64,12 +64,17 @@ class Skeleton:
             )
 
 
+def track_name(track: dict[str, Any]) -> str:
+    """The name of an identity: the individual's, else one of its number."""
+    return str(track.get("name", f"track_{track['id']}"))
+
+
 def row(record: dict[str, Any], found: dict[str, Any], nodes: list[str]) -> list[str]:
     """An object as a row of SLEAP's table: its pixels have their centre at whole numbers, and ours their edges."""
     points = {point["name"]: point for point in reversed(found["keypoints"])}
     scores = sum(point["score"] for point in points.values())
     score = found.get("pose_score", found.get("confidence", scores))
-    track = f"track_{found['track']['id']}" if "track" in found else ""
+    track = track_name(found["track"]) if "track" in found else ""
     cells = [track, str(record["frame"]), f"{score:.6f}"]
     for point in map(points.get, nodes):
         cells += (
@@ -83,7 +88,7 @@ def row(record: dict[str, Any], found: dict[str, Any], nodes: list[str]) -> list
 def table(path: Path, out: Path, video: Path | None) -> None:
     """Writes records as SLEAP's table, and its skeleton, video and tracks beside it."""
     skeleton = Skeleton(path)
-    tracks: dict[int, None] = {}
+    tracks: dict[int, str] = {}
     last: dict[str, Any] = {}
     with out.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
@@ -94,7 +99,7 @@ def table(path: Path, out: Path, video: Path | None) -> None:
                 if found.get("keypoints"):
                     rows.writerow(row(last, found, skeleton.nodes))
                     if "track" in found:
-                        tracks[found["track"]["id"]] = None
+                        tracks[found["track"]["id"]] = track_name(found["track"])
     name = str(video or last["source"])
     shape = [last["frame"] + 1, last["height"], last["width"], 3]
     beside = {
@@ -103,7 +108,7 @@ def table(path: Path, out: Path, video: Path | None) -> None:
         "skeletons": [
             {"name": "Skeleton-0", "nodes": skeleton.nodes, "edges": skeleton.edges, "symmetries": []}
         ],
-        "tracks": [f"track_{track}" for track in sorted(tracks)],
+        "tracks": [name for _, name in sorted(tracks.items())],
         "suggestions": [],
         "provenance": {"written_by": "cudainfer-labels"},
     }

@@ -36,6 +36,8 @@ class Track:
     """The filter's estimate."""
     velocity: tuple[float, float]
     """Of its centre to the right and down, in pixels per second."""
+    name: str | None = None
+    """The individual's, where the model itself tells individuals apart and names them."""
 
 
 @dataclass
@@ -304,7 +306,7 @@ def _take(found: Object, s: gst.Structure) -> bool:
 
 def _track(s: gst.Structure) -> Track:
     velocity = s["velocity-x"], s["velocity-y"]
-    return Track(s["id"], s["state"] == "lost", s["age"], s["hits"], _box(s), velocity)
+    return Track(s["id"], s["state"] == "lost", s["age"], s["hits"], _box(s), velocity, s.get("name"))
 
 
 def _keypoints(s: gst.Structure) -> Keypoints:

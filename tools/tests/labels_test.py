@@ -93,6 +93,7 @@ class Conversion(unittest.TestCase):
             record(
                 5,
                 animal([("ear", 0.5, 0.5)], track={"id": 12}),
+                animal([("ear", 1.5, 0.5)], track={"id": 2, "name": "female"}),
                 {"id": 1, "label": "car", "confidence": 0.9},
                 animal([("tail", 9, 9)], confidence=0.25),
             ),
@@ -104,11 +105,12 @@ class Conversion(unittest.TestCase):
                 "track,frame_idx,instance.score,nose.x,nose.y,nose.score,tail.x,tail.y,tail.score,ear.x,ear.y,ear.score",
                 ",0,0.750000,1.0000,1.5000,0.500000,2.5000,3.7500,0.500000,,,",
                 "track_12,5,0.500000,,,,,,,0.0000,0.0000,0.500000",
+                "female,5,0.500000,,,,,,,1.0000,0.0000,0.500000",
                 ",5,0.250000,,,,8.5000,8.5000,0.500000,,,",
             ],
         )
         beside = json.loads(out.with_suffix(".json").read_text())
-        self.assertEqual((beside["tracks"], beside["skeletons"][0]["edges"]), (["track_12"], [["tail", "nose"]]))
+        self.assertEqual((beside["tracks"], beside["skeletons"][0]["edges"]), (["female", "track_12"], [["tail", "nose"]]))
         self.assertEqual(beside["videos"][0]["backend_metadata"]["shape"], [6, 48, 64, 3])
         found = sleap_io.load_file(str(self.convert(self.records, "out.slp")))
         self.assertEqual([frame.frame_idx for frame in found], [0, 5])

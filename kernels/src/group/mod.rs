@@ -38,6 +38,15 @@ pub struct Keypoint {
     pub score: f32,
 }
 
+/// Which of the individuals that a network tells apart an object is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Identity {
+    /// The individual's number, from 0, in the network's order.
+    pub index: usize,
+    /// 0..1.
+    pub probability: f32,
+}
+
 /// A person or an animal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pose {
@@ -45,6 +54,8 @@ pub struct Pose {
     pub score: f32,
     /// Every point of the skeleton in its order; `None` where it was not found.
     pub points: Vec<Option<Keypoint>>,
+    /// Who it is, where the network says it.
+    pub identity: Option<Identity>,
 }
 
 impl Pose {

@@ -65,6 +65,14 @@ pub enum KeypointsError {
          of N poses"
     )]
     PosesShape(String),
+    /// Not coordinates of peaks.
+    #[error("output '{0}' must have the dimensions 1xKxPx2: two coordinates for each of P peaks of K points")]
+    PeaksShape(String),
+    /// Not what tells individuals apart.
+    #[error(
+        "output '{0}' must have the dimensions 1xC, a score for each of C individuals, beside outputs with the points and their scores"
+    )]
+    IdentitiesShape(String),
     /// Outputs that do not belong together.
     #[error(
         "output '{scores}' does not have the dimensions of '{points}' without the coordinates; name the outputs that belong \

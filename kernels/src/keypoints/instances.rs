@@ -84,7 +84,7 @@ impl RowReader for InstanceReader {
             }
             let ([x1, y1], [x2, y2]) = (coordinates.place([a, b]), coordinates.place([c, d]));
             let rect = to_frame.rect(&Rect::from_corners(x1, y1, x2, y2));
-            instances.push(Instance { rect, pose: Pose { score, points: of_points } });
+            instances.push(Instance { rect, pose: Pose { score, points: of_points, identity: None } });
         }
         // Stable: equals stay in the network's order.
         instances.sort_by(|a, b| b.pose.score.total_cmp(&a.pose.score));

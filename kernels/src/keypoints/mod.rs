@@ -6,6 +6,7 @@
 //! | [`PointReader`] | coordinates, and mostly a score, of each point of one person: MoveNet, regression heads | points |
 //! | [`InstanceReader`] | the same of several people, each with a box and a score: MoveNet MultiPose | instances |
 //! | [`CandidateReader`] | peaks, and scores of the lines between them: sleap-nn's bottom-up exports | poses |
+//! | [`IndividualReader`] | peaks, and which individual each is taken for: sleap-nn's multi-class bottom-up exports | poses |
 //! | [`PoseReader`] | coordinates of several people's points, and scores in outputs of their own: sleap-nn's exports | poses |
 //!
 //! [`CudaSimcc`] and [`CudaReader`] read outputs that lie on the GPU. The maxima of SimCC are found there; coordinates are results
@@ -15,6 +16,8 @@ mod candidates;
 mod coordinates;
 mod cuda;
 mod error;
+mod identities;
+mod individuals;
 mod instances;
 mod params;
 mod points;
@@ -27,9 +30,11 @@ mod tests;
 pub use candidates::{CandidateOutputs, CandidateReader};
 pub use cuda::{CudaReader, CudaSimcc};
 pub use error::KeypointsError;
+pub use identities::identify;
+pub use individuals::{IndividualOutputs, IndividualReader};
 pub use instances::{Instance, InstanceReader};
 pub use params::{CoordinateParams, PixelOrigin, SimccParams};
-pub use points::PointReader;
+pub use points::{PointReader, Points};
 pub use poses::{PoseOutputs, PoseReader};
 pub use reader::RowReader;
 pub use simcc::SimccReader;

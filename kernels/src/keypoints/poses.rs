@@ -1,6 +1,7 @@
 //! The coordinates of several people's or animals' points, with the scores in outputs of their own.
 
 use super::coordinates::Coordinates;
+use super::identities::{identify, softmax};
 use super::reader::{agrees, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
@@ -18,6 +19,8 @@ pub struct PoseOutputs<'a> {
     pub scores: &'a TensorDesc,
     /// `[1, N]`: the score of each pose; the mean of its points' scores, if there is no such output.
     pub poses: Option<&'a TensorDesc>,
+    /// `[1, N, C]`: how much each looks like each of C individuals, before the softmax.
+    pub identities: Option<&'a TensorDesc>,
     /// `[1, N]`, of any type: 0 for an empty place. If there is no such output, a place without points is empty.
     pub valid: Option<&'a TensorDesc>,
 }
@@ -27,6 +30,7 @@ pub struct PoseOutputs<'a> {
 pub struct PoseReader {
     outputs: Vec<TensorDesc>,
     has_poses: bool,
+    has_identities: bool,
     has_valid: bool,
     coordinates: Coordinates,
 }
@@ -42,23 +46,27 @@ impl PoseReader {
         input: [usize; 2],
         params: CoordinateParams,
     ) -> Result<Self, KeypointsError> {
-        let PoseOutputs { points, scores, poses, valid } = *outputs;
+        let PoseOutputs { points, scores, poses, identities, valid } = *outputs;
         let (Some((Some(2), before)), Some(None | Some(1)), 3 | 4) =
             (points.dims.split_last(), points.dims.first(), points.dims.len())
         else {
             return Err(KeypointsError::PosesShape(points.to_string()));
         };
         let places = &before[..2];
+        let of_identities = [places, &[None]].concat();
         let wrong = std::iter::once((scores, before))
             .chain(poses.into_iter().chain(valid).map(|output| (output, places)))
+            .chain(identities.map(|output| (output, &of_identities[..])))
             .find(|(output, dims)| !agrees(output, dims));
         if let Some((output, _)) = wrong {
             return Err(KeypointsError::Scores { points: points.to_string(), scores: output.to_string() });
         }
-        let numbers: Vec<_> = [points, scores].into_iter().chain(poses).collect();
+        let numbers: Vec<_> = [points, scores].into_iter().chain(poses).chain(identities).collect();
         let coordinates = Coordinates::new(&numbers, input, params)?;
         let outputs = numbers.into_iter().chain(valid).cloned().collect();
-        Ok(Self { outputs, has_poses: poses.is_some(), has_valid: valid.is_some(), coordinates })
+        let [has_poses, has_identities, has_valid] =
+            [poses, identities, valid].map(|output| output.is_some());
+        Ok(Self { outputs, has_poses, has_identities, has_valid, coordinates })
     }
 
     /// The number of a pose's points, if the output's description has it.
@@ -90,8 +98,10 @@ impl RowReader for PoseReader {
             _ => 1,
         };
         let of_poses = others.first().filter(|_| self.has_poses);
+        let identities = others.get(usize::from(self.has_poses)).filter(|_| self.has_identities);
+        let individuals = identities.map_or(0, |all| all.len() / (scores.len() / each).max(1));
         let valid = others.last().filter(|_| self.has_valid);
-        let (mut poses, mut outcome) = (Vec::new(), Outcome::default());
+        let (mut poses, mut outcome, mut probabilities) = (Vec::new(), Outcome::default(), Vec::new());
         for (place, (points, scores)) in
             points.chunks_exact(2 * each).zip(scores.chunks_exact(each)).enumerate()
         {
@@ -104,7 +114,7 @@ impl RowReader for PoseReader {
                 .map(|(at, score)| coordinates.scored(at, *score, to_frame))
                 .unzip();
             outcome.non_finite += non_finite.iter().sum::<usize>();
-            let mut pose = Pose { score: 0.0, points };
+            let mut pose = Pose { points, ..Pose::default() };
             pose.score = match of_poses {
                 Some(of_poses) => of_poses.get(place).copied().unwrap_or(f32::NAN),
                 None => {
@@ -115,6 +125,14 @@ impl RowReader for PoseReader {
             let is_nothing = valid.is_none() && pose.found() == 0;
             if !is_nothing && pose.score >= coordinates.params.min_score {
                 poses.push(pose);
+                let of_pose = place * individuals..(place + 1) * individuals;
+                probabilities
+                    .extend(softmax(identities.and_then(|all| all.get(of_pose)).unwrap_or_default()));
+            }
+        }
+        if identities.is_some() {
+            for (pose, identity) in poses.iter_mut().zip(identify(&probabilities, individuals)) {
+                pose.identity = identity;
             }
         }
         // Stable: equals stay in the network's order.

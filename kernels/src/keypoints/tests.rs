@@ -6,7 +6,7 @@ use half::f16;
 use super::*;
 use crate::detect::AxisOrder;
 use crate::geometry::{Affine, Rect};
-use crate::group::{Keypoint, PafConvention, PafParams, Pose};
+use crate::group::{Identity, Keypoint, PafConvention, PafParams, Pose};
 use crate::peaks::{Activation, Grid, Outcome, Peak};
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 
@@ -146,7 +146,9 @@ fn points(
     let desc: TensorDesc = text.parse().unwrap();
     let dims: Vec<usize> = desc.dims.iter().map(|dim| dim.unwrap()).collect();
     let view = TensorView::new(&desc.name, desc.ty, &dims, bytemuck::cast_slice(data)).unwrap();
-    PointReader::new(&desc, None, input, params).unwrap().run(&[view], to_frame).unwrap()
+    let (points, outcome) =
+        PointReader::new(&desc, None, None, input, params).unwrap().run(&[view], to_frame).unwrap();
+    (points.peaks, outcome)
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn movenets_people_have_points_a_box_and_a_score() {
 fn coordinates_of_another_shape_are_refused() {
     let p = CoordinateParams::default();
     let of_points =
-        |text: &str| PointReader::new(&text.parse().unwrap(), None, [192, 192], p).map(|r| r.points());
+        |text: &str| PointReader::new(&text.parse().unwrap(), None, None, [192, 192], p).map(|r| r.points());
     assert_eq!(of_points("o:float32:1x1x17x3"), Ok(Some(17)));
     assert_eq!(of_points("o:float16:?x?x2"), Ok(None));
     for text in
@@ -225,7 +227,8 @@ fn coordinates_of_another_shape_are_refused() {
     }
     assert!(matches!(of_points("o:int32:1x17x3"), Err(KeypointsError::Type(_))));
     assert!(matches!(of_points("o:float32:1x0x3"), Err(KeypointsError::Empty(..))));
-    let mut reader = PointReader::new(&"o:float32:1x17x3".parse().unwrap(), None, [192, 192], p).unwrap();
+    let mut reader =
+        PointReader::new(&"o:float32:1x17x3".parse().unwrap(), None, None, [192, 192], p).unwrap();
     let data = [0u8; 16 * 3 * 4];
     let view = TensorView::new("o", FLOAT, &[1, 16, 3], &data).unwrap();
     let error = reader.run(&[view], &Affine::IDENTITY).unwrap_err();
@@ -271,18 +274,18 @@ impl Output {
 fn points_may_have_their_scores_in_an_output_of_their_own_and_nan_is_absent() {
     let at = Output::new("peaks:float32:1x4x2", &[10.0, 20.0, NAN, NAN, 1.0, NAN, 0.0, 0.0]);
     let scores = Output::new("peak_vals:float32:1x4", &[0.9, 0.0, 0.9, 0.25]);
-    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), [64, 64], pixels()).unwrap();
+    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), None, [64, 64], pixels()).unwrap();
     let (peaks, outcome) =
         reader.run(&[at.view(), scores.view()], &Affine::upright([2.0, 2.0], [1.0, 0.0])).unwrap();
     // The first pixel's centre is at 0.5.
     let first = Peak { channel: 0, x: 22.0, y: 41.0, score: 0.9 };
-    assert_eq!(peaks, [first, Peak { channel: 3, x: 2.0, y: 1.0, score: 0.25 }]);
+    assert_eq!(peaks.peaks, [first, Peak { channel: 3, x: 2.0, y: 1.0, score: 0.25 }]);
     assert_eq!(
         outcome.non_finite, 1,
         "half a point is none; both coordinates NaN are a point that is absent"
     );
     let new = |points: &str, scores: &str| {
-        PointReader::new(&points.parse().unwrap(), Some(&scores.parse().unwrap()), [64, 64], pixels())
+        PointReader::new(&points.parse().unwrap(), Some(&scores.parse().unwrap()), None, [64, 64], pixels())
             .map(|_| ())
     };
     assert_eq!(new("p:float32:?x?x2", "s:float32:?x4"), Ok(()));
@@ -298,12 +301,12 @@ fn coordinates_of_a_picture_that_the_network_has_made_smaller_are_scaled_before_
     let at = Output::new("peaks:float32:1x1x2", &[10.0, 20.0]);
     let scores = Output::new("peak_vals:float32:1x1", &[0.9]);
     let params = CoordinateParams { scale: 2.0, ..pixels() };
-    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), [64, 64], params).unwrap();
+    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), None, [64, 64], params).unwrap();
     let (peaks, _) = reader.run(&[at.view(), scores.view()], &Affine::IDENTITY).unwrap();
-    assert_eq!((peaks[0].x, peaks[0].y), (20.5, 40.5));
+    assert_eq!((peaks.peaks[0].x, peaks.peaks[0].y), (20.5, 40.5));
     for scale in [0.0, -1.0, NAN, f32::INFINITY] {
         let params = CoordinateParams { scale, ..params };
-        let error = PointReader::new(&at.desc, Some(&scores.desc), [64, 64], params).unwrap_err();
+        let error = PointReader::new(&at.desc, Some(&scores.desc), None, [64, 64], params).unwrap_err();
         assert!(matches!(error, KeypointsError::Scale(_)), "{error}");
     }
 }
@@ -319,6 +322,7 @@ fn poses_lie_in_places_of_which_some_are_empty() {
         points: &at.desc,
         scores: &scores.desc,
         poses: Some(&of_poses.desc),
+        identities: None,
         valid: Some(&valid.desc),
     };
     let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
@@ -341,18 +345,25 @@ fn poses_lie_in_places_of_which_some_are_empty() {
     // One point a pose: centroids.
     let at = Output::new("centroids:float32:1x2x2", &[8.0, 9.0, 1.0, 1.0]);
     let scores = Output::new("centroid_vals:float32:1x2", &[0.6, 0.3]);
-    let outputs = PoseOutputs { points: &at.desc, scores: &scores.desc, poses: None, valid: None };
+    let outputs =
+        PoseOutputs { points: &at.desc, scores: &scores.desc, poses: None, identities: None, valid: None };
     let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
     assert_eq!(reader.points(), Some(1));
     let (poses, _) = reader.run(&[at.view(), scores.view()], &Affine::IDENTITY).unwrap();
-    assert_eq!(poses[0], Pose { score: 0.6, points: vec![point(8.5, 9.5, 0.6)] });
+    assert_eq!(poses[0], Pose { score: 0.6, points: vec![point(8.5, 9.5, 0.6)], identity: None });
 }
 
 #[test]
 fn outputs_of_poses_that_do_not_belong_together_are_refused() {
     let new = |points: &str, scores: &str, valid: &str| {
         let [points, scores, valid] = [points, scores, valid].map(|text| text.parse().unwrap());
-        let outputs = PoseOutputs { points: &points, scores: &scores, poses: None, valid: Some(&valid) };
+        let outputs = PoseOutputs {
+            points: &points,
+            scores: &scores,
+            poses: None,
+            identities: None,
+            valid: Some(&valid),
+        };
         PoseReader::new(&outputs, [64, 64], pixels()).map(|reader| reader.points())
     };
     let (points, scores, valid) = ("p:float32:?x20x2x2", "s:float32:?x20x2", "v:bool:?x20");
@@ -432,4 +443,101 @@ fn candidates_that_do_not_fit_the_skeleton_are_refused() {
     assert!(matches!(new(points, scores, "l:float32:?x1x20", edge), Err(KeypointsError::Candidates { .. })));
     assert!(matches!(new(points, "s:float32:?x2x21", lines, edge), Err(KeypointsError::Scores { .. })));
     assert!(matches!(new(points, scores, lines, &[]), Err(KeypointsError::Skeleton(_))));
+}
+
+/// The number of each individual, and its probability in hundredths.
+fn identities(poses: &[Pose]) -> Vec<Option<(usize, i32)>> {
+    let hundredths = |identity: Identity| (identity.index, (identity.probability * 100.0).round() as i32);
+    poses.iter().map(|pose| pose.identity.map(hundredths)).collect()
+}
+
+#[test]
+fn a_pose_is_one_individual_and_no_other_pose_is_the_same() {
+    let at = Output::new("peaks:float32:1x3x1x2", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let scores = Output::new("peak_vals:float32:1x3x1", &[0.5, 0.6, 0.7]);
+    let of_poses = Output::new("centroid_vals:float32:1x3", &[0.4, 0.5, 0.6]);
+    // Before the softmax: 0.73 and 0.27, an empty place, 0.5 and 0.5.
+    let logits = Output::new("class_logits:float32:1x3x2", &[1.0, 0.0, 9.0, 0.0, 2.0, 2.0]);
+    let valid = Output::flags("instance_valid:bool:1x3", &[true, false, true]);
+    let outputs = PoseOutputs {
+        points: &at.desc,
+        scores: &scores.desc,
+        poses: Some(&of_poses.desc),
+        identities: Some(&logits.desc),
+        valid: Some(&valid.desc),
+    };
+    let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
+    let views = [at.view(), scores.view(), of_poses.view(), logits.view(), valid.view()];
+    let (poses, _) = reader.run(&views, &Affine::IDENTITY).unwrap();
+    assert_eq!(identities(&poses), [Some((1, 50)), Some((0, 73))], "the best pose comes first");
+    let outputs = PoseOutputs { poses: None, valid: None, ..outputs };
+    let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
+    let views = [at.view(), scores.view(), logits.view()];
+    let (poses, _) = reader.run(&views, &Affine::IDENTITY).unwrap();
+    // Three poses are at most two individuals.
+    assert_eq!(identities(&poses), [Some((1, 50)), Some((0, 100)), None]);
+    let wrong = "class_logits:float32:1x4x2".parse().unwrap();
+    let error = PoseReader::new(&PoseOutputs { identities: Some(&wrong), ..outputs }, [64, 64], pixels());
+    assert!(matches!(error, Err(KeypointsError::Scores { .. })));
+}
+
+#[test]
+fn the_points_of_a_crop_come_with_probabilities_of_whom_it_shows() {
+    let at = Output::new("peaks:float32:1x1x2", &[1.0, 2.0]);
+    let scores = Output::new("peak_vals:float32:1x1", &[0.5]);
+    let logits = Output::new("class_logits:float32:1x3", &[0.0, 0.0, -200.0]);
+    let new = |scores: Option<&TensorDesc>, logits: &TensorDesc| {
+        PointReader::new(&at.desc, scores, Some(logits), [64, 64], pixels())
+    };
+    let mut reader = new(Some(&scores.desc), &logits.desc).unwrap();
+    let (points, _) = reader.run(&[at.view(), scores.view(), logits.view()], &Affine::IDENTITY).unwrap();
+    assert_eq!((points.peaks.len(), &points.identities[..]), (1, &[0.5, 0.5, 0.0][..]));
+    let wrong = "class_logits:float32:1x1x3".parse().unwrap();
+    for error in [new(Some(&scores.desc), &wrong), new(None, &logits.desc)] {
+        assert!(matches!(error, Err(KeypointsError::IdentitiesShape(_))));
+    }
+}
+
+#[test]
+fn peaks_belong_to_the_individuals_that_they_are_taken_for() {
+    let at = [10.0, 10.0, 30.0, 10.0, 0.0, 0.0, 12.0, 20.0, 32.0, 20.0, 40.0, 20.0];
+    let at = Output::new("peaks:float32:1x2x3x2", &at);
+    let scores = Output::new("peak_vals:float32:1x2x3", &[0.9, 0.8, 0.9, 0.7, 0.6, 0.5]);
+    // Of the second point, the third peak would be the first individual's, which has one.
+    let probabilities = [0.2, 0.8, 0.7, 0.3, 0.9, 0.1, 0.9, 0.1, 0.3, 0.6, 0.8, 0.2];
+    let of_peaks = Output::new("class_probs:float32:1x2x3x2", &probabilities);
+    let valid = Output::flags("peak_mask:bool:1x2x3", &[true, true, false, true, true, true]);
+    let outputs = IndividualOutputs {
+        points: &at.desc,
+        scores: &scores.desc,
+        identities: &of_peaks.desc,
+        valid: Some(&valid.desc),
+    };
+    let mut reader = IndividualReader::new(&outputs, [64, 64], pixels()).unwrap();
+    assert_eq!(reader.points(), Some(2));
+    let views = [at.view(), scores.view(), of_peaks.view(), valid.view()];
+    let (poses, outcome) = reader.run(&views, &Affine::IDENTITY).unwrap();
+    assert_eq!(outcome, Outcome::default());
+    let xs = |pose: &Pose| pose.points.iter().map(|point| point.map(|point| point.x)).collect::<Vec<_>>();
+    let wanted = [[Some(30.5), Some(12.5)], [Some(10.5), Some(32.5)]];
+    assert_eq!(poses.iter().map(xs).collect::<Vec<_>>(), wanted);
+    assert_eq!(identities(&poses), [Some((0, 80)), Some((1, 70))]);
+    assert_eq!((poses[0].score, poses[1].score), (0.75, 0.75));
+    // The one peak that is there gets the individual that it looks like most, and the other individual is not seen.
+    let valid = Output::flags("peak_mask:bool:1x2x3", &[true, false, false, false, false, false]);
+    let views = [at.view(), scores.view(), of_peaks.view(), valid.view()];
+    let (poses, _) = reader.run(&views, &Affine::IDENTITY).unwrap();
+    assert_eq!(identities(&poses), [Some((1, 80))]);
+    let parsed = |text: &str| text.parse::<TensorDesc>().unwrap();
+    for (points, scores, of_peaks) in [
+        ("p:float32:1x2x3x3", "s:float32:1x2x3", "i:float32:1x2x3x2"),
+        ("p:float32:1x2x3x2", "s:float32:1x2x4", "i:float32:1x2x3x2"),
+        ("p:float32:1x2x3x2", "s:float32:1x2x3", "i:float32:1x2x4x2"),
+    ] {
+        let [points, scores, of_peaks] = [points, scores, of_peaks].map(parsed);
+        let outputs =
+            IndividualOutputs { points: &points, scores: &scores, identities: &of_peaks, valid: None };
+        let error = IndividualReader::new(&outputs, [64, 64], pixels()).unwrap_err();
+        assert!(matches!(error, KeypointsError::PeaksShape(_) | KeypointsError::Scores { .. }), "{error}");
+    }
 }

@@ -19,7 +19,8 @@ use crate::sidecar::{Input, Peaks};
 use crate::{Encoding, Grouping, Skeleton};
 
 /// The types of models that are read.
-const TYPES: &str = "single_instance, centered_instance, centroid, topdown and bottomup";
+const TYPES: &str = "single_instance, centered_instance, centroid, topdown, bottomup, multi_class_topdown, \
+                     multi_class_topdown_combined and multi_class_bottomup";
 
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let all: Value = serde_json::from_str(metadata.get("sleap_nn_metadata")?).ok()?;
@@ -68,6 +69,7 @@ fn peaks(kind: &str, all: &Value) -> Option<Peaks> {
         ..Peaks::default()
     };
     let scale = all.get("input_scale").and_then(float).filter(|scale| *scale > 0.0 && *scale != 1.0);
+    let individuals = all.get("class_names").and_then(names).unwrap_or_default();
     match kind {
         "single_instance" | "centered_instance" => Some(points),
         "centroid" => Some(Peaks {
@@ -92,6 +94,25 @@ fn peaks(kind: &str, all: &Value) -> Option<Peaks> {
             coordinate_scale: scale.map(|scale| 1.0 / scale),
             ..points
         }),
+        "multi_class_topdown" => {
+            Some(Peaks { identity_scores: named("class_logits"), individuals, ..points })
+        }
+        "multi_class_topdown_combined" => Some(Peaks {
+            encoding: Some(Encoding::Poses),
+            pose_scores: named("centroid_vals"),
+            identity_scores: named("class_logits"),
+            individuals,
+            valid: named("instance_valid"),
+            ..points
+        }),
+        // This one is back in pixels of the frame (`bottomup_multiclass.py`).
+        "multi_class_bottomup" => Some(Peaks {
+            encoding: Some(Encoding::Candidates),
+            identity_scores: named("class_probs"),
+            individuals,
+            valid: named("peak_mask"),
+            ..points
+        }),
         _ => None,
     }
 }
@@ -100,7 +121,8 @@ fn peaks(kind: &str, all: &Value) -> Option<Peaks> {
 fn training(metadata: &Metadata, kind: &str) -> Option<Value> {
     let text = metadata.get("training_config")?;
     let both: Option<Value> = serde_json::from_str(text).ok();
-    match both.as_ref().and_then(|both| both.get(if kind == "topdown" { "centroid" } else { kind })) {
+    let is_combined = ["topdown", "multi_class_topdown_combined"].contains(&kind);
+    match both.as_ref().and_then(|both| both.get(if is_combined { "centroid" } else { kind })) {
         Some(one) => yaml::read(one.as_str()?).ok(),
         None => yaml::read(text).ok(),
     }
@@ -110,7 +132,7 @@ fn training(metadata: &Metadata, kind: &str) -> Option<Value> {
 fn fill(input: &mut Input, kind: &str, all: &Value, training: Option<&Value>) {
     let gray = all.get("input_channels").and_then(Value::as_u64) == Some(1);
     input.channels = Some(if gray { ChannelOrder::Gray } else { ChannelOrder::Rgb });
-    if kind == "centered_instance" {
+    if ["centered_instance", "multi_class_topdown"].contains(&kind) {
         let of_training =
             || training?.pointer("/data_config/preprocessing/crop_size").and_then(height_and_width);
         let crop = all.get("crop_size").and_then(height_and_width).or_else(of_training);
@@ -182,6 +204,21 @@ mod tests {
         let peaks = of_kind("topdown", "").words.peaks;
         assert_eq!((peaks.normalized, peaks.threshold), (Some(false), Some(0.2)));
         assert_eq!(peaks.pixel_origin, Some(PixelOrigin::Center));
+        let identities = |kind: &str| {
+            let peaks = of_kind(kind, r#", "class_names": ["female", "male"]"#).words.peaks;
+            assert_eq!(peaks.individuals, ["female", "male"]);
+            (peaks.encoding.unwrap(), peaks.identity_scores.unwrap(), peaks.valid, peaks.pose_scores)
+        };
+        let (valid, centroids) = (Some("instance_valid".into()), Some("centroid_vals".into()));
+        assert_eq!(identities("multi_class_topdown"), (points, "class_logits".into(), None, None));
+        assert_eq!(
+            identities("multi_class_topdown_combined"),
+            (poses, "class_logits".into(), valid, centroids)
+        );
+        assert_eq!(
+            identities("multi_class_bottomup"),
+            (Encoding::Candidates, "class_probs".into(), Some("peak_mask".into()), None)
+        );
         for kind in ["embedding", "bbox_ssd"] {
             let refused = of_kind(kind, "");
             assert!(
@@ -195,6 +232,7 @@ mod tests {
     fn only_bottom_up_points_are_in_pixels_after_the_scale() {
         let scale = |kind: &str| of_kind(kind, r#", "input_scale": 0.5"#).words.peaks.coordinate_scale;
         assert_eq!((scale("bottomup"), scale("single_instance"), scale("topdown")), (Some(2.0), None, None));
+        assert_eq!(scale("multi_class_bottomup"), None);
         for scale in ["0", "-1", "\"half\"", "1.0"] {
             let more = format!(r#", "input_scale": {scale}"#);
             assert_eq!(of_kind("bottomup", &more).words.peaks.coordinate_scale, None, "{scale}");

@@ -30,6 +30,11 @@ pub struct Peaks {
     pub valid: Option<String>,
     /// The output that holds the scores of the lines between peaks.
     pub line_scores: Option<String>,
+    /// The output that holds how much an object, or a peak, looks like each of the individuals that the network tells apart.
+    pub identity_scores: Option<String>,
+    /// The names of these individuals, in the network's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub individuals: Vec<String>,
     /// Pixels of the input for each unit of the coordinates.
     pub coordinate_scale: Option<f32>,
     /// Where coordinates begin: `corner` or `center` of the first pixel.

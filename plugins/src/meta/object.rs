@@ -19,6 +19,8 @@ pub enum Finding {
     Classification(ClassificationParam),
     /// Its embedding.
     Embedding(EmbeddingParam),
+    /// Which individual it is.
+    Tracking(TrackingParam),
 }
 
 /// The objects on a buffer: those that regions of interest with our parameters describe, in the order in which they were put there,
@@ -59,6 +61,7 @@ fn add_finding(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool
         Finding::Keypoints(points) => points.to_structure(),
         Finding::Classification(classes) => classes.to_structure(),
         Finding::Embedding(embedding) => embedding.to_structure(),
+        Finding::Tracking(tracking) => tracking.to_structure(),
     });
     true
 }
@@ -84,6 +87,7 @@ pub fn attach_to_region(buffer: &mut gst::BufferRef, outline: &Rect, label: &str
         Finding::Keypoints(points) => object.keypoints = Some(points),
         Finding::Classification(classes) => object.classifications.push(classes),
         Finding::Embedding(embedding) => object.embeddings.push(embedding),
+        Finding::Tracking(tracking) => object.tracking = Some(tracking),
     }
     object.put(buffer, outline);
 }

@@ -25,6 +25,8 @@ pub struct DetectionParam {
 pub struct TrackingParam {
     /// Identity, unique in the stream, from 1.
     pub id: u64,
+    /// The individual's name, where the model tells individuals apart.
+    pub name: Option<String>,
     /// Frames since the object was first seen.
     pub age: u32,
     /// Detections of the object so far.
@@ -94,6 +96,7 @@ pub(super) struct Names {
     pub confidence: Quark,
     pub label_id: Quark,
     pub id: Quark,
+    pub name: Quark,
     pub age: Quark,
     pub hits: Quark,
     pub state: Quark,
@@ -117,6 +120,7 @@ pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     confidence: Quark::from_str("confidence"),
     label_id: Quark::from_str("label-id"),
     id: Quark::from_str("id"),
+    name: Quark::from_str("name"),
     age: Quark::from_str("age"),
     hits: Quark::from_str("hits"),
     velocity: [Quark::from_str("velocity-x"), Quark::from_str("velocity-y")],
@@ -165,6 +169,9 @@ impl TrackingParam {
         let mut s = NAMES.tracking.clone();
         set_rect(&mut s, &NAMES, &self.rect);
         s.set_by_quark(NAMES.id, self.id);
+        if let Some(name) = &self.name {
+            s.set_by_quark(NAMES.name, name.as_str());
+        }
         s.set_by_quark(NAMES.age, self.age);
         s.set_by_quark(NAMES.hits, self.hits);
         for (name, velocity) in NAMES.velocity.into_iter().zip(self.velocity) {
@@ -184,7 +191,8 @@ impl TrackingParam {
         let rect = rect_of(s, &NAMES)?;
         let [first, last] = NAMES.seen.map(|name| s.get_by_quark(name).ok());
         let (hits, seen) = (s.get_by_quark(NAMES.hits).unwrap_or_default(), first.zip(last).map(Into::into));
-        Some(Self { id, age, hits, state, rect, velocity, seen })
+        let name = s.value_by_quark(NAMES.name).ok().and_then(|name| strings::text(name));
+        Some(Self { id, name, age, hits, state, rect, velocity, seen })
     }
 }
 

@@ -2,12 +2,12 @@
 
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::keypoints::{
-    CandidateReader, InstanceReader, KeypointsError, PointReader, PoseReader, RowReader,
+    CandidateReader, IndividualReader, InstanceReader, KeypointsError, PointReader, PoseReader, RowReader,
 };
 use cudainfer_kernels::peaks::Outcome;
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
-use super::encoding::{Coding, candidates};
+use super::encoding::{Coding, candidates, individuals};
 use super::found::Found;
 use super::grouping::GroupingPlan;
 
@@ -18,6 +18,7 @@ pub(super) enum Reader {
     Instances(InstanceReader),
     Poses(PoseReader),
     Candidates(CandidateReader),
+    Individuals(IndividualReader),
 }
 
 impl Reader {
@@ -32,8 +33,8 @@ impl Reader {
         plan: &GroupingPlan,
     ) -> Result<Option<Self>, KeypointsError> {
         Ok(match (*coding, plan, outputs) {
-            (Coding::Points(params), _, [points, scores @ ..]) => {
-                Some(Self::Points(PointReader::new(points, scores.first(), input, params)?))
+            (Coding::Points(params), _, [points, others @ ..]) => {
+                Some(Self::Points(PointReader::new(points, others.first(), others.get(1), input, params)?))
             }
             (Coding::Instances(params), _, [output]) => {
                 Some(Self::Instances(InstanceReader::new(output, input, params)?))
@@ -46,6 +47,11 @@ impl Reader {
                 let reader =
                     candidates(outputs).map(|outputs| CandidateReader::new(&outputs, input, params, paf));
                 reader.transpose()?.map(Self::Candidates)
+            }
+            (Coding::Individuals(params), ..) => {
+                let reader =
+                    individuals(outputs).map(|outputs| IndividualReader::new(&outputs, input, params));
+                reader.transpose()?.map(Self::Individuals)
             }
             _ => None,
         })
@@ -61,6 +67,7 @@ impl RowReader for Reader {
             Self::Instances(reader) => reader.outputs(),
             Self::Poses(reader) => reader.outputs(),
             Self::Candidates(reader) => reader.outputs(),
+            Self::Individuals(reader) => reader.outputs(),
         }
     }
 
@@ -73,10 +80,11 @@ impl RowReader for Reader {
             (kind(found.0), found.1)
         }
         Ok(match self {
-            Self::Points(reader) => into(reader.run(outputs, to_frame)?, Found::Peaks),
+            Self::Points(reader) => into(reader.run(outputs, to_frame)?, Found::Points),
             Self::Instances(reader) => into(reader.run(outputs, to_frame)?, Found::Instances),
             Self::Poses(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
             Self::Candidates(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
+            Self::Individuals(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
         })
     }
 }

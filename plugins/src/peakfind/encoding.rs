@@ -3,8 +3,8 @@
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::keypoints::{
-    CandidateOutputs, CandidateReader, CoordinateParams, InstanceReader, PointReader, PoseOutputs,
-    PoseReader, SimccParams, SimccReader,
+    CandidateOutputs, CandidateReader, CoordinateParams, IndividualOutputs, IndividualReader, InstanceReader,
+    PointReader, PoseOutputs, PoseReader, SimccParams, SimccReader,
 };
 use cudainfer_kernels::peaks::{PeakFinder, PeakParams};
 use cudainfer_kernels::tensor::TensorDesc;
@@ -29,6 +29,8 @@ pub(super) enum Coding {
     /// Outputs with peaks, their scores and those of the lines between them, and which of them are there, if there is one. They are
     /// grouped by part affinity fields' rules.
     Candidates(CoordinateParams),
+    /// Outputs with peaks, their scores, how much each looks like each individual, and which of them are there, if there is one.
+    Individuals(CoordinateParams),
 }
 
 /// Which outputs there are after those of the coordinates and the points' scores.
@@ -36,6 +38,8 @@ pub(super) enum Coding {
 pub(super) struct Further {
     /// The scores of the objects.
     pub poses: bool,
+    /// Which individuals they are.
+    pub identities: bool,
     /// Which places hold an object.
     pub valid: bool,
 }
@@ -48,6 +52,7 @@ impl Further {
             points,
             scores,
             poses: others.first().filter(|_| self.poses),
+            identities: others.get(usize::from(self.poses)).filter(|_| self.identities),
             valid: others.last().filter(|_| self.valid),
         })
     }
@@ -59,6 +64,12 @@ pub(super) fn candidates(outputs: &[TensorDesc]) -> Option<CandidateOutputs<'_>>
     Some(CandidateOutputs { points, scores, lines, valid: others.first() })
 }
 
+/// Those of peaks of individuals.
+pub(super) fn individuals(outputs: &[TensorDesc]) -> Option<IndividualOutputs<'_>> {
+    let [points, scores, identities, others @ ..] = outputs else { return None };
+    Some(IndividualOutputs { points, scores, identities, valid: others.first() })
+}
+
 impl Coding {
     /// The part of the outputs that holds the points, to end a sentence with.
     pub fn words(self) -> &'static str {
@@ -67,7 +78,7 @@ impl Coding {
             Self::Simcc(_) => "SimCC",
             Self::Points(_) => "coordinates",
             Self::Instances(_) | Self::Poses(..) => "coordinates of several objects",
-            Self::Candidates(_) => "candidates",
+            Self::Candidates(_) | Self::Individuals(_) => "candidates",
         }
     }
 }
@@ -123,8 +134,11 @@ impl Outputs<'_> {
                 let order = if output.dims.len() == 4 { AxisOrder::Yx } else { AxisOrder::Xy };
                 let params = settings.coordinates(info, order);
                 let scores = self.stated(&info.peaks.scores)?;
-                let reader = PointReader::new(output, scores, input, params).map_err(|e| e.to_string())?;
-                (Coding::Points(params), std::iter::once(output).chain(scores).collect(), reader.points())
+                let identities = self.stated(&info.peaks.identity_scores)?;
+                let reader = PointReader::new(output, scores, identities, input, params);
+                let points = reader.map_err(|e| e.to_string())?.points();
+                let outputs = std::iter::once(output).chain(scores).chain(identities).collect();
+                (Coding::Points(params), outputs, points)
             }
             Encoding::Instances => {
                 let output = self.coordinates()?;
@@ -136,11 +150,26 @@ impl Outputs<'_> {
                 let (params, peaks) = (settings.scored(info), &info.peaks);
                 let (points, scores) = (self.coordinates()?, self.needed(&peaks.scores, "scores", encoding)?);
                 let (poses, valid) = (self.stated(&peaks.pose_scores)?, self.stated(&peaks.valid)?);
-                let outputs = PoseOutputs { points, scores, poses, valid };
+                let identities = self.stated(&peaks.identity_scores)?;
+                let outputs = PoseOutputs { points, scores, poses, identities, valid };
                 let reader = PoseReader::new(&outputs, input, params).map_err(|e| e.to_string())?;
-                let further = Further { poses: poses.is_some(), valid: valid.is_some() };
-                let outputs = [points, scores].into_iter().chain(poses).chain(valid).collect();
+                let [poses_there, identities_there, valid_there] =
+                    [poses, identities, valid].map(|output| output.is_some());
+                let further =
+                    Further { poses: poses_there, identities: identities_there, valid: valid_there };
+                let outputs =
+                    [points, scores].into_iter().chain(poses).chain(identities).chain(valid).collect();
                 (Coding::Poses(params, further), outputs, reader.points())
+            }
+            Encoding::Candidates if info.peaks.identity_scores.is_some() => {
+                let (params, peaks) = (settings.scored(info), &info.peaks);
+                let (points, scores) = (self.coordinates()?, self.needed(&peaks.scores, "scores", encoding)?);
+                let identities = self.needed(&peaks.identity_scores, "identity-scores", encoding)?;
+                let valid = self.stated(&peaks.valid)?;
+                let outputs = IndividualOutputs { points, scores, identities, valid };
+                let reader = IndividualReader::new(&outputs, input, params).map_err(|e| e.to_string())?;
+                let outputs = [points, scores, identities].into_iter().chain(valid).collect();
+                (Coding::Individuals(params), outputs, reader.points())
             }
             Encoding::Candidates => {
                 let (params, peaks) = (settings.scored(info), &info.peaks);
@@ -174,7 +203,7 @@ impl Outputs<'_> {
             ));
         }
         let plan = match (self.grouping(), encoding) {
-            (None, Encoding::Instances | Encoding::Poses) => GroupingPlan::Instances,
+            (None, Encoding::Instances | Encoding::Poses | Encoding::Candidates) => GroupingPlan::Instances,
             (Some(Grouping::Each), Encoding::Poses) if points == Some(1) => GroupingPlan::Each,
             (None | Some(Grouping::Frame), Encoding::Simcc | Encoding::Points) => GroupingPlan::Frame,
             (Some(Grouping::Each), Encoding::Simcc | Encoding::Points) => GroupingPlan::Each,
@@ -241,7 +270,7 @@ impl Outputs<'_> {
             points.is_some_and(|points| points == named.unwrap_or(POINTS))
         };
         match () {
-            () if PointReader::new(only, None, input, coordinates).is_ok() => Encoding::Points,
+            () if PointReader::new(only, None, None, input, coordinates).is_ok() => Encoding::Points,
             () if is_instances() => Encoding::Instances,
             () => Encoding::Maps,
         }

@@ -1,13 +1,15 @@
 //! What is found in a frame or a region of it.
 
 use cudainfer_kernels::group::Pose;
-use cudainfer_kernels::keypoints::Instance;
+use cudainfer_kernels::keypoints::{Instance, Points};
 use cudainfer_kernels::peaks::Peak;
 
 /// The results of a frame or a region of it.
 #[derive(Clone, Debug)]
 pub(super) enum Found {
     Peaks(Vec<Peak>),
+    /// Of one object.
+    Points(Points),
     Poses(Vec<Pose>),
     Instances(Vec<Instance>),
 }
@@ -16,7 +18,7 @@ impl Found {
     /// Where the points are.
     pub fn points(&self) -> impl Iterator<Item = [f32; 2]> {
         let (peaks, poses, instances) = match self {
-            Self::Peaks(peaks) => (&peaks[..], &[][..], &[][..]),
+            Self::Peaks(peaks) | Self::Points(Points { peaks, .. }) => (&peaks[..], &[][..], &[][..]),
             Self::Poses(poses) => (&[][..], &poses[..], &[][..]),
             Self::Instances(instances) => (&[][..], &[][..], &instances[..]),
         };

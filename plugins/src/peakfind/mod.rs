@@ -31,6 +31,7 @@ mod coordinates;
 mod encoding;
 mod found;
 mod grouping;
+mod identity;
 mod imp;
 mod objects;
 mod search;

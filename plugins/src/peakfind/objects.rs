@@ -1,14 +1,15 @@
 //! The results as objects on a buffer.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::group::{Keypoint, MOST_PEAKS, Pose};
-use cudainfer_kernels::keypoints::Instance;
+use cudainfer_kernels::group::{Identity, Keypoint, MOST_PEAKS, Pose};
+use cudainfer_kernels::keypoints::{self, Instance};
 use cudainfer_kernels::peaks::Peak;
 use cudainfer_kernels::sanity::{Expected, Survey, is_far};
 
 use super::encoding::Coding;
 use super::found::Found;
 use super::grouping::GroupingPlan;
+use super::identity::{Unidentified, findings};
 use super::search::Search;
 use crate::decoding::{Counts, Decode, Limit, Rows, Side};
 use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
@@ -69,13 +70,14 @@ impl Decode for Points {
         counts: &mut Counts,
     ) -> Result<(), String> {
         let Self { rows, plan, info, limits, frame: size } = self;
-        rows.find_each(sets, side, |set, (found, outcome)| {
+        let mut unidentified = Unidentified::default();
+        let found = rows.find_each(sets, side, |set, (found, outcome)| {
             if counts.is_watched() && are_far(&found, *size) {
                 counts.see_far_points();
             }
-            put(frame, &found, plan, info, set);
+            put(frame, &found, plan, info, set, &mut unidentified);
             match &found {
-                Found::Peaks(peaks) => {
+                Found::Peaks(peaks) | Found::Points(keypoints::Points { peaks, .. }) => {
                     counts.add("peaks", peaks.len());
                     peaks.iter().for_each(|peak| counts.see(peak.score));
                 }
@@ -103,7 +105,9 @@ impl Decode for Points {
                 counts.limit("limited", limit);
             }
             Ok(())
-        })
+        });
+        unidentified.identify(frame, info);
+        found
     }
 
     fn expected(&self) -> Option<Expected> {
@@ -116,9 +120,16 @@ impl Decode for Points {
 }
 
 /// Puts the results on the buffer: as new objects, or as the points of the object in whose region they were found.
-fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &GroupingPlan, info: &ModelInfo, set: &TensorSet) {
+fn put(
+    buffer: &mut gst::BufferRef,
+    found: &Found,
+    plan: &GroupingPlan,
+    info: &ModelInfo,
+    set: &TensorSet,
+    unidentified: &mut Unidentified,
+) {
     match (found, plan) {
-        (Found::Peaks(peaks), GroupingPlan::Each) => {
+        (Found::Peaks(peaks) | Found::Points(keypoints::Points { peaks, .. }), GroupingPlan::Each) => {
             let each = peaks.iter().map(|peak| (info.point(peak.channel), *peak));
             put_each(buffer, each, set);
         }
@@ -130,19 +141,21 @@ fn put(buffer: &mut gst::BufferRef, found: &Found, plan: &GroupingPlan, info: &M
             put_each(buffer, each, set);
         }
         (Found::Peaks(peaks), _) => {
-            let point = |peak: &Peak| {
-                let at = Keypoint { x: peak.x, y: peak.y, score: peak.score };
-                (usize::try_from(peak.channel).unwrap_or(usize::MAX), at)
-            };
-            let points: Vec<_> = peaks.iter().map(point).collect();
-            put_points(buffer, std::iter::once(param(&points, None, info)), "keypoints", set);
+            put_points(buffer, std::iter::once((param_of_peaks(peaks, info), None)), "keypoints", info, set);
+        }
+        (Found::Points(keypoints::Points { peaks, identities }), _) => {
+            let points = param_of_peaks(peaks, info);
+            let around = points.outline().unwrap_or_default();
+            let object = put_points(buffer, std::iter::once((points, None)), "keypoints", info, set);
+            object.into_iter().for_each(|object| unidentified.add(object, around, identities));
         }
         (Found::Poses(poses), _) => {
-            put_points(buffer, poses.iter().map(|pose| param_of(pose, info)), label(info), set);
+            let params = poses.iter().map(|pose| (param_of(pose, info), pose.identity));
+            put_points(buffer, params, label(info), info, set);
         }
         (Found::Instances(instances), _) if set.object.is_some() => {
-            let params = instances.iter().map(|one| param_of(&one.pose, info));
-            put_points(buffer, params, label(info), set);
+            let params = instances.iter().map(|one| (param_of(&one.pose, info), one.pose.identity));
+            put_points(buffer, params, label(info), info, set);
         }
         (Found::Instances(instances), _) => put_instances(buffer, instances, info),
     }
@@ -169,6 +182,15 @@ fn label(info: &ModelInfo) -> &str {
     info.peaks.label.as_deref().unwrap_or("pose")
 }
 
+/// The points of one object.
+fn param_of_peaks(peaks: &[Peak], info: &ModelInfo) -> KeypointsParam {
+    let point = |peak: &Peak| {
+        let at = Keypoint { x: peak.x, y: peak.y, score: peak.score };
+        (usize::try_from(peak.channel).unwrap_or(usize::MAX), at)
+    };
+    param(&peaks.iter().map(point).collect::<Vec<_>>(), None, info)
+}
+
 /// The points of a pose that were found.
 fn param_of(pose: &Pose, info: &ModelInfo) -> KeypointsParam {
     let points = pose.points.iter().enumerate();
@@ -192,24 +214,29 @@ fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &Mod
     }
 }
 
-/// Each set of points is an object's. Of several in an object's region, the one that fits the object best belongs to it: others are
-/// neighbours that the region shows, too.
+/// Each set of points is an object's, with its identity where that is known. Of several in an object's region, the one that fits the
+/// object best belongs to it: others are neighbours that the region shows, too. Returns the object that got the last ones.
 fn put_points(
     buffer: &mut gst::BufferRef,
-    instances: impl Iterator<Item = KeypointsParam>,
+    instances: impl Iterator<Item = (KeypointsParam, Option<Identity>)>,
     label: &str,
+    info: &ModelInfo,
     set: &TensorSet,
-) {
-    let instances = instances.filter(|points| !points.names.is_empty());
+) -> Option<i32> {
+    let instances = instances.filter(|(points, _)| !points.names.is_empty());
     if let Some(object) = set.object {
-        let fits = instances.map(|points| (fit(&points, set), points));
-        if let Some((_, points)) = fits.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-            attach(buffer, object, &Finding::Keypoints(points));
+        let fits = instances.map(|instance| (fit(&instance.0, set), instance));
+        let (_, (points, identity)) = fits.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        let around = points.outline().unwrap_or_default();
+        attach(buffer, object, &Finding::Keypoints(points));
+        for finding in identity.into_iter().flat_map(|identity| findings(identity, around, info)) {
+            attach(buffer, object, &finding);
         }
-        return;
+        return Some(object);
     }
     let first = objects(buffer).len();
-    for (i, points) in instances.enumerate() {
+    let mut last = None;
+    for (i, (points, identity)) in instances.enumerate() {
         let around = points.outline().unwrap_or_default();
         let object = Object {
             id: id(first + i),
@@ -218,7 +245,12 @@ fn put_points(
             ..Object::default()
         };
         object.put(buffer, &around);
+        for finding in identity.into_iter().flat_map(|identity| findings(identity, around, info)) {
+            attach(buffer, object.id, &finding);
+        }
+        last = Some(object.id);
     }
+    last
 }
 
 /// The points' scores together, the less the further their middle is from the region's: nothing at its corners.
@@ -276,11 +308,17 @@ mod tests {
         let pose = |x: f32, score: f32| Pose {
             score,
             points: vec![Some(Keypoint { x, y: 30.0, score }), Some(Keypoint { x, y: 50.0, score }), None],
+            identity: None,
         };
         // A stray point in the middle is worth less than the person there; the neighbours stand at the region's sides.
-        let stray = Pose { points: vec![Some(Keypoint { x: 50.0, y: 40.0, score: 0.7 })], score: 0.7 };
+        let stray = Pose {
+            points: vec![Some(Keypoint { x: 50.0, y: 40.0, score: 0.7 })],
+            score: 0.7,
+            identity: None,
+        };
         let found = Found::Poses(vec![pose(72.0, 0.95), pose(28.0, 0.9), pose(49.0, 0.6), stray]);
-        put(buffer, &found, &GroupingPlan::Displacements(Default::default()), &ModelInfo::default(), &set);
+        let plan = GroupingPlan::Displacements(Default::default());
+        put(buffer, &found, &plan, &ModelInfo::default(), &set, &mut Unidentified::default());
         let [object] = &objects(buffer)[..] else { panic!("{:?}", objects(buffer)) };
         let points = object.keypoints.as_ref().unwrap();
         assert_eq!((points.x.clone(), points.y.clone()), (vec![49.0, 49.0], vec![30.0, 50.0]));

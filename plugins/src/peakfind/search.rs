@@ -168,7 +168,8 @@ impl RowDecoder for Search {
             Coding::Points(params)
             | Coding::Instances(params)
             | Coding::Poses(params, _)
-            | Coding::Candidates(params) => Some(params.expected()),
+            | Coding::Candidates(params)
+            | Coding::Individuals(params) => Some(params.expected()),
             // SimCC's scores are of any height, and its points in the input.
             Coding::Simcc(_) => None,
         }

@@ -294,6 +294,7 @@ fn compare_by(
 fn param(track: &Track, rate: f64, seen: Option<[u64; 2]>) -> TrackingParam {
     TrackingParam {
         id: track.id,
+        name: None,
         age: track.age,
         hits: track.hits,
         state: track.state.name().to_owned(),

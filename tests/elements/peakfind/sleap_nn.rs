@@ -91,6 +91,44 @@ fn peaks_of_a_bottom_up_model_are_joined_and_are_pixels_of_the_scaled_picture() 
     assert_eq!(found(&model("sleap-bottom-up"), [64, 64], "min-points=3")[0].len(), 1);
 }
 
+/// Names, numbers and probabilities in hundredths of the individuals.
+fn individuals(objects: &[Object]) -> Vec<(String, u64, i32)> {
+    let individual = |object: &Object| {
+        let track = object.tracking.clone().unwrap();
+        let class = &object.classifications[0];
+        assert_eq!(
+            (&class.labels[0], u64::from(class.label_ids[0]) + 1),
+            (track.name.as_ref().unwrap(), track.id)
+        );
+        (track.name.unwrap(), track.id, (class.confidence[0] * 100.0).round() as i32)
+    };
+    objects.iter().map(individual).collect()
+}
+
+#[test]
+fn individuals_that_a_model_tells_apart_are_identities_and_no_two_are_the_same() {
+    let who = |name: &str, id, probability| (name.to_owned(), id, probability);
+    for frame in found(&model("sleap-multi-topdown"), [64, 48], "") {
+        // Both look like the male, the second more surely.
+        assert_eq!(individuals(&frame), [who("female", 1, 27), who("male", 2, 95)]);
+        assert_eq!(points(&frame[0]), [at("head", 16.5, 20.5), at("thorax", 18.5, 20.5)]);
+    }
+    for frame in found(&model("sleap-multi-bottom-up"), [64, 64], "") {
+        assert_eq!(individuals(&frame), [who("female", 1, 80), who("male", 2, 75)]);
+        // A thorax whose likeliest individual has another one is nobody's. These points are pixels of the frame.
+        assert_eq!(points(&frame[0]), [at("head", 8.5, 8.5), at("tail", 48.5, 48.5)]);
+        assert_eq!(points(&frame[1]), [at("head", 8.5, 48.5), at("thorax", 28.5, 20.5)]);
+    }
+    // Of crops, the whole frame decides. The bars of the test picture are bright on the left.
+    let second =
+        format!("! fusedpreproc roi=objects ! trtinfer model={} ! peakfind", model("sleap-multi-crop"));
+    for frame in found(&model("sleap-centroid"), [64, 48], &second) {
+        let names: Vec<_> = individuals(&frame).into_iter().map(|(name, id, _)| (name, id)).collect();
+        assert_eq!(names, [("female".to_owned(), 1), ("male".to_owned(), 2)]);
+        assert_eq!(points(&frame[0]).len(), 2);
+    }
+}
+
 #[test]
 fn the_folder_that_an_export_writes_is_a_model_and_another_folder_is_none() {
     let folder = scratch("export");

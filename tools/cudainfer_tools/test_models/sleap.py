@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -53,7 +54,8 @@ def save(graph: Graph, name: str, kind: str, scale: float = 1.0, **more: object)
     words |= {"edge_inds": EDGES, "input_scale": scale, "input_channels": 1, "input_dtype": "uint8"}
     words |= {"normalization": "0_to_1", "peak_threshold": 0.2, **more}
     training = TRAINING.format(scale=scale)
-    text = json.dumps({"centroid": training, "centered_instance": "none"}) if kind == "topdown" else training
+    both = kind in ("topdown", "multi_class_topdown_combined")
+    text = json.dumps({"centroid": training, "centered_instance": "none"}) if both else training
     graph.save(name, metadata={"sleap_nn_metadata": json.dumps(words), "training_config": text})
 
 
@@ -116,6 +118,48 @@ def exports() -> None:
     output(graph, "candidate_mask", lines > -2)
     save(graph, "sleap-bottom-up", "bottomup", scale=0.5, max_peaks_per_node=2)
 
+    multi_class()
+
     graph = network()
     output(graph, "embeddings", np.zeros(8, np.float32))
     save(graph, "sleap-embedding", "embedding")
+
+
+def multi_class() -> None:
+    """Models that tell individuals apart: of both, all say `male`, and the second animal the more surely."""
+    names: dict[str, Any] = {"n_classes": 2, "class_names": ["female", "male"]}
+    # What lies in the middle of a crop is where the centroid is. The mean of the pixels decides who it is: a dark crop is the male.
+    graph = network()
+    output(graph, "peaks", np.array([[7.5, 7.5], [3, 7.5], [np.nan, np.nan]], np.float32))
+    output(graph, "peak_vals", np.array([0.9, 0.8, 0], np.float32))
+    graph.node("Reshape", ["mean", graph.constant("column", np.array([-1, 1], np.int64))], "means")
+    graph.node("Mul", ["means", graph.constant("apart", np.array([[0.01, 0.0]], np.float32))], "class_logits")
+    graph.output("class_logits", F32, ["batch", 2])
+    save(graph, "sleap-multi-crop", "multi_class_topdown", crop_size=[16, 16], **names)
+
+    graph = network()
+    output(graph, "centroids", np.array([[0, 0], [16, 20], [40, 24]], np.float32))
+    output(graph, "centroid_vals", np.array([0, 0.75, 0.5], np.float32))
+    poses = [[[0, 0]] * 3, [[16, 20], [18, 20], [np.nan, np.nan]], [[40, 24], [42, 24], [44, 24]]]
+    output(graph, "peaks", np.array(poses, np.float32))
+    output(graph, "peak_vals", np.array([[0, 0, 0], [0.9, 0.8, 0], [0.9, 0.8, 0.7]], np.float32))
+    output(graph, "class_logits", np.array([[9, 0], [0, 1], [0, 3]], np.float32))
+    output(graph, "instance_valid", np.array([False, True, True]))
+    save(graph, "sleap-multi-topdown", "multi_class_topdown_combined", max_instances=3, crop_size=[16, 16], **names)
+
+    # The first animal's thorax is nobody's: it looks most like the male, who has another.
+    graph = network()
+    places = np.zeros((3, 2, 2), np.float32)
+    scores = np.full((3, 2), -1e9, np.float32)
+    classes = np.zeros((3, 2, 2), np.float32)
+    for place, animal in enumerate(ANIMALS):
+        for point, at in enumerate(animal):
+            if at is not None:
+                places[point, place], scores[point, place] = at, 0.9
+                classes[point, place] = [0.8, 0.2] if place == 0 else [0.25, 0.75]
+    classes[1, 0] = [0.3, 0.4]
+    output(graph, "peaks", places)
+    output(graph, "peak_vals", scores)
+    output(graph, "peak_mask", scores > 0)
+    output(graph, "class_probs", classes)
+    save(graph, "sleap-multi-bottom-up", "multi_class_bottomup", scale=0.5, max_peaks_per_node=2, **names)

@@ -48,7 +48,7 @@ impl Suppression<'_> {
                 let (x, y) = self.to_frame.point(part.x, part.y);
                 (*score >= params.min_point_score).then_some(Keypoint { x, y, score: *score })
             });
-            poses.push(Pose { score, points: points.collect() });
+            poses.push(Pose { score, points: points.collect(), identity: None });
             taken.extend_from_slice(&parts);
         }
         select(poses, params.min_points, params.min_score);

@@ -56,7 +56,7 @@ pub(super) fn assemble(
             .map(|part| part.and_then(|part| parts.found.get(part)).map(|(peak, _)| *peak))
             .map(|peak| peak.map(|peak| Keypoint { x: peak.x, y: peak.y, score: peak.score }))
             .collect();
-        let mut pose = Pose { score: person.score, points };
+        let mut pose = Pose { score: person.score, points, identity: None };
         if params.convention == PafConvention::OpenPose {
             let of_points: f32 = pose.points.iter().flatten().map(|point| point.score).sum();
             pose.score = (pose.score + of_points) / pose.found() as f32;

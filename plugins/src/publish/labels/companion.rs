@@ -1,11 +1,10 @@
 //! The JSON that SLEAP keeps beside the table, under the same name: what the table has no columns for (`_write_metadata` in
 //! sleap-io's `io/csv.py`).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::instance::track_name;
 use crate::model::Skeleton;
 
 /// The video that the frames are of.
@@ -23,7 +22,7 @@ pub(super) fn json(
     frames: u64,
     (width, height): (u32, u32),
     skeleton: &Skeleton,
-    tracks: &BTreeSet<u64>,
+    tracks: &BTreeMap<u64, String>,
 ) -> Vec<u8> {
     let named = |pairs: &[[usize; 2]]| -> Vec<[&str; 2]> {
         let name = |point: usize| skeleton.points.get(point).map(String::as_str);
@@ -47,7 +46,7 @@ pub(super) fn json(
             "edges": named(&skeleton.edges),
             "symmetries": named(&skeleton.symmetric),
         }],
-        "tracks": tracks.iter().map(|id| track_name(*id)).collect::<Vec<_>>(),
+        "tracks": tracks.values().collect::<Vec<_>>(),
         "suggestions": [],
         "provenance": { "written_by": concat!("cudainfer ", env!("CARGO_PKG_VERSION")) },
     });

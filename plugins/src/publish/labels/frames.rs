@@ -57,7 +57,8 @@ impl Columns {
         let mut places: Vec<Option<&Instance>> = vec![None; self.individuals()];
         let (tracked, mut others): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.track.is_some());
         for instance in tracked {
-            let place = instance.track.and_then(|id| usize::try_from(id.checked_sub(1)?).ok());
+            let place =
+                instance.track.as_ref().and_then(|track| usize::try_from(track.id.checked_sub(1)?).ok());
             match place.and_then(|place| places.get_mut(place)) {
                 Some(place) if place.is_none() => *place = Some(instance),
                 // One animal has one column, whoever it is taken for.

@@ -14,10 +14,19 @@ pub(super) struct Point {
     pub score: f64,
 }
 
+/// Who an instance is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Track {
+    /// From 1.
+    pub id: u64,
+    /// The individual's, where the model names it, else one of the number.
+    pub name: String,
+}
+
 /// Points in the skeleton's order; `None` where one was not found.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Instance {
-    pub track: Option<u64>,
+    pub track: Option<Track>,
     pub score: f64,
     pub points: Vec<Option<Point>>,
 }
@@ -37,16 +46,15 @@ impl Instance {
         let of_detection = || object.detection.as_ref().map(|detection| f64::from(detection.confidence));
         let of_points = || points.iter().flatten().map(|point| point.score).sum();
         let score = found.pose_score.or_else(of_detection).unwrap_or_else(of_points);
-        Some(Self { track: object.tracking.as_ref().map(|tracking| tracking.id), score, points })
+        let track = object.tracking.as_ref().map(|tracking| Track {
+            id: tracking.id,
+            name: tracking.name.clone().unwrap_or_else(|| format!("track_{}", tracking.id)),
+        });
+        Some(Self { track, score, points })
     }
 
     /// How many of its points were found.
     pub fn found(&self) -> usize {
         self.points.iter().flatten().count()
     }
-}
-
-/// The name of an identity.
-pub(super) fn track_name(id: u64) -> String {
-    format!("track_{id}")
 }

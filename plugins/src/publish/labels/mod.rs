@@ -11,7 +11,7 @@ mod instance;
 mod left_out;
 mod sleap;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use companion::Video;
 use frames::Columns;
@@ -52,8 +52,8 @@ pub(crate) struct Labels {
     skeleton: Skeleton,
     video: Video,
     begun: bool,
-    /// Identities that have a row.
-    tracks: BTreeSet<u64>,
+    /// Identities that have a row, with their names.
+    tracks: BTreeMap<u64, String>,
     left_out: LeftOut,
 }
 
@@ -66,7 +66,7 @@ impl Labels {
             skeleton: Skeleton::default(),
             video: Video::default(),
             begun: false,
-            tracks: BTreeSet::new(),
+            tracks: BTreeMap::new(),
             left_out: LeftOut::default(),
         }
     }
@@ -115,7 +115,9 @@ impl Labels {
         }
         match self.columns {
             None => {
-                self.tracks.extend(instances.iter().filter_map(|instance| instance.track));
+                for track in instances.iter().filter_map(|instance| instance.track.as_ref()) {
+                    self.tracks.entry(track.id).or_insert_with(|| track.name.clone());
+                }
                 sleap::rows(frame, &instances)
             }
             Some(columns) => Some(columns.row(frame, &instances, &self.skeleton, &mut self.left_out)),

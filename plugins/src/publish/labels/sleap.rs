@@ -1,7 +1,7 @@
 //! SLEAP's table: a row for each instance, `track,frame_idx,instance.score,NODE.x,NODE.y,NODE.score,…` (sleap-io's `io/csv.py`).
 
 use super::cells::{Rows, of_point, score};
-use super::instance::{Instance, track_name};
+use super::instance::Instance;
 use crate::model::Skeleton;
 
 pub(super) fn header(skeleton: &Skeleton) -> Vec<u8> {
@@ -16,7 +16,7 @@ pub(super) fn header(skeleton: &Skeleton) -> Vec<u8> {
 pub(super) fn rows(frame: u64, instances: &[Instance]) -> Option<Vec<u8>> {
     let mut rows = Rows::new();
     for instance in instances {
-        let track = instance.track.map(track_name).unwrap_or_default();
+        let track = instance.track.as_ref().map(|track| track.name.clone()).unwrap_or_default();
         let of_instance = [track, frame.to_string(), score(instance.score)].into_iter();
         rows.add(of_instance.chain(instance.points.iter().flat_map(|point| of_point(*point))));
     }

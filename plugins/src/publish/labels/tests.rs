@@ -40,6 +40,9 @@ fn names_that_need_quotes_have_them_and_points_that_were_not_found_are_empty() {
     );
     assert_eq!(labels.begin(), None, "it is written once");
     let nan = f64::NAN;
+    let female = TrackingParam { id: 1, name: Some("female".into()), ..TrackingParam::default() };
+    let named = Object { tracking: Some(female), ..object(&[("head", 1.5, 1.5, 1.0)], 0, None) };
+    assert!(text(labels.rows(6, &[named])).starts_with("female,6,"));
     let rows = labels.rows(
         7,
         &[

@@ -118,6 +118,8 @@ pub(crate) struct BoxRecord {
 #[derive(Serialize)]
 pub(crate) struct TrackRecord {
     pub id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub age: u32,
     pub hits: u32,
     pub state: String,
@@ -254,6 +256,7 @@ impl From<Object> for ObjectRecord {
             rect: detection.map(|d| DetectedRecord::new(&d.rect, object.angle)),
             track: object.tracking.map(|t| TrackRecord {
                 id: t.id,
+                name: t.name,
                 age: t.age,
                 hits: t.hits,
                 rect: (&t.rect).into(),
