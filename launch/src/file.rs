@@ -144,11 +144,13 @@ pub fn parse(words: &[String]) -> Result<gst::Pipeline, String> {
     let mut context = gst::ParseContext::new();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let parsed = gst::parse::launchv_full(&words, Some(&mut context), gst::ParseFlags::FATAL_ERRORS);
-    let missing = context.missing_elements();
-    if !missing.is_empty() {
-        return Err(elements::missing(&missing));
-    }
-    let parsed = parsed.map_err(|e| format!("the pipeline does not parse: {}", e.message()))?;
+    let parsed = parsed.map_err(|e| match context.missing_elements() {
+        // An element without one of its properties is counted among the missing ones as well.
+        missing if e.matches(gst::ParseError::NoSuchElement) && !missing.is_empty() => {
+            elements::missing(&missing)
+        }
+        _ => format!("the pipeline does not parse: {}", e.message()),
+    })?;
     parsed.downcast().map_err(|_| "the pipeline has one element only: it needs a source and a sink".into())
 }
 
@@ -287,6 +289,7 @@ mod tests {
         for (text, part) in [
             ("fakesrc|!|fakesik", "GStreamer has no element fakesik"),
             ("fakesrc|!|!|fakesink", "does not parse"),
+            ("fakesrc|num-bufers=1|!|fakesink", "no property \"num-bufers\""),
             ("fakesrc", "one element only"),
         ] {
             assert!(parse(&words(text)).unwrap_err().contains(part), "{text}");
