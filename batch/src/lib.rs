@@ -16,6 +16,7 @@ pub mod prepare;
 pub mod progress;
 pub mod run;
 pub mod share;
+pub mod silent;
 pub mod stall;
 pub mod summary;
 pub mod videos;

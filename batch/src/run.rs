@@ -10,6 +10,7 @@ use cudainfer_launch::error::{is_gpu_fault, text};
 use gst::prelude::*;
 
 use crate::pipeline::Built;
+use crate::silent::SilentEnd;
 use crate::stall::Stall;
 use crate::summary::{Frames, GpuShare};
 
@@ -112,7 +113,7 @@ fn play(
         }
     });
     let mut stall = Stall::new(stall, Instant::now());
-    let (mut expected, mut drained) = (None, None::<Instant>);
+    let (mut expected, mut drained, mut silent) = (None, None::<Instant>, SilentEnd::default());
     loop {
         let message = bus.timed_pop(TICK);
         if let Some(message) = &message {
@@ -154,6 +155,11 @@ fn play(
             continue;
         }
         let frames = built.seen.frames();
+        if frames == 0 && silent.check(&built.pipeline) {
+            return Err(Failure::Video(
+                "its container ends before a stream: it is cut off or damaged".into(),
+            ));
+        }
         if expected.is_none() && frames > 0 {
             expected = estimate(built);
         }

@@ -26,7 +26,8 @@ fn good_videos_have_results_and_bad_ones_a_sentence_each() {
         let stem = name.split('.').next().unwrap();
         let failed = json(&folder, &format!("{stem}.error.json"));
         let error = failed["error"].as_str().unwrap();
-        assert!(error.contains(part), "{name}: {error}");
+        let silent = name == "cut.mp4" && error.contains("it is cut off or damaged");
+        assert!(silent || error.contains(part), "{name}: {error}");
         assert_eq!(failed["permanent"], true, "{name}");
         let listed =
             log.lines().filter(|line| line.contains("failed: ") && line.contains(&format!("{name})")));
@@ -39,6 +40,29 @@ fn good_videos_have_results_and_bad_ones_a_sentence_each() {
     let records = String::from_utf8_lossy(records);
     assert_eq!(records.lines().count(), FRAMES);
     assert!(records.lines().all(|line| line.contains("\"source\":\"v1\"")), "{records}");
+}
+
+/// Of such files, GStreamer reports some and loses the error of others: see batch/src/silent.rs.
+#[test]
+fn every_file_that_was_cut_off_is_told_at_once() {
+    let folder = folder();
+    make_bad(&folder);
+    let names: Vec<String> = (0..24).map(|number| format!("cut{number}.mp4")).collect();
+    for name in &names {
+        std::fs::copy(folder.join("cut.mp4"), folder.join(name)).unwrap();
+    }
+    let (code, log) =
+        ends(&mut command(&folder, &[&["--jobs", "3", "--stall", "100"], &arguments(&names)[..]].concat()));
+    assert_eq!(code, 65, "{log}");
+    for name in names {
+        let failed = json(&folder, &format!("{}.error.json", name.trim_end_matches(".mp4")));
+        let error = failed["error"].as_str().unwrap();
+        assert!(
+            error.contains("no playable streams") || error.contains("it is cut off or damaged"),
+            "{name}: {error}"
+        );
+        assert_eq!(failed["permanent"], true, "{name}");
+    }
 }
 
 #[test]
