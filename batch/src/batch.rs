@@ -32,12 +32,20 @@ enum Event {
 /// Frames of a video that is running, and how many are expected.
 type Running = BTreeMap<String, (u64, Option<u64>)>;
 
+/// Videos that other processes have in work.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    videos: VecDeque<Video>,
+    /// Their names, and those of others that were among them.
+    known: BTreeSet<String>,
+}
+
 /// What the workers share.
 #[derive(Debug)]
 struct Shared {
     common: Common,
     waiting: Mutex<VecDeque<Video>>,
-    elsewhere: Mutex<VecDeque<Video>>,
+    elsewhere: Mutex<Elsewhere>,
     running: Mutex<Running>,
     left_behind: AtomicUsize,
     jobs: usize,
@@ -79,7 +87,7 @@ pub fn run(
         if !interrupted && asked.load(Ordering::Relaxed) {
             display.line("ending: what is not complete is dropped");
             interrupted = true;
-            shared.common.interrupt.store(true, Ordering::Relaxed);
+            shared.common.terms.interrupt.store(true, Ordering::Relaxed);
         }
         match received.recv_timeout(SHOWN) {
             Ok(Event::Idle) => workers -= 1,
@@ -104,9 +112,13 @@ pub fn run(
                     Outcome::Fatal(exit, sentence) => {
                         display.line(&format!("{}: {sentence}. All other videos stop", video.name));
                         fatal.get_or_insert(exit);
-                        shared.common.interrupt.store(true, Ordering::Relaxed);
+                        shared.common.terms.interrupt.store(true, Ordering::Relaxed);
                     }
-                    Outcome::Already | Outcome::Interrupted | Outcome::Elsewhere => (),
+                    Outcome::Elsewhere => display.line(&format!(
+                        "{} is in work by another process, and looked at again at the end",
+                        video.name
+                    )),
+                    Outcome::Already | Outcome::Interrupted => (),
                 }
             }
             Err(RecvTimeoutError::Timeout) => (),
@@ -142,7 +154,11 @@ impl Shared {
                 outcome = Outcome::Fatal(Exit::Sick, text.into());
             }
             if outcome == Outcome::Elsewhere {
-                lock(&self.elsewhere).push_back(video);
+                let mut elsewhere = lock(&self.elsewhere);
+                if elsewhere.known.insert(video.name.clone()) {
+                    let _ = events.send(Event::Outcome(video.clone(), outcome));
+                }
+                elsewhere.videos.push_back(video);
                 continue;
             }
             // Nobody receives it when the program ends.
@@ -159,13 +175,13 @@ impl Shared {
             return Some(video);
         }
         // What others have in work is done at last: by them, or here if they end without it.
-        let video = lock(&self.elsewhere).pop_front()?;
+        let video = lock(&self.elsewhere).videos.pop_front()?;
         std::thread::sleep(AGAIN);
         (!self.ends()).then_some(video)
     }
 
     fn ends(&self) -> bool {
-        self.common.interrupt.load(Ordering::Relaxed)
+        self.common.terms.interrupt.load(Ordering::Relaxed)
     }
 }
 

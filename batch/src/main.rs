@@ -9,6 +9,7 @@ use cudainfer_batch::exit::Exit;
 use cudainfer_batch::folder::ResultFolder;
 use cudainfer_batch::prepare::{Prepared, prepare};
 use cudainfer_batch::progress::Display;
+use cudainfer_batch::run::Terms;
 use cudainfer_batch::work::Common;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -92,13 +93,7 @@ fn run(arguments: &Arguments) -> Exit {
         share.of,
         videos.len()
     ));
-    let common = Common {
-        plan,
-        results,
-        stall: arguments.stall,
-        retry: arguments.retry,
-        interrupt: AtomicBool::new(false),
-    };
+    let common = Common { plan, results, retry: arguments.retry, terms: Terms::new(arguments.stall) };
     let exit = batch::run(common, videos, jobs, &asked, &mut display);
     drop(loaded);
     exit

@@ -1,7 +1,7 @@
 //! Running the pipeline of one video to its end.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use gst::prelude::*;
 
 use crate::pipeline::Built;
 use crate::silent::SilentEnd;
-use crate::stall::Stall;
+use crate::stall::{Seen, Stall};
 use crate::summary::{Frames, GpuShare};
 
 /// How often the pipeline is looked at.
@@ -28,6 +28,24 @@ const MOST_WARNINGS: usize = 20;
 
 /// The name of the message that a pipeline did not start.
 const NOT_STARTED: &str = "cudainfer-batch-not-started";
+
+/// What all runs of this process have in common.
+#[derive(Debug)]
+pub struct Terms {
+    /// How long a video may stand still.
+    pub stall: Duration,
+    /// Whether the program must end.
+    pub interrupt: AtomicBool,
+    /// Steps of models that are being made ready.
+    pub steps: AtomicU64,
+}
+
+impl Terms {
+    /// Those of a program that goes on.
+    pub fn new(stall: Duration) -> Self {
+        Self { stall, interrupt: AtomicBool::new(false), steps: AtomicU64::new(0) }
+    }
+}
 
 /// What came of a video that ran to its end.
 #[derive(Clone, Debug, Default)]
@@ -65,9 +83,9 @@ pub struct Ended {
 }
 
 /// Runs a pipeline to its end, and stops it.
-pub fn run(built: &Built, stall: Duration, interrupt: &AtomicBool, report: impl Fn(Option<u64>)) -> Ended {
+pub fn run(built: &Built, terms: &Terms, report: impl Fn(Option<u64>)) -> Ended {
     let mut warnings = BTreeSet::new();
-    let result = play(built, stall, interrupt, &mut warnings, &report);
+    let result = play(built, terms, &mut warnings, &report);
     // The counts are those of the run: elements reset them when they start, and forget them when they stop.
     let lost = lost(built);
     let gpu = gpu_share(built);
@@ -96,8 +114,7 @@ pub fn run(built: &Built, stall: Duration, interrupt: &AtomicBool, report: impl 
 /// Starts the pipeline and waits for its end. Returns how many frames were expected.
 fn play(
     built: &Built,
-    stall: Duration,
-    interrupt: &AtomicBool,
+    terms: &Terms,
     warnings: &mut BTreeSet<String>,
     report: &impl Fn(Option<u64>),
 ) -> Result<Option<u64>, Failure> {
@@ -112,7 +129,7 @@ fn play(
                 pipeline.post_message(gst::message::Application::builder(structure).src(pipeline).build());
         }
     });
-    let mut stall = Stall::new(stall, Instant::now());
+    let mut stall = Stall::new(terms.stall, Instant::now());
     let (mut expected, mut drained, mut silent) = (None, None::<Instant>, SilentEnd::default());
     loop {
         let message = bus.timed_pop(TICK);
@@ -129,7 +146,9 @@ fn play(
                 gst::MessageView::Warning(warning) if warnings.len() < MOST_WARNINGS => {
                     warnings.insert(warning.error().message().to_owned());
                 }
-                gst::MessageView::Progress(_) => stall.busy(),
+                gst::MessageView::Progress(_) => {
+                    terms.steps.fetch_add(1, Ordering::Relaxed);
+                }
                 gst::MessageView::Application(own)
                     if own.structure().is_some_and(|own| own.name() == NOT_STARTED) =>
                 {
@@ -141,7 +160,7 @@ fn play(
         if built.seen.no_video() {
             return Err(Failure::Video("it has no video stream".into()));
         }
-        if interrupt.load(Ordering::Relaxed) {
+        if terms.interrupt.load(Ordering::Relaxed) {
             let since = *drained.get_or_insert_with(|| {
                 // A source takes the event only when it has pushed its frame.
                 built.pipeline.call_async(|pipeline| {
@@ -164,7 +183,8 @@ fn play(
             expected = estimate(built);
         }
         report(expected);
-        if let Some(after) = stall.check(frames, Instant::now()) {
+        let seen = Seen { frames, steps: terms.steps.load(Ordering::Relaxed) };
+        if let Some(after) = stall.check(seen, Instant::now()) {
             return Err(Failure::Passing(format!(
                 "no frame has come for {} s, after {frames} frames: --stall sets another time",
                 after.as_secs()

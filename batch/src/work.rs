@@ -1,14 +1,12 @@
 //! One video, from the decision whether it has to be done to its results in place.
 
 use std::io;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use crate::exit::Exit;
 use crate::folder::{InWork, Progress, ResultFolder};
 use crate::pipeline::Built;
 use crate::plan::Plan;
-use crate::run::{Ended, Failure, Ran, run};
+use crate::run::{Ended, Failure, Ran, Terms, run};
 use crate::summary::{Failed, Origin, Summary, program};
 use crate::videos::{Video, missing};
 
@@ -43,12 +41,10 @@ pub struct Common {
     pub plan: Plan,
     /// Where the results go.
     pub results: ResultFolder,
-    /// How long one may stand still.
-    pub stall: Duration,
     /// Whether failed ones are tried again.
     pub retry: bool,
-    /// Whether the program must end.
-    pub interrupt: AtomicBool,
+    /// How each runs.
+    pub terms: Terms,
 }
 
 impl Common {
@@ -97,7 +93,7 @@ impl Common {
         };
         let seen = &built.seen;
         let Ended { result, left_behind } =
-            run(&built, self.stall, &self.interrupt, |expected| report(seen.frames(), expected));
+            run(&built, &self.terms, |expected| report(seen.frames(), expected));
         let hidden = |sentence: String| sentence.replace(&video.location, &video.shown());
         let outcome = match result {
             Ok(ran) => self.complete(video, work, origin, ran),

@@ -50,17 +50,11 @@ fn what_another_process_leaves_undone_is_done_by_the_one_that_waits() {
     let mut first =
         Started::new(&mut command(&shared, &["v0.mp4", "--set", "pace=4000000000", "--stall", "600"]));
     first.runs_until("the video is in work", || names(&shared).contains(&".v0.part".into()));
-    // Another pace is another configuration, which this test does not want.
     let mut second =
         Started::new(&mut command(&shared, &["v0.mp4", "--set", "pace=4000000000", "--stall", "1"]));
-    second.runs_until("it has begun", || second_log_has(&shared));
+    second.waits_for("it has found that", |log| log.contains("v0 is in work by another process"));
     first.signal(rustix::process::Signal::KILL);
     first.ends();
     assert_eq!(second.ends().code(), Some(65), "{}", second.log());
     assert!(second.log().contains("v0 failed: no frame has come for 1 s"), "{}", second.log());
-}
-
-/// Whether the lock is there: the second process has nothing else to show while it waits.
-fn second_log_has(folder: &std::path::Path) -> bool {
-    names(folder).contains(&".v0.lock".into())
 }

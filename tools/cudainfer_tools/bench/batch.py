@@ -40,8 +40,8 @@ def run(folder: Path, program: Path, out: str, videos: list[Path], jobs: int) ->
     manifest = folder / f"{out}.txt"
     manifest.write_text("".join(f"{video}\n" for video in videos))
     model = ROOT / ".cache/test-models/detector.onnx"
-    command = [program / "cudainfer-batch", "run", "--pipeline", folder / "p.launch", "--set", f"model={model}"]
-    command += ["--out", folder / out, "--jobs", str(jobs), manifest]
+    command = [str(program / "cudainfer-batch"), "run", "--pipeline", str(folder / "p.launch"), "--set", f"model={model}"]
+    command += ["--out", str(folder / out), "--jobs", str(jobs), str(manifest)]
     environment = {**os.environ, "GST_PLUGIN_PATH": str(program)}
     begin = time.monotonic()
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cudainfer_tools.cluster import clips
@@ -50,6 +52,9 @@ def run(*command: str, check: bool = True) -> str:
 def start() -> None:
     """Starts Slurm, and waits until its node is idle."""
     host = os.uname().nodename.split(".")[0]
+    # Another trial's daemons ended without tidying up.
+    for folder in ("/var/spool/slurmctld", "/var/spool/slurmd", "/run/munge"):
+        shutil.rmtree(folder, ignore_errors=True)
     for folder in ("/var/spool/slurmctld", "/var/spool/slurmd", "/run/munge", "/etc/slurm", "/var/log/munge"):
         Path(folder).mkdir(parents=True, exist_ok=True)
     Path("/etc/slurm/slurm.conf").write_text(CONFIGURATION.format(host=host))
@@ -60,11 +65,12 @@ def start() -> None:
     run("chown", "-R", "munge:munge", "/run/munge", "/var/log/munge", "/etc/munge", "/var/lib/munge")
     subprocess.run(["runuser", "-u", "munge", "--", "munged"], check=True)
     for daemon in ("slurmctld", "slurmd"):
-        subprocess.Popen([daemon, "-D"], stdout=Path(f"/var/log/{daemon}.log").open("w"), stderr=subprocess.STDOUT)
+        with Path(f"/var/log/{daemon}.log").open("w") as log:
+            subprocess.Popen([daemon, "-D"], stdout=log, stderr=subprocess.STDOUT)
     until("the node is idle", lambda: "idle" in run("sinfo", "--noheader", "--format", "%t", check=False))
 
 
-def until(what: str, done) -> None:
+def until(what: str, done: Callable[[], bool]) -> None:
     end = time.monotonic() + LIMIT
     while not done():
         if time.monotonic() > end:
@@ -141,6 +147,9 @@ def main(words: list[str]) -> None:
         if not run("squeue", "--noheader", check=False).strip():
             run("sbatch", f"--array=0-{TASKS - 1}", *slots, str(script), *paced)
             submitted += 1
+        # Slurm lets a task that was queued again wait two minutes.
+        for task in run("squeue", "--noheader", "--states", "PENDING", "--format", "%F_%K", check=False).split():
+            run("scontrol", "update", f"JobId={task}", "StartTime=now", check=False)
         time.sleep(chance.uniform(0.2, 1.2))
         if sum(counts.values()) < FAULTS and (done := disturb(chance)):
             counts[done] = counts.get(done, 0) + 1
