@@ -47,7 +47,7 @@ struct Shared {
     waiting: Mutex<VecDeque<Video>>,
     elsewhere: Mutex<Elsewhere>,
     running: Mutex<Running>,
-    left_behind: AtomicUsize,
+    abandoned: AtomicUsize,
     jobs: usize,
 }
 
@@ -65,7 +65,7 @@ pub fn run(
         waiting: Mutex::new(videos.into()),
         elsewhere: Mutex::default(),
         running: Mutex::default(),
-        left_behind: AtomicUsize::new(0),
+        abandoned: AtomicUsize::new(0),
         jobs,
     });
     let (events, received) = channel();
@@ -147,9 +147,9 @@ impl Shared {
             let report = |frames, expected| {
                 lock(&self.running).insert(video.name.clone(), (frames, expected));
             };
-            let (mut outcome, left_behind) = self.common.work(&video, report);
+            let (mut outcome, abandoned) = self.common.work(&video, report);
             lock(&self.running).remove(&video.name);
-            if left_behind && self.left_behind.fetch_add(1, Ordering::Relaxed) + 1 >= self.jobs.max(2) {
+            if abandoned && self.abandoned.fetch_add(1, Ordering::Relaxed) + 1 >= self.jobs.max(2) {
                 let text = "too many pipelines do not stop, and their threads go on";
                 outcome = Outcome::Fatal(Exit::Sick, text.into());
             }

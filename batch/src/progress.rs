@@ -27,7 +27,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Nothing yet, of so many videos.
+    /// Nothing yet, of this many videos.
     pub fn new(videos: usize) -> Self {
         Self {
             start: Instant::now(),

@@ -17,7 +17,7 @@ use crate::summary::{Frames, GpuShare};
 /// How often the pipeline is looked at.
 const TICK: gst::ClockTime = gst::ClockTime::from_mseconds(50);
 
-/// How long a pipeline may take to stop: it is left behind then.
+/// How long a pipeline may take to stop. After that it is abandoned.
 const STOP: Duration = Duration::from_secs(10);
 
 /// How long a pipeline may take to end after SIGTERM. Kubernetes waits for 30 s by default.
@@ -79,7 +79,7 @@ pub struct Ended {
     /// What came of it.
     pub result: Result<Ran, Failure>,
     /// Whether threads of it run on.
-    pub left_behind: bool,
+    pub abandoned: bool,
 }
 
 /// Runs a pipeline to its end, and stops it.
@@ -89,10 +89,10 @@ pub fn run(built: &Built, terms: &Terms, report: impl Fn(Option<u64>)) -> Ended 
     // The counts are those of the run: elements reset them when they start, and forget them when they stop.
     let lost = lost(built);
     let gpu = gpu_share(built);
-    let left_behind = !stop(&built.pipeline);
+    let abandoned = !stop(&built.pipeline);
     let whole = built.seen.start().elapsed().as_secs_f64();
     let result = result.and_then(|expected| match lost {
-        _ if left_behind => Err(Failure::Passing("its pipeline does not stop".into())),
+        _ if abandoned => Err(Failure::Passing("its pipeline does not stop".into())),
         Some(sentence) => Err(Failure::Machine(sentence)),
         None => {
             let decoded = built.seen.frames();
@@ -108,7 +108,7 @@ pub fn run(built: &Built, terms: &Terms, report: impl Fn(Option<u64>)) -> Ended 
             Ok(Ran { frames, gpu, warnings: warnings.into_iter().collect() })
         }
     });
-    Ended { result, left_behind }
+    Ended { result, abandoned }
 }
 
 /// Starts the pipeline and waits for its end. Returns how many frames were expected.

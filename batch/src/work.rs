@@ -49,7 +49,7 @@ pub struct Common {
 
 impl Common {
     /// Does a video, unless that is done. `report` is called while it runs, with its frames and how many are expected. Returns
-    /// also whether its pipeline was left behind.
+    /// also whether its pipeline was abandoned.
     pub fn work(&self, video: &Video, report: impl Fn(u64, Option<u64>)) -> (Outcome, bool) {
         match self.begin(video) {
             Ok((work, origin)) => self.go_on(video, work, origin, report),
@@ -92,7 +92,7 @@ impl Common {
             Err(sentence) => return (self.fail(work, origin, sentence, true, 0), false),
         };
         let seen = &built.seen;
-        let Ended { result, left_behind } =
+        let Ended { result, abandoned } =
             run(&built, &self.terms, |expected| report(seen.frames(), expected));
         let hidden = |sentence: String| sentence.replace(&video.location, &video.shown());
         let outcome = match result {
@@ -105,7 +105,7 @@ impl Common {
             Err(Failure::Machine(sentence)) => Outcome::Fatal(Exit::Sick, hidden(sentence)),
             Err(Failure::Interrupted) => Outcome::Interrupted,
         };
-        (outcome, left_behind)
+        (outcome, abandoned)
     }
 
     fn complete(&self, video: &Video, work: InWork<'_>, origin: Origin, ran: Ran) -> Outcome {
