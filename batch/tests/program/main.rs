@@ -9,6 +9,7 @@ mod disk;
 mod killed;
 mod process;
 mod shares;
+mod shown;
 mod signals;
 mod still;
 mod videos;

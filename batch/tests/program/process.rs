@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use cudainfer_tests::{model, scratch, until};
+use cudainfer_tests::{complaints, model, scratch, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A pipeline that writes two files for each video, one of them as large as the video. `{pace}` is how long a frame takes in
@@ -52,9 +52,9 @@ pub(crate) fn command(folder: &Path, more: &[&str]) -> Command {
 /// Runs it to its end. Returns its exit code and its log.
 #[track_caller]
 pub(crate) fn ends(command: &mut Command) -> (i32, String) {
-    let Output { status, stderr, .. } = command.output().unwrap();
-    let log = String::from_utf8_lossy(&stderr).into_owned();
-    (status.code().unwrap_or_else(|| panic!("{status}: {log}")), log)
+    let output = command.output().unwrap();
+    let log = complaints(&output);
+    (output.status.code().unwrap_or_else(|| panic!("{}: {log}", output.status)), log)
 }
 
 /// The results in `out` by their names: records without their times and identifiers, which differ in each run. Every other file
