@@ -174,7 +174,7 @@ fn play(
             continue;
         }
         let frames = built.seen.frames();
-        if frames == 0 && silent.check(&built.pipeline) {
+        if frames == 0 && message.is_none() && silent.check(&built.pipeline) {
             return Err(Failure::Video(
                 "its container ends before a stream: it is cut off or damaged".into(),
             ));

@@ -7,7 +7,7 @@
 
 use gst::prelude::*;
 
-/// How many times in a row the demuxer must be seen so, which leaves the error time to come as it should.
+/// How many times in a row the demuxer must be seen so while no message comes, which leaves an error time to come as it should.
 const TIMES: u32 = 20;
 
 /// Watches for a demuxer that has ended without a stream.
