@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cudainfer_tools.cluster import clips
+from cudainfer_tools.cluster import clips, recipe
 from cudainfer_tools.repository import ROOT
 
 CLIPS, BROKEN, TASKS, FAULTS = 200, 20, 4, 40
@@ -136,6 +136,8 @@ def main(words: list[str]) -> None:
     wanted, wanted_errors = clips.results(serial), clips.errors(serial)
 
     start()
+    recipe.check(folder / "recipe")
+    print("the script does with each exit code what it should", flush=True)
     script = ROOT / "deploy/cluster/slurm.sbatch"
     paced = [*common, "--set", "pace=20000", "--out", str(out), "--jobs", "2", str(manifest)]
     slots = ["--gres=none", "--mem=0", "--cpus-per-task=1", f"--output={folder}/task-%a.log", f"--chdir={folder}"]
@@ -174,4 +176,7 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except recipe.RecipeError as error:
+        sys.exit(f"try-cluster: {error}")
