@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use cudainfer_tests::{files_below, root};
 
 /// Folders whose sources and pages are read.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 15] = [
+    "batch",
     "benches",
     "brokers",
     "docs",
     "examples",
     "files",
     "kernels",
+    "launch",
     "model",
     "pipelines",
     "plugins",

@@ -209,6 +209,35 @@ impl Folder {
         Lock::take(self.file(LOCK, Access::Write)?, most)
     }
 
+    /// Locks a file of the folder, which says that something is in work. [`Self::unlock_file`] removes it again:
+    /// whoever waited for it then makes a new one.
+    ///
+    /// # Errors
+    /// As [`Self::lock`].
+    pub fn lock_file(&self, name: &str, most: Duration) -> Result<Lock, LockError> {
+        loop {
+            let file = self.file(name, Access::Write)?;
+            let own = file.metadata()?;
+            let lock = Lock::take(file, most)?;
+            // The holder before may have removed the file that was opened.
+            match rustix::fs::statat(&self.opened, single(name)?, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(found) if (found.st_dev, found.st_ino) == (own.dev(), own.ino()) => return Ok(lock),
+                Ok(_) | Err(Errno::NOENT) => (),
+                Err(e) => return Err(LockError::Io(e.into())),
+            }
+        }
+    }
+
+    /// Removes the file of [`Self::lock_file`], and then releases the lock.
+    ///
+    /// # Errors
+    /// The file cannot be removed; the lock is released all the same.
+    pub fn unlock_file(&self, name: &str, lock: Lock) -> io::Result<()> {
+        let removed = self.remove(name);
+        drop(lock);
+        removed
+    }
+
     fn check_owner(&self, user: u32) -> io::Result<()> {
         if trust::owns(user) || user == self.owner {
             return Ok(());
@@ -367,5 +396,33 @@ mod tests {
         other.try_lock().unwrap();
         let error = folder.lock(Duration::ZERO).unwrap_err().to_string();
         assert_eq!(error, format!("it is in use by process {another} (init\\u{{1b}})"));
+    }
+
+    #[test]
+    fn a_locked_file_that_is_removed_is_in_one_hand_all_the_time() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let (_root, folder) = opened();
+        let inside = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let lock = folder.lock_file("a.lock", Duration::from_secs(100)).unwrap();
+                        assert_eq!(
+                            inside.fetch_add(1, Ordering::SeqCst),
+                            0,
+                            "another thread has the lock as well"
+                        );
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        folder.unlock_file("a.lock", lock).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(folder.names().unwrap().is_empty());
+        let held = folder.lock_file("a.lock", Duration::ZERO).unwrap();
+        assert!(matches!(folder.lock_file("a.lock", Duration::ZERO), Err(LockError::Held(_))));
+        drop(held);
     }
 }

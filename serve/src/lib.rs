@@ -5,7 +5,6 @@
 pub mod config;
 pub mod control;
 pub mod fleet;
-pub mod gstreamer;
 pub mod import;
 pub mod log;
 pub mod output;

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use cudainfer_launch::gstreamer;
 use cudainfer_serve::config::Config;
 use cudainfer_serve::fleet::{self, Exit, Fleet};
-use cudainfer_serve::{control, gstreamer, import, log, output, resources, stream, systemd};
+use cudainfer_serve::{control, import, log, output, resources, stream, systemd};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const USAGE: &str = "\
@@ -21,6 +22,9 @@ Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT end the stream
 Exit codes: 0 ended as asked, 1 cannot start, 2 wrong arguments, 69 streams did not end in time, 70 the GPU has failed for good,
 71 too many pipelines do not stop, 78 wrong configuration.
 ";
+
+/// The tracer, as it counts for `/metrics` of this process.
+const TRACER: &str = "cudainfertracer(metrics=application)";
 
 /// Exit codes beyond 0, 1 and 2 begin with those of sysexits.h.
 const NO_START: u8 = 1;
@@ -77,7 +81,7 @@ fn prepared(path: &std::ffi::OsStr, work: impl FnOnce(Config) -> ExitCode) -> Ex
         }
     };
     // Before any thread is started, because it may set a variable of the environment.
-    if let Err(sentence) = gstreamer::init() {
+    if let Err(sentence) = gstreamer::init(Some(TRACER)) {
         log::error(sentence);
         return ExitCode::FAILURE;
     }

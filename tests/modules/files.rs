@@ -5,8 +5,19 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::{files_below, root};
 
-const CRATES: [&str; 9] =
-    ["benches", "brokers", "files", "kernels", "model", "serve", "plugins", "tests", "tests/interleavings"];
+const CRATES: [&str; 11] = [
+    "batch",
+    "benches",
+    "brokers",
+    "files",
+    "kernels",
+    "launch",
+    "model",
+    "serve",
+    "plugins",
+    "tests",
+    "tests/interleavings",
+];
 
 /// The roots of all crates: those that Cargo finds by itself, and those that a manifest names.
 fn roots() -> Vec<PathBuf> {
@@ -65,11 +76,13 @@ fn every_source_file_is_a_module_of_a_crate() {
         follow(&root, true, &mut reached);
     }
     let folders = [
+        "batch",
         "benches/gpu",
         "brokers",
         "files",
         "kernels/src",
         "kernels/tests",
+        "launch",
         "model",
         "serve",
         "plugins/src",
@@ -111,7 +124,7 @@ fn a_file_in_no_module_would_be_seen() {
 
 #[test]
 fn threads_are_started_in_a_way_that_says_when_there_is_none() {
-    let packages = ["brokers", "files", "kernels", "model", "serve", "plugins"];
+    let packages = ["batch", "brokers", "files", "kernels", "launch", "model", "serve", "plugins"];
     let sources =
         packages.iter().flat_map(|package| files_below(&root().join(package).join("src"), &[".rs"]));
     for source in

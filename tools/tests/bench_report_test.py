@@ -16,6 +16,7 @@ from cudainfer_tools.repository import ROOT
 RESULTS = ROOT / "benches" / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
 PROFILING = PAGE.with_name("profiling.md")
+SCALING = PAGE.with_name("scaling.md")
 
 
 class Report(unittest.TestCase):
@@ -25,7 +26,8 @@ class Report(unittest.TestCase):
         self.assertEqual(PAGE.read_text(), page(RESULTS), "run scripts/bench --report")
 
     def test_every_raw_file_is_named_and_every_named_file_is_there(self):
-        named = set(re.findall(r"benches/results/([\w.-]+)", PAGE.read_text() + PROFILING.read_text()))
+        pages = "".join(page.read_text() for page in (PAGE, PROFILING, SCALING))
+        named = set(re.findall(r"benches/results/([\w.-]+)", pages))
         self.assertEqual({file.name for file in RESULTS.iterdir()}, named)
 
     def test_the_scenarios_tables_are_what_the_script_writes(self):

@@ -23,7 +23,15 @@ ROOT = Path(__file__).resolve().parents[2]
 DEBIAN = ROOT / "deploy/debian"
 SETUP = ROOT / "deploy/onnxruntime/cudainfer-setup-onnxruntime"
 # What scripts/release makes.
-BUILT = {"libgstcudainfer.so", "cudainfer-inspect", "cudainfer-serve", "THIRD-PARTY-LICENSES", "THIRD-PARTY-LICENSES.serve"}
+BUILT = {
+    "libgstcudainfer.so",
+    "cudainfer-batch",
+    "cudainfer-inspect",
+    "cudainfer-serve",
+    "THIRD-PARTY-LICENSES",
+    "THIRD-PARTY-LICENSES.batch",
+    "THIRD-PARTY-LICENSES.serve",
+}
 
 
 def script(path: Path):

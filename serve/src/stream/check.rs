@@ -1,9 +1,10 @@
 //! Checking what a stream needs with GStreamer, before anything is started.
 
+use cudainfer_launch::{elements, properties};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Description, Held, StreamSpec, elements, permission, properties};
+use super::{Description, Held, StreamSpec, permission};
 use crate::config::{ChangedModel, Config, Scalar, SourceConfig, SourceKind};
 
 impl StreamSpec {

@@ -1,13 +1,13 @@
 //! The trtinfers of a pipeline without a source, with which those of its streams are compared.
 
+use cudainfer_launch::elements;
 use std::collections::BTreeMap;
 
 use gst::prelude::*;
 
-use super::elements;
 use super::parse::parse;
-use super::properties::texts;
 use crate::config::FilledDescription;
+use cudainfer_launch::properties::texts;
 
 /// The properties of a pipeline's trtinfers where no source sets anything, by element.
 #[derive(Clone, Debug, Default, PartialEq)]

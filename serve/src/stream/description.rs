@@ -1,10 +1,11 @@
 //! The elements of a pipeline's description: parsed, with the properties that a source sets.
 
+use cudainfer_launch::{elements, properties};
 use cudainfer_model::mistakes::nearest;
 use gst::prelude::*;
 
+use super::StreamSpec;
 use super::parse::parse;
-use super::{StreamSpec, elements, properties};
 use crate::config::{Scalar, SourceConfig, Zone, ZoneUnits, zones_text};
 
 /// Properties that elements of one instance need not have in common.

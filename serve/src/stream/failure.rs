@@ -4,7 +4,8 @@ use gst::glib::translate::IntoGlib;
 use gst::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::elements;
+use cudainfer_launch::elements;
+use cudainfer_launch::error::{is_gpu_fault, text};
 
 /// Why a stream was started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -56,38 +57,6 @@ impl Reason {
     }
 }
 
-/// Faults after which nothing in the process can use the GPU's context any more, as errors of the driver, of ONNX Runtime and of
-/// CUDA's runtime name them.
-const FAULTS: [&str; 22] = [
-    "CUDA_ERROR_ILLEGAL_ADDRESS",
-    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
-    "CUDA_ERROR_MISALIGNED_ADDRESS",
-    "CUDA_ERROR_INVALID_ADDRESS_SPACE",
-    "CUDA_ERROR_INVALID_PC",
-    "CUDA_ERROR_LAUNCH_FAILED",
-    "CUDA_ERROR_LAUNCH_TIMEOUT",
-    "CUDA_ERROR_HARDWARE_STACK_ERROR",
-    "CUDA_ERROR_ECC_UNCORRECTABLE",
-    "CUDA_ERROR_NVLINK_UNCORRECTABLE",
-    "CUDA_ERROR_CONTEXT_IS_DESTROYED",
-    "CUDA_ERROR_ASSERT",
-    "CUDA_ERROR_DEINITIALIZED",
-    "an illegal memory access was encountered",
-    "an illegal instruction was encountered",
-    "misaligned address",
-    "unspecified launch failure",
-    "the launch timed out and was terminated",
-    "hardware stack error",
-    "uncorrectable ECC error encountered",
-    "uncorrectable NVLink error",
-    "device-side assert triggered",
-];
-
-/// Whether an error's text is that of a fault on the GPU.
-pub fn is_gpu_fault(text: &str) -> bool {
-    FAULTS.iter().any(|fault| text.contains(fault))
-}
-
 /// An error that an element has posted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Failure {
@@ -106,12 +75,12 @@ impl Failure {
         let debug = error.debug().unwrap_or_default();
         let element = error.src().and_then(|source| source.downcast_ref::<gst::Element>());
         let own = element.and_then(ElementExt::factory).and_then(|factory| factory.plugin_name());
-        let own = own.is_some_and(|plugin| plugin == crate::gstreamer::PLUGIN);
+        let own = own.is_some_and(|plugin| plugin == cudainfer_launch::gstreamer::PLUGIN);
         let settings = posted.matches(gst::ResourceError::Settings)
             || posted.matches(gst::LibraryError::Settings)
             || posted.matches(gst::ResourceError::NotFound);
         let broken = breaks_the_connection(error, element);
-        let text = text(error, element);
+        let text = text(error);
         let text = if broken {
             format!("the server does not answer, or has broken the connection: {text}")
         } else {
@@ -144,19 +113,6 @@ fn breaks_the_connection(error: &gst::message::Error, element: Option<&gst::Elem
     let mut bins = std::iter::successors(element.parent(), around);
     element.element_flags().contains(gst::ElementFlags::SOURCE)
         || bins.any(|bin| bin.downcast_ref().is_some_and(|bin| elements::is(bin, "urisourcebin")))
-}
-
-/// The element's sentence. If that is GStreamer's general one, the element's name and the end of the debug text are added.
-fn text(error: &gst::message::Error, element: Option<&gst::Element>) -> String {
-    let posted = error.error();
-    let debug = error.debug();
-    let more = debug.as_deref().and_then(|debug| debug.lines().next_back()).filter(|more| !more.is_empty());
-    match (element, more) {
-        (Some(element), Some(more)) if posted.matches(gst::StreamError::Failed) => {
-            format!("{}: {} ({more})", element.name(), posted.message())
-        }
-        _ => posted.message().to_owned(),
-    }
 }
 
 #[cfg(test)]

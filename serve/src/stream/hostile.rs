@@ -1,5 +1,6 @@
 //! Values that clients have written, against every property of every element and every `{key}` of every pipeline description.
 
+use cudainfer_launch::{elements, properties};
 use std::collections::BTreeMap;
 
 use gst::glib;
@@ -7,7 +8,6 @@ use gst::prelude::*;
 use proptest::prelude::*;
 
 use super::parse::{parse, template};
-use super::{elements, properties};
 use crate::config::{FilledDescription, Scalar, keys};
 
 /// Elements of GStreamer that the project's pipelines and the service use, besides the plugin's own.
@@ -32,7 +32,7 @@ const GSTREAMER: [&str; 14] = [
 pub(super) fn factories() -> Vec<String> {
     cudainfer_tests::init();
     let registry = gst::Registry::get();
-    let own = registry.features_by_plugin(crate::gstreamer::PLUGIN);
+    let own = registry.features_by_plugin(cudainfer_launch::gstreamer::PLUGIN);
     let own = own
         .iter()
         .filter(|feature| feature.is::<gst::ElementFactory>())

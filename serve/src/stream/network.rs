@@ -1,10 +1,11 @@
 //! The trtinfers of a pipeline: their models without a source, and whether they can load others.
 
+use cudainfer_launch::{elements, properties};
 use gst::prelude::*;
 
 use super::defaults::Defaults;
 use super::parse::parse;
-use super::{Description, StreamSpec, elements, properties};
+use super::{Description, StreamSpec};
 use crate::config::{Config, SourceConfig};
 
 /// A trtinfer with the properties that a pipeline's description gives it.

@@ -1,9 +1,10 @@
 //! Parsing a pipeline's description, whose keys were filled in. Nothing here knows for which source.
 
+use cudainfer_launch::{elements, properties};
 use gst::prelude::*;
 
+use super::naming;
 use super::template::Template;
-use super::{elements, naming, properties};
 use crate::config::{FilledDescription, Scalar};
 
 /// Whether a description parses.

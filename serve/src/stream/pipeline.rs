@@ -1,10 +1,11 @@
 //! The whole pipeline of a stream.
 
+use cudainfer_launch::elements;
 use gst::prelude::*;
 
 use super::file::SourceFile;
 use super::publish::publishers;
-use super::{Description, StreamSpec, elements, source};
+use super::{Description, StreamSpec, source};
 use crate::config::SourceKind;
 
 /// A stream's pipeline, in NULL.

@@ -1,11 +1,12 @@
 //! The elements of `[[publish]]`.
 
+use cudainfer_launch::{elements, properties};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use gst::prelude::*;
 
-use super::{StreamSpec, elements, properties};
+use super::StreamSpec;
 use crate::config::{Publish, Scalar};
 
 /// The elements that follow a stream's pipeline.

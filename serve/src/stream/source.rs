@@ -1,12 +1,13 @@
 //! The elements of a source: from a URI to decoded frames.
 
+use cudainfer_launch::{elements, properties};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use gst::prelude::*;
 
+use super::StreamSpec;
 use super::file::SourceFile;
-use super::{StreamSpec, elements, properties};
 use crate::config::{Scalar, SourceKind, TestSource};
 use crate::unpoisoned::lock;
 

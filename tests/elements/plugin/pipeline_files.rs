@@ -278,6 +278,21 @@ fn pose_topdown_gives_each_person_a_skeleton() {
 }
 
 #[test]
+fn labels_are_those_of_the_pipelines_that_draw() {
+    for (labels, drawn) in [("labels-bottomup", "pose-bottomup"), ("labels-topdown", "pose-topdown")] {
+        let file = scratch(labels).join("labels.jsonl");
+        let (text, video) = (file.display().to_string(), video());
+        play(&launch(labels, &[("video", &video), ("labels", &text)]));
+        let objects = |records: Vec<Value>| -> Vec<Value> {
+            records.into_iter().map(|mut record| record["objects"].take()).collect()
+        };
+        let (found, expected) = (objects(lines(&file)), objects(publish(drawn, &[]).0));
+        assert!(expected.iter().any(|objects| objects.as_array().is_some_and(|objects| !objects.is_empty())));
+        assert!(found == expected, "{labels} and {drawn} differ");
+    }
+}
+
+#[test]
 fn read_text_finds_lines_and_reads_them() {
     // The tests' own models, which take bright and colourful places for text.
     let detector = scratch("read-text-detector").join("bright.onnx");
@@ -349,6 +364,8 @@ fn every_launch_file_has_a_test_here() {
             "detect",
             "detect-tiles",
             "detect-track",
+            "labels-bottomup",
+            "labels-topdown",
             "pose-bottomup",
             "pose-topdown",
             "read-text",

@@ -56,7 +56,7 @@ fn each_property_of_each_element_is_the_operators_unless_the_table_grants_it() {
     let granted: BTreeSet<(&str, &str)> = table::all().into_iter().collect();
     let (mut granted_of_lines, mut refused) = (0, 0);
     for factory in factories() {
-        let element = super::super::elements::make(&factory, "element").unwrap();
+        let element = cudainfer_launch::elements::make(&factory, "element").unwrap();
         for property in writable(&element) {
             for key in ["override", "set"] {
                 let (description, mut client) = (format!("{factory} {property}={{key}}"), source());
@@ -162,7 +162,7 @@ fn a_client_names_no_files_no_devices_and_no_huge_test_pictures() {
 #[test]
 fn the_configurations_login_does_not_go_to_another_uri() {
     cudainfer_tests::init();
-    let element = super::super::elements::make("rtspsrc", "source").unwrap();
+    let element = cudainfer_launch::elements::make("rtspsrc", "source").unwrap();
     let value = |text: &str| Scalar::Text(text.into());
     let mut own = SourceConfig { uri: "rtsp://camera/1".into(), ..source() };
     own.properties = [("user-pw".into(), value("secret")), ("proxy".into(), value("tcp://10.0.0.1"))].into();

@@ -1,25 +1,24 @@
 //! Setting properties to the values that the user has written.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use cudainfer_model::mistakes::nearest;
 use gst::glib;
 use gst::prelude::*;
 
-use crate::config::Scalar;
-
 /// Sets a property.
 ///
 /// # Errors
 /// A sentence: there is none of this name, or the value does not fit.
-pub(super) fn set(element: &gst::Element, name: &str, value: &Scalar) -> Result<(), String> {
+pub fn set(element: &gst::Element, name: &str, value: &impl Display) -> Result<(), String> {
     let value = checked(element, name, value)?;
     element.set_property_from_value(name, &value);
     Ok(())
 }
 
 /// The value in the property's type.
-pub(super) fn checked(element: &gst::Element, name: &str, value: &Scalar) -> Result<glib::Value, String> {
+pub fn checked(element: &gst::Element, name: &str, value: &impl Display) -> Result<glib::Value, String> {
     let factory = element.factory().map_or_else(|| "element".into(), |factory| factory.name().to_string());
     let Some(pspec) = element.find_property(name) else {
         let all = element.list_properties();
@@ -136,7 +135,7 @@ fn expected(pspec: &glib::ParamSpec, range: Option<&Range>) -> Option<String> {
 }
 
 /// Properties that can be read and written, with their values as text; without those whose values are objects.
-pub(super) fn all(element: &gst::Element) -> Vec<(glib::ParamSpec, String)> {
+pub fn all(element: &gst::Element) -> Vec<(glib::ParamSpec, String)> {
     let both = glib::ParamFlags::READABLE | glib::ParamFlags::WRITABLE;
     let specs = element.list_properties().to_vec();
     let kept = specs
@@ -154,6 +153,6 @@ pub(super) fn all(element: &gst::Element) -> Vec<(glib::ParamSpec, String)> {
 }
 
 /// The same texts by the properties' names.
-pub(super) fn texts(element: &gst::Element) -> BTreeMap<String, String> {
+pub fn texts(element: &gst::Element) -> BTreeMap<String, String> {
     all(element).into_iter().map(|(pspec, text)| (pspec.name().to_owned(), text)).collect()
 }

@@ -3,7 +3,7 @@
 use gst::prelude::*;
 
 /// All elements, those inside of bins too, in the order in which a description names them.
-pub(super) fn all(bin: &gst::Bin) -> Vec<gst::Element> {
+pub fn all(bin: &gst::Bin) -> Vec<gst::Element> {
     // A bin lists the element first that was added last.
     let mut elements: Vec<gst::Element> = bin.iterate_recurse().into_iter().flatten().collect();
     elements.reverse();
@@ -11,12 +11,12 @@ pub(super) fn all(bin: &gst::Bin) -> Vec<gst::Element> {
 }
 
 /// Whether an element is one of this factory.
-pub(super) fn is(element: &gst::Element, factory: &str) -> bool {
+pub fn is(element: &gst::Element, factory: &str) -> bool {
     element.factory().is_some_and(|own| own.name() == factory)
 }
 
 /// The elements of this factory, in the same order.
-pub(super) fn of_factory(bin: &gst::Bin, factory: &str) -> Vec<gst::Element> {
+pub fn of_factory(bin: &gst::Bin, factory: &str) -> Vec<gst::Element> {
     all(bin).into_iter().filter(|element| is(element, factory)).collect()
 }
 
@@ -24,7 +24,7 @@ pub(super) fn of_factory(bin: &gst::Bin, factory: &str) -> Vec<gst::Element> {
 ///
 /// # Errors
 /// A sentence.
-pub(super) fn make(factory: &str, name: &str) -> Result<gst::Element, String> {
+pub fn make(factory: &str, name: &str) -> Result<gst::Element, String> {
     gst::ElementFactory::make(factory)
         .name(name)
         .build()
@@ -32,7 +32,7 @@ pub(super) fn make(factory: &str, name: &str) -> Result<gst::Element, String> {
 }
 
 /// The error of an element that refuses to go to `state`; `None` if it goes there. It is in NULL again afterwards.
-pub(super) fn refusal(element: &gst::Element, state: gst::State) -> Option<String> {
+pub fn refusal(element: &gst::Element, state: gst::State) -> Option<String> {
     let bus = gst::Bus::new();
     element.set_bus(Some(&bus));
     let refused = element.set_state(state).is_err();
@@ -47,10 +47,10 @@ pub(super) fn refusal(element: &gst::Element, state: gst::State) -> Option<Strin
 }
 
 /// The begin of the sentence of [`missing`].
-pub(super) const MISSING: &str = "GStreamer has no element";
+pub const MISSING: &str = "GStreamer has no element";
 
 /// A sentence about elements that GStreamer does not have, with the element that may be meant.
-pub(super) fn missing(names: &[String]) -> String {
+pub fn missing(names: &[String]) -> String {
     let known = gst::Registry::get().features(gst::ElementFactory::static_type());
     let near = known.iter().map(|factory| factory.name()).find(|known| {
         matches!(names, [only] if strsim::osa_distance(only, known) <= usize::from(only.len() > 4) + 1)

@@ -5,20 +5,17 @@ use std::path::PathBuf;
 /// The plugin with cudainfer's elements.
 pub const PLUGIN: &str = "cudainfer";
 
-/// The tracer, as it counts for `/metrics` of this process.
-const TRACER: &str = "cudainfertracer(metrics=application)";
-
-/// Starts GStreamer with the tracer and finds the plugin: installed, or beside the program.
+/// Starts GStreamer, with this tracer unless the environment names others, and finds the plugin: installed, or beside the program.
 ///
 /// # Errors
 /// A sentence that says what to do.
 ///
 /// # Safety of the environment
 /// Must be called before any other thread begins, because it may set a variable of the environment.
-pub fn init() -> Result<(), String> {
-    if std::env::var_os("GST_TRACERS").is_none() {
+pub fn init(tracer: Option<&str>) -> Result<(), String> {
+    if let Some(tracer) = tracer.filter(|_| std::env::var_os("GST_TRACERS").is_none()) {
         // SAFETY: no other thread has begun that could read the environment meanwhile, as this function's contract says.
-        unsafe { std::env::set_var("GST_TRACERS", TRACER) };
+        unsafe { std::env::set_var("GST_TRACERS", tracer) };
     }
     // GStreamer makes tracers while it starts, so a plugin beside the program must be in the path before that.
     let beside = folder_of_program().filter(|folder| folder.join("libgstcudainfer.so").is_file());

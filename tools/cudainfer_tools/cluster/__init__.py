@@ -1,0 +1,1 @@
+"""cudainfer-batch under a real scheduler. Started by tools/try-cluster."""
