@@ -14,7 +14,6 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,15 +128,14 @@ def boxes_or_points(record: dict, way: Way) -> np.ndarray:
 
 def predicted(folders: list[Path], way: Way, frames: Path, size: tuple[int, int], python: Path) -> list[np.ndarray]:
     """What sleap-nn predicts of the same frames."""
-    command = repository.command(
-        "reference.sleap_predict", way.kind, frames, *size, way.threshold, *folders, python=python
-    )
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    command = repository.command("reference.sleap_predict", way.kind, frames, *size, way.threshold, *folders, python=python)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise pipeline.PipelineError(f"{shlex.join(command)} failed: {done.stderr.strip()[-2000:]}")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return [
-        np.array([[point or [np.nan] * 3 for point in one] for one in frame], float).reshape(-1, len(way.points), 3) for frame in rows
+        np.array([[point or [np.nan] * 3 for point in one] for one in frame], float).reshape(-1, len(way.points), 3)
+        for frame in rows
     ]
 
 
@@ -177,7 +175,7 @@ def main() -> int:
     parser.add_argument("--exports", type=Path, required=True, help="folder of what `sleap-nn export` made of them")
     parser.add_argument("--video", type=Path, required=True, help="the video of two flies that they were made for")
     parser.add_argument("--reference", type=Path, required=True, help="a Python with sleap-nn, onnx and onnxruntime")
-    parser.add_argument("--every", type=int, default=10, metavar="N", help="take every N-th frame (default: 10)")
+    parser.add_argument("--every", type=int, default=20, metavar="N", help="take every N-th frame (default: 20)")
     given = parser.parse_args()
     for path in (given.checkpoints, given.exports, given.video, given.reference):
         if not path.exists():
@@ -186,14 +184,18 @@ def main() -> int:
     if "GST_PLUGIN_PATH" not in os.environ:
         subprocess.run(["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"], cwd=ROOT, check=True)
     for name in sorted({name for way in CHECKPOINTS for name in way.folders}):
-        command = repository.command("export.sleap", given.checkpoints / name, "--output", OUT / "models" / name, python=given.reference)
+        command = repository.command(
+            "export.sleap", given.checkpoints / name, "--output", OUT / "models" / name, python=given.reference
+        )
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     frames, part = OUT / "frames.gray", OUT / "part.gray"
     size, count = decode(given.video, frames, "GRAY8", given.every)
     cut(frames, size, part)
     lines = [f"scripts/evaluate sleap, commit {commit.stdout.strip()}, {version(given.reference)}"]
-    lines.append(f"{given.video.name}, every {given.every}. frame ({count}), grey; goal: the same instances, and no point farther than {GOAL_PIXELS} px")
+    lines.append(
+        f"{given.video.name}, every {given.every}. frame ({count}), grey; goal: the same instances, and no point farther than {GOAL_PIXELS} px"
+    )
     for pixels, of_size in (frames, size), (part, OTHER):
         lines += [f"{of_size[0]}x{of_size[1]}", *compared(given, pixels, of_size)]
     RESULTS.write_text("\n".join(lines) + "\n")

@@ -11,31 +11,42 @@ if TYPE_CHECKING:
 
 
 def scaled(model: ModelProto, scale: float) -> None:
-    """Puts in front of the graph what sleap-nn does to frames of a training with `scale`: torchvision's resize of 8-bit
-    pixels, which is antialiased, and rounds."""
+    """Puts in front of the graph what sleap-nn does to frames of a training with `scale`: torchvision's antialiased resize of
+    8-bit pixels. That is Pillow's: first the rows, then the columns, each rounded to whole levels, a half upwards."""
     from onnx import helper, numpy_helper
 
     graph = model.graph
     name = graph.input[0].name
     for node in graph.node:
         node.input[:] = ["scaled_pixels" if each == name else each for each in node.input]
-    # Sides are whole numbers there (the sidecar's size-multiple), which must not be missed by rounding.
-    factors = np.array([1, 1, scale * (1 + 1e-6), scale * (1 + 1e-6)], np.float32)
-    constants = {"frame_factors": factors, "frame_levels": np.float32(255)}
-    graph.initializer.extend(numpy_helper.from_array(np.asarray(value), key) for key, value in constants.items())
+    factor = np.float32(scale)
+    if float(factor) < scale:
+        # A scaled side is a whole number (the sidecar's size-multiple), which must not be missed by rounding.
+        factor = np.nextafter(factor, np.float32(np.inf))
+    constants = {"frame_levels": np.array(255, np.float32), "frame_half": np.array(0.5, np.float32)}
     nodes = [
-        helper.make_node("Mul", [name, "frame_levels"], ["frame_pixels"]),
-        helper.make_node(
-            "Resize",
-            ["frame_pixels", "", "frame_factors"],
-            ["frame_between"],
-            mode="linear",
-            coordinate_transformation_mode="half_pixel",
-            antialias=1,
-        ),
-        helper.make_node("Round", ["frame_between"], ["frame_rounded"]),
-        helper.make_node("Div", ["frame_rounded", "frame_levels"], ["scaled_pixels"]),
+        helper.make_node("Mul", [name, "frame_levels"], ["frame_unrounded"]),
+        helper.make_node("Round", ["frame_unrounded"], ["frame_pixels"]),
     ]
+    pixels = "frame_pixels"
+    for axis, factors in ("across", [1, 1, 1, factor]), ("down", [1, 1, factor, 1]):
+        constants[f"frame_{axis}"] = np.array(factors, np.float32)
+        nodes += [
+            helper.make_node(
+                "Resize",
+                [pixels, "", f"frame_{axis}"],
+                [f"{axis}_between"],
+                mode="linear",
+                coordinate_transformation_mode="half_pixel",
+                antialias=1,
+                exclude_outside=1,
+            ),
+            helper.make_node("Add", [f"{axis}_between", "frame_half"], [f"{axis}_moved"]),
+            helper.make_node("Floor", [f"{axis}_moved"], [f"{axis}_pixels"]),
+        ]
+        pixels = f"{axis}_pixels"
+    nodes.append(helper.make_node("Div", [pixels, "frame_levels"], ["scaled_pixels"]))
+    graph.initializer.extend(numpy_helper.from_array(value, key) for key, value in constants.items())
     for at, node in enumerate(nodes):
         graph.node.insert(at, node)
     # Shapes that were inferred before are those without the scale.
@@ -50,7 +61,7 @@ def in_float16(model: ModelProto) -> ModelProto:
     half.CopyFrom(model)
     graph = half.graph
     # Factors of a resize are float32 whatever is resized.
-    factors = {name for node in graph.node if node.op_type == "Resize" for name in list(node.input)[1:3] if name}
+    factors = {name for node in graph.node if node.op_type == "Resize" for name in node.input[1:3] if name}
 
     def rounded(tensor: TensorProto) -> None:
         if tensor.data_type == TensorProto.FLOAT:

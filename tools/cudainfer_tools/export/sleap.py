@@ -149,7 +149,9 @@ def written(model: torch.nn.Module, facts: Training, to: Path) -> None:
     for name, ours, theirs in zip(facts.outputs, answers(to, other.numpy()), expected, strict=True):
         apart = float(abs(ours - theirs).max()) if ours.shape == theirs.shape else math.inf
         if not apart <= TOLERANCE:
-            raise ExportError(f"the ONNX file's '{name}' is {apart:g} from PyTorch's: the backbone '{facts.backbone}' cannot be exported so")
+            raise ExportError(
+                f"the ONNX file's '{name}' is {apart:g} from PyTorch's: the backbone '{facts.backbone}' cannot be exported so"
+            )
     written_model = onnx.load(to)
     # Where each node came from in the user's folders.
     for node in written_model.graph.node:
@@ -171,7 +173,7 @@ def answers(path: Path, frames: np.ndarray) -> list[np.ndarray]:
     except ImportError:
         from onnx.reference import ReferenceEvaluator
 
-        return ReferenceEvaluator(str(path)).run(None, {"image": frames})
+        return list(ReferenceEvaluator(str(path)).run(None, {"image": frames}))
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     return session.run(None, {"image": frames})
 
@@ -195,12 +197,17 @@ def export(folder: Path, to: Path, threshold: float) -> list[Path]:
     written(model, facts, path)
     onnx.save(onnx_file.in_float16(onnx.load(path)), half)
     onnx.checker.check_model(onnx.load(half), full_check=True)
-    text = training.sidecar(facts, threshold, f"exported by scripts/export from a training of sleap-nn, with {sleap_nn.__version__}")
+    text = training.sidecar(
+        facts, threshold, f"exported by scripts/export from a training of sleap-nn, with {sleap_nn.__version__}"
+    )
     sidecars = [each.with_suffix(".toml") for each in (path, half)]
     for each in sidecars:
         each.write_text(text, encoding="utf-8")
     if facts.size_multiple > 256:
-        print(f"export: frames are padded to multiples of {facts.size_multiple} pixels, because of the scale {facts.scale:g}", file=sys.stderr)
+        print(
+            f"export: frames are padded to multiples of {facts.size_multiple} pixels, because of the scale {facts.scale:g}",
+            file=sys.stderr,
+        )
     return [path, half, *sidecars]
 
 

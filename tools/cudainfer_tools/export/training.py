@@ -122,7 +122,9 @@ def facts(config: dict[str, Any]) -> Training:
     if (frames.get("tiling") or {}).get("enabled"):
         raise ExportError("the model was trained on tiles of frames: sleap-nn joins maps of tiles, which is not exported")
     if kind == "centered_instance" and frames.get("crop_mode") == "bbox":
-        raise ExportError("the model was trained on boxes that are resized (crop_mode: bbox), which is not exported: only crops of a fixed size are")
+        raise ExportError(
+            "the model was trained on boxes that are resized (crop_mode: bbox), which is not exported: only crops of a fixed size are"
+        )
     try:
         maps = head["confmaps"]
         fields = head["pafs"] if kind == "bottomup" else {}
@@ -136,7 +138,7 @@ def facts(config: dict[str, Any]) -> Training:
         scale = float(scale[0] if isinstance(scale, list) else scale)
         if not 0.01 <= scale <= 100:
             raise ValueError(f"the scale {scale} is none")
-        sides = frames.get("max_height"), frames.get("max_width")
+        height, width = frames.get("max_height"), frames.get("max_width")
         crop = pair(frames.get("crop_size"))
         found = Training(
             kind=kind,
@@ -148,7 +150,7 @@ def facts(config: dict[str, Any]) -> Training:
             max_stride=int(network["max_stride"]),
             output_stride=int(maps["output_stride"]),
             scale=scale,
-            largest=(int(sides[0]), int(sides[1])) if all(sides) else None,
+            largest=(int(height), int(width)) if height and width else None,
             crop=crop,
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
