@@ -175,11 +175,13 @@ impl Group {
                     || blur_border.is_some()
                     || peaks.activation.is_some()
                     || peaks.grid.is_some()
+                    || peaks.offset_scale.is_some()
             }
             Self::Coordinates => {
                 let names =
                     [&peaks.output, &peaks.scores, &peaks.pose_scores, &peaks.valid, &peaks.line_scores];
-                names.into_iter().any(Option::is_some)
+                peaks.offsets.is_some()
+                    || names.into_iter().any(Option::is_some)
                     || peaks.encoding.is_some()
                     || peaks.normalized.is_some()
                     || peaks.axis_order.is_some()
@@ -255,6 +257,7 @@ impl Group {
                 into.peaks.blur_kernel = peaks.blur_kernel;
                 (into.peaks.blur_sigma, into.peaks.blur_border) = (peaks.blur_sigma, peaks.blur_border);
                 (into.peaks.activation, into.peaks.grid) = (peaks.activation, peaks.grid);
+                into.peaks.offset_scale = peaks.offset_scale;
             }
             Self::Coordinates => {
                 let (into, from) = (&mut into.peaks, &from.peaks);
@@ -263,6 +266,7 @@ impl Group {
                 into.pose_scores.clone_from(&from.pose_scores);
                 into.valid.clone_from(&from.valid);
                 into.line_scores.clone_from(&from.line_scores);
+                into.offsets.clone_from(&from.offsets);
                 (into.encoding, into.grouping) = (from.encoding, from.grouping);
                 (into.normalized, into.axis_order) = (from.normalized, from.axis_order);
                 (into.coordinate_scale, into.pixel_origin) = (from.coordinate_scale, from.pixel_origin);

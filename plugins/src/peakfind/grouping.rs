@@ -1,6 +1,7 @@
 //! From properties and sidecar to the outputs that are read, and how their points are grouped.
 
 use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafParams};
+use cudainfer_kernels::peaks::Refinement;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::settings::Settings;
@@ -45,8 +46,8 @@ impl<'a> Outputs<'a> {
     pub fn plan(&self) -> Result<(GroupingPlan, Vec<TensorDesc>), String> {
         let peaks = &self.info.peaks;
         let (plan, outputs) = match self.grouping().unwrap_or(Grouping::Frame) {
-            Grouping::Frame => (GroupingPlan::Frame, vec![self.maps(None)?]),
-            Grouping::Each => (GroupingPlan::Each, vec![self.maps(None)?]),
+            Grouping::Frame => (GroupingPlan::Frame, self.maps_and_offsets()?),
+            Grouping::Each => (GroupingPlan::Each, self.maps_and_offsets()?),
             Grouping::Paf => {
                 let params = self.paf()?;
                 let fields = self.settings.pafs().or(peaks.pafs.as_deref());
@@ -82,6 +83,27 @@ impl<'a> Outputs<'a> {
             }
         };
         Ok((plan, outputs.into_iter().cloned().collect()))
+    }
+
+    /// The maps, and the offsets where those refine peaks: the output that is named, or the only other one.
+    fn maps_and_offsets(&self) -> Result<Vec<&'a TensorDesc>, String> {
+        if self.settings.params(self.info).refinement != Refinement::Offsets {
+            return Ok(vec![self.maps(None)?]);
+        }
+        let named = self.info.peaks.offsets.as_deref().map(|name| self.named(name)).transpose()?;
+        let maps = match (self.maps_name(), named) {
+            (None, None) => self.with_offsets().ok_or_else(|| self.which("confidence maps", "output"))?,
+            _ => self.maps(named)?,
+        };
+        let offsets = named.or_else(|| self.outputs.iter().find(|other| has_offsets(maps, other)));
+        Ok(vec![maps, offsets.ok_or_else(|| self.which("offsets of cells", "offsets"))?])
+    }
+
+    /// The only output that another one has two channels for each of.
+    fn with_offsets(&self) -> Option<&'a TensorDesc> {
+        let mut maps =
+            self.outputs.iter().filter(|maps| self.outputs.iter().any(|other| has_offsets(maps, other)));
+        maps.next().filter(|_| maps.next().is_none())
     }
 
     pub fn list(&self) -> String {
@@ -180,4 +202,11 @@ impl<'a> Outputs<'a> {
             min_score: settings.min_score.or(peaks.min_score).unwrap_or(defaults.min_score),
         }
     }
+}
+
+/// Whether an output has two channels, the second dimension, for each of the maps', and is as large otherwise.
+fn has_offsets(maps: &TensorDesc, other: &TensorDesc) -> bool {
+    let channels = |desc: &TensorDesc| desc.dims.get(1).copied().flatten();
+    let twice = channels(maps).zip(channels(other)).is_some_and(|(maps, other)| other == 2 * maps);
+    twice && maps.dims.len() == 4 && other.dims.len() == 4 && maps.dims[2..] == other.dims[2..]
 }
