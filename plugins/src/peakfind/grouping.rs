@@ -5,7 +5,7 @@ use cudainfer_kernels::peaks::Refinement;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::settings::Settings;
-use crate::model::{Grouping, ModelInfo};
+use crate::model::{Group, Grouping, ModelInfo};
 
 /// How points are grouped.
 #[derive(Clone, Debug)]
@@ -88,15 +88,32 @@ impl<'a> Outputs<'a> {
     /// The maps, and the offsets where those refine peaks: the output that is named, or the only other one.
     fn maps_and_offsets(&self) -> Result<Vec<&'a TensorDesc>, String> {
         if self.settings.params(self.info).refinement != Refinement::Offsets {
-            return Ok(vec![self.maps(None)?]);
+            let maps = self.maps(None)?;
+            self.check_names(maps)?;
+            return Ok(vec![maps]);
         }
         let named = self.info.peaks.offsets.as_deref().map(|name| self.named(name)).transpose()?;
         let maps = match (self.maps_name(), named) {
             (None, None) => self.with_offsets().ok_or_else(|| self.which("confidence maps", "output"))?,
             _ => self.maps(named)?,
         };
+        self.check_names(maps)?;
         let offsets = named.or_else(|| self.outputs.iter().find(|other| has_offsets(maps, other)));
         Ok(vec![maps, offsets.ok_or_else(|| self.which("offsets of cells", "offsets"))?])
+    }
+
+    /// Whether a file beside the model names as many points as there are maps.
+    fn check_names(&self, maps: &TensorDesc) -> Result<(), String> {
+        let named = self.info.skeleton.points.len();
+        let [_, Some(channels), _, Some(last)] = maps.dims[..] else { return Ok(()) };
+        if named == 0 || !self.info.declares(Group::Keypoints) || [channels, last].contains(&named) {
+            return Ok(());
+        }
+        let origin = self.info.origin(Group::Keypoints).map(ToString::to_string).unwrap_or_default();
+        Err(format!(
+            "{origin} names {named} points, and the output '{}' has {channels} maps: it is another model's. Put the right one beside              the model, or name the points in [skeleton] of a sidecar",
+            maps.name
+        ))
     }
 
     /// The only output that another one has two channels for each of.
