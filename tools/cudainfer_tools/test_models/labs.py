@@ -24,7 +24,10 @@ def networks() -> None:
             graph.output(output, F32, ["batch", *values.shape[1:]])
         graph.save(name)
     y, x = np.mgrid[0:16, 0:24]
-    hills = [np.exp(-((x - 5.3) ** 2 + (y - 7.6) ** 2) / (2 * 1.25**2)), np.exp(-((x - 17.75) ** 2 + (y - 4.1) ** 2) / (2 * 1.25**2))]
+    hills = [
+        np.exp(-((x - 5.3) ** 2 + (y - 7.6) ** 2) / (2 * 1.25**2)),
+        np.exp(-((x - 17.75) ** 2 + (y - 4.1) ** 2) / (2 * 1.25**2)),
+    ]
     heat = np.array([[hill / hill.sum() for hill in hills]], np.float32)
     graph = Graph(F32, ["batch", 3, 64, 96])
     graph.node("ReduceMean", ["images"], "mean", axes=[1, 2, 3], keepdims=1)
