@@ -29,6 +29,9 @@ struct Params {
     Header* headers;
     uint32_t* non_finite;  // [2][frames]
     uint64_t* best;        // global: by channel, 0 is none; all 0 between launches
+    const void* offsets;   // refinement 4: of the map's type, two numbers a cell, across and down
+    double offset_scale;   // of an offset, in pixels of the input
+    double stride[2];      // pixels of a cell
     uint64_t launch;
     uint32_t near_size, far_size;
     uint32_t frames, frame_elements;  // frames there is room for, and the elements of each
@@ -38,8 +41,9 @@ struct Params {
     uint32_t vectors;  // local: a thread's loads
     uint32_t lanes;    // global: threads side by side, a multiple of step
     float gate;
-    uint32_t refinement;  // 0 none, 1 quadratic, 2 integral, 3 shift
-    uint32_t searched;    // channels of a frame that are searched; NONE: all
+    uint32_t refinement;    // 0 none, 1 quadratic, 2 integral, 3 shift, 4 offsets
+    uint32_t searched;      // channels of a frame that are searched; NONE: all
+    uint32_t offsets_last;  // whether both numbers of a cell lie side by side, as the channels of nhwc
 };
 
 constexpr uint32_t THREADS = 128, MOST = 4, EACH = 8;
@@ -150,6 +154,17 @@ __device__ __forceinline__ double vertex(float before, float here, float after) 
     return curvature >= 0 ? 0 : fmin(fmax(0.5 * (a - c) / curvature, -0.5), 0.5);
 }
 
+// The offset of a cell along an axis, in cells, as in offsets.rs.
+template <typename T>
+__device__ __forceinline__ double offset_of(const Params& p, uint32_t element, uint32_t axis) {
+    const uint32_t frame = element / p.frame_elements, within = element % p.frame_elements;
+    const uint32_t cells = p.width * p.height;
+    const uint64_t at = p.offsets_last ? 2 * uint64_t(within) + axis
+                                       : (2 * uint64_t(within / cells) + axis) * cells + within % cells;
+    const float v = value_of(static_cast<const T*>(p.offsets)[uint64_t(frame) * 2 * p.frame_elements + at]);
+    return finite(v) ? v * p.offset_scale / p.stride[axis] : 0;
+}
+
 // Refines a maximum, in the order of refine.rs, and appends it.
 template <bool LOGITS, typename T>
 __device__ __forceinline__ void report(const Params& p, const Place<T>& place, uint32_t element, float v) {
@@ -181,6 +196,10 @@ __device__ __forceinline__ void report(const Params& p, const Place<T>& place, u
         const float left = place.at(-1, 0), right = place.at(1, 0), above = place.at(0, -1), below = place.at(0, 1);
         if (finite(left) && finite(right)) dx = 0.25 * ((right > left) - (right < left));
         if (finite(above) && finite(below)) dy = 0.25 * ((below > above) - (below < above));
+    }
+    if (p.refinement == 4) {
+        dx = offset_of<T>(p, element, 0);
+        dy = offset_of<T>(p, element, 1);
     }
     put(p, at, element, v, dx, dy);
 }

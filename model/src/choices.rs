@@ -50,6 +50,8 @@ pub enum RoiCrop {
     MmposeUdp,
     /// Whole pixels inside the frame.
     Pixels,
+    /// As sleap-nn does it.
+    Sleap,
 }
 
 words! { RoiCrop:
@@ -58,6 +60,8 @@ words! { RoiCrop:
     MmposeUdp = "mmpose-udp", "As mmpose's TopdownAffine with use_udp";
     Pixels = "pixels",
         "Whole pixels inside the frame, resized like a frame of their own, as BoxMOT and Pillow's crop";
+    Sleap = "sleap",
+        "Upright, from whole pixels on, as sleap-nn: points are placed as if the corner had not been rounded";
 }
 
 /// Which numbers of a map become which samples.

@@ -175,10 +175,13 @@ impl Group {
                     || blur_border.is_some()
                     || peaks.activation.is_some()
                     || peaks.grid.is_some()
+                    || peaks.offset_scale.is_some()
             }
             Self::Coordinates => {
-                let Peaks { output, scores, pose_scores, valid, line_scores, identity_scores, .. } = peaks;
-                let names = [output, scores, pose_scores, valid, line_scores, identity_scores];
+                let Peaks {
+                    output, scores, pose_scores, valid, line_scores, identity_scores, offsets, ..
+                } = peaks;
+                let names = [output, scores, pose_scores, valid, line_scores, identity_scores, offsets];
                 names.into_iter().any(Option::is_some)
                     || !peaks.individuals.is_empty()
                     || peaks.encoding.is_some()
@@ -256,6 +259,7 @@ impl Group {
                 into.peaks.blur_kernel = peaks.blur_kernel;
                 (into.peaks.blur_sigma, into.peaks.blur_border) = (peaks.blur_sigma, peaks.blur_border);
                 (into.peaks.activation, into.peaks.grid) = (peaks.activation, peaks.grid);
+                into.peaks.offset_scale = peaks.offset_scale;
             }
             Self::Coordinates => {
                 let (into, from) = (&mut into.peaks, &from.peaks);
@@ -266,6 +270,7 @@ impl Group {
                 into.line_scores.clone_from(&from.line_scores);
                 into.identity_scores.clone_from(&from.identity_scores);
                 into.individuals.clone_from(&from.individuals);
+                into.offsets.clone_from(&from.offsets);
                 (into.encoding, into.grouping) = (from.encoding, from.grouping);
                 (into.normalized, into.axis_order) = (from.normalized, from.axis_order);
                 (into.coordinate_scale, into.pixel_origin) = (from.coordinate_scale, from.pixel_origin);

@@ -42,7 +42,11 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
             &["input.crop-ratio is 87.5", "0.875 is 224 pixels of 256"],
         ),
         ("uncropped", "[input]\ncrop-ratio = 0.875", &["input.crop-ratio needs", "resize = \"center-crop\""]),
-        ("cut", "[input]\nroi-crop = \"udp\"", &["'udp' is none of", "box, mmpose, mmpose-udp, pixels"]),
+        (
+            "cut",
+            "[input]\nroi-crop = \"udp\"",
+            &["'udp' is none of", "box, mmpose, mmpose-udp, pixels, sleap"],
+        ),
         ("row-format", "[output]\nrow-format = \"paddle\"", &["'paddle' is none of", "class-score-box"]),
         ("decoder", "[output]\ndecoder = \"yolo\"", &["'yolo' is none of", "yolov5", "end-to-end"]),
         ("format", "[output]\nbox-format = \"xyxy\"", &["'xyxy' is none of", "corners"]),

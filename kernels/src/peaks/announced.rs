@@ -35,6 +35,9 @@ impl Announced {
         if let Some(sigma) = params.sigma.filter(|sigma| !BLUR_SIGMA.contains(sigma)) {
             return Err(PeaksError::Sigma(sigma.to_string()));
         }
+        if !(-1e3..=1e3).contains(&params.offset_scale) {
+            return Err(PeaksError::OffsetScale(params.offset_scale.to_string()));
+        }
         if input.contains(&0) || map.dims.contains(&Some(0)) {
             return Err(PeaksError::Empty(map.to_string(), input[0], input[1]));
         }

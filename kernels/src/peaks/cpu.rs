@@ -6,7 +6,7 @@
 use super::cells::Cells;
 use super::choose::{Candidate, TensorPeak, activate, choose, gate};
 use super::grid::MapShape;
-use super::{Mode, Outcome, Peak, PeakParams, refine};
+use super::{Mode, Outcome, Peak, PeakParams, offsets, refine};
 use crate::geometry::Affine;
 
 /// Elements tested at once.
@@ -19,9 +19,10 @@ pub(super) struct Scratch {
     row_max: Vec<f32>,
 }
 
-/// Hands the peaks of `cells` to `emit`, by channel, score and scan order.
+/// Hands the peaks of `cells` to `emit`, by channel, score and scan order. `offsets` are those of all cells, where there are any.
 pub(super) fn find(
     cells: &Cells<'_>,
+    offsets: Option<&[f32]>,
     params: &PeakParams,
     shape: &MapShape,
     to_frame: &Affine,
@@ -38,6 +39,9 @@ pub(super) fn find(
         candidates.retain(|found| found.channel < channels);
     }
     let offset = |found: &Candidate| {
+        if let Some(values) = offsets {
+            return offsets::in_cells(values, shape, params, found.channel, found.cell);
+        }
         let place = [found.channel, found.cell % cells.width, found.cell / cells.width];
         refine::offset(cells, |v| activate(params.activation, v), params, place)
     };

@@ -84,6 +84,26 @@ pub enum PeaksError {
         "a standard deviation of {0} cells cannot blur the maps; set the blur-sigma to a number from 0.1 to 16"
     )]
     Sigma(String),
+    /// The refinement needs an output that there is none of.
+    #[error(
+        "the refinement 'offsets' of confidence map '{0}' needs the output with the offsets; name it with offsets in the sidecar's [peaks]"
+    )]
+    NoOffsets(String),
+    /// An output that is not the offsets of this map.
+    #[error(
+        "'{got}' are no offsets of confidence map '{map}', which have its type and dimensions with two channels for each of its own;          name another output"
+    )]
+    Offsets {
+        /// The output.
+        got: String,
+        /// The map.
+        map: String,
+    },
+    /// A factor of offsets that is no number.
+    #[error(
+        "an offset-scale of {0} places nothing; set a number from -1000 to 1000, for DeepLabCut its locref_std"
+    )]
+    OffsetScale(String),
     /// More peaks in a batch than in any earlier one. There is room for them when it is started again.
     #[error(
         "the confidence maps have more peaks than there was room for; start the batch again, with room for all"

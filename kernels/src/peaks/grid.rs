@@ -101,7 +101,7 @@ fn fits(cells: [usize; 2], input: [usize; 2], grid: Option<Grid>) -> bool {
     match grid {
         None => tiled || spanned,
         Some(Grid::Corners) => spanned,
-        Some(Grid::CellCentres | Grid::Strided | Grid::Udp) => tiled,
+        Some(Grid::CellCentres | Grid::Strided | Grid::StridedHalf | Grid::Udp) => tiled,
     }
 }
 
@@ -111,6 +111,7 @@ pub(crate) fn axis(grid: Grid, cells: usize, pixels: usize) -> (f64, f64) {
     match grid {
         Grid::CellCentres => (stride, 0.5 * stride),
         Grid::Strided => (stride, 0.5),
+        Grid::StridedHalf => (stride, 0.5 * stride + 0.5),
         Grid::Corners | Grid::Udp if cells == 1 => (stride, 0.5 * stride),
         Grid::Corners | Grid::Udp => ((pixels - 1) as f64 / (cells - 1) as f64, 0.5),
     }

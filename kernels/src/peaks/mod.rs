@@ -23,6 +23,7 @@ mod cuda;
 mod dark;
 mod error;
 mod grid;
+mod offsets;
 mod params;
 mod peak;
 mod refine;
@@ -37,6 +38,7 @@ pub use peak::{Outcome, Peak};
 use crate::geometry::Affine;
 use crate::tensor::{TensorDesc, TensorView};
 use cells::Cells;
+use offsets::Offsets;
 
 pub(crate) use announced::Announced;
 pub(crate) use choose::{TensorPeak, activate};
@@ -47,6 +49,7 @@ pub(crate) use grid::{MapShape, axis};
 #[derive(Debug)]
 pub struct PeakFinder {
     pub(crate) announced: Announced,
+    offsets: Option<Offsets>,
     scratch: cpu::Scratch,
 }
 
@@ -57,7 +60,22 @@ impl PeakFinder {
     /// Every [`PeaksError`] that says what is wrong with `map` or `params`; a map with open dimensions is checked when
     /// it arrives.
     pub fn new(map: &TensorDesc, input: [usize; 2], params: PeakParams) -> Result<Self, PeaksError> {
-        Ok(Self { announced: Announced::new(map, input, params)?, scratch: cpu::Scratch::default() })
+        Self::with_offsets(map, None, input, params)
+    }
+
+    /// As [`Self::new`], with the output that [`Refinement::Offsets`] reads.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`], [`PeaksError::NoOffsets`] and [`PeaksError::Offsets`].
+    pub fn with_offsets(
+        map: &TensorDesc,
+        offsets: Option<&TensorDesc>,
+        input: [usize; 2],
+        params: PeakParams,
+    ) -> Result<Self, PeaksError> {
+        let announced = Announced::new(map, input, params)?;
+        let offsets = Offsets::announced(map, offsets, &params)?;
+        Ok(Self { announced, offsets, scratch: cpu::Scratch::default() })
     }
 
     /// The number of channels, where the map's description has it.
@@ -76,21 +94,40 @@ impl PeakFinder {
         to_frame: &Affine,
         peaks: &mut Vec<Peak>,
     ) -> Result<Outcome, PeaksError> {
+        self.run_with(map, None, to_frame, peaks)
+    }
+
+    /// As [`Self::run`], with the offsets that [`Self::with_offsets`] was told of.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`], and [`PeaksError::Offsets`].
+    pub fn run_with(
+        &mut self,
+        map: &TensorView<'_>,
+        offsets: Option<&TensorView<'_>>,
+        to_frame: &Affine,
+        peaks: &mut Vec<Peak>,
+    ) -> Result<Outcome, PeaksError> {
         peaks.clear();
-        Ok(self.find(map, to_frame, |peak, _| peaks.push(peak))?.0)
+        Ok(self.find(map, offsets, to_frame, |peak, _| peaks.push(peak))?.0)
     }
 
     /// As [`Self::run`], with each peak's place in the tensor; also returns how the map's dimensions are read.
     pub(crate) fn find(
         &mut self,
         map: &TensorView<'_>,
+        offsets: Option<&TensorView<'_>>,
         to_frame: &Affine,
         emit: impl FnMut(Peak, TensorPeak),
     ) -> Result<(Outcome, MapShape), PeaksError> {
         let shape = self.announced.read(map.name, map.ty, &map.dims)?;
         let values = map.to_f32();
         let cells = Cells::new(&values, &shape);
-        let outcome = cpu::find(&cells, &self.announced.params, &shape, to_frame, &mut self.scratch, emit);
+        let offsets =
+            self.offsets.map(|each| each.values(offsets, &self.announced.map, &shape)).transpose()?;
+        let offsets = offsets.as_deref();
+        let outcome =
+            cpu::find(&cells, offsets, &self.announced.params, &shape, to_frame, &mut self.scratch, emit);
         Ok((outcome, shape))
     }
 }

@@ -47,6 +47,9 @@ pub enum Refinement {
     /// al., CVPR 2020) and mmpose do it for maps of that method: with derivatives over one cell, of values from 0.001 to 50,
     /// and with the cells at the edge continued beyond it.
     DarkUdp,
+    /// By another output of the network, which has an offset for each cell of each map, times [`PeakParams::offset_scale`]:
+    /// location refinement of DeepLabCut (Mathis et al., Nature Neuroscience 2018; Insafutdinov et al., ECCV 2016).
+    Offsets,
 }
 
 crate::words! { Refinement:
@@ -56,6 +59,7 @@ crate::words! { Refinement:
     Shift = "shift", "A quarter of a cell towards the greater neighbour (mmpose, HRNet)";
     Dark = "dark", "Taylor expansion of the blurred map's logarithm (DarkPose)";
     DarkUdp = "dark-udp", "The same for unbiased data processing (UDP: ViTPose)";
+    Offsets = "offsets", "By the output with an offset for each cell (DeepLabCut's location refinement)";
 }
 
 /// The least and the greatest [`PeakParams::blur`].
@@ -107,6 +111,9 @@ pub enum Grid {
     Udp,
     /// Cell `i` is pixel `i * W / w`, at that plus 0.5: maps drawn by sampling at every n-th pixel, as SLEAP does.
     Strided,
+    /// Cell `i` is pixel `(i + 0.5) * W / w`, at that plus 0.5: half a pixel from [`Grid::CellCentres`], because DeepLabCut, which
+    /// places cells so, counts from the first pixel's centre.
+    StridedHalf,
 }
 
 crate::words! { Grid:
@@ -114,6 +121,7 @@ crate::words! { Grid:
     Corners = "corners", "The first and the last cell lie on the input's first and last pixel (PoseNet)";
     Udp = "udp", "The same for maps whose sizes divide the input's: unbiased data processing (UDP: ViTPose, HRNet)";
     Strided = "strided", "Cell i lies on pixel i * stride (SLEAP, mmpose, HRNet, SimCC)";
+    StridedHalf = "strided-half", "Cell i lies on pixel (i + 0.5) * stride (DeepLabCut)";
 }
 
 /// Parameters of the search.
@@ -141,6 +149,8 @@ pub struct PeakParams {
     pub sigma: Option<f32>,
     /// How the map continues beyond its edge for that blur.
     pub border: Border,
+    /// What the numbers of [`Refinement::Offsets`] are multiplied by for pixels of the input tensor.
+    pub offset_scale: f32,
     /// How many peaks a channel keeps in [`Mode::Local`], the strongest.
     pub top_k: usize,
     /// How many channels are searched, from the first on; `None` is all. For tensors with further channels besides the maps;
@@ -160,6 +170,7 @@ impl Default for PeakParams {
             blur: 11,
             sigma: None,
             border: Border::Zero,
+            offset_scale: 1.0,
             top_k: 100,
             channels: None,
         }

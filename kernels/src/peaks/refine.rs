@@ -19,7 +19,8 @@ pub(super) fn offset(
     // The activated value, as f64.
     let at = |dx: isize, dy: isize| Some(f64::from(activate(raw(dx, dy)?)));
     match params.refinement {
-        Refinement::None => (0.0, 0.0),
+        // Offsets are in another tensor, which offsets.rs reads.
+        Refinement::None | Refinement::Offsets => (0.0, 0.0),
         Refinement::Quadratic => {
             (vertex([at(-1, 0), at(0, 0), at(1, 0)]), vertex([at(0, -1), at(0, 0), at(0, 1)]))
         }

@@ -1,6 +1,7 @@
 //! Against a reference that indexes cell by cell, in f64, and against gaussians whose centres are known.
 
 mod dark;
+mod offsets;
 
 use half::f16;
 use proptest::prelude::*;
@@ -114,6 +115,7 @@ fn reference(map: &Map, params: &PeakParams) -> (Vec<(usize, f64, f64, f64)>, Ou
                 Refinement::Dark | Refinement::DarkUdp => {
                     unreachable!("tests/dark.rs has a reference for them")
                 }
+                Refinement::Offsets => unreachable!("tests/offsets.rs has a reference for it"),
             };
             peaks.push((c, x as f64 + dx, y as f64 + dy, act(v)));
         }
@@ -170,6 +172,7 @@ fn the_grids_place_cells_as_documented() {
         (Some(Grid::CellCentres), 400, 56.0, 24.0),
         (Some(Grid::Corners), 385, 48.5, 16.5),
         (Some(Grid::Strided), 400, 48.5, 16.5),
+        (Some(Grid::StridedHalf), 400, 56.5, 24.5),
         (None, 400, 56.0, 24.0),
         (None, 385, 48.5, 16.5),
         (None, 390, 3.5 * 15.6, 1.5 * 15.6),

@@ -1,6 +1,7 @@
 //! The operation `peaks`.
 
 mod batch;
+mod offsets;
 
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;

@@ -16,7 +16,10 @@ pub(super) fn folders(model: &Path) -> Vec<PathBuf> {
     if !is_alone(model, &folder) {
         return Vec::new();
     }
-    let above = folder.file_name().filter(|name| *name == "onnx").and_then(|_| folder.parent());
+    let above = folder
+        .file_name()
+        .filter(|name| *name == "onnx" || *name == "exports_onnx")
+        .and_then(|_| folder.parent());
     let above =
         above.map(|above| if above.as_os_str().is_empty() { Path::new(".") } else { above }.to_owned());
     [folder].into_iter().chain(above).collect()

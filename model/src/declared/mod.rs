@@ -7,9 +7,11 @@
 //! elements downstream of trtinfer).
 
 mod claim;
+mod deeplabcut;
 mod huggingface;
 mod key_file;
 mod libreyolo;
+mod lightning_pose;
 mod modelinfo;
 mod modules;
 mod paddle;
@@ -66,6 +68,13 @@ pub(super) fn read(model: &Path) -> (Vec<Declared>, Vec<String>) {
         found.extend(
             paddle.and_then(|text| noted(paddle::read(&text), "infer_cfg.yml", &mut notes)).flatten(),
         );
+        for (name, read) in [
+            (deeplabcut::FILE, deeplabcut::read as fn(&str) -> _),
+            (lightning_pose::FILE, lightning_pose::read),
+        ] {
+            let text = text(&folder.join(name), &mut notes);
+            found.extend(text.and_then(|text| noted(read(&text), name, &mut notes)).flatten());
+        }
         let environment = json(&folder.join("environment.json"), &mut notes);
         let names = text(&folder.join("class_names.txt"), &mut notes);
         found.extend(roboflow::read(environment.as_ref(), names.as_deref()));

@@ -60,6 +60,11 @@ impl Sidecar {
         if self.peaks.blur_sigma.is_some_and(|sigma| !BLUR_SIGMA.contains(&sigma)) {
             return Err("peaks.blur-sigma is a number of cells from 0.1 to 16".into());
         }
+        if self.peaks.offset_scale.is_some_and(|scale| !(-1e3..=1e3).contains(&scale)) {
+            return Err(
+                "peaks.offset-scale is a number from -1000 to 1000, for DeepLabCut its locref_std".into()
+            );
+        }
         let mut heads = self.classify.heads.iter();
         if let Some((name, _)) = heads.find(|(_, h)| !h.labels.is_empty() && h.labels_file.is_some()) {
             return Err(format!(

@@ -53,7 +53,7 @@ pub struct Input {
     pub roi_padding: Option<f32>,
     /// Number of frame pixels along the tensor's longer side in objects' regions; 0 uses the object's box.
     pub roi_size: Option<u32>,
-    /// `box`, `mmpose`, `mmpose-udp` or `pixels`.
+    /// `box`, `mmpose`, `mmpose-udp`, `pixels` or `sleap`.
     #[serde(with = "word")]
     pub roi_crop: Option<RoiCrop>,
 }

@@ -48,7 +48,7 @@ pub struct Peaks {
     /// `global` or `local`.
     #[serde(with = "word")]
     pub mode: Option<peaks::Mode>,
-    /// `none`, `quadratic`, `integral`, `shift`, `dark` or `dark-udp`.
+    /// `none`, `quadratic`, `integral`, `shift`, `dark`, `dark-udp` or `offsets`.
     #[serde(with = "word")]
     pub refinement: Option<peaks::Refinement>,
     /// Width in cells of the Gaussian of `dark` and `dark-udp`.
@@ -93,8 +93,10 @@ pub struct Peaks {
     pub min_sample: Option<f32>,
     /// Fraction of a line's samples that must be high.
     pub min_share: Option<f32>,
-    /// The output that holds PoseNet's offsets.
+    /// The output that holds the offsets of cells: PoseNet's, or those of the refinement `offsets`.
     pub offsets: Option<String>,
+    /// Pixels of the input for each unit of the refinement's offsets.
+    pub offset_scale: Option<f32>,
     /// The output that holds the displacements from parent to child.
     pub forward: Option<String>,
     /// The output that holds those from child to parent.

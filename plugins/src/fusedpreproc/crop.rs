@@ -1,7 +1,7 @@
 //! How a region is cut out of a frame, whatever chose it.
 
 use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::preproc::{Fit, Part, Resize, as_mmpose, part, region};
+use cudainfer_kernels::preproc::{Fit, Part, Resize, as_mmpose, as_sleap, part, region};
 
 use crate::model::RoiCrop;
 
@@ -10,6 +10,8 @@ use crate::model::RoiCrop;
 pub(super) enum Cutout {
     /// Where the tensor's pixels lie in the frame.
     Map(Affine),
+    /// Where the tensor's pixels are taken from, and where what is found in it is said to be.
+    Moved { from: Affine, to_frame: Affine },
     /// Whole pixels, resized like a frame of their own.
     Part(Part),
 }
@@ -52,12 +54,14 @@ impl Crop {
         if self.is_of_parts() {
             return self.part(rect, angle, extent).map(Cutout::Part);
         }
+        let angle = if self.kind == RoiCrop::Sleap { 0.0 } else { angle };
         let map = self.map(rect, angle, extent)?;
-        Some(Cutout::Map(match self.kind {
-            RoiCrop::Mmpose => as_mmpose(&map, false, self.tensor),
-            RoiCrop::MmposeUdp => as_mmpose(&map, true, self.tensor),
-            RoiCrop::Box | RoiCrop::Pixels => map,
-        }))
+        Some(match self.kind {
+            RoiCrop::Mmpose => Cutout::Map(as_mmpose(&map, false, self.tensor)),
+            RoiCrop::MmposeUdp => Cutout::Map(as_mmpose(&map, true, self.tensor)),
+            RoiCrop::Sleap => Cutout::Moved { from: as_sleap(&map, self.tensor), to_frame: map },
+            RoiCrop::Box | RoiCrop::Pixels => Cutout::Map(map),
+        })
     }
 
     /// Whether some of a box is not shown.

@@ -76,7 +76,10 @@ pub(super) struct Skipped {
 /// The places in a frame that the tensors are made from.
 #[derive(Default)]
 struct Places {
+    /// Where the tensors' pixels are taken from.
     maps: Vec<Affine>,
+    /// Where what is found in them lies, as many as maps.
+    to_frame: Vec<Affine>,
     /// Of parts, as many as maps.
     parts: Vec<Part>,
 }
@@ -201,7 +204,7 @@ impl Maker {
         let places = self.places(&chosen)?;
         let mut data = self.pools.acquire(places.maps.len())?;
         self.fill(buffer, &places, &mut data)?;
-        let rows = chosen.iter().zip(places.maps).enumerate();
+        let rows = chosen.iter().zip(places.to_frame).enumerate();
         let sets = rows.map(|(row, (&Chosen { object, region, .. }, to_frame))| {
             let data = if whole { data.clone() } else { self.row(&data, row)? };
             let tensors = vec![Tensor { desc: self.desc.clone(), data }];
@@ -240,14 +243,17 @@ impl Maker {
     fn places(&self, chosen: &[Chosen]) -> Result<Places, String> {
         let mut places = Places::default();
         for chosen in chosen {
-            let map = match chosen.cutout {
-                Cutout::Map(map) => map,
+            let (map, to_frame) = match chosen.cutout {
+                Cutout::Map(map) => (map, map),
+                Cutout::Moved { from, to_frame } => (from, to_frame),
                 Cutout::Part(part) => {
                     places.parts.push(part);
-                    self.part_map(&part)?
+                    let map = self.part_map(&part)?;
+                    (map, map)
                 }
             };
             places.maps.push(map);
+            places.to_frame.push(to_frame);
         }
         Ok(places)
     }
@@ -267,7 +273,7 @@ impl Maker {
     fn fill(
         &mut self,
         buffer: &mut gst::BufferRef,
-        Places { maps, parts }: &Places,
+        Places { maps, parts, .. }: &Places,
         data: &mut gst::Buffer,
     ) -> Result<(), String> {
         let bytes = self.bytes * maps.len();

@@ -1,10 +1,11 @@
 //! From properties and sidecar to the outputs that are read, and how their points are grouped.
 
 use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafParams};
+use cudainfer_kernels::peaks::Refinement;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::settings::Settings;
-use crate::model::{Grouping, ModelInfo};
+use crate::model::{Group, Grouping, ModelInfo};
 
 /// How points are grouped.
 #[derive(Clone, Debug)]
@@ -45,8 +46,8 @@ impl<'a> Outputs<'a> {
     pub fn plan(&self) -> Result<(GroupingPlan, Vec<TensorDesc>), String> {
         let peaks = &self.info.peaks;
         let (plan, outputs) = match self.grouping().unwrap_or(Grouping::Frame) {
-            Grouping::Frame => (GroupingPlan::Frame, vec![self.maps(None)?]),
-            Grouping::Each => (GroupingPlan::Each, vec![self.maps(None)?]),
+            Grouping::Frame => (GroupingPlan::Frame, self.maps_and_offsets()?),
+            Grouping::Each => (GroupingPlan::Each, self.maps_and_offsets()?),
             Grouping::Paf => {
                 let params = self.paf()?;
                 let fields = self.settings.pafs().or(peaks.pafs.as_deref());
@@ -82,6 +83,44 @@ impl<'a> Outputs<'a> {
             }
         };
         Ok((plan, outputs.into_iter().cloned().collect()))
+    }
+
+    /// The maps, and the offsets where those refine peaks: the output that is named, or the only other one.
+    fn maps_and_offsets(&self) -> Result<Vec<&'a TensorDesc>, String> {
+        if self.settings.params(self.info).refinement != Refinement::Offsets {
+            let maps = self.maps(None)?;
+            self.check_names(maps)?;
+            return Ok(vec![maps]);
+        }
+        let named = self.info.peaks.offsets.as_deref().map(|name| self.named(name)).transpose()?;
+        let maps = match (self.maps_name(), named) {
+            (None, None) => self.with_offsets().ok_or_else(|| self.which("confidence maps", "output"))?,
+            _ => self.maps(named)?,
+        };
+        self.check_names(maps)?;
+        let offsets = named.or_else(|| self.outputs.iter().find(|other| has_offsets(maps, other)));
+        Ok(vec![maps, offsets.ok_or_else(|| self.which("offsets of cells", "offsets"))?])
+    }
+
+    /// Whether a file beside the model names as many points as there are maps.
+    fn check_names(&self, maps: &TensorDesc) -> Result<(), String> {
+        let named = self.info.skeleton.points.len();
+        let [_, Some(channels), _, Some(last)] = maps.dims[..] else { return Ok(()) };
+        if named == 0 || !self.info.declares(Group::Keypoints) || [channels, last].contains(&named) {
+            return Ok(());
+        }
+        let origin = self.info.origin(Group::Keypoints).map(ToString::to_string).unwrap_or_default();
+        Err(format!(
+            "{origin} names {named} points, and the output '{}' has {channels} maps: it is another model's. Put the right one beside              the model, or name the points in [skeleton] of a sidecar",
+            maps.name
+        ))
+    }
+
+    /// The only output that another one has two channels for each of.
+    fn with_offsets(&self) -> Option<&'a TensorDesc> {
+        let mut maps =
+            self.outputs.iter().filter(|maps| self.outputs.iter().any(|other| has_offsets(maps, other)));
+        maps.next().filter(|_| maps.next().is_none())
     }
 
     pub fn list(&self) -> String {
@@ -180,4 +219,11 @@ impl<'a> Outputs<'a> {
             min_score: settings.min_score.or(peaks.min_score).unwrap_or(defaults.min_score),
         }
     }
+}
+
+/// Whether an output has two channels, the second dimension, for each of the maps', and is as large otherwise.
+fn has_offsets(maps: &TensorDesc, other: &TensorDesc) -> bool {
+    let channels = |desc: &TensorDesc| desc.dims.get(1).copied().flatten();
+    let twice = channels(maps).zip(channels(other)).is_some_and(|(maps, other)| other == 2 * maps);
+    twice && maps.dims.len() == 4 && other.dims.len() == 4 && maps.dims[2..] == other.dims[2..]
 }

@@ -72,9 +72,11 @@ impl RowDecoder for Search {
             }
             _ => return Ok(OnCpu::Coordinates(Box::new(self.reader()?))),
         };
-        let peaks = |maps| Ok(OnCpu::Peaks(Box::new(PeakFinder::new(maps, input, params)?)));
         match (&self.plan, &self.outputs[..]) {
-            (GroupingPlan::Frame | GroupingPlan::Each, [maps, ..]) => peaks(maps),
+            (GroupingPlan::Frame | GroupingPlan::Each, [maps, others @ ..]) => {
+                let finder = PeakFinder::with_offsets(maps, others.first(), input, params)?;
+                Ok(OnCpu::Peaks(Box::new(finder)))
+            }
             (GroupingPlan::Paf(paf), [maps, fields]) => {
                 Ok(OnCpu::Paf(Box::new(PafGrouper::new(maps, fields, input, params, paf)?)))
             }
@@ -97,8 +99,9 @@ impl RowDecoder for Search {
             _ => return Ok(OnGpu::Coordinates(Box::new(CudaReader::new(self.reader()?, stream)?))),
         };
         match (&self.plan, &self.outputs[..]) {
-            (GroupingPlan::Frame | GroupingPlan::Each, [maps, ..]) => {
-                Ok(OnGpu::Peaks(Box::new(CudaPeaks::new(maps, input, params, stream)?)))
+            (GroupingPlan::Frame | GroupingPlan::Each, [maps, others @ ..]) => {
+                let finder = CudaPeaks::with_offsets(maps, others.first(), input, params, stream)?;
+                Ok(OnGpu::Peaks(Box::new(finder)))
             }
             (GroupingPlan::Paf(paf), [maps, fields]) => {
                 let grouper = CudaPafGrouper::new(maps, fields, input, params, paf, stream)?;
@@ -117,8 +120,8 @@ impl RowDecoder for Search {
         let to_frame = &row.to_frame;
         let (mut peaks, mut poses) = (Vec::new(), Vec::new());
         Ok(match (cpu, tensors) {
-            (OnCpu::Peaks(finder), [maps, ..]) => {
-                let outcome = finder.run(maps, to_frame, &mut peaks)?;
+            (OnCpu::Peaks(finder), [maps, others @ ..]) => {
+                let outcome = finder.run_with(maps, others.first(), to_frame, &mut peaks)?;
                 (Found::Peaks(peaks), outcome)
             }
             (OnCpu::Paf(grouper), [maps, fields]) => {
@@ -196,7 +199,9 @@ impl OnGpu {
         to_frame: &[Affine],
     ) -> Result<(), Failure> {
         match (self, views) {
-            (Self::Peaks(finder), [maps, ..]) => finder.start(stream, maps, to_frame)?,
+            (Self::Peaks(finder), [maps, others @ ..]) => {
+                finder.start_with(stream, maps, others.first(), to_frame)?;
+            }
             (Self::Paf(grouper), [maps, fields]) => grouper.start(stream, maps, fields, to_frame)?,
             (Self::Displacements(grouper), [maps, offsets, forward, backward]) => {
                 let [maps, offsets, forward, backward] = [maps, offsets, forward, backward].map(|v| *v);

@@ -177,6 +177,7 @@ impl Settings {
             blur: peaks.blur_kernel.unwrap_or(defaults.blur),
             sigma: peaks.blur_sigma.or(defaults.sigma),
             border: peaks.blur_border.unwrap_or(defaults.border),
+            offset_scale: peaks.offset_scale.unwrap_or(defaults.offset_scale),
             threshold: self.threshold.or(peaks.threshold).unwrap_or(defaults.threshold),
             top_k: self.max_peaks.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
             channels: None,

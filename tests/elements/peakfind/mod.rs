@@ -2,6 +2,7 @@
 
 mod grouping;
 mod keypoints;
+mod labs;
 mod sleap_nn;
 
 use cudainfer_tests::buffers;

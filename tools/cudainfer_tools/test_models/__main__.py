@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cudainfer_tools.test_models import batches, cells, classes, detectors, lists, others, plain, planes, points, queries, sleap
+from cudainfer_tools.test_models import (
+    batches,
+    cells,
+    classes,
+    detectors,
+    labs,
+    lists,
+    others,
+    plain,
+    planes,
+    points,
+    queries,
+    sleap,
+)
 from cudainfer_tools.test_models.graph import FOLDER
 
 STAMP = FOLDER / ".made"
@@ -37,6 +50,7 @@ MAKERS = (
     planes.maps,
     points.keypoints,
     sleap.exports,
+    labs.networks,
     cells.region_head,
     others.others,
     # It cuts a model of another in two.

@@ -81,7 +81,7 @@ impl CudaDisplacementGrouper {
         if let Some((what, other)) = outputs.further().into_iter().find(|(_, desc)| desc.ty != ty) {
             return Err(GroupError::Types { what, got: other.to_string(), wanted: ty });
         }
-        let peaks = CudaPeaks::with_records(outputs.maps, input, plan.peaks, stream, true)?;
+        let peaks = CudaPeaks::with_records(outputs.maps, None, input, plan.peaks, stream, true)?;
         plan.check_announced(&peaks.announced)?;
         Ok(Self {
             kernel: Kernel::load(stream.context(), "group", &format!("displacements_{ty}"))?,
@@ -113,7 +113,7 @@ impl CudaDisplacementGrouper {
         };
         let further: Vec<MapShape> =
             outputs.further().into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
-        let Some((shape, records)) = self.peaks.launch(stream, &outputs.maps, to_frame)? else {
+        let Some((shape, records)) = self.peaks.launch(stream, &outputs.maps, None, to_frame)? else {
             return Ok(());
         };
         let launched = self.launch(stream, outputs, (&shape, &further), records);

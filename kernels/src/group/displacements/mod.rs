@@ -72,7 +72,7 @@ impl DisplacementGrouper {
         };
         let further =
             [read(0, a, &outputs.offsets)?, read(1, b, &outputs.forward)?, read(2, c, &outputs.backward)?];
-        let (mut outcome, shape) = finder.find(&outputs.maps, to_frame, |peak, place| {
+        let (mut outcome, shape) = finder.find(&outputs.maps, None, to_frame, |peak, place| {
             roots.push(Root {
                 channel: peak.channel as usize,
                 cell: place.cell,

@@ -95,7 +95,7 @@ impl CudaPafGrouper {
         let peaks = of_points(peaks, paf);
         let kernel = format!("paf_{}", fields.ty);
         let fields = Announced::new(fields, input, peaks).map_err(PafPlan::unreadable)?;
-        let finder = CudaPeaks::with_records(maps, input, peaks, stream, true)?;
+        let finder = CudaPeaks::with_records(maps, None, input, peaks, stream, true)?;
         plan.check(&finder.announced, &fields)?;
         Ok(Self {
             kernel: Kernel::load(stream.context(), "group", &kernel)?,
@@ -124,7 +124,9 @@ impl CudaPafGrouper {
         to_frame: &[Affine],
     ) -> Result<(), GroupError> {
         let shape = self.fields.read_rows(fields, to_frame.len()).map_err(PafPlan::unreadable)?;
-        let Some((of_maps, records)) = self.peaks.launch(stream, maps, to_frame)? else { return Ok(()) };
+        let Some((of_maps, records)) = self.peaks.launch(stream, maps, None, to_frame)? else {
+            return Ok(());
+        };
         let launched = self.launch(stream, (maps.name, &of_maps), records, (fields, &shape), to_frame.len());
         if launched.is_err() {
             self.peaks.give_up();

@@ -82,7 +82,7 @@ impl PafGrouper {
         parts.found.clear();
         let shape = announced.read(fields.name, fields.ty, &fields.dims).map_err(PafPlan::unreadable)?;
         let (mut outcome, of_maps) =
-            finder.find(maps, to_frame, |peak, place| parts.found.push((peak, place)))?;
+            finder.find(maps, None, to_frame, |peak, place| parts.found.push((peak, place)))?;
         let first = plan.first_channel(maps.name, &of_maps, fields.name, &shape)?;
         parts.index(plan.params.points);
         let values = fields.to_f32();

@@ -22,6 +22,9 @@ pub(super) struct Arguments {
     pub(super) headers: u64,
     pub(super) non_finite: u64,
     pub(super) best: u64,
+    pub(super) offsets: u64,
+    pub(super) offset_scale: f64,
+    pub(super) stride: [f64; 2],
     pub launch: u64,
     pub(super) near_size: u32,
     pub(super) far_size: u32,
@@ -38,8 +41,9 @@ pub(super) struct Arguments {
     pub(super) gate: f32,
     pub(super) refinement: u32,
     pub(super) searched: u32,
+    pub(super) offsets_last: u32,
 }
-const _: () = assert!(size_of::<Arguments>() == 128);
+const _: () = assert!(size_of::<Arguments>() == 160);
 
 impl Arguments {
     /// Where the records will be.

@@ -6,6 +6,7 @@ use crate::geometry::Affine;
 use crate::peaks::announced::Announced;
 use crate::peaks::choose::Candidate;
 use crate::peaks::grid::MapShape;
+use crate::peaks::offsets::Offsets;
 
 /// Where a candidate lies, in cells from its cell's centre, and the number of its record.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,7 @@ pub(super) struct At {
 #[derive(Debug)]
 pub struct CudaPeaks {
     pub(crate) announced: Announced,
+    pub(super) offsets: Option<Offsets>,
     pub(super) kernel: Kernel,
     /// Where the kernel writes records, and where those that find no room there go.
     pub(super) near: Pinned,

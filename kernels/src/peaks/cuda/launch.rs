@@ -15,9 +15,10 @@ impl CudaPeaks {
         &self,
         map: &DeviceTensor<'_>,
         shape: &MapShape,
+        offsets: u64,
         frames: usize,
     ) -> (Arguments, u32) {
-        let MapShape { width, height, layout, .. } = *shape;
+        let MapShape { width, height, layout, scale, .. } = *shape;
         let PeakParams { mode, refinement, .. } = self.announced.params;
         let channels = frames * shape.channels;
         let elements = channels * width * height;
@@ -47,6 +48,9 @@ impl CudaPeaks {
             headers: self.headers.pointer(),
             non_finite: self.headers.pointer() + 2 * size_of::<Header>() as u64,
             best: self.best.pointer(),
+            offsets,
+            offset_scale: f64::from(self.announced.params.offset_scale),
+            stride: scale,
             launch: self.launch + 1,
             near_size: number(self.near.bytes() / RECORD),
             far_size: number(self.far.bytes() / RECORD),
@@ -68,8 +72,10 @@ impl CudaPeaks {
                 Refinement::Shift => 3,
                 // A kernel after this one refines.
                 Refinement::Dark | Refinement::DarkUdp => 0,
+                Refinement::Offsets => 4,
             },
             searched: self.announced.params.channels.map_or(NONE, number),
+            offsets_last: u32::from(layout == Layout::Nhwc),
         };
         (arguments, number(blocks))
     }

@@ -23,6 +23,7 @@ use record::{Header, NONE, RECORD, Record, number, step};
 use super::announced::Announced;
 use super::choose::{Candidate, TensorPeak, choose};
 use super::grid::MapShape;
+use super::offsets::Offsets;
 use super::{Activation, Mode, Outcome, Peak, PeakParams, PeaksError};
 use crate::device::{CudaStream, DeviceError, DeviceSlice, DeviceTensor, Event, Kernel};
 use crate::geometry::Affine;
@@ -52,18 +53,34 @@ impl CudaPeaks {
         params: PeakParams,
         stream: &CudaStream,
     ) -> Result<Self, PeaksError> {
-        Self::with_records(map, input, params, stream, false)
+        Self::with_records(map, None, input, params, stream, false)
+    }
+
+    /// As [`Self::new`], with the output that [`super::Refinement::Offsets`] reads.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`], [`PeaksError::NoOffsets`] and [`PeaksError::Offsets`].
+    pub fn with_offsets(
+        map: &TensorDesc,
+        offsets: Option<&TensorDesc>,
+        input: [usize; 2],
+        params: PeakParams,
+        stream: &CudaStream,
+    ) -> Result<Self, PeaksError> {
+        Self::with_records(map, offsets, input, params, stream, false)
     }
 
     /// As [`Self::new`]; if `for_kernel`, records stay in device memory, too.
     pub(crate) fn with_records(
         map: &TensorDesc,
+        offsets: Option<&TensorDesc>,
         input: [usize; 2],
         params: PeakParams,
         stream: &CudaStream,
         for_kernel: bool,
     ) -> Result<Self, PeaksError> {
         let announced = Announced::new(map, input, params)?;
+        let offsets = Offsets::announced(map, offsets, &params)?;
         let mode = match params.mode {
             Mode::Local => "local",
             Mode::Global => "global",
@@ -92,6 +109,7 @@ impl CudaPeaks {
             to_frame: Vec::new(),
             candidates: Vec::new(),
             announced,
+            offsets,
         };
         if let Some(shape) = this.announced.shape {
             this.fit(stream, &shape, 1)?;
@@ -119,7 +137,22 @@ impl CudaPeaks {
         map: &DeviceTensor<'_>,
         to_frame: &[Affine],
     ) -> Result<(), PeaksError> {
-        if self.launch(stream, map, to_frame)?.is_some() {
+        self.start_with(stream, map, None, to_frame)
+    }
+
+    /// As [`CudaPeaks::start`], with the offsets that [`CudaPeaks::with_offsets`] was told of, which must stay until
+    /// [`CudaPeaks::finish`].
+    ///
+    /// # Errors
+    /// Those of [`CudaPeaks::start`], and [`PeaksError::Offsets`].
+    pub fn start_with(
+        &mut self,
+        stream: &CudaStream,
+        map: &DeviceTensor<'_>,
+        offsets: Option<&DeviceTensor<'_>>,
+        to_frame: &[Affine],
+    ) -> Result<(), PeaksError> {
+        if self.launch(stream, map, offsets, to_frame)?.is_some() {
             self.mark(stream)?;
         }
         Ok(())
@@ -131,6 +164,7 @@ impl CudaPeaks {
         &mut self,
         stream: &CudaStream,
         map: &DeviceTensor<'_>,
+        offsets: Option<&DeviceTensor<'_>>,
         to_frame: &[Affine],
     ) -> Result<Option<(MapShape, Records)>, PeaksError> {
         self.pending = None;
@@ -139,10 +173,12 @@ impl CudaPeaks {
         if wanted == 0 {
             return Ok(None);
         }
+        let of_map = &self.announced.map;
+        let offsets = self.offsets.map(|each| each.pointer(offsets, of_map, &shape, wanted)).transpose()?;
         self.fit(stream, &shape, wanted)?;
-        let (arguments, blocks) = self.arguments(map, &shape, wanted);
+        let (arguments, blocks) = self.arguments(map, &shape, offsets.unwrap_or(0), wanted);
         let [grid, block] = [[blocks, 1, 1], [number(arguments::THREADS), 1, 1]];
-        // SAFETY: `Arguments` mirrors the kernel's struct. The map has as many values as its dimensions say, the
+        // SAFETY: `Arguments` mirrors the kernel's struct. The map and the offsets have as many values as their dimensions say, the
         // records and headers as many as the arguments say; all memory stays: `self` waits for the device when dropped,
         // and the maker of the map's slice promised it.
         unsafe { stream.launch(&self.kernel, grid, block, 0, &arguments) }?;

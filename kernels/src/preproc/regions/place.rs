@@ -107,6 +107,21 @@ pub fn as_mmpose(map: &Affine, udp: bool, tensor: [usize; 2]) -> Affine {
     Affine { scale, skew, offset }
 }
 
+/// Where sleap-nn takes the pixels of a crop (0.3.5, `crop_bboxes` in inference/ops/crops.py), from the map that [`region`] gives
+/// with [`Fit::Fixed`] for a tensor of `tensor` (width, height) pixels: the corner is cut to a whole pixel, towards the crop's
+/// middle at the left and top edges of the frame.
+///
+/// sleap-nn places points by the corner before it was cut (`add_crop_offset`), and labels the crops that it trains on in the same
+/// way. So its networks answer half a pixel to the left and top of what they see, and are exact with both only.
+pub fn as_sleap(map: &Affine, tensor: [usize; 2]) -> Affine {
+    let corner = |axis: usize| {
+        // Half of an odd side is rounded down there, too.
+        let half = (map.scale[axis] * tensor[axis] as f64 / 2.0 + 1e-6).floor();
+        (map.offset[axis] + half).trunc() - half
+    };
+    Affine { offset: [corner(0), corner(1)], ..*map }
+}
+
 #[cfg(test)]
 mod tests {
     use std::f32::consts::{FRAC_PI_2, PI};
@@ -161,6 +176,24 @@ mod tests {
         assert_eq!(map, Affine::upright([1.0, 1.0], [20.25, -19.5]));
         assert!(region(point, 0.0, 1.0, Fit::Stretch, [160, 160], FRAME).is_none());
         assert!(region(point, 0.0, 1.0, Fit::Letterbox, [160, 160], FRAME).is_none());
+    }
+
+    #[test]
+    fn sleap_nn_takes_whole_pixels_from_the_corner_that_is_cut_towards_0() {
+        let corner = |x: f32, y: f32, side: f32| {
+            let point = Rect { x, y, w: 0.0, h: 0.0 };
+            let map = region(point, 0.0, 1.0, Fit::Fixed(side), [8, 8], FRAME).unwrap();
+            let cut = as_sleap(&map, [8, 8]);
+            assert_eq!((cut.scale, cut.skew), (map.scale, map.skew));
+            cut.offset
+        };
+        // `crop_bboxes` for centroids at 99.75, 60 and 1.25, 0 from the first pixel's centre, in crops of 8 and 7 pixels.
+        assert_eq!(corner(100.25, 60.5, 8.0), [96.0, 56.0]);
+        assert_eq!(corner(1.75, 0.5, 8.0), [-3.0, -4.0]);
+        assert_eq!(corner(100.25, 60.5, 7.0), [96.0, 57.0]);
+        assert_eq!(corner(1.75, 0.5, 7.0), [-2.0, -3.0]);
+        // Twice as large as the tensor.
+        assert_eq!(corner(100.25, 60.5, 16.0), [92.0, 52.0]);
     }
 
     #[test]

