@@ -6,7 +6,8 @@ same instances. Started by scripts/evaluate.
 Made videos (evaluate/identity_scenes.py) have known identities: switches are counted. Two flies (--models has SLEAP's networks
 centroid.onnx and centered_instance.onnx, --video the video that they were made for) have none: swaps are counted that the nearest
 motion speaks against. PYTHON has sleap-nn, see reference/sleap_tracks.py. The flies' instances are those of pose-topdown with the
-tracker in it; all other rows go through the example `identities` of the crate kernels, which is the same tracker.
+tracker in it, by the plugin that scripts/run would use; all other rows go through the example `identities` of the crate kernels,
+which is the same tracker.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ FLIES = 2
 SIMILARITIES = ("oks", "iou")
 # A box around points has at least this share of its height as width, and the other way round (plugins/src/tracker/scene.rs).
 LEAST_RATIO = 0.25
+# The example, of a debug build: no figure depends on it.
+PROGRAM = pipeline.built().parent / "debug" / "examples" / "identities"
 
 
 def box(points: tuple[tuple[float, float], ...]) -> tuple[float, float, float, float]:
@@ -56,10 +59,8 @@ def by_ours(frames: Frames, animals: int, algorithm: str, similarity: str) -> Id
             for one in frame:
                 values = [*box(one.points), *(v for point in one.points for v in point)]
                 lines.write(f"{number},{one.score:.4f}," + ",".join(f"{value:.3f}" for value in values) + "\n")
-    # The figures do not depend on the build.
-    example = ["cargo", "run", "--locked", "--quiet", "--package", "cudainfer-kernels", "--example", "identities", "--"]
-    command = [*example, algorithm, str(animals), similarity, str(file)]
-    found = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    command = [str(PROGRAM), algorithm, str(animals), similarity, str(file)]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     given = iter(map(int, found))
     return [[next(given) for _ in frame] for frame in frames]
 
@@ -148,6 +149,8 @@ def main() -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     version, videos = "", []
     try:
+        build = ["cargo", "build", "--locked", "--quiet", "--package", "cudainfer-kernels", "--example", PROGRAM.name]
+        subprocess.run(build, cwd=ROOT, check=True)
         for scene in SCENES:
             version, video = made(scene, given.reference)
             videos.append(video)
