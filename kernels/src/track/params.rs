@@ -231,7 +231,7 @@ pub enum TrackError {
         "The tracker's momentum_frames is {0}, but it must lie between 1 and {MOST_MOMENTUM_FRAMES}: change it."
     )]
     MomentumFrames(u32),
-    /// More individuals than can be told apart in time.
+    /// More individuals than identities are kept for.
     #[error(
         "The tracker's max_tracks is {0}, but there are {MOST_INDIVIDUALS} individuals at most: change it, or set 0 for any number \
          of tracks."
