@@ -10,6 +10,9 @@ use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, objects
 const CAPS: &str = "video/x-raw,format=GRAY8,width=64,height=64,framerate=100/1";
 const ALGORITHMS: [&str; 6] = ["auto", "sort", "bytetrack", "ocsort", "botsort", "cbiou"];
 
+/// What is found of an animal at a place.
+type Animal = fn(f32) -> Object;
+
 /// An animal as a box.
 fn boxed(x: f32, confidence: f32) -> Object {
     let rect = Rect { x, y: 4.0, w: 20.0, h: 20.0 };
@@ -83,7 +86,7 @@ impl Running {
 
 #[test]
 fn boxes_and_poses_that_come_back_after_a_long_time_are_who_they_were() {
-    let animals: [(&str, fn(f32) -> Object); 3] = [
+    let animals: [(&str, Animal); 3] = [
         ("", |x| boxed(x, 0.9)),
         ("similarity=oks", |x| pose(f64::from(x), 0.9)),
         ("similarity=keypoint-boxes", |x| pose(f64::from(x), 0.9)),
