@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, model, run};
 use gst::prelude::*;
-use gstcudainfer::meta::object::{DetectionParam, Object};
+use gstcudainfer::meta::object::{DetectionParam, Object, objects};
 
 #[test]
 fn timestamps_that_go_backwards_are_said_once_and_counted() {
@@ -75,6 +75,44 @@ fn more_detections_than_can_be_followed_are_said_once_and_counted() {
     assert_eq!(said.len(), 1, "{report:?}");
     let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
     assert_eq!(stats.get::<u64>("surplus").unwrap(), 400);
+}
+
+#[test]
+fn a_number_of_individuals_that_is_none_is_refused_before_anything_runs() {
+    cudainfer_tests::init();
+    for wrong in ["two", "2.5.1", "none"] {
+        let pipeline = format!("videotestsrc ! tracker name=tracker max-tracks={wrong} ! fakesink");
+        let error = gst::parse::launch(&pipeline).unwrap_err().to_string();
+        assert!(error.contains("could not set property \"max-tracks\"") && error.contains(wrong), "{error}");
+    }
+}
+
+#[test]
+fn more_animals_than_max_tracks_says_are_counted_and_no_error() {
+    let pipeline = TestPipeline::new(
+        "videotestsrc num-buffers=30 ! identity name=made ! tracker name=tracker max-tracks=1 ! fakesink name=out",
+    );
+    pipeline.element("made").static_pad("src").unwrap().add_probe(gst::PadProbeType::BUFFER, |_, info| {
+        if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+            for (x, confidence) in [(10.0, 0.8), (100.0, 0.9), (f32::NAN, 0.9), (200.0, f32::NAN)] {
+                let rect = Rect { x, y: 20.0, w: 30.0, h: 30.0 };
+                let detection = Some(DetectionParam { rect, confidence, label_id: 0 });
+                Object { detection, ..Object::default() }.put(buffer.make_mut(), &Rect::default());
+            }
+        }
+        gst::PadProbeReturn::Ok
+    });
+    let seen = pipeline.collect("out");
+    pipeline.play();
+    let report = pipeline.wait().succeeds();
+    assert!(report.warnings.is_empty(), "{report:?}");
+    for frame in seen.lock().unwrap().iter() {
+        let ids: Vec<_> =
+            objects(frame).iter().map(|object| object.tracking.as_ref().map(|track| track.id)).collect();
+        assert_eq!(ids, [None, Some(1), None, None]);
+    }
+    let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
+    assert_eq!(["above-max-tracks", "untracked"].map(|name| stats.get::<u64>(name)), [Ok(30), Ok(90)]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! round has matched, [`Targets::update_states`] and [`Targets::keep`].
 
 use super::appearance::Appearance;
+use super::individuals::Tracklet;
 use super::matching::{Matcher, Rule};
 use super::motion::Motion;
 use super::observation::FrameView;
@@ -19,6 +20,7 @@ const LONGEST_GAP: f64 = 30.0;
 pub(super) struct Targets<M> {
     all: Vec<Target<M>>,
     last_id: u64,
+    last_serial: u64,
     frame: u32,
     matcher: Matcher,
 }
@@ -26,7 +28,7 @@ pub(super) struct Targets<M> {
 // Not derived, because that would require `M: Default`.
 impl<M> Default for Targets<M> {
     fn default() -> Self {
-        Self { all: Vec::new(), last_id: 0, frame: 0, matcher: Matcher::default() }
+        Self { all: Vec::new(), last_id: 0, last_serial: 0, frame: 0, matcher: Matcher::default() }
     }
 }
 
@@ -70,8 +72,12 @@ impl<M: Motion> Targets<M> {
 
     /// Starts an object for each detection listed in `open`.
     pub(super) fn start(&mut self, seen: FrameView<'_>, open: &[usize]) {
-        let new = |&index: &usize| Some(Target::new(index, &seen.get(index)?));
-        self.all.extend(open.iter().filter_map(new));
+        for &index in open {
+            if let Some(one) = seen.get(index) {
+                self.last_serial += 1;
+                self.all.push(Target::new(self.last_serial, index, &one));
+            }
+        }
     }
 
     /// Settles every object's state: those seen in this frame are published where `ready`, the others are lost.
@@ -101,6 +107,11 @@ impl<M: Motion> Targets<M> {
                 *place = Some(target.track());
             }
         }
+    }
+
+    /// Every object as what an individual may be followed by.
+    pub(super) fn tracklets(&self) -> Vec<Tracklet> {
+        self.all.iter().map(Target::tracklet).collect()
     }
 
     /// Every object as a track.

@@ -25,6 +25,7 @@ mod botsort;
 mod bytetrack;
 mod cbiou;
 mod confidence;
+mod individuals;
 mod input;
 mod kalman;
 mod lifecycle;
@@ -43,7 +44,7 @@ mod tests;
 
 pub use appearance::Embeddings;
 pub use input::{AREA_OF_BOX, Poses, TrackerInput};
-pub use params::{Algorithm, MOST_MOMENTUM_FRAMES, TrackError, TrackParams};
+pub use params::{Algorithm, MOST_INDIVIDUALS, MOST_MOMENTUM_FRAMES, TrackError, TrackParams};
 pub use state::{State, Track};
 
 use std::fmt::Debug;
@@ -53,6 +54,7 @@ use crate::associate::Similarity;
 use crate::detect::Detection;
 use crate::device::{CudaStream, DeviceError};
 use confidence::{Confidences, Thresholds};
+use individuals::{Individuals, Tracklet};
 use lifecycle::Targets;
 use motion::Motion;
 use observation::FrameView;
@@ -72,6 +74,8 @@ pub struct Tracker {
     engine: Box<dyn Engine>,
     confidences: Confidences,
     similarity: Similarity,
+    /// Where the number of individuals is known.
+    individuals: Option<Individuals>,
 }
 
 /// An algorithm with the objects that it follows.
@@ -90,6 +94,8 @@ trait Engine: Debug + Send + Sync {
     fn clear(&mut self);
     /// Forgets the objects' appearance.
     fn clear_appearance(&mut self);
+    /// Every object as what an individual may be followed by, oldest first.
+    fn tracklets(&self) -> Vec<Tracklet>;
     /// Every object as a track, oldest first.
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_>;
 }
@@ -132,6 +138,10 @@ impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
         self.targets.clear_appearance();
     }
 
+    fn tracklets(&self) -> Vec<Tracklet> {
+        self.targets.tracklets()
+    }
+
     fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_> {
         Box::new(self.targets.tracks())
     }
@@ -155,16 +165,24 @@ impl Tracker {
     /// Those of [`TrackParams::validate`].
     pub fn new(params: TrackParams) -> Result<Self, TrackError> {
         params.validate()?;
-        let engine = engine(params.algorithm);
-        Ok(Self { engine, params, confidences: Confidences::default(), similarity: Similarity::on_cpu() })
+        Ok(Self::by(params))
+    }
+
+    /// One with valid parameters.
+    fn by(params: TrackParams) -> Self {
+        Self {
+            engine: engine(params.algorithm),
+            confidences: Confidences::default(),
+            similarity: Similarity::on_cpu(),
+            individuals: Individuals::new(params.max_tracks),
+            params,
+        }
     }
 
     /// Another tracker with the same parameters that has seen nothing yet and compares on the CPU.
     #[must_use]
     pub fn fresh(&self) -> Self {
-        let params = self.params.clone();
-        let engine = engine(params.algorithm);
-        Self { engine, params, confidences: Confidences::default(), similarity: Similarity::on_cpu() }
+        Self::by(self.params.clone())
     }
 
     /// From now on compares poses on the GPU of `stream` where that is faster, which takes crowds
@@ -192,6 +210,7 @@ impl Tracker {
         params.validate()?;
         self.params = params;
         self.engine.clear_appearance();
+        self.individuals.iter_mut().for_each(Individuals::clear_appearance);
         Ok(())
     }
 
@@ -237,15 +256,31 @@ impl Tracker {
                 (params.high_confidence, params.new_confidence) = (high, new);
             }
         }
-        self.engine.step(&params, seen, usable, &mut self.similarity);
-        self.engine.publish(tracks);
+        let Some(individuals) = &mut self.individuals else {
+            self.engine.step(&params, seen, usable, &mut self.similarity);
+            self.engine.publish(tracks);
+            return surplus;
+        };
+        self.engine.step(&params, seen, usable.clone(), &mut self.similarity);
+        individuals.step(&params, seen, &usable, self.engine.tracklets());
+        individuals.publish(tracks);
         surplus
     }
 
+    /// How many detections of the last frame were more than [`TrackParams::max_tracks`], of those that are neither unusable nor
+    /// too weak; as many got no identity. 0 without a limit.
+    pub fn above_max_tracks(&self) -> usize {
+        self.individuals.as_ref().map_or(0, Individuals::above)
+    }
+
     /// Every object that is tracked, oldest first, as of the last update: published, lost (with the expected box) and tentative
-    /// ones.
-    pub fn tracks(&self) -> impl Iterator<Item = Track> + '_ {
-        self.engine.tracks()
+    /// ones. With [`TrackParams::max_tracks`], first every individual that was ever seen, by its identity; the box of a lost one is
+    /// that where it was last seen, if nothing is expected of it any more.
+    pub fn tracks(&self) -> Box<dyn Iterator<Item = Track> + '_> {
+        match &self.individuals {
+            Some(individuals) => Box::new(individuals.tracks()),
+            None => self.engine.tracks(),
+        }
     }
 
     /// The tracks of [`Tracker::tracks`] that were published before and are out of sight now.
@@ -253,9 +288,11 @@ impl Tracker {
         self.tracks().filter(|track| track.state == State::Lost)
     }
 
-    /// Forgets all objects, as at a seek. Identities go on: one that was given is not given again.
+    /// Forgets all objects, as at a seek. Identities go on: one that was given is not given again, save with
+    /// [`TrackParams::max_tracks`], which has no others.
     pub fn reset(&mut self) {
         self.engine.clear();
+        self.individuals.iter_mut().for_each(Individuals::clear);
         self.confidences = Confidences::default();
     }
 }

@@ -55,6 +55,9 @@ impl FromStr for Algorithm {
     }
 }
 
+/// The most individuals.
+pub const MOST_INDIVIDUALS: u32 = 1_000;
+
 /// The most frames that a direction is taken over.
 pub const MOST_MOMENTUM_FRAMES: u32 = 15;
 
@@ -78,6 +81,9 @@ pub struct TrackParams {
     pub min_hits: u32,
     /// A track that was not detected in more than this many frames in a row is given up.
     pub max_lost: u32,
+    /// How many individuals there are: never more identities than that, from 1 on, and one that is lost is kept until it is found
+    /// again. 0: any number.
+    pub max_tracks: u32,
     /// Lowest score of a match: for SORT the IoU of a detection with the track's predicted box; for the first association of
     /// ByteTrack and similar algorithms that IoU times the detection's confidence. OKS instead of IoU, where poses are compared.
     pub iou: f32,
@@ -129,6 +135,7 @@ impl TrackParams {
             auto_confidence: false,
             min_hits: 3,
             max_lost: 1,
+            max_tracks: 0,
             iou: 0.3,
             iou_low: 0.3,
             momentum: 0.2,
@@ -177,7 +184,8 @@ impl TrackParams {
     /// Checks every value.
     ///
     /// # Errors
-    /// [`TrackError::Threshold`] for the first threshold that is not within 0..1, [`TrackError::MomentumFrames`].
+    /// [`TrackError::Threshold`] for the first threshold that is not within 0..1, [`TrackError::MomentumFrames`],
+    /// [`TrackError::MaxTracks`].
     pub fn validate(&self) -> Result<(), TrackError> {
         let thresholds = [
             ("min_confidence", self.min_confidence),
@@ -194,9 +202,12 @@ impl TrackParams {
         if let Some((name, value)) = thresholds.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
             return Err(TrackError::Threshold { name, value });
         }
-        match self.momentum_frames {
-            1..=MOST_MOMENTUM_FRAMES => Ok(()),
-            frames => Err(TrackError::MomentumFrames(frames)),
+        if !(1..=MOST_MOMENTUM_FRAMES).contains(&self.momentum_frames) {
+            return Err(TrackError::MomentumFrames(self.momentum_frames));
+        }
+        match self.max_tracks {
+            0..=MOST_INDIVIDUALS => Ok(()),
+            tracks => Err(TrackError::MaxTracks(tracks)),
         }
     }
 }
@@ -220,4 +231,10 @@ pub enum TrackError {
         "The tracker's momentum_frames is {0}, but it must lie between 1 and {MOST_MOMENTUM_FRAMES}: change it."
     )]
     MomentumFrames(u32),
+    /// More individuals than identities are kept for.
+    #[error(
+        "The tracker's max_tracks is {0}, but there are {MOST_INDIVIDUALS} individuals at most: change it, or set 0 for any number \
+         of tracks."
+    )]
+    MaxTracks(u32),
 }

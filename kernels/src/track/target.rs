@@ -1,6 +1,7 @@
 //! A tracked object.
 
 use super::appearance::Appearance;
+use super::individuals::Tracklet;
 use super::motion::{Heading, Motion};
 use super::observation::{FrameView, Observation, Posture};
 use super::{State, Track};
@@ -11,6 +12,8 @@ use crate::geometry::Rect;
 #[derive(Clone, Debug)]
 pub(super) struct Target<M> {
     motion: M,
+    /// Counts all objects of a tracker, also those that are never published.
+    serial: u64,
     /// 0 until it is first confirmed: ids are spent on published tracks only, so they have no gaps.
     pub(super) id: u64,
     pub(super) class: u32,
@@ -31,9 +34,10 @@ pub(super) struct Target<M> {
 }
 
 impl<M: Motion> Target<M> {
-    pub(super) fn new(index: usize, one: &Observation<'_>) -> Self {
+    pub(super) fn new(serial: u64, index: usize, one: &Observation<'_>) -> Self {
         let mut target = Self {
             motion: M::new(&one.detection.rect),
+            serial,
             id: 0,
             class: one.detection.class,
             state: State::Tentative,
@@ -119,6 +123,11 @@ impl<M: Motion> Target<M> {
     /// Appends to `out` its keypoints where they are expected if its box is `rect`.
     pub(super) fn expect_pose(&self, rect: &Rect, out: &mut Vec<(f32, f32)>) {
         self.posture.expect(rect, out);
+    }
+
+    /// What an individual may be followed by.
+    pub(super) fn tracklet(&self) -> Tracklet {
+        Tracklet { serial: self.serial, detection: self.detection, track: self.track() }
     }
 
     pub(super) fn track(&self) -> Track {

@@ -40,6 +40,8 @@ pub(super) struct Warnings {
     pub backwards: bool,
     /// How many detections were too many.
     pub surplus: usize,
+    /// How many detections were more than there are individuals.
+    pub above: usize,
     /// The interval between frames, in frames, when it is too long for any object to be still known.
     pub late: f64,
 }
@@ -52,13 +54,15 @@ impl Warnings {
     fn first(&mut self, now: Self) -> Self {
         let backwards = now.backwards && !self.backwards;
         let surplus = if self.surplus == 0 { now.surplus } else { 0 };
+        let above = if self.above == 0 { now.above } else { 0 };
         let late = if self.late == 0.0 { now.late } else { 0.0 };
         *self = Self {
             backwards: self.backwards || now.backwards,
             surplus: self.surplus.max(now.surplus),
+            above: self.above.max(now.above),
             late: self.late.max(now.late),
         };
-        Self { backwards, surplus, late }
+        Self { backwards, surplus, above, late }
     }
 }
 
@@ -73,6 +77,8 @@ pub(super) struct Tally {
     without_points: Counter,
     /// Those of them that were too many.
     surplus: Counter,
+    /// Those of them that were more than there are individuals.
+    above_max_tracks: Counter,
     /// Frames whose time since the previous one is not known.
     untimed: Counter,
     /// Times that a stream began anew because it had been forgotten while it waited for its turn.
@@ -87,12 +93,13 @@ impl Tally {
     }
 
     /// The counters by the names that `stats` has for them.
-    fn all(&self) -> [(&'static str, &Counter); 6] {
+    fn all(&self) -> [(&'static str, &Counter); 7] {
         [
             ("detections", &self.detections),
             ("untracked", &self.untracked),
             ("without-points", &self.without_points),
             ("surplus", &self.surplus),
+            ("above-max-tracks", &self.above_max_tracks),
             ("untimed", &self.untimed),
             ("forgotten-streams", &self.forgotten_streams),
         ]
@@ -202,7 +209,9 @@ impl State {
             ..TrackerInput::of(scene.detections())
         };
         now.surplus = tracker.update_frame(&frame, tracks);
+        now.above = tracker.above_max_tracks();
         tally.surplus.add_size(now.surplus);
+        tally.above_max_tracks.add_size(now.above);
         tally.detections.add_size(tracks.len());
         tally.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         tally.without_points.add_size(scene.without_points());

@@ -84,6 +84,17 @@ impl Tracker {
         );
     }
 
+    /// False detections are ordinary, so this is no warning.
+    fn log_above_max_tracks(&self, above: usize) {
+        gst::info!(
+            CAT,
+            imp = self,
+            "a frame has {above} detections more than max-tracks={}: the weakest get no identity. The property stats counts such \
+             detections as above-max-tracks",
+            lock(&self.settings).max_tracks
+        );
+    }
+
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
         self.tally.report(&mut stats);
@@ -280,6 +291,9 @@ impl BaseTransformImpl for Tracker {
         }
         if warnings.surplus > 0 {
             self.warn_of_surplus(warnings.surplus);
+        }
+        if warnings.above > 0 {
+            self.log_above_max_tracks(warnings.above);
         }
         Ok(gst::FlowSuccess::Ok)
     }

@@ -19,7 +19,10 @@
 //! … ! gpunms ! fusedpreproc roi=objects ! trtinfer model=reid.onnx ! tracker ! …
 //! ```
 //!
-//! Identities count up from 1 in each stream and are never given twice. A flush, or a new start of the stream, forgets the
+//! `max-tracks` is the number of individuals, where it is known: then there are never more identities than that, and one that is
+//! lost is kept until its individual comes back.
+//!
+//! Identities count up from 1 in each stream and are never given twice, without that limit. A flush, or a new start of the stream, forgets the
 //! objects. Streams that share the element downstream of a funnel are tracked separately, by their `stream-id`. Results depend on
 //! the frames and their timestamps alone, never on threads.
 

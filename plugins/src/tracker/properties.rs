@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::LazyLock;
 
 use cudainfer_kernels::track::Algorithm::{self, Auto, BotSort, ByteTrack, CBiou, OcSort, Sort};
-use cudainfer_kernels::track::{MOST_MOMENTUM_FRAMES, TrackParams};
+use cudainfer_kernels::track::{MOST_INDIVIDUALS, MOST_MOMENTUM_FRAMES, TrackParams};
 use cudainfer_kernels::words::Words as _;
 use gst::prelude::*;
 
@@ -128,6 +128,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Maximum lost",
             "Consecutive frames that a track may be without a detection before it ends",
         ),
+        property!(
+            Settings,
+            max_tracks,
+            0..=MOST_INDIVIDUALS,
+            "Maximum tracks",
+            "Number of individuals in the video: there are never more identities than that, and one that is lost is kept until its \
+             individual comes back. 0: no limit",
+        ),
         tuned!(
             iou,
             0.0..=1.0,
@@ -218,7 +226,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         stats::param_spec(
             "; detections, untracked (detections without an identity: too weak, not finite, or not yet confirmed), \
              without-points (compared by their boxes although similarity compares keypoints), surplus (detections beyond the \
-             limit), untimed (frames without a timestamp after the previous one), \
+             limit), above-max-tracks (detections beyond the number of individuals), untimed (frames without a timestamp after the previous one), \
              forgotten-streams (times a stream began anew because more than 256 take turns)",
         ),
     ])

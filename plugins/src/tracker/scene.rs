@@ -83,10 +83,12 @@ impl Scene {
             if let Some(detection) = detection {
                 self.name(detection.class, &object.label);
                 // The box around points is upright.
-                let by_points = self.similarity == Similarity::KeypointBoxes && around.is_some();
+                let is_boxed = object.detection.as_ref().is_some_and(|found| has_area(&found.rect));
+                let by_points =
+                    around.is_some() && (self.similarity == Similarity::KeypointBoxes || !is_boxed);
                 self.angles.push(if object.detection.is_some() && !by_points { object.angle } else { 0.0 });
                 self.detections.push(detection);
-                self.around_points.push(object.detection.is_none());
+                self.around_points.push(around.is_some() && !is_boxed);
                 let lacks = around.is_none() && self.similarity != Similarity::Iou;
                 self.without_points += usize::from(lacks);
             }
@@ -179,12 +181,18 @@ impl Scene {
 fn detection(object: &Object, around: Option<&Rect>, similarity: Similarity) -> Option<Detection> {
     let detected = object.detection.as_ref();
     let (boxed, pointed) = (detected.map(|d| d.rect), around.copied());
-    let rect = if similarity == Similarity::KeypointBoxes { pointed.or(boxed) } else { boxed.or(pointed) }?;
+    // The box of a centre that peakfind has found has no size: then that around the points is the object's.
+    let first = if similarity == Similarity::KeypointBoxes { pointed } else { boxed.filter(has_area) };
+    let rect = first.or(pointed).or(boxed)?;
     Some(Detection {
         rect,
         confidence: detected.map_or_else(|| mean_score(object.keypoints.as_ref()), |d| d.confidence),
         class: detected.map_or(NO_CLASS, |d| d.label_id),
     })
+}
+
+fn has_area(rect: &Rect) -> bool {
+    rect.w > 0.0 && rect.h > 0.0
 }
 
 /// The points, with nothing in the place of those that are no numbers.
@@ -278,6 +286,24 @@ mod tests {
                     (&members[..], without),
                     "{similarity:?}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_that_was_found_as_a_centre_has_the_box_around_its_points() {
+        let centre = Rect { x: 15.0, y: 30.0, w: 0.0, h: 0.0 };
+        let pose = points(&[("a", 10.0, 10.0, 0.5), ("b", 20.0, 50.0, 0.7)]);
+        let turned = Object { angle: 1.0, ..object(Some(centre), Some(pose)) };
+        for similarity in [Similarity::Oks, Similarity::KeypointBoxes] {
+            let mut scene = Scene::new(similarity, Sigmas::default());
+            scene.see(&[turned.clone(), object(Some(centre), None)]);
+            let found: Vec<_> = scene.detections().iter().map(|d| (d.rect, d.confidence)).collect();
+            let around = Rect { x: 10.0, y: 10.0, w: 10.0, h: 40.0 };
+            assert_eq!(found, [(around, 0.75), (centre, 0.75)], "the detection's confidence counts");
+            assert!(scene.angles().is_empty(), "the box around points is upright");
+            if similarity == Similarity::Oks {
+                assert_eq!(scene.poses().around_points, [true, false]);
             }
         }
     }

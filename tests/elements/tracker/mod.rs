@@ -1,4 +1,5 @@
 //! The element tracker: tracks of objects and of poses.
 
+mod individuals;
 mod poses;
 mod tracks;

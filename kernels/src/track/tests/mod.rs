@@ -1,6 +1,7 @@
 //! The trackers' behaviour, seen from outside: life cycle, identities, odd input.
 
 mod frames;
+mod individuals;
 mod poses;
 
 use super::*;

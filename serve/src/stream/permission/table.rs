@@ -73,6 +73,7 @@ const TABLE: [(&str, Grant, &[&str]); 13] = [
             "auto-confidence",
             "min-hits",
             "max-lost",
+            "max-tracks",
             "iou",
             "iou-low",
             "momentum",

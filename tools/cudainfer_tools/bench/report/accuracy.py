@@ -132,6 +132,52 @@ def sleap(results: Path) -> list[str]:
     ]
 
 
+MADE = ("identities", "switches", "right", "without", "wrong")
+UNAIDED = ("identities", "swaps", "breaks", "without")
+FIGURES = {
+    "identities": "identities",
+    "switches": "switches",
+    "right": "right, %",
+    "without": "without an identity",
+    "wrong": "false ones with one",
+    "swaps": "swaps",
+    "breaks": "breaks",
+}
+
+
+def identities(results: Path) -> list[str]:
+    file = results / "identities.json"
+    if not file.exists():
+        # The figures need SLEAP's tracker.
+        return []
+    found = json.loads(file.read_text())
+    lines = [
+        "### Identities",
+        "",
+        "`tracker max-tracks=N` beside SLEAP's own tracker on the same instances (sleap-nn "
+        + f"{found['sleap-nn']}: local queues, `max_tracks` and target count N,",
+        "culled before tracking, single breaks connected; its default, by OKS, and four other settings). A switch is an animal that gets",
+        "another identity than it had; right is the share of its instances that have the identity that is its animal's. The flies'",
+        "identities are not known: a swap is a pair of identities that would be nearer to where they were had they been given the other",
+        "way round, a break an identity that is missing in a frame with instances enough.",
+        "",
+    ]
+    for video in found["videos"]:
+        names = UNAIDED if video["name"] == "flies" else MADE
+        rows = [[who, *(figure(name, figures[name]) for name in names)] for who, figures in video["trackers"].items()]
+        lines += [f"#### {video['name'].capitalize()}: {video['what']} ({video['frames']} frames)", ""]
+        lines += [*table(["tracker", *(FIGURES[name] for name in names)], rows), ""]
+    command = "scripts/evaluate identities --reference PYTHON --models sleap --video flies.mp4"
+    return [*lines, source(file, script=command), ""]
+
+
+def figure(name: str, value: float) -> str:
+    if name == "right":
+        return f"{100 * value:.2f}"
+    # A share of the made ones, a count of the others.
+    return f"{100 * value:.2f} %" if name == "without" and isinstance(value, float) else str(value)
+
+
 def tiles(results: Path) -> list[str]:
     file = results / "tiles.txt"
     if not file.exists():

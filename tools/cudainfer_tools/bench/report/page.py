@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cudainfer_tools.bench.report.accuracy import models, parity, poses, sleap, tiles, tracking
+from cudainfer_tools.bench.report.accuracy import identities, models, parity, poses, sleap, tiles, tracking
 from cudainfer_tools.bench.report.costs import metadata, metrics, profiles, publishing, service
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
@@ -63,6 +63,7 @@ def page(results: Path) -> str:
         "",
         *sleap(results),
         "",
+        *identities(results),
         *tiles(results),
         *models(results),
         "",

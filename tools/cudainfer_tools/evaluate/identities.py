@@ -1,0 +1,181 @@
+"""How well identities stay where the number of animals is known (`tracker max-tracks=N`), beside SLEAP's own tracker on the very
+same instances. Started by scripts/evaluate.
+
+    python3 tools evaluate.identities --reference PYTHON [--models DIR --video FILE]
+
+Made videos (evaluate/identity_scenes.py) have known identities: switches are counted. Two flies (--models has SLEAP's networks
+centroid.onnx and centered_instance.onnx, --video the video that they were made for) have none: swaps are counted that the nearest
+motion speaks against. PYTHON has sleap-nn, see reference/sleap_tracks.py. The flies' instances are those of pose-topdown with the
+tracker in it, by the plugin that scripts/run would use; all other rows go through the example `identities` of the crate kernels,
+which is the same tracker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from cudainfer_tools import pipeline, repository
+from cudainfer_tools.evaluate.identity_scenes import NAN, SCENES, Frames, Instance, Scene, make
+from cudainfer_tools.evaluate.identity_scores import Identities, scores, unaided
+from cudainfer_tools.evaluate.tracks import ALGORITHMS
+from cudainfer_tools.repository import ROOT
+
+OUT = ROOT / "out" / "evaluate"
+RESULTS = ROOT / "benches" / "results"
+SIDECARS = ROOT / "pipelines" / "models"
+# Their networks by our sidecars' names.
+NETWORKS = {"flies-centroid": "centroid", "flies-centered": "centered_instance"}
+FLY_POINTS = ("A", "B")
+FLIES = 2
+SIMILARITIES = ("oks", "iou")
+# A box around points has at least this share of its height as width, and the other way round (plugins/src/tracker/scene.rs).
+LEAST_RATIO = 0.25
+# The example, of a debug build: no figure depends on it.
+PROGRAM = pipeline.built().parent / "debug" / "examples" / "identities"
+
+
+def box(points: tuple[tuple[float, float], ...]) -> tuple[float, float, float, float]:
+    """x, y, width and height around points, as the element `tracker` has it: not much thinner than long."""
+    there = [point for point in points if not math.isnan(point[0])]
+    left, right = min(x for x, _ in there), max(x for x, _ in there)
+    top, bottom = min(y for _, y in there), max(y for _, y in there)
+    wide, high = right - left, bottom - top
+    w, h = max(wide, LEAST_RATIO * high, 1.0), max(high, LEAST_RATIO * wide, 1.0)
+    return left - (w - wide) / 2, top - (h - high) / 2, w, h
+
+
+def by_ours(frames: Frames, animals: int, algorithm: str, similarity: str) -> Identities:
+    """The identities that our tracker gives."""
+    file = OUT / "instances.csv"
+    with file.open("w") as lines:
+        for number, frame in enumerate(frames):
+            for one in frame:
+                values = [*box(one.points), *(v for point in one.points for v in point)]
+                lines.write(f"{number},{one.score:.4f}," + ",".join(f"{value:.3f}" for value in values) + "\n")
+    command = [str(PROGRAM), algorithm, str(animals), similarity, str(file)]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    given = iter(map(int, found))
+    return [[next(given) for _ in frame] for frame in frames]
+
+
+def all_of_ours(frames: Frames, animals: int) -> dict[str, Identities]:
+    """The identities by each algorithm and similarity."""
+    ways = [(algorithm, similarity) for similarity in SIMILARITIES for algorithm in ALGORITHMS]
+    return {f"{algorithm}, {similarity}": by_ours(frames, animals, algorithm, similarity) for algorithm, similarity in ways}
+
+
+def by_sleap(frames: Frames, animals: int, python: Path) -> tuple[str, dict[str, Identities]]:
+    """The version of sleap-nn, and the identities that its tracker gives, by the way that it is set up."""
+    file = OUT / "instances.jsonl"
+    points = [[[p if not math.isnan(p[0]) else None for p in one.points] for one in frame] for frame in frames]
+    rows = [
+        [[one.score, found] for one, found in zip(frame, all_of, strict=True)] for frame, all_of in zip(frames, points, strict=True)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = repository.command("reference.sleap_tracks", animals, file, python=python)
+    answer = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return answer["version"], answer["identities"]
+
+
+def made(scene: Scene, python: Path) -> tuple[str, dict]:
+    """Figures of a made video, and sleap-nn's version."""
+    frames = make(scene)
+    version, theirs = by_sleap(frames, scene.animals, python)
+    found = {f"SLEAP, {way}": identities for way, identities in theirs.items()} | all_of_ours(frames, scene.animals)
+    figures = {who: vars(scores(frames, identities, scene.animals)) for who, identities in found.items()}
+    return version, {"name": scene.name, "what": scene.what, "animals": scene.animals, "frames": scene.frames, "trackers": figures}
+
+
+def published(record: dict) -> tuple[list[Instance], list[int]]:
+    """A record's poses and their identities."""
+    instances, identities = [], []
+    for item in record["objects"]:
+        at = {point["name"]: point for point in item.get("keypoints", [])}
+        points = tuple((at[name]["x"], at[name]["y"]) if name in at else NAN for name in FLY_POINTS)
+        if at.keys() & set(FLY_POINTS):
+            instances.append(Instance(points, item.get("confidence", 0.0)))
+            identities.append(item.get("track", {}).get("id", 0))
+    return instances, identities
+
+
+def flies(models: Path, video: Path, python: Path) -> dict:
+    """Figures of the two flies."""
+    folder = OUT / "models"
+    folder.mkdir(exist_ok=True)
+    for name, network in NETWORKS.items():
+        (folder / f"{name}.onnx").unlink(missing_ok=True)
+        (folder / f"{name}.onnx").symlink_to((models / f"{network}.onnx").resolve())
+        shutil.copy(SIDECARS / f"{name}.toml", folder)
+    results = OUT / "flies.jsonl"
+    values = {"video": str(video), "detector": str(folder / "flies-centroid.onnx"), "finder": "peakfind", "classes": ""}
+    line = pipeline.read("pose-topdown").arguments(values | {"model": str(folder / "flies-centered.onnx"), "json": str(results)})
+    at = line.index("inferpublish")
+    line = [*line[:at], "tracker", "similarity=oks", f"max-tracks={FLIES}", "!", *line[at : at + 2], "!", "fakesink"]
+    print(pipeline.printable(pipeline.command(line)), flush=True)
+    pipeline.run(line)
+    rows = [published(json.loads(text)) for text in results.read_text().splitlines()]
+    frames = [instances for instances, _ in rows]
+    found = {"tracker similarity=oks": [identities for _, identities in rows]}
+    found |= all_of_ours(frames, FLIES)
+    _, theirs = by_sleap(frames, FLIES, python)
+    found = {f"SLEAP, {way}": identities for way, identities in theirs.items()} | found
+    figures = {who: vars(unaided(frames, identities, FLIES)) for who, identities in found.items()}
+    above = sum(len(frame) > FLIES for frame in frames)
+    what = f"two flies in {video.name}; {above} frames have more than two instances"
+    return {"name": "flies", "what": what, "animals": FLIES, "frames": len(frames), "trackers": figures}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/evaluate identities", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--reference", type=Path, required=True, metavar="PYTHON", help="a Python that has sleap-nn")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="folder of centroid.onnx and centered_instance.onnx")
+    parser.add_argument("--video", type=Path, help="the video of two flies that they were made for")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
+    given = parser.parse_args()
+    if bool(given.models) != bool(given.video):
+        parser.error("--models and --video belong together; without them made videos alone are looked at")
+    for path in filter(None, (given.reference, given.models, given.video)):
+        if not path.exists():
+            parser.error(f"there is no '{path}'")
+    OUT.mkdir(parents=True, exist_ok=True)
+    version, videos = "", []
+    try:
+        build = ["cargo", "build", "--locked", "--quiet", "--package", "cudainfer-kernels", "--example", PROGRAM.name]
+        subprocess.run(build, cwd=ROOT, check=True)
+        for scene in SCENES:
+            version, video = made(scene, given.reference)
+            videos.append(video)
+            show(video)
+        if given.models:
+            videos.append(flies(given.models, given.video, given.reference))
+            show(videos[-1])
+    except subprocess.CalledProcessError as error:
+        print(f"evaluate: {shlex.join(map(str, error.cmd[:3]))} failed, see above", file=sys.stderr)
+        return 1
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    file = given.results / "identities.json"
+    file.write_text(json.dumps({"commit": commit.stdout.strip(), "sleap-nn": version, "videos": videos}, indent=1) + "\n")
+    print(file)
+    return 0
+
+
+def show(video: dict) -> None:
+    print(f"{video['name']}: {video['what']}, {video['frames']} frames")
+    for who, figures in video["trackers"].items():
+        print(f"  {who:<20}", "  ".join(f"{name} {round(value, 4)}" for name, value in figures.items()), flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except pipeline.PipelineError as error:
+        sys.exit(f"evaluate: {error}")
