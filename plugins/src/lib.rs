@@ -36,6 +36,7 @@ pub mod fusedpreproc;
 pub mod gpunms;
 mod histogram;
 mod ignored;
+mod individuals;
 pub mod inference;
 pub mod inferoverlay;
 pub mod inferpublish;

@@ -40,6 +40,8 @@ pub(super) struct State {
     pub reported_of_streams: [bool; 2],
     /// Frames that are missing, and were warned of.
     pub missing: u64,
+    /// How many individuals have columns in a table.
+    pub individuals: u32,
     /// The number of frames that the file beside the table was written for.
     pub companion_of: Option<u64>,
     /// What was left out of the table, and warned of.
@@ -268,6 +270,7 @@ impl BaseTransformImpl for InferPublish {
             warned: None,
             reported_of_streams: [false; 2],
             missing: 0,
+            individuals: 1,
             companion_of: None,
             left_out: LeftOut::default(),
         });

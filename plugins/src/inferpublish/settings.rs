@@ -56,7 +56,7 @@ impl Default for Settings {
             source: String::new(),
             send: RecordKinds::FRAMES,
             format: Format::default(),
-            individuals: 1,
+            individuals: 0,
             topic: String::new(),
             classes: String::new(),
             min_confidence: 0.0,
@@ -117,7 +117,6 @@ impl Settings {
         Ok(PublishParams {
             kinds: *send,
             format: *format,
-            individuals: usize::try_from(self.individuals).unwrap_or(usize::MAX),
             topic: Topic::parse(topic).map_err(|e| format!("topic '{topic}' {e}"))?,
             source: Some(self.source.clone()).filter(|source| !source.is_empty()),
             selection: Selection::new(&self.classes, self.min_confidence),
@@ -234,10 +233,10 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(
             Settings,
             individuals,
-            1..=1000,
+            0..=1000,
             "Individuals",
-            "With format=dlc: number of individuals that have columns; an identity from tracker has those of its number, \
-             so set max-tracks of tracker to the same",
+            "With format=dlc: number of individuals that have columns, of which an identity has those of its number. 0: max-tracks \
+             of the tracker upstream, or 1",
         ),
         property!(
             Settings,

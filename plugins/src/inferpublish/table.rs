@@ -9,6 +9,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::imp::InferPublish;
+use crate::individuals;
 use crate::log::INFERPUBLISH as CAT;
 use crate::model;
 use crate::publish::LeftOut;
@@ -29,10 +30,19 @@ impl InferPublish {
         let format = caps.structure(0).and_then(|s| s.get::<&str>("format").ok());
         let channels = if format.is_some_and(|format| format.starts_with("GRAY")) { 1 } else { 3 };
         let name = self.video_name(sink);
+        let individuals = self.individuals(sink);
         let mut state = lock(&self.state);
         let Some(state) = state.as_mut() else { return Ok(()) };
+        state.composer.set_individuals(usize::try_from(individuals).unwrap_or(usize::MAX));
+        state.individuals = individuals;
         state.composer.set_video(name, channels);
         state.composer.set_skeleton(skeleton)
+    }
+
+    /// How many individuals have columns: as set, else as many as tracker follows, else one.
+    fn individuals(&self, sink: &gst::Pad) -> u32 {
+        let set = lock(&self.settings).individuals;
+        if set > 0 { set } else { individuals::ask(sink).unwrap_or(1) }
     }
 
     /// The path of the file that the frames are read from, or its URI; else the camera's name or the stream's.
@@ -86,7 +96,7 @@ impl InferPublish {
 
     /// Warns once of each way in which instances got no place in the table.
     pub(super) fn warn_of_left_out(&self) {
-        let news = {
+        let (individuals, news) = {
             let mut state = lock(&self.state);
             let Some(state) = state.as_mut() else { return };
             let now = state.composer.left_out();
@@ -94,13 +104,14 @@ impl InferPublish {
             self.left_out.add_size(
                 usize::try_from(now.no_column + now.other_points - no_column - other_points).unwrap_or(0),
             );
-            [(no_column, now.no_column), (other_points, now.other_points), (unordered, now.unordered)]
+            let both =
+                [(no_column, now.no_column), (other_points, now.other_points), (unordered, now.unordered)];
+            (state.individuals, both)
         };
-        let individuals = lock(&self.settings).individuals;
         let no_column = format!(
             "an instance is left out, because the table has columns for {individuals} individuals: its identity is above \
-             that, or the frame has more. Set individuals to their number, and max-tracks of tracker to the same. The property \
-             stats counts them as left-out"
+             that, or the frame has more. Set max-tracks of tracker, or individuals, to their number. The property stats counts them \
+             as left-out"
         );
         let other_points = "an instance is left out, because none of its points is the skeleton's of the model nearest \
                             upstream. Put this element after the model whose points should be written. The property stats \

@@ -73,7 +73,7 @@ impl PerStream for Stream {
 impl Composer {
     /// Of a start of the element.
     pub fn new(params: PublishParams) -> Self {
-        let labels = params.format.program().map(|program| Labels::new(program, params.individuals));
+        let labels = params.format.program().map(Labels::new);
         Self {
             params,
             writer: Writer::default(),
@@ -105,6 +105,13 @@ impl Composer {
     /// A sentence: the table's header cannot be made of it, or has others already.
     pub fn set_skeleton(&mut self, skeleton: Skeleton) -> Result<(), String> {
         self.labels.as_mut().map_or(Ok(()), |labels| labels.set_skeleton(skeleton))
+    }
+
+    /// Takes the number of individuals, of which a table has columns for each. The header that has been written stays.
+    pub fn set_individuals(&mut self, count: usize) {
+        if let Some(labels) = &mut self.labels {
+            labels.set_individuals(count);
+        }
     }
 
     /// Takes the path or URI of the video whose frames come now, and how many channels they have.

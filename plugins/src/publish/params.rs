@@ -19,8 +19,6 @@ pub(crate) struct PublishParams {
     pub kinds: RecordKinds,
     /// How frames are written.
     pub format: Format,
-    /// How many individuals a table with columns for each has.
-    pub individuals: usize,
     /// Under which topic.
     pub topic: Topic,
     /// The camera's name; that of the stream, if there is none.

@@ -25,7 +25,7 @@ use crate::meta::analytics::Contents;
 use crate::model::{self, accepts};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats};
+use crate::{caps, individuals, meta, notice, stats};
 
 #[derive(Default)]
 pub struct Tracker {
@@ -247,7 +247,8 @@ impl BaseTransformImpl for Tracker {
             let refused = |why| Err(format!("{}: {why}", self.obj().name()));
             return accepts::answer(query, why.map_or(Ok(()), refused));
         }
-        BaseTransformImplExt::parent_query(self, direction, query)
+        let max_tracks = lock(&self.settings).max_tracks;
+        individuals::answer(query, max_tracks) || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
     fn propose_allocation(

@@ -20,7 +20,7 @@ const SHRINKING: f64 = 0.98;
 /// Confidences are taken as no nearer to 0 and 1 than this.
 const DOUBT: f64 = 0.01;
 /// The weight of appearance: that much is added at the greatest distance at which appearance counts.
-const LOOKS: f64 = 2.0;
+const APPEARANCE: f64 = 2.0;
 
 /// Where something was last seen.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Place {
 pub(super) struct Cost {
     /// Whether the detection is within its reach.
     pub(super) is_near: bool,
-    /// Whether it is so near, and looks so much alike if that is known, that it needs no confirmation.
+    /// Whether it is so near, and so much alike if its appearance is known, that it needs no confirmation.
     pub(super) is_sure: bool,
     /// A negative log-likelihood: lower is better.
     pub(super) cost: f64,
@@ -77,13 +77,13 @@ impl Cost {
     /// That of what cannot be.
     pub(super) const INFINITE: Self = Self { is_near: false, is_sure: false, cost: f64::INFINITY };
 
-    /// `looks` is the cosine of the two's embeddings, where both have one, and `farthest` half the greatest cosine distance at which
+    /// `cosine` is that of the two's embeddings, where both have one, and `farthest` half the greatest cosine distance at which
     /// appearance counts.
     pub(super) fn of(
         place: &Place,
         one: &Observation<'_>,
         sigmas: &[f32],
-        looks: Option<f32>,
+        cosine: Option<f32>,
         farthest: f32,
     ) -> Self {
         let size = place.size.max(diagonal(&one.detection.rect));
@@ -96,11 +96,11 @@ impl Cost {
         let confidence = f64::from(one.detection.confidence).clamp(DOUBT, 1.0 - DOUBT);
         let doubt = ((1.0 - confidence) / confidence).ln();
         let farthest = f64::from(farthest).max(1e-3);
-        let looks = looks.map_or(0.0, |cosine| (0.5 - 0.5 * f64::from(cosine)) / farthest);
+        let appearance = cosine.map_or(0.0, |cosine| (0.5 - 0.5 * f64::from(cosine)) / farthest);
         Self {
             is_near: way <= reach,
-            is_sure: hurried <= reach && looks <= 1.0,
-            cost: way + 2.0 * deviation.ln() + doubt + LOOKS * looks,
+            is_sure: hurried <= reach && appearance <= 1.0,
+            cost: way + 2.0 * deviation.ln() + doubt + APPEARANCE * appearance,
         }
     }
 }
@@ -231,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn looks_count_where_both_have_some() {
+    fn appearance_counts_where_both_have_some() {
         let place = Place::new(&seen(&at(0.0, 0.9), &[]));
-        let of = |looks| Cost::of(&place, &seen(&at(0.0, 0.9), &[]), &[], looks, 0.25);
+        let of = |cosine| Cost::of(&place, &seen(&at(0.0, 0.9), &[]), &[], cosine, 0.25);
         assert_eq!(of(Some(1.0)).cost, of(None).cost);
         assert!((of(Some(0.5)).cost - of(None).cost - 2.0).abs() < 1e-9);
         assert!(of(Some(0.5)).is_sure && !of(Some(0.4)).is_sure && of(Some(0.4)).is_near);

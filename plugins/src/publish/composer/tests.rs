@@ -23,7 +23,6 @@ fn composer(kinds: RecordKinds, interval: u64) -> Composer {
         selection,
         interval,
         patience: 1000 * MS,
-        individuals: 1,
     })
 }
 

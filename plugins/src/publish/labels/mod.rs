@@ -58,11 +58,11 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// A table for `individuals` at most, where it has columns for each.
-    pub fn new(program: Program, individuals: usize) -> Self {
+    /// A table with columns for one individual, where it has columns for each.
+    pub fn new(program: Program) -> Self {
         Self {
             program,
-            columns: program.columns(individuals),
+            columns: program.columns(1),
             skeleton: Skeleton::default(),
             video: Video::default(),
             begun: false,
@@ -121,6 +121,13 @@ impl Labels {
                 sleap::rows(frame, &instances)
             }
             Some(columns) => Some(columns.row(frame, &instances, &self.skeleton, &mut self.left_out)),
+        }
+    }
+
+    /// Takes the number of individuals that have columns, unless the header has been written.
+    pub fn set_individuals(&mut self, count: usize) {
+        if !self.begun {
+            self.columns = self.program.columns(count);
         }
     }
 

@@ -21,7 +21,8 @@ fn object(points: &[(&str, f64, f64, f64)], id: u64, pose_score: Option<f64>) ->
 }
 
 fn labels(program: Program, individuals: usize) -> Labels {
-    let mut labels = Labels::new(program, individuals);
+    let mut labels = Labels::new(program);
+    labels.set_individuals(individuals);
     labels.set_skeleton(skeleton(&["head", "tail, \"long\""])).unwrap();
     labels
 }
