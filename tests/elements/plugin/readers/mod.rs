@@ -151,7 +151,7 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
         ),
         (
             format!("{film} ! trtinfer model={} ! peakfind", cudainfer_tests::fetched("models/posenet.onnx")),
-            "edges,keypoints",
+            "edges,keypoints,pose_score",
         ),
         (
             format!("{few} ! trtinfer model={} ! tensormap output=gray16 range=frame", model("map-depth")),

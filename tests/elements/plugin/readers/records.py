@@ -40,11 +40,15 @@ def of_object(found, parents):
             "box": box(track.box),
             "velocity": dict(zip("xy", track.velocity)),
         }
+        if track.name is not None:
+            record["track"]["name"] = track.name
     if points := found.keypoints:
         named = zip(points.names, points.points, points.scores, strict=True)
         record["keypoints"] = [{"name": name, "x": x, "y": y, "score": score} for name, (x, y), score in named]
         if len(points.edges):
             record["edges"] = points.edges.tolist()
+        if points.pose_score is not None:
+            record["pose_score"] = points.pose_score
     classifications = [
         {
             "model": each.model,
