@@ -14,6 +14,7 @@ use crate::log::INFERPUBLISH as CAT;
 use crate::model;
 use crate::publish::LeftOut;
 use crate::publish::file::STDOUT;
+use crate::strings;
 use crate::sync::lock;
 
 impl InferPublish {
@@ -27,7 +28,7 @@ impl InferPublish {
             return Ok(());
         }
         let skeleton = model::ask_skeleton(sink);
-        let format = caps.structure(0).and_then(|s| s.get::<&str>("format").ok());
+        let format = caps.structure(0).and_then(|s| strings::field(s, "format"));
         let channels = if format.is_some_and(|format| format.starts_with("GRAY")) { 1 } else { 3 };
         let name = self.video_name(sink);
         let individuals = self.individuals(sink);

@@ -251,7 +251,7 @@ impl KeypointsParam {
             y: array(s, "y")?,
             score: array(s, "score")?,
             edges: pairs.collect::<Option<_>>()?,
-            pose_score: s.get("pose-score").ok(),
+            pose_score: s.get::<f64>("pose-score").ok(),
         })
     }
 }
