@@ -4,6 +4,7 @@
 mod choices;
 mod declared;
 mod error;
+mod folder;
 mod info;
 mod input;
 pub mod mistakes;
@@ -24,6 +25,7 @@ pub use cudainfer_kernels as kernels;
 
 pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop};
 pub use error::ModelError;
+pub use folder::file_of;
 pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use origin::{Group, Origin, OriginKind};

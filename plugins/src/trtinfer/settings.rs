@@ -16,6 +16,7 @@ use super::setup::{ModelSelection, Setup};
 use crate::decoding::reading;
 use crate::device::{self, AskedDevice};
 use crate::inference::{Config, EngineSearch, Precision, Provider, WarmUp};
+use crate::model::file_of;
 use crate::property::nick;
 use crate::property::{Table, Words, property};
 use crate::stats;
@@ -84,9 +85,6 @@ impl Words for Leaky {}
 impl Words for Profile {}
 impl Words for TensorForm {}
 
-/// The name of a model in a folder of its own.
-const IN_FOLDER: &str = "model.onnx";
-
 /// Settings that cannot work.
 pub(super) struct InvalidSettings {
     pub error: gst::ResourceError,
@@ -102,10 +100,7 @@ impl Settings {
 
     /// Replaces a folder by the model in it, which exporters call `model.onnx`.
     pub fn find_in_folder(&mut self) {
-        let inside = self.model.as_ref().map(|folder| folder.join(IN_FOLDER));
-        if let Some(file) = inside.filter(|file| file.is_file()) {
-            self.model = Some(file);
-        }
+        self.model = self.model.as_deref().map(file_of);
     }
 
     /// The name of the shared instance, if there is one.

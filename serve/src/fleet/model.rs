@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cudainfer_model::file_of;
 use gst::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ impl Fleet {
             return Err(Refusal::NotFound(format!("there is no pipeline '{name:.128}'")));
         }
         check_model(&self.config(), model).map_err(Refusal::Invalid)?;
-        if !Path::new(model).is_file() {
+        if !file_of(Path::new(model)).is_file() {
             return Err(Refusal::Invalid(format!("there is no model '{model}'")));
         }
         let sharers = || -> Vec<Arc<Stream>> {

@@ -1,6 +1,7 @@
 //! The elements of a pipeline's description: parsed, with the properties that a source sets.
 
 use cudainfer_launch::{elements, properties};
+use cudainfer_model::file_of;
 use cudainfer_model::mistakes::nearest;
 use gst::prelude::*;
 
@@ -73,7 +74,7 @@ impl Description {
             let name = element.name();
             match element.property::<Option<String>>("model") {
                 None => return Err(format!("{name} has no model: set its property model in the line")),
-                Some(model) if !std::path::Path::new(&model).is_file() => {
+                Some(model) if !file_of(std::path::Path::new(&model)).is_file() => {
                     let folder = std::env::current_dir().unwrap_or_default();
                     return Err(format!(
                         "there is no model '{model}' for {name}; paths are relative to the configuration's folder, '{}'",

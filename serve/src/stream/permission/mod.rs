@@ -11,6 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cudainfer_model::file_of;
 use gst::prelude::*;
 
 pub(crate) use table::Grant;
@@ -152,9 +153,9 @@ pub(super) fn is_missing_below(folder: &Path, path: &Path) -> bool {
     path.starts_with(folder) && !leaves && path.metadata().is_err()
 }
 
-/// Whether a file is a regular one below a folder, with all links resolved.
-fn is_below(folder: Option<&Path>, file: &Path) -> bool {
-    let (Some(Ok(folder)), Ok(file)) = (folder.map(Path::canonicalize), file.canonicalize()) else {
+/// Whether a model is a regular file below a folder, or a folder with one, with all links resolved.
+fn is_below(folder: Option<&Path>, model: &Path) -> bool {
+    let (Some(Ok(folder)), Ok(file)) = (folder.map(Path::canonicalize), file_of(model).canonicalize()) else {
         return false;
     };
     file.starts_with(folder) && file.is_file()

@@ -185,6 +185,12 @@ fn models_are_those_that_the_configuration_names_and_those_of_the_folder() {
     std::fs::write(models.join("a.onnx"), "x").unwrap();
     std::fs::write(folder.path().join("secret"), "x").unwrap();
     std::os::unix::fs::symlink(folder.path().join("secret"), models.join("link.onnx")).unwrap();
+    // Folders as exporters write them: one with a model, one with a link out of the folder, one with nothing.
+    for name in ["export", "leads-out", "empty"] {
+        std::fs::create_dir(models.join(name)).unwrap();
+    }
+    std::fs::write(models.join("export/model.onnx"), "x").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("secret"), models.join("leads-out/model.onnx")).unwrap();
     let text = |text: &str| Scalar::Text(text.into());
     let mut own = source();
     own.set.insert("model".into(), text("of/source.onnx"));
@@ -194,15 +200,15 @@ fn models_are_those_that_the_configuration_names_and_those_of_the_folder() {
     config.sources.push(other);
     config.pipelines.get_mut("p").unwrap().set.insert("model".into(), text("of/pipeline.onnx"));
     config.server.models = Some(models.clone());
-    for good in
-        ["of/source.onnx", "of/override.onnx", "of/pipeline.onnx", models.join("a.onnx").to_str().unwrap()]
-    {
+    let below = ["a.onnx", "export"].map(|name| models.join(name).to_str().unwrap().to_owned());
+    let named = ["of/source.onnx", "of/override.onnx", "of/pipeline.onnx"];
+    for good in named.into_iter().chain(below.iter().map(String::as_str)) {
         assert_eq!(check_model(&config, good), Ok(()), "{good}");
         let client =
             SourceConfig { name: "c".into(), set: [("model".into(), text(good))].into(), ..source() };
         assert_eq!(may(&config, &client), Ok(()), "{good}");
     }
-    for wrong in ["link.onnx", "none.onnx", "../secret", ""] {
+    for wrong in ["link.onnx", "none.onnx", "../secret", "", "leads-out", "empty"] {
         let wrong = models.join(wrong);
         assert!(check_model(&config, wrong.to_str().unwrap()).is_err(), "{}", wrong.display());
     }
