@@ -111,7 +111,8 @@ impl<'a> Outputs<'a> {
         }
         let origin = self.info.origin(Group::Keypoints).map(ToString::to_string).unwrap_or_default();
         Err(format!(
-            "{origin} names {named} points, and the output '{}' has {channels} maps: it is another model's. Put the right one beside              the model, or name the points in [skeleton] of a sidecar",
+            "{origin} names {named} points, and the output '{}' has {channels} maps: it is another model's. Put the right one beside \
+             the model, or name the points in [skeleton] of a sidecar",
             maps.name
         ))
     }
