@@ -22,6 +22,9 @@ use crate::{Encoding, Grouping, Skeleton};
 const TYPES: &str = "single_instance, centered_instance, centroid, topdown, bottomup, multi_class_topdown, \
                      multi_class_topdown_combined and multi_class_bottomup";
 
+/// The versions whose exports are known.
+const VERSION: &str = "0.3.";
+
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let all: Value = serde_json::from_str(metadata.get("sleap_nn_metadata")?).ok()?;
     let mut declared = Declared::new(OriginKind::Metadata, "sleap-nn");
@@ -38,6 +41,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         Some(peaks) => {
             declared.words.peaks = peaks;
             fill(&mut declared.words.input, kind, &all, training(metadata, kind).as_ref());
+            declared.inexact = doubts(kind, &all);
         }
         None => {
             let kind = brief(kind);
@@ -45,6 +49,23 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         }
     }
     Some(declared)
+}
+
+/// What cannot be as it is read.
+fn doubts(kind: &str, all: &Value) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let version = all.get("sleap_nn_version").and_then(Value::as_str);
+    if let Some(version) = version.filter(|version| !version.starts_with(VERSION)) {
+        doubts.push(format!("sleap-nn {} wrote it, and exports of {VERSION}x are known", brief(version)));
+    }
+    let classes = all.get("class_names").and_then(names).unwrap_or_default();
+    if classes.len() > 1 && !kind.starts_with("multi_class") {
+        doubts.push(format!(
+            "it names {} classes, and a model of the type {kind} tells no individuals apart",
+            classes.len()
+        ));
+    }
+    doubts
 }
 
 /// The edges, if all of them join two points.
@@ -226,6 +247,18 @@ mod tests {
             );
             assert_eq!(refused.words.peaks, Peaks::default());
         }
+    }
+
+    #[test]
+    fn another_version_and_classes_of_a_single_animal_are_doubted() {
+        let doubts = |kind: &str, more: &str| of_kind(kind, more).inexact;
+        assert!(doubts("single_instance", r#", "sleap_nn_version": "0.3.5""#).is_empty());
+        let found = doubts("single_instance", r#", "sleap_nn_version": "0.4.0""#);
+        assert_eq!(found, ["sleap-nn 0.4.0 wrote it, and exports of 0.3.x are known"]);
+        let classes = r#", "class_names": ["female", "male"]"#;
+        let found = doubts("single_instance", classes);
+        assert!(found[0].contains("2 classes") && found[0].contains("type single_instance"), "{found:?}");
+        assert!(doubts("multi_class_bottomup", classes).is_empty());
     }
 
     #[test]
