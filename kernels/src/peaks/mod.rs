@@ -97,7 +97,7 @@ impl PeakFinder {
         self.run_with(map, None, to_frame, peaks)
     }
 
-    /// As [`Self::run`], with the offsets that [`Self::with_offsets`] was told of.
+    /// As [`Self::run`], with the offsets that [`Self::with_offsets`] describes.
     ///
     /// # Errors
     /// Those of [`Self::run`], and [`PeaksError::Offsets`].

@@ -140,7 +140,7 @@ impl CudaPeaks {
         self.start_with(stream, map, None, to_frame)
     }
 
-    /// As [`CudaPeaks::start`], with the offsets that [`CudaPeaks::with_offsets`] was told of, which must stay until
+    /// As [`CudaPeaks::start`], with the offsets that [`CudaPeaks::with_offsets`] describes, which must stay until
     /// [`CudaPeaks::finish`].
     ///
     /// # Errors
