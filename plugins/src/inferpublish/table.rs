@@ -101,6 +101,10 @@ impl InferPublish {
             let mut state = lock(&self.state);
             let Some(state) = state.as_mut() else { return };
             let now = state.composer.left_out();
+            // Nothing is said of most frames, and no text is made for them.
+            if now == state.left_out {
+                return;
+            }
             let LeftOut { no_column, other_points, unordered } = std::mem::replace(&mut state.left_out, now);
             self.left_out.add_size(
                 usize::try_from(now.no_column + now.other_points - no_column - other_points).unwrap_or(0),
