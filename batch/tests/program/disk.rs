@@ -2,31 +2,15 @@
 
 use std::process::Command;
 
-use crate::process::{command, ends, folder, names, program, results};
+use crate::process::{command, command_with, ends, folder, names, results};
 use crate::videos::{arguments, make};
-use cudainfer_tests::model;
 
 #[test]
 fn a_destination_that_is_full_ends_the_process_with_exit_code_71() {
     let folder = folder();
     let all = make(&folder, 2);
-    let text = std::fs::read_to_string(folder.join("p.launch")).unwrap();
-    let text = text.replace("! inferoverlay", "! inferpublish location=/dev/full ! inferoverlay");
-    std::fs::write(folder.join("full.launch"), text).unwrap();
-    let model = format!("model={}", model("detector"));
-    let mut command = program(&folder);
-    command.args([
-        "run",
-        "--pipeline",
-        "full.launch",
-        "--set",
-        &model,
-        "--set",
-        "classes=red",
-        "--out",
-        "out",
-    ]);
-    let (code, log) = ends(command.args(arguments(&all)));
+    let full = ["! inferoverlay", "! inferpublish location=/dev/full ! inferoverlay"];
+    let (code, log) = ends(&mut command_with(&folder, full, &arguments(&all)));
     assert_eq!(code, 71, "{log}");
     assert!(log.contains("/dev/full"), "{log}");
     assert_eq!(names(&folder), ["configuration.json"], "nothing is called complete or bad");

@@ -41,10 +41,22 @@ pub(crate) fn program(folder: &Path) -> Command {
 
 /// `run` with the pipeline, a model, the folder `out`, and more arguments.
 pub(crate) fn command(folder: &Path, more: &[&str]) -> Command {
+    command_of(folder, "./p.launch", more)
+}
+
+/// The same with a pipeline that has another piece in the place of one.
+pub(crate) fn command_with(folder: &Path, [piece, other]: [&str; 2], more: &[&str]) -> Command {
+    let text = std::fs::read_to_string(folder.join("p.launch")).unwrap();
+    assert!(text.contains(piece), "{text}");
+    std::fs::write(folder.join("changed.launch"), text.replace(piece, other)).unwrap();
+    command_of(folder, "changed.launch", more)
+}
+
+fn command_of(folder: &Path, pipeline: &str, more: &[&str]) -> Command {
     let mut command = program(folder);
     let model = format!("model={}", model("detector"));
     command
-        .args(["run", "--pipeline", "./p.launch", "--set", &model, "--set", "classes=red", "--out", "out"])
+        .args(["run", "--pipeline", pipeline, "--set", &model, "--set", "classes=red", "--out", "out"])
         .args(more);
     command
 }

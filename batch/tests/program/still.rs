@@ -1,8 +1,7 @@
 //! Pipelines that stand still, and GPUs that fail.
 
-use crate::process::{command, ends, folder, json, names, program};
+use crate::process::{command, command_with, ends, folder, json, names};
 use crate::videos::make_one;
-use cudainfer_tests::model;
 
 #[test]
 fn a_video_that_stands_still_fails_and_the_others_are_done() {
@@ -42,28 +41,12 @@ fn a_process_whose_pipelines_do_not_stop_ends_with_exit_code_71() {
 fn a_fault_of_the_gpu_ends_the_process_with_exit_code_70() {
     let folder = folder();
     make_one(&folder.join("v0.mp4"), 0);
-    let text = std::fs::read_to_string(folder.join("p.launch")).unwrap();
     // The words of the driver's error, in the only text of an element's error that can be chosen from here.
-    let text = text.replace(
+    let failing = [
         "! inferoverlay",
         "! tee name=t ! filesink location=/nowhere/CUDA_ERROR_LAUNCH_FAILED t. ! inferoverlay",
-    );
-    std::fs::write(folder.join("gpu.launch"), text).unwrap();
-    let model = format!("model={}", model("detector"));
-    let mut command = program(&folder);
-    command.args([
-        "run",
-        "--pipeline",
-        "gpu.launch",
-        "--set",
-        &model,
-        "--set",
-        "classes=red",
-        "--out",
-        "out",
-        "v0.mp4",
-    ]);
-    let (code, log) = ends(&mut command);
+    ];
+    let (code, log) = ends(&mut command_with(&folder, failing, &["v0.mp4"]));
     assert_eq!(code, 70, "{log}");
     assert!(
         !names(&folder).iter().any(|name| name.starts_with("v0")),
