@@ -1,7 +1,7 @@
 //! Peaks that a network has found itself, with the scores of the lines between them: only the assignment is left.
 
 use super::coordinates::Coordinates;
-use super::reader::{agrees, first_rows, is_empty};
+use super::reader::{agrees, belong, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
 use crate::group::{PafConvention, PafParams, Pose, ScoredPeaks};
@@ -55,12 +55,8 @@ impl CandidateReader {
             });
         }
         let places = points.dims[2];
-        for output in std::iter::once(scores).chain(valid) {
-            if !agrees(output, &[None, Some(paf.points), places]) {
-                let (points, scores) = (points.to_string(), output.to_string());
-                return Err(KeypointsError::Scores { points, scores });
-            }
-        }
+        let of_places = &[None, Some(paf.points), places][..];
+        belong(points, std::iter::once(scores).chain(valid).map(|output| (output, of_places)))?;
         let of_edge = places.map(|places| places.saturating_mul(places));
         if !agrees(lines, &[None, Some(paf.edges.len()), of_edge]) {
             return Err(KeypointsError::Candidates {

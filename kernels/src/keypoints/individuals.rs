@@ -2,7 +2,7 @@
 
 use super::coordinates::Coordinates;
 use super::identities::identify;
-use super::reader::{agrees, first_rows, is_empty};
+use super::reader::{agrees, belong, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
 use crate::group::{Identity, Keypoint, Pose};
@@ -47,13 +47,7 @@ impl IndividualReader {
         let places = &points.dims[..3];
         let of_identities = [places, &[None]].concat();
         let others = [(scores, places), (identities, &of_identities)];
-        let others = others.into_iter().chain(valid.map(|valid| (valid, places)));
-        for (output, dims) in others {
-            if !agrees(output, dims) {
-                let (points, scores) = (points.to_string(), output.to_string());
-                return Err(KeypointsError::Scores { points, scores });
-            }
-        }
+        belong(points, others.into_iter().chain(valid.map(|valid| (valid, places))))?;
         let numbers = [points, scores, identities];
         let coordinates = Coordinates::new(&numbers, input, params)?;
         Ok(Self { outputs: numbers.into_iter().chain(valid).cloned().collect(), coordinates })

@@ -2,7 +2,7 @@
 
 use super::coordinates::Coordinates;
 use super::identities::{identify, softmax};
-use super::reader::{agrees, first_rows, is_empty};
+use super::reader::{belong, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
 use crate::group::Pose;
@@ -54,13 +54,10 @@ impl PoseReader {
         };
         let places = &before[..2];
         let of_identities = [places, &[None]].concat();
-        let wrong = std::iter::once((scores, before))
+        let others = std::iter::once((scores, before))
             .chain(poses.into_iter().chain(valid).map(|output| (output, places)))
-            .chain(identities.map(|output| (output, &of_identities[..])))
-            .find(|(output, dims)| !agrees(output, dims));
-        if let Some((output, _)) = wrong {
-            return Err(KeypointsError::Scores { points: points.to_string(), scores: output.to_string() });
-        }
+            .chain(identities.map(|output| (output, &of_identities[..])));
+        belong(points, others)?;
         let numbers: Vec<_> = [points, scores].into_iter().chain(poses).chain(identities).collect();
         let coordinates = Coordinates::new(&numbers, input, params)?;
         let outputs = numbers.into_iter().chain(valid).cloned().collect();

@@ -32,6 +32,22 @@ pub(super) fn agrees(output: &TensorDesc, dims: &[Option<usize>]) -> bool {
     output.dims.len() == dims.len() && output.dims.iter().zip(dims).all(agree)
 }
 
+/// Checks that outputs belong to that of the coordinates: each has the dimensions beside it.
+///
+/// # Errors
+/// [`KeypointsError::Scores`] for the first that has others.
+pub(super) fn belong<'a>(
+    points: &TensorDesc,
+    others: impl IntoIterator<Item = (&'a TensorDesc, &'a [Option<usize>])>,
+) -> Result<(), KeypointsError> {
+    match others.into_iter().find(|(output, dims)| !agrees(output, dims)) {
+        None => Ok(()),
+        Some((output, _)) => {
+            Err(KeypointsError::Scores { points: points.to_string(), scores: output.to_string() })
+        }
+    }
+}
+
 /// Whether a place is empty, by the values of the output that says it, if there is one.
 pub(super) fn is_empty(valid: Option<&Cow<'_, [f32]>>, place: usize) -> bool {
     valid.is_some_and(|valid| valid.get(place).is_none_or(|valid| *valid == 0.0))
