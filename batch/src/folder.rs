@@ -244,7 +244,7 @@ impl InWork<'_> {
 impl Drop for InWork<'_> {
     fn drop(&mut self) {
         if self.lock.is_some() {
-            // What cannot be removed now is removed by whoever takes the video next.
+            // What cannot be removed now is removed by the process that takes the video next.
             let _ = self.release();
         }
     }

@@ -210,7 +210,7 @@ impl Folder {
     }
 
     /// Locks a file of the folder, which says that something is in work. [`Self::unlock_file`] removes it again:
-    /// whoever waited for it then makes a new one.
+    /// the process or thread that waited for it then makes a new one.
     ///
     /// # Errors
     /// As [`Self::lock`].

@@ -32,7 +32,7 @@ pub(super) fn agrees(output: &TensorDesc, dims: &[Option<usize>]) -> bool {
     output.dims.len() == dims.len() && output.dims.iter().zip(dims).all(agree)
 }
 
-/// Checks that outputs belong to that of the coordinates: each has the dimensions beside it.
+/// Checks that outputs belong to that of the coordinates: each has the dimensions that come with it.
 ///
 /// # Errors
 /// [`KeypointsError::Scores`] for the first that has others.

@@ -115,7 +115,7 @@ impl Individuals {
             .collect();
     }
 
-    /// Moves on to the next frame: whoever's tracklet has a detection is seen in it.
+    /// Moves on to the next frame: an individual whose tracklet has a detection is seen in it.
     fn go_on(&mut self, seen: FrameView<'_>, tracklets: &[Tracklet]) {
         for individual in &mut self.all {
             individual.begin_frame(seen);

@@ -61,7 +61,7 @@ impl Columns {
                 instance.track.as_ref().and_then(|track| usize::try_from(track.id.checked_sub(1)?).ok());
             match place.and_then(|place| places.get_mut(place)) {
                 Some(place) if place.is_none() => *place = Some(instance),
-                // One animal has one column, whoever it is taken for.
+                // One animal has one column, whatever its identity.
                 None if self == Self::OneAnimal => others.push(instance),
                 _ => left_out.no_column += 1,
             }
