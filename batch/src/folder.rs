@@ -3,15 +3,18 @@
 //! | name | what it is |
 //! |---|---|
 //! | `configuration.json` | what all results here depend on |
+//! | `.cudainfer-folder.lock` | locked while the configuration is compared and written |
 //! | `.NAME.lock` | locked by the process that has the video in work |
-//! | `.NAME.part/` | its results until they are complete |
+//! | `.NAME.part/` | its results and its summary until they are complete |
 //! | `NAME.*` | its results |
 //! | `NAME.summary.json` | written last: says that they are complete |
 //! | `NAME.error.json` | why it has none |
+//!
+//! A process that is killed may leave any of the hidden ones. The next that opens the folder, or does the video, removes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +29,12 @@ use crate::summary::{Failed, Origin, Summary};
 /// The name of the configuration's file.
 const CONFIGURATION: &str = "configuration.json";
 
+/// The name of the lock while the configuration is compared and written.
+const FOLDER_LOCK: &str = ".cudainfer-folder.lock";
+
+/// How long another process may take for that.
+const COMPARING: Duration = Duration::from_secs(60);
+
 /// Bytes that a file of this program may have.
 const LARGEST: u64 = 16 << 20;
 
@@ -34,6 +43,8 @@ const LARGEST: u64 = 16 << 20;
 pub struct ResultFolder {
     folder: Folder,
     path: PathBuf,
+    /// The videos of which hidden files were there when it was opened.
+    left: BTreeSet<String>,
 }
 
 /// How far a video is.
@@ -67,11 +78,23 @@ impl ResultFolder {
         let unusable = |e: io::Error| format!("the folder '{shown}' cannot be used: {e}");
         let folder = Folder::open(path, Readers::Umask).map_err(unusable)?;
         let path = path.canonicalize().map_err(unusable)?;
-        let opened = Self { folder, path };
-        if opened.differs(configuration, overwrite)? {
-            opened.write(CONFIGURATION, configuration).map_err(unusable)?;
-        }
-        Ok(opened)
+        let lock =
+            folder.lock_file(FOLDER_LOCK, COMPARING).map_err(|e| unusable(io::Error::other(e.to_string())))?;
+        let mut opened = Self { folder, path, left: BTreeSet::new() };
+        let prepared = opened.prepare(configuration, overwrite);
+        let unlocked = opened.folder.unlock_file(FOLDER_LOCK, lock).map_err(unusable);
+        prepared.and(unlocked).map(|()| opened)
+    }
+
+    /// Writes the configuration if it is another one, removes what a killed process has left of it, and looks which videos
+    /// have hidden files. No other process writes in the folder itself meanwhile.
+    fn prepare(&mut self, configuration: &Configuration, overwrite: bool) -> Result<(), String> {
+        let differs = self.differs(configuration, overwrite)?;
+        let written = if differs { self.write(CONFIGURATION, configuration) } else { Ok(()) };
+        let names = written.and_then(|()| self.folder.sweep(Duration::ZERO)).and_then(|_| self.folder.names());
+        let names = names.map_err(|e| format!("the folder '{}' cannot be used: {e}", self.path.display()))?;
+        self.left = names.iter().filter_map(|name| hidden_of(name)).map(str::to_owned).collect();
+        Ok(())
     }
 
     /// Checks the same without making or writing anything.
@@ -85,7 +108,8 @@ impl ResultFolder {
             let folder = Folder::open(path, Readers::Umask).map_err(unusable)?;
             let writable = rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK);
             writable.map_err(|e| unusable(e.into()))?;
-            return Self { folder, path: path.to_owned() }.differs(configuration, overwrite).map(drop);
+            let opened = Self { folder, path: path.to_owned(), left: BTreeSet::new() };
+            return opened.differs(configuration, overwrite).map(drop);
         }
         let whole = std::path::absolute(path).map_err(unusable)?;
         let parent = whole.ancestors().find(|parent| parent.exists()).unwrap_or(Path::new("/"));
@@ -150,10 +174,21 @@ impl ResultFolder {
             Err(LockError::Held(_)) => return Ok(None),
             Err(LockError::Io(e)) => return Err(e),
         };
-        let part = self.path.join(format!(".{name}.part"));
+        let part = self.path.join(part(name));
         remove_part(&part)?;
         std::fs::create_dir(&part)?;
         Ok(Some(InWork { all: self, name: name.to_owned(), lock: Some(lock), part }))
+    }
+
+    /// Removes hidden files of a video that is not to be done, if a killed process has left some.
+    ///
+    /// # Errors
+    /// Those of files.
+    pub fn tidy(&self, name: &str) -> io::Result<()> {
+        match self.left.contains(name).then(|| self.take(name)).transpose()?.flatten() {
+            Some(mut left) => left.release(),
+            None => Ok(()),
+        }
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
@@ -162,8 +197,7 @@ impl ResultFolder {
     }
 
     fn write(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(value)? + "\n";
-        self.folder.write(name, text.as_bytes())
+        self.folder.write(name, text_of(value)?.as_bytes())
     }
 }
 
@@ -210,7 +244,7 @@ impl InWork<'_> {
         let old = before.map(|before| before.results).unwrap_or_default();
         self.remove(&old.into_keys().filter(|name| !found.results.contains_key(name)).collect::<Vec<_>>())?;
         self.all.folder.sync()?;
-        self.all.write(&summary(&self.name), found)?;
+        self.write(&summary(&self.name), found)?;
         self.release()
     }
 
@@ -219,8 +253,18 @@ impl InWork<'_> {
     /// # Errors
     /// Those of files.
     pub fn fail(mut self, failed: &Failed) -> io::Result<()> {
-        self.all.write(&error(&self.name), failed)?;
+        self.write(&error(&self.name), failed)?;
         self.release()
+    }
+
+    /// Writes a file in [`Self::part`], and puts it in place. When this returns, it is on the disk.
+    fn write(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
+        let whole = self.part.join(name);
+        let mut file = File::create(&whole)?;
+        file.write_all(text_of(value)?.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(whole, self.all.path.join(name))?;
+        self.all.folder.sync()
     }
 
     fn remove(&self, names: &[String]) -> io::Result<()> {
@@ -257,6 +301,10 @@ fn remove_part(part: &Path) -> io::Result<()> {
     }
 }
 
+fn text_of(value: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
 fn summary(name: &str) -> String {
     format!("{name}.summary.json")
 }
@@ -267,6 +315,16 @@ fn error(name: &str) -> String {
 
 fn lock(name: &str) -> String {
     format!(".{name}.lock")
+}
+
+fn part(name: &str) -> String {
+    format!(".{name}.part")
+}
+
+/// The video that a hidden file or folder is of.
+fn hidden_of(name: &str) -> Option<&str> {
+    let name = name.strip_prefix('.')?;
+    name.strip_suffix(".lock").or_else(|| name.strip_suffix(".part"))
 }
 
 #[cfg(test)]
@@ -364,6 +422,27 @@ mod tests {
         folder.take("a").unwrap().unwrap().fail(&Failed { permanent: false, ..failed }).unwrap();
         assert_eq!(folder.progress("a", &origin(1)), Progress::Open);
         assert_eq!(names(root.path()), ["a.error.json", CONFIGURATION]);
+    }
+
+    #[test]
+    fn what_killed_processes_leave_is_removed_by_the_next_and_what_is_in_work_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let open = || ResultFolder::open(root.path(), &configuration("a"), false).unwrap();
+        let folder = open();
+        complete(folder.take("a").unwrap().unwrap(), &[("a.csv", "x")]);
+        // Killed after the summary came into place, or while the configuration was written.
+        for name in [FOLDER_LOCK, ".a.lock", ".cudainfer-0123456789abcdef.tmp"] {
+            std::fs::write(root.path().join(name), "").unwrap();
+        }
+        std::fs::create_dir(root.path().join(".a.part")).unwrap();
+        let work = folder.take("b").unwrap().unwrap();
+        let next = open();
+        assert_eq!(next.progress("a", &origin(1)), Progress::Complete);
+        next.tidy("a").unwrap();
+        next.tidy("b").unwrap();
+        assert_eq!(names(root.path()), [".b.lock", ".b.part", "a.csv", "a.summary.json", CONFIGURATION]);
+        complete(work, &[("b.csv", "x")]);
+        assert_eq!(names(root.path()), ["a.csv", "a.summary.json", "b.csv", "b.summary.json", CONFIGURATION]);
     }
 
     #[test]

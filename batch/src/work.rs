@@ -65,6 +65,7 @@ impl Common {
             Progress::Failed(_) | Progress::Open => None,
         };
         if let Some(outcome) = decided() {
+            self.results.tidy(&video.name).map_err(fatal)?;
             return Err(outcome);
         }
         let Some(work) = self.results.take(&video.name).map_err(fatal)? else {
