@@ -175,6 +175,7 @@ impl Group {
                     || blur_border.is_some()
                     || peaks.activation.is_some()
                     || peaks.grid.is_some()
+                    || peaks.stride.is_some()
                     || peaks.offset_scale.is_some()
             }
             Self::Coordinates => {
@@ -259,7 +260,7 @@ impl Group {
                 into.peaks.blur_kernel = peaks.blur_kernel;
                 (into.peaks.blur_sigma, into.peaks.blur_border) = (peaks.blur_sigma, peaks.blur_border);
                 (into.peaks.activation, into.peaks.grid) = (peaks.activation, peaks.grid);
-                into.peaks.offset_scale = peaks.offset_scale;
+                (into.peaks.stride, into.peaks.offset_scale) = (peaks.stride, peaks.offset_scale);
             }
             Self::Coordinates => {
                 let (into, from) = (&mut into.peaks, &from.peaks);

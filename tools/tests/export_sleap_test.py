@@ -48,13 +48,12 @@ class Facts(unittest.TestCase):
         facts = training.facts(config("bottomup", edges="[[wing right, head], [head, 'wing \"left\"']]"))
         self.assertEqual(facts.edges, [("wing right", "head"), ("head", 'wing "left"')])
 
-    def test_sides_are_padded_to_what_the_stride_divides_after_the_scale(self):
-        for scale, wanted in ((1.0, 16), (0.5, 32), (0.75, 64), (2.0, 8), (0.4, 40)):
+    def test_a_network_with_a_scale_takes_every_size_and_says_how_far_cells_are_apart(self):
+        for scale, multiple, stride in ((1.0, 16, None), (0.5, 1, 8.0), (0.3, 1, 13.3333333)):
             changed = config()
             changed["data_config"]["preprocessing"]["scale"] = scale
-            multiple = training.facts(changed).size_multiple
-            self.assertEqual(multiple, wanted)
-            self.assertAlmostEqual(multiple * scale / 16 % 1, 0)
+            words = tomllib.loads(training.sidecar(training.facts(changed), 0.2, "made"))
+            self.assertEqual((words["input"]["size-multiple"], words["peaks"].get("stride")), (multiple, stride))
 
     def test_what_cannot_be_exported_is_refused_in_a_sentence(self):
         def refused(changed):
@@ -89,7 +88,7 @@ class Sidecar(unittest.TestCase):
 
     def test_frames_are_padded_and_names_are_quoted(self):
         words = self.sidecar("single_instance")
-        self.assertEqual(words["input"], {"channels": "rgb", "resize": "pad", "padding": 0, "size-multiple": 32})
+        self.assertEqual(words["input"], {"channels": "rgb", "resize": "pad", "padding": 0, "size-multiple": 1})
         self.assertEqual(words["skeleton"]["points"][1], 'wing "left"')
         self.assertEqual(words["skeleton"]["symmetric"], [['wing "left"', "wing right"]])
         self.assertEqual(words["peaks"]["output"], "SingleInstanceConfmapsHead")
@@ -107,9 +106,9 @@ class Sidecar(unittest.TestCase):
 
     def test_crops_that_the_stride_does_not_divide_are_padded_in_the_graph(self):
         facts = training.facts(config("centered_instance"))
-        self.assertEqual((sleap.size(facts), sleap.crop_padding(facts)), (((50, 50), False), (14, 14)))
+        self.assertEqual((sleap.size(facts), sleap.sides(facts), facts.prepares), (((64, 64), False), (100, 100), True))
         facts = training.facts(config())
-        self.assertEqual((sleap.size(facts), sleap.crop_padding(facts)), (((64, 96), True), (0, 0)))
+        self.assertEqual((sleap.size(facts), facts.prepares), (((64, 96), True), True))
 
 
 def doubling():
@@ -135,7 +134,7 @@ def session(model):
 class Graphs(unittest.TestCase):
     def test_frames_are_scaled_as_torchvision_scales_bytes(self):
         model = doubling()
-        onnx_file.scaled(model, 0.5)
+        onnx_file.prepared(model, 0.5, 1, None)
         onnx.checker.check_model(model, full_check=True)
         frame = np.random.default_rng(3).integers(0, 256, (1, 1, 8, 12)).astype(np.float32)
         (found,) = session(model).run(None, {"image": frame / 255})
@@ -152,15 +151,28 @@ class Graphs(unittest.TestCase):
         self.assertEqual(found.shape, (1, 1, 4, 6))
         self.assertTrue(np.allclose(found[0, 0] / 4 * 255, wanted, atol=1e-3))
 
+    def test_frames_are_padded_after_the_scale(self):
+        for scale, sides, padded in ((1, (7, 12), (8, 12)), (0.5, (13, 11), (8, 8)), (0.3, (10, 20), (4, 8))):
+            model = doubling()
+            onnx_file.prepared(model, scale, 4, sides)
+            onnx.checker.check_model(model, full_check=True)
+            dims = [each.dim_value for each in model.graph.input[0].type.tensor_type.shape.dim]
+            self.assertEqual(dims[2:], list(sides))
+            (found,) = session(model).run(None, {"image": np.ones((1, 1, *sides), np.float32)})
+            rows, columns = (int(side * scale) for side in sides)
+            self.assertEqual(found.shape[2:], padded)
+            self.assertTrue((found[0, 0, :rows, :columns] == 4).all())
+            self.assertEqual(found.sum(), 4 * rows * columns, "zeros below and on the right")
+
     def test_float16_is_that_of_inputs_outputs_weights_and_constants(self):
         model = doubling()
-        onnx_file.scaled(model, 0.5)
+        onnx_file.prepared(model, 0.5, 16, None)
         half = onnx_file.in_float16(model)
         onnx.checker.check_model(half, full_check=True)
         types = {each.type.tensor_type.elem_type for each in [*half.graph.input, *half.graph.output]}
         self.assertEqual(types, {TensorProto.FLOAT16})
         kept = {each.name for each in half.graph.initializer if each.data_type == TensorProto.FLOAT}
-        self.assertEqual(kept, {"frame_across", "frame_down"})
+        self.assertEqual(kept, set())
         self.assertEqual(model.graph.input[0].type.tensor_type.elem_type, TensorProto.FLOAT, "the other stays as it was")
 
 

@@ -1,7 +1,7 @@
 //! The map that was announced, and the check that an arriving map is that one.
 
 use super::grid::MapShape;
-use super::{BLUR, BLUR_SIGMA, PeakParams, PeaksError};
+use super::{BLUR, BLUR_SIGMA, Grid, PeakParams, PeaksError, STRIDE};
 use crate::device::DeviceTensor;
 use crate::preproc::Layout;
 use crate::tensor::{TensorDesc, TensorType};
@@ -37,6 +37,14 @@ impl Announced {
         }
         if !(-1e3..=1e3).contains(&params.offset_scale) {
             return Err(PeaksError::OffsetScale(params.offset_scale.to_string()));
+        }
+        if let Some(stride) = params.stride {
+            if !STRIDE.contains(&stride) {
+                return Err(PeaksError::Stride(stride.to_string()));
+            }
+            if matches!(params.grid, Some(Grid::Corners | Grid::Udp)) {
+                return Err(PeaksError::StrideOfCorners);
+            }
         }
         if input.contains(&0) || map.dims.contains(&Some(0)) {
             return Err(PeaksError::Empty(map.to_string(), input[0], input[1]));
@@ -81,6 +89,11 @@ impl Announced {
             _ => return Err(PeaksError::Rank(got().to_string())),
         };
         MapShape::read(&self.map, image, self.input, &self.params)
+    }
+
+    /// The shape of this output beside the shape of the confidence maps, whose stride is the stated one.
+    pub fn beside(&self, shape: MapShape, maps: &MapShape) -> MapShape {
+        if self.params.stride.is_some() { shape.spread_over(maps) } else { shape }
     }
 
     /// As [`Self::read`] for a tensor on the GPU that holds at least `wanted` frames along the first of its four dimensions; a

@@ -104,6 +104,12 @@ pub enum PeaksError {
         "an offset-scale of {0} places nothing; set a number from -1000 to 1000, for DeepLabCut its locref_std"
     )]
     OffsetScale(String),
+    /// A distance of cells that is none.
+    #[error("a stride of {0} pixels places no cell; set a number from 0.1 to 1024")]
+    Stride(String),
+    /// A distance of cells, and a grid that has its own.
+    #[error("the grids 'corners' and 'udp' follow from the sizes of map and input; leave out the stride, or set another grid")]
+    StrideOfCorners,
     /// More peaks in a batch than in any earlier one. There is room for them when it is started again.
     #[error(
         "the confidence maps have more peaks than there was room for; start the batch again, with room for all"

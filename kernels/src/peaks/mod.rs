@@ -32,7 +32,7 @@ mod tests;
 
 pub use cuda::CudaPeaks;
 pub use error::PeaksError;
-pub use params::{Activation, BLUR, BLUR_SIGMA, Border, Grid, Mode, PeakParams, Refinement};
+pub use params::{Activation, BLUR, BLUR_SIGMA, Border, Grid, Mode, PeakParams, Refinement, STRIDE};
 pub use peak::{Outcome, Peak};
 
 use crate::geometry::Affine;

@@ -68,6 +68,9 @@ pub const BLUR: std::ops::RangeInclusive<usize> = 3..=31;
 /// The least and the greatest [`PeakParams::sigma`].
 pub const BLUR_SIGMA: std::ops::RangeInclusive<f32> = 0.1..=16.0;
 
+/// The least and the greatest [`PeakParams::stride`].
+pub const STRIDE: std::ops::RangeInclusive<f32> = 0.1..=1024.0;
+
 /// How a map continues beyond its edge for a blur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Border {
@@ -141,6 +144,10 @@ pub struct PeakParams {
     /// Where its cells lie. `None`: [`Grid::CellCentres`] where the cells tile the input evenly, else
     /// [`Grid::Corners`] where they do so from first to last pixel, else [`Grid::CellCentres`].
     pub grid: Option<Grid>,
+    /// Tensor pixels from cell to cell, in [`STRIDE`]. `None`: the input's size divided by the map's. For networks that pad
+    /// their input themselves, so that the map covers more than the input. Not with [`Grid::Corners`] and [`Grid::Udp`], which
+    /// follow from the sizes.
+    pub stride: Option<f32>,
     /// Width of the Gaussian that [`Refinement::Dark`] and [`Refinement::DarkUdp`] blur with, in cells: an odd number in
     /// [`BLUR`]; 11 for maps that were drawn with a standard deviation of 2.
     pub blur: usize,
@@ -167,6 +174,7 @@ impl Default for PeakParams {
             activation: Activation::None,
             layout: None,
             grid: None,
+            stride: None,
             blur: 11,
             sigma: None,
             border: Border::Zero,

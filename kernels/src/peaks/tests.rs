@@ -341,6 +341,27 @@ fn the_layout_follows_from_the_input_or_is_asked_for() {
 }
 
 #[test]
+fn cells_of_a_stated_stride_may_cover_more_than_the_input() {
+    // 190x185 pixels, halved by the network and padded to multiples of 16: 96x96 of stride 2 for the network, 4 for the input.
+    let map = map_of(1, 48, 48, |_, y, x| if (x, y) == (47, 11) { 1.0 } else { 0.0 });
+    for (grid, first) in
+        [(Some(Grid::Strided), 0.5), (Some(Grid::StridedHalf), 2.5), (Some(Grid::CellCentres), 2.0), (None, 2.0)]
+    {
+        let params =
+            PeakParams { grid, stride: Some(4.0), refinement: Refinement::None, ..PeakParams::default() };
+        let (peaks, _) = run(&map, Layout::Nchw, [190, 185], params);
+        assert_eq!((peaks[0].x, peaks[0].y), (47.0 * 4.0 + first, 11.0 * 4.0 + first), "{grid:?}");
+    }
+    let by_shape = |text: &str, input| {
+        let params = PeakParams { stride: Some(4.0), ..PeakParams::default() };
+        PeakFinder::new(&text.parse().unwrap(), input, params).map(|f| f.channels())
+    };
+    assert_eq!(by_shape("maps:float32:1x3x48x48", [190, 185]), Ok(Some(3)));
+    let none = by_shape("maps:float32:1x3x40x40", [190, 185]).unwrap_err().to_string();
+    assert!(none.contains("with cells of the stride, neither of them covers"), "{none}");
+}
+
+#[test]
 fn what_cannot_work_is_refused() {
     let new = |text: &str, params: PeakParams| PeakFinder::new(&text.parse().unwrap(), [384, 384], params);
     let p = PeakParams::default();

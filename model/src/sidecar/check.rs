@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use cudainfer_kernels::peaks::{BLUR, BLUR_SIGMA};
+use cudainfer_kernels::peaks::{BLUR, BLUR_SIGMA, Grid, STRIDE};
 use cudainfer_kernels::preproc::{ChannelOrder, MIN_CROP_RATIO, Resize};
 
 use super::{Anchors, Peaks, Sidecar};
@@ -64,6 +64,14 @@ impl Sidecar {
             return Err(
                 "peaks.offset-scale is a number from -1000 to 1000, for DeepLabCut its locref_std".into()
             );
+        }
+        if let Some(stride) = self.peaks.stride {
+            if !STRIDE.contains(&stride) {
+                return Err("peaks.stride is a number of pixels from 0.1 to 1024".into());
+            }
+            if matches!(self.peaks.grid, Some(Grid::Corners | Grid::Udp)) {
+                return Err("peaks.stride does not go with grid = \"corners\" or \"udp\", which follow from the sizes: leave one out".into());
+            }
         }
         let mut heads = self.classify.heads.iter();
         if let Some((name, _)) = heads.find(|(_, h)| !h.labels.is_empty() && h.labels_file.is_some()) {

@@ -67,6 +67,8 @@ pub struct Peaks {
     /// Position of the maps' cells on the input.
     #[serde(with = "word")]
     pub grid: Option<peaks::Grid>,
+    /// Pixels of the input from cell to cell, where the maps cover more than the input.
+    pub stride: Option<f32>,
     /// Minimum value of a peak.
     pub threshold: Option<f32>,
     /// `frame`, `each`, `paf` or `displacements`.

@@ -174,6 +174,7 @@ impl Settings {
             activation: self.activation.or(peaks.activation).unwrap_or(defaults.activation),
             layout: self.layout.or(peaks.layout),
             grid: self.grid(info),
+            stride: peaks.stride,
             blur: peaks.blur_kernel.unwrap_or(defaults.blur),
             sigma: peaks.blur_sigma.or(defaults.sigma),
             border: peaks.blur_border.unwrap_or(defaults.border),

@@ -10,46 +10,69 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-def scaled(model: ModelProto, scale: float) -> None:
-    """Puts in front of the graph what sleap-nn does to frames of a training with `scale`: torchvision's antialiased resize of
-    8-bit pixels. That is Pillow's: first the rows, then the columns, each rounded to whole levels, a half upwards."""
-    from onnx import helper, numpy_helper
+def prepared(model: ModelProto, scale: float, stride: int, sides: tuple[int, int] | None) -> None:
+    """Puts in front of the graph what sleap-nn does to frames: torchvision's antialiased resize of 8-bit pixels by `scale` to whole
+    numbers of them, rounded down, then zeros below and on the right to a multiple of `stride`. The resize is Pillow's: first the
+    rows, then the columns, each rounded to whole levels, a half upwards. `sides` are height and width of frames where the network
+    takes no others."""
+    from onnx import TensorProto, helper, numpy_helper
 
     graph = model.graph
     name = graph.input[0].name
     for node in graph.node:
-        node.input[:] = ["scaled_pixels" if each == name else each for each in node.input]
-    factor = np.float32(scale)
-    if float(factor) < scale:
-        # A scaled side is a whole number (the sidecar's size-multiple), which must not be missed by rounding.
-        factor = np.nextafter(factor, np.float32(np.inf))
-    constants = {"frame_levels": np.array(255, np.float32), "frame_half": np.array(0.5, np.float32)}
-    nodes = [
-        helper.make_node("Mul", [name, "frame_levels"], ["frame_unrounded"]),
-        helper.make_node("Round", ["frame_unrounded"], ["frame_pixels"]),
-    ]
-    pixels = "frame_pixels"
-    for axis, factors in ("across", [1, 1, 1, factor]), ("down", [1, 1, factor, 1]):
-        constants[f"frame_{axis}"] = np.array(factors, np.float32)
+        node.input[:] = ["prepared_pixels" if each == name else each for each in node.input]
+    constants: dict[str, np.ndarray] = {
+        "frame_scale": np.array([scale], np.float64),
+        "frame_stride": np.array([stride], np.int64),
+        "no_padding": np.zeros(6, np.int64),
+    }
+    nodes = [helper.make_node("Shape", [name], ["frame_planes"], end=2)]
+    for at, side in enumerate(["rows", "columns"], start=2):
         nodes += [
-            helper.make_node(
-                "Resize",
-                [pixels, "", f"frame_{axis}"],
-                [f"{axis}_between"],
-                mode="linear",
-                coordinate_transformation_mode="half_pixel",
-                antialias=1,
-                exclude_outside=1,
-            ),
-            helper.make_node("Add", [f"{axis}_between", "frame_half"], [f"{axis}_moved"]),
-            helper.make_node("Floor", [f"{axis}_moved"], [f"{axis}_pixels"]),
+            helper.make_node("Shape", [name], [f"frame_{side}"], start=at, end=at + 1),
+            helper.make_node("Cast", [f"frame_{side}"], [f"{side}_exact"], to=TensorProto.DOUBLE),
+            helper.make_node("Mul", [f"{side}_exact", "frame_scale"], [f"{side}_unrounded"]),
+            # A product that is positive: the cast rounds it down.
+            helper.make_node("Cast", [f"{side}_unrounded"], [f"scaled_{side}"], to=TensorProto.INT64),
+            helper.make_node("Neg", [f"scaled_{side}"], [f"{side}_beyond"]),
+            helper.make_node("Mod", [f"{side}_beyond", "frame_stride"], [f"more_{side}"]),
         ]
-        pixels = f"{axis}_pixels"
-    nodes.append(helper.make_node("Div", [pixels, "frame_levels"], ["scaled_pixels"]))
+    unpadded = name
+    if scale != 1:
+        constants |= {"frame_levels": np.array(255, np.float32), "frame_half": np.array(0.5, np.float32)}
+        nodes += [
+            helper.make_node("Mul", [name, "frame_levels"], ["frame_unrounded"]),
+            helper.make_node("Round", ["frame_unrounded"], ["frame_pixels"]),
+        ]
+        pixels = "frame_pixels"
+        for axis, ends in ("across", ["frame_rows", "scaled_columns"]), ("down", ["scaled_rows", "scaled_columns"]):
+            nodes += [
+                helper.make_node("Concat", ["frame_planes", *ends], [f"size_{axis}"], axis=0),
+                helper.make_node(
+                    "Resize",
+                    [pixels, "", "", f"size_{axis}"],
+                    [f"{axis}_between"],
+                    mode="linear",
+                    coordinate_transformation_mode="half_pixel",
+                    antialias=1,
+                    exclude_outside=1,
+                ),
+                helper.make_node("Add", [f"{axis}_between", "frame_half"], [f"{axis}_moved"]),
+                helper.make_node("Floor", [f"{axis}_moved"], [f"{axis}_pixels"]),
+            ]
+            pixels = f"{axis}_pixels"
+        unpadded = "unpadded_pixels"
+        nodes.append(helper.make_node("Div", [pixels, "frame_levels"], [unpadded]))
+    nodes += [
+        helper.make_node("Concat", ["no_padding", "more_rows", "more_columns"], ["frame_padding"], axis=0),
+        helper.make_node("Pad", [unpadded, "frame_padding"], ["prepared_pixels"]),
+    ]
     graph.initializer.extend(numpy_helper.from_array(value, key) for key, value in constants.items())
     for at, node in enumerate(nodes):
         graph.node.insert(at, node)
-    # Shapes that were inferred before are those without the scale.
+    for at, side in enumerate(sides or (), start=2):
+        graph.input[0].type.tensor_type.shape.dim[at].dim_value = side
+    # Shapes that were inferred before are those of prepared frames.
     del graph.value_info[:]
 
 

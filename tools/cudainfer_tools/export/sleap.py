@@ -75,45 +75,31 @@ def network(folder: Path, config: dict[str, Any], facts: Training) -> torch.nn.M
         reason = " ".join(str(error).split())[:200]
         raise ExportError(f"'{folder / 'best.ckpt'}' is no checkpoint of the network in its training_config: {reason}") from None
 
-    crop = crop_padding(facts)
-
     class Bare(torch.nn.Module):
-        """The network, which pads crops and cuts their maps as sleap-nn pads them."""
+        """The network with its outputs by their order."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model = model
 
         def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            if crop != (0, 0):
-                image = torch.nn.functional.pad(image, (0, crop[1], 0, crop[0]))
             found = self.model(image)
-            outputs = tuple(found[name] for name in facts.outputs)
-            if crop != (0, 0) and facts.crop:
-                height, width = (round(side * facts.scale) // facts.output_stride for side in facts.crop)
-                outputs = tuple(each[..., :height, :width] for each in outputs)
-            return outputs
+            return tuple(found[name] for name in facts.outputs)
 
     return Bare().eval()
 
 
-def crop_padding(facts: Training) -> tuple[int, int]:
-    """Rows and columns that a crop lacks to a multiple of the stride."""
-    if facts.kind != "centered_instance" or facts.crop is None:
-        return (0, 0)
-    height, width = (-round(side * facts.scale) % facts.max_stride for side in facts.crop)
-    return (height, width)
-
-
 def size(facts: Training) -> tuple[tuple[int, int], bool]:
-    """Height and width that the network is traced at, after the scale, and whether others are possible."""
-    if facts.kind == "centered_instance" and facts.crop:
-        height, width = (round(side * facts.scale) for side in facts.crop)
-        return (height, width), False
-    if facts.backbone in CONVOLUTIONAL:
+    """Height and width that the network is traced at, after the scale and padding, and whether others are possible."""
+    if facts.crop is None and facts.backbone in CONVOLUTIONAL:
         return (4 * facts.max_stride, 6 * facts.max_stride), True
-    height, width = (-(-round(side * facts.scale) // facts.max_stride) * facts.max_stride for side in facts.largest or (SIDE, SIDE))
+    height, width = (-(-int(side * facts.scale) // facts.max_stride) * facts.max_stride for side in sides(facts))
     return (height, width), False
+
+
+def sides(facts: Training) -> tuple[int, int]:
+    """Height and width of crops or frames, where the network takes no others."""
+    return facts.crop or facts.largest or (SIDE, SIDE)
 
 
 def written(model: torch.nn.Module, facts: Training, to: Path) -> None:
@@ -140,7 +126,7 @@ def written(model: torch.nn.Module, facts: Training, to: Path) -> None:
             output_names=facts.outputs,
             dynamic_axes={"image": axes, **dict.fromkeys(facts.outputs, maps)},
             # Antialiased resizing came with 18.
-            opset_version=18 if facts.scale != 1 else 17,
+            opset_version=18 if facts.prepares else 17,
             dynamo=False,
         )
     other = torch.rand(2, facts.channels, *((2 * height, height) if is_open else (height, width)))
@@ -156,8 +142,8 @@ def written(model: torch.nn.Module, facts: Training, to: Path) -> None:
     # Where each node came from in the user's folders.
     for node in written_model.graph.node:
         node.doc_string = ""
-    if facts.scale != 1:
-        onnx_file.scaled(written_model, facts.scale)
+    if facts.prepares:
+        onnx_file.prepared(written_model, facts.scale, facts.max_stride, None if is_open else sides(facts))
     written_model.metadata_props.extend(
         onnx.StringStringEntryProto(key=key, value=value)
         for key, value in {"cudainfer_export": "sleap", "model_type": facts.kind}.items()
@@ -203,11 +189,6 @@ def export(folder: Path, to: Path, threshold: float) -> list[Path]:
     sidecars = [each.with_suffix(".toml") for each in (path, half)]
     for each in sidecars:
         each.write_text(text, encoding="utf-8")
-    if facts.size_multiple > 256:
-        print(
-            f"export: frames are padded to multiples of {facts.size_multiple} pixels, because of the scale {facts.scale:g}",
-            file=sys.stderr,
-        )
     return [path, half, *sidecars]
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +48,7 @@ class Training:
     scale: float
     # Height and width of the largest frames of the training, where they are known.
     largest: tuple[int, int] | None
-    # Height and width of crops around centroids.
+    # Height and width of crops around centroids, of centered_instance alone.
     crop: tuple[int, int] | None
 
     @property
@@ -58,11 +56,9 @@ class Training:
         return [MAPS[self.kind], FIELDS] if self.kind == "bottomup" else [MAPS[self.kind]]
 
     @property
-    def size_multiple(self) -> int:
-        """What frames' sides are padded to a multiple of, so that the scaled ones are multiples of the stride."""
-        scale = Fraction(self.scale).limit_denominator(1000)
-        whole = self.max_stride * scale.denominator
-        return whole // math.gcd(whole, scale.numerator)
+    def prepares(self) -> bool:
+        """Whether the file scales and pads frames itself, so that maps cover more than the frame."""
+        return self.scale != 1 or any(side % self.max_stride for side in self.crop or ())
 
 
 def find(folder: Path) -> None:
@@ -151,7 +147,7 @@ def facts(config: dict[str, Any]) -> Training:
             output_stride=int(maps["output_stride"]),
             scale=scale,
             largest=(int(height), int(width)) if height and width else None,
-            crop=crop,
+            crop=crop if kind == "centered_instance" else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ExportError(f"the training_config lacks what a '{kind}' model has, or has something else there: {error!r}") from None
@@ -175,7 +171,7 @@ def sidecar(training: Training, threshold: float, made_by: str) -> str:
     if kind == "centered_instance" and training.crop:
         lines += ["padding = 0", f"roi-size = {max(training.crop)}", 'roi-crop = "sleap"']
     else:
-        lines += ['resize = "pad"', "padding = 0", f"size-multiple = {training.size_multiple}"]
+        lines += ['resize = "pad"', "padding = 0", f"size-multiple = {1 if training.prepares else training.max_stride}"]
     if kind == "centroid":
         lines += ["", "[output]", 'labels = ["centroid"]']
     else:
@@ -190,5 +186,7 @@ def sidecar(training: Training, threshold: float, made_by: str) -> str:
         lines.append('grouping = "each"')
     else:
         lines.append('mode = "global"')
+    if training.prepares:
+        lines += ['layout = "nchw"', f"stride = {training.output_stride / training.scale:.9g}"]
     lines += ['grid = "strided"', 'refinement = "integral"', f"threshold = {threshold}"]
     return "\n".join(lines) + "\n"

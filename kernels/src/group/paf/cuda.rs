@@ -127,6 +127,7 @@ impl CudaPafGrouper {
         let Some((of_maps, records)) = self.peaks.launch(stream, maps, None, to_frame)? else {
             return Ok(());
         };
+        let shape = self.fields.beside(shape, &of_maps);
         let launched = self.launch(stream, (maps.name, &of_maps), records, (fields, &shape), to_frame.len());
         if launched.is_err() {
             self.peaks.give_up();

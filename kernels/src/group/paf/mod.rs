@@ -84,6 +84,7 @@ impl PafGrouper {
         let (mut outcome, of_maps) =
             finder.find(maps, None, to_frame, |peak, place| parts.found.push((peak, place)))?;
         let first = plan.first_channel(maps.name, &of_maps, fields.name, &shape)?;
+        let shape = announced.beside(shape, &of_maps);
         parts.index(plan.params.points);
         let values = fields.to_f32();
         let field = Field::new(&values, &shape);

@@ -184,6 +184,23 @@ fn two_that_cross_are_distinguished_in_every_layout_and_type() {
 }
 
 #[test]
+fn fields_are_spread_over_what_the_maps_of_a_stated_stride_cover() {
+    let mut scene = Scene::new(4, &FLY);
+    scene.person(&[Some([8, 8]), Some([28, 28]), Some([52, 52]), Some([20, 40])], 0.9);
+    scene.person(&[Some([8, 52]), Some([36, 24]), Some([56, 4]), Some([48, 40])], 0.8);
+    let params = scene.params(PafConvention::Sleap);
+    let (of_all, _) = scene.run(&params);
+    assert_eq!(of_all.len(), 2);
+    // A smaller input, which the network has padded to that.
+    let peaks = PeakParams { stride: Some(2.0), ..peaks() };
+    let [maps, fields] = scene.outputs();
+    let mut grouper = PafGrouper::new(&maps.desc(), &fields.desc(), [60, 57], peaks, &params).unwrap();
+    let mut poses = Vec::new();
+    grouper.run(&maps.view(), &fields.view(), &Affine::IDENTITY, &mut poses).unwrap();
+    assert_eq!(poses, of_all);
+}
+
+#[test]
 fn what_is_missing_is_left_out_and_a_missing_joint_parts_an_instance() {
     let mut scene = Scene::new(4, &FLY);
     let without_tail = [Some([8, 8]), Some([28, 8]), None, Some([28, 28])];
