@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,9 +46,22 @@ NWB = {"data": (2,), "confidence": (), "timestamps": ()}
 
 def write(source: Table | Records, survey: Survey, out: Path, video: Path | None) -> None:
     """Writes the file of labels that the ending of `out` names; the header of the source lies beside `out` for a while."""
-    if out.suffix == ".csv":
-        table(source, out)
-        return
+    try:
+        if out.suffix == ".csv":
+            table(source, out)
+        else:
+            {".slp": slp, ".h5": analysis, ".nwb": nwb}[out.suffix](heading(source, out, video), source, survey, out)
+    except LabelsError:
+        raise
+    except Exception as error:
+        # HDF5 has half a page around the number.
+        number = re.search(r"[Ee]rrno (?:= )?(\d+)", str(error))
+        reason = os.strerror(int(number[1])) if number else error
+        raise LabelsError(f"'{out.name}' cannot be written: {reason}") from error
+
+
+def heading(source: Table | Records, out: Path, video: Path | None) -> Any:
+    """What sleap-io reads from a source without rows: its skeleton and video."""
     try:
         import sleap_io
     except ImportError:
@@ -71,12 +86,7 @@ def write(source: Table | Records, survey: Survey, out: Path, video: Path | None
     if video is not None:
         for known in labels.videos:
             known.replace_filename(str(video))
-    try:
-        {".slp": slp, ".h5": analysis, ".nwb": nwb}[out.suffix](labels, source, survey, out)
-    except LabelsError:
-        raise
-    except Exception as error:
-        raise LabelsError(f"'{out.name}' cannot be written: {error}") from error
+    return labels
 
 
 def table(source: Table | Records, out: Path) -> None:
@@ -212,7 +222,8 @@ def analysis(labels: Any, source: Table | Records, survey: Survey, out: Path) ->
             file=sys.stderr,
         )
     nodes = len(labels.skeletons[0].nodes)
-    with h5py.File(out, "r+") as file:
+    # Chunks are written once, and as a whole: HDF5 has no need to keep them.
+    with h5py.File(out, "r+", rdcc_nbytes=0) as file:
         file.attrs["video_backend_metadata"] = json.dumps(metadata)
         arrays = {}
         for name, (dtype, dims) in ANALYSIS.items():

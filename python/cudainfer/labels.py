@@ -3,9 +3,9 @@
     cudainfer-labels RUN.csv -o OUT.slp
     cudainfer-labels RUN.jsonl --video fly.mp4 -o OUT.slp
 
-RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`). OUT ends with .slp,
-.h5 (analysis), .nwb or .csv, and is written by sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form, beside
-which a .json has the skeleton's edges; records become one line after line, however long they are.
+RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`); both are read twice. OUT ends with
+.slp, .h5 (analysis), .nwb or .csv; all but the last need sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form,
+beside which a .json has the skeleton's edges. Memory does not grow with the length of the run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def main() -> None:
     try:
         convert(asked.run, asked.out, asked.video)
     except LabelsError as error:
-        sys.exit(f"cudainfer-labels: {error}")
+        print(f"cudainfer-labels: {error}", file=sys.stderr, flush=True)
+        # HDF5 ends a process with a segmentation fault when it gives up a file that could not be closed, as on a full disk.
+        os._exit(1)
 
 
 if __name__ == "__main__":

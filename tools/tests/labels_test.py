@@ -3,6 +3,8 @@
 import contextlib
 import io
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -170,6 +172,20 @@ class Conversion(unittest.TestCase):
         self.write(record(0, animal([("a", 1, 1)])), record(0, animal([("a", 1, 1)])) | {"source": "gate"})
         with self.assertRaisesRegex(labels.LabelsError, "has records of 'arena' and of 'gate', and labels are of one video"):
             self.convert(self.records, "out.slp")
+
+    def test_a_full_disk_is_a_sentence_and_leaves_no_file(self):
+        self.write(*(record(frame, animal([("a", frame % 97, frame * 0.37 % 48)], track={"id": 1})) for frame in range(20_000)))
+        program = (
+            "import resource, sys; from cudainfer import labels; limit = int(sys.argv.pop(1)); "
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)); labels.main()"
+        )
+        for name, limit in (("out.slp", 100_000), ("out.h5", 60_000), ("out.nwb", 500_000), ("out.csv", 100_000)):
+            command = [sys.executable, "-W", "ignore", "-c", program, str(limit), str(self.records), "-o", str(self.folder / name)]
+            environment = {**os.environ, "PYTHONPATH": str(TABLES.parents[3] / "python")}
+            ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            wanted = f"cudainfer-labels: '{name}' cannot be written: File too large\n"
+            self.assertEqual((ended.returncode, ended.stderr), (1, wanted))
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["run.jsonl"])
 
     def test_a_table_without_rows_is_a_file_without_frames(self):
         run = self.folder / "run.csv"

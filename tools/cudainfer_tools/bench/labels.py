@@ -24,7 +24,7 @@ from cudainfer_tools.repository import ROOT
 NODES = ("head", "thorax")
 FLIES = 2
 # Sources, with the endings that they are converted to.
-CONVERSIONS = {".csv": (".slp", ".h5", ".nwb"), ".jsonl": (".slp", ".csv")}
+CONVERSIONS = {".csv": (".slp", ".h5", ".nwb"), ".jsonl": (".slp",)}
 FORMATS = {".slp": "slp", ".h5": "analysis_h5", ".nwb": "nwb"}
 THEIRS = "import sleap_io, sys; sleap_io.save_file(sleap_io.load_file(sys.argv[1]), sys.argv[2], format=sys.argv[3], verbose=False)"
 IMPORTS = "import sleap_io, h5py, pandas; sleap_io.Labels"
@@ -115,7 +115,6 @@ def rows(folder: Path, most: int, most_theirs: int) -> Iterator[dict]:
                     made = {"by": by, "from": ending, "to": target, "instances": size, **measure(command)}
                     made["from_mb"] = round(run.stat().st_size / 1e6, 1)
                     made["to_mb"] = round((folder / f"out{target}").stat().st_size / 1e6, 1)
-                    print(made, flush=True)
                     yield made
                     (folder / f"out{target}").unlink()
             run.unlink()
@@ -131,7 +130,10 @@ def main() -> int:
     version = subprocess.check_output([sys.executable, "-c", "import sleap_io; print(sleap_io.__version__)"], text=True).strip()
     imports = measure([sys.executable, "-c", IMPORTS])["peak_mb"]
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        measured = list(rows(Path(folder), given.most, given.most_theirs))
+        measured = []
+        for made in rows(Path(folder), given.most, given.most_theirs):
+            print(made, flush=True)
+            measured.append(made)
     figures = {"sleap_io": version, "imports_mb": imports, "nodes": len(NODES), "animals": FLIES, "rows": measured}
     results.write("cpu-labels", figures)
     return 0
