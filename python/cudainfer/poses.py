@@ -119,22 +119,21 @@ class Records:
             for number, line in enumerate(lines, 1):
                 try:
                     record = json.loads(line)
-                    wanted = record["schema"].startswith(FRAME)
-                    if wanted:
-                        source, _, _ = record["source"], record["frame"], record["objects"]
+                    if not record["schema"].startswith(FRAME):
+                        continue
+                    source, *_ = (record[name] for name in ("source", "frame", "objects"))
                 except (ValueError, KeyError, TypeError, AttributeError):
                     raise LabelsError(
                         f"line {number} of '{self.path}' is no record of inferpublish. Name a file of format=json, or of format=sleap "
                         "with the ending .csv"
                     ) from None
-                if wanted:
-                    if source != (before := self.last.get("source", source)):
-                        raise LabelsError(
-                            f"'{self.path}' has records of '{before}' and of '{source}', and labels are of one video. Write the records of "
-                            "each into a file of its own"
-                        )
-                    self.last = record
-                    yield record
+                if source != (before := self.last.get("source", source)):
+                    raise LabelsError(
+                        f"'{self.path}' has records of '{before}' and of '{source}', and labels are of one video. Write the records of "
+                        "each into a file of its own"
+                    )
+                self.last = record
+                yield record
 
     def blocks(self) -> Iterator[Poses]:
         """Their instances, those of BLOCK frames at a time."""
