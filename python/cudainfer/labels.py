@@ -5,7 +5,7 @@
 
 RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`); both are read twice. OUT ends with
 .slp, .h5 (analysis), .nwb or .csv; all but the last need sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form,
-beside which a .json has the skeleton's edges. Memory does not grow with the length of the run.
+beside which a .json has the skeleton's edges. Memory hardly depends on the length of the run.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def labels(results: Path) -> list[str]:
         "",
         f"Peak of resident memory, and time, by the number of instances in a run of {reported['animals']} animals with {reported['nodes']} points each; sleap-io",
         f"{reported['sleap_io']} itself reads and writes the same tables. {reported['imports_mb']:.0f} MB of it are what Python, sleap-io, h5py and pandas take alone.",
-        f"{reported['processor']}, {reported['cores']} shared cores.",
+        f"{reported['processor']}, {reported['cores']} cores, shared with other work: memory can be compared, times only roughly.",
         "",
         *table(["by", "from", "to", *(f"{size:,}" for size in sizes)], rows),
         "",
