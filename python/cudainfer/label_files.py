@@ -1,9 +1,9 @@
 """Files of labels: sleap-io writes everything but the rows (skeleton, video, tracks, provenance) with one frame as an example, whose
 datasets then give way to those of all frames, of the same types, which are filled block after block.
 
-sleap-io's own way takes about 2 kB of memory for each instance (docs/benchmarks.md). Its layouts that are known here are those of `io/slp.py`
-(`write_lfs`), `io/analysis_h5.py` (`write_labels`) and `io/nwb_predictions.py` (`build_track_pose_estimation_list`); another one is an
-error.
+sleap-io's own way takes about 2 kB of memory for each instance (docs/benchmarks.md). Its layouts that are known here are those of
+`io/slp.py` (`write_lfs`), `io/analysis_h5.py` (`write_labels`) and `io/nwb_predictions.py` (`build_track_pose_estimation_list`);
+another one is an error.
 """
 
 from __future__ import annotations
