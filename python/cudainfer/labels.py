@@ -3,140 +3,21 @@
     cudainfer-labels RUN.csv -o OUT.slp
     cudainfer-labels RUN.jsonl --video fly.mp4 -o OUT.slp
 
-RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`). OUT ends with .slp,
-.h5 (analysis), .nwb or .csv, and is written by sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form, beside
-which a .json has the skeleton's edges; records become one line after line, however long they are.
+RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`); both are read twice. OUT ends with
+.slp, .h5 (analysis), .nwb or .csv; all but the last need sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form,
+beside which a .json has the skeleton's edges. Memory hardly depends on the length of the run.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-FORMATS = {".slp": "slp", ".h5": "analysis_h5", ".nwb": "nwb"}
-FRAME = "cudainfer.frame/"
-
-
-class LabelsError(Exception):
-    """Labels cannot be made; the message says what to do."""
-
-
-def frames(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of frames of a file, one after the other."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                record = json.loads(line)
-                if record["schema"].startswith(FRAME):
-                    yield record
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise LabelsError(
-                    f"line {number} of '{path}' is no record of inferpublish. Name a file of format=json, or of format=sleap with the ending "
-                    ".csv"
-                ) from None
-
-
-class Skeleton:
-    """Names of points and the edges between them, in the order in which records show them."""
-
-    def __init__(self, path: Path) -> None:
-        self.nodes: list[str] = []
-        self.edges: list[tuple[str, str]] = []
-        nodes, edges = set(), set()
-        for record in frames(path):
-            for found in record["objects"]:
-                names = [point["name"] for point in found.get("keypoints", [])]
-                pairs = [(names[a], names[b]) for a, b in found.get("edges", [])]
-                self.nodes += [name for name in dict.fromkeys(names) if name not in nodes]
-                self.edges += [pair for pair in dict.fromkeys(pairs) if pair not in edges]
-                nodes.update(names)
-                edges.update(pairs)
-        if not nodes:
-            raise LabelsError(
-                f"no object in '{path}' has keypoints. Put peakfind before inferpublish, or name another file"
-            )
-
-
-def track_name(track: dict[str, Any]) -> str:
-    """The name of an identity: the individual's, else one of its number."""
-    return str(track.get("name", f"track_{track['id']}"))
-
-
-def row(record: dict[str, Any], found: dict[str, Any], nodes: list[str]) -> list[str]:
-    """An object as a row of SLEAP's table: its pixels have their centre at whole numbers, and ours their edges."""
-    points = {point["name"]: point for point in reversed(found["keypoints"])}
-    scores = sum(point["score"] for point in points.values())
-    score = found.get("pose_score", found.get("confidence", scores))
-    track = track_name(found["track"]) if "track" in found else ""
-    cells = [track, str(record["frame"]), f"{score:.6f}"]
-    for point in map(points.get, nodes):
-        cells += (
-            ["", "", ""]
-            if point is None
-            else [f"{point['x'] - 0.5:.4f}", f"{point['y'] - 0.5:.4f}", f"{point['score']:.6f}"]
-        )
-    return cells
-
-
-def table(path: Path, out: Path, video: Path | None) -> None:
-    """Writes records as SLEAP's table, and its skeleton, video and tracks beside it."""
-    skeleton = Skeleton(path)
-    tracks: dict[int, str] = {}
-    last: dict[str, Any] = {}
-    with out.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        of_points = [f"{name}.{column}" for name in skeleton.nodes for column in ("x", "y", "score")]
-        rows.writerow(["track", "frame_idx", "instance.score", *of_points])
-        for last in frames(path):
-            for found in last["objects"]:
-                if found.get("keypoints"):
-                    rows.writerow(row(last, found, skeleton.nodes))
-                    if "track" in found:
-                        tracks[found["track"]["id"]] = track_name(found["track"])
-    name = str(video or last["source"])
-    shape = [last["frame"] + 1, last["height"], last["width"], 3]
-    beside = {
-        "version": "1.0",
-        "videos": [{"filename": name, "backend_metadata": {"type": "MediaVideo", "filename": name, "shape": shape}}],
-        "skeletons": [
-            {"name": "Skeleton-0", "nodes": skeleton.nodes, "edges": skeleton.edges, "symmetries": []}
-        ],
-        "tracks": [name for _, name in sorted(tracks.items())],
-        "suggestions": [],
-        "provenance": {"written_by": "cudainfer-labels"},
-    }
-    out.with_suffix(".json").write_text(json.dumps(beside, indent=2) + "\n", encoding="utf-8")
-
-
-def save(path: Path, out: Path, video: Path | None) -> None:
-    """Writes a table as the kind of file that the ending of `out` names."""
-    try:
-        import sleap_io
-    except ImportError:
-        raise LabelsError(
-            f"sleap-io is not installed, which writes {out.suffix}. Install it with: pip install 'cudainfer[sleap]'"
-        ) from None
-    try:
-        labels = sleap_io.load_file(str(path))
-    except Exception as error:
-        raise LabelsError(
-            f"sleap-io cannot read '{path}': {error}. Name a table of inferpublish format=sleap"
-        ) from error
-    if video is not None:
-        for known in labels.videos:
-            known.replace_filename(str(video))
-    try:
-        sleap_io.save_file(labels, str(out), format=FORMATS[out.suffix], verbose=False)
-    except Exception as error:
-        more = ". Instances need tracks there: put tracker before inferpublish" if out.suffix == ".nwb" else ""
-        raise LabelsError(f"sleap-io cannot write '{out.name}': {error}{more}") from error
+from cudainfer.label_files import FORMATS, write
+from cudainfer.poses import LabelsError, Records, Survey, Table
 
 
 def convert(path: Path, out: Path, video: Path | None) -> None:
@@ -154,15 +35,13 @@ def convert(path: Path, out: Path, video: Path | None) -> None:
         raise LabelsError(f"there is no folder '{out.parent}'. Make it, or name another one for -o")
     with tempfile.TemporaryDirectory(prefix=".cudainfer-labels-", dir=out.parent) as folder:
         made = Path(folder, out.name)
-        if path.suffix == ".csv":
-            save(path, made, video)
-        else:
-            records = made if out.suffix == ".csv" else Path(folder, "records.csv")
-            table(path, records, video)
-            if records != made:
-                save(records, made, video)
-            else:
-                os.replace(made.with_suffix(".json"), out.with_suffix(".json"))
+        source = Table(path) if path.suffix == ".csv" else Records(path)
+        survey = Survey(source)
+        if isinstance(source, Records) and not source.nodes:
+            raise LabelsError(f"no object in '{path}' has keypoints. Put peakfind before inferpublish, or name another file")
+        write(source, survey, made, video)
+        if out.suffix == ".csv":
+            os.replace(made.with_suffix(".json"), out.with_suffix(".json"))
         os.replace(made, out)
 
 
@@ -178,7 +57,9 @@ def main() -> None:
     try:
         convert(asked.run, asked.out, asked.video)
     except LabelsError as error:
-        sys.exit(f"cudainfer-labels: {error}")
+        print(f"cudainfer-labels: {error}", file=sys.stderr, flush=True)
+        # HDF5 ends a process with a segmentation fault when it gives up a file that could not be closed, as on a full disk.
+        os._exit(1)
 
 
 if __name__ == "__main__":

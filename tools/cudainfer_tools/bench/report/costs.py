@@ -1,4 +1,4 @@
-"""What a pipeline pays for metrics, profiles, metadata and publishing, and the service for streams that come and go."""
+"""What a pipeline pays for metrics, profiles, metadata and publishing, the service for streams that come and go, and labels by their number."""
 
 from __future__ import annotations
 
@@ -125,6 +125,31 @@ def publishing(results: Path) -> list[str]:
         *table(["destination", "frames per second", "range", "CPU time", *counts], rows),
         "",
         source(found[-1], script="scripts/bench --publishing"),
+        "",
+    ]
+
+
+def labels(results: Path) -> list[str]:
+    found = sorted(results.glob("cpu-labels-20*.json"))
+    if not found:
+        return []
+    reported = json.loads(found[-1].read_text())
+    sizes = sorted({row["instances"] for row in reported["rows"]})
+    cells: dict[tuple[str, ...], dict[int, str]] = {}
+    for row in reported["rows"]:
+        of_size = cells.setdefault((row["by"], f"`{row['from']}`", f"`{row['to']}`"), {})
+        of_size[row["instances"]] = f"{row['peak_mb']:.0f} MB, {row['seconds']:.1f} s"
+    rows = [[*what, *(of_size.get(size, "") for size in sizes)] for what, of_size in sorted(cells.items())]
+    return [
+        "### Labels for SLEAP",
+        "",
+        f"Peak of resident memory, and time, by the number of instances in a run of {reported['animals']} animals with {reported['nodes']} points each; sleap-io",
+        f"{reported['sleap_io']} itself reads and writes the same tables. {reported['imports_mb']:.0f} MB of it are what Python, sleap-io, h5py and pandas take alone.",
+        f"{reported['processor']}, {reported['cores']} cores, shared with other work: memory can be compared, times only roughly.",
+        "",
+        *table(["by", "from", "to", *(f"{size:,}" for size in sizes)], rows),
+        "",
+        source(found[-1], script="scripts/bench --labels"),
         "",
     ]
 

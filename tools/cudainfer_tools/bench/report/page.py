@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cudainfer_tools.bench.report.accuracy import identities, models, parity, poses, sleap, tiles, tracking
-from cudainfer_tools.bench.report.costs import metadata, metrics, profiles, publishing, service
+from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profiles, publishing, service
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
 from cudainfer_tools.bench.report.markdown import table
@@ -82,6 +82,7 @@ def page(results: Path) -> str:
         *metadata(results),
         *starts(results),
         *publishing(results),
+        *labels(results),
         *service(results),
         *gpu(results),
         "",
