@@ -30,6 +30,10 @@ class Figures(unittest.TestCase):
         # Of the samples, the one before start-up has ended does not count.
         self.assertEqual((row["gpu_percent"], row["gpu_mib"], row["others"]), (80.0, 900, 0.2))
 
+    def test_a_long_video_that_takes_no_longer_says_nothing_about_start_up(self):
+        with self.assertRaisesRegex(pipeline.PipelineError, "more --copies"):
+            bench.figures([(took(8.0), sides.Found(100, 10))], [(took(8.0), sides.Found(500, 50))])
+
     def test_the_fastest_batch_is_measured_and_a_failure_is_a_row_with_its_words(self):
         side = sides.Side("sleap-nn, PyTorch", lambda *_: [], lambda *_: sides.Found(1, 1), {})
         seconds = {(1, "short"): 9.0, (4, "short"): 4.0, (4, "long"): 8.0}
@@ -52,12 +56,23 @@ class Figures(unittest.TestCase):
         ):
             bench.Bench({"short": Path("x.mp4")}, "cuda", [1], 1).once(side, "short", 1)
 
+    def test_ours_may_not_go_on_with_another_device(self):
+        videos, out, models = [Path("a.mp4"), Path("b.mp4")], Path("out"), [Path("centroid"), Path("centered")]
+        words = sides.line(videos, 4, out, models, "cuda")
+        self.assertEqual((words.count("device=cuda"), words.count("provider=cuda"), words.count("batch-size=4")), (2, 2, 2))
+        words = sides.many(videos, 4, out, models, "cuda")
+        self.assertLessEqual({"trtinfer.device=cuda", "trtinfer.provider=cuda", "trtinfer.batch-size=4"}, set(words))
+
 
 class Processes(unittest.TestCase):
     def test_a_failed_command_keeps_the_line_that_tells_why(self):
         with tempfile.TemporaryDirectory() as folder:
             measured = run(["sh", "-c", "echo ValueError: three channels; echo bye; exit 3"], dict(os.environ), Path(folder), 60)
         self.assertEqual((measured.status, measured.last_words()), (3, "ValueError: three channels"))
+
+    def test_a_pipeline_that_fails_keeps_the_elements_sentence(self):
+        log = "ERROR: from element /p/GstCudaInferTrtInfer:trtinfer0: trtinfer0: no CUDA driver\nERROR: pipeline doesn't want to preroll.\n"
+        self.assertEqual(took(1.0, 1, log).last_words(), "trtinfer0: no CUDA driver")
 
     def test_a_command_that_does_not_end_is_killed_and_says_so(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -46,7 +46,7 @@ def labelling(results: Path, device: str) -> list[str]:
     gpu = device == "cuda"
     rows = [cells(row, theirs.get(row["row"]), gpu) for row in measured]
     failed = [f"- {row['row']}, {row['who']}: failed. {row['failed']}" for row in reported["rows"] if "failed" in row]
-    frames = max(row["frames"] for row in theirs.values())
+    frames = min((row["frames"] for row in measured), default=0)
     whose, ours = reported["sleap"], reported["cudainfer"]
     machine = f"{reported['processor']}, {reported['cores']} cores" + (f", {reported['gpu']}" if gpu else "")
     of_gpu = ["GPU in use is the mean of nvidia-smi's utilization.gpu after start-up; its memory is what was not in use before."]
@@ -57,7 +57,7 @@ def labelling(results: Path, device: str) -> list[str]:
         "with the trainings (PyTorch) and with what `sleap-nn export` writes (ONNX), and the pipelines of [pose.md](pose.md) with that export and",
         "with what scripts/export writes of the trainings. None tracks, but cudainfer-batch, whose frames are those of all of its files.",
         f"{frames} frames; the size of batch of {', '.join(map(str, reported['batches']))} that was fastest; start-up is known from a video that is",
-        f"{reported['copies']} times shorter. Medians of {reported['rounds']} rounds; other processes had at most {max(row['others'] for row in measured):.0%} of the cores."
+        f"{reported['copies']} times shorter. Medians of {reported['rounds']} rounds; other processes had at most {max((row['others'] for row in measured), default=0):.0%} of the cores."
         + (f" {of_gpu[0]}" if gpu else ""),
         f"sleap-nn {whose['sleap-nn']}, torch {whose['torch']}, onnxruntime {whose['onnxruntime']}, Python {whose['python']}; GStreamer {ours['gstreamer']} with",
         f"{ours['decoder']}, {ours['onnxruntime']}. {machine}.",

@@ -28,14 +28,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import NoReturn
 
 from cudainfer_tools import pipeline, repository
 from cudainfer_tools.bench import results
 from cudainfer_tools.bench.sleap import clip
 from cudainfer_tools.bench.sleap.process import Run, run
-from cudainfer_tools.bench.sleap.sides import FELL_BACK, MODELS, Found, Side, sides
+from cudainfer_tools.bench.sleap.sides import FELL_BACK, MODELS, ONNX, Found, Side, sides
 from cudainfer_tools.machine import commit, gpu
 from cudainfer_tools.repository import ROOT
 
@@ -43,6 +45,7 @@ OUT = ROOT / "out" / "bench" / "sleap"
 # Frames of the short video (0: all), copies of it in the long one, files at a time, and rounds.
 DEFAULTS = {"cpu": (110, 5, 2, 3), "cuda": (0, 5, 8, 1)}
 LIMIT_S = 900.0
+PROVIDER = "CUDAExecutionProvider"
 VERSIONS = """
 import importlib.metadata as m, json, sys, onnxruntime
 names = ("sleap-nn", "sleap-io", "torch", "lightning", "numpy")
@@ -78,7 +81,7 @@ class Bench:
         """Chooses the size of batch, then measures."""
         trial = "long" if side.starts_fast else "short"
         row: dict = {"row": kind, "who": side.who, "device": self.device, "batch": self.batches[0]}
-        tried, short, long = {}, [], []
+        tried, short = {}, []
         try:
             for batch in self.batches:
                 row["batch"] = batch
@@ -92,16 +95,19 @@ class Bench:
             while len(short) < self.rounds:
                 short.append(self.once(side, "short", batch))
             long = [self.once(side, "long", batch) for _ in range(self.rounds)]
+            return row | figures(short, long)
         except pipeline.PipelineError as error:
             return row | {"failed": str(error)}
-        return row | figures(short, long)
 
 
 def figures(short: list[tuple[Run, Found]], long: list[tuple[Run, Found]]) -> dict:
     """Medians of the runs over both videos."""
     frames, seconds = long[0][1].frames, median(run.seconds for run, _ in long)
-    # A short video can take longer than a long one only by what else the machine does.
-    more = max(seconds - median(run.seconds for run, _ in short), 1e-3)
+    more = seconds - median(run.seconds for run, _ in short)
+    if more <= 0:
+        raise pipeline.PipelineError(
+            "the long video took no longer than the short one: take more --copies, on a machine that does nothing else"
+        )
     steady = (frames - short[0][1].frames) / more
     start = max(seconds - frames / steady, 0.0)
     gpu = [(run.gpu_mib(), run.gpu_percent(start)) for run, _ in long]
@@ -145,6 +151,10 @@ def versions(python: Path) -> dict:
         "sleap": json.loads(done.stdout.splitlines()[-1]),
         "cudainfer": {"gstreamer": gstreamer, "onnxruntime": library, "decoder": decoder},
     }
+
+
+def no_provider(*_: object) -> NoReturn:
+    raise pipeline.PipelineError(f"the reference's onnxruntime has no {PROVIDER}: it would run on the CPU")
 
 
 def words(convert: Callable) -> Callable[[str], list]:
@@ -197,6 +207,9 @@ def main() -> int:
     for kind in given.models:
         for side in sides(kind, folders, given.reference, given.device, given.files):
             if any(text in side.who for text in given.sides):
+                if side.who == ONNX and given.device == "cuda" and PROVIDER not in measured_on["sleap"]["providers"]:
+                    # sleap-nn would take the CPU, and say nothing.
+                    side = replace(side, command=no_provider)
                 rows.append(bench.row(kind, side))
                 print(json.dumps(rows[-1]), flush=True)
     shutil.rmtree(OUT, ignore_errors=True)

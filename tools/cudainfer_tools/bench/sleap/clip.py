@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 from cudainfer_tools import pipeline
-from cudainfer_tools.evaluate.pose import decode
 
 # Without B-frames, so that copies follow each other without a gap.
 ENCODE = "videoconvert ! video/x-raw,format=I420 ! x264enc pass=quant quantizer=18 bframes=0 ! h264parse ! mp4mux"
@@ -18,6 +17,9 @@ def cut(video: Path, frames: int, to: Path) -> None:
     if not frames:
         shutil.copyfile(video, to)
         return
+    # It needs numpy, which the Python of a bundle may not load beside GStreamer's libraries.
+    from cudainfer_tools.evaluate.pose import decode
+
     raw = to.with_suffix(".gray")
     (width, height), _ = decode(video, raw, "GRAY8", 1)
     line = ["filesrc", f"location={raw}", f"blocksize={width * height}", f"num-buffers={frames}", "!", "rawvideoparse"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from cudainfer_tools import pipeline
 from cudainfer_tools.profile.launch import GPU_COLUMNS, Sampler
 
 USED, MEMORY = (1 + GPU_COLUMNS.index(name) for name in ("utilization.gpu", "memory.used"))
@@ -45,6 +46,8 @@ class Run:
 
     def last_words(self) -> str:
         """The line that tells why it failed, as far as lines can."""
+        if said := pipeline.ERROR.search(self.log):
+            return said[3][:400]
         lines = [line.strip() for line in self.log.splitlines() if line.strip()]
         told = [line for line in lines if re.search(r"error|exception|invalid", line, re.IGNORECASE)]
         return (told or lines or [f"it ended with {self.status}"])[-1][:400]

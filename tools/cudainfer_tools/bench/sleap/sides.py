@@ -90,24 +90,32 @@ def labelled(out: Path, _: str = "") -> Found:
     return Found(frames, rows)
 
 
-def line(videos: list[Path], batch: int, out: Path, models: list[Path]) -> list[str]:
+def settings(batch: int, device: str) -> dict[str, str]:
+    """trtinfer's. By default it would go on with the CPU where the GPU cannot be used."""
+    return {"batch-size": str(batch), "device": device, "provider": device}
+
+
+def line(videos: list[Path], batch: int, out: Path, models: list[Path], device: str) -> list[str]:
     """The pipeline of docs/pose.md, without a tracker, as sleap-nn has none by default."""
     words = ["filesrc", f"location={videos[0]}", "!", "decodebin", "!", "videoconvert", "!", "cudainferupload"]
     for number, model in enumerate(models):
         words += ["!", "fusedpreproc", *(["roi=objects"] if number else [])]
-        words += ["!", "trtinfer", f"model={model}", f"batch-size={batch}", "!", "peakfind"]
+        words += ["!", "trtinfer", f"model={model}", *(f"{name}={value}" for name, value in settings(batch, device).items())]
+        words += ["!", "peakfind"]
     words += ["!", "inferpublish", "format=sleap", f"location={out / 'labels.csv'}", "!", "fakesink"]
     return pipeline.command(words, "-q")
 
 
-def many(videos: list[Path], batch: int, out: Path, models: list[Path]) -> list[str]:
+def many(videos: list[Path], batch: int, out: Path, models: list[Path], device: str) -> list[str]:
     """cudainfer-batch with the pipelines of labels, which have a tracker."""
     name = "labels-topdown" if len(models) > 1 else "labels-bottomup"
     words = [str(Path(os.environ.get("CUDAINFER_BUILT", pipeline.built())) / "cudainfer-batch"), "run"]
     words += ["--pipeline", str(ROOT / "pipelines" / f"{name}.launch"), "--out", str(out), "--jobs", str(len(videos))]
     if len(models) > 1:
         words += ["--set", f"detector={models[0]}", "--set", "finder=peakfind", "--set", "classes="]
-    return [*words, "--set", f"model={models[-1]}", "--override", f"trtinfer.batch-size={batch}", *map(str, videos)]
+    words += ["--set", f"model={models[-1]}"]
+    words += [word for name, value in settings(batch, device).items() for word in ("--override", f"trtinfer.{name}={value}")]
+    return [*words, *map(str, videos)]
 
 
 def sides(kind: str, folders: dict[str, Path], python: Path, device: str, files: int) -> list[Side]:
@@ -125,11 +133,13 @@ def sides(kind: str, folders: dict[str, Path], python: Path, device: str, files:
         environment["CUDA_VISIBLE_DEVICES"] = ""
 
     def ours(who: str, models: list[Path]) -> Side:
-        return Side(who, lambda videos, batch, out: line(videos, batch, out, models), labelled, environment, starts_fast=True)
+        return Side(
+            who, lambda videos, batch, out: line(videos, batch, out, models, device), labelled, environment, starts_fast=True
+        )
 
     def ours_of(models: list[Path]) -> Side:
         who = f"cudainfer-batch, {files} files at a time, float32"
-        return Side(who, lambda videos, batch, out: many(videos, batch, out, models), labelled, environment, True, files)
+        return Side(who, lambda videos, batch, out: many(videos, batch, out, models, device), labelled, environment, True, files)
 
     passive = [theirs(checkpoints, f"{PYTORCH}, OMP_WAIT_POLICY=PASSIVE", PASSIVE)] if device == "cpu" else []
     return [
