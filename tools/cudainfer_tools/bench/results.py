@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from cudainfer_tools.machine import processor
 from cudainfer_tools.repository import ROOT
@@ -18,11 +19,11 @@ def turn(names: Iterable[str], number: int) -> list[str]:
     return names[first:] + names[:first]
 
 
-def write(kind: str, figures: dict) -> None:
+def write(kind: str, figures: dict, folder: Path = ROOT / "benches" / "results") -> None:
     """Writes the figures, after when and where they were measured, and prints the file's path."""
     now = datetime.datetime.now(datetime.UTC)
     reported = {"date": now.isoformat(timespec="seconds"), "processor": processor(), "cores": os.cpu_count(), **figures}
-    file = ROOT / "benches" / "results" / f"{kind}-{now:%Y-%m-%d}.json"
+    file = folder / f"{kind}-{now:%Y-%m-%d}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(reported, indent=1) + "\n")
-    print(file.relative_to(ROOT))
+    print(file.relative_to(ROOT) if file.is_relative_to(ROOT) else file)

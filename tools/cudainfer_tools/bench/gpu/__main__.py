@@ -32,7 +32,6 @@ import argparse
 import datetime
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -43,7 +42,7 @@ from cudainfer_tools import repository
 from cudainfer_tools.bench import starts
 from cudainfer_tools.bench.gpu.tables import by_row, lines, notable, operations, streams
 from cudainfer_tools.gpu import programs
-from cudainfer_tools.machine import processor
+from cudainfer_tools.machine import commit, gpu, processor
 from cudainfer_tools.repository import ROOT
 
 VIDEO = ROOT / ".cache" / "video" / "vtest-1080p.mp4"
@@ -79,25 +78,12 @@ def objects(line: str) -> list[dict]:
     return [value] if isinstance(value, dict) else []
 
 
-def first_line(command: list[str]) -> str | None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return next(iter(done.stdout.splitlines()), None)
-
-
 def machine() -> dict:
     """What the figures are of."""
-    card = (first_line(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or ", ").split(", ")
-    said = re.search(r"CUDA Version: *([\d.]+)", subprocess.run("nvidia-smi", stdout=subprocess.PIPE, text=True).stdout)
-    commit = ROOT / "commit"  # a bundle's
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit.read_text().strip() if commit.exists() else first_line(["git", "describe", "--always", "--dirty"]),
-        "gpu": card[0],
-        "driver": card[1],
-        "driver_cuda": said[1] if said else None,
+        "commit": commit(),
+        **gpu(),
         "processor": processor(),
         "cores": os.cpu_count(),
     }

@@ -9,6 +9,7 @@ from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profil
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
 from cudainfer_tools.bench.report.markdown import table
+from cudainfer_tools.bench.report.sleap import labelling
 
 # Of a run without raw output in benches/results: what was measured, the figure, and the script that prints it.
 UNCOMMITTED = [
@@ -84,7 +85,9 @@ def page(results: Path) -> str:
         *publishing(results),
         *labels(results),
         *service(results),
+        *labelling(results, "cpu"),
         *gpu(results),
+        *labelling(results, "cuda"),
         "",
         "## Figures without raw output",
         "",
