@@ -2,10 +2,15 @@
 
     cudainfer-labels RUN.csv -o OUT.slp
     cudainfer-labels RUN.jsonl --video fly.mp4 -o OUT.slp
+    cudainfer-labels RUN.csv --repair-swaps -o OUT.slp
 
 RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`). OUT ends with .slp,
 .h5 (analysis), .nwb or .csv, and is written by sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form, beside
 which a .json has the skeleton's edges; records become one line after line, however long they are.
+
+--repair-swaps looks back over the identities of `tracker max-tracks=N`: where animals met or were out of sight, they are exchanged if
+the whole path is much likelier so, by how they move and turn and how long they are. Each repair is printed, with its frames.
+Individuals that the model tells apart by itself are not touched.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import argparse
 import csv
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -139,13 +145,27 @@ def save(path: Path, out: Path, video: Path | None) -> None:
         raise LabelsError(f"sleap-io cannot write '{out.name}': {error}{more}") from error
 
 
-def convert(path: Path, out: Path, video: Path | None) -> None:
+def repaired(path: Path, folder: Path) -> Path:
+    """A table in a folder that has the identities of another one, repaired."""
+    from cudainfer import swaps
+
+    out = folder / "repaired.csv"
+    try:
+        print(f"cudainfer-labels: {swaps.repair(path, out)}", file=sys.stderr)
+    except swaps.TableError as error:
+        raise LabelsError(str(error)) from error
+    if path.with_suffix(".json").is_file():
+        shutil.copyfile(path.with_suffix(".json"), out.with_suffix(".json"))
+    return out
+
+
+def convert(path: Path, out: Path, video: Path | None, repair_swaps: bool = False) -> None:
     """Makes the file `out` of what inferpublish has written; it is whole, or not there."""
     if path.suffix not in (".csv", ".jsonl"):
         raise LabelsError(f"'{path}' ends with neither .csv nor .jsonl. Name a table or records of inferpublish")
     if out.suffix not in (*FORMATS, ".csv"):
         raise LabelsError(f"'{out}' ends with none of {', '.join(FORMATS)} and .csv. Choose one of them for -o")
-    if path.suffix == out.suffix:
+    if path.suffix == out.suffix and not repair_swaps:
         raise LabelsError(f"'{path}' is a table already. Choose another ending for -o")
     for named in filter(None, (path, video)):
         if not named.is_file():
@@ -153,16 +173,18 @@ def convert(path: Path, out: Path, video: Path | None) -> None:
     if not out.parent.is_dir():
         raise LabelsError(f"there is no folder '{out.parent}'. Make it, or name another one for -o")
     with tempfile.TemporaryDirectory(prefix=".cudainfer-labels-", dir=out.parent) as folder:
-        made = Path(folder, out.name)
-        if path.suffix == ".csv":
-            save(path, made, video)
+        made, source = Path(folder, out.name), path
+        if path.suffix == ".jsonl":
+            source = Path(folder, "records.csv")
+            table(path, source, video)
+        if repair_swaps:
+            source = repaired(source, Path(folder))
+        if out.suffix != ".csv":
+            save(source, made, video)
         else:
-            records = made if out.suffix == ".csv" else Path(folder, "records.csv")
-            table(path, records, video)
-            if records != made:
-                save(records, made, video)
-            else:
-                os.replace(made.with_suffix(".json"), out.with_suffix(".json"))
+            os.replace(source, made)
+            if source.with_suffix(".json").is_file():
+                os.replace(source.with_suffix(".json"), out.with_suffix(".json"))
         os.replace(made, out)
 
 
@@ -173,10 +195,11 @@ def main() -> None:
     )
     parser.add_argument("run", type=Path, help="what inferpublish has written: .csv or .jsonl")
     parser.add_argument("--video", type=Path, help="the video's path, if it lies elsewhere now")
+    parser.add_argument("--repair-swaps", action="store_true", help="give exchanged identities back, see above")
     parser.add_argument("-o", dest="out", type=Path, required=True, help="the file to write")
     asked = parser.parse_args()
     try:
-        convert(asked.run, asked.out, asked.video)
+        convert(asked.run, asked.out, asked.video, asked.repair_swaps)
     except LabelsError as error:
         sys.exit(f"cudainfer-labels: {error}")
 
