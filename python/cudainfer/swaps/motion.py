@@ -24,7 +24,7 @@ PAIRED = {count: np.triu_indices(count, 1) for count in range(LEAST, SIDE + 1)}
 # Gaps that are looked at; longer ones are as the longest.
 GAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 # Pairs that are kept of each gap, and those that a distribution is fitted to at least.
-PAIRS, FEW = 2000, 30
+PAIRS, FEW = 1000, 30
 # No network finds points better, in pixels.
 EXACT = 0.1
 TAILS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0)
@@ -135,11 +135,14 @@ class Samples:
         self.tracks: dict[str, list[Moment]] = {}
         self.pairs: dict[int, list[Change]] = {gap: [] for gap in GAPS}
         self.seen = dict.fromkeys(GAPS, 0)
+        # The corners of where points are.
+        self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
         # Gaps by the power of two of the frames that are missing.
         self.missing = [0] * 24
         self.steps = 0
 
     def add(self, frame: int, track: str, pose: np.ndarray) -> None:
+        self.low, self.high = np.fmin(self.low, np.nanmin(pose, axis=0)), np.fmax(self.high, np.nanmax(pose, axis=0))
         kept = self.tracks.setdefault(track, [])
         if kept:
             self.steps += 1
@@ -194,6 +197,11 @@ class Motion:
     def __init__(self, samples: Samples) -> None:
         self.known = [gap for gap in GAPS if len(samples.pairs[gap]) >= FEW]
         self.expected = {gap: expected(samples.pairs[gap], gap) for gap in self.known}
+        # Chosen: one instance in a hundred is nobody's. It is anywhere, in any pose.
+        width, height = samples.high - samples.low
+        self.anywhere = math.log(100 * max(width * height, 1.0)) + (
+            self.expected[self.known[-1]][0].usual_pose if self.known else 0.0
+        )
         gaps = sum(samples.missing)
         self.vanishes = -math.log((gaps + 1) / (samples.steps + 2))
         self.stays = -math.log1p(-(gaps + 1) / (samples.steps + 2))

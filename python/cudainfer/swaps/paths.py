@@ -15,22 +15,28 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cudainfer.swaps.body import Looks
-from cudainfer.swaps.motion import SIDE, Moment, Motion, end_of
+from cudainfer.swaps.motion import LEAST, SIDE, Moment, Motion, end_of
 from cudainfer.swaps.segments import Event, Segment
 
-# Chosen: what the tracker made of an event is changed where that is ten times as likely, and what follows it is exchanged where that is
-# ten times as likely once more.
-MARGIN = 2.3
+# Chosen: the tracker is right unless something else is a hundred times as likely. An exchange changes two links and what follows; one
+# that is taken back changes four links.
+CHANGED_LINK, EXCHANGED = 1.15, 2.3
 # States of an event that are kept; individuals whose permutations are all looked at.
-MOST_STATES, MOST_PERMUTED = 2000, 6
+MOST_STATES, MOST_PERMUTED = 500, 6
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A path within an event: its last segment, and what was before."""
+    """A path within an event: its last segment, and what was before. A segment may be nobody's: a mistake of the detector."""
 
     segment: Segment
     before: Chain | None
+    nobody: bool = False
+
+    @property
+    def real(self) -> Chain:
+        """Without what is nobody's at its end. What a path begins with is somebody's."""
+        return self.before.real if self.nobody and self.before else self
 
     def segments(self) -> Iterator[Segment]:
         at: Chain | None = self
@@ -40,11 +46,10 @@ class Chain:
 
     def last(self) -> list[Moment]:
         """The last moments, over as many segments as it takes."""
-        found: list[Moment] = []
-        for segment in self.segments():
-            found = [*segment.last, *found]
-            if len(found) >= SIDE:
-                break
+        found, at = list(self.segment.last), self
+        while len(found) < SIDE and at.before is not None:
+            at = at.before.real
+            found = [*at.segment.last, *found]
         return found[-SIDE:]
 
 
@@ -53,67 +58,97 @@ class Outcome:
     """Who goes on where after an event: the cost, and each lane's path; `goes_to` has the lane that a path ends in."""
 
     cost: float
+    changed: int
     paths: dict[int, Chain]
     goes_to: dict[int, int]
 
-    @cached_property
+    @property
     def kept(self) -> bool:
         """Whether it is what the tracker made of it."""
-        return all(segment.lane == path for path, chain in self.paths.items() for segment in chain.segments())
+        return self.changed == 0
 
     @cached_property
     def total(self) -> float:
         """The cost, and what it has to be less by than others'."""
-        return self.cost + MARGIN * (not self.kept) + MARGIN * any(path != lane for path, lane in self.goes_to.items())
+        return self.cost + CHANGED_LINK * self.changed + EXCHANGED * any(path != lane for path, lane in self.goes_to.items())
+
+
+# The cost with what changed links cost more, the number of these, and the path of each lane. The key is what the paths end in.
+State = tuple[float, int, tuple[Chain, ...]]
+Key = tuple[tuple[int, bool], ...]
 
 
 def outcomes(event: Event, motion: Motion, end: int) -> list[Outcome]:
     """How an event may end: the cheapest way for each, and first what the tracker made of it."""
     lanes = sorted(event.before)
-    known: dict[tuple[int, ...], float] = {}
+    links = Links(motion)
+    before = tuple(Chain(event.before[lane], None) for lane in lanes)
+    best: dict[tuple[int, ...], Outcome] = {}
+    for own in (True, False):
+        states: dict[Key, State] = {tuple((id(chain.segment), False) for chain in before): (0.0, 0, before)}
+        previous = event.before.copy()
+        for segment in sorted(event.segments, key=lambda one: (one.start, one.lane)):
+            states = step(states, segment, previous[segment.lane], own, links)
+            previous[segment.lane] = segment
+        for cost, changed, paths in states.values():
+            total = cost - CHANGED_LINK * changed + sum(motion.of_leaving(end - path.real.segment.end) for path in paths)
+            goes_to = ends_in(event, dict(zip(lanes, paths, strict=True)))
+            key = (own, *goes_to.values())
+            outcome = Outcome(total, changed, dict(zip(lanes, paths, strict=True)), goes_to)
+            if key not in best or outcome.total < best[key].total:
+                best[key] = outcome
+    return list(best.values())
 
-    def link(chain: Chain, segment: Segment) -> float:
-        key, at, moments = [id(segment)], chain, 0
-        while True:
-            key.append(id(at.segment))
+
+def step(states: dict[Key, State], segment: Segment, previous: Segment, own: bool, links: Links) -> dict[Key, State]:
+    """The states after a segment has begun, which continues one of the paths that had ended; `own`: that of `previous`, as the
+    tracker has it."""
+    found: dict[Key, State] = {}
+    # Velocities are not seen in so few frames: whoever is there may be nobody.
+    nobody = (False, True) if segment.end - segment.start < LEAST - 1 else (False,)
+    for key, (cost, changed, paths) in states.items():
+        for number, path in enumerate(paths):
+            change = path.segment is not previous
+            if path.segment.end >= segment.start or (own and change):
+                continue
+            for mistake in nobody:
+                more = cost + CHANGED_LINK * change + (links.mistake if mistake else links.cost(path.real, segment))
+                then = (*key[:number], (id(segment), mistake), *key[number + 1 :])
+                if then not in found or more < found[then][0]:
+                    found[then] = (more, changed + change, (*paths[:number], Chain(segment, path, mistake), *paths[number + 1 :]))
+    return dict(sorted(found.items(), key=lambda item: item[1][0])[:MOST_STATES])
+
+
+class Links:
+    """Costs of links within an event."""
+
+    def __init__(self, motion: Motion) -> None:
+        self.motion = motion
+        self.mistake = motion.anywhere
+        self.known: dict[tuple[int, ...], float] = {}
+
+    def cost(self, chain: Chain, segment: Segment) -> float:
+        key, at = [id(segment), id(chain.segment)], chain
+        moments = len(chain.segment.last)
+        while moments < SIDE and at.before is not None:
+            at = at.before.real
             moments += len(at.segment.last)
-            if moments >= SIDE or at.before is None:
-                break
-            at = at.before
-        if tuple(key) not in known:
-            known[tuple(key)] = motion.cost(end_of(chain.last()), end_of(segment.first[::-1]))
-        return known[tuple(key)]
+            key.append(id(at.segment))
+        if (found := self.known.get(tuple(key))) is None:
+            found = self.known[tuple(key)] = self.motion.cost(end_of(chain.last()), end_of(segment.first[::-1]))
+        return found
 
-    def leave(cost: float, paths: tuple[Chain, ...]) -> float:
-        return cost + sum(motion.of_leaving(end - path.segment.end) for path in paths)
 
-    # By the last segment of each path.
-    states = {tuple(id(event.before[lane]) for lane in lanes): (0.0, tuple(Chain(event.before[lane], None) for lane in lanes))}
-    own = next(iter(states.values()))
-    for segment in sorted(event.segments, key=lambda one: (one.start, one.lane)):
-        at = lanes.index(segment.lane)
-        own = (own[0] + link(own[1][at], segment), (*own[1][:at], Chain(segment, own[1][at]), *own[1][at + 1 :]))
-        following: dict[tuple[int, ...], tuple[float, tuple[Chain, ...]]] = {}
-        for key, (cost, paths) in states.items():
-            for number, path in enumerate(paths):
-                if path.segment.end >= segment.start:
-                    continue
-                then = (*key[:number], id(segment), *key[number + 1 :])
-                more = cost + link(path, segment)
-                if then not in following or more < following[then][0]:
-                    following[then] = (more, (*paths[:number], Chain(segment, path), *paths[number + 1 :]))
-        states = dict(sorted(following.items(), key=lambda item: item[1][0])[:MOST_STATES])
+def ends_in(event: Event, paths: dict[int, Chain]) -> dict[int, int]:
+    """The lane that each path ends in."""
     lane_of = {id(segment): lane for lane, segment in after(event).items()}
-    found = [Outcome(leave(*own), dict(zip(lanes, own[1], strict=True)), {lane: lane for lane in lanes})]
-    for cost, paths in states.values():
-        goes_to = {lane: lane_of[id(path.segment)] for lane, path in zip(lanes, paths, strict=True) if id(path.segment) in lane_of}
-        # A path that has ended before takes a lane in which nothing is any more.
-        free = [lane for lane in lanes if lane not in goes_to.values()]
-        for lane in lanes:
-            if lane not in goes_to:
-                goes_to[lane] = free.pop(free.index(lane) if lane in free else 0)
-        found.append(Outcome(leave(cost, paths), dict(zip(lanes, paths, strict=True)), goes_to))
-    return found
+    found = {lane: lane_of[id(path.segment)] for lane, path in paths.items() if id(path.segment) in lane_of}
+    # A path that has ended before takes a lane in which nothing is any more.
+    free = [lane for lane in paths if lane not in found.values()]
+    for lane in paths:
+        if lane not in found:
+            found[lane] = free.pop(free.index(lane) if lane in free else 0)
+    return dict(sorted(found.items()))
 
 
 def after(event: Event) -> dict[int, Segment]:

@@ -65,6 +65,21 @@ SCENES = (
     Scene("hiding", "two animals that are out of sight for up to 400 frames", 2, 3, hiding=0.004, missing=0.02),
     Scene("false", "three animals, with instances that are none, or are found twice", 3, 4, missing=0.05, false=0.1, double=0.03),
     Scene("all", "five animals, and all of this", 5, 5, missing=0.05, hiding=0.002, occluding=True, false=0.1, double=0.03),
+    # These two took no part when the second pass was made.
+    Scene(
+        "fast", "four fast animals that cross and lie on each other", 4, 61, occluding=True, missing=0.03, sociable=0.08, pace=1.6
+    ),
+    Scene(
+        "lengths",
+        "three animals of different lengths, out of sight for up to 400 frames",
+        3,
+        62,
+        hiding=0.004,
+        missing=0.03,
+        sociable=0.05,
+        pace=0.7,
+        lengths=(42.0, 48.0, 54.0),
+    ),
 )
 
 
