@@ -1,4 +1,4 @@
-"""Looks back over a table of poses for identities that were exchanged, and gives them back where the cost of the whole path says so.
+"""Looks back over a table of poses for identities that were exchanged, and gives them back where the whole path costs less so.
 
 Three passes over the file: the first learns how the animals move, the second cuts the tracks where they may have been exchanged and
 keeps what these places need, the third writes. Only names change, and in each frame they are the same names, otherwise distributed.
@@ -64,7 +64,7 @@ def repair(path: Path, out: Path) -> Repairs:
         raise TableError(f"no instance in '{path}' has an identity of the tracker. Put tracker max-tracks=N before inferpublish")
     if len(samples.tracks) > MOST_TRACKS:
         raise TableError(
-            f"'{path}' has {len(samples.tracks)} tracks; at most {MOST_TRACKS} individuals can be told from each other. "
+            f"'{path}' has {len(samples.tracks)} tracks; at most {MOST_TRACKS} individuals can be followed. "
             "Set max-tracks of tracker to their number"
         )
     motion = Motion(samples)

@@ -9,7 +9,7 @@ import numpy as np
 # Chosen: frames whose median is one measurement, as frames that follow each other have the same pose; and how many measurements one
 # stretch counts for at most, as an animal may sit bent for as long as it likes.
 BLOCK, MOST = 25, 8
-# Chosen: individuals less apart than this, in standard deviations of a measurement, are not told apart.
+# Chosen: individuals less apart than this, in standard deviations of a measurement, are alike.
 APART = 2.0
 
 

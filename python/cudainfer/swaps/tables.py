@@ -85,7 +85,7 @@ class Table:
             yield number, rows
 
     def pose(self, cells: str) -> np.ndarray:
-        """The points behind the score."""
+        """The points, which follow the score."""
         values = cells.rstrip("\r\n").split(",")
         if len(values) != 3 * len(self.nodes) + 1:
             raise ValueError(cells)
