@@ -86,13 +86,20 @@ class Repairs(unittest.TestCase):
         self.said = said.getvalue()
         header, *found = out.read_text().splitlines()
         self.assertEqual(header, HEADER)
-        self.assertEqual([line.split(",", 1)[1] for line in found], [line.split(",", 1)[1] for line in lines], "in all but tracks")
+        # In all but tracks.
+        self.same([line.split(",", 1)[1] for line in found], [line.split(",", 1)[1] for line in lines])
         return found, done
+
+    def same(self, found, wanted):
+        # Of thousands of rows, unittest's own comparison takes minutes.
+        self.assertEqual(len(found), len(wanted))
+        differ = [(one, other) for one, other in zip(found, wanted, strict=True) if one != other]
+        self.assertEqual((len(differ), differ[:2]), (0, []))
 
     def test_two_that_cross_and_are_exchanged_are_given_back(self):
         frames = walkers(2)
         found, done = self.repair(rows(frames, exchanged_after(MEETING)))
-        self.assertEqual(found, rows(frames))
+        self.same(found, rows(frames))
         self.assertEqual((done.repaired, done.instances), (1, 2 * (FRAMES - MEETING)))
         self.assertRegex(
             self.said, r"frames \d+ to 200: track_2 becomes track_1, track_1 becomes track_2; the path costs [\d.]+, and"
@@ -101,19 +108,21 @@ class Repairs(unittest.TestCase):
     def test_two_that_cross_and_are_not_exchanged_stay_byte_for_byte(self):
         lines = rows(walkers(2))
         found, done = self.repair(lines)
-        self.assertEqual((found, done.repaired, done.instances, self.said), (lines, 0, 0, ""))
-        self.assertEqual((self.folder / "out.csv").read_bytes(), self.table.read_bytes())
+        self.same(found, lines)
+        self.assertEqual((done.repaired, done.instances, self.said), (0, 0, ""))
+        self.assertTrue((self.folder / "out.csv").read_bytes() == self.table.read_bytes())
 
     def test_two_that_are_exchanged_for_some_frames_get_these_back(self):
         frames = walkers(2)
         found, done = self.repair(rows(frames, lambda frame, animal: 1 - animal if MEETING <= frame < MEETING + 3 else animal))
-        self.assertEqual((found, done.instances), (rows(frames), 6))
+        self.same(found, rows(frames))
+        self.assertEqual(done.instances, 6)
         self.assertIn("exchanged back and forth", self.said)
 
     def test_exchanged_far_from_each_other_they_are_given_back(self):
         frames = walkers(2)
         found, _ = self.repair(rows(frames, exchanged_after(60)))
-        self.assertEqual(found, rows(frames))
+        self.same(found, rows(frames))
 
     def test_exchanged_while_both_are_out_of_sight_they_are_given_back(self):
         frames = walkers(2)
@@ -121,12 +130,14 @@ class Repairs(unittest.TestCase):
             frames[frame] = [None, None]
         frames[MEETING + 6][0] = None
         found, done = self.repair(rows(frames, exchanged_after(MEETING)))
-        self.assertEqual((found, done.repaired), (rows(frames), 1))
+        self.same(found, rows(frames))
+        self.assertEqual(done.repaired, 1)
 
     def test_three_that_are_exchanged_in_a_cycle_are_given_back(self):
         frames = walkers(3)
         found, done = self.repair(rows(frames, exchanged_after(MEETING + 1, (1, 2, 0))))
-        self.assertEqual((found, done.instances), (rows(frames), 3 * (FRAMES - MEETING - 1)))
+        self.same(found, rows(frames))
+        self.assertEqual(done.instances, 3 * (FRAMES - MEETING - 1))
 
     def test_points_that_are_absent_hinder_nothing_and_no_instance_is_lost(self):
         frames, chance = walkers(2), random.Random(3)
@@ -137,42 +148,42 @@ class Repairs(unittest.TestCase):
         # One has no point at all where they meet, so its name is the one that is left.
         frames[MEETING][1] = [None, None, None]
         found, _ = self.repair(rows(frames, exchanged_after(MEETING)))
-        self.assertEqual(found, rows(frames))
+        self.same(found, rows(frames))
 
-    def test_bodies_decide_where_motion_does_not(self):
+    def test_bodies_decide_where_motion_speaks_for_the_tracker(self):
+        # Each stays at its place but that they change places while they are out of sight: the tracker goes by the place.
         chance = random.Random(4)
         frames = []
         for frame in range(1500):
-            turn = frame / 40
-            hidden = 700 <= frame < 900
-            frames.append(
-                [
-                    None if hidden else pose(300 + 9 * math.sin(turn + animal), 300 + 25 * animal, turn, 30.0 + 4 * animal, chance)
-                    for animal in (0, 1)
-                ]
-            )
+            here = []
+            for animal in (0, 1):
+                place = 1 - animal if frame >= 800 else animal
+                x, y = 300 + 9 * math.sin(frame / 40 + place), 300 + 25 * place
+                here.append(None if 700 <= frame < 900 else pose(x, y, frame / 40, 30.0 + 4 * animal, chance))
+            frames.append(here)
         found, done = self.repair(rows(frames, exchanged_after(800)))
-        self.assertEqual(found, rows(frames))
+        self.same(found, rows(frames))
         self.assertGreater(done.separation, 2)
+        self.assertIn("the bodies' measures decided", self.said)
 
     def test_individuals_that_the_model_names_are_not_touched(self):
-        names = ("female", "male, old")
         named = rows(walkers(2), exchanged_after(MEETING), ("female", '"male, old"'))
         numbered = rows(walkers(2, seed=2))
         lines = sorted([*named, *numbered], key=lambda line: int(line.split(",0.900000")[0].rsplit(",", 1)[1]))
         found, _ = self.repair(lines)
-        self.assertEqual([line for line in found if line.startswith(("female", '"male'))], named)
-        self.assertEqual(found, lines, names)
+        self.same([line for line in found if line.startswith(("female", '"male'))], named)
+        self.same(found, lines)
 
     def test_a_file_of_one_individual_stays_byte_for_byte(self):
         lines = rows([[here[0]] for here in walkers(1)])
         found, done = self.repair([*lines, *[row("", FRAMES, pose(1, 2, 3))]])
-        self.assertEqual((found[:-1], done), (lines, swaps.Repairs()))
+        self.same(found[:-1], lines)
+        self.assertEqual(done, swaps.Repairs())
         self.assertIn("there is one individual", self.said)
 
     def test_tracks_too_short_to_show_how_animals_move_stay(self):
         lines = rows(walkers(2)[:12])
-        self.assertEqual(self.repair(lines)[0], lines)
+        self.same(self.repair(lines)[0], lines)
         self.assertIn("too short", self.said)
 
     def test_what_has_no_swaps_to_repair_is_a_sentence(self):
@@ -233,7 +244,7 @@ class Program(unittest.TestCase):
                 labels.convert(records, slp, None, repair_swaps=True)
             self.assertEqual(said.getvalue().count("1 repaired, 400 instances have another identity"), 2)
             tracks = [line.split(",")[0] for line in repaired.read_text().splitlines()[1:]]
-            self.assertEqual(tracks, ["track_1", "track_2"] * FRAMES)
+            self.assertTrue(tracks == ["track_1", "track_2"] * FRAMES)
             self.assertEqual(json.loads(repaired.with_suffix(".json").read_text())["tracks"], ["track_1", "track_2"])
             last = sleap_io.load_file(str(slp))[-1]
             noses = {instance.track.name: instance["nose"]["xy"][0] for instance in last.instances}
