@@ -151,14 +151,14 @@ class Repairs(unittest.TestCase):
         self.same(found, rows(frames))
 
     def test_bodies_decide_where_motion_speaks_for_the_tracker(self):
-        # Each stays at its place but that they change places while they are out of sight: the tracker goes by the place.
+        # They change ways while they are out of sight, and the tracker goes by the ways.
         chance = random.Random(4)
         frames = []
         for frame in range(1500):
             here = []
             for animal in (0, 1):
                 place = 1 - animal if frame >= 800 else animal
-                x, y = 300 + 9 * math.sin(frame / 40 + place), 300 + 25 * place
+                x, y = 300 + 60 * math.sin(frame / 40 + 2 * place), 300 + 60 * math.cos(frame / 23 + 2 * place)
                 here.append(None if 700 <= frame < 900 else pose(x, y, frame / 40, 30.0 + 4 * animal, chance))
             frames.append(here)
         found, done = self.repair(rows(frames, exchanged_after(800)))
