@@ -90,6 +90,7 @@ class Report(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(accuracy.identities(Path(folder)), [])
             made = {"identities": 2, "switches": 3, "right": 0.98765, "without": 0.0125, "wrong": 4}
+            made["repaired"] = made | {"switches": 1, "right": 0.995}
             flies = {"identities": 2, "swaps": 0, "breaks": 5, "without": 61}
             videos = [
                 {"name": name, "what": "two animals", "frames": 9, "trackers": {"auto, oks": figures}}
@@ -98,8 +99,8 @@ class Report(unittest.TestCase):
             (Path(folder) / "identities.json").write_text(json.dumps({"sleap-nn": "1.2.3", "videos": videos}))
             lines = accuracy.identities(Path(folder))
         self.assertIn("#### Crossing: two animals (9 frames)", lines)
-        self.assertIn("| auto, oks | 2 | 3 | 98.77 | 1.25 % | 4 |", lines)
-        self.assertIn("| auto, oks | 2 | 0 | 5 | 61 |", lines)
+        self.assertIn("| auto, oks | 2 | 3 | 98.77 | 1.25 % | 4 | 1 | 99.50 |", lines)
+        self.assertIn("| auto, oks | 2 | 0 | 5 | 61 | – |", lines)
         self.assertIn("sleap-nn 1.2.3", "\n".join(lines))
 
     def test_metrics_have_a_table_once_they_were_measured(self):

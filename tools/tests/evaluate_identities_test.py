@@ -2,10 +2,14 @@
 
 import dataclasses
 import itertools
+import json
 import math
+import tempfile
 import unittest
+from pathlib import Path
 
 from cudainfer_tools.evaluate import identities
+from cudainfer_tools.evaluate.identity_repairs import repaired
 from cudainfer_tools.evaluate.identity_scenes import ARENA, NAN, SCENES, Instance, make
 from cudainfer_tools.evaluate.identity_scores import apart, scores, unaided
 
@@ -92,6 +96,27 @@ class Instances(unittest.TestCase):
         self.assertEqual(given, [2, 0])
         self.assertTrue(math.isnan(instances[0].points[0][0]))
         self.assertEqual((instances[0].points[1], instances[0].score), ((1.5, 2.0), 0.7))
+
+
+class Repaired(unittest.TestCase):
+    def test_the_program_gives_back_what_was_exchanged_and_keeps_the_order(self):
+        frames = make(dataclasses.replace(SCENES[0], frames=400))
+        right = [[one.animal for one in frame] for frame in frames]
+        wrong = [[3 - animal for animal in frame] if number >= 100 else frame for number, frame in enumerate(right)]
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(repaired(frames, wrong, Path(folder)) == right)
+            without = [[0] * len(frame) for frame in frames[:-1]] + [right[-1]]
+            self.assertTrue(repaired(frames, without, Path(folder)) == without)
+
+    def test_without_a_python_sleaps_rows_stay(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results = Path(folder, "identities.json")
+            trackers = {"SLEAP, OKS": {"switches": 7}, "auto, oks": {"switches": 2}}
+            results.write_text(json.dumps({"sleap-nn": "0.3.5", "videos": [{"name": "crossing", "trackers": trackers}]}))
+            reference = identities.Reference(None, results)
+        self.assertEqual(reference.version, "0.3.5")
+        self.assertEqual(reference.identities("crossing", [], 2), ({}, {"SLEAP, OKS": {"switches": 7}}))
+        self.assertEqual(reference.identities("new", [], 2), ({}, {}))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """How well identities stay where the number of animals is known (`tracker max-tracks=N`), beside SLEAP's own tracker on the very
 same instances. Started by scripts/evaluate.
 
-    python3 tools evaluate.identities --reference PYTHON [--models DIR --video FILE]
+    python3 tools evaluate.identities [--reference PYTHON] [--models DIR --video FILE]
 
-Made videos (evaluate/identity_scenes.py) have known identities: switches are counted. Two flies (--models has SLEAP's networks
+Ours are scored again after `cudainfer-labels --repair-swaps`. Made videos (evaluate/identity_scenes.py) have known identities: switches are counted. Two flies (--models has SLEAP's networks
 centroid.onnx and centered_instance.onnx, --video the video that they were made for) have none: swaps are counted that the nearest
-motion speaks against. PYTHON has sleap-nn, see reference/sleap_tracks.py. The flies' instances are those of pose-topdown with the
-tracker in it, by the plugin that scripts/run would use; all other rows go through the example `identities` of the crate kernels,
-which is the same tracker.
+motion speaks against. PYTHON has sleap-nn, see reference/sleap_tracks.py; without it SLEAP's rows stay as the results have them.
+The flies' instances are those of pose-topdown with the tracker in it, by the plugin that scripts/run would use; all other rows go
+through the example `identities` of the crate kernels, which is the same tracker.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from cudainfer_tools import pipeline, repository
+from cudainfer_tools.evaluate.identity_repairs import repaired
 from cudainfer_tools.evaluate.identity_scenes import NAN, SCENES, Frames, Instance, Scene, make
 from cudainfer_tools.evaluate.identity_scores import Identities, scores, unaided
 from cudainfer_tools.evaluate.tracks import ALGORITHMS
@@ -84,13 +86,41 @@ def by_sleap(frames: Frames, animals: int, python: Path) -> tuple[str, dict[str,
     return answer["version"], answer["identities"]
 
 
-def made(scene: Scene, python: Path) -> tuple[str, dict]:
-    """Figures of a made video, and sleap-nn's version."""
+def made(scene: Scene, reference: Reference) -> dict:
+    """Figures of a made video."""
     frames = make(scene)
-    version, theirs = by_sleap(frames, scene.animals, python)
-    found = {f"SLEAP, {way}": identities for way, identities in theirs.items()} | all_of_ours(frames, scene.animals)
-    figures = {who: vars(scores(frames, identities, scene.animals)) for who, identities in found.items()}
-    return version, {"name": scene.name, "what": scene.what, "animals": scene.animals, "frames": scene.frames, "trackers": figures}
+
+    def score(identities: Identities) -> dict:
+        return vars(scores(frames, identities, scene.animals))
+
+    theirs, kept = reference.identities(scene.name, frames, scene.animals)
+    figures = kept | {who: score(given) for who, given in theirs.items()} | twice(frames, all_of_ours(frames, scene.animals), score)
+    return {"name": scene.name, "what": scene.what, "animals": scene.animals, "frames": scene.frames, "trackers": figures}
+
+
+def twice(frames: Frames, found: dict[str, Identities], score: Callable[[Identities], dict]) -> dict[str, dict]:
+    """Figures of trackers, and of what the second pass makes of each."""
+    return {who: {**score(given), "repaired": score(repaired(frames, given, OUT))} for who, given in found.items()}
+
+
+class Reference:
+    """SLEAP's tracker, or the rows that it has in results that were made before."""
+
+    def __init__(self, python: Path | None, results: Path) -> None:
+        self.python = python
+        self.version = ""
+        self.videos = {}
+        if python is None:
+            before = json.loads(results.read_text())
+            self.version = before["sleap-nn"]
+            self.videos = {video["name"]: video["trackers"] for video in before["videos"]}
+
+    def identities(self, video: str, frames: Frames, animals: int) -> tuple[dict[str, Identities], dict[str, dict]]:
+        """Its identities by the way that it is set up, else the figures that are kept."""
+        if self.python is None:
+            return {}, {who: figures for who, figures in self.videos.get(video, {}).items() if who.startswith("SLEAP, ")}
+        self.version, found = by_sleap(frames, animals, self.python)
+        return {f"SLEAP, {way}": given for way, given in found.items()}, {}
 
 
 def published(record: dict) -> tuple[list[Instance], list[int]]:
@@ -105,7 +135,7 @@ def published(record: dict) -> tuple[list[Instance], list[int]]:
     return instances, identities
 
 
-def flies(models: Path, video: Path, python: Path) -> dict:
+def flies(models: Path, video: Path, reference: Reference) -> dict:
     """Figures of the two flies."""
     folder = OUT / "models"
     folder.mkdir(exist_ok=True)
@@ -122,11 +152,13 @@ def flies(models: Path, video: Path, python: Path) -> dict:
     pipeline.run(line)
     rows = [published(json.loads(text)) for text in results.read_text().splitlines()]
     frames = [instances for instances, _ in rows]
-    found = {"tracker similarity=oks": [identities for _, identities in rows]}
-    found |= all_of_ours(frames, FLIES)
-    _, theirs = by_sleap(frames, FLIES, python)
-    found = {f"SLEAP, {way}": identities for way, identities in theirs.items()} | found
-    figures = {who: vars(unaided(frames, identities, FLIES)) for who, identities in found.items()}
+    theirs, kept = reference.identities("flies", frames, FLIES)
+    found = {"tracker similarity=oks": [given for _, given in rows]} | all_of_ours(frames, FLIES)
+
+    def score(identities: Identities) -> dict:
+        return vars(unaided(frames, identities, FLIES))
+
+    figures = kept | {who: score(given) for who, given in theirs.items()} | twice(frames, found, score)
     above = sum(len(frame) > FLIES for frame in frames)
     what = f"two flies in {video.name}; {above} frames have more than two instances"
     return {"name": "flies", "what": what, "animals": FLIES, "frames": len(frames), "trackers": figures}
@@ -136,7 +168,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/evaluate identities", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--reference", type=Path, required=True, metavar="PYTHON", help="a Python that has sleap-nn")
+    parser.add_argument("--reference", type=Path, metavar="PYTHON", help="a Python that has sleap-nn; else SLEAP's rows stay")
     parser.add_argument("--models", type=Path, metavar="DIR", help="folder of centroid.onnx and centered_instance.onnx")
     parser.add_argument("--video", type=Path, help="the video of two flies that they were made for")
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER")
@@ -147,23 +179,22 @@ def main() -> int:
         if not path.exists():
             parser.error(f"there is no '{path}'")
     OUT.mkdir(parents=True, exist_ok=True)
-    version, videos = "", []
+    file = given.results / "identities.json"
+    reference, videos = Reference(given.reference, file), []
     try:
         build = ["cargo", "build", "--locked", "--quiet", "--package", "cudainfer-kernels", "--example", PROGRAM.name]
         subprocess.run(build, cwd=ROOT, check=True)
         for scene in SCENES:
-            version, video = made(scene, given.reference)
-            videos.append(video)
-            show(video)
+            videos.append(made(scene, reference))
+            show(videos[-1])
         if given.models:
-            videos.append(flies(given.models, given.video, given.reference))
+            videos.append(flies(given.models, given.video, reference))
             show(videos[-1])
     except subprocess.CalledProcessError as error:
         print(f"evaluate: {shlex.join(map(str, error.cmd[:3]))} failed, see above", file=sys.stderr)
         return 1
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    file = given.results / "identities.json"
-    file.write_text(json.dumps({"commit": commit.stdout.strip(), "sleap-nn": version, "videos": videos}, indent=1) + "\n")
+    file.write_text(json.dumps({"commit": commit.stdout.strip(), "sleap-nn": reference.version, "videos": videos}, indent=1) + "\n")
     print(file)
     return 0
 
@@ -171,7 +202,10 @@ def main() -> int:
 def show(video: dict) -> None:
     print(f"{video['name']}: {video['what']}, {video['frames']} frames")
     for who, figures in video["trackers"].items():
-        print(f"  {who:<20}", "  ".join(f"{name} {round(value, 4)}" for name, value in figures.items()), flush=True)
+        for when, found in (("", figures), ("repaired", figures.get("repaired"))):
+            values = [f"{name} {round(value, 4)}" for name, value in (found or {}).items() if name != "repaired"]
+            if values:
+                print(f"  {when or who:<20}", "  ".join(values), flush=True)
 
 
 if __name__ == "__main__":

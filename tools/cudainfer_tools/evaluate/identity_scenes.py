@@ -54,6 +54,9 @@ class Scene:
     double: float = 0.0
     # How strongly animals walk towards each other.
     sociable: float = 0.02
+    # How fast they are, against GAITS, and how long each is.
+    pace: float = 1.0
+    lengths: tuple[float, ...] = ()
 
 
 SCENES = (
@@ -62,6 +65,21 @@ SCENES = (
     Scene("hiding", "two animals that are out of sight for up to 400 frames", 2, 3, hiding=0.004, missing=0.02),
     Scene("false", "three animals, with instances that are none, or are found twice", 3, 4, missing=0.05, false=0.1, double=0.03),
     Scene("all", "five animals, and all of this", 5, 5, missing=0.05, hiding=0.002, occluding=True, false=0.1, double=0.03),
+    # These two took no part when the second pass was made.
+    Scene(
+        "fast", "four fast animals that cross and lie on each other", 4, 61, occluding=True, missing=0.03, sociable=0.08, pace=1.6
+    ),
+    Scene(
+        "lengths",
+        "three animals of different lengths, out of sight for up to 400 frames",
+        3,
+        62,
+        hiding=0.004,
+        missing=0.03,
+        sociable=0.05,
+        pace=0.7,
+        lengths=(42.0, 48.0, 54.0),
+    ),
 )
 
 
@@ -74,6 +92,8 @@ class Animal:
     heading: float
     gait: int = 0
     hidden: int = 0
+    pace: float = 1.0
+    length: float = LENGTH
 
     def walk(self, others: list[Animal], sociable: float, chance: random.Random) -> None:
         speed, ends = GAITS[self.gait]
@@ -83,6 +103,7 @@ class Animal:
         if others:
             other = others[chance.randrange(len(others))]
             self.heading += sociable * difference(math.atan2(other.y - self.y, other.x - self.x), self.heading)
+        speed *= self.pace
         x, y = self.x + speed * math.cos(self.heading), self.y + speed * math.sin(self.heading)
         margin = LENGTH / 2
         if not (margin < x < ARENA[0] - margin and margin < y < ARENA[1] - margin):
@@ -94,7 +115,7 @@ class Animal:
         """As a network finds them: within about a pixel, and one in thirty not at all."""
         found = []
         for place in range(POINTS):
-            along = LENGTH * (0.5 - place / (POINTS - 1))
+            along = self.length * (0.5 - place / (POINTS - 1))
             x, y = self.x + along * math.cos(self.heading), self.y + along * math.sin(self.heading)
             x, y = x + chance.gauss(0.0, 1.2), y + chance.gauss(0.0, 1.2)
             found.append(NAN if chance.random() < 1 / 30 else (x, y))
@@ -130,6 +151,8 @@ def make(scene: Scene) -> Frames:
         Animal(wide * (n + 1) / (scene.animals + 1), high * chance.uniform(0.2, 0.8), chance.uniform(0, math.tau))
         for n in range(scene.animals)
     ]
+    for animal, length in zip(animals, scene.lengths or [LENGTH] * scene.animals, strict=True):
+        animal.pace, animal.length = scene.pace, length
     frames: Frames = []
     for _ in range(scene.frames):
         for animal in animals:

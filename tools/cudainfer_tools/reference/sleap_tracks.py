@@ -14,6 +14,7 @@ in for where it is not installed (torch is): tracking computes with NumPy.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -41,6 +42,9 @@ def tracking() -> types.ModuleType:
     """sleap-nn's module of the tracker."""
     for name in ("attrs", "scipy.optimize", "loguru", "rich.progress", "cv2", "pykalman", "sleap_io"):
         importlib.import_module(name)
+    # Where torch is installed, it is opened before stand-ins are: it takes one for dill, and fails.
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch.utils.data.datapipes")
     found = importlib.util.find_spec("sleap_nn")
     if found is None or not found.submodule_search_locations:
         raise ImportError("this Python has no sleap-nn")
