@@ -58,7 +58,7 @@ class Model:
     bgr: bool
     normalized: bool
     unit_range: bool
-    # What sides are padded to a multiple of, where the configuration says so.
+    # What sides are padded to a multiple of, where the configuration has it.
     divisor: int | None
 
     @property

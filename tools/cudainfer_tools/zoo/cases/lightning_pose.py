@@ -59,7 +59,7 @@ def points(folder: Path, frames: np.ndarray) -> None:
     ]
     case = Case(LIBRARY, "peakfind", expected, declared_by="`config.yaml`")
     case.note = (
-        "Lightning Pose takes the soft argmax of a map that is enlarged by splines, peakfind the vertex of a parabola. A confidence "
+        "Its maps are Gaussians, as those of trained networks. Lightning Pose takes the soft argmax of an enlarged map, peakfind the vertex of a parabola. A confidence "
         "is that of a sharpened map there: none is compared."
     )
     case.write(folder, frames)
