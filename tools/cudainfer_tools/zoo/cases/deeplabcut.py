@@ -25,7 +25,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 ANIMALS = 3
 # All pairs of points have fields; those of a tree are kept, of which the root is the spine.
 GRAPH = [[a, b] for a in range(len(BODYPARTS)) for b in range(a + 1, len(BODYPARTS))]
-KEPT = [GRAPH.index(edge) for edge in ([0, 1], [0, 2], [0, 3], [3, 4])]
+KEPT = [GRAPH.index(edge) for edge in ([0, 3], [1, 3], [2, 3], [3, 4])]
 # Width and height of frames, multiples of the stride, and of crops, which are as large in the frame.
 SIZE, CROP = (384, 288), (96, 96)
 
@@ -190,10 +190,10 @@ def crops(folder: Path, frames: np.ndarray) -> None:
     case.write(folder, frames)
 
 
-def several_animals(folder: Path, frames: np.ndarray, stages: int = 0) -> None:
+def several_animals(folder: Path, frames: np.ndarray, animals: int = ANIMALS, stages: int = 0) -> None:
     """The points of several animals, joined by DeepLabCut's Assembler."""
     frames = resized(frames, *SIZE)
-    config = configuration(paf_head(ANIMALS, stages))
+    config = configuration(paf_head(animals, stages))
     # Smoothing lowers the maps of random weights.
     inputs = torch.cat([tensor(frame) for frame in frames])
     model = built(config, inputs, 4.0, 8.0)
@@ -216,5 +216,6 @@ CASES = {
     "deeplabcut-resnet-config": one_animal_as_it_is,
     "deeplabcut-crops": crops,
     "deeplabcut-animals": several_animals,
+    "deeplabcut-animals-one": partial(several_animals, animals=1),
     "deeplabcut-animals-stages": partial(several_animals, stages=2),
 }
