@@ -114,7 +114,9 @@ def network(config: dict[str, Any], weights: dict[str, Any], facts: Model, of: s
     try:
         whole = pose_model.build(config["model"]).eval()
         whole.load_state_dict(weights)
-        stride, head = whole.get_stride(facts.head), whole.heads[facts.head]
+        head = whole.heads[facts.head]
+        # A head doubles the maps, or halves them where its stride is negative.
+        stride = whole.backbone.stride / head.stride if head.stride > 0 else whole.backbone.stride * -head.stride
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise ExportError(f"the snapshot's weights are not those of the network in its {CONFIG}: {reason}") from None
