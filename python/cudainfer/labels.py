@@ -7,9 +7,6 @@
 RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`); both are read twice. OUT ends with
 .slp, .h5 (analysis), .nwb or .csv; all but the last need sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form,
 beside which a .json has the skeleton's edges. Memory hardly depends on the length of the run.
-RUN.csv is a table of `inferpublish format=sleap`, RUN.jsonl has records of frames (`format=json`). OUT ends with .slp,
-.h5 (analysis), .nwb or .csv, and is written by sleap-io: pip install 'cudainfer[sleap]'. A .csv is a table of the same form, beside
-which a .json has the skeleton's edges; records become one line after line, however long they are.
 
 --repair-swaps looks back over the identities of `tracker max-tracks=N`: where animals met or were out of sight, they are exchanged if
 the whole path is much likelier so, by how they move and turn and how long they are. Each repair is printed, with its frames.

@@ -13,7 +13,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from cudainfer_tools import repository
-from cudainfer_tools.export import onnx_file, sleap, training
+from cudainfer_tools.export import common, onnx_file, sleap, training
 
 CONFIG = """
 data_config:
@@ -57,7 +57,7 @@ class Facts(unittest.TestCase):
 
     def test_what_cannot_be_exported_is_refused_in_a_sentence(self):
         def refused(changed):
-            with self.assertRaises(training.ExportError) as caught:
+            with self.assertRaises(common.ExportError) as caught:
                 training.facts(changed)
             return str(caught.exception)
 
@@ -193,10 +193,10 @@ class Command(unittest.TestCase):
             (folder / "best.ckpt").touch()
             self.assertIn("has no training_config.yaml", self.run_export(folder)[1])
             (folder / "training_config.yaml").write_text("a: [")
-            with self.assertRaisesRegex(training.ExportError, "cannot be read"):
+            with self.assertRaisesRegex(common.ExportError, "cannot be read"):
                 training.read(folder)
             (folder / "training_config.yaml").write_text("3")
-            with self.assertRaisesRegex(training.ExportError, "is no configuration"):
+            with self.assertRaisesRegex(common.ExportError, "is no configuration"):
                 training.read(folder)
             # The Python that runs the tests has no sleap-nn.
             code, error = self.run_export(folder)

@@ -1,7 +1,8 @@
 //! DeepLabCut 3's `pytorch_config.yaml`, which lies beside a model that a PyTorch project trained: `data`, `metadata`, `method`,
 //! and `model.heads.bodypart`. DeepLabCut 3.0.2 has no ONNX exporter of its own; an export of its `PoseModel` has the outputs of
 //! that head, `heatmap` `[B,N,H,W]` and `locref` `[B,2N,H,W]`, which `HeatmapPredictor` reads
-//! (pose_estimation_pytorch/models/predictors/single_predictor.py): the greatest cell of a map, and the offset there.
+//! (pose_estimation_pytorch/models/predictors/single_predictor.py): the greatest cell of a map, and the offset there. Networks of
+//! several animals and of crops are read with the sidecar that `scripts/export deeplabcut` writes.
 
 use cudainfer_kernels::peaks::{Activation, Grid, Mode, Refinement};
 use cudainfer_kernels::preproc::{ChannelOrder, Resize};
@@ -16,6 +17,9 @@ use crate::{Encoding, Grouping, Skeleton};
 
 /// The name of the file.
 pub(super) const FILE: &str = "pytorch_config.yaml";
+
+/// What else is read of a network whose configuration alone does not do.
+const EXPORTED: &str = "and the file that scripts/export deeplabcut makes of it";
 
 /// The mean of ImageNet's pixels, about: where nothing is, the network's own padding has 0 after the normalisation.
 const MEAN_PIXEL: u8 = 115;
@@ -39,9 +43,18 @@ pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     let method = all.get("method").and_then(Value::as_str).unwrap_or("bu");
     match (kind, method.to_ascii_lowercase().as_str()) {
         ("HeatmapPredictor", "bu") => declared.unsupported = peaks(&predictor, &mut declared.words),
+        ("HeatmapPredictor", "td") => {
+            declared.unsupported =
+                Some(format!("a DeepLabCut model of method 'td' (bu is read, {EXPORTED})"));
+        }
         ("HeatmapPredictor", _) => {
             declared.unsupported =
                 Some(format!("a DeepLabCut model of method '{}' (bu is read)", brief(method)));
+        }
+        ("PartAffinityFieldPredictor", _) => {
+            declared.unsupported = Some(format!(
+                "what DeepLabCut's 'PartAffinityFieldPredictor' finds (HeatmapPredictor is read, {EXPORTED})"
+            ));
         }
         (kind, _) => {
             declared.unsupported =
@@ -154,10 +167,15 @@ model:
         let refused = |from: &str, to: &str| changed(from, to).unsupported.unwrap();
         let several = refused("type: HeatmapPredictor", "type: PartAffinityFieldPredictor");
         assert!(
-            several.contains("'PartAffinityFieldPredictor' finds (HeatmapPredictor is read)"),
+            several
+                .contains("'PartAffinityFieldPredictor' finds (HeatmapPredictor is read, and the file that"),
             "{several}"
         );
-        assert!(refused("method: bu", "method: td").contains("method 'td' (bu is read)"));
+        let dekr = refused("type: HeatmapPredictor", "type: DEKRPredictor");
+        assert!(dekr.ends_with("'DEKRPredictor' finds (HeatmapPredictor is read)"), "{dekr}");
+        let crops = refused("method: bu", "method: td");
+        assert!(crops.ends_with(&format!("method 'td' (bu is read, {EXPORTED})")), "{crops}");
+        assert!(refused("method: bu", "method: ctd").contains("method 'ctd' (bu is read)"));
         assert!(refused("locref_std: 7.2801", "locref_std: wide").contains("locref_std"));
         // Of another program, and of nobody.
         assert!(read("model: {heads: 3}").unwrap().is_none());

@@ -121,7 +121,10 @@ fn a_configuration_of_another_model_is_an_error() {
 fn models_of_several_animals_views_and_frames_are_named() {
     let paf = DEEPLABCUT.replace("HeatmapPredictor", "PartAffinityFieldPredictor");
     let several = folder("dlc-several", "deeplabcut", "model.onnx", "pytorch_config.yaml", &paf);
-    fails(&several, &["'PartAffinityFieldPredictor' finds (HeatmapPredictor is read)"]);
+    fails(
+        &several,
+        &["'PartAffinityFieldPredictor' finds (HeatmapPredictor is read", "scripts/export deeplabcut"],
+    );
     let context = LIGHTNING_POSE.replace("type: heatmap", "type: heatmap_mhcrnn");
     let context = folder("lp-context", "lightning-pose", "model.onnx", "config.yaml", &context);
     fails(&context, &["model of context", "clips are not read yet"]);

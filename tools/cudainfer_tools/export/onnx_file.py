@@ -105,3 +105,23 @@ def in_float16(model: ModelProto) -> ModelProto:
             each.type.tensor_type.elem_type = TensorProto.FLOAT16
     del graph.value_info[:]
     return half
+
+
+def joined(first: ModelProto, then: ModelProto) -> ModelProto:
+    """The graph whose inputs are `first`'s and whose outputs are `then`'s, which takes the outputs of `first` by their names; in
+    its own types, whatever `first` calculates in."""
+    from onnx import ModelProto, compose, helper
+
+    after = ModelProto()
+    after.CopyFrom(then)
+    after = compose.add_prefix(after, "predictor/", rename_inputs=False, rename_outputs=False)
+    types = {each.name: each.type.tensor_type.elem_type for each in first.graph.output}
+    for each in after.graph.input:
+        wanted, name = each.type.tensor_type.elem_type, each.name
+        if types[name] != wanted:
+            for node in after.graph.node:
+                node.input[:] = [f"predictor/{name}" if given == name else given for given in node.input]
+            after.graph.node.insert(0, helper.make_node("Cast", [name], [f"predictor/{name}"], to=wanted))
+            each.type.tensor_type.elem_type = types[name]
+    del after.graph.value_info[:]
+    return compose.merge_models(first, after, [(each.name, each.name) for each in after.graph.input])

@@ -11,18 +11,15 @@ sidecars. The network is a bare one, whose confidence maps are refined by peakfi
 from __future__ import annotations
 
 import argparse
-import importlib
-import math
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudainfer_tools.export import training
-from cudainfer_tools.export.training import ExportError, Training
+from cudainfer_tools.export import common, training
+from cudainfer_tools.export.common import ExportError
+from cudainfer_tools.export.training import Training
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 # What has no kernel of a fixed size in it, and so takes frames of any size.
@@ -32,23 +29,6 @@ SIDE = 512
 # How far the ONNX file's outputs may be from PyTorch's: maps are 0 to 1, and sums are taken in another order.
 TOLERANCE = 1e-3
 NEEDED = ("torch", "sleap_nn", "onnx", "numpy", "yaml")
-
-
-def imported() -> None:
-    """Opens the packages that are needed.
-
-    Raises ExportError if one is missing."""
-    missing = []
-    for name in NEEDED:
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            missing.append(f"{name} ({error})" if error.name != name else name)
-    if missing:
-        raise ExportError(
-            f"{sys.executable} has not what an export needs: {', '.join(missing)}. Install sleap-nn and onnx there, or name the "
-            "Python that has them with --python"
-        )
 
 
 def network(folder: Path, config: dict[str, Any], facts: Training) -> torch.nn.Module:
@@ -115,53 +95,17 @@ def written(model: torch.nn.Module, facts: Training, to: Path) -> None:
     frames = torch.rand(1, facts.channels, height, width)
     axes = {0: "batch", 2: "height", 3: "width"} if is_open else {0: "batch"}
     maps = {0: "batch", 2: "rows", 3: "columns"} if is_open else {0: "batch"}
-    with warnings.catch_warnings():
-        # Of the exporter's age, and of shapes that are known while it traces.
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            model,
-            (frames,),
-            str(to),
-            input_names=["image"],
-            output_names=facts.outputs,
-            dynamic_axes={"image": axes, **dict.fromkeys(facts.outputs, maps)},
-            # Antialiased resizing came with 18.
-            opset_version=18 if facts.prepares else 17,
-            dynamo=False,
-        )
+    # Antialiased resizing came with 18.
+    opset = 18 if facts.prepares else 17
+    common.traced(model, {"image": frames}, facts.outputs, {"image": axes, **dict.fromkeys(facts.outputs, maps)}, opset, to)
     other = torch.rand(2, facts.channels, *((2 * height, height) if is_open else (height, width)))
-    with torch.inference_mode():
-        expected = [each.numpy() for each in model(other)]
-    for name, ours, theirs in zip(facts.outputs, answers(to, other.numpy()), expected, strict=True):
-        apart = float(abs(ours - theirs).max()) if ours.shape == theirs.shape else math.inf
-        if not apart <= TOLERANCE:
-            raise ExportError(
-                f"the ONNX file's '{name}' is {apart:g} from PyTorch's: the backbone '{facts.backbone}' cannot be exported so"
-            )
+    common.compare(to, model, other, facts.outputs, TOLERANCE, facts.backbone)
     written_model = onnx.load(to)
-    # Where each node came from in the user's folders.
-    for node in written_model.graph.node:
-        node.doc_string = ""
     if facts.prepares:
         onnx_file.prepared(written_model, facts.scale, facts.max_stride, None if is_open else sides(facts))
-    written_model.metadata_props.extend(
-        onnx.StringStringEntryProto(key=key, value=value)
-        for key, value in {"cudainfer_export": "sleap", "model_type": facts.kind}.items()
-    )
+    common.signed(written_model, {"cudainfer_export": "sleap", "model_type": facts.kind})
     onnx.checker.check_model(written_model)
     onnx.save(written_model, to)
-
-
-def answers(path: Path, frames: np.ndarray) -> list[np.ndarray]:
-    """What the file makes of frames: by ONNX Runtime where it is installed, else by ONNX's own evaluator, which is slow."""
-    try:
-        import onnxruntime
-    except ImportError:
-        from onnx.reference import ReferenceEvaluator
-
-        return list(ReferenceEvaluator(str(path)).run(None, {"image": frames}))
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return session.run(None, {"image": frames})
 
 
 def export(folder: Path, to: Path, threshold: float) -> list[Path]:
@@ -169,7 +113,7 @@ def export(folder: Path, to: Path, threshold: float) -> list[Path]:
 
     Raises ExportError where that is not possible."""
     training.find(folder)
-    imported()
+    common.imported(NEEDED, "sleap-nn")
     import onnx
     import sleap_nn
 
@@ -205,14 +149,9 @@ def main() -> int:
         metavar="VALUE",
         help="the sidecar's threshold (default: %(default)s, sleap-nn's)",
     )
-    given = parser.parse_args()
-    try:
-        for path in export(given.model, given.output or given.model / "cudainfer", given.peak_threshold):
-            print(path)
-    except (ExportError, OSError) as error:
-        print(f"export: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return common.command(
+        parser, lambda given: export(given.model, given.output or given.model / "cudainfer", given.peak_threshold)
+    )
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from cudainfer_tools.export import common
+from cudainfer_tools.export.common import ExportError, pairs, strings
 
 # The types of models that are exported.
 KINDS = ("single_instance", "centered_instance", "centroid", "bottomup")
@@ -23,10 +25,6 @@ CONFIG = "training_config.yaml"
 
 # sleap-nn's own (PostprocessConfig); a training has none.
 PEAK_THRESHOLD = 0.2
-
-
-class ExportError(Exception):
-    """Why a model is not exported: at most three sentences."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +74,7 @@ def read(folder: Path) -> dict[str, Any]:
     """The configuration in a model's folder.
 
     Raises ExportError where it cannot be read."""
-    import yaml
-
-    path = folder / CONFIG
-    try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ExportError(f"'{path}' cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(config, dict):
-        raise ExportError(f"'{path}' is no configuration of a training: a mapping was expected")
-    return config
+    return common.read_yaml(folder / CONFIG)
 
 
 def chosen(config: dict[str, Any], section: str) -> tuple[str, dict[str, Any]]:
@@ -158,11 +147,6 @@ def facts(config: dict[str, Any]) -> Training:
     return found
 
 
-def strings(names: list[str]) -> str:
-    """A list of TOML's strings, which are JSON's where nothing below the space is left."""
-    return json.dumps(names, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def sidecar(training: Training, threshold: float, made_by: str) -> str:
     """The sidecar of the network: frames in, points out, as sleap-nn's PyTorch path does both."""
     kind = training.kind
@@ -176,9 +160,9 @@ def sidecar(training: Training, threshold: float, made_by: str) -> str:
         lines += ["", "[output]", 'labels = ["centroid"]']
     else:
         lines += ["", "[skeleton]", f"points = {strings(training.points)}"]
-        for key, pairs in ("edges", training.edges), ("symmetric", training.symmetric):
-            if pairs:
-                lines.append(f"{key} = [{', '.join(strings(list(each)) for each in pairs)}]")
+        for key, of_points in ("edges", training.edges), ("symmetric", training.symmetric):
+            if of_points:
+                lines.append(f"{key} = {pairs(of_points)}")
     lines += ["", "[peaks]", f'output = "{MAPS[kind]}"']
     if kind == "bottomup":
         lines += [f'pafs = "{FIELDS}"', 'grouping = "paf"']

@@ -47,7 +47,7 @@ def results(record: dict, rotated: bool = False) -> list[dict]:
     """A record's objects as the cases write results. Of rotated boxes, upright ones have no angle."""
     found = []
     for item in record["objects"]:
-        one = {"class": item.get("label_id", 0), "score": item.get("confidence", 0.0)}
+        one = {"class": item.get("label_id", 0), "score": item.get("confidence", item.get("pose_score", 0.0))}
         if box := item.get("box"):
             if "angle" in box or rotated:
                 one["corners"] = corners(box)

