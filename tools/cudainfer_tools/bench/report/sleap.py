@@ -46,7 +46,10 @@ def labelling(results: Path, device: str) -> list[str]:
     gpu = device == "cuda"
     rows = [cells(row, theirs.get(row["row"]), gpu) for row in measured]
     failed = [f"- {row['row']}, {row['who']}: failed. {row['failed']}" for row in reported["rows"] if "failed" in row]
-    frames = min((row["frames"] for row in measured), default=0)
+    frames = " or ".join(
+        f"{count:,}" for count in sorted({row["frames"] for row in measured if not row["who"].startswith("cudainfer-batch")})
+    )
+    rounds = "One round" if reported["rounds"] == 1 else f"Medians of {reported['rounds']} rounds"
     whose, ours = reported["sleap"], reported["cudainfer"]
     machine = f"{reported['processor']}, {reported['cores']} cores" + (f", {reported['gpu']}" if gpu else "")
     of_gpu = ["GPU in use is the mean of nvidia-smi's utilization.gpu after start-up; its memory is what was not in use before."]
@@ -56,8 +59,8 @@ def labelling(results: Path, device: str) -> list[str]:
         "Whole processes, from start to end, that read two flies (384x384 H.264, decoded on the CPU) and write labels: `sleap-nn predict`",
         "with the trainings (PyTorch) and with what `sleap-nn export` writes (ONNX), and the pipelines of [pose.md](pose.md) with that export and",
         "with what scripts/export writes of the trainings. None tracks, but cudainfer-batch, whose frames are those of all of its files.",
-        f"{frames} frames; the size of batch of {', '.join(map(str, reported['batches']))} that was fastest; start-up is known from a video that is",
-        f"{reported['copies']} times shorter. Medians of {reported['rounds']} rounds; other processes had at most {max((row['others'] for row in measured), default=0):.0%} of the cores."
+        f"{frames} frames; the size of batch that was fastest of {', '.join(map(str, reported['batches']))}; start-up is known from one that is",
+        f"shorter. {rounds}; other processes had at most {max((row['others'] for row in measured), default=0):.0%} of the cores."
         + (f" {of_gpu[0]}" if gpu else ""),
         f"sleap-nn {whose['sleap-nn']}, torch {whose['torch']}, onnxruntime {whose['onnxruntime']}, Python {whose['python']}; GStreamer {ours['gstreamer']} with",
         f"{ours['decoder']}, {ours['onnxruntime']}. {machine}.",

@@ -195,7 +195,9 @@ def main() -> int:
         parser.error(f"there are no models '{unknown[0]}', but {', '.join(MODELS)}")
     if given.copies < 2:
         parser.error("--copies must be 2 or more: start-up is known from what the copies take longer")
-    rows = [json.loads(line) for file in given.rows for line in file.read_text().splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for file in given.rows for line in file.read_text().splitlines() if line.startswith("{")]
+    # The first line of a run says what it ran on. Of rows of the same side, the last counts.
+    rows = list({(line["row"], line["who"]): line for line in lines if "row" in line}.values())
     OUT.mkdir(parents=True, exist_ok=True)
     measured_on = {"commit": commit(), **gpu(), **versions(given.reference)}
     print(json.dumps(measured_on), file=sys.stderr, flush=True)
