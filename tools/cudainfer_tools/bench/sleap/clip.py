@@ -1,4 +1,4 @@
-"""The videos that both sides label: one that is short, and one of so many copies of it that start-up does not decide."""
+"""The videos that both sides label: one that is short, and one with copies of it, long enough that start-up does not decide."""
 
 from __future__ import annotations
 
