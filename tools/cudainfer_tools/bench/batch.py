@@ -47,12 +47,12 @@ def peak_mb(command: list[str], environment: dict[str, str]) -> float:
     return round(usage.ru_maxrss / 1000, 1)
 
 
-def run(folder: Path, program: Path, out: str, videos: list[Path], jobs: int, model: Path = CHEAPEST) -> dict[str, float]:
-    """Runs the program over videos. Returns seconds, frames and its peak memory in MB."""
+def run(folder: Path, program: Path, out: str, videos: list[Path], model: Path = CHEAPEST) -> dict[str, float]:
+    """Runs the program over videos, as many at a time as it does by default. Returns seconds, frames and its peak memory in MB."""
     manifest = folder / f"{out}.txt"
     manifest.write_text("".join(f"{video}\n" for video in videos))
     command = [str(program / "cudainfer-batch"), "run", "--pipeline", str(folder / "p.launch"), "--set", f"model={model}"]
-    command += ["--out", str(folder / out), "--jobs", str(jobs), str(manifest)]
+    command += ["--out", str(folder / out), str(manifest)]
     begin = time.monotonic()
     peak = peak_mb(command, {**os.environ, "GST_PLUGIN_PATH": str(program)})
     seconds = time.monotonic() - begin
@@ -86,8 +86,8 @@ def compare(folder: Path, program: Path, count: int, frames: int, size: tuple[in
     for clip in many:
         os.link(folder / "clip.mp4", clip)
     video(folder / "long.mp4", frames * count, size)
-    short = run(folder, program, f"clips of {name}", many, 2, model)
-    long = run(folder, program, f"long {name}", [folder / "long.mp4"], 1, model)
+    short = run(folder, program, f"clips of {name}", many, model)
+    long = run(folder, program, f"long {name}", [folder / "long.mp4"], model)
     for path in [*folder.glob("clip*.mp4"), folder / "long.mp4"]:
         path.unlink()
     return {
@@ -109,8 +109,8 @@ def lengths(folder: Path, program: Path, longest: int) -> dict[str, dict]:
         mp4, matroska = folder / "video.mp4", folder / "video.mkv"
         video(mp4, frames)
         clips.launch(f"filesrc location={mp4} ! qtdemux ! h264parse ! matroskamux ! filesink location={matroska}")
-        found: dict = {"matroska": run(folder, program, f"{frames} mkv", [matroska], 1)}
-        found["mp4"] = run(folder, program, f"{frames} mp4", [mp4], 1)
+        found: dict = {"matroska": run(folder, program, f"{frames} mkv", [matroska])}
+        found["mp4"] = run(folder, program, f"{frames} mp4", [mp4])
         alone = ["gst-launch-1.0", "-q", "filesrc", f"location={mp4}", "!", "qtdemux", "!", "fakesink"]
         found["peak-mb-of-the-mp4-demuxer-alone"] = peak_mb(alone, dict(os.environ))
         measured[f"{frames} frames"] = found

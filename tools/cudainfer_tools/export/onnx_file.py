@@ -70,8 +70,8 @@ def prepared(model: ModelProto, scale: float, stride: int, sides: tuple[int, int
     graph.initializer.extend(numpy_helper.from_array(value, key) for key, value in constants.items())
     for at, node in enumerate(nodes):
         graph.node.insert(at, node)
-    for at, side in enumerate(sides or (), start=2):
-        graph.input[0].type.tensor_type.shape.dim[at].dim_value = side
+    for at, pixels_of_side in enumerate(sides or (), start=2):
+        graph.input[0].type.tensor_type.shape.dim[at].dim_value = pixels_of_side
     # Shapes that were inferred before are those of prepared frames.
     del graph.value_info[:]
 
