@@ -78,8 +78,9 @@ impl ResultFolder {
         let unusable = |e: io::Error| format!("the folder '{shown}' cannot be used: {e}");
         let folder = Folder::open(path, Readers::Umask).map_err(unusable)?;
         let path = path.canonicalize().map_err(unusable)?;
-        let lock =
-            folder.lock_file(FOLDER_LOCK, COMPARING).map_err(|e| unusable(io::Error::other(e.to_string())))?;
+        let lock = folder
+            .lock_file(FOLDER_LOCK, COMPARING)
+            .map_err(|e| unusable(io::Error::other(e.to_string())))?;
         let mut opened = Self { folder, path, left: BTreeSet::new() };
         let prepared = opened.prepare(configuration, overwrite);
         let unlocked = opened.folder.unlock_file(FOLDER_LOCK, lock).map_err(unusable);
@@ -91,7 +92,8 @@ impl ResultFolder {
     fn prepare(&mut self, configuration: &Configuration, overwrite: bool) -> Result<(), String> {
         let differs = self.differs(configuration, overwrite)?;
         let written = if differs { self.write(CONFIGURATION, configuration) } else { Ok(()) };
-        let names = written.and_then(|()| self.folder.sweep(Duration::ZERO)).and_then(|_| self.folder.names());
+        let names =
+            written.and_then(|()| self.folder.sweep(Duration::ZERO)).and_then(|_| self.folder.names());
         let names = names.map_err(|e| format!("the folder '{}' cannot be used: {e}", self.path.display()))?;
         self.left = names.iter().filter_map(|name| hidden_of(name)).map(str::to_owned).collect();
         Ok(())

@@ -108,7 +108,9 @@ pub enum PeaksError {
     #[error("a stride of {0} pixels places no cell; set a number from 0.1 to 1024")]
     Stride(String),
     /// A distance of cells, and a grid that has its own.
-    #[error("the grids 'corners' and 'udp' follow from the sizes of map and input; leave out the stride, or set another grid")]
+    #[error(
+        "the grids 'corners' and 'udp' follow from the sizes of map and input; leave out the stride, or set another grid"
+    )]
     StrideOfCorners,
     /// More peaks in a batch than in any earlier one. There is room for them when it is started again.
     #[error(

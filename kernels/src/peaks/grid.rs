@@ -38,7 +38,9 @@ impl MapShape {
                     let nchw = format!("{a} channels of {c}x{b} cells (nchw)");
                     let nhwc = format!("{c} channels of {b}x{a} cells (nhwc)");
                     let fits = match (params.grid, both) {
-                        _ if params.stride.is_some() && both => "with cells of the stride, each of them covers",
+                        _ if params.stride.is_some() && both => {
+                            "with cells of the stride, each of them covers"
+                        }
                         _ if params.stride.is_some() => "with cells of the stride, neither of them covers",
                         (Some(Grid::Corners), true) => {
                             "each of them has cells evenly spaced from the first to the last pixel, as grid=corners wants, of"
@@ -67,7 +69,15 @@ impl MapShape {
             Some(stride) => spaced(grid, f64::from(stride)),
             None => axis(grid, cells[i], input[i]),
         });
-        Ok(Self { layout, channels, width: cells[0], height: cells[1], scale: [sx, sy], first: [fx, fy], grid })
+        Ok(Self {
+            layout,
+            channels,
+            width: cells[0],
+            height: cells[1],
+            scale: [sx, sy],
+            first: [fx, fy],
+            grid,
+        })
     }
 
     /// The same cells, spread over what those of `maps` cover.

@@ -344,9 +344,12 @@ fn the_layout_follows_from_the_input_or_is_asked_for() {
 fn cells_of_a_stated_stride_may_cover_more_than_the_input() {
     // 190x185 pixels, halved by the network and padded to multiples of 16: 96x96 of stride 2 for the network, 4 for the input.
     let map = map_of(1, 48, 48, |_, y, x| if (x, y) == (47, 11) { 1.0 } else { 0.0 });
-    for (grid, first) in
-        [(Some(Grid::Strided), 0.5), (Some(Grid::StridedHalf), 2.5), (Some(Grid::CellCentres), 2.0), (None, 2.0)]
-    {
+    for (grid, first) in [
+        (Some(Grid::Strided), 0.5),
+        (Some(Grid::StridedHalf), 2.5),
+        (Some(Grid::CellCentres), 2.0),
+        (None, 2.0),
+    ] {
         let params =
             PeakParams { grid, stride: Some(4.0), refinement: Refinement::None, ..PeakParams::default() };
         let (peaks, _) = run(&map, Layout::Nchw, [190, 185], params);
