@@ -1,1 +1,1 @@
-"""cudainfer-batch under a real scheduler. Started by tools/try-cluster."""
+"""cudainfer-batch under a real scheduler, or what stands for one. Started by tools/try-cluster and tools/try-indexed-job."""
