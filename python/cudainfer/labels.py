@@ -34,10 +34,7 @@ def repaired(path: Path, folder: Path, video: Path | None) -> Path:
         records, path = path, folder / "records.csv"
         convert(records, path, video)
     out = folder / "repaired.csv"
-    try:
-        print(f"cudainfer-labels: {swaps.repair(path, out)}", file=sys.stderr)
-    except swaps.TableError as error:
-        raise LabelsError(str(error)) from error
+    print(f"cudainfer-labels: {swaps.repair(path, out)}", file=sys.stderr)
     if path.with_suffix(".json").is_file():
         shutil.copyfile(path.with_suffix(".json"), out.with_suffix(".json"))
     return out

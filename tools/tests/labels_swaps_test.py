@@ -16,6 +16,7 @@ import sleap_io
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 from cudainfer import labels, swaps
+from cudainfer.poses import LabelsError
 from cudainfer.swaps.motion import Motion, Samples
 from cudainfer.swaps.segments import Cutter
 
@@ -195,11 +196,11 @@ class Repairs(unittest.TestCase):
             ([row(f"track_{n}", 0, pose(1, 2, 3)) for n in range(33)], "has 33 tracks; at most 32 .* Set max-tracks"),
             ([row("track_1", 0, pose(1, 2, 3)[:2])], "line 2 of .* is no row"),
         ):
-            with self.subTest(wanted), self.assertRaisesRegex(swaps.TableError, wanted):
+            with self.subTest(wanted), self.assertRaisesRegex(LabelsError, wanted):
                 self.repair(lines)
         other = self.folder / "other.csv"
         other.write_text("frame,x,y\n0,1,2\n")
-        with self.assertRaisesRegex(swaps.TableError, "other columns than SLEAP's"):
+        with self.assertRaisesRegex(LabelsError, "other columns than SLEAP's"):
             swaps.repair(other, self.folder / "out.csv")
 
 

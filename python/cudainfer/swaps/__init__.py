@@ -15,13 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
+from cudainfer.poses import LabelsError
 from cudainfer.swaps.body import Looks
 from cudainfer.swaps.motion import Motion, Samples
 from cudainfer.swaps.paths import MOST_PERMUTED, Outcome, after, by_motion, by_motion_and_bodies, outcomes, whose
 from cudainfer.swaps.segments import Cutter, Event, Segment
-from cudainfer.swaps.tables import Row, Table, TableError
+from cudainfer.swaps.tables import Row, Table
 
-__all__ = ["Repairs", "TableError", "repair"]
+__all__ = ["Repairs", "repair"]
 # More tracks are not the individuals of a video, but pieces.
 MOST_TRACKS = 32
 ROUNDS = 5
@@ -61,9 +62,9 @@ def repair(path: Path, out: Path) -> Repairs:
         for track, pose in poses(rows).items():
             samples.add(frame, track, pose)
     if not samples.tracks:
-        raise TableError(f"no instance in '{path}' has an identity of the tracker. Put tracker max-tracks=N before inferpublish")
+        raise LabelsError(f"no instance in '{path}' has an identity of the tracker. Put tracker max-tracks=N before inferpublish")
     if len(samples.tracks) > MOST_TRACKS:
-        raise TableError(
+        raise LabelsError(
             f"'{path}' has {len(samples.tracks)} tracks; at most {MOST_TRACKS} individuals can be followed. "
             "Set max-tracks of tracker to their number"
         )

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from cudainfer.poses import LabelsError
+
 # Names of identities that the tracker has counted. Others are individuals that the model knows by their looks.
 NUMBERED = re.compile(r"track_\d+")
 # Points whose distances are all compared where a skeleton has no edges: more would be more measures than anybody has frames for.
 MOST_WITHOUT_EDGES = 8
-
-
-class TableError(Exception):
-    """The table is none whose swaps can be repaired; the message says what to do."""
 
 
 @dataclass
@@ -38,7 +36,7 @@ class Table:
             self.header = lines.readline()
         columns = self.header.strip().split(",")
         if columns[:3] != ["track", "frame_idx", "instance.score"] or len(columns) < 6 or len(columns) % 3:
-            raise TableError(f"'{path}' has other columns than SLEAP's tables. Name a table of inferpublish format=sleap")
+            raise LabelsError(f"'{path}' has other columns than SLEAP's tables. Name a table of inferpublish format=sleap")
         self.nodes = [name.removesuffix(".x") for name in columns[3::3]]
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -67,16 +65,16 @@ class Table:
                     )
                     pose = self.pose(cells[2]) if numbered else None
                 except (ValueError, IndexError):
-                    raise TableError(f"line {count} of '{self.path}' is no row of SLEAP's table. Write the table again") from None
+                    raise LabelsError(f"line {count} of '{self.path}' is no row of SLEAP's table. Write the table again") from None
                 if frame < number:
-                    raise TableError(
+                    raise LabelsError(
                         f"line {count} of '{self.path}' is of frame {frame}, after frame {number}. Sort the rows by frame"
                     )
                 if frame > number and rows:
                     yield number, rows
                     rows = []
                 if numbered and any(row.track == cells[0] for row in rows):
-                    raise TableError(
+                    raise LabelsError(
                         f"line {count} of '{self.path}' is {cells[0]} once more in frame {frame}. Give each instance its own"
                     )
                 number = frame
