@@ -66,6 +66,21 @@ def results(folder: Path) -> dict[str, bytes]:
     return found
 
 
+def wrong(out: Path, serial: Path, last_log: str, count: int, broken: int) -> list[str]:
+    """What is wrong in a folder after a trial: sentences. `last_log` is of a run over all `count` clips that came after it."""
+    found = []
+    good = count - broken
+    if f"{good} of {count} videos complete ({good} of them before), {broken} failed" not in last_log:
+        found.append("the last run has found something to do")
+    if results(out) != results(serial):
+        found.append("results differ from those of the serial run")
+    if errors(out).keys() != errors(serial).keys():
+        found.append("other videos have failed than in the serial run")
+    if left := [path.name for path in out.iterdir() if path.name.startswith(".")]:
+        found.append(f"hidden files are left: {left}")
+    return found
+
+
 def errors(folder: Path) -> dict[str, str]:
     """The sentences of the videos that have failed."""
     return {path.name: json.loads(path.read_text())["error"] for path in sorted(folder.glob("*.error.json"))}

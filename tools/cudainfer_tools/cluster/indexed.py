@@ -130,7 +130,6 @@ def main(words: list[str]) -> None:
     (folder / "manifest/p.launch").write_text(clips.PIPELINE)
     (folder / "manifest/videos.txt").write_text("".join(f"/videos/{video.name}\n" for video in videos))
     given = ["--pipeline", "/manifest/p.launch", "--set", f"model=/models/{model.name}", "--jobs", "1"]
-    found, errors = {}, {}
     for kind, pace in ("serial", "0"), ("job", "20000"):
         # Two runs in folders of their own, both of which containers see as /labels.
         root = folder / kind
@@ -145,18 +144,10 @@ def main(words: list[str]) -> None:
         print(log.splitlines()[-1], flush=True)
         if last.returncode != 65:
             sys.exit(f"try-indexed-job: the {kind}'s last run ended with {last.returncode}, expected 65: {log}")
-        found[kind], errors[kind] = clips.results(root / "labels"), clips.errors(root / "labels")
-    wrong = []
-    if f"{CLIPS - BROKEN} of {CLIPS} videos complete ({CLIPS - BROKEN} of them before), {BROKEN} failed" not in log:
-        wrong.append("the last run has found something to do")
-    if found["job"] != found["serial"]:
-        wrong.append("results differ from those of the serial run")
-    if errors["job"].keys() != errors["serial"].keys():
-        wrong.append("other videos have failed than in the serial run")
-    if left := [path.name for path in (folder / "job/labels").iterdir() if path.name.startswith(".")]:
-        wrong.append(f"hidden files are left: {left}")
+    serial = folder / "serial/labels"
+    wrong = clips.wrong(folder / "job/labels", serial, log, CLIPS, BROKEN)
     happened = ", ".join(f"{what}: {times}" for what, times in sorted(counts.items()))
-    print(f"{len(found['serial'])} results of {CLIPS - BROKEN} videos, {len(errors['serial'])} errors; {happened}")
+    print(f"{len(clips.results(serial))} results of {CLIPS - BROKEN} videos, {len(clips.errors(serial))} errors; {happened}")
     sys.exit("try-indexed-job: " + "; ".join(wrong) if wrong else 0)
 
 
