@@ -15,6 +15,8 @@ from cudainfer_tools.bench.sleap import __main__ as bench
 from cudainfer_tools.bench.sleap import sides
 from cudainfer_tools.bench.sleap.process import Run, run
 
+FOLDERS = {name: Path(name) for name in ("checkpoints", "exports", "networks")}
+
 
 def took(seconds: float, status: int = 0, log: str = "", others: float = 0.0) -> Run:
     samples = [(0.5, 0.0, 100.0), (seconds - 0.5, 80.0, 900.0)]
@@ -58,8 +60,12 @@ class Figures(unittest.TestCase):
 
     def test_ours_may_not_go_on_with_another_device(self):
         videos, out, models = [Path("a.mp4"), Path("b.mp4")], Path("out"), [Path("centroid"), Path("centered")]
-        words = sides.line(videos, 4, out, models, "cuda")
+        words = sides.line(videos, out, models, sides.settings(4, "cuda"))
         self.assertEqual((words.count("device=cuda"), words.count("provider=cuda"), words.count("batch-size=4")), (2, 2, 2))
+        with mock.patch.object(pipeline, "environment", return_value={}):
+            all_sides = sides.sides("topdown", FOLDERS, Path("python"), "cuda", 8)
+        (rounded,) = (side for side in all_sides if side.who.endswith("TF32"))
+        self.assertLessEqual({"precision=tf32", "provider=cuda", "batch-size=16"}, set(rounded.command(videos, 16, out)))
         words = sides.many(videos, 4, out, models, "cuda")
         self.assertLessEqual({"trtinfer.device=cuda", "trtinfer.provider=cuda", "trtinfer.batch-size=4"}, set(words))
 

@@ -95,12 +95,12 @@ def settings(batch: int, device: str) -> dict[str, str]:
     return {"batch-size": str(batch), "device": device, "provider": device}
 
 
-def line(videos: list[Path], batch: int, out: Path, models: list[Path], device: str) -> list[str]:
+def line(videos: list[Path], out: Path, models: list[Path], of_network: dict[str, str]) -> list[str]:
     """The pipeline of docs/pose.md, without a tracker, as sleap-nn has none by default."""
     words = ["filesrc", f"location={videos[0]}", "!", "decodebin", "!", "videoconvert", "!", "cudainferupload"]
     for number, model in enumerate(models):
         words += ["!", "fusedpreproc", *(["roi=objects"] if number else [])]
-        words += ["!", "trtinfer", f"model={model}", *(f"{name}={value}" for name, value in settings(batch, device).items())]
+        words += ["!", "trtinfer", f"model={model}", *(f"{name}={value}" for name, value in of_network.items())]
         words += ["!", "peakfind"]
     words += ["!", "inferpublish", "format=sleap", f"location={out / 'labels.csv'}", "!", "fakesink"]
     return pipeline.command(words, "-q")
@@ -132,21 +132,25 @@ def sides(kind: str, folders: dict[str, Path], python: Path, device: str, files:
     if device == "cpu":
         environment["CUDA_VISIBLE_DEVICES"] = ""
 
-    def ours(who: str, models: list[Path]) -> Side:
-        return Side(
-            who, lambda videos, batch, out: line(videos, batch, out, models, device), labelled, environment, starts_fast=True
-        )
+    def ours(who: str, models: list[Path], **more: str) -> Side:
+        def command(videos: list[Path], batch: int, out: Path) -> list[str]:
+            return line(videos, out, models, settings(batch, device) | more)
+
+        return Side(who, command, labelled, environment, starts_fast=True)
 
     def ours_of(models: list[Path]) -> Side:
         who = f"cudainfer-batch, {files} files at a time, float32"
         return Side(who, lambda videos, batch, out: many(videos, batch, out, models, device), labelled, environment, True, files)
 
+    # As ONNX Runtime does in sleap-nn's process.
+    rounded = [ours("cudainfer, sleap-nn's export, TF32", exported, precision="tf32")] if device == "cuda" else []
     passive = [theirs(checkpoints, f"{PYTORCH}, OMP_WAIT_POLICY=PASSIVE", PASSIVE)] if device == "cpu" else []
     return [
         theirs(checkpoints, PYTORCH),
         *passive,
         theirs(exported, ONNX),
         ours("cudainfer, sleap-nn's export", exported),
+        *rounded,
         *(ours(f"cudainfer, {precision}", models) for precision, models in networks.items()),
         ours_of(networks["float32"]),
     ]
