@@ -52,6 +52,8 @@ pub enum RoiCrop {
     Pixels,
     /// As sleap-nn does it.
     Sleap,
+    /// As DeepLabCut does it.
+    DeepLabCut,
 }
 
 words! { RoiCrop:
@@ -62,6 +64,8 @@ words! { RoiCrop:
         "Whole pixels inside the frame, resized like a frame of their own, as BoxMOT and Pillow's crop";
     Sleap = "sleap",
         "Upright, from whole pixels on, as sleap-nn: points are placed as if the corner had not been rounded";
+    DeepLabCut = "deeplabcut",
+        "Upright, of whole pixels, as DeepLabCut: points are placed by the first pixel's centre, not by its edge";
 }
 
 /// Which numbers of a map become which samples.

@@ -1,7 +1,7 @@
 //! How a region is cut out of a frame, whatever chose it.
 
 use cudainfer_kernels::geometry::{Affine, Rect};
-use cudainfer_kernels::preproc::{Fit, Part, Resize, as_mmpose, as_sleap, part, region};
+use cudainfer_kernels::preproc::{Fit, Part, Resize, as_deeplabcut, as_mmpose, as_sleap, part, region};
 
 use crate::model::RoiCrop;
 
@@ -54,12 +54,17 @@ impl Crop {
         if self.is_of_parts() {
             return self.part(rect, angle, extent).map(Cutout::Part);
         }
-        let angle = if self.kind == RoiCrop::Sleap { 0.0 } else { angle };
+        let upright = matches!(self.kind, RoiCrop::Sleap | RoiCrop::DeepLabCut);
+        let angle = if upright { 0.0 } else { angle };
         let map = self.map(rect, angle, extent)?;
         Some(match self.kind {
             RoiCrop::Mmpose => Cutout::Map(as_mmpose(&map, false, self.tensor)),
             RoiCrop::MmposeUdp => Cutout::Map(as_mmpose(&map, true, self.tensor)),
             RoiCrop::Sleap => Cutout::Moved { from: as_sleap(&map, self.tensor), to_frame: map },
+            RoiCrop::DeepLabCut => {
+                let (from, to_frame) = as_deeplabcut(&map, self.tensor);
+                Cutout::Moved { from, to_frame }
+            }
             RoiCrop::Box | RoiCrop::Pixels => Cutout::Map(map),
         })
     }

@@ -268,7 +268,7 @@ fn regions_are_cut_as_the_libraries_cut_them() {
     let (first, last) = (map.point(0.5, 0.5), map.point(31.5, 15.5));
     let near = |a: (f32, f32), b: (f32, f32)| (a.0 - b.0).abs() < 1e-4 && (a.1 - b.1).abs() < 1e-4;
     assert!(near(first, (20.5, 16.5)) && near(last, (36.5, 24.5)), "{first:?} {last:?}");
-    // sleap-nn's crop of 32x16 pixels around a point between pixels has whole ones: those of a point half a pixel to the left.
+    // Crops of 32x16 pixels around a point between pixels have whole ones: those of a point half a pixel to the left.
     let around = |properties: &str| {
         let mut point = object(0, "a", [3, 2], 4.0);
         let rect = &mut point.detection.as_mut().unwrap().rect;
@@ -277,10 +277,16 @@ fn regions_are_cut_as_the_libraries_cut_them() {
         let values = set.tensors[0].map().unwrap().view().unwrap().to_f32().into_owned();
         (set.to_frame, values)
     };
-    let (map, values) = around("roi-crop=sleap padding=0");
-    assert_eq!(map.point(0.0, 0.0), (12.5, 12.0), "points are placed from the corner that was not rounded");
     let column = |x: usize| f32::from(color(x / 8, 1)[0]);
-    assert_eq!(values[..32], (12..44).map(column).collect::<Vec<_>>()[..]);
+    // DeepLabCut's edges are rounded to even numbers from the middle. Tensor and crop are of one size, so points are where they are seen.
+    for (crop, corner) in [("sleap", (12.5, 12.0)), ("deeplabcut", (12.0, 12.0))] {
+        let (map, values) = around(&format!("roi-crop={crop} padding=0"));
+        assert_eq!(map.point(0.0, 0.0), corner, "{crop} places points by that");
+        assert_eq!(values[..32], (12..44).map(column).collect::<Vec<_>>()[..], "{crop}");
+    }
+    // A box of half the tensor's size: from the first pixel's centre to the first pixel's centre.
+    let map = set("roi-crop=deeplabcut", whole()).to_frame;
+    assert_eq!((map.scale, map.point(0.5, 0.5)), ([0.5, 0.5], (20.5, 16.5)));
     // A letterbox at the top left begins with the box; what is right of it follows.
     let map = set("resize=letterbox-top-left", whole()).to_frame;
     assert_eq!((map.scale, map.point(0.0, 0.0)), ([0.5, 0.5], (24.0, 16.0)));

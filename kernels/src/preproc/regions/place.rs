@@ -122,6 +122,24 @@ pub fn as_sleap(map: &Affine, tensor: [usize; 2]) -> Affine {
     Affine { offset: [corner(0), corner(1)], ..*map }
 }
 
+/// Where DeepLabCut takes the pixels of a crop (3.0.2, `top_down_crop` in pose_estimation_pytorch/data/image.py), and where it says that
+/// the tensor lies in the frame, from the map that [`region`] gives with [`Fit::Letterbox`] and no angle for a tensor of `tensor`
+/// (width, height) pixels: a crop's edges are rounded to whole pixels, to even ones from the middle between two.
+///
+/// DeepLabCut resizes the crop edge to edge, but counts points from the first pixel's centre in both, and trains with labels that are
+/// moved in the same way: with S frame pixels for each of the tensor's, (S - 1) / 2 to the left and top of what it sees.
+pub fn as_deeplabcut(map: &Affine, tensor: [usize; 2]) -> (Affine, Affine) {
+    let axis = |axis: usize| {
+        let (begin, side) = (map.offset[axis], tensor[axis] as f64);
+        let first = begin.round_ties_even();
+        let last = (begin + map.scale[axis] * side).round_ties_even().max(first + 1.0);
+        (first, (last - first) / side)
+    };
+    let ((x, wide), (y, high)) = (axis(0), axis(1));
+    let said = [x + 0.5 - 0.5 * wide, y + 0.5 - 0.5 * high];
+    (Affine::upright([wide, high], [x, y]), Affine::upright([wide, high], said))
+}
+
 #[cfg(test)]
 mod tests {
     use std::f32::consts::{FRAC_PI_2, PI};
@@ -194,6 +212,34 @@ mod tests {
         assert_eq!(corner(1.75, 0.5, 7.0), [-2.0, -3.0]);
         // Twice as large as the tensor.
         assert_eq!(corner(100.25, 60.5, 16.0), [92.0, 52.0]);
+    }
+
+    #[test]
+    fn deeplabcut_takes_whole_pixels_and_counts_from_the_first_ones_centre() {
+        let cut = |rect: Rect, tensor: [usize; 2]| {
+            let map = region(rect, 0.0, 1.0, Fit::Letterbox, tensor, FRAME).unwrap();
+            as_deeplabcut(&map, tensor)
+        };
+        // What `top_down_crop` says to boxes [x, y, w, h]: offset, scale. Square boxes, rounded to even ones from the middle.
+        let square = |x, y, side| Rect { x, y, w: side, h: side };
+        for (rect, offset, scale) in [
+            (square(10.0, 20.0, 16.0), [10.0, 20.0], [2.0, 2.0]),
+            (square(10.5, 21.5, 16.0), [10.0, 22.0], [2.0, 2.0]),
+            (square(10.5, 21.5, 17.0), [10.0, 22.0], [2.25, 2.0]),
+            (square(-3.25, -1.75, 4.0), [-3.0, -2.0], [0.5, 0.5]),
+            // Less than a pixel; DeepLabCut cannot resize what is empty.
+            (square(10.0, 20.0, 0.25), [10.0, 20.0], [0.125, 0.125]),
+        ] {
+            let (from, to_frame) = cut(rect, [8, 8]);
+            assert_eq!(from, Affine::upright(scale, offset), "{rect:?}");
+            // The first pixel's centre lies on that of the crop's first one.
+            let [x, y] = offset.map(|first| first as f32 + 0.5);
+            assert_eq!(to_frame.point(0.5, 0.5), (x, y), "{rect:?}");
+            assert_eq!(to_frame.scale, scale, "{rect:?}");
+        }
+        // A flat box is made as high as the tensor is.
+        let (from, _) = cut(Rect { x: 10.0, y: 20.0, w: 24.0, h: 6.0 }, [12, 8]);
+        assert_eq!(from, Affine::upright([2.0, 2.0], [10.0, 15.0]));
     }
 
     #[test]
