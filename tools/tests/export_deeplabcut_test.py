@@ -109,9 +109,9 @@ class Sidecar(unittest.TestCase):
     def test_a_network_of_one_animal_has_maps_with_offsets(self):
         words = sidecar(config())
         self.assertEqual(words["input"]["mean"], [0.485, 0.456, 0.406])
-        self.assertEqual((words["input"]["resize"], words["input"]["padding"], words["input"]["size-multiple"]), ("pad", 115, 8))
+        self.assertEqual((words["input"]["resize"], words["input"]["padding"], words["input"]["size-multiple"]), ("pad", 115, 1))
         self.assertEqual(words["skeleton"], {"points": ["snout", 'ear "left"', "tail", "paw"]})
-        wanted = {"output": "heatmap", "mode": "global", "grid": "strided-half", "threshold": 0.0}
+        wanted = {"output": "heatmap", "mode": "global", "grid": "strided-half", "stride": 8, "threshold": 0.0}
         self.assertEqual(words["peaks"], wanted | {"refinement": "offsets", "offsets": "locref", "offset-scale": 7.2801})
         predictor = {"type": "HeatmapPredictor", "apply_sigmoid": True, "location_refinement": False}
         words = sidecar(config(model__heads__bodypart__predictor=predictor))
@@ -119,7 +119,7 @@ class Sidecar(unittest.TestCase):
 
     def test_the_input_is_that_of_the_configuration(self):
         words = sidecar(config(data__colormode="BGR", data__inference={"scale_to_unit_range": True}))
-        self.assertEqual(words["input"], {"channels": "bgr", "resize": "pad", "padding": 0, "size-multiple": 8})
+        self.assertEqual(words["input"], {"channels": "bgr", "resize": "pad", "padding": 0, "size-multiple": 1})
         self.assertEqual(sidecar(config(data__inference={}))["input"]["scale"], 1.0)
         padding = {"pad_width_divisor": 32, "pad_height_divisor": 16}
         self.assertEqual(sidecar(config(data__inference__auto_padding=padding))["input"]["size-multiple"], 32)
@@ -127,6 +127,7 @@ class Sidecar(unittest.TestCase):
     def test_crops_are_those_around_boxes_with_black_beyond_the_frame(self):
         words = sidecar(config(method="TD", data__inference__top_down_crop={"width": 256, "height": 192}))
         self.assertEqual((words["input"]["resize"], words["input"]["padding"]), ("letterbox", 0))
+        self.assertEqual(words["input"]["roi-crop"], "deeplabcut")
         self.assertNotIn("size-multiple", words["input"])
 
     def test_several_animals_have_peaks_and_lines_as_the_assembler_takes_them(self):

@@ -2,7 +2,7 @@
 //! and `model.heads.bodypart`. DeepLabCut 3.0.2 has no ONNX exporter of its own; an export of its `PoseModel` has the outputs of
 //! that head, `heatmap` `[B,N,H,W]` and `locref` `[B,2N,H,W]`, which `HeatmapPredictor` reads
 //! (pose_estimation_pytorch/models/predictors/single_predictor.py): the greatest cell of a map, and the offset there. Networks of
-//! several animals and of crops are read with the sidecar that `scripts/export deeplabcut` writes.
+//! several animals are read with the sidecar that `scripts/export deeplabcut` writes.
 
 use cudainfer_kernels::peaks::{Activation, Grid, Mode, Refinement};
 use cudainfer_kernels::preproc::{ChannelOrder, Resize};
@@ -13,7 +13,7 @@ use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, float, names, normalize,
 use super::yaml;
 use crate::origin::OriginKind;
 use crate::sidecar::{Input, Sidecar};
-use crate::{Encoding, Grouping, Skeleton};
+use crate::{Encoding, Grouping, RoiCrop, Skeleton};
 
 /// The name of the file.
 pub(super) const FILE: &str = "pytorch_config.yaml";
@@ -42,14 +42,14 @@ pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     let kind = predictor.get("type").and_then(Value::as_str).unwrap_or("of no kind");
     let method = all.get("method").and_then(Value::as_str).unwrap_or("bu");
     match (kind, method.to_ascii_lowercase().as_str()) {
-        ("HeatmapPredictor", "bu") => declared.unsupported = peaks(&predictor, &mut declared.words),
+        ("HeatmapPredictor", "bu") => declared.unsupported = peaks(head, &predictor, &all, &mut declared.words),
         ("HeatmapPredictor", "td") => {
-            declared.unsupported =
-                Some(format!("a DeepLabCut model of method 'td' (bu is read, {EXPORTED})"));
+            let refused = crops(&all, &mut declared);
+            declared.unsupported = refused.or_else(|| peaks(head, &predictor, &all, &mut declared.words));
         }
         ("HeatmapPredictor", _) => {
             declared.unsupported =
-                Some(format!("a DeepLabCut model of method '{}' (bu is read)", brief(method)));
+                Some(format!("a DeepLabCut model of method '{}' (bu and td are read)", brief(method)));
         }
         ("PartAffinityFieldPredictor", _) => {
             declared.unsupported = Some(format!(
@@ -68,12 +68,40 @@ pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     Ok(Some(declared))
 }
 
+/// How a top-down network's crops are cut; what is not read, if anything is.
+fn crops(all: &Value, declared: &mut Declared) -> Option<String> {
+    let crop = all.pointer("/data/inference/top_down_crop");
+    let of_crop = |key| crop.and_then(|crop| crop.get(key));
+    if of_crop("crop_with_context").and_then(Value::as_bool) == Some(false) {
+        return Some("DeepLabCut's top_down_crop without crop_with_context".into());
+    }
+    let margin = of_crop("margin").and_then(float).unwrap_or(0.0);
+    if margin != 0.0 {
+        declared.inexact.push(format!(
+            "DeepLabCut's crops have {margin} pixels around a box on each side; set roi-padding to about that"
+        ));
+    }
+    let input = &mut declared.words.input;
+    (input.resize, input.padding, input.size_multiple) = (Some(Resize::Letterbox), Some(0), None);
+    input.roi_crop = Some(RoiCrop::DeepLabCut);
+    None
+}
+
+/// Pixels from cell to cell, if the configuration says it: heads that double the maps make cells beyond the frame as well.
+fn stride(head: &Value, all: &Value) -> Option<f32> {
+    let backbone = all.pointer("/model/backbone/output_stride").and_then(float)?;
+    let doubled = head.pointer("/heatmap_config/strides").and_then(Value::as_array)?;
+    let doubled: Option<f32> = doubled.iter().map(float).product();
+    doubled.filter(|times| *times > 0.0).map(|times| backbone / times)
+}
+
 /// How the maps are read; what is not read, if anything is.
-fn peaks(predictor: &Value, words: &mut Sidecar) -> Option<String> {
+fn peaks(head: &Value, predictor: &Value, all: &Value, words: &mut Sidecar) -> Option<String> {
     let flag = |key, default| predictor.get(key).and_then(Value::as_bool).unwrap_or(default);
     let peaks = &mut words.peaks;
     (peaks.encoding, peaks.grouping) = (Some(Encoding::Maps), Some(Grouping::Frame));
     (peaks.mode, peaks.grid) = (Some(Mode::Global), Some(Grid::StridedHalf));
+    peaks.stride = stride(head, all);
     // DeepLabCut has all points, and leaves the choice to its `pcutoff`.
     peaks.threshold = Some(0.0);
     let sigmoid = flag("apply_sigmoid", true);
@@ -103,8 +131,9 @@ fn fill(input: &mut Input, all: &Value) {
     }
     (input.resize, input.padding) = (Some(Resize::Pad), Some(MEAN_PIXEL));
     let divisor = inference.and_then(|all| all.pointer("/auto_padding/pad_width_divisor"));
-    let stride = all.pointer("/model/backbone/output_stride");
-    input.size_multiple = Some(divisor.or(stride).and_then(size).unwrap_or(STRIDE));
+    // Maps tile the frame where nothing says how far their cells are from each other.
+    let tiled = || if all.pointer("/model/backbone/output_stride").is_some() { 1 } else { STRIDE };
+    input.size_multiple = Some(divisor.and_then(size).unwrap_or_else(tiled));
 }
 
 #[cfg(test)]
@@ -125,6 +154,7 @@ model:
   heads:
     bodypart:
       type: HeatmapHead
+      heatmap_config: {channels: [2048, 3], kernel_size: [3], strides: [2]}
       predictor: {type: HeatmapPredictor, apply_sigmoid: false, clip_scores: true, location_refinement: true, locref_std: 7.2801}
 ";
 
@@ -141,8 +171,9 @@ model:
         assert_eq!((peaks.mode, peaks.grid), (Some(Mode::Global), Some(Grid::StridedHalf)));
         assert_eq!((peaks.refinement, peaks.offset_scale), (Some(Refinement::Offsets), Some(7.2801)));
         assert_eq!((peaks.activation, peaks.threshold), (Some(Activation::None), Some(0.0)));
+        assert_eq!(peaks.stride, Some(8.0), "cells of a head that doubles the maps");
         let input = declared.words.input;
-        assert_eq!((input.resize, input.size_multiple), (Some(Resize::Pad), Some(16)));
+        assert_eq!((input.resize, input.size_multiple), (Some(Resize::Pad), Some(1)));
         assert_eq!((input.mean, input.std), (Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec())));
         assert_eq!((declared.unsupported, declared.inexact.len()), (None, 1));
     }
@@ -158,8 +189,27 @@ model:
         assert_eq!(changed("normalize_images: true", "other: 3").words.input.scale, Some(1.0));
         let input = changed("normalize_images: true", "auto_padding: {pad_width_divisor: 32}").words.input;
         assert_eq!(input.size_multiple, Some(32));
-        assert_eq!(changed(", output_stride: 16", "").words.input.size_multiple, Some(32));
+        let unknown = changed(", output_stride: 16", "").words;
+        assert_eq!((unknown.input.size_multiple, unknown.peaks.stride), (Some(32), None));
+        assert_eq!(changed("strides: [2]", "strides: []").words.peaks.stride, Some(16.0));
         assert_eq!(changed("RGB", "BGR").words.input.channels, Some(ChannelOrder::Bgr));
+    }
+
+    #[test]
+    fn a_top_down_network_has_crops_around_boxes() {
+        let cropped = |crop: &str| {
+            let with = format!("normalize_images: true\n    top_down_crop: {{width: 256, height: 192{crop}}}");
+            let text = CONFIG.replace("normalize_images: true", &with).replace("method: bu", "method: td");
+            read(&text).unwrap().unwrap()
+        };
+        let declared = cropped("");
+        let input = declared.words.input;
+        assert_eq!((input.resize, input.padding, input.size_multiple), (Some(Resize::Letterbox), Some(0), None));
+        assert_eq!((input.roi_crop, declared.words.peaks.stride), (Some(RoiCrop::DeepLabCut), Some(8.0)));
+        assert_eq!((declared.unsupported, declared.inexact.len()), (None, 1));
+        let wider = cropped(", margin: 12").inexact;
+        assert!(wider.iter().any(|what| what.contains("12 pixels around a box")), "{wider:?}");
+        assert!(cropped(", crop_with_context: false").unsupported.unwrap().contains("without crop_with_context"));
     }
 
     #[test]
@@ -173,9 +223,7 @@ model:
         );
         let dekr = refused("type: HeatmapPredictor", "type: DEKRPredictor");
         assert!(dekr.ends_with("'DEKRPredictor' finds (HeatmapPredictor is read)"), "{dekr}");
-        let crops = refused("method: bu", "method: td");
-        assert!(crops.ends_with(&format!("method 'td' (bu is read, {EXPORTED})")), "{crops}");
-        assert!(refused("method: bu", "method: ctd").contains("method 'ctd' (bu is read)"));
+        assert!(refused("method: bu", "method: ctd").contains("method 'ctd' (bu and td are read)"));
         assert!(refused("locref_std: 7.2801", "locref_std: wide").contains("locref_std"));
         // Of another program, and of nobody.
         assert!(read("model: {heads: 3}").unwrap().is_none());

@@ -5,8 +5,7 @@ scripts/export in the Python that has DeepLabCut or deeplabcut-live.
 
 MODEL_DIR is what a training left (the folder `train` of a shuffle): pytorch_config.yaml and snapshot-*.pt; or a file that
 deeplabcut.export_model wrote for deeplabcut-live. FOLDER gets model.onnx, model_fp16.onnx and their sidecars. Of one animal, and
-of crops around objects (method td), the network's maps and offsets are written as they are, without cells beyond the frame. Of
-several animals (PartAffinityFieldPredictor), what the predictor does before it joins points is a part of the file, in float32 in
+of crops around objects (method td), the network's maps and offsets are written as they are. Of several animals (PartAffinityFieldPredictor), what the predictor does before it joins points is a part of the file, in float32 in
 both: peakfind only joins.
 """
 
@@ -122,11 +121,9 @@ def network(config: dict[str, Any], weights: dict[str, Any], facts: Model, of: s
         raise ExportError(f"the snapshot's weights are not those of the network in its {CONFIG}: {reason}") from None
     if stride < 1 or stride != int(stride):
         raise ExportError(f"the maps have {stride:g} pixels from cell to cell, which is not exported: whole numbers of pixels are")
-    # What cells of several animals' maps mean is settled in the file; others must tile the frame.
-    cut = facts.fields is None
 
     class Bare(torch.nn.Module):
-        """The network, and its head alone; without cells that lie beyond the frame, which deconvolutions without padding add."""
+        """The network with the outputs of its head."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -135,16 +132,15 @@ def network(config: dict[str, Any], weights: dict[str, Any], facts: Model, of: s
         def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
             features = self.whole.backbone(image)
             outputs = self.head(self.whole.neck(features) if self.whole.neck else features)
-            maps = tuple(outputs[name] for name in facts.outputs)
-            height, width = image.shape[2] // int(stride), image.shape[3] // int(stride)
-            return tuple(each[..., :height, :width] for each in maps) if cut else maps
+            return tuple(outputs[name] for name in facts.outputs)
 
     bare = Bare().eval()
     with torch.inference_mode():
         height, width = traced_size(facts)
         maps = dict(zip(facts.outputs, bare(torch.zeros(1, 3, height, width)), strict=True))
     check_maps(facts, {name: tuple(each.shape) for name, each in maps.items()})
-    if cut and maps["heatmap"].shape[2:] != (height // int(stride), width // int(stride)):
+    rows, columns = maps["heatmap"].shape[2:]
+    if rows * stride < height or columns * stride < width:
         raise ExportError(f"the maps have fewer cells than a frame has in steps of {int(stride)} pixels, which is not exported")
     return bare, int(stride)
 

@@ -202,17 +202,17 @@ def sidecar(model: Model, stride: int, made_by: str) -> str:
     elif not model.unit_range:
         lines.append("scale = 1.0")
     if model.crop:
-        lines += ['resize = "letterbox"', "padding = 0"]
+        lines += ['resize = "letterbox"', "padding = 0", 'roi-crop = "deeplabcut"']
     else:
-        # Cells of maps must tile the frame; peaks that the file finds itself need no such thing.
-        multiple = model.divisor or (1 if model.fields else stride)
-        lines += ['resize = "pad"', f"padding = {MEAN_PIXEL if model.normalized else 0}", f"size-multiple = {multiple}"]
+        padding = MEAN_PIXEL if model.normalized else 0
+        lines += ['resize = "pad"', f"padding = {padding}", f"size-multiple = {model.divisor or 1}"]
     lines += ["", "[skeleton]", f"points = {strings(model.points)}"]
     if model.fields:
         lines.append(f"edges = {pairs([(model.points[a], model.points[b]) for a, b in model.fields.edges])}")
     lines += ["", "[peaks]"]
     if model.fields is None:
-        lines += ['output = "heatmap"', 'mode = "global"', 'grid = "strided-half"', "threshold = 0.0"]
+        # Deconvolutions without padding make cells beyond the frame.
+        lines += ['output = "heatmap"', 'mode = "global"', 'grid = "strided-half"', f"stride = {stride}", "threshold = 0.0"]
         lines += ['activation = "sigmoid"'] if model.sigmoid else []
         if model.offset_scale is None:
             lines.append('refinement = "none"')

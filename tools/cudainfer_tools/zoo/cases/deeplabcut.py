@@ -26,8 +26,8 @@ ANIMALS = 3
 # All pairs of points have fields; those of a tree are kept, of which the root is the spine.
 GRAPH = [[a, b] for a in range(len(BODYPARTS)) for b in range(a + 1, len(BODYPARTS))]
 KEPT = [GRAPH.index(edge) for edge in ([0, 3], [1, 3], [2, 3], [3, 4])]
-# Width and height of frames, multiples of the stride, and of crops, which are as large in the frame.
-SIZE, CROP = (384, 288), (96, 96)
+# Width and height of frames, no multiples of the stride, and of crops.
+SIZE, CROP = (381, 290), (96, 96)
 
 
 def configuration(head: dict[str, Any], method: str = "bu") -> dict[str, Any]:
@@ -48,7 +48,7 @@ def configuration(head: dict[str, Any], method: str = "bu") -> dict[str, Any]:
 
 
 def layers(channels: int, deconvolved: bool) -> dict[str, Any]:
-    """Of a head that doubles the maps, which makes a row and a column of cells beyond the frame, or of one that does not."""
+    """Of a head that doubles the maps, which makes cells beyond the frame, or of one that does not."""
     if deconvolved:
         return {"channels": [512, channels], "kernel_size": [3], "strides": [2]}
     return {"channels": [512], "kernel_size": [], "strides": [], "final_conv": {"out_channels": channels, "kernel_size": 1}}
@@ -143,7 +143,7 @@ def one_animal(folder: Path, frames: np.ndarray, sigmoid: bool) -> None:
 def one_animal_as_it_is(folder: Path, frames: np.ndarray) -> None:
     """The same of a file that PyTorch's exporter writes, with the configuration beside it."""
     frames = resized(frames, *SIZE)
-    config = configuration(heatmap_head(deconvolved=False))
+    config = configuration(heatmap_head())
     model = built(config, torch.cat([tensor(frame) for frame in frames]), 0.1, 0.9)
 
     class Head(torch.nn.Module):
@@ -163,14 +163,14 @@ def one_animal_as_it_is(folder: Path, frames: np.ndarray) -> None:
         output_names=["heatmap", "locref"],
     )  # fmt: skip
     expected = [results(poses(model, tensor(frame))) for frame in frames]
-    note = "Its head does not double the maps; those that do have more cells than the frame, and are exported by `scripts/export deeplabcut`."
-    Case(LIBRARY, "peakfind", expected, declared_by="`pytorch_config.yaml`", note=note).write(folder, frames)
+    Case(LIBRARY, "peakfind", expected, declared_by="`pytorch_config.yaml`").write(folder, frames)
 
 
 def crops(folder: Path, frames: np.ndarray) -> None:
-    """The points of one animal in each of some regions, which are as large as the network's input."""
+    """The points of one animal in each of some regions: as large as the network's input, larger, of another shape and beyond the
+    frame."""
     frames = resized(frames, *SIZE)
-    boxes = [(0, 0, *CROP), (150, 70, *CROP), (SIZE[0] - CROP[0], SIZE[1] - CROP[1], *CROP)]
+    boxes = [(0, 0, *CROP), (150, 70, 144, 144), (201, 33, 77, 180), (SIZE[0] - 120, SIZE[1] - 100, 120, 100)]
     config = configuration(heatmap_head(deconvolved=False), "td")
     cut = [[top_down_crop(frame, np.array(box, float), CROP) for box in boxes] for frame in frames]
     model = built(config, torch.cat([tensor(crop) for of_frame in cut for crop, _, _ in of_frame]), 0.1, 0.9)
@@ -186,7 +186,7 @@ def crops(folder: Path, frames: np.ndarray) -> None:
     regions = ";".join(",".join(map(str, box)) for box in boxes)
     case = Case(LIBRARY, "peakfind", expected, declared_by="`scripts/export deeplabcut`")
     case.preprocessing = f"roi=list regions={regions}"
-    case.note = "Regions of the input's size stand for objects, which no detector finds here."
+    case.note = "Regions stand for objects, which no detector finds here."
     case.write(folder, frames)
 
 
