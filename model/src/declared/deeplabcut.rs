@@ -42,7 +42,9 @@ pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     let kind = predictor.get("type").and_then(Value::as_str).unwrap_or("of no kind");
     let method = all.get("method").and_then(Value::as_str).unwrap_or("bu");
     match (kind, method.to_ascii_lowercase().as_str()) {
-        ("HeatmapPredictor", "bu") => declared.unsupported = peaks(head, &predictor, &all, &mut declared.words),
+        ("HeatmapPredictor", "bu") => {
+            declared.unsupported = peaks(head, &predictor, &all, &mut declared.words)
+        }
         ("HeatmapPredictor", "td") => {
             let refused = crops(&all, &mut declared);
             declared.unsupported = refused.or_else(|| peaks(head, &predictor, &all, &mut declared.words));
@@ -198,18 +200,24 @@ model:
     #[test]
     fn a_top_down_network_has_crops_around_boxes() {
         let cropped = |crop: &str| {
-            let with = format!("normalize_images: true\n    top_down_crop: {{width: 256, height: 192{crop}}}");
+            let with =
+                format!("normalize_images: true\n    top_down_crop: {{width: 256, height: 192{crop}}}");
             let text = CONFIG.replace("normalize_images: true", &with).replace("method: bu", "method: td");
             read(&text).unwrap().unwrap()
         };
         let declared = cropped("");
         let input = declared.words.input;
-        assert_eq!((input.resize, input.padding, input.size_multiple), (Some(Resize::Letterbox), Some(0), None));
+        assert_eq!(
+            (input.resize, input.padding, input.size_multiple),
+            (Some(Resize::Letterbox), Some(0), None)
+        );
         assert_eq!((input.roi_crop, declared.words.peaks.stride), (Some(RoiCrop::DeepLabCut), Some(8.0)));
         assert_eq!((declared.unsupported, declared.inexact.len()), (None, 1));
         let wider = cropped(", margin: 12").inexact;
         assert!(wider.iter().any(|what| what.contains("12 pixels around a box")), "{wider:?}");
-        assert!(cropped(", crop_with_context: false").unsupported.unwrap().contains("without crop_with_context"));
+        assert!(
+            cropped(", crop_with_context: false").unsupported.unwrap().contains("without crop_with_context")
+        );
     }
 
     #[test]
