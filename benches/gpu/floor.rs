@@ -1,6 +1,8 @@
 //! The limits of this machine: copying on the device and over the bus, and launching a kernel that does almost nothing.
 //! `scripts/bench --gpu` compares every other row with these.
 
+use std::time::Duration;
+
 use cudainfer_kernels::device::{CudaStream, Graph};
 
 use super::measure::{measure, row};
@@ -42,7 +44,8 @@ fn launches(stream: &CudaStream) {
     let times = measure(stream, |i| stream.fill(byte, i.to_le_bytes()[0]).unwrap());
     row("floor: launch", &times, 1, 1.0, None);
 
-    let mut graph = Graph::record(stream, || (0..NODES).try_for_each(|_| stream.fill(byte, 1))).unwrap();
+    let graph = Graph::record(stream, Duration::ZERO, || (0..NODES).try_for_each(|_| stream.fill(byte, 1)));
+    let mut graph = graph.unwrap().unwrap();
     let mut times = measure(stream, |_| {
         // SAFETY: the byte outlives the graph, and only this stream uses it.
         unsafe { stream.launch_graph(&mut graph) }.unwrap();

@@ -4,7 +4,9 @@ use std::{
     collections::HashMap,
     marker::PhantomData,
     ptr,
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, Weak},
+    thread,
+    time::{Duration, Instant},
 };
 
 use cudarc::driver::{CudaContext, result, sys};
@@ -28,7 +30,19 @@ pub struct Context {
     modules: Mutex<HashMap<&'static str, Module>>,
     /// The contexts that [`CudaStream`](super::CudaStream) has tried to link this one with.
     neighbours: Mutex<Neighbours>,
+    /// Held by those that record a graph alone, and by those that must not meet a recording together.
+    recording: RwLock<()>,
 }
+
+/// While this lives, nothing of its context is recorded by [`Graph::record`](super::Graph::record).
+#[derive(Debug)]
+#[must_use = "nothing is recorded only as long as this guard lives"]
+pub struct Unrecorded<'a> {
+    _guard: RwLockReadGuard<'a, ()>,
+}
+
+/// How often one that wants to record looks whether it may.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Loaded kernels; only ever handed to the driver.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +77,7 @@ impl Context {
                 inner: Some(inner),
                 modules: Mutex::default(),
                 neighbours: Mutex::default(),
+                recording: RwLock::default(),
             })
         })
     }
@@ -117,6 +132,27 @@ impl Context {
     pub fn memory(&self) -> Result<(usize, usize), DeviceError> {
         let _entered = self.enter()?;
         result::mem_get_info().map_err(DeviceError::call("cuMemGetInfo"))
+    }
+
+    /// For work of libraries that may wait for the whole device: it waits for a recording to end, and holds others up. The driver
+    /// refuses to wait for a device of which any stream is being recorded, in whatever thread (CUDA C++ Programming Guide, 'Prohibited
+    /// and Unhandled Operations' of stream capture).
+    pub fn unrecorded(&self) -> Unrecorded<'_> {
+        Unrecorded { _guard: self.recording.read().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    /// The right to record, `None` where others are [unrecorded](Self::unrecorded) for longer than `patience`. It does not queue:
+    /// those that come later would wait behind it for those that take long.
+    pub(super) fn recording(&self, patience: Duration) -> Option<RwLockWriteGuard<'_, ()>> {
+        let begun = Instant::now();
+        loop {
+            match self.recording.try_write() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(guard)) => return Some(guard.into_inner()),
+                Err(TryLockError::WouldBlock) if begun.elapsed() >= patience => return None,
+                Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+            }
+        }
     }
 
     /// Makes this the calling thread's current context until the guard is dropped.

@@ -1,6 +1,6 @@
 //! Work that is recorded once and launched as a whole.
 
-use std::{ptr, sync::Arc};
+use std::{ptr, sync::Arc, time::Duration};
 
 use cudarc::driver::sys::{self, CUstreamCaptureMode};
 
@@ -21,16 +21,19 @@ unsafe impl Sync for Graph {}
 
 impl Graph {
     /// Records what `work` enqueues in `stream` instead of running it. Recording is safe: it keeps addresses, and only
-    /// [`CudaStream::launch_graph`] uses them.
+    /// [`CudaStream::launch_graph`] uses them. `None` where others have work that must not meet a recording
+    /// ([`Context::unrecorded`]) for longer than `patience`.
     ///
     /// # Errors
     /// Those of `work`, or [`DeviceError::Call`] if `work` did what cannot be recorded, such as waiting for the device.
     pub fn record<E: From<DeviceError>>(
         stream: &CudaStream,
+        patience: Duration,
         work: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Self, E> {
+    ) -> Result<Option<Self>, E> {
         let context = stream.context();
         let _entered = context.enter()?;
+        let Some(_alone) = context.recording(patience) else { return Ok(None) };
         // Relaxed, so that other threads are not affected.
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: the stream lives.
@@ -48,7 +51,7 @@ impl Graph {
             unsafe { sys::cuGraphInstantiateWithFlags(&raw mut raw, graph, 0) }
                 .result()
                 .map_err(DeviceError::call("cuGraphInstantiate"))?;
-            Ok(Self { context: Arc::clone(context), raw })
+            Ok(Some(Self { context: Arc::clone(context), raw }))
         });
         if !graph.is_null() {
             // SAFETY: made above, destroyed once; the executable graph does not need it.

@@ -38,7 +38,7 @@ mod uploads;
 mod view;
 
 pub use choice::{Choice, ParseChoiceError, Resolved};
-pub use context::{Context, Entered};
+pub use context::{Context, Entered, Unrecorded};
 pub use counters::{Counter, Counters, DEVICE_BYTES, HeldBytes};
 pub use error::DeviceError;
 pub use event::Event;

@@ -1,6 +1,10 @@
 //! Streams, events and memory.
 
-use cudainfer_kernels::device::{CudaStream, Graph, SharedMemory};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use cudainfer_kernels::device::{CudaStream, DeviceError, Graph, SharedMemory};
 
 use super::{download, stream, upload};
 
@@ -45,11 +49,40 @@ fn a_host_copy_is_made_once_for_each_time_of_writing() {
 fn a_recorded_graph_does_the_work_again() {
     let stream: CudaStream = stream();
     let (source, target) = (upload(&stream, &[7; 1000]), upload(&stream, &[0; 1000]));
-    let mut graph = Graph::record(&stream, || stream.copy_on_device(source.slice(), target.slice())).unwrap();
+    let copy = || stream.copy_on_device(source.slice(), target.slice());
+    let mut graph = Graph::record(&stream, Duration::ZERO, copy).unwrap().unwrap();
     assert_eq!(download(&stream, target.slice()), [0; 1000], "recording runs nothing");
     // SAFETY: both live until the download below has waited, and only this stream uses them.
     unsafe { stream.launch_graph(&mut graph) }.unwrap();
     assert_eq!(download(&stream, target.slice()), [7; 1000]);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn nothing_is_recorded_beside_work_that_may_wait_for_the_device() {
+    let stream = stream();
+    let memory = upload(&stream, &[7; 8]);
+    let record = || Graph::record(&stream, Duration::ZERO, || stream.fill(memory.slice(), 1)).unwrap();
+    let two = [(); 2].map(|()| stream.context().unrecorded());
+    for unrecorded in two {
+        assert!(record().is_none());
+        drop(unrecorded);
+    }
+    assert!(record().is_some());
+    // Who comes while a graph is recorded waits until it is.
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let record = || {
+            scope.spawn(|| {
+                let _unrecorded = stream.context().unrecorded();
+                assert!(ended.load(Ordering::Acquire));
+            });
+            thread::sleep(Duration::from_millis(50));
+            ended.store(true, Ordering::Release);
+            Ok::<_, DeviceError>(())
+        };
+        assert!(Graph::record(&stream, Duration::ZERO, record).unwrap().is_some());
+    });
 }
 
 #[test]

@@ -45,6 +45,21 @@ fn streams_that_share_a_model_find_in_batches_what_each_finds_alone() {
 
 #[test]
 #[ignore = "needs a CUDA device"]
+fn networks_that_start_beside_each_other_do_not_meet_while_a_run_is_captured() {
+    let network = |name| {
+        let model = fetched(&format!("models/{name}.onnx"));
+        format!(
+            "videotestsrc num-buffers=20 ! video/x-raw,format=NV12,width=320,height=240 ! cudainferupload ! fusedpreproc \
+             ! trtinfer model={model} provider=cuda batch-size=4 ! fakesink"
+        )
+    };
+    for _ in 0..10 {
+        run(&["nanodet", "posenet", "nanodet", "selfie"].map(network).join(" ")).succeeds();
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
 fn ten_thousand_frames_allocate_no_more_than_may_be_in_flight_at_once() {
     // How many frames are in flight depends on the machine: a source that is slower than the GPU needs one tensor, until
     // something holds the GPU up once. Then trtinfer has `max-in-flight`, fusedpreproc has made one more, and one that has been

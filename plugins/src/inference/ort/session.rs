@@ -47,7 +47,7 @@ pub(super) struct OrtSession {
     /// Where a batch's tensors are put together on the host; in units of 16 bytes, so that every type is aligned.
     gathered: Vec<u128>,
     /// The stream that the session works in, and must not outlive.
-    _stream: Option<Arc<CudaStream>>,
+    stream: Option<Arc<CudaStream>>,
 }
 
 impl OrtSession {
@@ -74,6 +74,8 @@ impl OrtSession {
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
+        let context = Arc::clone(gpu.stream().context());
+        let _unrecorded = context.unrecorded();
         loop {
             for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
                 match provider.session(|| builder(environment, 1, 1), &source, &gpu, variant, graphs, cache) {
@@ -117,7 +119,7 @@ impl OrtSession {
             options,
             varies: false,
             gathered: Vec::new(),
-            _stream: stream,
+            stream,
         })
     }
 }
@@ -130,6 +132,7 @@ impl Drop for OrtSession {
             return;
         };
         drop(self.gpu.take());
+        let _unrecorded = self.stream.as_ref().map(|stream| stream.context().unrecorded());
         // SAFETY: the session is not used any more.
         unsafe { ManuallyDrop::drop(&mut self.session) };
     }

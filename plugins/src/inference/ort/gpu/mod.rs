@@ -36,6 +36,11 @@ use crate::meta::tensor::Tensor;
 
 /// Runs of a number of rows before graphs are captured: ONNX Runtime chooses algorithms and allocates its memory in the first.
 pub(super) const WARM_UP: usize = 2;
+/// How long a run that could be captured waits for others that must not meet it: networks that are loaded, and their first runs.
+/// After that it is captured when they are done.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often capturing a run may fail before all runs are left to ONNX Runtime.
+const CAPTURES: u32 = 3;
 /// Shapes that memory and graphs are kept for, at most.
 const MAX_SHAPES: usize = 4;
 /// Runs that may be in progress on the GPU before the thread that enqueues them waits.
@@ -232,37 +237,55 @@ impl Gpu {
         run: &mut BoundRun,
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
-        if self.graphs && run.runs >= WARM_UP && run.graph.is_none() {
-            let started = Instant::now();
-            let captured =
-                Graph::record(&stream, || run.binding.run(session, &self.options.enqueued).map_err(failed));
-            self.capturing += started.elapsed();
-            match captured {
-                Ok(graph) => run.graph = Some(graph),
-                // It will be captured at another run.
-                Err(e) if self.options.is_interrupted() => return Err(e),
-                Err(e) => {
-                    gst::info!(CAT, "runs are not recorded as CUDA graphs: {e}");
-                    self.graphs = false;
-                }
-            }
-        }
-        let graphs = self.graphs;
-        let options = if graphs { &self.options.enqueued } else { &self.options.waited };
+        let due = self.graphs && run.runs >= WARM_UP && run.graph.is_none();
+        let spoilt = due && !self.capture(session, run)?;
+        let options = if self.graphs { &self.options.enqueued } else { &self.options.waited };
+        let _unrecorded = (run.runs < WARM_UP).then(|| stream.context().unrecorded());
         let mut launch = || match &mut run.graph {
             // SAFETY: it uses memory of the session and of the `ShapeRuns` that holds it (inputs, constants and outputs), which live
             // as long as the graph. Nobody else uses that memory: images are copied there, and outputs from there, in this stream.
             Some(graph) => unsafe { stream.launch_graph(graph) }.map_err(InferenceError::from),
             None => {
                 stream.counters().launches.add(1);
-                stream.counters().host_waits.add(u64::from(!graphs));
-                run.binding.run(session, options).map_err(failed)
+                stream.counters().host_waits.add(u64::from(!self.graphs));
+                let mut run = || run.binding.run(session, options).map_err(failed);
+                // What spoilt the recording stays the thread's last error in the CUDA runtime, and ONNX Runtime takes it for the next
+                // run's.
+                if spoilt { run().or_else(|_| run()) } else { run() }
             }
         };
         // The first runs take far longer, and would dominate a mean.
         if run.runs < WARM_UP { launch() } else { stream.sampled(launch) }?;
         run.runs += 1;
         Ok(())
+    }
+
+    /// Captures the model's run as a graph, unless others must not meet that now: then another run will be. Whether nothing failed.
+    fn capture(
+        &mut self,
+        session: &mut ort::session::Session,
+        run: &mut BoundRun,
+    ) -> Result<bool, InferenceError> {
+        let started = Instant::now();
+        let patience = if run.runs == WARM_UP { PATIENCE } else { Duration::ZERO };
+        let captured = Graph::record(&self.stream, patience, || {
+            run.binding.run(session, &self.options.enqueued).map_err(failed)
+        });
+        self.capturing += started.elapsed();
+        match captured {
+            Ok(graph) => run.graph = graph,
+            // It will be captured at another run.
+            Err(e) if self.options.is_interrupted() => return Err(e),
+            Err(e) => {
+                // Another library may have waited for the whole device, which is no fault of the model.
+                run.spoilt += 1;
+                self.graphs = run.spoilt < CAPTURES;
+                let then = if self.graphs { "will be tried again" } else { "is slower" };
+                gst::info!(CAT, "a run was not recorded as a CUDA graph, and {then}: {e}");
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Enqueues the copies of the images to where the model reads them, converted and with their channels last if need be.

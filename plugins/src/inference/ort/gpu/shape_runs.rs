@@ -35,6 +35,8 @@ pub(super) struct BoundRun {
     pub binding: Binding,
     pub graph: Option<Graph>,
     pub runs: usize,
+    /// How often capturing it has failed.
+    pub spoilt: u32,
     /// The other inputs' elements, which the binding reads.
     _constants: Vec<Memory>,
 }
@@ -88,7 +90,7 @@ impl BoundRun {
             // SAFETY: as for the image; there is room for the largest batch.
             unsafe { binding.output(&desc.name, desc.ty, &dims, output.memory.slice()) }.map_err(failed)?;
         }
-        Ok(Self { binding, graph: None, runs: 0, _constants: constants })
+        Ok(Self { binding, graph: None, runs: 0, spoilt: 0, _constants: constants })
     }
 }
 
