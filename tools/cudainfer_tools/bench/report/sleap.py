@@ -56,7 +56,7 @@ def labelling(results: Path, device: str) -> list[str]:
     return [
         f"### Labels of a video beside sleap-nn{', on a GPU' if gpu else ''}",
         "",
-        "Whole processes, from start to end, that read two flies (384x384 H.264, decoded on the CPU) and write labels: `sleap-nn predict`",
+        "Whole processes, from start to end, that read two flies (384x384 H.264, decoded on the CPU where nothing else is said) and write labels: `sleap-nn predict`",
         "with the trainings (PyTorch) and with what `sleap-nn export` writes (ONNX), and the pipelines of [pose.md](pose.md) with that export and",
         "with what scripts/export writes of the trainings. None tracks, but cudainfer-batch, whose frames are those of all of its files.",
         f"{frames} frames; the size of batch that was fastest of {', '.join(map(str, reported['batches']))}; start-up is known from one that is",

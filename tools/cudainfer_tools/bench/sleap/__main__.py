@@ -15,7 +15,7 @@ long one has more frames, by what it takes longer; `start_s` is the rest. `gpu_m
 what was in use before; `gpu_percent` is the mean of nvidia-smi's utilization.gpu, asked ten times a second, after `start_s`.
 `others` is the largest share of the cores that other processes had during a run. Sides lose differently much to them, PyTorch most, so
 that figures are not written to --results where it is above --most-others.
-All decode on the CPU. --rows adds rows from elsewhere: JSON objects, one a line.
+All decode on the CPU, but for one row of a GPU. --rows adds rows from elsewhere: JSON objects, one a line.
 """
 
 from __future__ import annotations

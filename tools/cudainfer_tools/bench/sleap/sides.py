@@ -18,7 +18,7 @@ MODELS = {
     "bottomup": (("bottomup",), "bottomup"),
     "topdown": (("centroid", "centered_instance"), "topdown"),
 }
-# Decoders of the GPU: all sides decode on the CPU.
+# Decoders of the GPU: all sides decode on the CPU, but one.
 ON_GPU = "nvh264dec:NONE,nvh264sldec:NONE"
 PYTORCH, ONNX = "sleap-nn, PyTorch", "sleap-nn, ONNX"
 # PyTorch's threads spin where they wait for each other, and lose most of their time where another process has a core meanwhile.
@@ -128,11 +128,10 @@ def sides(kind: str, folders: dict[str, Path], python: Path, device: str, files:
         for precision, file in (("float32", "model.onnx"), ("float16", "model_fp16.onnx"))
     }
     theirs = of_sleap(python, device)
-    environment = pipeline.environment() | {"GST_PLUGIN_FEATURE_RANK": ON_GPU}
-    if device == "cpu":
-        environment["CUDA_VISIBLE_DEVICES"] = ""
+    everywhere = pipeline.environment() | ({"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {})
+    environment = everywhere | {"GST_PLUGIN_FEATURE_RANK": ON_GPU}
 
-    def ours(who: str, models: list[Path], **more: str) -> Side:
+    def ours(who: str, models: list[Path], environment: dict[str, str] = environment, **more: str) -> Side:
         def command(videos: list[Path], batch: int, out: Path) -> list[str]:
             return line(videos, out, models, settings(batch, device) | more)
 
@@ -142,15 +141,17 @@ def sides(kind: str, folders: dict[str, Path], python: Path, device: str, files:
         who = f"cudainfer-batch, {files} files at a time, float32"
         return Side(who, lambda videos, batch, out: many(videos, batch, out, models, device), labelled, environment, True, files)
 
-    # As ONNX Runtime does in sleap-nn's process.
-    rounded = [ours("cudainfer, sleap-nn's export, TF32", exported, precision="tf32")] if device == "cuda" else []
+    # As ONNX Runtime does in sleap-nn's process; and as a user's pipeline does.
+    rounded = ours("cudainfer, sleap-nn's export, TF32", exported, precision="tf32")
+    decoded = ours("cudainfer, float32, decoded on the GPU", networks["float32"], everywhere)
+    of_gpu = [rounded, decoded] if device == "cuda" else []
     passive = [theirs(checkpoints, f"{PYTORCH}, OMP_WAIT_POLICY=PASSIVE", PASSIVE)] if device == "cpu" else []
     return [
         theirs(checkpoints, PYTORCH),
         *passive,
         theirs(exported, ONNX),
         ours("cudainfer, sleap-nn's export", exported),
-        *rounded,
+        *of_gpu,
         *(ours(f"cudainfer, {precision}", models) for precision, models in networks.items()),
         ours_of(networks["float32"]),
     ]
