@@ -66,22 +66,11 @@ class Facts(unittest.TestCase):
             deeplabcut_config.facts(changed, head)
         return str(caught.exception)
 
-    def test_edges_lead_away_from_the_point_with_the_most(self):
+    def test_the_edges_that_are_kept_stay_as_they_are_also_in_circles(self):
         fields = deeplabcut_config.facts(config({})).fields
-        # Kept are 0-2, 1-2 and 2-3: the root is 2.
-        self.assertEqual(fields.edges, [(2, 0), (2, 1), (2, 3)])
-        self.assertEqual((fields.channels, fields.turned), ([1, 2, 3], [True, True, False]))
-        # A chain, whose edges come in any order: those of the root are first.
-        graph = [[3, 2], [1, 0], [2, 1]]
-        fields = deeplabcut_config.facts(config({"graph": graph, "edges_to_keep": [0, 1, 2]})).fields
-        self.assertEqual(fields.edges, [(1, 0), (1, 2), (2, 3)])
-        self.assertEqual((fields.channels, fields.turned), ([1, 2, 0], [False, True, True]))
-
-    def test_every_point_but_the_root_has_an_edge_that_leads_to_it_also_in_circles(self):
-        graph = [[a, b] for a in range(4) for b in range(a + 1, 4)]
-        fields = deeplabcut_config.facts(config({"graph": graph, "edges_to_keep": list(range(6))})).fields
-        self.assertEqual(len(fields.edges), 6)
-        self.assertEqual({end for _, end in fields.edges}, {1, 2, 3})
+        self.assertEqual((fields.edges, fields.channels), ([(0, 2), (1, 2), (2, 3)], [1, 2, 3]))
+        fields = deeplabcut_config.facts(config({"edges_to_keep": [2, 0, 1, 0]})).fields
+        self.assertEqual((fields.edges, fields.channels), ([(1, 2), (0, 1), (0, 2)], [2, 0, 1]))
 
     def test_what_is_not_exported_is_refused_in_a_sentence(self):
         self.assertIn(
@@ -93,8 +82,11 @@ class Facts(unittest.TestCase):
         self.assertIn("has no head 'tail': it has bodypart", self.refused(config(), "tail"))
         self.assertIn("num_uniquebodyparts above 0", self.refused(config({"num_uniquebodyparts": 2})))
         self.assertIn("num_multibodyparts: 3, but metadata.bodyparts names 4", self.refused(config({"num_multibodyparts": 3})))
-        self.assertIn("that join 2 of 4 points", self.refused(config({"edges_to_keep": [0]})))
-        self.assertIn("has points beyond the 4", self.refused(config({"graph": [[0, 4], [0, 1]], "edges_to_keep": [0]})))
+        self.assertIn("are 0 edges of 4 points: there must be an edge", self.refused(config({"edges_to_keep": []})))
+        for name in ("add_discarded", "force_fusion"):
+            self.assertIn(f"the predictor has {name}", self.refused(config({name: True})))
+        for edge in [0, 4], [1, 0], [1, 1]:
+            self.assertIn("one of the 4 points", self.refused(config({"graph": [edge], "edges_to_keep": [0]})))
         self.assertIn("nms_radius: 4 odd", self.refused(config({"nms_radius": 4})))
         self.assertIn("data.inference.resize resizes", self.refused(config(data__inference__resize={"height": 3})))
         self.assertIn("no model.heads", self.refused({"model": {"heads": 3}}))
@@ -133,10 +125,11 @@ class Sidecar(unittest.TestCase):
     def test_several_animals_have_peaks_and_lines_as_the_assembler_takes_them(self):
         words = sidecar(config({}))
         self.assertEqual(words["input"]["size-multiple"], 1)
-        self.assertEqual(words["skeleton"]["edges"], [["tail", "snout"], ["tail", 'ear "left"'], ["tail", "paw"]])
+        self.assertEqual(words["skeleton"]["edges"], [["snout", "tail"], ['ear "left"', "tail"], ["tail", "paw"]])
         peaks = words["peaks"]
         self.assertEqual((peaks["encoding"], peaks["valid"], peaks["line-scores"]), ("candidates", "peak_mask", "line_scores"))
-        self.assertEqual((peaks["threshold"], peaks["min-line-score"], peaks["min-points"]), (0.1, 0.05, 3))
+        self.assertEqual((peaks["threshold"], peaks["min-line-score"]), (0.1, 0.05))
+        self.assertEqual((peaks["paf-layout"], peaks["max-poses"]), ("deeplabcut", 3))
         self.assertEqual((peaks["normalized"], peaks["pixel-origin"]), (False, "center"))
         peaks = sidecar(config({"num_animals": 1}))["peaks"]
         self.assertEqual((peaks["encoding"], peaks["threshold"]), ("points", 0.01))

@@ -7,6 +7,7 @@
 mod assign;
 mod choose;
 mod cuda;
+mod full;
 mod oks;
 mod overlap;
 mod rotated;
@@ -16,6 +17,7 @@ pub(crate) use assign::assign_most;
 pub use assign::{Assignment, Gate, Pair, assign};
 pub use choose::{GPU_OKS_DISTANCES, Similarity};
 pub use cuda::CudaSimilarity;
+pub(crate) use full::assign_full;
 pub use oks::{COCO_SIGMAS, Pose, oks_matrix, oks_pairs};
 pub use overlap::{MOST_PARTNERS, iou_pairs, rotated_iou_pairs};
 pub use rotated::Oriented;

@@ -77,6 +77,18 @@ pub enum GroupError {
         /// How many edges there are.
         edges: usize,
     },
+    /// Fields whose lines are not scored here.
+    #[error(
+        "paf-layout=deeplabcut joins points by lines that the network has scored (encoding=candidates), but part affinity fields are \
+         given. Export the network with scripts/export deeplabcut, or set paf-layout to sleap or openpose"
+    )]
+    Unscored,
+    /// Scores of lines without their samples.
+    #[error(
+        "paf-layout=openpose counts samples of part affinity fields, but the network has scored the lines itself \
+         (encoding=candidates). Set paf-layout to sleap or deeplabcut"
+    )]
+    NoSamples,
     /// Edges from which instances cannot be assembled.
     #[error(
         "the skeleton's edges form a circle. Direct them away from one root, as the model was trained, in the sidecar's \

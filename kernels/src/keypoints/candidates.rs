@@ -4,7 +4,9 @@ use super::coordinates::Coordinates;
 use super::reader::{agrees, belong, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, RowReader};
 use crate::geometry::Affine;
-use crate::group::{PafConvention, PafParams, Pose, ScoredPeaks};
+#[cfg(doc)]
+use crate::group::PafConvention;
+use crate::group::{PafParams, Pose, ScoredPeaks};
 use crate::peaks::Outcome;
 use crate::tensor::{TensorDesc, TensorView};
 
@@ -32,7 +34,8 @@ pub struct CandidateReader {
 
 impl CandidateReader {
     /// Prepares for outputs of a network whose input is `input` (width, height) pixels, coordinates and scores in float32 or
-    /// float16. They are assigned as [`PafConvention::Sleap`] does it; of `paf`, what says how fields are sampled is not used.
+    /// float16. They are joined by [`PafConvention::Sleap`] or [`PafConvention::DeepLabCut`]; of `paf`, what says how fields are sampled
+    /// is not used.
     ///
     /// # Errors
     /// Every [`KeypointsError`] that says what is wrong with the outputs, `params` or the skeleton.
@@ -43,7 +46,6 @@ impl CandidateReader {
         paf: &PafParams,
     ) -> Result<Self, KeypointsError> {
         let CandidateOutputs { points, scores, lines, valid } = *outputs;
-        let paf = &PafParams { convention: PafConvention::Sleap, ..paf.clone() };
         let peaks = ScoredPeaks::new(paf)?;
         // One frame's, also where the batch is open.
         let wanted = [Some(1), Some(paf.points), None, Some(2)];

@@ -78,7 +78,7 @@ pub struct Peaks {
     pub label: Option<String>,
     /// The output that holds the part affinity fields.
     pub pafs: Option<String>,
-    /// `sleap` or `openpose`.
+    /// `sleap`, `openpose` or `deeplabcut`.
     #[serde(with = "word")]
     pub paf_layout: Option<PafConvention>,
     /// Channel of each edge's x.

@@ -17,7 +17,7 @@ pub(super) enum Reader {
     Points(PointReader),
     Instances(InstanceReader),
     Poses(PoseReader),
-    Candidates(CandidateReader),
+    Candidates(Box<CandidateReader>),
     Individuals(IndividualReader),
 }
 
@@ -46,7 +46,7 @@ impl Reader {
             (Coding::Candidates(params), GroupingPlan::Paf(paf), _) => {
                 let reader =
                     candidates(outputs).map(|outputs| CandidateReader::new(&outputs, input, params, paf));
-                reader.transpose()?.map(Self::Candidates)
+                reader.transpose()?.map(Box::new).map(Self::Candidates)
             }
             (Coding::Individuals(params), ..) => {
                 let reader =

@@ -198,6 +198,7 @@ impl<'a> Outputs<'a> {
                 .unwrap_or(defaults.min_line_score),
             min_sample: peaks.min_sample.unwrap_or(defaults.min_sample),
             min_share: peaks.min_share.unwrap_or(defaults.min_share),
+            max_poses: peaks.max_poses.unwrap_or(defaults.max_poses),
             min_points: settings.min_points().or(peaks.min_points).unwrap_or(defaults.min_points),
             min_score: settings.min_score.or(peaks.min_score).unwrap_or(defaults.min_score),
             ..defaults

@@ -42,7 +42,8 @@ pub(super) struct Settings {
 /// The element's own properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     let defaults = PeakParams::default();
-    let [sleap, openpose] = [PafConvention::Sleap, PafConvention::OpenPose].map(published);
+    let [sleap, openpose, deeplabcut] =
+        [PafConvention::Sleap, PafConvention::OpenPose, PafConvention::DeepLabCut].map(published);
     Table::new([
         property!(Settings, encoding, (), "Encoding", "What the model's outputs hold"),
         property!(
@@ -97,7 +98,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             paf_layout,
             (),
             "Convention of part affinity fields",
-            "With grouping=paf: convention of the fields, which also decides how points are joined",
+            "With grouping=paf and encoding=candidates: whose networks they are, which decides how points are joined",
         ),
         property!(
             Settings,
@@ -107,8 +108,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Minimum line score",
             format!(
                 "With grouping=paf: minimum score of the line between two points that are joined. If not set: the \
-                 sidecar's, else {} (sleap) or {} (openpose)",
-                sleap.min_line_score, openpose.min_line_score
+                 sidecar's, else {} (sleap), {} (openpose) or {} (deeplabcut)",
+                sleap.min_line_score, openpose.min_line_score, deeplabcut.min_line_score
             ),
         )
         .shown(|settings| settings.fields().min_line_score.to_value()),
@@ -267,6 +268,9 @@ mod tests {
         assert_eq!(shown(), (0.25, 0, 0.0));
         element.set_property_from_str("paf-layout", "openpose");
         assert_eq!(shown(), (0.0, 4, 0.4));
+        element.set_property_from_str("paf-layout", "deeplabcut");
+        assert_eq!(shown(), (0.05, 0, 0.0));
+        element.set_property_from_str("paf-layout", "openpose");
         element.set_property_from_str("grouping", "displacements");
         assert_eq!(shown(), (0.0, 0, 0.0), "there are no fields");
         element.set_property_from_str("encoding", "instances");

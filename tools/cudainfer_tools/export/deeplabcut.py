@@ -278,11 +278,6 @@ def remarks(facts: Model, config: dict[str, Any]) -> None:
         say(
             f"DeepLabCut's crops have {facts.margin} pixels around a box on each side: set roi-padding in the sidecar to about that"
         )
-    if facts.fields and facts.fields.animals > 1 and len(facts.fields.edges) >= len(facts.points):
-        say(
-            f"{len(facts.fields.edges)} edges join {len(facts.points)} points: peakfind joins along the {len(facts.points) - 1} that lead "
-            f"from '{facts.points[facts.fields.edges[0][0]]}' to all others, DeepLabCut along all"
-        )
     if facts.head == "bodypart" and "unique_bodypart" in config["model"]["heads"]:
         say("the points of the head unique_bodypart are not in the file: --head unique_bodypart writes one of their own")
 

@@ -17,8 +17,6 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MEAN_PIXEL = 115
 # A peak has at least this much in DeepLabCut's predictor, and this much in its Assembler.
 LEAST, PCUTOFF = 0.01, 0.1
-# An assembly has at least two links.
-MIN_POINTS = 3
 # The most points, and the most edges, of a skeleton in peakfind.
 MOST = 128
 
@@ -28,11 +26,9 @@ class Fields:
     """What PartAffinityFieldPredictor says about peaks and the fields between them."""
 
     animals: int
-    # Numbers of points, and of the field. Edges lead away from the first one's first point, which is the root.
+    # Numbers of points, and of the field.
     edges: list[tuple[int, int]]
     channels: list[int]
-    # Whether DeepLabCut has the edge the other way round.
-    turned: list[bool]
     radius: int
     sigma: float
     min_affinity: float
@@ -155,42 +151,27 @@ def fields(predictor: dict[str, Any], points: list[str]) -> Fields:
     graph = [(int(a), int(b)) for a, b in predictor["graph"]]
     channels = list(dict.fromkeys(int(channel) for channel in predictor["edges_to_keep"]))
     edges = [graph[channel] for channel in channels]
-    if not all(0 <= end < count for edge in edges for end in edge):
-        raise ExportError(f"the predictor's graph has points beyond the {count} of metadata.bodyparts")
-    ordered = rooted(edges, count)
+    if not all(0 <= a < b < count for a, b in edges):
+        raise ExportError(
+            f"the predictor's graph must have edges from one of the {count} points of metadata.bodyparts to one of a higher number, as "
+            "DeepLabCut writes it"
+        )
+    if not edges or len(edges) > MOST or count > MOST:
+        raise ExportError(
+            f"the predictor's edges_to_keep are {len(edges)} edges of {count} points: there must be an edge, and there may be {MOST} "
+            "points and edges"
+        )
+    for name in ("add_discarded", "force_fusion"):
+        if predictor.get(name):
+            raise ExportError(f"the predictor has {name}, with which animals are not joined here: set it to false, its default")
     return Fields(
         animals=animals,
-        edges=[edge[::-1] if turned else edge for edge, turned in ((edges[at], turned) for at, turned in ordered)],
-        channels=[channels[at] for at, _ in ordered],
-        turned=[turned for _, turned in ordered],
+        edges=edges,
+        channels=channels,
         radius=radius,
         sigma=float(predictor["sigma"]),
         min_affinity=float(predictor["min_affinity"]),
     )
-
-
-def rooted(edges: list[tuple[int, int]], points: int) -> list[tuple[int, bool]]:
-    """The edges' numbers, and whether each is turned round, so that all lead away from one root: instances grow from there. The
-    root is the point with the most edges, which is reached from the others in the fewest steps.
-
-    Raises ExportError where the edges do not join all points."""
-    count = [sum(point in edge for edge in edges) for point in range(points)]
-    root = count.index(max(count))
-    steps, reached = {root: 0}, [root]
-    for point in reached:
-        for edge in edges:
-            for a, b in (edge, edge[::-1]):
-                if a == point and b not in steps:
-                    steps[b] = steps[a] + 1
-                    reached.append(b)
-    if len(reached) < points or len(edges) > MOST or points > MOST:
-        raise ExportError(
-            f"the predictor's edges_to_keep are {len(edges)} edges that join {len(reached)} of {points} points: each point must be "
-            f"joined, and there may be {MOST} points and edges"
-        )
-    turned = [(steps[a], a) > (steps[b], b) for a, b in edges]
-    order = sorted(range(len(edges)), key=lambda at: min(steps[end] for end in edges[at]))
-    return [(at, turned[at]) for at in order]
 
 
 def sidecar(model: Model, stride: int, made_by: str) -> str:
@@ -224,5 +205,9 @@ def sidecar(model: Model, stride: int, made_by: str) -> str:
         lines += ['encoding = "points"', f"threshold = {LEAST}"]
     else:
         lines += ['encoding = "candidates"', 'valid = "peak_mask"', 'line-scores = "line_scores"', f"threshold = {PCUTOFF}"]
-        lines += [f"min-line-score = {model.fields.min_affinity}", f"min-points = {MIN_POINTS}"]
+        lines += [
+            'paf-layout = "deeplabcut"',
+            f"min-line-score = {model.fields.min_affinity}",
+            f"max-poses = {model.fields.animals}",
+        ]
     return "\n".join(lines) + "\n"

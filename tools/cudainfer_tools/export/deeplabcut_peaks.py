@@ -26,9 +26,7 @@ class Candidates(torch.nn.Module):
         self.register_buffer("kernel", gaussian(fields.sigma, fields.radius).repeat(len(model.points), 1, 1, 1))
         # As PyTorch's linspace on the device of the fields.
         self.register_buffer("along", torch.linspace(0, 1, SAMPLES, dtype=torch.float32))
-        turned = [at for at, turned in enumerate(fields.turned) if turned]
-        self.ends = [[edge[:: -1 if at in turned else 1][end] for at, edge in enumerate(fields.edges)] for end in (0, 1)]
-        self.register_buffer("turned", torch.tensor(fields.turned)[None, :, None, None])
+        self.ends = [[edge[end] for edge in fields.edges] for end in (0, 1)]
 
     def forward(self, heatmap: torch.Tensor, locref: torch.Tensor, paf: torch.Tensor) -> tuple[torch.Tensor, ...]:
         places, scores, cells = self.strongest(heatmap, locref)
@@ -66,8 +64,7 @@ class Candidates(torch.nn.Module):
             steps = place[..., 1:] - place[..., :-1]
             total = total + ((steps * (sampled[..., 1:] + sampled[..., :-1])).sum(-1) / 2) ** 2
         length = (ways[0] ** 2 + ways[1] ** 2).sqrt() + torch.finfo(torch.float32).eps
-        found = torch.round(total.sqrt() / length * STEPS) / STEPS
-        return torch.where(self.turned, found.transpose(2, 3), found).flatten(2)
+        return (torch.round(total.sqrt() / length * STEPS) / STEPS).flatten(2)
 
 
 class Strongest(Candidates):

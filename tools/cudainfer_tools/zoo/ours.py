@@ -19,6 +19,9 @@ def pipeline_of(folder: Path, case: dict) -> list[str]:
         f"width={width}",
         f"height={height}",
         "framerate=25/1",
+        # Rows have no padding, which GStreamer expects where they are no multiple of 4 bytes.
+        f"plane-strides=<{width * 3}>",
+        "plane-offsets=<0>",
         "!",
         "fusedpreproc",
         *case["preprocessing"].split(),

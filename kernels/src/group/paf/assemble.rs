@@ -2,16 +2,27 @@
 
 use super::lines::LimbLine;
 use super::plan::PafPlan;
-use super::{PafConvention, Parts};
-use crate::associate::{Pair, assign_most};
+use super::{PafConvention, Parts, deeplabcut};
+use crate::associate::{Pair, assign_full, assign_most};
 use crate::group::{Keypoint, Pose, select};
 
 /// A line that is kept, between the peaks of these numbers in [`Parts::found`].
 #[derive(Clone, Copy, Debug)]
-struct Connection {
-    from: usize,
-    to: usize,
-    score: f32,
+pub(super) struct Connection {
+    pub from: usize,
+    pub to: usize,
+    pub score: f32,
+}
+
+/// From scores, row by row, and the numbers of rows and columns to the pairs of the largest sum.
+type Assign = fn(&[f32], usize, usize) -> Vec<(usize, usize)>;
+
+/// The lines of an edge that are kept.
+struct EdgeConnections {
+    ends: [usize; 2],
+    /// Whether they may begin an instance.
+    begins: bool,
+    connections: Vec<Connection>,
 }
 
 /// An instance that grows: the number of each point's peak.
@@ -27,12 +38,44 @@ pub(super) fn assemble(
     plan: &PafPlan,
     parts: &Parts,
     poses: &mut Vec<Pose>,
-    mut lines: impl FnMut(usize, &mut Vec<LimbLine>),
+    lines: impl FnMut(usize, &mut Vec<LimbLine>),
 ) -> usize {
     let params = &plan.params;
-    let mut people: Vec<Person> = Vec::new();
-    let mut matrix = Vec::new();
-    let mut non_finite = 0;
+    let (edges, non_finite) = connections(plan, parts, lines);
+    match params.convention {
+        PafConvention::DeepLabCut => {
+            let links: Vec<Connection> = edges.into_iter().flat_map(|edge| edge.connections).collect();
+            let animals = deeplabcut::animals(parts, params.points, &links, params.max_poses);
+            poses.extend(animals.iter().map(|animal| pose(parts, &animal.parts, animal.score())));
+        }
+        PafConvention::Sleap | PafConvention::OpenPose => {
+            let mut people: Vec<Person> = Vec::new();
+            for EdgeConnections { ends, begins, connections } in edges {
+                for connection in connections {
+                    connect(&mut people, params.points, ends, connection, begins);
+                }
+            }
+            poses.extend(people.iter().map(|person| pose(parts, &person.parts, person.score)));
+        }
+    }
+    if params.convention == PafConvention::OpenPose {
+        for pose in poses.iter_mut() {
+            let of_points: f32 = pose.points.iter().flatten().map(|point| point.score).sum();
+            pose.score = (pose.score + of_points) / pose.found() as f32;
+        }
+    }
+    select(poses, params.min_points, params.min_score);
+    non_finite
+}
+
+/// The lines of each edge that are kept, in the plan's order, and how many of all lines' samples are not finite.
+fn connections(
+    plan: &PafPlan,
+    parts: &Parts,
+    mut lines: impl FnMut(usize, &mut Vec<LimbLine>),
+) -> (Vec<EdgeConnections>, usize) {
+    let params = &plan.params;
+    let (mut kept, mut matrix, mut non_finite) = (Vec::new(), Vec::new(), 0);
     for (edge, begins) in &plan.order {
         let ends = params.edges[*edge];
         if ends.iter().any(|point| parts.of(*point).is_empty()) {
@@ -42,29 +85,30 @@ pub(super) fn assemble(
         lines(*edge, &mut matrix);
         non_finite += matrix.iter().map(|line| line.non_finite()).sum::<usize>();
         let connections = match params.convention {
-            PafConvention::Sleap => assigned(plan, parts, ends, &matrix),
+            PafConvention::Sleap => {
+                let ranks = ends.map(|point| in_scan_order(parts, point));
+                assigned(plan, parts, ends, ranks, &matrix, assign_finite)
+            }
+            PafConvention::DeepLabCut => {
+                // The Assembler counts them as 0, and so as pairs.
+                matrix.iter_mut().filter(|line| line.score.is_nan()).for_each(|line| line.score = 0.0);
+                let ranks = ends.map(|point| strongest(parts, point, params.max_poses));
+                assigned(plan, parts, ends, ranks, &matrix, assign_full)
+            }
             PafConvention::OpenPose => greedy(plan, parts, ends, &matrix),
         };
-        for connection in connections {
-            connect(&mut people, params.points, ends, connection, *begins);
-        }
+        kept.push(EdgeConnections { ends, begins: *begins, connections });
     }
-    poses.extend(people.iter().map(|person| {
-        let points: Vec<Option<Keypoint>> = person
-            .parts
-            .iter()
-            .map(|part| part.and_then(|part| parts.found.get(part)).map(|(peak, _)| *peak))
-            .map(|peak| peak.map(|peak| Keypoint { x: peak.x, y: peak.y, score: peak.score }))
-            .collect();
-        let mut pose = Pose { score: person.score, points, identity: None };
-        if params.convention == PafConvention::OpenPose {
-            let of_points: f32 = pose.points.iter().flatten().map(|point| point.score).sum();
-            pose.score = (pose.score + of_points) / pose.found() as f32;
-        }
-        pose
-    }));
-    select(poses, params.min_points, params.min_score);
-    non_finite
+    (kept, non_finite)
+}
+
+/// The instance of these peaks.
+fn pose(parts: &Parts, of_points: &[Option<usize>], score: f32) -> Pose {
+    let peak = |part: &Option<usize>| {
+        let (peak, _) = parts.found.get((*part)?)?;
+        Some(Keypoint { x: peak.x, y: peak.y, score: peak.score })
+    };
+    Pose { score, points: of_points.iter().map(peak).collect(), identity: None }
 }
 
 /// The ranks of a channel's peaks in the order of their cells. As in the reference programs, that order decides between equals.
@@ -75,19 +119,44 @@ fn in_scan_order(parts: &Parts, point: usize) -> Vec<usize> {
     ranks
 }
 
-/// Assigns all lines so that the sum of scores is the largest, and keeps the lines that are good enough.
-fn assigned(plan: &PafPlan, parts: &Parts, [from, to]: [usize; 2], lines: &[LimbLine]) -> Vec<Connection> {
-    let [rows, columns] = [from, to].map(|point| in_scan_order(parts, point));
-    let line = |row: usize, column: usize| lines[rows[row] * columns.len() + columns[column]].score;
-    let all = (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |col| (row, col)));
-    let pairs: Vec<Pair> = all.map(|(row, col)| Pair { row, col, score: line(row, col) }).collect();
-    let pairs = assign_most(&pairs, rows.len(), columns.len()).into_iter();
+/// The ranks of a channel's strongest peaks, that many at most.
+fn strongest(parts: &Parts, point: usize, most: usize) -> Vec<usize> {
+    let of_point = parts.of(point);
+    let mut ranks: Vec<usize> = (0..of_point.len()).collect();
+    // Stable: equals stay in their order.
+    ranks.sort_by(|a, b| of_point[*b].0.score.total_cmp(&of_point[*a].0.score));
+    ranks.truncate(most);
+    ranks
+}
+
+/// Assigns the lines between peaks of these ranks so that the sum of scores is the largest, and keeps the lines that are good
+/// enough.
+fn assigned(
+    plan: &PafPlan,
+    parts: &Parts,
+    [from, to]: [usize; 2],
+    [rows, columns]: [Vec<usize>; 2],
+    lines: &[LimbLine],
+    assign: Assign,
+) -> Vec<Connection> {
+    let width = parts.of(to).len();
+    let line = |row: usize, column: usize| lines[rows[row] * width + columns[column]].score;
+    let all = (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |column| (row, column)));
+    let scores: Vec<f32> = all.map(|(row, column)| line(row, column)).collect();
+    let pairs = assign(&scores, rows.len(), columns.len()).into_iter();
     let pairs = pairs.map(|(row, column)| Connection {
         from: parts.starts[from] + rows[row],
         to: parts.starts[to] + columns[column],
         score: line(row, column),
     });
     pairs.filter(|pair| pair.score >= plan.params.min_line_score).collect()
+}
+
+/// The same assignment where scores may be NaN, which forbids a pair.
+fn assign_finite(scores: &[f32], rows: usize, columns: usize) -> Vec<(usize, usize)> {
+    let pair = |(at, score): (usize, &f32)| Pair { row: at / columns, col: at % columns, score: *score };
+    let pairs: Vec<Pair> = scores.iter().enumerate().map(pair).collect();
+    assign_most(&pairs, rows, columns)
 }
 
 /// The best line, then the best of those that have no end in common with it, and so on.

@@ -91,7 +91,7 @@ impl CudaPafGrouper {
         paf: &PafParams,
         stream: &CudaStream,
     ) -> Result<Self, GroupError> {
-        let plan = PafPlan::new(paf, maps.name == fields.name)?;
+        let plan = PafPlan::of_fields(paf, maps.name == fields.name)?;
         let peaks = of_points(peaks, paf);
         let kernel = format!("paf_{}", fields.ty);
         let fields = Announced::new(fields, input, peaks).map_err(PafPlan::unreadable)?;

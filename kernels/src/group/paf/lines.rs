@@ -69,7 +69,7 @@ impl Scale {
     pub fn new(params: &PafParams, shape: &MapShape) -> Self {
         let [width, height] = [shape.width as f64 * shape.scale[0], shape.height as f64 * shape.scale[1]];
         let side = match params.convention {
-            PafConvention::Sleap => width.max(height),
+            PafConvention::Sleap | PafConvention::DeepLabCut => width.max(height),
             PafConvention::OpenPose => height,
         };
         Self { max_length: (f64::from(params.max_length) * side) as f32 }
@@ -96,7 +96,7 @@ pub(super) fn score(
     for t in &plan.samples {
         let [x, y] = [0, 1].map(|i| a.cell[i] + slope[i] * t);
         let at = |channel| match params.convention {
-            PafConvention::Sleap => nearest(field, channel, x, y),
+            PafConvention::Sleap | PafConvention::DeepLabCut => nearest(field, channel, x, y),
             PafConvention::OpenPose => interpolated(field, channel, x, y),
         };
         let (along, across) = (at(channel), at(channel + 1));

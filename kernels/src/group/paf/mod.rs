@@ -2,10 +2,11 @@
 //!
 //! A field has two channels an edge, x and y of a vector that points from the edge's first point to its second where
 //! there is such a limb. The score of a pair of peaks is the mean of the field's projection on the line between
-//! them, at evenly spaced samples ([`lines`]). There are two conventions for the rest ([`PafConvention`]).
+//! them, at evenly spaced samples ([`lines`]). There are several conventions for the rest ([`PafConvention`]).
 
 mod assemble;
 mod cuda;
+mod deeplabcut;
 mod lines;
 mod params;
 mod parts;
@@ -56,7 +57,7 @@ impl PafGrouper {
         peaks: PeakParams,
         paf: &PafParams,
     ) -> Result<Self, GroupError> {
-        let plan = PafPlan::new(paf, maps.name == fields.name)?;
+        let plan = PafPlan::of_fields(paf, maps.name == fields.name)?;
         let peaks = of_points(peaks, paf);
         let finder = PeakFinder::new(maps, input, peaks)?;
         let fields = Announced::new(fields, input, peaks).map_err(PafPlan::unreadable)?;

@@ -25,11 +25,17 @@ pub enum PafConvention {
     /// that closes a circle of earlier ones begins no person. The score of a person is the mean over its points of the
     /// scores of points and lines.
     OpenPose,
+    /// DeepLabCut's (Lauer et al., Nature Methods 2022, as the Assembler of DeepLabCut 3 does it), for peaks whose lines the
+    /// network has scored itself. The [`PafParams::max_poses`] strongest peaks of an edge's points are assigned as SLEAP's are.
+    /// All edges are used, whatever circles they form: first where links connect a complete animal and nothing else, then from
+    /// the strongest link on. The score of an animal is the mean of its links', of which it has two at least.
+    DeepLabCut,
 }
 
 crate::words! { PafConvention:
     Sleap = "sleap", "SLEAP: separate fields, optimal assignment of each edge";
     OpenPose = "openpose", "OpenPose: with background map, greedy assignment";
+    DeepLabCut = "deeplabcut", "DeepLabCut: lines that the network has scored (encoding=candidates), along all edges";
 }
 
 /// How peaks are grouped by part affinity fields.
@@ -57,6 +63,8 @@ pub struct PafParams {
     pub min_sample: f32,
     /// OpenPose: more than this share of a line's samples are high.
     pub min_share: f32,
+    /// DeepLabCut: the most instances of a frame, and the most peaks of a point.
+    pub max_poses: usize,
     /// The least points of an instance.
     pub min_points: usize,
     /// The least score of an instance.
@@ -66,20 +74,26 @@ pub struct PafParams {
 impl PafParams {
     /// The published values.
     pub fn new(convention: PafConvention, points: usize, edges: &[[usize; 2]]) -> Self {
-        let sleap = convention == PafConvention::Sleap;
+        let openpose = convention == PafConvention::OpenPose;
+        let min_line_score = match convention {
+            PafConvention::Sleap => 0.25,
+            PafConvention::OpenPose => 0.0,
+            PafConvention::DeepLabCut => 0.05,
+        };
         Self {
             convention,
             points,
             edges: edges.to_vec(),
             channels: None,
             samples: 10,
-            max_length: if sleap { 0.25 } else { 0.5 },
+            max_length: if openpose { 0.5 } else { 0.25 },
             length_weight: 1.0,
-            min_line_score: if sleap { 0.25 } else { 0.0 },
+            min_line_score,
             min_sample: 0.05,
             min_share: 0.8,
-            min_points: if sleap { 0 } else { 4 },
-            min_score: if sleap { 0.0 } else { 0.4 },
+            max_poses: usize::MAX,
+            min_points: if openpose { 4 } else { 0 },
+            min_score: if openpose { 0.4 } else { 0.0 },
         }
     }
 }

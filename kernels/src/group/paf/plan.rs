@@ -21,7 +21,23 @@ pub(super) struct PafPlan {
 }
 
 impl PafPlan {
-    pub fn new(params: &PafParams, together: bool) -> Result<Self, GroupError> {
+    /// For fields, of which lines are scored; `together` where one tensor holds maps and fields.
+    pub fn of_fields(params: &PafParams, together: bool) -> Result<Self, GroupError> {
+        if params.convention == PafConvention::DeepLabCut {
+            return Err(GroupError::Unscored);
+        }
+        Self::new(params, together)
+    }
+
+    /// For lines that are scored already.
+    pub fn of_lines(params: &PafParams) -> Result<Self, GroupError> {
+        if params.convention == PafConvention::OpenPose {
+            return Err(GroupError::NoSamples);
+        }
+        Self::new(params, false)
+    }
+
+    fn new(params: &PafParams, together: bool) -> Result<Self, GroupError> {
         let PafParams { points, ref edges, ref channels, samples, .. } = *params;
         if edges.is_empty() {
             return Err(GroupError::NoEdges);
@@ -41,6 +57,7 @@ impl PafPlan {
         let order = match params.convention {
             PafConvention::Sleap => breadth_first(points, edges).ok_or(GroupError::Circle)?,
             PafConvention::OpenPose => in_turn(points, edges),
+            PafConvention::DeepLabCut => (0..edges.len()).map(|edge| (edge, true)).collect(),
         };
         Ok(Self { params: params.clone(), order, samples: evenly_spaced(samples), together })
     }

@@ -18,9 +18,9 @@ impl ScoredPeaks {
     /// Of `params`, what says how fields are sampled is not used.
     ///
     /// # Errors
-    /// Every [`GroupError`] about the skeleton.
+    /// Every [`GroupError`] about the skeleton, and [`GroupError::NoSamples`].
     pub fn new(params: &PafParams) -> Result<Self, GroupError> {
-        Ok(Self { plan: PafPlan::new(params, false)?, parts: Parts::default(), places: Vec::new() })
+        Ok(Self { plan: PafPlan::of_lines(params)?, parts: Parts::default(), places: Vec::new() })
     }
 
     pub fn clear(&mut self) {

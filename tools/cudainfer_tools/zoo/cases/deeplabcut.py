@@ -23,9 +23,11 @@ LIBRARY = f"deeplabcut {importlib.metadata.version('deeplabcut')}"
 BODYPARTS = ["snout", "leftear", "rightear", "spine", "tailbase"]
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 ANIMALS = 3
-# All pairs of points have fields; those of a tree are kept, of which the root is the spine.
+# All pairs of points have fields; those of a tree are kept, some with circles, or all.
 GRAPH = [[a, b] for a in range(len(BODYPARTS)) for b in range(a + 1, len(BODYPARTS))]
-KEPT = [GRAPH.index(edge) for edge in ([0, 3], [1, 3], [2, 3], [3, 4])]
+TREE = [GRAPH.index(edge) for edge in ([0, 3], [1, 3], [2, 3], [3, 4])]
+CIRCLES = [GRAPH.index(edge) for edge in ([0, 1], [0, 2], [1, 2], [1, 3], [2, 3], [3, 4])]
+ALL = list(range(len(GRAPH)))
 # Width and height of frames, no multiples of the stride, and of crops.
 SIZE, CROP = (381, 290), (96, 96)
 
@@ -69,7 +71,7 @@ def heatmap_head(sigmoid: bool = False, deconvolved: bool = True) -> dict[str, A
     return {"type": "HeatmapHead", "predictor": predictor, **maps, **training(("heatmap", "locref"))}
 
 
-def paf_head(animals: int, stages: int) -> dict[str, Any]:
+def paf_head(animals: int, stages: int, kept: list[int]) -> dict[str, Any]:
     count = len(BODYPARTS)
     predictor = {
         "type": "PartAffinityFieldPredictor",
@@ -78,7 +80,7 @@ def paf_head(animals: int, stages: int) -> dict[str, Any]:
         "num_uniquebodyparts": 0,
     }
     predictor |= {"nms_radius": 5, "sigma": 1.0, "locref_stdev": 7.2801, "min_affinity": 0.05}
-    predictor |= {"graph": GRAPH, "edges_to_keep": KEPT, "apply_sigmoid": True, "clip_scores": False}
+    predictor |= {"graph": GRAPH, "edges_to_keep": kept, "apply_sigmoid": True, "clip_scores": False}
     maps = {"heatmap": count, "locref": 2 * count, "paf": 2 * len(GRAPH)}
     configs = {f"{name}_config": layers(channels, True) for name, channels in maps.items()}
     return {"type": "DLCRNetHead", "predictor": predictor, **configs, "num_stages": stages, **training(maps)}
@@ -190,10 +192,10 @@ def crops(folder: Path, frames: np.ndarray) -> None:
     case.write(folder, frames)
 
 
-def several_animals(folder: Path, frames: np.ndarray, animals: int = ANIMALS, stages: int = 0) -> None:
+def several_animals(folder: Path, frames: np.ndarray, animals: int = ANIMALS, stages: int = 0, kept: list[int] = TREE) -> None:
     """The points of several animals, joined by DeepLabCut's Assembler."""
     frames = resized(frames, *SIZE)
-    config = configuration(paf_head(animals, stages))
+    config = configuration(paf_head(animals, stages, kept))
     # Smoothing lowers the maps of random weights.
     inputs = torch.cat([tensor(frame) for frame in frames])
     model = built(config, inputs, 4.0, 8.0)
@@ -204,8 +206,7 @@ def several_animals(folder: Path, frames: np.ndarray, animals: int = ANIMALS, st
         found = [rows for rows in poses(model, tensor(frame)) if not (rows == -1).all()]
         of_frame = results(found)
         for one, rows in zip(of_frame, found, strict=True):
-            # Ours is the sum of a tree's links, and DeepLabCut's their mean.
-            one["score"] = float(rows[0, 4] * (len(one["keypoints"]) - 1))
+            one["score"] = float(rows[0, 4])
         expected.append(of_frame)
     Case(LIBRARY, "peakfind", expected, declared_by="`scripts/export deeplabcut`").write(folder, frames)
 
@@ -216,6 +217,8 @@ CASES = {
     "deeplabcut-resnet-config": one_animal_as_it_is,
     "deeplabcut-crops": crops,
     "deeplabcut-animals": several_animals,
+    "deeplabcut-animals-circles": partial(several_animals, kept=CIRCLES),
+    "deeplabcut-animals-all-edges": partial(several_animals, kept=ALL),
     "deeplabcut-animals-one": partial(several_animals, animals=1),
     "deeplabcut-animals-stages": partial(several_animals, stages=2),
 }

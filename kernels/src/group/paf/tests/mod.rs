@@ -1,5 +1,6 @@
 //! Against a reference in f64 that shares no code, and on scenes whose instances are known.
 
+mod deeplabcut;
 mod reference;
 
 use half::f16;

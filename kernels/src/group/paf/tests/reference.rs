@@ -53,6 +53,7 @@ fn line(scene: &Scene, params: &PafParams, edge: usize, a: [usize; 2], b: [usize
             let [x, y] = [0, 1].map(|i| ((a[i] + (b[i] - a[i]) * t) / 4.0).clamp(0.0, last));
             let value = |i: usize| match params.convention {
                 PafConvention::Sleap => cell(i, x.round() as usize, y.round() as usize),
+                PafConvention::DeepLabCut => unreachable!("it scores no lines"),
                 PafConvention::OpenPose => [0.0, 1.0]
                     .into_iter()
                     .flat_map(|dy| [0.0, 1.0].map(|dx| (dx, dy)))
