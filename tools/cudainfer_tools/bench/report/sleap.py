@@ -50,6 +50,8 @@ def labelling(results: Path, device: str) -> list[str]:
         f"{count:,}" for count in sorted({row["frames"] for row in measured if not row["who"].startswith("cudainfer-batch")})
     )
     rounds = "One round" if reported["rounds"] == 1 else f"Medians of {reported['rounds']} rounds"
+    if (runs := reported.get("runs", 1)) > 1:
+        rounds = f"Rows of {runs} runs on machines of one kind; {rounds[0].lower()}{rounds[1:]}"
     whose, ours = reported["sleap"], reported["cudainfer"]
     machine = f"{reported['processor']}, {reported['cores']} cores" + (f", {reported['gpu']}" if gpu else "")
     of_gpu = ["GPU in use is the mean of nvidia-smi's utilization.gpu after start-up; its memory is what was not in use before."]

@@ -221,7 +221,8 @@ def main() -> int:
             f"other processes had {worst['others']:.0%} of the cores during {worst['row']}, {worst['who']}, but at most "
             f"{given.most_others:.0%} may be: nothing was written. Run it on a machine that does nothing else."
         )
-    setting = {name: getattr(given, name) for name in ("copies", "files", "batches", "rounds")}
+    rows.sort(key=lambda row: list(MODELS).index(row["row"]))
+    setting = {name: getattr(given, name) for name in ("copies", "files", "batches", "rounds")} | {"runs": 1 + len(given.rows)}
     results.write(f"{given.device}-sleap", {**measured_on, "video": given.video.name, **setting, "rows": rows}, given.results)
     return 1 if any("failed" in row and not row["who"].startswith("sleap-nn") for row in rows) else 0
 
