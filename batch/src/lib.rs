@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod batch;
+pub mod content;
 pub mod digest;
 pub mod exit;
 pub mod folder;

@@ -36,6 +36,13 @@ impl Loaded {
         Ok(loaded)
     }
 
+    /// Whether the pipeline finds out itself what a file holds, and so needs to know its type.
+    pub fn finds_types(&self) -> bool {
+        let finders = ["decodebin", "decodebin3", "uridecodebin", "uridecodebin3", "parsebin", "typefind"];
+        let pipeline = self.built.pipeline.upcast_ref();
+        finders.iter().any(|finder| !elements::of_factory(pipeline, finder).is_empty())
+    }
+
     /// What runs the models, and how, for the log.
     pub fn providers(&self) -> Vec<String> {
         let networks = self.built.own().into_iter().filter(|element| elements::is(element, "trtinfer"));

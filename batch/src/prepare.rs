@@ -6,6 +6,7 @@ use cudainfer_launch::{elements, gstreamer};
 use gst::prelude::*;
 
 use crate::arguments::Arguments;
+use crate::content::no_video;
 use crate::exit::Exit;
 use crate::folder::ResultFolder;
 use crate::loaded::Loaded;
@@ -27,7 +28,8 @@ pub struct Prepared {
     pub loaded: Loaded,
 }
 
-/// Checks everything and loads the models. Nothing is written. With `thorough`, videos that are missing are faults, too.
+/// Checks everything and loads the models. Nothing is written. With `thorough`, videos that are missing, or are no
+/// videos, are faults, too.
 ///
 /// # Errors
 /// How the program must end, and all that is wrong.
@@ -61,6 +63,9 @@ pub fn prepare(arguments: &Arguments, thorough: bool) -> Result<Prepared, (Exit,
             return Err((exit, wrong));
         }
     };
+    if thorough && loaded.finds_types() {
+        wrong.extend(videos.iter().filter(|video| missing(video).is_none()).filter_map(no_video));
+    }
     if wrong.is_empty() {
         Ok(Prepared { plan, videos, share, loaded })
     } else {

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::process::{command, ends, folder, program};
-use crate::videos::make;
+use crate::videos::{make, make_bad};
 use cudainfer_tests::model;
 
 #[test]
@@ -114,6 +114,26 @@ fn all_faults_are_told_at_once() {
     let log =
         refused(&mut command(&folder, &["a.mp4", "a.mp4", "--index", "3", "--of", "3", "--set", "x=1"]));
     assert_eq!(log.lines().count(), 3, "{log}");
+}
+
+#[test]
+fn files_that_are_no_videos_are_found_before_anything_runs() {
+    let folder = folder();
+    make(&folder, 1);
+    make_bad(&folder);
+    let log = refused(&mut command(&folder, &["v0.mp4", "empty.mp4", "sound.wav", "text.mp4"]));
+    assert_eq!(log.lines().count(), 2, "{log}");
+    for part in ["/empty.mp4' is no video: it is empty", "/text.mp4' is no video: it begins like nothing"] {
+        assert!(log.contains(part), "{log}");
+    }
+    // A pipeline that knows what its files hold may read anything.
+    let raw = "# Raw\n#\n# video=  the video\n# json=./out/x.jsonl  records\n\
+        filesrc location={video} ! rawvideoparse width=2 height=1 ! videoconvert ! inferpublish location={json} ! fakesink\n";
+    std::fs::write(folder.join("raw.launch"), raw).unwrap();
+    let mut command = program(&folder);
+    command.args(["run", "--pipeline", "raw.launch", "--out", "out", "--check", "text.mp4"]);
+    let (code, log) = ends(&mut command);
+    assert_eq!(code, 0, "{log}");
 }
 
 #[test]

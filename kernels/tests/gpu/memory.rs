@@ -8,6 +8,9 @@ use cudainfer_kernels::device::{CudaStream, DeviceError, Graph, SharedMemory};
 
 use super::{download, stream, upload};
 
+/// Other tests of this program record as well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 #[test]
 #[ignore = "needs a CUDA device"]
 fn what_is_written_in_one_stream_is_read_in_another_without_the_host() {
@@ -50,7 +53,7 @@ fn a_recorded_graph_does_the_work_again() {
     let stream: CudaStream = stream();
     let (source, target) = (upload(&stream, &[7; 1000]), upload(&stream, &[0; 1000]));
     let copy = || stream.copy_on_device(source.slice(), target.slice());
-    let mut graph = Graph::record(&stream, Duration::ZERO, copy).unwrap().unwrap();
+    let mut graph = Graph::record(&stream, PATIENCE, copy).unwrap().unwrap();
     assert_eq!(download(&stream, target.slice()), [0; 1000], "recording runs nothing");
     // SAFETY: both live until the download below has waited, and only this stream uses them.
     unsafe { stream.launch_graph(&mut graph) }.unwrap();
@@ -62,13 +65,13 @@ fn a_recorded_graph_does_the_work_again() {
 fn nothing_is_recorded_beside_work_that_may_wait_for_the_device() {
     let stream = stream();
     let memory = upload(&stream, &[7; 8]);
-    let record = || Graph::record(&stream, Duration::ZERO, || stream.fill(memory.slice(), 1)).unwrap();
+    let record = |patience| Graph::record(&stream, patience, || stream.fill(memory.slice(), 1)).unwrap();
     let two = [(); 2].map(|()| stream.context().unrecorded());
     for unrecorded in two {
-        assert!(record().is_none());
+        assert!(record(Duration::ZERO).is_none());
         drop(unrecorded);
     }
-    assert!(record().is_some());
+    assert!(record(PATIENCE).is_some());
     // Who comes while a graph is recorded waits until it is.
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -81,7 +84,7 @@ fn nothing_is_recorded_beside_work_that_may_wait_for_the_device() {
             ended.store(true, Ordering::Release);
             Ok::<_, DeviceError>(())
         };
-        assert!(Graph::record(&stream, Duration::ZERO, record).unwrap().is_some());
+        assert!(Graph::record(&stream, PATIENCE, record).unwrap().is_some());
     });
 }
 
