@@ -142,7 +142,7 @@ impl Context {
     }
 
     /// The right to record, `None` where others are [unrecorded](Self::unrecorded) for longer than `patience`. It does not queue:
-    /// those that come later would wait behind it for those that take long.
+    /// those that come later would wait with it for those that take long.
     pub(super) fn recording(&self, patience: Duration) -> Option<RwLockWriteGuard<'_, ()>> {
         let begun = Instant::now();
         loop {

@@ -1,18 +1,10 @@
 //! From scored lines to instances, on the host for both devices.
 
-use super::lines::LimbLine;
+use super::lines::{Connection, LimbLine};
 use super::plan::PafPlan;
 use super::{PafConvention, Parts, deeplabcut};
 use crate::associate::{Pair, assign_full, assign_most};
 use crate::group::{Keypoint, Pose, select};
-
-/// A line that is kept, between the peaks of these numbers in [`Parts::found`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Connection {
-    pub from: usize,
-    pub to: usize,
-    pub score: f32,
-}
 
 /// From scores, row by row, and the numbers of rows and columns to the pairs of the largest sum.
 type Assign = fn(&[f32], usize, usize) -> Vec<(usize, usize)>;

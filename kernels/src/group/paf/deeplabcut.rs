@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::Parts;
-use super::assemble::Connection;
+use super::lines::Connection;
 
 /// An animal has at least this many links.
 const MIN_LINKS: usize = 2;

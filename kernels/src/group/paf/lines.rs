@@ -37,6 +37,14 @@ pub(super) struct LimbLine {
     counts: u32,
 }
 
+/// A line that is kept, between the peaks of these numbers in [`Parts::found`](super::Parts::found).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connection {
+    pub from: usize,
+    pub to: usize,
+    pub score: f32,
+}
+
 impl LimbLine {
     /// A line without a length.
     pub const NONE: Self = Self { score: f32::NAN, counts: 0 };
