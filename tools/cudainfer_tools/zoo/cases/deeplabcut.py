@@ -170,11 +170,11 @@ def one_animal_as_it_is(folder: Path, frames: np.ndarray) -> None:
 
 def crops(folder: Path, frames: np.ndarray) -> None:
     """The points of one animal in each of some regions: as large as the network's input, larger, of another shape and beyond the
-    frame."""
+    frame. DeepLabCut resizes bytes, and so rounds what it makes of them; of random weights that moves points to other maxima."""
     frames = resized(frames, *SIZE)
     boxes = [(0, 0, *CROP), (150, 70, 144, 144), (201, 33, 77, 180), (SIZE[0] - 120, SIZE[1] - 100, 120, 100)]
     config = configuration(heatmap_head(deconvolved=False), "td")
-    cut = [[top_down_crop(frame, np.array(box, float), CROP) for box in boxes] for frame in frames]
+    cut = [[top_down_crop(frame, np.array(box, float), CROP) for box in boxes] for frame in frames.astype(np.float32)]
     model = built(config, torch.cat([tensor(crop) for of_frame in cut for crop, _, _ in of_frame]), 0.1, 0.9)
     saved(folder, config, model)
     expected = []
@@ -188,7 +188,10 @@ def crops(folder: Path, frames: np.ndarray) -> None:
     regions = ";".join(",".join(map(str, box)) for box in boxes)
     case = Case(LIBRARY, "peakfind", expected, declared_by="`scripts/export deeplabcut`")
     case.preprocessing = f"roi=list regions={regions}"
-    case.note = "Regions stand for objects, which no detector finds here."
+    case.note = (
+        "Regions stand for objects, which no detector finds here. They are resized in float32 on both sides; DeepLabCut resizes "
+        "frames of bytes, which rounds the pixels of a crop to whole numbers ([what that changes](model-sidecar.md#deeplabcut))."
+    )
     case.write(folder, frames)
 
 
