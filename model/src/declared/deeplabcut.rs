@@ -35,19 +35,18 @@ pub(super) fn read(text: &str) -> Result<Option<Declared>, String> {
     let all = yaml::read(text)?;
     let Some(head) = all.pointer("/model/heads/bodypart") else { return Ok(None) };
     let mut declared = Declared::new(OriginKind::FileBeside, "pytorch_config.yaml, DeepLabCut");
-    fill(&mut declared.words.input, &all);
+    let stride = stride(head, &all);
+    fill(&mut declared.words.input, &all, stride);
     let points = all.pointer("/metadata/bodyparts").and_then(names).unwrap_or_default();
     declared.words.skeleton = Skeleton::of_points(points).unwrap_or_default();
     let predictor = head.get("predictor").cloned().unwrap_or_default();
     let kind = predictor.get("type").and_then(Value::as_str).unwrap_or("of no kind");
     let method = all.get("method").and_then(Value::as_str).unwrap_or("bu");
     match (kind, method.to_ascii_lowercase().as_str()) {
-        ("HeatmapPredictor", "bu") => {
-            declared.unsupported = peaks(head, &predictor, &all, &mut declared.words)
-        }
+        ("HeatmapPredictor", "bu") => declared.unsupported = peaks(&predictor, stride, &mut declared.words),
         ("HeatmapPredictor", "td") => {
             let refused = crops(&all, &mut declared);
-            declared.unsupported = refused.or_else(|| peaks(head, &predictor, &all, &mut declared.words));
+            declared.unsupported = refused.or_else(|| peaks(&predictor, stride, &mut declared.words));
         }
         ("HeatmapPredictor", _) => {
             declared.unsupported =
@@ -98,12 +97,12 @@ fn stride(head: &Value, all: &Value) -> Option<f32> {
 }
 
 /// How the maps are read; what is not read, if anything is.
-fn peaks(head: &Value, predictor: &Value, all: &Value, words: &mut Sidecar) -> Option<String> {
+fn peaks(predictor: &Value, stride: Option<f32>, words: &mut Sidecar) -> Option<String> {
     let flag = |key, default| predictor.get(key).and_then(Value::as_bool).unwrap_or(default);
     let peaks = &mut words.peaks;
     (peaks.encoding, peaks.grouping) = (Some(Encoding::Maps), Some(Grouping::Frame));
     (peaks.mode, peaks.grid) = (Some(Mode::Global), Some(Grid::StridedHalf));
-    peaks.stride = stride(head, all);
+    peaks.stride = stride;
     // DeepLabCut has all points, and leaves the choice to its `pcutoff`.
     peaks.threshold = Some(0.0);
     let sigmoid = flag("apply_sigmoid", true);
@@ -119,8 +118,8 @@ fn peaks(head: &Value, predictor: &Value, all: &Value, words: &mut Sidecar) -> O
     None
 }
 
-/// Frames keep their size, and are padded to the stride.
-fn fill(input: &mut Input, all: &Value) {
+/// Frames keep their size, and are padded to the stride where that of cells is not known.
+fn fill(input: &mut Input, all: &Value, stride: Option<f32>) {
     let bgr = all.pointer("/data/colormode").and_then(Value::as_str) == Some("BGR");
     input.channels = Some(if bgr { ChannelOrder::Bgr } else { ChannelOrder::Rgb });
     let inference = all.pointer("/data/inference");
@@ -133,9 +132,10 @@ fn fill(input: &mut Input, all: &Value) {
     }
     (input.resize, input.padding) = (Some(Resize::Pad), Some(MEAN_PIXEL));
     let divisor = inference.and_then(|all| all.pointer("/auto_padding/pad_width_divisor"));
-    // Maps tile the frame where nothing says how far their cells are from each other.
-    let tiled = || if all.pointer("/model/backbone/output_stride").is_some() { 1 } else { STRIDE };
-    input.size_multiple = Some(divisor.and_then(size).unwrap_or_else(tiled));
+    // Maps must tile the frame where nothing says how far their cells are from each other.
+    let backbone = all.pointer("/model/backbone/output_stride").and_then(size).unwrap_or(STRIDE);
+    let multiple = if stride.is_some() { 1 } else { backbone };
+    input.size_multiple = Some(divisor.and_then(size).unwrap_or(multiple));
 }
 
 #[cfg(test)]
@@ -194,6 +194,8 @@ model:
         let unknown = changed(", output_stride: 16", "").words;
         assert_eq!((unknown.input.size_multiple, unknown.peaks.stride), (Some(32), None));
         assert_eq!(changed("strides: [2]", "strides: []").words.peaks.stride, Some(16.0));
+        let unknown = changed("heatmap_config", "other_config").words;
+        assert_eq!((unknown.input.size_multiple, unknown.peaks.stride), (Some(16), None));
         assert_eq!(changed("RGB", "BGR").words.input.channels, Some(ChannelOrder::Bgr));
     }
 
