@@ -1,6 +1,5 @@
 //! What a file holds, as far as its first bytes tell.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -14,7 +13,7 @@ pub fn no_video(video: &Video) -> Option<String> {
     if video.is_uri() {
         return None;
     }
-    // Who reads it later says what is wrong.
+    // What cannot be read is said elsewhere.
     let begin = first_bytes(Path::new(&video.location)).ok()?;
     let what = if begin.is_empty() {
         "is empty".to_owned()
@@ -32,6 +31,6 @@ pub fn no_video(video: &Video) -> Option<String> {
 
 fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();
-    File::open(path)?.take(LOOKED_AT).read_to_end(&mut begin)?;
+    cudainfer_files::open(path)?.take(LOOKED_AT).read_to_end(&mut begin)?;
     Ok(begin)
 }

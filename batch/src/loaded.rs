@@ -5,7 +5,7 @@ use cudainfer_launch::error::{is_gpu_fault, text};
 use gst::prelude::*;
 
 use crate::exit::Exit;
-use crate::pipeline::Built;
+use crate::pipeline::{Built, DECODERS};
 
 /// Elements that have loaded their models, in the instances that the videos' pipelines share. Dropping this releases them.
 #[derive(Debug)]
@@ -38,9 +38,10 @@ impl Loaded {
 
     /// Whether the pipeline finds out itself what a file holds, and so needs to know its type.
     pub fn finds_types(&self) -> bool {
-        let finders = ["decodebin", "decodebin3", "uridecodebin", "uridecodebin3", "parsebin", "typefind"];
-        let pipeline = self.built.pipeline.upcast_ref();
-        finders.iter().any(|finder| !elements::of_factory(pipeline, finder).is_empty())
+        let finds = |element: &gst::Element| {
+            DECODERS.iter().chain(&["parsebin", "typefind"]).any(|name| elements::is(element, name))
+        };
+        elements::all(self.built.pipeline.upcast_ref()).iter().any(finds)
     }
 
     /// What runs the models, and how, for the log.

@@ -9,7 +9,7 @@ use cudainfer_model::mistakes::nearest;
 use gst::prelude::*;
 
 /// Elements that show which streams a container has.
-const DECODERS: [&str; 4] = ["decodebin", "decodebin3", "uridecodebin", "uridecodebin3"];
+pub const DECODERS: [&str; 4] = ["decodebin", "decodebin3", "uridecodebin", "uridecodebin3"];
 
 /// What is seen of a pipeline's frames.
 #[derive(Debug)]

@@ -64,7 +64,7 @@ pub fn prepare(arguments: &Arguments, thorough: bool) -> Result<Prepared, (Exit,
         }
     };
     if thorough && loaded.finds_types() {
-        wrong.extend(videos.iter().filter(|video| missing(video).is_none()).filter_map(no_video));
+        wrong.extend(videos.iter().filter_map(no_video));
     }
     if wrong.is_empty() {
         Ok(Prepared { plan, videos, share, loaded })
