@@ -5,8 +5,9 @@ scripts/export in the Python that has DeepLabCut or deeplabcut-live.
 
 MODEL_DIR is what a training left (the folder `train` of a shuffle): pytorch_config.yaml and snapshot-*.pt; or a file that
 deeplabcut.export_model wrote for deeplabcut-live. FOLDER gets model.onnx, model_fp16.onnx and their sidecars. Of one animal, and
-of crops around objects (method td), the network's maps and offsets are written as they are. Of several animals (PartAffinityFieldPredictor), what the predictor does before it joins points is a part of the file, in float32 in
-both: peakfind only joins.
+of crops around objects (method td), the network's maps and offsets are written as they are. Of several animals
+(PartAffinityFieldPredictor), what the predictor does before it joins points is a part of the file, in float32 in both: peakfind only
+joins.
 """
 
 from __future__ import annotations
