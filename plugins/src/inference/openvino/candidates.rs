@@ -84,16 +84,22 @@ mod tests {
 
     #[test]
     fn a_library_whose_plugins_another_user_could_have_put_there_is_not_opened() {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::{PermissionsExt, lchown};
         let packages = tempfile::tempdir().unwrap();
         let libraries = packages.path().join("openvino/libs");
         std::fs::create_dir_all(&libraries).unwrap();
         let library = libraries.join("libopenvino_c.so.2641");
         let plugin = libraries.join("libopenvino_intel_cpu_plugin.so");
-        [&library, &plugin].map(|path| std::fs::write(path, "").unwrap());
+        [&library, &plugin].iter().for_each(|path| std::fs::write(path, "").unwrap());
         assert!(check(&library).is_ok() && check(Path::new("libopenvino_c.so")).is_ok());
-        std::fs::set_permissions(&plugin, std::fs::Permissions::from_mode(0o666)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            lchown(&plugin, Some(65_534), None).unwrap();
+            let refusal = check(&library).unwrap_err().to_string();
+            assert!(refusal.contains(&format!("'{}' belongs to user 65534", plugin.display())), "{refusal}");
+            lchown(&plugin, Some(0), None).unwrap();
+        }
+        std::fs::set_permissions(packages.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         let refusal = check(&library).unwrap_err().to_string();
-        assert!(refusal.contains("libopenvino_intel_cpu_plugin.so"), "{refusal}");
+        assert!(refusal.contains("everybody can write in"), "{refusal}");
     }
 }
