@@ -18,13 +18,12 @@ use super::profile::Profile;
 use super::provider_libraries::ProviderLibraries;
 use super::runtime_library::open_provider;
 use super::session::{OrtSession, builder, describe, load_with};
-use super::unwinder;
 use super::variant::{self, PLAIN, Variant};
 use crate::inference::backend::{Opened, loading};
 use crate::inference::cache::{Cache, Choices};
 use crate::inference::progress::{Progress, watched};
 use crate::inference::search::open_first;
-use crate::inference::{Config, InferenceError, Precision, Provider, Session};
+use crate::inference::{Config, InferenceError, Precision, Provider, Session, unwinder};
 use crate::log::ENGINE as CAT;
 use crate::model::Group;
 use crate::model::ModelInfo;
@@ -188,7 +187,8 @@ impl Provider {
                 vec![built_in(provider, "builds for TensorRT RTX")?]
             }
             Self::Cuda => vec![built_in(cuda(), PACKAGE)?],
-            Self::Cpu | Self::Auto => Vec::new(),
+            // OpenVINO is a runtime of its own.
+            Self::Cpu | Self::Auto | Self::OpenVino => Vec::new(),
         })
     }
 }

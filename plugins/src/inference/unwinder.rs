@@ -3,7 +3,7 @@
 //! libstdc++ raises an exception, and the landing pads of the libraries that it passes hand it on, both by functions
 //! `_Unwind_…`, which must belong to one unwinder. libgcc_s has them, and so has libunwind, with which GStreamer is linked. A
 //! library is bound to those that come first in the process's global scope when it is loaded. If libstdc++ was loaded before
-//! GStreamer (by NumPy, for example), it is bound to libgcc_s, and ONNX Runtime, loaded later, would be bound to libunwind:
+//! GStreamer (by NumPy, for example), it is bound to libgcc_s, and ONNX Runtime or OpenVINO, loaded later, would be bound to libunwind:
 //! its first exception, even one that it catches itself, would end the process. So if libstdc++ is bound to another unwinder
 //! than that of the global scope, a library is opened with `RTLD_DEEPBIND`, with which it prefers its own dependencies,
 //! libgcc_s among them. Otherwise it is opened as usual.
@@ -11,8 +11,8 @@
 //! What libstdc++ is bound to is read from the tables of 64-bit ELF files with addends (`RELA`), as [`IS_READ`] lists the
 //! architectures that have them. Elsewhere libraries are opened as usual.
 //!
-//! The libraries of its GPU providers are opened in the same way, after ONNX Runtime has given them its own functions, which their
-//! initialisers call (`provider`). Where one cannot be, users are warned.
+//! The libraries of ONNX Runtime's GPU providers are opened in the same way, after ONNX Runtime has given them its own functions, which their
+//! initialisers call (`ort::provider`). Where one cannot be, users are warned.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::size_of;

@@ -1,5 +1,5 @@
-//! ONNX Runtime at the end of the process. The C library calls the destructors of ONNX Runtime while other threads still load and
-//! run models, which then crash in released memory. So calls into it are counted: before its destructors are called, the calls in
+//! Libraries that run models at the end of the process. The C library calls the destructors of ONNX Runtime or OpenVINO while other
+//! threads still load and run models, which then crash in released memory. So calls into them are counted: before its destructors are called, the calls in
 //! progress are waited for, and no other begins.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ fn calls() -> MutexGuard<'static, Calls> {
     lock(&CALLS)
 }
 
-/// A call into ONNX Runtime, until it is dropped.
+/// A call into a library that runs models, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Call(());
 
@@ -55,7 +55,7 @@ impl Drop for Call {
 /// first needed.
 const MOST: usize = 64;
 
-/// Called when ONNX Runtime's library is open, and again after each session that it has made: functions that are registered later
+/// Called when such a library is open, and again after each session that it has made: functions that are registered later
 /// are called earlier, and the library registers destructors of its own whenever it needs something for the first time.
 pub(super) fn register() {
     static REGISTERED: AtomicUsize = AtomicUsize::new(0);
