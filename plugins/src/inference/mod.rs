@@ -11,6 +11,8 @@ mod engine;
 mod error;
 mod exit;
 mod frame_tensors;
+mod gpu;
+mod image;
 mod openvino;
 mod ort;
 mod pace;

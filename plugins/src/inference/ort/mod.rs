@@ -8,15 +8,14 @@ mod binding;
 mod candidates;
 mod cudnn;
 mod failure;
-mod gpu;
 mod gpu_libraries;
-mod image;
 mod messages;
 mod model_form;
 mod options;
 mod profile;
 mod provider;
 mod provider_libraries;
+mod runner;
 mod runtime_library;
 mod session;
 mod variant;
@@ -92,3 +91,6 @@ impl Backend for OnnxRuntime {
         Ok(Box::new(session))
     }
 }
+
+#[cfg(test)]
+mod image_tests;

@@ -5,21 +5,19 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{CudaStream, Graph, Memory, SharedMemory};
 
-use crate::inference::ort::binding::Binding;
-use crate::inference::ort::failure::failed;
-use crate::inference::ort::image::ImageOrder;
-use crate::inference::shape::{batch_dims, bytes};
+use super::runner::{RunMemory, Runner};
+use crate::inference::shape::bytes;
 use crate::inference::{InferenceError, RunShape};
 
 /// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
 #[derive(Debug)]
-pub(super) struct ShapeRuns {
+pub(super) struct ShapeRuns<Run> {
     pub shape: Arc<RunShape>,
     /// Room for the largest batch.
     pub input: Memory,
     pub outputs: Vec<Output>,
     /// The runs, by the number of rows.
-    pub bound: HashMap<usize, BoundRun>,
+    pub bound: HashMap<usize, BoundRun<Run>>,
 }
 
 /// An output: where the model writes it, and where it is kept.
@@ -31,17 +29,15 @@ pub(super) struct Output {
 
 /// How a run of this many rows is made.
 #[derive(Debug)]
-pub(super) struct BoundRun {
-    pub binding: Binding,
+pub(super) struct BoundRun<Run> {
+    pub run: Run,
     pub graph: Option<Graph>,
     pub runs: usize,
     /// How often capturing it has failed.
     pub spoilt: u32,
-    /// The other inputs' elements, which the binding reads.
-    _constants: Vec<Memory>,
 }
 
-impl ShapeRuns {
+impl<Run> ShapeRuns<Run> {
     /// Memory for runs of up to `batch` frames of a shape.
     pub fn allocate(
         stream: &CudaStream,
@@ -61,40 +57,27 @@ impl ShapeRuns {
     }
 }
 
-impl BoundRun {
-    /// Binds a shape's memory for this many rows of images that come in this order.
+impl<Run> BoundRun<Run> {
+    /// Binds a shape's memory for this many rows.
     pub fn new(
         stream: &CudaStream,
-        session: &ort::session::Session,
-        order: ImageOrder,
+        runner: &mut impl Runner<Run = Run>,
         shape: &RunShape,
         input: &Memory,
         outputs: &[Output],
         rows: usize,
     ) -> Result<Self, InferenceError> {
-        let mut binding = Binding::new(session, stream.context().device().ordinal).map_err(failed)?;
-        let (name, dims) = order.bound(shape, rows);
-        let memory = input.slice().first(shape.image_bytes() * rows);
-        // SAFETY: the memory is as large as `dims` say, in whatever order, and stays as long as the `ShapeRuns` that keeps the
-        // binding.
-        unsafe { binding.input(&name, shape.image.ty, &dims, memory) }.map_err(failed)?;
-        let mut constants = Vec::new();
-        for input in shape.constants(rows)? {
-            let memory = upload(stream, &input.data)?;
-            // SAFETY: the run keeps the memory as long as the binding, and it holds what the input holds.
-            unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;
-            constants.push(memory);
-        }
-        for (desc, output) in shape.outputs.iter().zip(outputs) {
-            let dims = batch_dims(desc, rows);
-            // SAFETY: as for the image; there is room for the largest batch.
-            unsafe { binding.output(&desc.name, desc.ty, &dims, output.memory.slice()) }.map_err(failed)?;
-        }
-        Ok(Self { binding, graph: None, runs: 0, spoilt: 0, _constants: constants })
+        let constants = shape.constants(rows)?;
+        let constants =
+            constants.iter().map(|input| upload(stream, &input.data)).collect::<Result<_, _>>()?;
+        let image = input.slice().first(shape.image_bytes() * rows);
+        let outputs = outputs.iter().map(|output| output.memory.slice()).collect();
+        let run = runner.bind(stream, RunMemory { shape, rows, image, constants, outputs })?;
+        Ok(Self { run, graph: None, runs: 0, spoilt: 0 })
     }
 }
 
-/// An input that stays the same, in memory of our own: captured work would find ONNX Runtime's memory used for something else.
+/// An input that stays the same, in memory of our own: recorded work would find a library's memory used for something else.
 fn upload(stream: &CudaStream, data: &[u8]) -> Result<Memory, InferenceError> {
     let mut pinned = stream.pin(data.len())?;
     pinned.as_mut_slice().copy_from_slice(data);

@@ -10,6 +10,7 @@
 //! padded. Without capturing, every run has the largest batch's rows.
 
 mod arrange;
+mod runner;
 mod shape_runs;
 mod staging;
 
@@ -22,24 +23,23 @@ use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, Event, Gr
 use cudainfer_kernels::tensor::TensorDesc;
 
 use self::arrange::Arrange;
+pub(super) use self::runner::{RunMemory, Runner};
 use self::shape_runs::{BoundRun, ShapeRuns};
 use self::staging::{Staging, near};
-use super::failure::failed;
 use super::image::ImageOrder;
-use super::options::Options;
-use crate::inference::pace::Pace;
-use crate::inference::shape::{batch_dims, bytes};
-use crate::inference::{InferenceError, Outlook, RunShape};
+use super::pace::Pace;
+use super::shape::{batch_dims, bytes};
+use super::{InferenceError, Outlook, RunShape};
 use crate::log::ENGINE as CAT;
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 
-/// Runs of a number of rows before graphs are captured: ONNX Runtime chooses algorithms and allocates its memory in the first.
+/// Runs of a number of rows before graphs are captured: libraries choose algorithms and allocate their memory in the first.
 pub(super) const WARM_UP: usize = 2;
 /// How long a run that could be captured waits for others that must not meet it: networks that are loaded, and their first runs.
 /// After that it is captured when they are done.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often capturing a run may fail before all runs are left to ONNX Runtime.
+/// How often capturing a run may fail before none is captured any more.
 const CAPTURES: u32 = 3;
 /// Shapes that memory and graphs are kept for, at most.
 const MAX_SHAPES: usize = 4;
@@ -48,16 +48,16 @@ const MAX_RUNNING: usize = 8;
 /// While this many runs are enqueued, frames gather for the next batch: one that runs, and one that follows without a gap.
 const BUSY: usize = 2;
 
-/// The stream that a session works in.
+/// The stream that a session works in, and its runs there.
 #[derive(Debug)]
-pub struct Gpu {
+pub(super) struct Gpu<Run> {
     stream: Arc<CudaStream>,
     allocator: TensorAllocator,
     /// Frames of a run, at most.
     batch: usize,
     /// In the order of their last use.
-    shapes: Vec<ShapeRuns>,
-    /// Whether ONNX Runtime's runs can be captured.
+    shapes: Vec<ShapeRuns<Run>>,
+    /// Whether runs can be captured.
     graphs: bool,
     staging: Staging,
     /// For tensors from the host that are not copied as they are.
@@ -65,7 +65,6 @@ pub struct Gpu {
     /// The order in which the image comes, and the kernel that brings it into that order.
     image: ImageOrder,
     arrange: Arrange,
-    options: Arc<Options>,
     /// How long capturing took.
     capturing: Duration,
     running: VecDeque<Event>,
@@ -74,7 +73,7 @@ pub struct Gpu {
     pace: Pace,
 }
 
-impl Gpu {
+impl<Run> Gpu<Run> {
     /// A stream on `device`, whose work is counted in `counters`, for a session that takes the image in this order.
     ///
     /// # Errors
@@ -91,7 +90,6 @@ impl Gpu {
             scratch: None,
             image,
             arrange: Arrange::new(&stream, image).map_err(|e| e.to_string())?,
-            options: Arc::new(Options::new(true).map_err(|e| e.to_string())?),
             capturing: Duration::ZERO,
             running: VecDeque::new(),
             reached: Vec::new(),
@@ -108,11 +106,6 @@ impl Gpu {
     /// How long capturing CUDA graphs has taken so far.
     pub(super) fn capturing(&self) -> Duration {
         self.capturing
-    }
-
-    /// How ONNX Runtime runs here.
-    pub(super) fn options(&self) -> &Arc<Options> {
-        &self.options
     }
 
     /// Sets whether runs may be captured as CUDA graphs.
@@ -157,7 +150,7 @@ impl Gpu {
     /// when.
     pub(super) fn run(
         &mut self,
-        session: &mut ort::session::Session,
+        runner: &mut impl Runner<Run = Run>,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError> {
@@ -167,12 +160,12 @@ impl Gpu {
         }
         // Taken out, so that `self` can be used beside it.
         let mut shaped = self.runs_of(shape)?;
-        let done = self.enqueue(session, &mut shaped, images);
+        let done = self.enqueue(runner, &mut shaped, images);
         self.shapes.push(shaped);
         done
     }
 
-    fn runs_of(&mut self, shape: &Arc<RunShape>) -> Result<ShapeRuns, InferenceError> {
+    fn runs_of(&mut self, shape: &Arc<RunShape>) -> Result<ShapeRuns<Run>, InferenceError> {
         if let Some(index) = self.shapes.iter().position(|s| Arc::ptr_eq(&s.shape, shape)) {
             return Ok(self.shapes.remove(index));
         }
@@ -193,8 +186,8 @@ impl Gpu {
 
     fn enqueue(
         &mut self,
-        session: &mut ort::session::Session,
-        shaped: &mut ShapeRuns,
+        runner: &mut impl Runner<Run = Run>,
+        shaped: &mut ShapeRuns<Run>,
         images: &[&gst::BufferRef],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let stream = Arc::clone(&self.stream);
@@ -204,13 +197,11 @@ impl Gpu {
         // The run stays in its place, whatever fails: to capture it anew would hold the stream up.
         let run = match bound.entry(rows) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => {
-                free.insert(BoundRun::new(&stream, session, self.image, shape, input, outputs, rows)?)
-            }
+            Entry::Vacant(free) => free.insert(BoundRun::new(&stream, runner, shape, input, outputs, rows)?),
         };
         let steady = run.runs > WARM_UP;
         let enqueued = Instant::now();
-        self.launch(session, run)?;
+        self.launch(runner, run)?;
         let outputs = shape.outputs.iter().zip(outputs);
         let kept = outputs
             .map(|(desc, output)| {
@@ -233,13 +224,13 @@ impl Gpu {
     /// Enqueues the model's run: its graph, which is captured first if it is time.
     fn launch(
         &mut self,
-        session: &mut ort::session::Session,
-        run: &mut BoundRun,
+        runner: &mut impl Runner<Run = Run>,
+        run: &mut BoundRun<Run>,
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
         let due = self.graphs && run.runs >= WARM_UP && run.graph.is_none();
-        let spoilt = due && !self.capture(session, run)?;
-        let options = if self.graphs { &self.options.enqueued } else { &self.options.waited };
+        let spoilt = due && !self.capture(runner, run)?;
+        let may_wait = !self.graphs;
         let _unrecorded = (run.runs < WARM_UP).then(|| stream.context().unrecorded());
         let mut launch = || match &mut run.graph {
             // SAFETY: it uses memory of the session and of the `ShapeRuns` that holds it (inputs, constants and outputs), which live
@@ -247,8 +238,8 @@ impl Gpu {
             Some(graph) => unsafe { stream.launch_graph(graph) }.map_err(InferenceError::from),
             None => {
                 stream.counters().launches.add(1);
-                stream.counters().host_waits.add(u64::from(!self.graphs));
-                let mut run = || run.binding.run(session, options).map_err(failed);
+                stream.counters().host_waits.add(u64::from(may_wait));
+                let mut run = || runner.enqueue(&stream, &mut run.run, may_wait);
                 // What spoilt the recording stays the thread's last error in the CUDA runtime, and ONNX Runtime takes it for the next
                 // run's.
                 if spoilt { run().or_else(|_| run()) } else { run() }
@@ -263,19 +254,18 @@ impl Gpu {
     /// Captures the model's run as a graph, unless others must not meet that now: then another run will be. Whether nothing failed.
     fn capture(
         &mut self,
-        session: &mut ort::session::Session,
-        run: &mut BoundRun,
+        runner: &mut impl Runner<Run = Run>,
+        run: &mut BoundRun<Run>,
     ) -> Result<bool, InferenceError> {
         let started = Instant::now();
         let patience = if run.runs == WARM_UP { PATIENCE } else { Duration::ZERO };
-        let captured = Graph::record(&self.stream, patience, || {
-            run.binding.run(session, &self.options.enqueued).map_err(failed)
-        });
+        let captured =
+            Graph::record(&self.stream, patience, || runner.enqueue(&self.stream, &mut run.run, false));
         self.capturing += started.elapsed();
         match captured {
             Ok(graph) => run.graph = graph,
             // It will be captured at another run.
-            Err(e) if self.options.is_interrupted() => return Err(e),
+            Err(e) if runner.is_interrupted() => return Err(e),
             Err(e) => {
                 // Another library may have waited for the whole device, which is no fault of the model.
                 run.spoilt += 1;
@@ -350,7 +340,7 @@ impl Gpu {
     }
 }
 
-impl Drop for Gpu {
+impl<Run> Drop for Gpu<Run> {
     fn drop(&mut self) {
         // ONNX Runtime gives pinned memory back in callbacks of the stream, which must not release the last reference to a
         // session.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use cudainfer_kernels::tensor::TensorType;
 use half::f16;
 
-use super::*;
 use crate::inference::cache::Cache;
+use crate::inference::image::ImageOrder;
 use crate::inference::ort::runtime_library;
 use crate::inference::ort::session::OrtSession;
 use crate::inference::ort::variant::{INPUT, PLAIN, Variant};
-use crate::inference::{Config, FrameTensors, Precision, Provider, Session};
+use crate::inference::{Config, FrameTensors, InferenceError, Precision, Provider, RunShape, Session};
 use crate::model::onnx::samples::{convolution_file, written};
 
 fn open(config: &Config, variant: &Variant) -> Result<OrtSession, InferenceError> {

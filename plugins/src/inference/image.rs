@@ -1,5 +1,5 @@
-//! The order in which ONNX Runtime gets the image: as the model has it, or with its channels last, where a session is made of the
-//! model's channels-last form.
+//! The order in which a session takes the image: as the model has it, or with its channels last, where the session is made of the model's
+//! channels-last form.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ type Maps<'a> = [gst::BufferMap<'a, gst::buffer::Readable>];
 
 /// The order in which a session takes the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ImageOrder {
+pub(in crate::inference) enum ImageOrder {
     /// As the model has it, and as frames bring it.
     AsModel,
     /// `[N, H, W, C]`, of a model that has `[N, C, H, W]`.
@@ -34,7 +34,7 @@ impl ImageOrder {
         }
     }
 
-    /// The image's name and dimensions in a run of this many rows, as ONNX Runtime has them.
+    /// The image's name and dimensions in a run of this many rows, as the session has them.
     pub fn bound(self, shape: &RunShape, rows: usize) -> (Cow<'_, str>, Vec<usize>) {
         let mut dims = shape.image_dims(rows);
         match (self, &mut dims[..]) {
@@ -46,7 +46,7 @@ impl ImageOrder {
         }
     }
 
-    /// Whether frames bring what ONNX Runtime wants as it is.
+    /// Whether frames bring what the session wants as it is.
     pub fn is_given(self, shape: &RunShape) -> bool {
         self == Self::AsModel && shape.is_given()
     }
@@ -83,6 +83,3 @@ impl ImageOrder {
         Ok(&bytemuck::cast_slice(gathered)[..rows * bytes])
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@ use cudainfer_kernels::channels_last::{ChannelsLastError, CudaChannelsLast};
 use cudainfer_kernels::convert::CudaConvert;
 use cudainfer_kernels::device::{CudaStream, DeviceSlice};
 
-use crate::inference::ort::image::ImageOrder;
+use crate::inference::image::ImageOrder;
 use crate::inference::{InferenceError, RunShape};
 
 /// The kernel that brings images there.
