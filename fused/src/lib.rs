@@ -5,9 +5,11 @@
 //! everything else by kernels that `emit` writes for the plan's own shapes. `reference` runs plans on the CPU, slowly and plainly:
 //! what the kernels are tested against.
 
+pub mod emit;
 mod error;
 pub mod graph;
 pub mod import;
 pub mod plan;
+pub mod reference;
 
 pub use error::FusedError;
