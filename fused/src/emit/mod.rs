@@ -9,6 +9,7 @@ mod launch;
 mod map;
 mod nest;
 mod reader;
+mod rows;
 mod text;
 
 pub use self::kernel::Kernel;
@@ -17,7 +18,11 @@ use crate::plan::{Convolution, Step};
 
 /// What all kernels need in front of them: types, loads and stores, functions of elements.
 pub fn prelude() -> &'static str {
-    concat!(include_str!("../../cuda/memory.cuh"), include_str!("../../cuda/function.cuh"))
+    concat!(
+        include_str!("../../cuda/memory.cuh"),
+        include_str!("../../cuda/function.cuh"),
+        include_str!("../../cuda/rows.cuh")
+    )
 }
 
 /// The kernels that run a step, one after another.
@@ -33,7 +38,8 @@ pub fn kernels(step: &Step) -> Result<Vec<Kernel>, FusedError> {
                 FusedError::Plan("a convolution has too many buffers, or too large ones".into())
             })
         }
-        _ => Ok(Vec::new()),
+        Step::Reduce(reduce) => rows::reduce(reduce),
+        Step::Softmax(softmax) => rows::softmax(softmax),
     }
 }
 

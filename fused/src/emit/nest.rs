@@ -62,6 +62,9 @@ impl Nest {
 
     /// Source that takes the loops' counters, `c0` outermost, out of the number `from`; the innermost one counts in steps of `step`.
     pub(super) fn counters(&self, from: &str, step: usize) -> String {
+        if self.axes.is_empty() {
+            return String::new();
+        }
         let mut text = format!("    unsigned rest = {from};\n");
         for (number, axis) in self.axes.iter().enumerate().rev() {
             let step = if number + 1 == self.axes.len() { step } else { 1 };

@@ -4,6 +4,7 @@
 mod convolution;
 mod map;
 mod nvrtc;
+mod rows;
 
 use cudainfer_kernels::tensor::TensorType;
 
