@@ -16,4 +16,15 @@ pub enum FusedError {
         /// What about it is not supported; empty where all of it is not.
         why: String,
     },
+    /// A plan contradicts itself, or its inputs.
+    #[error("the plan is impossible: {0}")]
+    Plan(String),
+    /// A step of a plan cannot be run.
+    #[error("step {number} of the plan is impossible: {why}")]
+    Step {
+        /// Its index in the plan.
+        number: usize,
+        /// What contradicts what.
+        why: String,
+    },
 }

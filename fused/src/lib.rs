@@ -12,5 +12,6 @@ pub mod graph;
 pub mod import;
 pub mod lower;
 pub mod plan;
+pub mod reference;
 
 pub use error::FusedError;

@@ -3,6 +3,7 @@
 //! Dimensions and axes are ONNX's (images are `[N, C, H, W]`); where tensors lie in memory is decided later ([`crate::lower`]).
 
 mod function;
+mod window;
 
 use cudainfer_kernels::tensor::TensorType;
 

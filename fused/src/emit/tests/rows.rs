@@ -1,0 +1,82 @@
+use cudainfer_kernels::tensor::TensorType::{Float16, Float32, Int64};
+
+use super::{channels_last, dense, nvrtc};
+use crate::emit::{Kernel, kernels};
+use crate::graph::ReduceKind;
+use crate::plan::{Reduce, Softmax, Step, View};
+
+fn reduce(kind: Option<ReduceKind>, input: View, axes: &[usize]) -> Step {
+    let dims = input.dims.iter().enumerate();
+    let dims: Vec<usize> = dims.map(|(dim, extent)| if axes.contains(&dim) { 1 } else { *extent }).collect();
+    let ty = if kind.is_some() { input.ty } else { Int64 };
+    Step::Reduce(Reduce { kind, input, axes: axes.to_vec(), output: dense(1, ty, &dims) })
+}
+
+fn only(step: &Step) -> Kernel {
+    let kernels = kernels(step).unwrap();
+    assert_eq!(kernels.len(), 1, "{kernels:?}");
+    nvrtc::compile(&kernels);
+    kernels[0].clone()
+}
+
+#[test]
+fn means_over_an_image_with_channels_last_load_channels_together() {
+    let kernel = only(&reduce(Some(ReduceKind::Mean), channels_last(0, Float16, [1, 64, 56, 56]), &[2, 3]));
+    assert!(
+        kernel.source.contains("COLUMNS = true") && kernel.source.contains("COUNT = 8"),
+        "{}",
+        kernel.source
+    );
+    assert!(kernel.grid[0] * kernel.block[0] >= 1024, "{kernel:?}");
+}
+
+#[test]
+fn rows_are_loaded_sixteen_bytes_at_a_time() {
+    let kernel = only(&reduce(None, channels_last(0, Float32, [1, 64, 56, 56]), &[1]));
+    assert!(
+        kernel.source.contains("COLUMNS = false") && kernel.source.contains("COUNT = 4"),
+        "{}",
+        kernel.source
+    );
+}
+
+#[test]
+fn all_reductions_compile() {
+    let kinds = [ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Maximum, ReduceKind::Minimum, ReduceKind::L2];
+    let mut made = Vec::new();
+    for kind in kinds.into_iter().map(Some).chain([None]) {
+        for ty in [Float16, Float32, Int64] {
+            for input in [
+                channels_last(0, ty, [2, 24, 13, 9]),
+                dense(0, ty, &[2, 24, 13, 9]),
+                dense(0, ty, &[1, 7, 1, 1]),
+            ] {
+                for axes in [&[1][..], &[2, 3], &[0, 1, 2, 3], &[3], &[0, 2]] {
+                    if kind.is_some() || axes.len() == 1 {
+                        made.extend(kernels(&reduce(kind, input.clone(), axes)).unwrap());
+                    }
+                }
+            }
+        }
+    }
+    nvrtc::compile(&made);
+}
+
+#[test]
+fn softmax_compiles_over_short_and_long_rows() {
+    let mut made = Vec::new();
+    for ty in [Float16, Float32] {
+        for dims in [[1, 16, 4, 840], [1, 1000, 1, 1], [2, 21, 65, 65], [1, 2, 100, 9000], [1, 4, 33, 20000]]
+        {
+            for input in [channels_last(0, ty, dims), dense(0, ty, &dims)] {
+                for axis in [1, 3] {
+                    for output in [channels_last(1, Float32, dims), dense(1, ty, &dims)] {
+                        let step = Step::Softmax(Softmax { input: input.clone(), axis, output });
+                        made.extend(kernels(&step).unwrap());
+                    }
+                }
+            }
+        }
+    }
+    nvrtc::compile(&made);
+}
