@@ -1,5 +1,6 @@
 //! Compiles kernels with NVRTC, for the oldest and a newer compute capability.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -52,7 +53,10 @@ type Destroy = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
 /// Compiles kernels in one program to machine code for both architectures. Spilled registers and warnings are failures, too.
 pub(super) fn compile(kernels: &[Kernel]) -> Vec<Vec<u8>> {
     let mut source = prelude().to_owned();
-    kernels.iter().for_each(|kernel| source.push_str(&kernel.source));
+    let sources: BTreeMap<&str, &str> =
+        kernels.iter().map(|kernel| (&kernel.name[..], &kernel.source[..])).collect();
+    assert!(kernels.iter().all(|kernel| sources[&kernel.name[..]] == kernel.source), "one name, one source");
+    sources.values().for_each(|kernel| source.push_str(kernel));
     ["sm_75", "sm_90"].iter().map(|architecture| cubin(&source, architecture)).collect()
 }
 
