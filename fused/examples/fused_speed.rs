@@ -1,8 +1,9 @@
 //! How fast the engine runs a model on a GPU, and how far it is from the results that are expected.
 //!
 //!     fused_speed MODEL.onnx --input NAME=1x3x640x640 [--libraries FOLDER]... [--engines N] [--plain] [--verbose]
-//!                 [--values IN.bin] [--write FOLDER] [--single]
+//!                 [--values IN.bin] [--write FOLDER] [--single] [--reference]
 //!
+//! `--reference` computes it plainly on the CPU.
 //! `--values` has the elements of all inputs, one after another, as the model takes them; without it they are noise from 0 to 1. `--write`
 //! writes each output's elements to FOLDER/INDEX.bin.
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use cudainfer_fused::gpu::{Libraries, Network, Options};
 use cudainfer_fused::plan::{Plan, View};
-use cudainfer_fused::{import, lower};
+use cudainfer_fused::{import, lower, reference};
 use cudainfer_kernels::device::{Context, CudaStream, Event, Graph, Memory, probe};
 use cudainfer_kernels::tensor::TensorType;
 use half::f16;
@@ -25,6 +26,7 @@ struct Arguments {
     folders: Vec<PathBuf>,
     options: Options,
     verbose: bool,
+    reference: bool,
     values: Option<PathBuf>,
     write: Option<PathBuf>,
 }
@@ -43,6 +45,13 @@ fn main() {
         plan.steps.iter().enumerate().for_each(|(index, step)| println!("step {index}: {}", step.summary()));
     }
 
+    if arguments.reference {
+        let values = arguments.values.as_ref().map(|path| std::fs::read(path).unwrap());
+        let mut rest = values.as_deref();
+        let inputs: Vec<Vec<u8>> = plan.inputs.iter().map(|view| take(view, &mut rest)).collect();
+        let outputs = reference::run(&plan, &inputs).unwrap_or_else(|e| panic!("{e}"));
+        return write(arguments.write.as_deref(), &outputs);
+    }
     let device = probe().unwrap().first().expect("a GPU");
     println!("device {}", device.name);
     let context = Context::new(device).unwrap();
@@ -91,13 +100,31 @@ fn main() {
     all.sort_by(f64::total_cmp);
     let batch = plan.inputs[0].dims[0] as f64;
     println!("RES {} batch {batch}: {:.1} us a run, {:.0} frames/s", arguments.model.display(), all[4], batch / all[4] * 1e6);
-    if let Some(folder) = &arguments.write {
-        std::fs::create_dir_all(folder).unwrap();
-        for (index, output) in outputs.iter().enumerate() {
-            let mut pinned = stream.pin(output.bytes()).unwrap();
-            stream.download(output.slice(), &mut pinned).unwrap();
-            std::fs::write(folder.join(format!("{index}.bin")), &pinned.as_slice()[..output.bytes()]).unwrap();
+    let read = |output: &Memory| {
+        let mut pinned = stream.pin(output.bytes()).unwrap();
+        stream.download(output.slice(), &mut pinned).unwrap();
+        pinned.as_slice()[..output.bytes()].to_vec()
+    };
+    write(arguments.write.as_deref(), &outputs.iter().map(read).collect::<Vec<_>>());
+}
+
+fn write(folder: Option<&Path>, outputs: &[Vec<u8>]) {
+    let Some(folder) = folder else { return };
+    std::fs::create_dir_all(folder).unwrap();
+    for (index, output) in outputs.iter().enumerate() {
+        std::fs::write(folder.join(format!("{index}.bin")), output).unwrap();
+    }
+}
+
+/// The elements of an input, from those that are left, or noise.
+fn take(view: &View, rest: &mut Option<&[u8]>) -> Vec<u8> {
+    match rest {
+        Some(left) => {
+            let (own, after) = left.split_at(view.elements() * view.ty.size());
+            *left = after;
+            own.to_vec()
         }
+        None => noise(view),
     }
 }
 
@@ -105,14 +132,7 @@ fn fill(stream: &CudaStream, plan: &Plan, inputs: &[Memory], values: Option<&[u8
     let mut rest = values;
     for (view, memory) in plan.inputs.iter().zip(inputs) {
         let mut pinned = stream.pin(memory.bytes()).unwrap();
-        let bytes = match &mut rest {
-            Some(rest) => {
-                let (own, after) = rest.split_at(memory.bytes());
-                *rest = after;
-                own.to_vec()
-            }
-            None => noise(view),
-        };
+        let bytes = take(view, &mut rest);
         pinned.as_mut_slice()[..bytes.len()].copy_from_slice(&bytes);
         stream.upload(&pinned, memory.slice()).unwrap();
     }
@@ -138,6 +158,7 @@ fn arguments() -> Arguments {
         folders: Vec::new(),
         options: Options::default(),
         verbose: false,
+        reference: false,
         values: None,
         write: None,
     };
@@ -153,6 +174,7 @@ fn arguments() -> Arguments {
             "--libraries" => found.folders.push(value().into()),
             "--engines" => found.options.engines = value().parse().unwrap(),
             "--single" => found.options.lanes = false,
+            "--reference" => found.reference = true,
             "--verbose" => found.verbose = true,
             "--values" => found.values = Some(value().into()),
             "--write" => found.write = Some(value().into()),
