@@ -1,9 +1,9 @@
 use cudainfer_kernels::tensor::TensorType::{self, Float16, Float32};
 
-use super::{channels_last, dense, nvrtc};
+use super::{channels_last, dense, host, nvrtc};
 use crate::emit::candidates;
 use crate::graph::{Unary, Window};
-use crate::plan::{Convolution, Epilogue, View};
+use crate::plan::{Convolution, Epilogue, Step, View};
 
 /// A convolution with all kinds of epilogue.
 fn convolution(
@@ -37,7 +37,7 @@ fn convolution(
 }
 
 #[test]
-fn convolutions_compile() {
+fn convolutions_are_those_of_the_reference() {
     for ty in [Float16, Float32] {
         let steps = [
             convolution(ty, [1, 3, 32, 40], 16, 1, 3, 2),
@@ -46,10 +46,11 @@ fn convolutions_compile() {
             convolution(ty, [1, 64, 20, 20], 96, 1, 3, 1),
             convolution(ty, [1, 48, 20, 20], 96, 4, 1, 1),
         ];
-        for step in steps {
-            let kernels = candidates(&step);
+        for step in &steps {
+            let kernels = candidates(step);
             assert!(kernels.last().unwrap().name.starts_with("convolution_naive"));
             nvrtc::compile(&kernels);
         }
+        host::check(&steps.map(Step::Convolution));
     }
 }
