@@ -22,7 +22,10 @@ macro_rules! templates {
         concat!(
             include_str!("../../cuda/memory.cuh"),
             include_str!("../../cuda/function.cuh"),
-            include_str!("../../cuda/rows.cuh")
+            include_str!("../../cuda/rows.cuh"),
+            include_str!("../../cuda/depthwise.cuh"),
+            include_str!("../../cuda/direct.cuh"),
+            include_str!("../../cuda/matrix.cuh")
         )
     };
 }

@@ -22,6 +22,9 @@ using std::min;
 
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+inline float2 make_float2(float x, float y) { return {x, y}; }
 struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx;
 
@@ -104,6 +107,65 @@ template <class T> T __shfl_xor_sync(unsigned, T x, int mask) {
     return y;
 }
 
+// A copy to shared memory: made when it is waited for, not before.
+struct Copy {
+    void* to;
+    const void* from;
+    bool there;
+    unsigned group;
+};
+static std::vector<Copy> copies[1024];
+static unsigned groups[1024];
+
+inline void copy_async(void* to, const void* from, bool there) {
+    copies[threadIdx.x].push_back({to, from, there, groups[threadIdx.x]});
+}
+inline void copies_commit() { ++groups[threadIdx.x]; }
+template <int GROUPS> void copies_wait() {
+    std::vector<Copy> later;
+    for (const Copy& copy : copies[threadIdx.x]) {
+        if (copy.group + GROUPS >= groups[threadIdx.x]) {
+            later.push_back(copy);
+        } else if (copy.there) {
+            memcpy(copy.to, copy.from, 16);
+        } else {
+            memset(copy.to, 0, 16);
+        }
+    }
+    copies[threadIdx.x] = later;
+}
+
+inline void load_matrices(unsigned (&to)[4], const void* row) {
+    show(row);
+    __syncwarp();
+    const unsigned lane = threadIdx.x % 32;
+    for (unsigned matrix = 0; matrix < 4; ++matrix) {
+        memcpy(&to[matrix], (const char*)seen<const void*>(matrix * 8 + lane / 4) + lane % 4 * 4, 4);
+    }
+    __syncwarp();
+}
+
+inline float half_of(unsigned pair, int index) { return half_to_float((unsigned short)(pair >> 16 * index)); }
+
+inline void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    for (int i = 0; i < 2; ++i) {
+        show((unsigned long long)a[2 * i] | (unsigned long long)a[2 * i + 1] << 32, i);
+    }
+    show((unsigned long long)b0 | (unsigned long long)b1 << 32, 2);
+    __syncwarp();
+    const unsigned lane = threadIdx.x % 32;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned column = lane % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 16; ++k) {
+            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have two neighbours each.
+            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 8 / 2, k / 8);
+            const unsigned long long right = seen<unsigned long long>(column * 4 + k % 8 / 2, 2);
+            sum[i] += half_of(unsigned(left >> 32 * (i / 2)), k % 2) * half_of(unsigned(right >> 32 * (k / 8)), k % 2);
+        }
+    }
+    __syncwarp();
+}
+
 static void begin() {
     body();
     fibers[running].done = true;
@@ -124,6 +186,7 @@ static void run_block(unsigned threads) {
     for (unsigned thread = 0; thread < threads; ++thread) {
         Fiber& fiber = fibers[thread];
         fiber.done = false;
+        copies[thread].clear();
         ++warp_barriers[thread / 32].present;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack.data();
