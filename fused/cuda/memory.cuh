@@ -1,5 +1,4 @@
-// What every generated kernel begins with: its parameter, the types of tensors, and loads and stores of several elements at once.
-// No header of CUDA is included: where the kernels are compiled there may be NVRTC alone.
+// A generated kernel's parameter, the types of tensors, and loads and stores of several elements at once.
 
 // The addresses of the buffers that a kernel reads and writes: its only parameter.
 struct Buffers {
@@ -21,9 +20,7 @@ __device__ __forceinline__ float number(int x) { return float(x); }
 __device__ __forceinline__ float number(long long x) { return float(x); }
 __device__ __forceinline__ float number(boolean x) { return x.byte ? 1.f : 0.f; }
 __device__ __forceinline__ float number(float16 x) {
-    float y;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
-    return y;
+    return half_to_float(x.bits);
 }
 
 // A number as an element: float16 is rounded to the nearest, integers are cut off towards 0 and end at their type's bounds.
@@ -34,7 +31,7 @@ __device__ __forceinline__ void assign(int& to, float x) { to = __float2int_rz(x
 __device__ __forceinline__ void assign(long long& to, float x) { to = x == x ? __float2ll_rz(x) : 0; }
 __device__ __forceinline__ void assign(boolean& to, float x) { to.byte = x != 0.f; }
 __device__ __forceinline__ void assign(float16& to, float x) {
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits) : "f"(x));
+    to.bits = float_to_half(x);
 }
 
 template <int BYTES> struct Raw;

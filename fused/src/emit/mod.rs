@@ -16,13 +16,29 @@ pub use self::kernel::{Kernel, MOST_BUFFERS};
 use crate::FusedError;
 use crate::plan::{Convolution, Step};
 
-/// What all kernels need in front of them: types, loads and stores, functions of elements.
+/// Everything of [`prelude`] that is C++.
+macro_rules! templates {
+    () => {
+        concat!(
+            include_str!("../../cuda/memory.cuh"),
+            include_str!("../../cuda/function.cuh"),
+            include_str!("../../cuda/rows.cuh"),
+            include_str!("../../cuda/depthwise.cuh"),
+            include_str!("../../cuda/direct.cuh"),
+            include_str!("../../cuda/matrix.cuh")
+        )
+    };
+}
+
+/// What all kernels need in front of them: types, loads and stores, functions of elements, templates.
 pub fn prelude() -> &'static str {
-    concat!(
-        include_str!("../../cuda/memory.cuh"),
-        include_str!("../../cuda/function.cuh"),
-        include_str!("../../cuda/rows.cuh")
-    )
+    concat!(include_str!("../../cuda/ptx.cuh"), templates!())
+}
+
+/// The prelude without the GPU's own instructions: tests run kernels on the host.
+#[cfg(test)]
+fn host_prelude() -> &'static str {
+    templates!()
 }
 
 /// The kernels that run a step, one after another.

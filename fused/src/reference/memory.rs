@@ -42,6 +42,12 @@ impl Memory {
         self.0.get(id.0).map_or(&[], Vec::as_slice)
     }
 
+    /// Other bytes for a buffer: what a kernel under test has made of it.
+    #[cfg(test)]
+    pub(crate) fn replace(&mut self, id: BufferId, bytes: Vec<u8>) {
+        self.0[id.0] = bytes;
+    }
+
     /// The elements of a tensor, row-major.
     ///
     /// # Errors

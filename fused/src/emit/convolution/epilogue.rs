@@ -19,11 +19,6 @@ impl<'a> Finish<'a> {
         Self { convolution }
     }
 
-    /// The most channels (up to `most`, a power of two) that the output can be stored of at once.
-    pub(super) fn width(&self, most: usize) -> usize {
-        together(&self.convolution.output, most)
-    }
-
     /// Source of the function `finish`, which adds the bias to `count` neighbouring channels' sums, runs the epilogue, and stores them.
     /// `k` is a multiple of `count`.
     pub(super) fn source(&self, name: &str, count: usize, slots: &mut Slots) -> String {
@@ -61,7 +56,7 @@ impl<'a> Finish<'a> {
 }
 
 /// The most channels of a tensor that lie together and at multiples of their number.
-fn together(view: &View, most: usize) -> usize {
+pub(super) fn together(view: &View, most: usize) -> usize {
     let strides = [view.strides[0], view.strides[2], view.strides[3], view.strides[1]];
     let dims = [view.dims[0], view.dims[2], view.dims[3], 0];
     let strides: Vec<isize> =

@@ -1,7 +1,11 @@
 //! Convolutions that are not left to cuDNN: depthwise ones, those of few channels, and small dense ones.
 
+mod depthwise;
+mod direct;
 mod epilogue;
+mod matrix;
 mod naive;
+mod shape;
 
 use super::kernel::Kernel;
 use super::nest::is_small;
@@ -15,6 +19,13 @@ pub(super) fn candidates(convolution: &Convolution) -> Vec<Kernel> {
     if convolution.output.elements() == 0 || reads.into_iter().chain(writes).any(|view| !is_small(view)) {
         return Vec::new();
     }
-    let kernels = [naive::kernel(convolution)];
-    kernels.into_iter().flatten().collect()
+    let mut kernels = depthwise::kernels(convolution);
+    if kernels.is_empty() {
+        kernels = matrix::kernels(convolution);
+    }
+    if kernels.is_empty() {
+        kernels = direct::kernels(convolution);
+    }
+    kernels.extend(naive::kernel(convolution));
+    kernels
 }

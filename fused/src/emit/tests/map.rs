@@ -1,6 +1,6 @@
 use cudainfer_kernels::tensor::TensorType::{self, Bool, Float16, Float32, Int32, Int64, UInt8};
 
-use super::{channels_last, dense, nvrtc};
+use super::{channels_last, dense, host, nvrtc};
 use crate::emit::{Kernel, kernels};
 use crate::graph::{Binary, Coordinates, PadMode, PoolKind, ResizeMode, Rounding, Unary, Window};
 use crate::plan::{Expression, Map, Program, Source, Step, View};
@@ -20,6 +20,7 @@ fn only(step: &Step) -> Kernel {
     let kernels = kernels(step).unwrap();
     assert_eq!(kernels.len(), 1, "{kernels:?}");
     nvrtc::compile(&kernels);
+    host::check(std::slice::from_ref(step));
     kernels[0].clone()
 }
 
@@ -37,7 +38,7 @@ fn images_with_channels_last_are_read_and_written_sixteen_bytes_at_a_time() {
 }
 
 #[test]
-fn all_types_and_sources_compile() {
+fn all_types_and_sources_are_those_of_the_reference() {
     let window = Window { kernel: [3, 2], strides: [2, 1], dilations: [1, 2], begin: [1, 1], end: [1, 1] };
     let (old, new) = ([1, 16, 10, 12], [1, 16, 5, 12]);
     let mut steps = Vec::new();
@@ -76,10 +77,11 @@ fn all_types_and_sources_compile() {
     let kernels: Vec<Kernel> = steps.iter().flat_map(|step| kernels(step).unwrap()).collect();
     assert_eq!(kernels.len(), steps.len());
     nvrtc::compile(&kernels);
+    host::check(&steps);
 }
 
 #[test]
-fn all_functions_compile() {
+fn functions_are_those_of_the_reference() {
     let mut program = Program::default();
     let x = program.push(Expression::Source(0));
     let low = program.push(Expression::Constant(f32::NEG_INFINITY));
@@ -159,4 +161,5 @@ fn many_outputs_are_made_by_several_kernels() {
     let made = kernels(&step).unwrap();
     assert_eq!(made.iter().map(|kernel| kernel.buffers.len()).collect::<Vec<_>>(), [16, 6]);
     nvrtc::compile(&made);
+    host::check(&[step]);
 }

@@ -1,7 +1,8 @@
-//! All kinds of kernels compile. What they compute is compared with the reference where there is a GPU.
+//! All kinds of kernels compile for GPUs, and compute what the reference does when they are run on the CPU.
 #![allow(clippy::unwrap_used)] // clippy's own exception stops at functions without #[test]
 
 mod convolution;
+mod host;
 mod map;
 mod nvrtc;
 mod rows;
