@@ -52,10 +52,22 @@ fn without_repeats(x: Operand<'_>, axis: usize) -> Option<Elements> {
     (1..length).all(|place| at(place) == first).then_some(first)
 }
 
-/// Rounds constants of float16 to it.
+/// Rounds constants of float16 to it, but for the biases of convolutions: plans have these in float32.
 pub fn round(graph: &mut Graph) {
-    for value in graph.values.iter_mut().filter(|value| value.ty == TensorType::Float16) {
-        if let Some(Elements::Floats(floats)) = &mut value.constant {
+    let is_sum = |operator: &Operator| {
+        matches!(operator, Operator::Convolution { .. } | Operator::TransposedConvolution { .. })
+    };
+    let (mut biases, mut others) = (HashSet::new(), HashSet::new());
+    for node in &graph.nodes {
+        for (slot, id) in node.inputs.iter().enumerate() {
+            if slot == 2 && is_sum(&node.operator) { &mut biases } else { &mut others }.insert(id.0);
+        }
+    }
+    let values = graph.values.iter_mut().enumerate();
+    for (at, value) in values.filter(|(_, value)| value.ty == TensorType::Float16) {
+        if let Some(Elements::Floats(floats)) = &mut value.constant
+            && (others.contains(&at) || !biases.contains(&at))
+        {
             floats.iter_mut().for_each(|float| *float = rounded((*float).into(), TensorType::Float16));
         }
     }
