@@ -83,7 +83,7 @@ impl Builder {
         dims: &[usize],
     ) -> Result<ValueId, Refusal> {
         let count = shape::elements(dims)?;
-        if self.folds(&operator, inputs, count) {
+        if self.can_fold(&operator, inputs, dims) {
             let operands = inputs.iter().filter_map(|id| {
                 let value = self.graph.value(*id);
                 Some(Operand { dims: &value.dims, elements: value.constant.as_ref()? })
@@ -100,13 +100,14 @@ impl Builder {
         Ok(output)
     }
 
-    /// Whether a node's output is to be a constant.
-    fn folds(&self, operator: &Operator, inputs: &[ValueId], count: usize) -> bool {
-        let dims = |slot: usize| inputs.get(slot).map_or(&[][..], |id| self.dims(*id));
+    /// Whether a node's output becomes a constant: all inputs are, and the work has an end soon.
+    pub fn can_fold(&self, operator: &Operator, inputs: &[ValueId], dims: &[usize]) -> bool {
+        let count = dims.iter().product::<usize>();
+        let of = |slot: usize| inputs.get(slot).map_or(&[][..], |id| self.dims(*id));
         let products = match operator {
-            Operator::Convolution { .. } => dims(1).iter().skip(1).product(),
-            Operator::TransposedConvolution { .. } => dims(1).iter().product(),
-            Operator::MatMul => dims(0).last().copied().unwrap_or(1),
+            Operator::Convolution { .. } => of(1).iter().skip(1).product(),
+            Operator::TransposedConvolution { .. } => of(1).iter().product(),
+            Operator::MatMul => of(0).last().copied().unwrap_or(1),
             Operator::Pool { window, .. } => window.kernel.iter().product(),
             _ => 1,
         };

@@ -22,7 +22,11 @@ pub fn batch(call: &mut Call<'_>) -> Made {
     let shift = builder.binary(Binary::Multiply, mean?, factor)?;
     let shift = builder.binary(Binary::Subtract, bias?, shift)?;
     let [factor, shift] = [factor, shift].map(|id| {
-        let own = builder.cast(id, builder.ty(x))?;
+        let own = match builder.elements(id).cloned() {
+            // Not rounded yet: it may become part of a convolution.
+            Some(elements) => builder.constant(builder.ty(x), &builder.dims(id).to_vec(), elements),
+            None => builder.cast(id, builder.ty(x))?,
+        };
         along_channels(builder, own, rank)
     });
     let product = builder.binary(Binary::Multiply, x, factor?)?;

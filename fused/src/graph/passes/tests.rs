@@ -1,0 +1,1 @@
+//! What passes make of graphs.
