@@ -282,6 +282,9 @@ fn nodes_that_change_nothing_are_left_out() {
     ];
     let graph = with(with(case(&[3, 4], nodes), "one", 1.0), "zero", 0.0).check();
     assert_eq!(operators(&graph), [&Operator::Unary(Unary::Tanh)]);
+    // What is cut off at one end and added at the other one is a change.
+    let moved = case(&[3, 4], vec![node("Pad", &["x"], &["y"], vec![ints("pads", &[-1, 0, 1, 0])])]);
+    assert_eq!(Case { opset: 9, ..moved }.check().nodes.len(), 1);
     // With a number of more dimensions, the output has more.
     let case =
         case(&[3, 4], vec![plain("Add", &["x", "c"], "y")]).named_weight("c", floats_of(&[1, 1, 1], &[0.0]));

@@ -11,9 +11,9 @@ pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refus
     let is_same = rewrite.dims(first) == dims;
     let is_nothing = match &node.operator {
         // What copies an output's value from a constant or an input is written again where it is needed.
-        Operator::Reshape | Operator::Expand | Operator::Pad { .. } => {
-            is_same && ty == rewrite.builder.ty(first)
-        }
+        Operator::Reshape | Operator::Expand => is_same,
+        // What is cut off at one end may be added at the other one.
+        Operator::Pad { before, .. } => is_same && before.iter().all(|pad| *pad == 0),
         Operator::Cast => ty == rewrite.builder.ty(first),
         Operator::Transpose { order } => order.is_sorted(),
         Operator::Slice { starts, steps } => {

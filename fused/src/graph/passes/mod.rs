@@ -64,6 +64,3 @@ fn transposed(graph: &Graph) -> usize {
     let moved = graph.nodes.iter().filter(|node| matches!(node.operator, Operator::Transpose { .. }));
     moved.map(|node| graph.value(node.output).dims.iter().product::<usize>()).sum()
 }
-
-#[cfg(test)]
-mod tests;

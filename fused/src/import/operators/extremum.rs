@@ -25,7 +25,7 @@ pub fn clip(call: &mut Call<'_>) -> Made {
     let builder = &mut *call.builder;
     let made = match bounds {
         [None, None] => x,
-        [Some(low), None] if low == 0.0 => builder.unary(Unary::Relu, x)?,
+        [Some(0.0), None] => builder.unary(Unary::Relu, x)?,
         [Some(low), None] => builder.with_number(Binary::Maximum, x, low)?,
         [None, Some(high)] => builder.with_number(Binary::Minimum, x, high)?,
         [Some(low), Some(high)] => {

@@ -24,7 +24,10 @@ pub fn batch(call: &mut Call<'_>) -> Made {
     let [factor, shift] = [factor, shift].map(|id| {
         let own = match builder.elements(id).cloned() {
             // Not rounded yet: it may become part of a convolution.
-            Some(elements) => builder.constant(builder.ty(x), &builder.dims(id).to_vec(), elements),
+            Some(elements) => {
+                let dims = builder.dims(id).to_vec();
+                builder.constant(builder.ty(x), &dims, elements)
+            }
             None => builder.cast(id, builder.ty(x))?,
         };
         along_channels(builder, own, rank)

@@ -43,8 +43,8 @@ fn pool(call: &mut Call<'_>, kind: PoolKind) -> Made {
 
 /// With an end so far out that the last output is there as well, if its window begins in the image or in the padding before it.
 fn ceiled(mut window: Window, image: [usize; 2]) -> Window {
-    for axis in 0..2 {
-        let (length, stride) = (image[axis].cast_signed(), window.strides[axis].cast_signed());
+    for (axis, length) in image.into_iter().enumerate() {
+        let (length, stride) = (length.cast_signed(), window.strides[axis].cast_signed());
         let extent = window.extent(axis).cast_signed();
         let room = (length + window.begin[axis] + window.end[axis] - extent).max(0);
         let mut last = (room + stride - 1).div_euclid(stride);

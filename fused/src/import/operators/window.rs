@@ -74,10 +74,10 @@ impl Attributes {
         if self.auto_pad == AutoPad::Stated {
             return window;
         }
-        for axis in 0..2 {
-            let outputs = image[axis].div_ceil(window.strides[axis]);
+        for (axis, length) in image.into_iter().enumerate() {
+            let outputs = length.div_ceil(window.strides[axis]);
             let needed = outputs.saturating_sub(1) * window.strides[axis] + window.extent(axis);
-            let total = if self.auto_pad == AutoPad::Valid { 0 } else { needed.saturating_sub(image[axis]) };
+            let total = if self.auto_pad == AutoPad::Valid { 0 } else { needed.saturating_sub(length) };
             (window.begin[axis], window.end[axis]) = self.halves(total.cast_signed());
         }
         window

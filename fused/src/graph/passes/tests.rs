@@ -1,1 +1,0 @@
-//! What passes make of graphs.
