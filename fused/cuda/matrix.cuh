@@ -62,9 +62,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         cell[i] = int(image) * S::IMAGE_STRIDE + y[i] * S::ROW_STRIDE + x[i] * S::COLUMN_STRIDE;
         cell[i] = pixel < unsigned(P::PIXELS) ? cell[i] : 0;
     }
-    auto copy = [&](int step) {
+    auto copy_cells = [&](int step) {
         unsigned short* a = stages + step % S::STAGES * P::STAGE;
-        unsigned short* w = a + S::ROWS * S::STEP;
         const int at = step * P::CHUNKS + chunk;
         const int tap = at / (S::CHANNELS / 8), channel = at % (S::CHANNELS / 8) * 8;
         const int dy = tap / S::TAPS_X * S::DILATION_Y, dx = tap % S::TAPS_X * S::DILATION_X;
@@ -79,6 +78,11 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                 copy_async(a + P::place(to, chunk), input + (there ? from : 0), there);
             }
         }
+    };
+    auto copy_weights = [&](int step) {
+        unsigned short* w = stages + step % S::STAGES * P::STAGE + S::ROWS * S::STEP;
+        const int at = step * P::CHUNKS + chunk;
+        const bool in_depth = P::ALL_CHUNKS % P::CHUNKS == 0 || at < P::ALL_CHUNKS;
 #pragma unroll
         for (int i = 0; i < P::COPIES_B; ++i) {
             const int to = row + i * P::AT_ONCE;
@@ -90,10 +94,17 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         }
     };
 
+    // Weights are there before the kernel that makes the input has ended.
+    next_begins();
+#pragma unroll
+    for (int step = 0; step < S::STAGES - 1 && step < P::STEPS; ++step) {
+        copy_weights(step);
+    }
+    previous_wait();
 #pragma unroll
     for (int step = 0; step < S::STAGES - 1; ++step) {
         if (step < P::STEPS) {
-            copy(step);
+            copy_cells(step);
         }
         copies_commit();
     }
@@ -103,7 +114,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         copies_wait<S::STAGES - 2>();
         __syncthreads();
         if (step + S::STAGES - 1 < P::STEPS) {
-            copy(step + S::STAGES - 1);
+            copy_cells(step + S::STAGES - 1);
+            copy_weights(step + S::STAGES - 1);
         }
         copies_commit();
         const unsigned short* a = stages + step % S::STAGES * P::STAGE;
