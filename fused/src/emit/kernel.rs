@@ -24,7 +24,7 @@ pub struct Kernel {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared: u32,
-    /// What the kernel's parameter `Buffers` has the addresses of, in this order.
+    /// What the kernel's parameter `Buffers` has the addresses of, in this order: multiples of 16 bytes.
     pub buffers: Vec<BufferId>,
 }
 
