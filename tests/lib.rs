@@ -56,6 +56,23 @@ pub fn fetched(name: &str) -> String {
     path.display().to_string()
 }
 
+/// OpenVINO's library, which scripts/test installs into .cache/openvino; nothing where it could not, so that a test leaves out what
+/// needs it.
+pub fn openvino_library() -> Option<PathBuf> {
+    let libraries = std::fs::read_dir(root().join(".cache/openvino/openvino/libs"));
+    let mut libraries = libraries.into_iter().flatten().flatten();
+    let found = libraries.find(|file| file.file_name().to_string_lossy().starts_with("libopenvino_c.so"));
+    let found = found.map(|file| file.path());
+    assert!(
+        found.is_some() || std::env::var_os("CUDAINFER_TEST_ALL").is_none(),
+        "OpenVINO is missing in .cache/openvino: run scripts/test, which installs it"
+    );
+    if found.is_none() {
+        eprintln!("left out: OpenVINO is not installed in .cache/openvino");
+    }
+    found
+}
+
 /// A folder of its own for a test, empty; another one at each call. It is removed by a later test run.
 pub fn scratch(name: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -7,8 +7,10 @@
 
 pub mod emit;
 mod error;
+pub mod gpu;
 pub mod graph;
 pub mod import;
+pub mod lower;
 pub mod plan;
 pub mod reference;
 

@@ -8,7 +8,7 @@ use crate::plan::{BufferId, View};
 pub(super) const NAME: &str = "KERNEL";
 
 /// The most buffers that a kernel knows.
-const MOST_BUFFERS: usize = 16;
+pub const MOST_BUFFERS: usize = 16;
 
 /// A kernel, written for one step of a plan. Its source follows [`super::prelude`].
 #[derive(Clone, Debug, PartialEq, Eq)]

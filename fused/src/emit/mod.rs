@@ -12,7 +12,7 @@ mod reader;
 mod rows;
 mod text;
 
-pub use self::kernel::Kernel;
+pub use self::kernel::{Kernel, MOST_BUFFERS};
 use crate::FusedError;
 use crate::plan::{Convolution, Step};
 

@@ -111,3 +111,19 @@ pub enum Binary {
     /// One is not 0.
     Or,
 }
+
+impl Binary {
+    /// Whether its output is a boolean.
+    pub fn is_question(self) -> bool {
+        matches!(
+            self,
+            Self::Greater
+                | Self::GreaterOrEqual
+                | Self::Less
+                | Self::LessOrEqual
+                | Self::Equal
+                | Self::And
+                | Self::Or
+        )
+    }
+}

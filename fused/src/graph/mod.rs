@@ -2,12 +2,22 @@
 //!
 //! Dimensions and axes are ONNX's (images are `[N, C, H, W]`); where tensors lie in memory is decided later ([`crate::lower`]).
 
+mod builder;
+mod evaluate;
 mod function;
+pub(crate) mod number;
+mod passes;
+mod refusal;
+pub(crate) mod shape;
 mod window;
 
 use cudainfer_kernels::tensor::TensorType;
 
+pub use self::builder::Builder;
+pub use self::evaluate::{Operand, evaluate, run};
 pub use self::function::{Binary, Unary};
+pub use self::passes::simplify;
+pub use self::refusal::Refusal;
 
 /// A value of a graph, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,9 +3,14 @@
 //! Tensors are views of buffers: dimensions are ONNX's, strides say where they lie. So images with channels last, halves of a tensor
 //! and parts of a joined one are read and written in place.
 
+mod lanes;
+mod order;
 mod program;
+mod summary;
 mod view;
 
+pub use self::lanes::{Lane, Lanes};
+pub use self::order::{Arena, Order, Piece};
 pub use self::program::{Expression, Program};
 pub use self::view::{View, dense_strides};
 use crate::graph::{Coordinates, PadMode, PoolKind, ReduceKind, ResizeMode, Unary, Window};

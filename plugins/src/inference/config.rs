@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cudainfer_kernels::device::{Choice, DeviceError, Resolved};
 
-use super::{Precision, Provider};
+use super::{OpenVinoDevice, Precision, Provider};
 use crate::property::Words;
 
 /// How many ways to run a model are timed.
@@ -50,7 +50,9 @@ pub struct Config {
     pub device: Choice,
     /// The GPU to use where that is left open; not set, the first one that can be used.
     pub gpu: Option<u32>,
-    /// In which numbers a GPU computes.
+    /// Where OpenVINO runs the model.
+    pub openvino_device: OpenVinoDevice,
+    /// In which numbers the model is computed.
     pub precision: Precision,
     /// Bytes of TensorRT's workspace; 0 leaves them to TensorRT.
     pub workspace: usize,
@@ -65,6 +67,8 @@ pub struct Config {
     pub warm_up: WarmUp,
     /// ONNX Runtime's library, where it must not be searched for.
     pub library: Option<PathBuf>,
+    /// OpenVINO's library, where it must not be searched for.
+    pub openvino: Option<PathBuf>,
     /// Sessions on the CPU that may run at the same time; at least 1.
     pub sessions: usize,
     /// Threads in which an operation of the model runs on the CPU, in each session; at least 1.
@@ -97,6 +101,7 @@ impl Config {
             provider: Provider::Auto,
             device: Choice::Auto,
             gpu: None,
+            openvino_device: OpenVinoDevice::Cpu,
             precision: Precision::Model,
             workspace: 0,
             cache: None,
@@ -104,6 +109,7 @@ impl Config {
             search: EngineSearch::default(),
             warm_up: WarmUp::default(),
             library: None,
+            openvino: None,
             sessions: 1,
             intra_threads: 1,
             inter_threads: 1,

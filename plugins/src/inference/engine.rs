@@ -68,7 +68,7 @@ impl Engine {
     ) -> Result<Self, InferenceError> {
         check_files(&config.model)?;
         let times = StartTimes::default();
-        let backend = times.time(StartPart::Library, || Runtime::OnnxRuntime.start(config))?;
+        let backend = times.time(StartPart::Library, || Runtime::of(config.provider).start(config))?;
         Self::open_with(backend, times, config, counters, progress)
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         let context = first.stream().map(|stream| Arc::clone(stream.context()));
         let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
-        if provider == Provider::Cpu && config.sessions > 1 {
+        if provider.is_on_host() && config.sessions > 1 {
             let open = || {
                 while sessions.len() < config.sessions {
                     let session = backend.open_another(config, &mut cache)?;
@@ -146,7 +146,7 @@ impl Engine {
 
 /// The GPU that the model will run on, if it may run on one.
 fn gpu(config: &Config) -> Option<Arc<Context>> {
-    let on_gpu = config.provider != Provider::Cpu && config.device != Choice::Cpu;
+    let on_gpu = !config.provider.is_on_host() && config.device != Choice::Cpu;
     match config.resolve().ok().filter(|_| on_gpu)? {
         Resolved::Cuda(device) => Context::new(&device).ok(),
         Resolved::Cpu { .. } => None,

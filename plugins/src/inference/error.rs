@@ -17,7 +17,7 @@ pub enum InferenceError {
     /// The model or its files are not right.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// ONNX Runtime's library was not found or does not serve.
+    /// The library that runs models was not found or does not serve.
     #[error("{0}")]
     Library(String),
     /// The provider that was asked for does not work.
@@ -27,7 +27,7 @@ pub enum InferenceError {
     Provider {
         /// The provider's name.
         provider: String,
-        /// ONNX Runtime's reason.
+        /// The library's reason.
         reason: String,
     },
     /// The GPU that was asked for cannot be used.
@@ -47,6 +47,11 @@ pub enum InferenceError {
          the model again"
     )]
     Failed(String),
+    /// A run that OpenVINO failed: its own words, shortened.
+    #[error(
+        "OpenVINO failed to run the model: {0}. Check the input's width and height and the sidecar's [constants], or set provider=cpu"
+    )]
+    OpenVino(String),
     /// A run that failed otherwise.
     #[error("the model could not be run: {0}")]
     Run(String),

@@ -1,5 +1,5 @@
 //! Running models: a [`Session`] is a model that is ready to run, whatever library runs it, and an [`Engine`] all sessions
-//! `ort` makes sessions with ONNX Runtime; another library would be a folder beside it and a variant of [`Runtime`]. `search`
+//! of one. `ort` makes sessions with ONNX Runtime, `openvino` with OpenVINO; another library would be a folder beside them and a variant of [`Runtime`]. `search`
 //! finds the fastest of a runtime's variants of a session.
 
 mod backend;
@@ -9,9 +9,14 @@ mod config;
 mod device_bytes;
 mod engine;
 mod error;
+mod exit;
 mod frame_tensors;
+mod gpu;
+mod image;
+mod openvino;
 mod ort;
 mod pace;
+mod packages;
 mod progress;
 mod provider;
 mod runtime;
@@ -20,6 +25,7 @@ mod session;
 mod shape;
 mod start;
 mod stop;
+mod unwinder;
 mod upgrade;
 mod variant;
 mod warm_up;
@@ -30,7 +36,7 @@ pub use error::InferenceError;
 pub use frame_tensors::{Constant, FrameTensors};
 pub use pace::Outlook;
 pub use progress::{Progress, watched};
-pub use provider::{Precision, Provider};
+pub use provider::{OpenVinoDevice, Precision, Provider};
 pub use runtime::Runtime;
 pub use session::{Session, SharedSession};
 pub use shape::{RunShape, row};

@@ -1,17 +1,25 @@
 //! Which libraries can run a model.
 
 use super::backend::Backend;
+use super::openvino::OpenVino;
 use super::ort::OnnxRuntime;
-use super::{Config, InferenceError};
+use super::{Config, InferenceError, Provider};
 
 /// What runs models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
     /// ONNX Runtime.
     OnnxRuntime,
+    /// OpenVINO.
+    OpenVino,
 }
 
 impl Runtime {
+    /// The runtime that has this provider; ONNX Runtime where it is left open.
+    pub fn of(provider: Provider) -> Self {
+        if provider == Provider::OpenVino { Self::OpenVino } else { Self::OnnxRuntime }
+    }
+
     /// Finds and opens the library, once a process.
     ///
     /// # Errors
@@ -19,6 +27,7 @@ impl Runtime {
     pub(super) fn start(self, config: &Config) -> Result<Box<dyn Backend>, InferenceError> {
         match self {
             Self::OnnxRuntime => Ok(Box::new(OnnxRuntime::start(config)?)),
+            Self::OpenVino => Ok(Box::new(OpenVino::start(config)?)),
         }
     }
 }

@@ -59,7 +59,7 @@ impl TrtInfer {
         // Released before the next one loads: both might not fit in memory.
         self.close();
         // Asked before the slot opens: the elements that are asked may wait for the same slot.
-        let is_open = setup.config.device == Choice::Auto && setup.config.provider != Provider::Cpu;
+        let is_open = setup.config.device == Choice::Auto && !setup.config.provider.is_on_host();
         let near = if is_open { auto_gpu::near(self.obj().upcast_ref(), shared.is_some()) } else { None };
         let opened = instance_slot::open(&slot, &setup, near, &|progress| self.post_progress(progress));
         let instance = opened.map_err(|none| match none {

@@ -14,8 +14,8 @@ use super::leaky::Leaky;
 use super::profile::Profile;
 use super::setup::{ModelSelection, Setup};
 use crate::decoding::reading;
-use crate::device::{self, AskedDevice};
-use crate::inference::{Config, EngineSearch, Precision, Provider, WarmUp};
+use crate::device::AskedDevice;
+use crate::inference::{Config, EngineSearch, OpenVinoDevice, Precision, Provider, WarmUp};
 use crate::model::file_of;
 use crate::property::nick;
 use crate::property::{Table, Words, property};
@@ -26,6 +26,7 @@ pub(super) struct Settings {
     pub model: Option<PathBuf>,
     pub labels: Option<PathBuf>,
     onnxruntime: Option<PathBuf>,
+    openvino: Option<PathBuf>,
     provider: Provider,
     pub profile: Profile,
     intra_threads: u32,
@@ -56,6 +57,7 @@ impl Default for Settings {
             model: None,
             labels: None,
             onnxruntime: None,
+            openvino: None,
             provider: Provider::default(),
             profile: Profile::default(),
             intra_threads: 0,
@@ -110,7 +112,27 @@ impl Settings {
 
     /// The property `device`, where it is one.
     pub fn device(&self) -> Option<Choice> {
-        self.device.choice().ok()
+        self.placement().map(|(choice, _)| choice).ok()
+    }
+
+    /// What the property `device` stands for: where tensors are, and which of OpenVINO's devices it names.
+    ///
+    /// # Errors
+    /// A sentence: it is no device.
+    fn placement(&self) -> Result<(Choice, Option<OpenVinoDevice>), String> {
+        let text = self.device.text();
+        let Some(name) = text.strip_prefix(OF_OPENVINO) else {
+            return self.device.choice().map(|choice| (choice, None)).map_err(|e| {
+                format!("device: {e}, or {OF_OPENVINO}GPU, {OF_OPENVINO}NPU or {OF_OPENVINO}CPU for provider=openvino")
+            });
+        };
+        // Its tensors come through the host.
+        OpenVinoDevice::named(name).map(|device| (Choice::Cpu, Some(device))).ok_or_else(|| {
+            format!(
+                "device: '{text}' is none of OpenVINO's devices. Write {OF_OPENVINO}CPU, {OF_OPENVINO}GPU, {OF_OPENVINO}GPU.N (N is \
+                 the GPU's number, from 0) or {OF_OPENVINO}NPU"
+            )
+        })
     }
 
     /// What the properties ask for.
@@ -121,11 +143,21 @@ impl Settings {
             error: gst::ResourceError::NotFound,
             why: "no model is named: set model=FILE.onnx".into(),
         })?;
-        let device = settings.device.choice().map_err(|e| wrong(&format!("device: {e}")))?;
-        if device == Choice::Cpu && !matches!(settings.provider, Provider::Auto | Provider::Cpu) {
-            let provider = nick(settings.provider);
+        let (device, of_openvino) = self.placement().map_err(|why| wrong(&why))?;
+        let provider = match (of_openvino, settings.provider) {
+            (Some(_), Provider::Auto) => Provider::OpenVino,
+            (_, provider) => provider,
+        };
+        let fits = match (device, of_openvino) {
+            (_, Some(_)) => provider == Provider::OpenVino,
+            (Choice::Cpu, None) => provider == Provider::Auto || provider.is_on_host(),
+            (Choice::Cuda(_), None) => provider != Provider::OpenVino,
+            (Choice::Auto, None) => true,
+        };
+        if !fits {
+            let (device, provider) = (settings.device.text(), nick(provider));
             return Err(wrong(&format!(
-                "device=cpu and provider={provider} contradict each other. Remove one of them"
+                "device={device} and provider={provider} contradict each other. Remove one of them"
             )));
         }
         if settings.batch_size == Some(0) {
@@ -148,9 +180,10 @@ impl Settings {
             config: Config {
                 model,
                 labels: settings.labels,
-                provider: settings.provider,
+                provider,
                 device,
                 gpu: None,
+                openvino_device: of_openvino.unwrap_or_default(),
                 precision: settings.precision,
                 workspace: size(settings.workspace) << 20,
                 memory_limit: size(settings.memory_limit) << 20,
@@ -159,6 +192,7 @@ impl Settings {
                 search: settings.engine_search,
                 warm_up: settings.warm_up,
                 library: settings.onnxruntime,
+                openvino: settings.openvino,
                 sessions,
                 intra_threads: count(settings.intra_threads, (cores / sessions).max(1)),
                 inter_threads: count(settings.inter_threads, 1),
@@ -169,6 +203,13 @@ impl Settings {
         })
     }
 }
+
+/// What the property `device` begins with where OpenVINO chooses among its own devices.
+const OF_OPENVINO: &str = "openvino:";
+
+/// The blurb of `device`.
+const DEVICE: &str = "Device to work on: auto (a usable GPU, that of the stream's model, else the CPU), cuda (the first GPU, or an error), \
+                      cuda:N (GPU number N, or an error), cpu, openvino:GPU, openvino:GPU.N or openvino:NPU (with OpenVINO)";
 
 /// All properties of the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
@@ -199,6 +240,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "ONNX Runtime",
             "Path of ONNX Runtime's shared library. If not set: ORT_DYLIB_PATH, then the plugin's directory, what \
              cudainfer-setup-onnxruntime has installed, the loader's path, and Python packages in VIRTUAL_ENV or a .venv",
+        ),
+        property!(
+            Settings,
+            openvino,
+            (),
+            "OpenVINO",
+            "Path of OpenVINO's C library, libopenvino_c.so. If not set: CUDAINFER_OPENVINO, then the plugin's directory, the loader's \
+             path, and Python packages beside the plugin, in VIRTUAL_ENV or a .venv",
         ),
         property!(Settings, provider, (), "Provider", "Execution provider that runs the model"),
         property!(
@@ -289,8 +338,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             precision,
             (),
             "Precision",
-            "Numbers to compute in, for GPUs; the CPU follows float16 for comparison and is slower with it. Where a provider does not know \
-             a value, it uses the model's",
+            "Numbers to compute in, for GPUs and OpenVINO; ONNX Runtime on the CPU follows float16 for comparison and is slower with it. \
+             Where a provider does not know a value, it uses the model's",
         ),
         property!(
             Settings,
@@ -345,7 +394,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Tensors",
             "As what the model's outputs are put on the frames: as this plugin's tensors, which have everything, or as GStreamer's own",
         ),
-        property!(Settings, device, (), "Device", device::BLURB),
+        property!(Settings, device, (), "Device", DEVICE),
     ])
     .with([
         glib::ParamSpecEnum::builder::<Provider>("active-provider")
@@ -365,7 +414,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
              from: a property, the sidecar, the model's file, a file beside it, or an assumption. NULL before READY",
         ),
         stats::param_spec(
-            "; busy-ns (time in ONNX Runtime, summed over the workers), batches (that contained a frame of this element), \
+            "; busy-ns (time in ONNX Runtime or OpenVINO, summed over the workers), batches (that contained a frame of this element), \
              batched-frames (all frames in those), dropped (because of leaky), batch-limit (current maximum batch), step-downs \
              (times the maximum was lowered for want of memory), device-memory-used and device-memory-total (bytes of the whole GPU); \
              device-bytes is a share of the model's memory where elements share an instance; of the start, in nanoseconds: \

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::inference::Config;
+use crate::inference::{Config, OpenVinoDevice};
 use crate::property::nick;
 
 /// The same for all elements that share the instance.
@@ -53,8 +53,14 @@ impl Setup {
                 inter_threads,
                 batch,
                 memory_limit,
+                openvino,
+                openvino_device,
                 ..
             } = &setup.config;
+            let device = match openvino_device {
+                OpenVinoDevice::Cpu => device.to_string(),
+                other => format!("openvino:{}", other.name()),
+            };
             // Two names that are not UTF-8 would look the same where they are displayed.
             let exact = |p: &std::path::Path| p.to_str().map_or_else(|| format!("{p:?}"), str::to_owned);
             let path = |p: &Option<std::path::PathBuf>| p.as_deref().map_or_else(String::new, exact);
@@ -63,7 +69,8 @@ impl Setup {
                 ("labels", path(labels)),
                 ("onnxruntime", path(library)),
                 ("provider", nick(*provider)),
-                ("device", device.to_string()),
+                ("openvino", path(openvino)),
+                ("device", device),
                 ("precision", nick(*precision)),
                 ("workspace", (workspace >> 20).to_string()),
                 ("engine-cache", path(cache)),

@@ -7,6 +7,7 @@ mod float16;
 mod gst_tensors;
 mod inspect_model;
 mod modelinfo;
+mod openvino;
 mod prebuild;
 mod shared_runtime;
 mod unwinder;

@@ -5,6 +5,8 @@ use std::{io, iter};
 
 use cudainfer_files as files;
 
+use crate::inference::packages::{beside, own_packages, plugin_folder, virtual_environments};
+
 /// The link that `cudainfer-setup-onnxruntime` of the Debian package makes, to the folder of the version in use, which is laid
 /// out as Python's site-packages.
 const INSTALLED: &str = "/usr/lib/cudainfer/onnxruntime/current";
@@ -33,11 +35,6 @@ pub(super) fn site_packages(loaded: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-fn plugin_folder() -> Option<PathBuf> {
-    let plugin = gst::Registry::get().find_plugin("cudainfer").and_then(|p| p.filename())?;
-    plugin.parent().map(Path::to_owned)
-}
-
 /// The names that the loader may know: of wheels and of Microsoft's archives, then those of Debian, whose libraries are
 /// named after the minor version. Newest first.
 fn names() -> impl Iterator<Item = PathBuf> {
@@ -53,26 +50,6 @@ fn names() -> impl Iterator<Item = PathBuf> {
 fn packages_around(library: &Path) -> Option<PathBuf> {
     let capi = library.parent().filter(|folder| folder.ends_with("onnxruntime/capi"))?;
     capi.ancestors().nth(2).map(Path::to_owned)
-}
-
-/// The folder of Python packages that the plugin itself was installed into, by pip.
-fn own_packages(plugin_folder: &Path) -> Option<PathBuf> {
-    let packages = |folder: &&Path| folder.ends_with("site-packages") || folder.ends_with("dist-packages");
-    plugin_folder.ancestors().find(packages).map(Path::to_owned)
-}
-
-/// The folders of Python packages of VIRTUAL_ENV and of a `.venv` in or above the working directory or the plugin's.
-fn virtual_environments() -> Vec<PathBuf> {
-    let starts = [std::env::current_dir().ok(), plugin_folder()];
-    let above = starts.iter().flatten().flat_map(|start| start.ancestors()).map(|above| above.join(".venv"));
-    let mut found = Vec::new();
-    for environment in std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().chain(above) {
-        let Ok(pythons) = std::fs::read_dir(environment.join("lib")) else { continue };
-        let mut pythons: Vec<_> = pythons.flatten().map(|entry| entry.path().join("site-packages")).collect();
-        pythons.sort();
-        found.extend(pythons);
-    }
-    found
 }
 
 /// Whether a library that was found may be opened: only the user and root can have put it there, and so what ONNX Runtime itself
@@ -96,34 +73,9 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     beside(folder, "libonnxruntime.so")
 }
 
-/// The files of a folder whose names begin like that, in order.
-fn beside(folder: &Path, begin: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(begin)))
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_plugin_that_pip_installed_knows_the_packages_beside_it() {
-        let own = |folder| own_packages(Path::new(folder));
-        assert_eq!(
-            own("/home/a/env/lib/python3.13/site-packages/cudainfer/plugin"),
-            Some("/home/a/env/lib/python3.13/site-packages".into())
-        );
-        assert_eq!(
-            own("/usr/local/lib/python3.11/dist-packages/cudainfer/plugin"),
-            Some("/usr/local/lib/python3.11/dist-packages".into())
-        );
-        assert_eq!(own("/usr/lib/x86_64-linux-gnu/gstreamer-1.0"), None);
-    }
 
     #[test]
     fn what_lies_beside_a_wheels_library_is_found() {

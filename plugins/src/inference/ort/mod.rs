@@ -1,26 +1,23 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
 //! The `ort` crate calls the library. `unsafe` is only where libraries are examined or opened (`runtime_library`, `gpu_libraries`,
-//! `unwinder`, `cudnn`) and where device addresses and a stream are handed over (`binding`, `provider`). Nothing outside this folder
+//! `cudnn`) and where device addresses and a stream are handed over (`binding`, `provider`). Nothing outside this folder
 //! names ONNX Runtime's types.
 
 mod binding;
 mod candidates;
 mod cudnn;
-mod exit;
 mod failure;
-mod gpu;
 mod gpu_libraries;
-mod image;
 mod messages;
 mod model_form;
 mod options;
 mod profile;
 mod provider;
 mod provider_libraries;
+mod runner;
 mod runtime_library;
 mod session;
-mod unwinder;
 mod variant;
 
 use std::sync::Arc;
@@ -31,7 +28,7 @@ use ort::environment::Environment;
 use self::session::OrtSession;
 use super::backend::{Backend, Opened};
 use super::cache::Cache;
-use super::{Config, InferenceError, Progress, Provider, Session};
+use super::{Config, InferenceError, Progress, Provider, Session, exit};
 use crate::property::nick;
 
 /// ONNX Runtime, opened.
@@ -94,3 +91,6 @@ impl Backend for OnnxRuntime {
         Ok(Box::new(session))
     }
 }
+
+#[cfg(test)]
+mod image_tests;

@@ -7,9 +7,9 @@ use cudainfer_files as files;
 use libloading::os::unix::Library;
 use ort::environment::Environment;
 
+use super::candidates;
 use super::messages::{CAT, EnvironmentLogger};
-use super::{candidates, exit, unwinder};
-use crate::inference::InferenceError;
+use crate::inference::{InferenceError, exit, unwinder};
 use crate::loader;
 use crate::sync::lock;
 
