@@ -8,7 +8,7 @@ use crate::plan::View;
 pub(super) struct Reader {
     /// The buffer's address.
     address: String,
-    /// Whether the kernel writes nothing there.
+    /// Whether no kernel ever writes there.
     constant: bool,
     /// Of the first element.
     offset: usize,
@@ -17,8 +17,12 @@ pub(super) struct Reader {
 impl Reader {
     /// Of a view; `slots` learn its buffer.
     pub(super) fn new(view: &View, slots: &mut Slots) -> Self {
-        let (address, constant) = slots.address(view);
-        Self { address, constant, offset: view.offset }
+        Self { address: slots.address(view), constant: false, offset: view.offset }
+    }
+
+    /// Of weights, which no kernel ever writes.
+    pub(super) fn constant(view: &View, slots: &mut Slots) -> Self {
+        Self { constant: true, ..Self::new(view, slots) }
     }
 
     /// The address of the element that lies `offset` (a sum that begins with `+`, or nothing) after the first.

@@ -102,7 +102,7 @@ fn kernel(map: &Map) -> Kernel {
     let (blocks, block) = super::launch::blocks(threads);
     let counters = nest.counters("thread", step);
     let source = format!(
-        "extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{\n    \
+        "extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{\n    next_begins();\n    previous_wait();\n    \
          const unsigned thread = blockIdx.x * {block}u + threadIdx.x;\n    \
          if (thread >= {threads}u) {{\n        return;\n    }}\n{counters}{body}}}\n"
     );
