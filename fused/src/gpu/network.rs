@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{Context, CudaStream, Event, Kernel, Memory};
 
-use super::choose::{Chosen, Report, Trials};
+use super::choice::Chosen;
+use super::choose::{Report, Trials};
 use super::cudnn::{Execution, Handle};
 use super::compiled::{Addresses, Compiled, addresses};
 use super::scratch::upload;
+use super::store::Store;
 use super::{GpuError, Libraries};
 use crate::emit;
-use crate::plan::{Arena, BufferId, Content, Lanes, Order, Piece, Plan, Step};
+use crate::plan::{Arena, BufferId, Content, Lanes, Order, Piece, Plan};
 
 /// How a network is made.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +37,7 @@ pub struct Tolerance {
 impl Default for Options {
     fn default() -> Self {
         // Sums in another order differ by 1e-6 in float32, and TF32 by 5e-4; a float16 is rounded by 5e-4.
-        Self { engines: 8, tolerance: Tolerance { float32: 5e-5, float16: 4e-3 }, lanes: true }
+        Self { engines: 5, tolerance: Tolerance { float32: 2e-5, float16: 4e-3 }, lanes: true }
     }
 }
 
@@ -77,7 +79,7 @@ struct Bound {
 
 impl Network {
     /// Makes a plan ready to run: compiles its kernels, tries ways to run its convolutions on noise, and uploads its constants.
-    /// `places` are the addresses of its inputs and outputs, in order.
+    /// `places` are the addresses of its inputs and outputs, in order; `store` keeps what was found.
     ///
     /// # Safety
     /// `places` are memory of the device, as large as the plan's buffers, for as long as the network runs.
@@ -90,10 +92,11 @@ impl Network {
         stream: &Arc<CudaStream>,
         places: [&[u64]; 2],
         options: Options,
+        store: &dyn Store,
     ) -> Result<Self, GpuError> {
         let context = Arc::clone(stream.context());
         let _entered = context.enter()?;
-        let mut trials = Trials::new(libraries, stream, options)?;
+        let mut trials = Trials::new(libraries, store, stream, options)?;
         let (chosen, report) = trials.choose(plan)?;
         let handle = trials.into_handle();
 
@@ -108,7 +111,7 @@ impl Network {
                     .map_err(|why| GpuError::NoKernel { step: index, why: why.to_string() })?,
             });
         }
-        let compiled = Compiled::new(&libraries.nvrtc, &context, kernels.iter().flatten())?;
+        let compiled = Compiled::new(&libraries.nvrtc, &context, kernels.iter().flatten(), store)?;
         let mut steps = Vec::new();
         for (index, (of, chosen)) in kernels.into_iter().zip(chosen).enumerate() {
             steps.push(match chosen {
@@ -171,16 +174,7 @@ impl Network {
             for end in lane.waits.iter().filter_map(|waited| self.ends[*waited].as_ref()) {
                 on.wait(end)?;
             }
-            match (&self.steps[index], &mut self.handle) {
-                (Launch::Kernels(kernels), _) => {
-                    for bound in kernels {
-                        bound.launch(on)?;
-                    }
-                }
-                // SAFETY: the addresses are those of tensors that live as long as `self`, and of the caller's of `new`.
-                (Launch::Cudnn(execution), Some(handle)) => unsafe { handle.execute(execution, on.raw()) }?,
-                (Launch::Cudnn(_), None) => return Err(GpuError::Library("cuDNN is not open".into())),
-            }
+            self.steps[index].enqueue(self.handle.as_mut(), on)?;
             if let Some(end) = &self.ends[index] {
                 on.record(end)?;
             }
@@ -189,6 +183,27 @@ impl Network {
             stream.wait(end)?;
         }
         Ok(())
+    }
+
+    /// Enqueues one step of the plan, for measurements.
+    ///
+    /// # Errors
+    /// As [`Network::enqueue`]; there is no such step.
+    pub fn enqueue_step(&mut self, index: usize, stream: &CudaStream) -> Result<(), GpuError> {
+        let _entered = self.context.enter()?;
+        let none = || GpuError::NoKernel { step: index, why: "there is no such step".into() };
+        self.steps.get(index).ok_or_else(none)?.enqueue(self.handle.as_mut(), stream)
+    }
+}
+
+impl Launch {
+    fn enqueue(&self, handle: Option<&mut Handle>, stream: &CudaStream) -> Result<(), GpuError> {
+        match (self, handle) {
+            (Self::Kernels(kernels), _) => kernels.iter().try_for_each(|bound| bound.launch(stream)),
+            // SAFETY: the addresses are those of tensors that live as long as the network, and of the caller's of `new`.
+            (Self::Cudnn(execution), Some(handle)) => unsafe { handle.execute(execution, stream.raw()) },
+            (Self::Cudnn(_), None) => Err(GpuError::Library("cuDNN is not open".into())),
+        }
     }
 }
 
