@@ -11,8 +11,8 @@ use cudainfer_kernels::device::{CudaStream, Event, Graph, Kernel};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::check::Check;
-use super::cudnn::{ConvolutionGraph, Engine, Execution, Handle};
 use super::compiled::{Compiled, addresses};
+use super::cudnn::{ConvolutionGraph, Engine, Execution, Handle};
 use super::network::Options;
 use super::scratch::Scratch;
 use super::{GpuError, Libraries};
@@ -78,7 +78,11 @@ enum Winner {
 }
 
 impl<'a> Trials<'a> {
-    pub fn new(libraries: &'a Libraries, stream: &Arc<CudaStream>, options: Options) -> Result<Self, GpuError> {
+    pub fn new(
+        libraries: &'a Libraries,
+        stream: &Arc<CudaStream>,
+        options: Options,
+    ) -> Result<Self, GpuError> {
         let context = stream.context();
         Ok(Self {
             libraries,
@@ -110,7 +114,8 @@ impl<'a> Trials<'a> {
             let (winner, engine, time) = match known.get(&key) {
                 Some(known) => known.clone(),
                 None => {
-                    let found = self.try_all(plan, index, step, &own[index], graph.as_ref(), &key, &mut report)?;
+                    let found =
+                        self.try_all(plan, index, step, &own[index], graph.as_ref(), &key, &mut report)?;
                     known.insert(key, found.clone());
                     found
                 }
@@ -141,7 +146,9 @@ impl<'a> Trials<'a> {
         let kernels: Vec<Vec<emit::Kernel>> = plan.steps.iter().map(candidates).collect();
         let compiled = Compiled::new(&self.libraries.nvrtc, self.stream.context(), kernels.iter().flatten())?;
         let load = |kernel: emit::Kernel| Ok((kernel.clone(), compiled.kernel(&kernel)?));
-        let own = |of: Vec<emit::Kernel>| Ok(Own { kernels: of.into_iter().map(load).collect::<Result<_, GpuError>>()? });
+        let own = |of: Vec<emit::Kernel>| {
+            Ok(Own { kernels: of.into_iter().map(load).collect::<Result<_, GpuError>>()? })
+        };
         kernels.into_iter().map(own).collect()
     }
 
@@ -179,12 +186,20 @@ impl<'a> Trials<'a> {
                 let addresses: Vec<u64> = graph
                     .tensors()
                     .iter()
-                    .map(|view: &View| scratch.address(view.buffer, 1) + (view.offset * view.ty.size()) as u64)
+                    .map(|view: &View| {
+                        scratch.address(view.buffer, 1) + (view.offset * view.ty.size()) as u64
+                    })
                     .collect();
                 let tried = graph.on(&engine, &addresses, workspace.pointer()).and_then(|execution| {
                     self.trial(&scratch, share, |trials| trials.launch_cudnn(&execution))
                 });
-                take(&mut best, &mut line, &format!("cudnn{number}"), tried, (Winner::Cudnn(number), Some(engine)));
+                take(
+                    &mut best,
+                    &mut line,
+                    &format!("cudnn{number}"),
+                    tried,
+                    (Winner::Cudnn(number), Some(engine)),
+                );
             }
         }
         if best.is_none() {
@@ -209,9 +224,8 @@ impl<'a> Trials<'a> {
             return Ok(Err(format!("off by {far:.1e}")));
         }
         let stream = Arc::clone(&self.stream);
-        let recorded = Graph::record(&stream, Duration::from_secs(5), || {
-            (0..RUNS).try_for_each(|_| launch(self))
-        })?;
+        let recorded =
+            Graph::record(&stream, Duration::from_secs(5), || (0..RUNS).try_for_each(|_| launch(self)))?;
         let Some(mut graph) = recorded else { return Ok(Err("nothing could be recorded".into())) };
         let mut best = u64::MAX;
         for _ in 0..ROUNDS {
@@ -225,7 +239,13 @@ impl<'a> Trials<'a> {
         Ok(Ok((best, far)))
     }
 
-    fn launch_own(&self, own: &Own, candidate: usize, scratch: &Scratch, writer: usize) -> Result<(), GpuError> {
+    fn launch_own(
+        &self,
+        own: &Own,
+        candidate: usize,
+        scratch: &Scratch,
+        writer: usize,
+    ) -> Result<(), GpuError> {
         let (kernel, loaded) = &own.kernels[candidate];
         let addresses = addresses(kernel, |buffer| scratch.address(buffer, writer));
         // SAFETY: `Addresses` is the kernel's parameter; the scratch memory has all its tensors.
@@ -233,7 +253,9 @@ impl<'a> Trials<'a> {
     }
 
     fn launch_cudnn(&mut self, execution: &Execution) -> Result<(), GpuError> {
-        let Some(handle) = &mut self.handle else { return Err(GpuError::Library("cuDNN is not open".into())) };
+        let Some(handle) = &mut self.handle else {
+            return Err(GpuError::Library("cuDNN is not open".into()));
+        };
         // SAFETY: the scratch memory has all its tensors.
         unsafe { handle.execute(execution, self.stream.raw()) }
     }
@@ -280,7 +302,12 @@ fn take(
 fn key(convolution: &Convolution) -> String {
     let of = |view: &View| {
         let aligned = view.offset * view.ty.size() % 16;
-        format!("{:?}{:?}+{aligned}{}", view.dims, view.strides, if view.ty == TensorType::Float16 { "h" } else { "f" })
+        format!(
+            "{:?}{:?}+{aligned}{}",
+            view.dims,
+            view.strides,
+            if view.ty == TensorType::Float16 { "h" } else { "f" }
+        )
     };
     let Convolution { input, weights, bias, window, groups, epilogue, output } = convolution;
     let parts = epilogue.iter().map(|part| match part {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cudainfer_kernels::device::{Context, CudaStream, Event, Kernel, Memory};
 
 use super::choose::{Chosen, Report, Trials};
-use super::cudnn::{Execution, Handle};
 use super::compiled::{Addresses, Compiled, addresses};
+use super::cudnn::{Execution, Handle};
 use super::scratch::upload;
 use super::{GpuError, Libraries};
 use crate::emit;
@@ -121,7 +121,9 @@ impl Network {
                     Launch::Cudnn(graph.on(&engine, &addresses, memory.workspace(index))?)
                 }
                 _ => Launch::Kernels(
-                    of.iter().map(|kernel| Bound::new(&compiled, kernel, |buffer| memory.of(buffer))).collect::<Result<_, _>>()?,
+                    of.iter()
+                        .map(|kernel| Bound::new(&compiled, kernel, |buffer| memory.of(buffer)))
+                        .collect::<Result<_, _>>()?,
                 ),
             });
         }
@@ -193,7 +195,11 @@ impl Network {
 }
 
 impl Bound {
-    fn new(compiled: &Compiled, kernel: &emit::Kernel, at: impl Fn(BufferId) -> u64) -> Result<Self, GpuError> {
+    fn new(
+        compiled: &Compiled,
+        kernel: &emit::Kernel,
+        at: impl Fn(BufferId) -> u64,
+    ) -> Result<Self, GpuError> {
         let loaded = compiled.kernel(kernel)?;
         let emit::Kernel { grid, block, shared, .. } = *kernel;
         Ok(Self { kernel: loaded, grid, block, shared, addresses: addresses(kernel, at) })
@@ -265,13 +271,16 @@ impl Places {
                     bytes[constant_at[index]..constant_at[index] + content.len()].copy_from_slice(content);
                     memory.pointer() + constant_at[index] as u64
                 }
-                Content::Intermediate => piece_of[index].map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64),
+                Content::Intermediate => {
+                    piece_of[index].map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64)
+                }
             });
         }
         if constants > 0 {
             upload(stream, &bytes, memory.slice())?;
         }
-        let at = |piece: &Option<usize>| piece.map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64);
+        let at =
+            |piece: &Option<usize>| piece.map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64);
         let workspaces = workspace_of.iter().map(at).collect();
         Ok(Self { addresses, workspaces, arena, constants: memory })
     }

@@ -26,7 +26,8 @@ impl Scratch {
     /// For a step of a plan. Its constants are uploaded, everything else is noise.
     pub fn new(stream: &Arc<CudaStream>, check: &Check, plan: &Plan, step: &Step) -> Result<Self, GpuError> {
         let (reads, writes) = step.views();
-        let output = (*writes.first().ok_or_else(|| GpuError::Compile("a step writes nothing".into()))?).clone();
+        let output =
+            (*writes.first().ok_or_else(|| GpuError::Compile("a step writes nothing".into()))?).clone();
         let mut tensors: Vec<(BufferId, Memory)> = Vec::new();
         for view in reads {
             let buffer = view.buffer;

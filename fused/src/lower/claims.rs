@@ -34,7 +34,13 @@ pub(super) fn claims(graph: &Graph, innermost: &[Option<usize>]) -> HashMap<Valu
         for input in &node.inputs {
             let inner = innermost[node.output.0].unwrap_or(usize::MAX) == axis;
             if !inner || start % ALIGNMENT == 0 {
-                claim(graph, &producers, &mut claims, *input, Claim::Part { whole: node.output, axis, start });
+                claim(
+                    graph,
+                    &producers,
+                    &mut claims,
+                    *input,
+                    Claim::Part { whole: node.output, axis, start },
+                );
             }
             start += graph.value(*input).dims[axis];
         }

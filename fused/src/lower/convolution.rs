@@ -11,13 +11,19 @@ use crate::plan::{Convolution, Epilogue, Step, View};
 const MOST: usize = 4;
 
 impl Lowering<'_> {
-    pub(super) fn convolution(&mut self, node: &Node, window: Window, groups: usize) -> Result<(), FusedError> {
+    pub(super) fn convolution(
+        &mut self,
+        node: &Node,
+        window: Window,
+        groups: usize,
+    ) -> Result<(), FusedError> {
         let weights = node.inputs[1];
         let dims = &self.graph.value(weights).dims;
         let &[filters, channels, rows, columns] = &dims[..] else {
             return Err(unsupported(node, "the weights have other than four dimensions"));
         };
-        let numbers = self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
+        let numbers =
+            self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
         let bias = self.bias(node)?;
         let mut input = self.read(node.inputs[0]);
         if channels > 4 && input.strides[1] != 1 {
@@ -33,7 +39,8 @@ impl Lowering<'_> {
     }
 
     pub(super) fn bias(&self, node: &Node) -> Result<Option<Vec<f32>>, FusedError> {
-        let numbers = |bias: &ValueId| self.numbers(*bias).ok_or_else(|| unsupported(node, "the bias is not constant"));
+        let numbers =
+            |bias: &ValueId| self.numbers(*bias).ok_or_else(|| unsupported(node, "the bias is not constant"));
         node.inputs.get(2).map(numbers).transpose()
     }
 
@@ -45,9 +52,11 @@ impl Lowering<'_> {
             let node = &self.graph.nodes[reader];
             let taken = match node.operator {
                 Operator::Unary(function) => Some(Epilogue::Unary(function)),
-                Operator::Binary(function @ (Binary::Add | Binary::Multiply)) => self.operand_of(node, last).map(|view| {
-                    if function == Binary::Add { Epilogue::Add(view) } else { Epilogue::Multiply(view) }
-                }),
+                Operator::Binary(function @ (Binary::Add | Binary::Multiply)) => {
+                    self.operand_of(node, last).map(|view| {
+                        if function == Binary::Add { Epilogue::Add(view) } else { Epilogue::Multiply(view) }
+                    })
+                }
                 _ => None,
             };
             let Some(taken) = taken else { break };

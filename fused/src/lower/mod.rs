@@ -106,10 +106,12 @@ impl<'a> Lowering<'a> {
             let value = graph.value(*output);
             let first = graph.outputs[..index].contains(output);
             // What a step makes is made where it is wanted; everything else is copied there.
-            let written = lowering.producers[output.0].is_some_and(|node| !is_view(&graph.nodes[node].operator));
+            let written =
+                lowering.producers[output.0].is_some_and(|node| !is_view(&graph.nodes[node].operator));
             if written && !first {
                 let bytes = value.dims.iter().product::<usize>() * value.ty.size();
-                let view = View::dense(lowering.plan.buffer(Content::Output(index), bytes), value.ty, &value.dims);
+                let view =
+                    View::dense(lowering.plan.buffer(Content::Output(index), bytes), value.ty, &value.dims);
                 lowering.views[output.0] = Some(view);
             }
         }
@@ -324,7 +326,10 @@ impl<'a> Lowering<'a> {
 
 /// Whether the operator only says elsewhere where elements are.
 fn is_view(operator: &Operator) -> bool {
-    matches!(operator, Operator::Reshape | Operator::Transpose { .. } | Operator::Slice { .. } | Operator::Expand)
+    matches!(
+        operator,
+        Operator::Reshape | Operator::Transpose { .. } | Operator::Slice { .. } | Operator::Expand
+    )
 }
 
 /// What such an operator makes of a tensor, if strides can say it.

@@ -5,7 +5,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
-    cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type, cudnnBackendDescriptorType_t as Kind,
+    cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
+    cudnnBackendDescriptorType_t as Kind,
 };
 
 use super::Cudnn;
@@ -42,7 +43,8 @@ impl Descriptor {
     pub unsafe fn set<T>(&self, name: Attribute, ty: Type, elements: &[T]) -> Result<(), GpuError> {
         let count = i64::try_from(elements.len()).unwrap_or(0);
         // SAFETY: as many elements as it says, of the type that the caller promises.
-        let status = unsafe { (self.cudnn.set_attribute)(self.raw, name, ty, count, elements.as_ptr().cast()) };
+        let status =
+            unsafe { (self.cudnn.set_attribute)(self.raw, name, ty, count, elements.as_ptr().cast()) };
         self.cudnn.check(status, "an attribute")
     }
 
