@@ -74,9 +74,10 @@ fn main() {
         report.lines.iter().for_each(|line| println!("conv {line}"));
     }
     println!(
-        "made in {:?} (trying took {:?}); convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
+        "made in {:?} (trying took {:?}, of which compiling {:?}); convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
         started.elapsed(),
         report.took,
+        report.compiled,
         report.convolutions as f64 / 1e3,
         report.arena as f64 / 1e6,
         report.constants as f64 / 1e6

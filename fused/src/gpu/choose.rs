@@ -52,8 +52,10 @@ pub struct Report {
     pub lines: Vec<String>,
     /// The sum of the chosen ones' times, in nanoseconds, one after another.
     pub convolutions: u64,
-    /// How long trying took.
+    /// How long trying took, and of that, compiling our own kernels.
     pub took: Duration,
+    /// As above.
+    pub compiled: Duration,
     /// Bytes of memory for what steps hand on.
     pub arena: usize,
     /// Bytes of constants.
@@ -103,6 +105,7 @@ impl<'a> Trials<'a> {
         let started = Instant::now();
         let (mut report, mut chosen) = (Report::default(), Vec::new());
         let own = self.compile(plan)?;
+        report.compiled = started.elapsed();
         let mut known: HashMap<String, (Winner, Option<Arc<Engine>>, u64)> = HashMap::new();
         for (index, step) in plan.steps.iter().enumerate() {
             let Step::Convolution(convolution) = step else {

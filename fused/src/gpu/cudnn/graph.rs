@@ -278,7 +278,7 @@ impl Parts<'_> {
             tensor.set(Attribute::CUDNN_ATTR_TENSOR_IS_VIRTUAL, Type::CUDNN_TYPE_BOOLEAN, &[between])?;
         }
         let size = view.ty.size();
-        let aligned = i64::try_from(alignment(view.offset * size)).unwrap_or(1).min(ALIGNMENT);
+        let aligned = alignment(view.offset * size);
         tensor.integers(Attribute::CUDNN_ATTR_TENSOR_DIMENSIONS, &dims)?;
         tensor.integers(Attribute::CUDNN_ATTR_TENSOR_STRIDES, &strides)?;
         tensor.integers(Attribute::CUDNN_ATTR_TENSOR_UNIQUE_ID, &[uid])?;
@@ -289,9 +289,9 @@ impl Parts<'_> {
     }
 }
 
-/// The largest power of two that divides an offset from an aligned address.
-fn alignment(bytes: usize) -> usize {
-    if bytes == 0 { usize::MAX } else { 1 << bytes.trailing_zeros() }
+/// The largest power of two that divides an offset from an aligned address, as far as it matters.
+fn alignment(bytes: usize) -> i64 {
+    if bytes == 0 { ALIGNMENT } else { (1 << bytes.trailing_zeros().min(30)).min(ALIGNMENT) }
 }
 
 /// A `[K]` as `[1, K, 1, 1]`.

@@ -35,7 +35,7 @@ pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refus
 }
 
 /// A constant's number for each channel of `x`, `[N, C, H, W]`; none if it has others.
-fn of_channels(rewrite: &Rewrite, x: ValueId, constant: ValueId) -> Option<Vec<f64>> {
+pub fn of_channels(rewrite: &Rewrite, x: ValueId, constant: ValueId) -> Option<Vec<f64>> {
     let (elements, dims) = (rewrite.builder.elements(constant)?, rewrite.dims(constant));
     let [_, channels, ..] = *rewrite.dims(x) else { return None };
     let keeps = shape::broadcast(rewrite.dims(x), dims).is_ok_and(|both| both == rewrite.dims(x));
