@@ -85,7 +85,9 @@ fn main() {
     let [ins, outs] = [&inputs, &outputs].map(|all| all.iter().map(Memory::pointer).collect::<Vec<_>>());
     let started = Instant::now();
     // SAFETY: inputs and outputs live to the end of the program.
-    let network = unsafe { Network::new(&plan, &libraries, &stream, [&ins, &outs], arguments.options, &arguments.store) };
+    let network = unsafe {
+        Network::new(&plan, &libraries, &stream, [&ins, &outs], arguments.options, &arguments.store)
+    };
     let mut network = network.unwrap_or_else(|e| panic!("{e}"));
     let report = network.report.clone();
     if arguments.verbose {
@@ -121,7 +123,8 @@ fn main() {
             println!("TIME {:.1} us: {index} {}", least as f64 / 1e4, step.summary());
         }
     }
-    let graph = Graph::record(&stream, Duration::from_secs(5), || network.enqueue(&stream)).unwrap_or_else(|e| panic!("{e}"));
+    let graph = Graph::record(&stream, Duration::from_secs(5), || network.enqueue(&stream))
+        .unwrap_or_else(|e| panic!("{e}"));
     let mut graph = graph.unwrap();
     let times = [Event::with_time(&context).unwrap(), Event::with_time(&context).unwrap()];
     let mut all = Vec::new();
@@ -137,7 +140,12 @@ fn main() {
     }
     all.sort_by(f64::total_cmp);
     let batch = plan.inputs[0].dims[0] as f64;
-    println!("RES {} batch {batch}: {:.1} us a run, {:.0} frames/s", arguments.model.display(), all[4], batch / all[4] * 1e6);
+    println!(
+        "RES {} batch {batch}: {:.1} us a run, {:.0} frames/s",
+        arguments.model.display(),
+        all[4],
+        batch / all[4] * 1e6
+    );
     let read = |output: &Memory| {
         let mut pinned = stream.pin(output.bytes()).unwrap();
         stream.download(output.slice(), &mut pinned).unwrap();
@@ -183,7 +191,9 @@ fn noise(view: &View) -> Vec<u8> {
         (state >> 8) as f32 / 16_777_216.0
     };
     match view.ty {
-        TensorType::Float16 => (0..view.elements()).flat_map(|_| f16::from_f32(next()).to_ne_bytes()).collect(),
+        TensorType::Float16 => {
+            (0..view.elements()).flat_map(|_| f16::from_f32(next()).to_ne_bytes()).collect()
+        }
         TensorType::Float32 => (0..view.elements()).flat_map(|_| next().to_ne_bytes()).collect(),
         ty => vec![1; view.elements() * ty.size()],
     }

@@ -50,7 +50,9 @@ impl Reader {
 pub(super) fn width(offset: usize, strides: &[isize], most: usize) -> usize {
     let Some((1, outer)) = strides.split_last().map(|(last, outer)| (*last, outer)) else { return 1 };
     let mut width = most;
-    while !offset.is_multiple_of(width) || outer.iter().any(|stride| stride.unsigned_abs() % width != 0) {
+    while !offset.is_multiple_of(width)
+        || outer.iter().any(|stride| !stride.unsigned_abs().is_multiple_of(width))
+    {
         width /= 2;
     }
     width.max(1)

@@ -70,7 +70,13 @@ impl Check {
     }
 
     /// Fills memory with noise.
-    pub fn fill(&self, stream: &CudaStream, at: DeviceSlice<'_>, ty: TensorType, seed: usize) -> Result<(), GpuError> {
+    pub fn fill(
+        &self,
+        stream: &CudaStream,
+        at: DeviceSlice<'_>,
+        ty: TensorType,
+        seed: usize,
+    ) -> Result<(), GpuError> {
         let count = at.bytes() / ty.size();
         let is_half = i32::from(ty == TensorType::Float16);
         let seed = u32::try_from(seed).unwrap_or(0);

@@ -82,7 +82,8 @@ impl Compiled {
     /// A kernel that was among them.
     pub fn kernel(&self, kernel: &emit::Kernel) -> Result<Kernel, GpuError> {
         let missing = || GpuError::Compile(format!("{} was not compiled", kernel.name));
-        let (_, module) = self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
+        let (_, module) =
+            self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
         let loaded = module.kernel(&kernel.name)?;
         if kernel.shared > UNASKED {
             loaded.allow_shared_memory(kernel.shared)?;

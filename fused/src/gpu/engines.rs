@@ -14,9 +14,9 @@ use super::cudnn::{ConvolutionGraph, Cudnn, Engine, Handle};
 const MOST: usize = 8;
 
 /// Ways of cuDNN's to run a convolution.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Engines {
-    pub graph: Option<ConvolutionGraph>,
+    pub graph: ConvolutionGraph,
     pub engines: Vec<Arc<Engine>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn engines_of(
             let Ok(Some(graph)) = ConvolutionGraph::new(&handle, kind.convolution) else { continue };
             let engines = graph.engines(&handle, most).into_iter().map(Arc::new).collect();
             *found[index].lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(Engines { graph: Some(graph), engines });
+                Some(Engines { graph, engines });
         }
     };
     // Handles live until all are done: what they have compiled is used after that by another one.

@@ -85,8 +85,9 @@ impl Nvrtc {
         }
         let program = Program(self, raw);
         // SAFETY: the program lives, and so do the options.
-        let compiled =
-            unsafe { (self.compile)(program.1, c_int::try_from(options.len()).unwrap_or(0), options.as_ptr()) };
+        let compiled = unsafe {
+            (self.compile)(program.1, c_int::try_from(options.len()).unwrap_or(0), options.as_ptr())
+        };
         if compiled != 0 {
             let log = program.get(self.log_size, self.log)?;
             let log = CStr::from_bytes_until_nul(&log).map(CStr::to_string_lossy).unwrap_or_default();

@@ -8,7 +8,9 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     let mut innermost = vec![None; graph.values.len()];
     for node in &graph.nodes {
         let found = match &node.operator {
-            Operator::Convolution { .. } | Operator::TransposedConvolution { .. } | Operator::Pool { .. } => Some(1),
+            Operator::Convolution { .. } | Operator::TransposedConvolution { .. } | Operator::Pool { .. } => {
+                Some(1)
+            }
             _ => node.inputs.iter().find_map(|input| through(graph, node, *input, innermost[input.0]?)),
         };
         innermost[node.output.0] = found;
@@ -17,9 +19,11 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     for node in graph.nodes.iter().rev() {
         let wanted = match node.operator {
             Operator::Convolution { .. } | Operator::TransposedConvolution { .. } => Some(1),
-            Operator::Unary(_) | Operator::Binary(_) | Operator::Cast | Operator::Resize(_) | Operator::Pad { .. } => {
-                innermost[node.output.0]
-            }
+            Operator::Unary(_)
+            | Operator::Binary(_)
+            | Operator::Cast
+            | Operator::Resize(_)
+            | Operator::Pad { .. } => innermost[node.output.0],
             _ => None,
         };
         let rank = graph.value(node.output).dims.len();
@@ -64,7 +68,11 @@ mod tests {
     #[test]
     fn channels_are_found_again_after_reshapes() {
         assert_eq!(reshaped(&[1, 144, 80, 80], &[1, 144, 6400], 1), Some(1));
-        assert_eq!(reshaped(&[1, 64, 8400], &[1, 4, 16, 8400], 1), Some(2), "the inner part of what is split");
+        assert_eq!(
+            reshaped(&[1, 64, 8400], &[1, 4, 16, 8400], 1),
+            Some(2),
+            "the inner part of what is split"
+        );
         assert_eq!(reshaped(&[1, 64, 80, 80], &[1, 409_600], 1), None);
         assert_eq!(reshaped(&[2, 8, 5], &[16, 5], 1), None, "joined with the batch");
     }

@@ -35,7 +35,13 @@ pub(super) fn claims(graph: &Graph, innermost: &[Option<usize>]) -> HashMap<Valu
             // Outputs of the model are dense.
             let inner = innermost[node.output.0] == Some(axis) && !graph.outputs.contains(&node.output);
             if !inner || start % ALIGNMENT == 0 {
-                claim(graph, &producers, &mut claims, *input, Claim::Part { whole: node.output, axis, start });
+                claim(
+                    graph,
+                    &producers,
+                    &mut claims,
+                    *input,
+                    Claim::Part { whole: node.output, axis, start },
+                );
             }
             start += graph.value(*input).dims[axis];
         }

@@ -15,13 +15,19 @@ pub(super) const FEW: usize = 4;
 const LARGE: usize = 25;
 
 impl Lowering<'_> {
-    pub(super) fn convolution(&mut self, node: &Node, window: Window, groups: usize) -> Result<(), FusedError> {
+    pub(super) fn convolution(
+        &mut self,
+        node: &Node,
+        window: Window,
+        groups: usize,
+    ) -> Result<(), FusedError> {
         let weights = node.inputs[1];
         let dims = &self.graph.value(weights).dims;
         let &[filters, channels, rows, columns] = &dims[..] else {
             return Err(unsupported(node, "the weights have other than four dimensions"));
         };
-        let numbers = self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
+        let numbers =
+            self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
         let bias = self.bias(node)?;
         let mut input = self.read(node.inputs[0]);
         if channels > FEW && input.strides[1] != 1 {
@@ -40,7 +46,8 @@ impl Lowering<'_> {
     }
 
     pub(super) fn bias(&self, node: &Node) -> Result<Option<Vec<f32>>, FusedError> {
-        let numbers = |bias: &ValueId| self.numbers(*bias).ok_or_else(|| unsupported(node, "the bias is not constant"));
+        let numbers =
+            |bias: &ValueId| self.numbers(*bias).ok_or_else(|| unsupported(node, "the bias is not constant"));
         node.inputs.get(2).map(numbers).transpose()
     }
 
@@ -52,9 +59,11 @@ impl Lowering<'_> {
             let node = &self.graph.nodes[reader];
             let taken = match node.operator {
                 Operator::Unary(function) => Some(Epilogue::Unary(function)),
-                Operator::Binary(function @ (Binary::Add | Binary::Multiply)) => self.operand_of(node, last).map(|view| {
-                    if function == Binary::Add { Epilogue::Add(view) } else { Epilogue::Multiply(view) }
-                }),
+                Operator::Binary(function @ (Binary::Add | Binary::Multiply)) => {
+                    self.operand_of(node, last).map(|view| {
+                        if function == Binary::Add { Epilogue::Add(view) } else { Epilogue::Multiply(view) }
+                    })
+                }
                 _ => None,
             };
             let Some(taken) = taken else { break };

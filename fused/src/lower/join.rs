@@ -39,8 +39,12 @@ pub(super) fn join_slices(graph: &Graph) -> Graph {
             _ => {}
         }
     }
-    let read: std::collections::HashSet<ValueId> =
-        joined.nodes.iter().flat_map(|node| node.inputs.iter().copied()).chain(graph.outputs.iter().copied()).collect();
+    let read: std::collections::HashSet<ValueId> = joined
+        .nodes
+        .iter()
+        .flat_map(|node| node.inputs.iter().copied())
+        .chain(graph.outputs.iter().copied())
+        .collect();
     joined.nodes.retain(|node| read.contains(&node.output));
     joined
 }

@@ -19,11 +19,14 @@ impl Lowering<'_> {
         let dims = &graph.value(output).dims;
         let by_functions = self.readers[output.0].iter().all(|reader| {
             let reader = &graph.nodes[*reader];
-            let functions =
-                matches!(reader.operator, Operator::Unary(_) | Operator::Binary(_) | Operator::Select | Operator::Cast);
+            let functions = matches!(
+                reader.operator,
+                Operator::Unary(_) | Operator::Binary(_) | Operator::Select | Operator::Cast
+            );
             functions && graph.value(reader.output).dims == *dims
         });
-        let samples = matches!(node.operator, Operator::Resize(_) | Operator::Pad { .. } | Operator::Pool { .. });
+        let samples =
+            matches!(node.operator, Operator::Resize(_) | Operator::Pad { .. } | Operator::Pool { .. });
         let readers = self.readers[output.0].len();
         let few = readers == 1 || (!samples && self.functions(output) <= CHEAP);
         let is_output = graph.outputs.contains(&output);
@@ -41,7 +44,10 @@ impl Lowering<'_> {
     /// Tensors that are read for it.
     fn sources(&self, value: ValueId) -> usize {
         self.producer(value).map_or(0, |node| {
-            node.inputs.iter().map(|input| if self.deferred[input.0] { self.sources(*input) } else { 1 }).sum()
+            node.inputs
+                .iter()
+                .map(|input| if self.deferred[input.0] { self.sources(*input) } else { 1 })
+                .sum()
         })
     }
 
@@ -60,8 +66,12 @@ impl Lowering<'_> {
     /// Computes such a value, and writes it there.
     pub(super) fn map_to(&mut self, value: ValueId, target: View) {
         let dims = self.graph.value(value).dims.clone();
-        let mut writing =
-            Writing { dims: dims.clone(), sources: Vec::new(), program: Program::default(), known: HashMap::new() };
+        let mut writing = Writing {
+            dims: dims.clone(),
+            sources: Vec::new(),
+            program: Program::default(),
+            known: HashMap::new(),
+        };
         // Its own function, even where it is deferred.
         let result = self.function(value, &mut writing);
         let Writing { sources, program, .. } = writing;
@@ -79,10 +89,15 @@ impl Lowering<'_> {
                 let [a, b] = [0, 1].map(|index| self.operand(node.inputs[index], writing));
                 let divided = Expression::Binary(*function, a, b);
                 let whole = matches!(function, crate::graph::Binary::Divide) && self.is_integer(value);
-                if whole { Expression::Unary(Unary::Truncate, writing.program.push(divided)) } else { divided }
+                if whole {
+                    Expression::Unary(Unary::Truncate, writing.program.push(divided))
+                } else {
+                    divided
+                }
             }
             Operator::Select => {
-                let [condition, then, otherwise] = [0, 1, 2].map(|index| self.operand(node.inputs[index], writing));
+                let [condition, then, otherwise] =
+                    [0, 1, 2].map(|index| self.operand(node.inputs[index], writing));
                 Expression::Select(condition, then, otherwise)
             }
             Operator::Cast => {

@@ -29,7 +29,8 @@ impl Rows {
         let begin = view.offset % length;
         let in_rows = [0, 2, 3].iter().all(|axis| view.strides[*axis].unsigned_abs().is_multiple_of(length));
         let is_last = begin + channels == used && begin + wide <= length;
-        (in_rows && is_last && view.strides[1] == 1).then(|| View { dims: widened(&view.dims, wide), ..view.clone() })
+        (in_rows && is_last && view.strides[1] == 1)
+            .then(|| View { dims: widened(&view.dims, wide), ..view.clone() })
     }
 
     /// Widens a convolution's output, where it is not a multiple of [`ROW`]: with filters of 0.
@@ -43,7 +44,9 @@ impl Rows {
             Epilogue::Add(view) => self.wide(view).map(Epilogue::Add),
             Epilogue::Multiply(view) => self.wide(view).map(Epilogue::Multiply),
         });
-        let (Some(wide), Some(epilogue)) = (self.wide(output), parts.collect()) else { return output.clone() };
+        let (Some(wide), Some(epilogue)) = (self.wide(output), parts.collect()) else {
+            return output.clone();
+        };
         let of_filter = emitted.numbers.len() / filters;
         emitted.taps.filters = wide.dims[1];
         emitted.numbers.resize(of_filter * wide.dims[1], 0.0);
@@ -60,7 +63,11 @@ impl Rows {
     /// Widens a convolution's input, where it is not a multiple of [`ROW`] and the rest of its rows are numbers: with weights of 0.
     pub fn widen_input(&self, emitted: &mut Emitted) {
         let channels = emitted.taps.channels;
-        if channels % ROW == 0 || channels <= 4 || emitted.groups != 1 || !self.written.contains(&emitted.input.buffer) {
+        if channels % ROW == 0
+            || channels <= 4
+            || emitted.groups != 1
+            || !self.written.contains(&emitted.input.buffer)
+        {
             return;
         }
         let Some(wide) = self.wide(&emitted.input) else { return };

@@ -9,7 +9,12 @@ use crate::graph::{Node, Window};
 use crate::plan::{Epilogue, View};
 
 impl Lowering<'_> {
-    pub(super) fn transposed(&mut self, node: &Node, window: Window, groups: usize) -> Result<(), FusedError> {
+    pub(super) fn transposed(
+        &mut self,
+        node: &Node,
+        window: Window,
+        groups: usize,
+    ) -> Result<(), FusedError> {
         let weights = node.inputs[1];
         let &[channels, filters, ..] = &self.graph.value(weights).dims[..] else {
             return Err(unsupported(node, "the weights have other than four dimensions"));
@@ -17,7 +22,8 @@ impl Lowering<'_> {
         if window.dilations != [1, 1] {
             return Err(unsupported(node, "it has dilations"));
         }
-        let numbers = self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
+        let numbers =
+            self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
         let bias = self.bias(node)?;
         let mut input = self.read(node.inputs[0]);
         if channels / groups > 4 && input.strides[1] != 1 {
@@ -80,7 +86,8 @@ impl Weights {
     /// The taps of a phase as a convolution has them, `[K, C / groups, R, S]`; 0 where there is none.
     fn phase(&self, rows: &Phase, columns: &Phase) -> Vec<f32> {
         let per_group = self.channels / self.groups;
-        let mut phase = Vec::with_capacity(self.filters * self.channels * rows.taps.len() * columns.taps.len());
+        let mut phase =
+            Vec::with_capacity(self.filters * self.channels * rows.taps.len() * columns.taps.len());
         for group in 0..self.groups {
             for filter in 0..self.filters {
                 for channel in group * per_group..(group + 1) * per_group {
@@ -126,7 +133,8 @@ impl Phase {
             return None;
         }
         let count = (output.cast_signed() - first + stride - 1) / stride;
-        let mut taps: Vec<_> = (phase..window.kernel[axis]).step_by(window.strides[axis]).map(Some).rev().collect();
+        let mut taps: Vec<_> =
+            (phase..window.kernel[axis]).step_by(window.strides[axis]).map(Some).rev().collect();
         if taps.is_empty() {
             taps.push(None);
         }
@@ -164,11 +172,22 @@ mod tests {
 
     #[test]
     fn each_output_gets_what_the_definition_says() {
-        for (kernel, stride, begin, end, input) in
-            [(2, 2, 0, 0, 5), (4, 2, 1, 1, 6), (3, 2, 1, 0, 4), (3, 1, 1, 1, 7), (2, 3, 0, -1, 3), (5, 2, 2, 1, 3), (7, 2, 5, 4, 6)]
-        {
-            let window =
-                Window { kernel: [kernel; 2], strides: [stride; 2], dilations: [1; 2], begin: [begin; 2], end: [end; 2] };
+        for (kernel, stride, begin, end, input) in [
+            (2, 2, 0, 0, 5),
+            (4, 2, 1, 1, 6),
+            (3, 2, 1, 0, 4),
+            (3, 1, 1, 1, 7),
+            (2, 3, 0, -1, 3),
+            (5, 2, 2, 1, 3),
+            (7, 2, 5, 4, 6),
+        ] {
+            let window = Window {
+                kernel: [kernel; 2],
+                strides: [stride; 2],
+                dilations: [1; 2],
+                begin: [begin; 2],
+                end: [end; 2],
+            };
             let output = (input - 1) * stride + kernel;
             let output = (output.cast_signed() - begin - end).unsigned_abs();
             let mut wanted = vec![Vec::new(); output];

@@ -33,8 +33,11 @@ impl Lanes {
         // By step: what is known when it is over.
         let mut after: Vec<Vec<usize>> = Vec::new();
         for (step, needs) in order.needs.iter().enumerate() {
-            let goes_on = (0..lanes.count).find(|lane| last[*lane].is_some_and(|last| needs.last() == Some(&last)));
-            let goes_on = goes_on.or_else(|| (0..lanes.count).find(|lane| last[*lane].is_some_and(|last| needs.contains(&last))));
+            let goes_on =
+                (0..lanes.count).find(|lane| last[*lane].is_some_and(|last| needs.last() == Some(&last)));
+            let goes_on = goes_on.or_else(|| {
+                (0..lanes.count).find(|lane| last[*lane].is_some_and(|last| needs.contains(&last)))
+            });
             let index = goes_on.unwrap_or_else(|| {
                 if last[0].is_none() {
                     return 0;
@@ -53,7 +56,10 @@ impl Lanes {
                 if lane != index && known[index][lane] <= *needed {
                     waits.push(*needed);
                     let learnt = &after[*needed];
-                    known[index].iter_mut().zip(learnt).for_each(|(known, learnt)| *known = (*known).max(*learnt));
+                    known[index]
+                        .iter_mut()
+                        .zip(learnt)
+                        .for_each(|(known, learnt)| *known = (*known).max(*learnt));
                 }
             }
             known[index][index] = step + 1;

@@ -73,12 +73,18 @@ impl View {
     /// Axes of more than one element: their lengths and strides.
     fn axes(&self) -> Vec<(usize, usize)> {
         let all = self.dims.iter().zip(&self.strides);
-        all.filter(|(length, stride)| **length > 1 && **stride != 0).map(|(n, s)| (*n, s.unsigned_abs())).collect()
+        all.filter(|(length, stride)| **length > 1 && **stride != 0)
+            .map(|(n, s)| (*n, s.unsigned_abs()))
+            .collect()
     }
 
     /// The first and the last element.
     fn range(&self) -> (usize, usize) {
-        let ends = self.dims.iter().zip(&self.strides).map(|(n, stride)| stride * (n.saturating_sub(1)).cast_signed());
+        let ends = self
+            .dims
+            .iter()
+            .zip(&self.strides)
+            .map(|(n, stride)| stride * (n.saturating_sub(1)).cast_signed());
         let (low, high) = ends.fold((0, 0), |(low, high), end| (low + end.min(0), high + end.max(0)));
         (self.offset.saturating_add_signed(low), self.offset.saturating_add_signed(high))
     }
@@ -126,7 +132,8 @@ impl Arena {
         let mut placed: Vec<usize> = Vec::new();
         for piece in by_size {
             let size = pieces[piece].bytes.next_multiple_of(Self::ALIGNMENT);
-            let end = |other: usize| arena.offsets[other] + pieces[other].bytes.next_multiple_of(Self::ALIGNMENT);
+            let end =
+                |other: usize| arena.offsets[other] + pieces[other].bytes.next_multiple_of(Self::ALIGNMENT);
             let mut taken: Vec<[usize; 2]> = placed
                 .iter()
                 .filter(|other| !apart(&pieces[piece], &pieces[**other], order))

@@ -30,14 +30,18 @@ impl Step {
                     Source::Element(view) => format!("{:?}", view.strides),
                     Source::Resized { view, .. } => format!("resized {:?}", view.dims),
                     Source::Padded { view, .. } => format!("padded {:?}", view.dims),
-                    Source::Pooled { view, window, .. } => format!("pooled {:?} by {:?}", view.dims, window.kernel),
+                    Source::Pooled { view, window, .. } => {
+                        format!("pooled {:?} by {:?}", view.dims, window.kernel)
+                    }
                     Source::Reshaped(view) => format!("reshaped {:?}", view.dims),
                 });
                 let read: Vec<String> = read.collect();
                 let to: Vec<_> = outputs.iter().map(|(view, _)| &view.strides).collect();
                 format!("map {dims:?} of {} to {to:?}, {} functions", read.join(", "), program.0.len())
             }
-            Self::Reduce(Reduce { kind, input, axes, .. }) => format!("reduce {kind:?} {:?} over {axes:?}", input.dims),
+            Self::Reduce(Reduce { kind, input, axes, .. }) => {
+                format!("reduce {kind:?} {:?} over {axes:?}", input.dims)
+            }
             Self::Softmax(Softmax { input, axis, .. }) => format!("softmax {:?} along {axis}", input.dims),
         }
     }

@@ -32,7 +32,9 @@ impl View {
 
     /// Whether both are the same tensor in the same place: strides of single elements do not matter.
     pub fn is_same(&self, other: &Self) -> bool {
-        let along = |view: &Self| view.dims.iter().zip(&view.strides).filter(|(n, _)| **n > 1).map(|(_, s)| *s).collect::<Vec<_>>();
+        let along = |view: &Self| {
+            view.dims.iter().zip(&view.strides).filter(|(n, _)| **n > 1).map(|(_, s)| *s).collect::<Vec<_>>()
+        };
         (self.buffer, self.ty, self.offset, &self.dims) == (other.buffer, other.ty, other.offset, &other.dims)
             && along(self) == along(other)
     }

@@ -32,7 +32,7 @@ impl Share {
         let (nest, stride) = if columns { (outer, last(&across)) } else { (inner, last(&along)) };
         let all: Vec<isize> = across.iter().chain(&along).copied().collect();
         let mut count = aligned(input.offset, &all, stride, (16 / input.ty.size()).clamp(1, 8));
-        while nest.axes.last().is_none_or(|axis| axis.extent % count != 0) && count > 1 {
+        while nest.axes.last().is_none_or(|axis| !axis.extent.is_multiple_of(count)) && count > 1 {
             count /= 2;
         }
         let (units, length) = if columns { (rows / count, row) } else { (rows, row / count) };

@@ -154,6 +154,34 @@ fn functions_are_those_of_the_reference() {
 }
 
 #[test]
+fn tensors_in_another_order_are_loaded_and_stored_several_elements_at_a_time() {
+    let dims = [2, 32, 80, 56];
+    let sources = || {
+        let row = View { strides: vec![0, 1, 0, 0], ..channels_last(1, Float32, dims) };
+        vec![
+            Source::Element(channels_last(0, Float16, dims)),
+            Source::Element(row),
+            Source::Element(dense(3, Float16, &dims)),
+        ]
+    };
+    let kernel = only(&sum(&dims, sources(), dense(2, Float16, &dims)));
+    assert!(
+        kernel.source.contains("load<false, 8>(t0 + 0") && kernel.source.contains("store<4>"),
+        "{}",
+        kernel.source
+    );
+    // The other way round, and with few channels.
+    let dims = [1, 6, 5, 7];
+    let first = vec![Source::Element(dense(0, Float32, &dims))];
+    host::check(&[
+        sum(&[2, 32, 80, 56], sources(), channels_last(2, Float32, [2, 32, 80, 56])),
+        sum(&dims, first.clone(), channels_last(2, Float16, dims)),
+        sum(&dims, first, channels_last(2, Float32, dims)),
+        sum(&dims, vec![Source::Element(channels_last(0, Float16, dims))], dense(2, Float32, &dims)),
+    ]);
+}
+
+#[test]
 fn what_no_output_needs_is_not_computed() {
     let program =
         Program(vec![Expression::Source(0), Expression::Source(1), Expression::Unary(Unary::Exp, 1)]);

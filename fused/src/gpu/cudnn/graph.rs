@@ -7,7 +7,7 @@ use cudainfer_kernels::tensor::TensorType;
 use cudarc::cudnn::sys::{
     cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
     cudnnBackendDescriptorType_t as Kind, cudnnBackendHeurMode_t as Heuristics, cudnnConvolutionMode_t,
-    cudnnDataType_t as Data, cudnnPointwiseMode_t as Mode,
+    cudnnBackendNumericalNote_t as Note, cudnnDataType_t as Data, cudnnPointwiseMode_t as Mode,
 };
 
 use super::descriptor::Descriptor;
@@ -71,9 +71,17 @@ impl ConvolutionGraph {
         let pads = |pair: [isize; 2]| pair.map(|n| i64::try_from(n).unwrap_or(0));
         // SAFETY: both are enums, as cuDNN's types say.
         unsafe {
-            conv.set(Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE, Type::CUDNN_TYPE_DATA_TYPE, &[Data::CUDNN_DATA_FLOAT])?;
+            conv.set(
+                Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
+                Type::CUDNN_TYPE_DATA_TYPE,
+                &[Data::CUDNN_DATA_FLOAT],
+            )?;
             let mode = cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION;
-            conv.set(Attribute::CUDNN_ATTR_CONVOLUTION_CONV_MODE, Type::CUDNN_TYPE_CONVOLUTION_MODE, &[mode])?;
+            conv.set(
+                Attribute::CUDNN_ATTR_CONVOLUTION_CONV_MODE,
+                Type::CUDNN_TYPE_CONVOLUTION_MODE,
+                &[mode],
+            )?;
         }
         conv.integers(Attribute::CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, &[2])?;
         conv.integers(Attribute::CUDNN_ATTR_CONVOLUTION_DILATIONS, &pair(window.dilations))?;
@@ -115,9 +123,17 @@ impl ConvolutionGraph {
             let pointwise = Descriptor::new(cudnn, Kind::CUDNN_BACKEND_POINTWISE_DESCRIPTOR)?;
             // SAFETY: both are enums, as cuDNN's types say.
             unsafe {
-                pointwise.set(Attribute::CUDNN_ATTR_POINTWISE_MODE, Type::CUDNN_TYPE_POINTWISE_MODE, &[mode])?;
+                pointwise.set(
+                    Attribute::CUDNN_ATTR_POINTWISE_MODE,
+                    Type::CUDNN_TYPE_POINTWISE_MODE,
+                    &[mode],
+                )?;
                 let float = [Data::CUDNN_DATA_FLOAT];
-                pointwise.set(Attribute::CUDNN_ATTR_POINTWISE_MATH_PREC, Type::CUDNN_TYPE_DATA_TYPE, &float)?;
+                pointwise.set(
+                    Attribute::CUDNN_ATTR_POINTWISE_MATH_PREC,
+                    Type::CUDNN_TYPE_DATA_TYPE,
+                    &float,
+                )?;
             }
             if let Epilogue::Unary(function) = &function {
                 set_parameters(&pointwise, *function)?;
@@ -128,7 +144,8 @@ impl ConvolutionGraph {
             operation.descriptors(Attribute::CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &[&parts.all[y]])?;
             if let Some(other) = other {
                 let other = parts.tensor(other)?;
-                operation.descriptors(Attribute::CUDNN_ATTR_OPERATION_POINTWISE_BDESC, &[&parts.all[other]])?;
+                operation
+                    .descriptors(Attribute::CUDNN_ATTR_OPERATION_POINTWISE_BDESC, &[&parts.all[other]])?;
             }
             y = if index + 1 == last { parts.tensor(output)? } else { parts.between(output)? };
             operation.descriptors(Attribute::CUDNN_ATTR_OPERATION_POINTWISE_YDESC, &[&parts.all[y]])?;
@@ -138,7 +155,9 @@ impl ConvolutionGraph {
         }
         let graph = Descriptor::new(cudnn, Kind::CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)?;
         // SAFETY: a HANDLE is the handle's pointer.
-        unsafe { graph.set(Attribute::CUDNN_ATTR_OPERATIONGRAPH_HANDLE, Type::CUDNN_TYPE_HANDLE, &[handle.raw])? };
+        unsafe {
+            graph.set(Attribute::CUDNN_ATTR_OPERATIONGRAPH_HANDLE, Type::CUDNN_TYPE_HANDLE, &[handle.raw])?
+        };
         let all: Vec<&Descriptor> = operations.iter().collect();
         graph.descriptors(Attribute::CUDNN_ATTR_OPERATIONGRAPH_OPS, &all)?;
         graph.finalize("a graph of operations")?;
@@ -159,7 +178,8 @@ impl ConvolutionGraph {
         for mode in [Heuristics::CUDNN_HEUR_MODE_A, Heuristics::CUDNN_HEUR_MODE_FALLBACK] {
             if engines.len() < most {
                 let configs = self.configs(mode, most).unwrap_or_default();
-                let made = configs.into_iter().filter_map(|config| self.engine(handle, config).ok());
+                let plain = configs.into_iter().filter(|config| self.is_plain(config).unwrap_or(false));
+                let made = plain.filter_map(|config| self.engine(handle, config).ok());
                 engines.extend(made.take(most - engines.len()));
             }
         }
@@ -170,7 +190,9 @@ impl ConvolutionGraph {
         let heuristics = Descriptor::new(&self.cudnn, Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)?;
         heuristics.descriptors(Attribute::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, &[&self.graph])?;
         // SAFETY: an enum, as cuDNN's type says.
-        unsafe { heuristics.set(Attribute::CUDNN_ATTR_ENGINEHEUR_MODE, Type::CUDNN_TYPE_HEUR_MODE, &[mode])? };
+        unsafe {
+            heuristics.set(Attribute::CUDNN_ATTR_ENGINEHEUR_MODE, Type::CUDNN_TYPE_HEUR_MODE, &[mode])?
+        };
         heuristics.finalize("its heuristics")?;
         let mut configs = Vec::new();
         for _ in 0..most {
@@ -181,10 +203,26 @@ impl ConvolutionGraph {
         Ok(configs)
     }
 
+    /// Whether an engine computes as plain sums in float32 do: the same at each run, and not in fewer digits.
+    fn is_plain(&self, config: &Descriptor) -> Result<bool, GpuError> {
+        let mut engine = [Descriptor::new(&self.cudnn, Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR)?];
+        config.fill(Attribute::CUDNN_ATTR_ENGINECFG_ENGINE, &mut engine)?;
+        let notes = engine[0].notes()?;
+        let is_float32 = self.tensors.first().is_some_and(|input| input.ty == TensorType::Float32);
+        let refused = |note: &Note| match note {
+            Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC | Note::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION => true,
+            Note::CUDNN_NUMERICAL_NOTE_TENSOR_CORE | Note::CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS => is_float32,
+            _ => false,
+        };
+        Ok(!notes.iter().any(refused))
+    }
+
     fn engine(&self, handle: &Handle, config: Descriptor) -> Result<Engine, GpuError> {
         let plan = Descriptor::new(&self.cudnn, Kind::CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)?;
         // SAFETY: a HANDLE is the handle's pointer.
-        unsafe { plan.set(Attribute::CUDNN_ATTR_EXECUTION_PLAN_HANDLE, Type::CUDNN_TYPE_HANDLE, &[handle.raw])? };
+        unsafe {
+            plan.set(Attribute::CUDNN_ATTR_EXECUTION_PLAN_HANDLE, Type::CUDNN_TYPE_HANDLE, &[handle.raw])?
+        };
         plan.descriptors(Attribute::CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &[&config])?;
         plan.finalize("a way to run a convolution")?;
         let workspace = plan.integer(Attribute::CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)?;

@@ -11,8 +11,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
-    cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type, cudnnBackendDescriptorType_t as Kind,
-    cudnnHandle_t, cudnnStatus_t,
+    cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
+    cudnnBackendDescriptorType_t as Kind, cudnnHandle_t, cudnnStatus_t,
 };
 use cudarc::driver::sys::CUstream;
 use libloading::os::unix::Library;
