@@ -107,6 +107,21 @@ fn what_multiplies_each_channel_before_a_convolution_becomes_part_of_it() {
             assert_eq!(graph.nodes.len(), 1, "{operator} after {product}");
         }
     }
+    // Float16 would lose digits, or all of them.
+    let half = |array: Array| array.cast(TensorType::Float16);
+    for (divisor, nodes) in [(4.0, 1), (255.0, 2)] {
+        let chain = vec![plain("Div", &["x", "c"], "p"), plain("Conv", &["p", "w"], "y")];
+        let case =
+            Case::of_nodes(13, chain, &["y"]).named_input("x", half(floats(&[1, 4, 5, 6]))).within(0.02);
+        let case = case
+            .named_weight("w", half(floats(&[3, 4, 1, 1])))
+            .named_weight("c", half(floats_of(&[], &[divisor])));
+        assert_eq!(case.check().nodes.len(), nodes, "{divisor}");
+        let chain = vec![plain("Conv", &["x", "w"], "p"), plain("Mul", &["p", "c"], "y")];
+        let large = half(floats_of(&[], &[if divisor == 4.0 { 4.0 } else { 60_000.0 }]));
+        let weights = vec![case.weights[0].clone(), ("c".into(), large)];
+        assert_eq!(Case { nodes: chain, weights, ..case }.graph().nodes.len(), nodes, "{divisor}");
+    }
     // A shift would be one of the border, too.
     let nodes =
         vec![plain("Add", &["x", "c"], "p"), node("Conv", &["p", "w"], &["y"], vec![ints("pads", &[1; 4])])];

@@ -2,8 +2,9 @@
 
 use super::super::number::float;
 use super::super::{Binary, Elements, Node, Operator, Refusal, ValueId};
-use super::fold::of_channels;
+use super::fold::{fits, of_channels};
 use super::rewrite::Rewrite;
+use cudainfer_kernels::tensor::TensorType;
 
 /// A convolution of a product that nothing else reads, of an image and a constant of a number for each channel. The border of 0 stays 0.
 pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refusal> {
@@ -28,7 +29,7 @@ pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refus
     let weights = node.inputs[1];
     let dims = rewrite.dims(weights).to_vec();
     let Some(elements) = rewrite.builder.elements(weights) else { return Ok(None) };
-    if !factors.iter().all(|factor| factor.is_finite()) {
+    if !factors.iter().all(|factor| is_moderate(*factor, rewrite.builder.ty(weights))) {
         return Ok(None);
     }
     let taps: usize = dims[2..].iter().product();
@@ -41,11 +42,22 @@ pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refus
     };
     let scaled = elements.numbers().into_iter().enumerate();
     let scaled = scaled.map(|(at, value)| float(value * factors[channel(at)])).collect();
+    let scaled = Elements::Floats(scaled);
     let ty = rewrite.builder.ty(weights);
+    if !fits(&scaled, ty) {
+        return Ok(None);
+    }
     let mut inputs = node.inputs.clone();
     inputs[0] = image;
-    inputs[1] = rewrite.builder.constant(ty, &dims, Elements::Floats(scaled));
+    inputs[1] = rewrite.builder.constant(ty, &dims, scaled);
     let output = rewrite.builder.graph.value(node.output);
     let (ty, dims) = (output.ty, output.dims.clone());
     rewrite.builder.node(node.operator.clone(), &inputs, ty, &dims).map(Some)
+}
+
+/// Whether weights keep their precision when they are multiplied by it: float16 has few small numbers (levels of 8 bits are divided by
+/// 255 before a first convolution).
+fn is_moderate(factor: f64, ty: TensorType) -> bool {
+    let is_half = ty == TensorType::Float16;
+    factor.is_finite() && (!is_half || factor == 0.0 || (1.0 / 16.0..=16.0).contains(&factor.abs()))
 }
