@@ -60,7 +60,9 @@ impl Choice {
             ["own", time, index, name] => {
                 Some(Self { way: Way::Own(index.parse().ok()?, name.to_owned()), time: time.parse().ok()? })
             }
-            ["cudnn", time] => Some(Self { way: Way::Cudnn(bytes[end + 1..].to_vec()), time: time.parse().ok()? }),
+            ["cudnn", time] => {
+                Some(Self { way: Way::Cudnn(bytes[end + 1..].to_vec()), time: time.parse().ok()? })
+            }
             _ => None,
         }
     }

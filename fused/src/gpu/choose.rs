@@ -103,9 +103,8 @@ impl<'a> Trials<'a> {
             }
             let own = emit::candidates(convolution);
             let kept = self.store.get(&key("convolution", &name)).and_then(|bytes| Choice::read(&bytes));
-            let serves = |kept: &Choice| {
-                kept.chosen(&own, self.graph(convolution), self.handle.as_ref()).is_some()
-            };
+            let serves =
+                |kept: &Choice| kept.chosen(&own, self.graph(convolution), self.handle.as_ref()).is_some();
             match kept.filter(serves) {
                 Some(kept) => {
                     known.insert(name, kept);
@@ -158,7 +157,8 @@ impl<'a> Trials<'a> {
             left.push(kind);
         }
         let (left, done): (Vec<_>, Vec<_>) = left.into_iter().partition(|kind| {
-            self.options.engines > 0 && kind.contest.best.as_ref().is_none_or(|best| best.time > near(kind.convolution))
+            self.options.engines > 0
+                && kind.contest.best.as_ref().is_none_or(|best| best.time > near(kind.convolution))
         });
         let started = Instant::now();
         let engines = engines_of(&self.libraries.cudnn, &context, &left, self.options.engines)?;
@@ -255,7 +255,6 @@ impl<'a> Trials<'a> {
             return Ok(Err(format!("off by {far:.1e}")));
         }
         let stream = Arc::clone(&self.stream);
-<<<<<<< HEAD
         let recorded = Graph::record(&stream, PATIENCE, || (0..RUNS).try_for_each(|_| launch(self)))?;
         let Some(mut graph) = recorded else { return Ok(Err("nothing could be recorded".into())) };
         let mut best = u64::MAX;
@@ -277,8 +276,8 @@ impl<'a> Trials<'a> {
         writer: usize,
     ) -> Result<(), GpuError> {
         let addresses = addresses(kernel, |buffer| scratch.address(buffer, writer));
-        // SAFETY: `Addresses` is the kernel's parameter; the scratch memory has all its tensors.
-        Ok(unsafe { self.stream.launch(loaded, kernel.grid, kernel.block, kernel.shared, &addresses) }?)
+        // SAFETY: `Addresses` is the kernel's parameter; the scratch memory has all its tensors; see `Bound::launch`.
+        Ok(unsafe { self.stream.launch_overlapping(loaded, kernel.grid, kernel.block, &addresses) }?)
     }
 
     fn launch_cudnn(&mut self, execution: &Execution) -> Result<(), GpuError> {

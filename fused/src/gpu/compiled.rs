@@ -12,9 +12,6 @@ use super::store::{Store, key};
 use crate::emit;
 use crate::plan::BufferId;
 
-/// Bytes of shared memory that a block has without asking.
-const UNASKED: u32 = 48 << 10;
-
 /// Addresses that a kernel gets: its only parameter, `Buffers` in its source.
 pub(super) type Addresses = [u64; emit::MOST_BUFFERS];
 
@@ -84,10 +81,6 @@ impl Compiled {
         let missing = || GpuError::Compile(format!("{} was not compiled", kernel.name));
         let (_, module) =
             self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
-        let loaded = module.kernel(&kernel.name)?;
-        if kernel.shared > UNASKED {
-            loaded.allow_shared_memory(kernel.shared)?;
-        }
-        Ok(loaded)
+        Ok(module.overlapping_kernel(&kernel.name)?)
     }
 }

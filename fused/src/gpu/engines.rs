@@ -39,8 +39,7 @@ pub(super) fn engines_of(
             let Some(kind) = kinds.get(index) else { return Ok(handle) };
             let Ok(Some(graph)) = ConvolutionGraph::new(&handle, kind.convolution) else { continue };
             let engines = graph.engines(&handle, most).into_iter().map(Arc::new).collect();
-            *found[index].lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(Engines { graph, engines });
+            *found[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(Engines { graph, engines });
         }
     };
     // Handles live until all are done: what they have compiled is used after that by another one.

@@ -6,7 +6,6 @@ use cudainfer_kernels::device::{Context, CudaStream, Event, Kernel, Memory};
 
 use super::choice::Chosen;
 use super::choose::{Report, Trials};
-use super::cudnn::{Execution, Handle};
 use super::compiled::{Addresses, Compiled, addresses};
 use super::cudnn::{Execution, Handle};
 use super::scratch::upload;
@@ -74,7 +73,6 @@ struct Bound {
     kernel: Kernel,
     grid: [u32; 3],
     block: [u32; 3],
-    shared: u32,
     addresses: Addresses,
 }
 
@@ -217,13 +215,14 @@ impl Bound {
         at: impl Fn(BufferId) -> u64,
     ) -> Result<Self, GpuError> {
         let loaded = compiled.kernel(kernel)?;
-        let emit::Kernel { grid, block, shared, .. } = *kernel;
-        Ok(Self { kernel: loaded, grid, block, shared, addresses: addresses(kernel, at) })
+        let emit::Kernel { grid, block, .. } = *kernel;
+        Ok(Self { kernel: loaded, grid, block, addresses: addresses(kernel, at) })
     }
 
     fn launch(&self, stream: &CudaStream) -> Result<(), GpuError> {
         // SAFETY: `Addresses` is the kernel's parameter, `Buffers` in its source; the memory lives as long as the network.
-        Ok(unsafe { stream.launch(&self.kernel, self.grid, self.block, self.shared, &self.addresses) }?)
+        // It begins with `griddepcontrol.wait`, or reads constants alone before that (`emit`).
+        Ok(unsafe { stream.launch_overlapping(&self.kernel, self.grid, self.block, &self.addresses) }?)
     }
 }
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
     cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
-    cudnnBackendDescriptorType_t as Kind,
-    cudnnBackendNumericalNote_t as Note,
+    cudnnBackendDescriptorType_t as Kind, cudnnBackendNumericalNote_t as Note,
 };
 
 use super::Cudnn;

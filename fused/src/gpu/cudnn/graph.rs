@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cudainfer_kernels::tensor::TensorType;
 use cudarc::cudnn::sys::{
     cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
-    cudnnBackendDescriptorType_t as Kind, cudnnBackendHeurMode_t as Heuristics, cudnnConvolutionMode_t,
-    cudnnBackendNumericalNote_t as Note, cudnnDataType_t as Data, cudnnPointwiseMode_t as Mode,
+    cudnnBackendDescriptorType_t as Kind, cudnnBackendHeurMode_t as Heuristics,
+    cudnnBackendNumericalNote_t as Note, cudnnConvolutionMode_t, cudnnDataType_t as Data,
+    cudnnPointwiseMode_t as Mode,
 };
 
 use super::descriptor::Descriptor;
@@ -210,8 +211,11 @@ impl ConvolutionGraph {
         let notes = engine[0].notes()?;
         let is_float32 = self.tensors.first().is_some_and(|input| input.ty == TensorType::Float32);
         let refused = |note: &Note| match note {
-            Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC | Note::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION => true,
-            Note::CUDNN_NUMERICAL_NOTE_TENSOR_CORE | Note::CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS => is_float32,
+            Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
+            | Note::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION => true,
+            Note::CUDNN_NUMERICAL_NOTE_TENSOR_CORE | Note::CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS => {
+                is_float32
+            }
             _ => false,
         };
         Ok(!notes.iter().any(refused))
