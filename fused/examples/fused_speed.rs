@@ -94,10 +94,12 @@ fn main() {
         report.lines.iter().for_each(|line| println!("conv {line}"));
     }
     println!(
-        "made in {:?} (trying took {:?}, of which compiling {:?}); convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
+        "made in {:?} (trying took {:?}, of which compiling {:?}); {}, {:.1} us; convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
         started.elapsed(),
         report.took,
         report.compiled,
+        report.schedule,
+        report.time as f64 / 1e3,
         report.convolutions as f64 / 1e3,
         report.arena as f64 / 1e6,
         report.constants as f64 / 1e6
@@ -225,7 +227,7 @@ fn arguments() -> Arguments {
             "--engines" => found.options.engines = value().parse().unwrap(),
             "--store" => found.store.0 = Some(value().into()),
             "--steps" => found.steps = true,
-            "--single" => found.options.lanes = false,
+            "--single" => found.options.beside = false,
             "--reference" => found.reference = true,
             "--verbose" => found.verbose = true,
             "--values" => found.values = Some(value().into()),

@@ -40,6 +40,10 @@ pub struct Report {
     pub took: Duration,
     /// Of that, compiling our own kernels and cuDNN's.
     pub compiled: Duration,
+    /// How many streams the steps run in, and whether launches overlap.
+    pub schedule: String,
+    /// How long a run takes so, in nanoseconds; 0 where that was not timed.
+    pub time: u64,
     /// Bytes of memory for what steps hand on.
     pub arena: usize,
     /// Bytes of constants.
@@ -276,8 +280,8 @@ impl<'a> Trials<'a> {
         writer: usize,
     ) -> Result<(), GpuError> {
         let addresses = addresses(kernel, |buffer| scratch.address(buffer, writer));
-        // SAFETY: `Addresses` is the kernel's parameter; the scratch memory has all its tensors; see `Bound::launch`.
-        Ok(unsafe { self.stream.launch_overlapping(loaded, kernel.grid, kernel.block, &addresses) }?)
+        // SAFETY: `Addresses` is the kernel's parameter; the scratch memory has all its tensors.
+        Ok(unsafe { self.stream.launch(loaded, kernel.grid, kernel.block, 0, &addresses) }?)
     }
 
     fn launch_cudnn(&mut self, execution: &Execution) -> Result<(), GpuError> {

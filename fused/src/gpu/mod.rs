@@ -6,9 +6,12 @@ mod choose;
 mod compiled;
 mod cudnn;
 mod engines;
+mod launch;
 mod libraries;
 mod network;
 mod nvrtc;
+mod places;
+mod schedule;
 mod scratch;
 mod store;
 

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Context, CudaStream, Event, Kernel, Memory};
+use cudainfer_kernels::device::{Context, CudaStream, Memory};
 
 use super::choice::Chosen;
 use super::choose::{Report, Trials};
-use super::compiled::{Addresses, Compiled, addresses};
-use super::cudnn::{Execution, Handle};
-use super::scratch::upload;
+use super::compiled::Compiled;
+use super::cudnn::Handle;
+use super::launch::{Bound, Launch};
+use super::places::Places;
+use super::schedule::Schedule;
 use super::store::Store;
 use super::{GpuError, Libraries};
 use crate::emit;
-use crate::plan::{Arena, BufferId, Content, Lanes, Order, Piece, Plan};
+use crate::plan::{Order, Plan};
 
 /// How a network is made.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +23,8 @@ pub struct Options {
     pub engines: usize,
     /// How far kernels may be from the reference: a share of the numbers' size.
     pub tolerance: Tolerance,
-    /// Whether branches run beside each other.
-    pub lanes: bool,
+    /// Whether branches may run beside each other, and kernels begin before those ahead of them are over, where that is faster.
+    pub beside: bool,
 }
 
 /// How far results may be from those of plain sums in float32, as a share of the larger of the number and the tensor's root mean square.
@@ -37,7 +39,7 @@ pub struct Tolerance {
 impl Default for Options {
     fn default() -> Self {
         // Sums in another order differ by 1e-6 in float32, and TF32 by 5e-4; a float16 is rounded by 5e-4.
-        Self { engines: 4, tolerance: Tolerance { float32: 2e-5, float16: 4e-3 }, lanes: true }
+        Self { engines: 4, tolerance: Tolerance { float32: 2e-5, float16: 4e-3 }, beside: true }
     }
 }
 
@@ -45,35 +47,13 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Network {
     steps: Vec<Launch>,
-    lanes: Lanes,
-    /// The lanes' streams but for the first, which is the run's own.
-    streams: Vec<Arc<CudaStream>>,
-    /// By step: its end, where other lanes wait for it.
-    ends: Vec<Option<Event>>,
-    begin: Event,
+    schedule: Schedule,
     handle: Option<Handle>,
     /// What it took to make.
     pub report: Report,
     _arena: Memory,
     _constants: Memory,
     context: Arc<Context>,
-}
-
-/// What runs as a step.
-#[derive(Debug)]
-enum Launch {
-    /// Kernels of ours, one after another.
-    Kernels(Vec<Bound>),
-    Cudnn(Execution),
-}
-
-/// A kernel and its addresses.
-#[derive(Debug)]
-struct Bound {
-    kernel: Kernel,
-    grid: [u32; 3],
-    block: [u32; 3],
-    addresses: Addresses,
 }
 
 impl Network {
@@ -94,10 +74,10 @@ impl Network {
         store: &dyn Store,
     ) -> Result<Self, GpuError> {
         let context = Arc::clone(stream.context());
-        let _entered = context.enter()?;
+        let entered = context.enter()?;
         let mut trials = Trials::new(libraries, store, stream, options)?;
         let (chosen, report) = trials.choose(plan)?;
-        let handle = trials.into_handle();
+        let mut handle = trials.into_handle();
 
         let order = Order::of(plan);
         let memory = Places::new(plan, &order, &chosen, stream, places)?;
@@ -129,30 +109,19 @@ impl Network {
                 ),
             });
         }
-        let lanes = if options.lanes { Lanes::of(&order) } else { Lanes::single(plan.steps.len()) };
-        let streams = (1..lanes.count)
-            .map(|_| CudaStream::for_network(&context, stream.counters()).map(Arc::new))
-            .collect::<Result<_, _>>()?;
-        let mut ends: Vec<Option<Event>> = (0..plan.steps.len()).map(|_| None).collect();
-        for waited in lanes.steps.iter().flat_map(|lane| &lane.waits).chain(&lanes.ends()) {
-            if ends[*waited].is_none() {
-                ends[*waited] = Some(Event::new(&context)?);
-            }
-        }
-        let begin = Event::new(&context)?;
-        drop(_entered);
-        Ok(Self {
-            steps,
-            lanes,
-            streams,
-            ends,
-            begin,
-            handle,
-            report: Report { arena: memory.arena.bytes(), constants: memory.constants.bytes(), ..report },
-            _arena: memory.arena,
-            _constants: memory.constants,
-            context,
-        })
+        let (schedule, time) = Schedule::fastest(&order, stream, options, |schedule| {
+            schedule.enqueue(&steps, handle.as_mut(), stream)
+        })?;
+        let report = Report {
+            arena: memory.arena.bytes(),
+            constants: memory.constants.bytes(),
+            schedule: schedule.name(),
+            time,
+            ..report
+        };
+        drop(entered);
+        let Places { arena, constants, .. } = memory;
+        Ok(Self { steps, schedule, handle, report, _arena: arena, _constants: constants, context })
     }
 
     /// Enqueues a run: in `stream`, and in streams that begin after what is in it and that it waits for.
@@ -160,30 +129,8 @@ impl Network {
     /// # Errors
     /// cuDNN's or the driver's.
     pub fn enqueue(&mut self, stream: &CudaStream) -> Result<(), GpuError> {
-        let context = Arc::clone(&self.context);
-        let _entered = context.enter()?;
-        stream.record(&self.begin)?;
-        let mut begun = vec![false; self.lanes.count];
-        begun[0] = true;
-        for (index, lane) in self.lanes.steps.iter().enumerate() {
-            let of = |lane: usize| lane.checked_sub(1).map_or(stream, |other| &*self.streams[other]);
-            let on = of(lane.index);
-            if !begun[lane.index] {
-                on.wait(&self.begin)?;
-                begun[lane.index] = true;
-            }
-            for end in lane.waits.iter().filter_map(|waited| self.ends[*waited].as_ref()) {
-                on.wait(end)?;
-            }
-            self.steps[index].enqueue(self.handle.as_mut(), on)?;
-            if let Some(end) = &self.ends[index] {
-                on.record(end)?;
-            }
-        }
-        for end in self.lanes.ends().iter().filter_map(|step| self.ends[*step].as_ref()) {
-            stream.wait(end)?;
-        }
-        Ok(())
+        let _entered = self.context.enter()?;
+        self.schedule.enqueue(&self.steps, self.handle.as_mut(), stream)
     }
 
     /// Enqueues one step of the plan, for measurements.
@@ -193,118 +140,6 @@ impl Network {
     pub fn enqueue_step(&mut self, index: usize, stream: &CudaStream) -> Result<(), GpuError> {
         let _entered = self.context.enter()?;
         let none = || GpuError::NoKernel { step: index, why: "there is no such step".into() };
-        self.steps.get(index).ok_or_else(none)?.enqueue(self.handle.as_mut(), stream)
-    }
-}
-
-impl Launch {
-    fn enqueue(&self, handle: Option<&mut Handle>, stream: &CudaStream) -> Result<(), GpuError> {
-        match (self, handle) {
-            (Self::Kernels(kernels), _) => kernels.iter().try_for_each(|bound| bound.launch(stream)),
-            // SAFETY: the addresses are those of tensors that live as long as the network, and of the caller's of `new`.
-            (Self::Cudnn(execution), Some(handle)) => unsafe { handle.execute(execution, stream.raw()) },
-            (Self::Cudnn(_), None) => Err(GpuError::Library("cuDNN is not open".into())),
-        }
-    }
-}
-
-impl Bound {
-    fn new(
-        compiled: &Compiled,
-        kernel: &emit::Kernel,
-        at: impl Fn(BufferId) -> u64,
-    ) -> Result<Self, GpuError> {
-        let loaded = compiled.kernel(kernel)?;
-        let emit::Kernel { grid, block, .. } = *kernel;
-        Ok(Self { kernel: loaded, grid, block, addresses: addresses(kernel, at) })
-    }
-
-    fn launch(&self, stream: &CudaStream) -> Result<(), GpuError> {
-        // SAFETY: `Addresses` is the kernel's parameter, `Buffers` in its source; the memory lives as long as the network.
-        // It begins with `griddepcontrol.wait`, or reads constants alone before that (`emit`).
-        Ok(unsafe { stream.launch_overlapping(&self.kernel, self.grid, self.block, &self.addresses) }?)
-    }
-}
-
-/// Where the buffers of a plan are.
-struct Places {
-    /// By buffer.
-    addresses: Vec<u64>,
-    /// By step.
-    workspaces: Vec<u64>,
-    arena: Memory,
-    constants: Memory,
-}
-
-impl Places {
-    fn new(
-        plan: &Plan,
-        order: &Order,
-        chosen: &[Chosen],
-        stream: &CudaStream,
-        [inputs, outputs]: [&[u64]; 2],
-    ) -> Result<Self, GpuError> {
-        let users = plan.users();
-        let mut pieces: Vec<Piece> = Vec::new();
-        // By buffer: which piece it is, or where among the constants.
-        let (mut piece_of, mut constant_at) = (vec![None; plan.buffers.len()], vec![0; plan.buffers.len()]);
-        let mut constants = 0;
-        for (index, buffer) in plan.buffers.iter().enumerate() {
-            match &buffer.content {
-                Content::Intermediate => {
-                    piece_of[index] = Some(pieces.len());
-                    pieces.push(Piece { bytes: buffer.bytes, steps: users[index].clone() });
-                }
-                Content::Constant(_) => {
-                    constant_at[index] = constants;
-                    constants += buffer.bytes.next_multiple_of(Arena::ALIGNMENT);
-                }
-                Content::Input(_) | Content::Output(_) => {}
-            }
-        }
-        let workspace_of: Vec<Option<usize>> = chosen
-            .iter()
-            .enumerate()
-            .map(|(step, chosen)| {
-                let bytes = chosen.workspace();
-                (bytes > 0).then(|| {
-                    pieces.push(Piece { bytes, steps: vec![step] });
-                    pieces.len() - 1
-                })
-            })
-            .collect();
-        let laid = Arena::of(&pieces, order);
-        let arena = stream.allocate(laid.bytes)?;
-        let memory = stream.allocate(constants)?;
-        let mut bytes = vec![0_u8; constants];
-        let mut addresses = Vec::new();
-        for (index, buffer) in plan.buffers.iter().enumerate() {
-            addresses.push(match &buffer.content {
-                Content::Input(of) => inputs.get(*of).copied().unwrap_or(0),
-                Content::Output(of) => outputs.get(*of).copied().unwrap_or(0),
-                Content::Constant(content) => {
-                    bytes[constant_at[index]..constant_at[index] + content.len()].copy_from_slice(content);
-                    memory.pointer() + constant_at[index] as u64
-                }
-                Content::Intermediate => {
-                    piece_of[index].map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64)
-                }
-            });
-        }
-        if constants > 0 {
-            upload(stream, &bytes, memory.slice())?;
-        }
-        let at =
-            |piece: &Option<usize>| piece.map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64);
-        let workspaces = workspace_of.iter().map(at).collect();
-        Ok(Self { addresses, workspaces, arena, constants: memory })
-    }
-
-    fn of(&self, buffer: BufferId) -> u64 {
-        self.addresses[buffer.0]
-    }
-
-    fn workspace(&self, step: usize) -> u64 {
-        self.workspaces[step]
+        self.steps.get(index).ok_or_else(none)?.enqueue(self.handle.as_mut(), stream, false)
     }
 }

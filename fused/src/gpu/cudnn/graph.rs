@@ -175,21 +175,15 @@ impl ConvolutionGraph {
 
     /// Up to `most` ways to run it, those first that cuDNN believes to be the fastest.
     pub fn engines(&self, handle: &Handle, most: usize) -> Vec<Engine> {
-        let mut engines = Vec::new();
-        for mode in [Heuristics::CUDNN_HEUR_MODE_A, Heuristics::CUDNN_HEUR_MODE_FALLBACK] {
-            if engines.len() < most {
-                let configs = self.configs(mode, most).unwrap_or_default();
-                let plain = configs.into_iter().filter(|config| self.is_plain(config).unwrap_or(false));
-                let made = plain.filter_map(|config| self.engine(handle, config).ok());
-                engines.extend(made.take(most - engines.len()));
-            }
-        }
-        engines
+        let configs = self.configs(most).unwrap_or_default().into_iter();
+        let plain = configs.filter(|config| self.is_plain(config).unwrap_or(false));
+        plain.filter_map(|config| self.engine(handle, config).ok()).collect()
     }
 
-    fn configs(&self, mode: Heuristics, most: usize) -> Result<Vec<Descriptor>, GpuError> {
+    fn configs(&self, most: usize) -> Result<Vec<Descriptor>, GpuError> {
         let heuristics = Descriptor::new(&self.cudnn, Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)?;
         heuristics.descriptors(Attribute::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, &[&self.graph])?;
+        let mode = Heuristics::CUDNN_HEUR_MODE_A;
         // SAFETY: an enum, as cuDNN's type says.
         unsafe {
             heuristics.set(Attribute::CUDNN_ATTR_ENGINEHEUR_MODE, Type::CUDNN_TYPE_HEUR_MODE, &[mode])?
