@@ -17,6 +17,7 @@ mod pace;
 mod packages;
 mod progress;
 mod provider;
+mod rival;
 mod runtime;
 mod search;
 mod session;

@@ -61,11 +61,6 @@ pub(super) fn open(named: Option<&Path>) -> Result<&'static Library, InferenceEr
     Ok(LIBRARY.get_or_init(|| Library { path, version }))
 }
 
-/// Whether a library was found, so that it pays to start OpenVINO without being asked for it: it is opened then.
-pub(super) fn is_installed(named: Option<&Path>) -> bool {
-    open(named).inspect_err(|e| gst::debug!(CAT, "without OpenVINO: {e}")).is_ok()
-}
-
 /// Opens what OpenVINO opens by itself later, so that exceptions in it can be caught, where that makes a difference.
 fn open_plugins(library: &Path) {
     if !unwinder::differs() {

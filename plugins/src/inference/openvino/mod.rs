@@ -10,7 +10,7 @@ mod network;
 mod request;
 mod session;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cudainfer_kernels::device::Counters;
 
@@ -20,10 +20,22 @@ use self::session::OpenVinoSession;
 use super::backend::{Backend, Opened, loading};
 use super::cache::{Cache, Choices};
 use super::{Config, InferenceError, Progress, Provider, Session, exit, watched};
+use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 /// The only way in which OpenVINO runs a model.
 const PLAIN: &str = "plain";
+
+/// Whether OpenVINO's library is installed, so that it pays to start it without being asked for it. Where it is not named, it is
+/// searched for once a process.
+pub(super) fn is_installed(config: &Config) -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    let look = || {
+        let found = library::open(config.openvino.as_deref());
+        found.inspect_err(|e| gst::debug!(CAT, "without OpenVINO: {e}")).is_ok()
+    };
+    if config.openvino.is_some() { look() } else { *FOUND.get_or_init(look) }
+}
 
 /// OpenVINO, opened.
 #[derive(Debug)]
