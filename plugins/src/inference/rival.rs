@@ -37,7 +37,15 @@ pub(super) struct Rival {
 }
 
 /// What a contest has found: median times of a run of ONNX Runtime and of OpenVINO; or why OpenVINO cannot replace it.
-type Outcome = Result<[Duration; 2], String>;
+type Outcome = Result<[Duration; 2], Refusal>;
+
+/// Why OpenVINO cannot replace ONNX Runtime.
+enum Refusal {
+    /// It does not run the model. It may be there for other programs, in parts: nobody has asked for it, so only the log has this.
+    Fails(InferenceError),
+    /// It gives other results, in words.
+    Differs(String),
+}
 
 impl Rival {
     /// OpenVINO beside `reference`, where it may be chosen: it was left open what runs the model, it is installed, and float32 models
@@ -109,8 +117,14 @@ impl Engine {
         let [expected, found] = match outcome {
             Ok(times) => times,
             Err(why) => {
-                *lock(&self.variant.found) =
-                    Some(format!("the model stays on {}: {why}", nick(Provider::Cpu)));
+                match why {
+                    Refusal::Fails(e) => gst::info!(CAT, "OpenVINO does not run the model: {e}"),
+                    Refusal::Differs(why) => {
+                        let cpu = nick(Provider::Cpu);
+                        let found = format!("the model stays on {cpu}: OpenVINO gives other results ({why})");
+                        *lock(&self.variant.found) = Some(found);
+                    }
+                }
                 rival.remember(&name, Provider::Cpu);
                 return Ok(None);
             }
@@ -175,8 +189,8 @@ impl Engine {
                 gst::info!(CAT, "there is not enough memory to measure OpenVINO: {e}");
                 return Ok(None);
             }
-            Err(Failure::Candidate(e)) => Err(format!("OpenVINO does not run it ({e})")),
-            Err(Failure::Different(why)) => Err(format!("OpenVINO gives other results ({why})")),
+            Err(Failure::Candidate(e)) => Err(Refusal::Fails(e)),
+            Err(Failure::Different(why)) => Err(Refusal::Differs(why)),
         };
         Ok(Some(outcome))
     }
