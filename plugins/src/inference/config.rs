@@ -16,7 +16,10 @@ pub enum EngineSearch {
     Off,
     /// Those that were faster for some models.
     #[default]
-    #[enum_value(name = "Those that were faster for some models: layout, fused bias", nick = "quick")]
+    #[enum_value(
+        name = "Those that were faster for some models: layout, fused bias; OpenVINO on the CPU",
+        nick = "quick"
+    )]
     Quick,
 }
 

@@ -8,7 +8,10 @@ use crate::property::Words;
 pub enum Provider {
     /// The first of the others that works.
     #[default]
-    #[enum_value(name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works", nick = "auto")]
+    #[enum_value(
+        name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works; instead of cpu openvino, where that is faster",
+        nick = "auto"
+    )]
     Auto,
     /// NVIDIA TensorRT.
     #[enum_value(name = "NVIDIA TensorRT", nick = "tensorrt")]

@@ -368,7 +368,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             engine_search,
             (),
             "Engine search",
-            "Ways to run the model with the CUDA provider that are timed at the first start. The fastest whose results agree with \
+            "Ways to run the model with the CUDA provider, or on the CPU with provider=auto, that are timed at the first start. The fastest whose results agree with \
              those of the default is used, and kept in engine-cache, so that later starts do not time again",
         ),
         property!(

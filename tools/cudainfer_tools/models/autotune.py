@@ -314,6 +314,7 @@ def main() -> None:
             raise pipeline.PipelineError(f"there is no file '{file}'")
     if given.streams < 1 or given.seconds <= 0:
         raise pipeline.PipelineError("--streams and --seconds want numbers above 0")
+    pipeline.find_openvino()
     providers = [given.provider] if given.provider else [*(GPU_PROVIDERS if has_gpu() else ()), *CPU_PROVIDERS]
     cores = len(os.sched_getaffinity(0))
     try:
