@@ -1,4 +1,4 @@
-//! ONNX Runtime missing, too old, or something else. Its library is loaded once a process, so these pipelines run in
+//! ONNX Runtime or OpenVINO missing, too old, or something else. A library is loaded once a process, so these pipelines run in
 //! children of the test.
 
 use std::path::{Path, PathBuf};
@@ -13,16 +13,24 @@ const LINE: &str = "CUDAINFER_TEST_LINE";
 #[test]
 fn child() {
     let Ok(description) = std::env::var(LINE) else { return };
-    for error in run(&description).errors {
+    let report = run(&description);
+    for error in report.errors {
         println!("ERROR {error}");
+    }
+    for warning in report.warnings {
+        println!("WARNING {warning}");
     }
 }
 
-/// Runs a pipeline in a child process in `folder` and returns its errors, one a line.
+/// Runs a pipeline in a child process in `folder` and returns its errors and warnings, one a line.
 fn errors(description: &str, folder: &Path, environment: &[(&str, &str)]) -> String {
     let mut child = cudainfer_tests::test_in_own_process(module_path!(), "child");
     child.current_dir(folder).env(LINE, description);
-    child.env_remove("ORT_DYLIB_PATH").env_remove("VIRTUAL_ENV").envs(environment.iter().copied());
+    child
+        .env_remove("ORT_DYLIB_PATH")
+        .env_remove("CUDAINFER_OPENVINO")
+        .env_remove("VIRTUAL_ENV")
+        .envs(environment.iter().copied());
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let until = Instant::now() + 2 * LIMIT;
     while child.try_wait().unwrap().is_none() {
@@ -130,4 +138,63 @@ fn an_old_library_in_one_environment_does_not_hide_a_good_one_in_the_next() {
     if text.contains("ERROR") {
         says(&text, &["was not found", "1.10.0"]);
     }
+}
+
+/// A library as OpenVINO's, of this version.
+fn openvino(folder: &Path, version: &str) -> PathBuf {
+    let source = format!(
+        "struct version {{ const char *build, *description; }};\n\
+         int ov_get_openvino_version(struct version *v) {{ v->build = v->description = \"{version}\"; return 0; }}\n\
+         void ov_version_free(struct version *v) {{}}\n"
+    );
+    library(folder, &source)
+}
+
+#[test]
+fn an_openvino_that_is_not_there_or_is_none_says_where_to_get_one() {
+    let folder = scratch("openvino-library");
+    let says = |properties: &str, environment: &[(&str, &str)], parts: &[&str]| {
+        let text = errors(&pipeline_of(&format!("provider=openvino {properties}")), &folder, environment);
+        for part in parts.iter().chain(&["ERROR", "pip install openvino"]) {
+            assert!(text.contains(part), "'{part}' is not in: {text}");
+        }
+    };
+    says(
+        "openvino=/nonexistent/libopenvino_c.so",
+        &[],
+        &["the property openvino names '/nonexistent/libopenvino_c.so'"],
+    );
+    says(
+        "",
+        &[("CUDAINFER_OPENVINO", "/nonexistent/ov.so")],
+        &["CUDAINFER_OPENVINO names '/nonexistent/ov.so'"],
+    );
+    let is_installed = |o: std::process::Output| o.stdout.windows(8).any(|w| w == b"openvino");
+    if Command::new("ldconfig").arg("-p").output().is_ok_and(|o| !is_installed(o)) {
+        says("", &[], &["OpenVINO's library was not found"]);
+    }
+    let named = |path: &Path| format!("openvino={}", path.display());
+    let other = library(&folder, "int answer(void) { return 42; }");
+    says(&named(&other), &[], &["it does not export ov_get_openvino_version"]);
+    let old = openvino(&folder, "2024.6.0-17404-4c0f47d2335");
+    says(&named(&old), &[], &["it is version '2024.6.0-17404-4c0f47d2335', and at least 2025.1 is needed"]);
+    let odd = openvino(&folder, "custom");
+    says(&named(&odd), &[], &["it is version 'custom'"]);
+}
+
+#[test]
+fn with_the_provider_left_open_a_wrong_openvino_is_a_warning_and_onnx_runtime_goes_on() {
+    let folder = scratch("openvino-left-out");
+    let other = library(&folder, "int answer(void) { return 42; }");
+    let here = root().join("tests");
+    let text = errors(&pipeline_of(&format!("device=cpu openvino={}", other.display())), &here, &[]);
+    assert_eq!(text.matches("ERROR").count(), 0, "{text}");
+    for part in
+        ["WARNING", "the model runs on ONNX Runtime alone: the property openvino names", "does not export"]
+    {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    // Nobody has asked for it.
+    let text = errors(&pipeline_of("device=cpu"), &here, &[]);
+    assert!(!text.contains("OpenVINO") && !text.contains("ERROR"), "{text}");
 }

@@ -69,9 +69,16 @@ impl Engine {
         check_files(&config.model)?;
         let times = StartTimes::default();
         let backend = times.time(StartPart::Library, || Runtime::of(config.provider).start(config))?;
-        let rival = times
-            .time(StartPart::Library, || rival::only_cpu(config).and_then(|_| Rival::of(config, &*backend)));
-        let Some(rival) = rival else { return Self::open_with(backend, times, config, counters, progress) };
+        let look = || rival::only_cpu(config).map_or(Ok(None), |_| Rival::of(config, &*backend));
+        let rival = match times.time(StartPart::Library, look) {
+            Ok(Some(rival)) => rival,
+            Ok(None) => return Self::open_with(backend, times, config, counters, progress),
+            Err(e) => {
+                let mut engine = Self::open_with(backend, times, config, counters, progress)?;
+                engine.warnings.push(format!("the model runs on ONNX Runtime alone: {e}"));
+                return Ok(engine);
+            }
+        };
         if let Some(faster) = rival.known() {
             match Self::open_on(faster, config, counters, progress) {
                 Ok(engine) => return Ok(engine),

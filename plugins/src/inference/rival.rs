@@ -50,22 +50,25 @@ enum Refusal {
 impl Rival {
     /// OpenVINO beside `reference`, where it may be chosen: it was left open what runs the model, it is installed, and float32 models
     /// are not asked to be computed otherwise. Its results must be the same.
-    pub fn of(config: &Config, reference: &dyn Backend) -> Option<Self> {
+    ///
+    /// # Errors
+    /// OpenVINO's library is named, and does not serve.
+    pub fn of(config: &Config, reference: &dyn Backend) -> Result<Option<Self>, InferenceError> {
         let is_open = config.provider == Provider::Auto
             && config.precision == Precision::Model
             && config.search != EngineSearch::Off;
-        if !is_open || !openvino::is_installed(config) {
-            return None;
+        if !is_open || !openvino::is_installed(config)? {
+            return Ok(None);
         }
         let config = Config { provider: Provider::OpenVino, device: Choice::Cpu, ..config.clone() };
-        let backend = Runtime::OpenVino.start(&config).ok()?;
+        let backend = Runtime::OpenVino.start(&config)?;
         let shapes = format!(
             "batches of {}, {} threads a run",
             config.batch.map_or_else(|| "the model's".to_owned(), |batch| batch.to_string()),
             config.intra_threads
         );
         let cache = Cache::new(&config, &shapes, &format!("{}, {}", reference.version(), backend.version()));
-        Some(Self::new(backend, config, cache))
+        Ok(Some(Self::new(backend, config, cache)))
     }
 
     /// Another runtime with its configuration, whose results are kept in `cache`.

@@ -86,13 +86,19 @@ struct Found {
     opened: unix::Library,
 }
 
+/// Whether the property, whose value is given, or the variable names a library.
+pub(super) fn is_named(by_property: Option<&Path>) -> bool {
+    by_property.is_some() || by_variable().is_some()
+}
+
+fn by_variable() -> Option<PathBuf> {
+    std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// The library to use. A library that is named must serve; the others are tried in turn.
 fn find(named: Option<&Path>) -> Result<Found, InferenceError> {
-    let named = named.map(|path| ("the property openvino", path.to_owned())).or_else(|| {
-        let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty())?;
-        Some((VARIABLE, path.into()))
-    });
-    if let Some((by, path)) = named {
+    let named = named.map(|path| ("the property openvino", path.to_owned()));
+    if let Some((by, path)) = named.or_else(|| Some((VARIABLE, by_variable()?))) {
         return check(&path).map_err(|why| {
             InferenceError::Library(format!(
                 "{by} names '{}', which is not a usable OpenVINO: {why}; {HELP}",

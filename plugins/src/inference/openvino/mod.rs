@@ -28,13 +28,17 @@ const PLAIN: &str = "plain";
 
 /// Whether OpenVINO's library is installed, so that it pays to start it without being asked for it. Where it is not named, it is
 /// searched for once a process.
-pub(super) fn is_installed(config: &Config) -> bool {
+///
+/// # Errors
+/// [`InferenceError::Library`]: a library is named, and does not serve.
+pub(super) fn is_installed(config: &Config) -> Result<bool, InferenceError> {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    let look = || {
-        let found = library::open(config.openvino.as_deref());
-        found.inspect_err(|e| gst::debug!(CAT, "without OpenVINO: {e}")).is_ok()
-    };
-    if config.openvino.is_some() { look() } else { *FOUND.get_or_init(look) }
+    let named = config.openvino.as_deref();
+    if library::is_named(named) {
+        return library::open(named).map(|_| true);
+    }
+    let look = || library::open(None).inspect_err(|e| gst::debug!(CAT, "without OpenVINO: {e}")).is_ok();
+    Ok(*FOUND.get_or_init(look))
 }
 
 /// OpenVINO, opened.
