@@ -198,3 +198,85 @@ fn with_the_provider_left_open_a_wrong_openvino_is_a_warning_and_onnx_runtime_go
     let text = errors(&pipeline_of("device=cpu"), &here, &[]);
     assert!(!text.contains("OpenVINO") && !text.contains("ERROR"), "{text}");
 }
+
+/// A plugin of ONNX Runtime that offers no device, or refuses to be registered with these words.
+fn plugin(folder: &Path, refusal: Option<&str>) -> PathBuf {
+    let refuse = refusal.map_or_else(String::new, |words| {
+        // The first function of the table of 1.23 makes a status of a code and words.
+        format!("return (*(void *(**)(int, const char *))base->get_api(23))(1, \"{words}\");")
+    });
+    let source = format!(
+        "#include <stddef.h>\n\
+         struct base {{ const void *(*get_api)(unsigned); const char *(*get_version)(void); }};\n\
+         void *CreateEpFactories(const char *name, const struct base *base, const void *logger, void **made, size_t most, size_t *count)\n\
+         {{ *count = 0; {refuse} return 0; }}\n\
+         void *ReleaseEpFactory(void *factory) {{ return 0; }}\n"
+    );
+    library(folder, &source)
+}
+
+#[test]
+fn a_plugin_that_is_none_or_has_no_device_is_a_sentence() {
+    let (folder, here) = (scratch("plugin-library"), root().join("tests"));
+    let says = |properties: &str, parts: &[&str]| {
+        let text = errors(&pipeline_of(&format!("provider=plugin {properties}")), &here, &[]);
+        for part in parts.iter().chain(&["ERROR", "provider=plugin does not work here", "Set provider=auto"])
+        {
+            assert!(text.contains(part), "'{part}' is not in: {text}");
+        }
+    };
+    let named = |path: &Path| format!("provider-library={}", path.display());
+    says(
+        "",
+        &[
+            "no plugin was found in Python's packages",
+            "pip install onnxruntime-ep-webgpu",
+            "provider-library",
+        ],
+    );
+    says("provider-library=/nonexistent/libep.so", &["the plugin '/nonexistent/libep.so' does not serve"]);
+    let other = library(&folder, "int answer(void) { return 42; }");
+    says(&named(&other), &["it does not export CreateEpFactories, so it is no plugin of ONNX Runtime"]);
+    let text = folder.join("readme.txt");
+    std::fs::write(&text, "not a library").unwrap();
+    says(&named(&text), &["readme.txt' does not serve"]);
+    let refusing = plugin(&folder, Some("compute capability 9.0 is not supported"));
+    says(&named(&refusing), &["does not serve: ", "compute capability 9.0 is not supported"]);
+    let empty = plugin(&folder, None);
+    says(
+        &named(&empty),
+        &["is the provider libonnxruntime, which finds no device on this machine that it can use"],
+    );
+}
+
+#[test]
+fn with_the_provider_left_open_a_plugin_that_does_not_serve_is_reported_and_the_next_provider_goes_on() {
+    let (folder, here) = (scratch("plugin-left-out"), root().join("tests"));
+    let refusing = plugin(&folder, Some("compute capability 9.0 is not supported"));
+    for device in ["cpu", "auto"] {
+        let pipeline = pipeline_of(&format!("device={device} provider-library={}", refusing.display()));
+        let text = errors(&pipeline, &here, &[]);
+        assert_eq!(text.matches("ERROR").count(), 0, "{text}");
+    }
+    let pipeline = pipeline_of(&format!("device=cpu provider-library={}", refusing.display()));
+    let text = errors(&pipeline.replace("fusedpreproc", "fusedpreproc device=cpu"), &here, &[]);
+    for part in ["WARNING", "plugin: the plugin '", "compute capability 9.0 is not supported"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+}
+
+#[test]
+fn options_of_a_plugin_that_are_none_or_are_given_to_another_provider_are_refused() {
+    for (properties, part) in [
+        ("provider=plugin provider-options=fast", "provider-options: 'fast' is no option. Write KEY=VALUE"),
+        ("provider=plugin provider-options=a=b,=c", "provider-options: '=c' is no option"),
+        (
+            "provider=cpu provider-library=a.so",
+            "but provider=cpu is none. Set provider=plugin, or remove them",
+        ),
+        ("provider=openvino provider-options=a=b", "but provider=openvino is none"),
+        ("provider=plugin device=cuda", "device=cuda and provider=plugin contradict each other"),
+    ] {
+        run(&pipeline_of(properties)).fails_with(&[part]);
+    }
+}

@@ -148,7 +148,7 @@ impl Engine {
         if provider.is_on_host() && config.sessions > 1 {
             let open = || {
                 while sessions.len() < config.sessions {
-                    let session = backend.open_another(config, &mut cache)?;
+                    let session = backend.open_another(config, provider, &mut cache)?;
                     sessions.push(Arc::new(Mutex::new(session)));
                 }
                 Ok::<(), InferenceError>(())

@@ -56,7 +56,9 @@ impl Rival {
     pub fn of(config: &Config, reference: &dyn Backend) -> Result<Option<Self>, InferenceError> {
         let is_open = config.provider == Provider::Auto
             && config.precision == Precision::Model
-            && config.search != EngineSearch::Off;
+            && config.search != EngineSearch::Off
+            // Another way has been asked for.
+            && config.plugin.is_none();
         if !is_open || !openvino::is_installed(config)? {
             return Ok(None);
         }
@@ -177,7 +179,7 @@ impl Engine {
         let measured = (|| {
             let expected =
                 search::Bench::outputs(&mut whole, &mut **lock(first)).map_err(Failure::Reference)?;
-            let candidate = rival.backend.open_another(&rival.config, &mut Cache::off());
+            let candidate = rival.backend.open_another(&rival.config, Provider::OpenVino, &mut Cache::off());
             let mut candidate = candidate.map_err(Failure::Candidate)?;
             candidate.reserve(self.batch);
             let found = search::Bench::outputs(&mut whole, candidate.as_mut()).map_err(Failure::Candidate)?;
@@ -205,7 +207,8 @@ impl Engine {
     /// The new sessions do not run. Those in use go on serving.
     fn replace_all(&self, rival: &Rival, stop: &Stop) -> Result<Option<Duration>, InferenceError> {
         let open = |_| {
-            let mut session = rival.backend.open_another(&rival.config, &mut Cache::off())?;
+            let mut session =
+                rival.backend.open_another(&rival.config, Provider::OpenVino, &mut Cache::off())?;
             session.reserve(self.batch);
             Ok(Arc::new(Mutex::new(session)))
         };

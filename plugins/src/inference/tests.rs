@@ -113,7 +113,12 @@ impl Backend for Library {
         None
     }
 
-    fn open_another(&self, _: &Config, _: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
+    fn open_another(
+        &self,
+        _: &Config,
+        _: Provider,
+        _: &mut Cache,
+    ) -> Result<Box<dyn Session>, InferenceError> {
         self.session(self.further)
     }
 }
@@ -497,7 +502,7 @@ fn engine_with_rival(name: &str, rival: Library) -> (PathBuf, Engine, Arc<Mutex<
 #[test]
 fn a_faster_runtime_with_the_same_results_serves_in_every_session_once_it_is_warm_for_every_shape() {
     let (root, mut engine, log) = engine_with_rival("rival", library(None).1);
-    let another = engine.backend.open_another(&engine.config, &mut Cache::off()).unwrap();
+    let another = engine.backend.open_another(&engine.config, Provider::Cuda, &mut Cache::off()).unwrap();
     engine.sessions.push(Arc::new(Mutex::new(another)));
     let shapes = [4, 8].map(|side| warm_up(&engine, side));
     assert!(engine.has_upgrade() && engine.provider() == Provider::Cuda);

@@ -115,7 +115,12 @@ impl Backend for OpenVino {
         None
     }
 
-    fn open_another(&self, config: &Config, _: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
+    fn open_another(
+        &self,
+        config: &Config,
+        _: Provider,
+        _: &mut Cache,
+    ) -> Result<Box<dyn Session>, InferenceError> {
         self.session(config)
     }
 }
