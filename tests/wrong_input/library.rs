@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cudainfer_tests::{LIMIT, model, root, run, scratch};
+use cudainfer_tests::{LIMIT, TestPipeline, model, root, run, scratch};
+use gst::prelude::*;
+use gstcudainfer::inference::Provider;
 
 const LINE: &str = "CUDAINFER_TEST_LINE";
 
@@ -13,7 +15,11 @@ const LINE: &str = "CUDAINFER_TEST_LINE";
 #[test]
 fn child() {
     let Ok(description) = std::env::var(LINE) else { return };
-    let report = run(&description);
+    let pipeline = TestPipeline::start(&description);
+    let report = pipeline.wait();
+    if let Some(element) = pipeline.by_name("trtinfer0") {
+        println!("ACTIVE {:?}", element.property::<Provider>("active-provider"));
+    }
     for error in report.errors {
         println!("ERROR {error}");
     }
@@ -279,4 +285,71 @@ fn options_of_a_plugin_that_are_none_or_are_given_to_another_provider_are_refuse
     ] {
         run(&pipeline_of(properties)).fails_with(&[part]);
     }
+}
+
+/// A plugin for every device of the machine that leaves all nodes of a model to the CPU, or does not take a session for these reasons.
+/// The structs are those of onnxruntime_ep_c_api.h, 1.23.
+fn plugin_with_device(folder: &Path, refusal: Option<&str>) -> PathBuf {
+    let create = refusal.map_or_else(
+        || "*made = &ep; return 0;".to_owned(),
+        |words| format!("return (*(void *(**)(int, const char *))api)(1, \"{words}\");"),
+    );
+    let source = format!(
+        r#"
+#include <stddef.h>
+#include <stdint.h>
+struct base {{ const void *(*get_api)(unsigned); const char *(*get_version)(void); }};
+static const void *const *api;
+static const char *name(const void *this) {{ return "Cudainfer test"; }}
+static const char *version(const void *this) {{ return "1.0.0"; }}
+static void *nothing(void) {{ return 0; }}
+static void *capability(void *this, const void *graph, void *support) {{ return 0; }}
+static struct {{ uint32_t version; void *functions[32]; }} ep = {{ 23, {{
+    name, capability, nothing, nothing }} }};
+static void *devices(void *factory, const void *const *all, size_t count, void **made, size_t most, size_t *number) {{
+    /* GetEpApi is the function after EpDevice_Device, and its first one makes a device. */
+    const void *const *ep_api = ((const void *const *(*)(void))api[317])();
+    void *(*make)(void *, const void *, const void *, const void *, void **) = (void *)ep_api[0];
+    for (*number = 0; *number < count && *number < most; ++*number) {{
+        void *status = make(factory, all[*number], 0, 0, &made[*number]);
+        if (status) return status;
+    }}
+    return 0;
+}}
+static void *create(void *factory, const void *const *all, const void *const *metadata, size_t count, const void *options,
+    const void *logger, void **made) {{ {create} }}
+static struct {{ uint32_t version; void *functions[32]; }} factory = {{ 23, {{
+    name, name, devices, create, nothing, nothing, version, nothing, nothing, nothing, nothing, nothing, nothing }} }};
+void *CreateEpFactories(const char *registered, const struct base *base, const void *logger, void **made, size_t most, size_t *count) {{
+    api = base->get_api(23);
+    made[0] = &factory;
+    *count = 1;
+    return 0;
+}}
+void *ReleaseEpFactory(void *factory) {{ return 0; }}
+"#
+    );
+    library(folder, &source)
+}
+
+#[test]
+fn a_plugin_runs_the_model_and_where_it_refuses_the_next_provider_does() {
+    let (folder, here) = (scratch("plugin-runs"), root().join("tests"));
+    let serving = plugin_with_device(&folder, None);
+    let named = format!("provider-library={}", serving.display());
+    for provider in
+        ["provider=plugin provider-options=mode=fast,level=3", "provider=plugin workers=2", "device=cpu"]
+    {
+        let text = errors(&pipeline_of(&format!("{provider} {named}")), &here, &[]);
+        assert!(!text.contains("ERROR") && !text.contains("plugin:"), "{text}");
+        assert!(text.contains("ACTIVE Plugin"), "{text}");
+    }
+    let refusing = plugin_with_device(&folder, Some("out of licences"));
+    let named = format!("provider-library={}", refusing.display());
+    let text = errors(&pipeline_of(&format!("provider=plugin {named}")), &here, &[]);
+    for part in ["ERROR", "provider=plugin does not work here", "out of licences"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    let text = errors(&pipeline_of(&format!("device=cpu {named}")), &here, &[]);
+    assert!(!text.contains("ERROR") && text.contains("ACTIVE Cpu"), "{text}");
 }
