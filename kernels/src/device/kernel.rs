@@ -22,8 +22,10 @@ mod built {
 /// A kernel that can be launched in its context.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Keeps the module loaded.
+    /// Keeps the operation's module loaded.
     context: Arc<Context>,
+    /// The module, where it is no operation's.
+    _module: Option<Arc<Module>>,
     raw: sys::CUfunction,
     may_overlap: bool,
 }
@@ -51,7 +53,7 @@ impl Kernel {
             .result()
             .map_err(|_| missing())?;
         let may_overlap = may_overlap(images.machine_code, capability);
-        Ok(Self { context: Arc::clone(context), raw, may_overlap })
+        Ok(Self { context: Arc::clone(context), _module: None, raw, may_overlap })
     }
 
     /// Whether `wait_for_previous` of `cuda/prelude.cuh` waits in this kernel.
@@ -74,6 +76,66 @@ impl Kernel {
 
     pub(super) fn raw(&self) -> sys::CUfunction {
         self.raw
+    }
+}
+
+/// Machine code that was compiled for a context's device at run time.
+#[derive(Debug)]
+pub struct Module {
+    context: Arc<Context>,
+    raw: sys::CUmodule,
+}
+
+// SAFETY: the driver's modules may be used from every thread.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+impl Module {
+    /// Loads machine code, a whole cubin.
+    ///
+    /// # Safety
+    /// It is what a compiler has made: the driver does not check it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Call`]: it is for other devices, or there is no memory for it.
+    pub unsafe fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Arc<Self>, DeviceError> {
+        let _entered = context.enter()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the image is a whole cubin, as the caller promises; the context is current.
+        unsafe { sys::cuModuleLoadData(&raw mut raw, cubin.as_ptr().cast()) }
+            .result()
+            .map_err(DeviceError::call("cuModuleLoadData"))?;
+        Ok(Arc::new(Self { context: Arc::clone(context), raw }))
+    }
+
+    /// The kernel of this name. Whether it begins with `wait_for_previous` is the module's own business: it is launched as any other.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoKernel`]: there is none.
+    pub fn kernel(self: &Arc<Self>, name: &str) -> Result<Kernel, DeviceError> {
+        let missing = || DeviceError::NoKernel { operation: "compiled at run time", name: name.to_owned() };
+        let text = CString::new(name).map_err(|_| missing())?;
+        let _entered = self.context.enter()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the module is loaded, the text ends in 0.
+        unsafe { sys::cuModuleGetFunction(&raw mut raw, self.raw, text.as_ptr()) }
+            .result()
+            .map_err(|_| missing())?;
+        Ok(Kernel {
+            context: Arc::clone(&self.context),
+            _module: Some(Arc::clone(self)),
+            raw,
+            may_overlap: false,
+        })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        let _entered = self.context.enter();
+        // SAFETY: loaded by us, unloaded once: kernels hold the module, so that none is left.
+        let _ = unsafe { sys::cuModuleUnload(self.raw) };
     }
 }
 

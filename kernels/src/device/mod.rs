@@ -43,7 +43,7 @@ pub use counters::{Counter, Counters, DEVICE_BYTES, HeldBytes};
 pub use error::DeviceError;
 pub use event::Event;
 pub use graph::Graph;
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Module};
 use lock::lock;
 pub use memory::{Memory, Pinned};
 pub use order::Order;

@@ -1,13 +1,15 @@
 //! Reads from an ONNX file the type of its weights, which of them are in other files, how its outputs are made, the
 //! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are. `float16` and
-//! `channels_last` read and write whole files (`proto`), in another type and with another layout of the image.
+//! `channels_last` read and write whole files (`proto`), in another type and with another layout of the image. Engines read
+//! the messages themselves.
 
 mod channels_last;
 mod endings;
 mod float16;
 mod message;
 mod metadata;
-mod proto;
+#[allow(missing_docs)] // the fields are those of onnx.proto, which documents them
+pub mod proto;
 mod scopes;
 mod weights;
 

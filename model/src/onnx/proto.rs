@@ -1,4 +1,4 @@
-//! The messages of onnx.proto as far as they are changed; what is in their other fields is kept as it is, as bytes.
+//! The messages of onnx.proto as far as they are read or changed; what is in their other fields is kept as it is, as bytes.
 
 use prost::Message;
 
@@ -159,6 +159,24 @@ pub struct Tensor {
     pub uint64_data: Vec<u64>,
     #[prost(bytes = "vec", repeated, tag = "16")]
     pub metadata: Vec<Vec<u8>>,
+}
+
+/// `StringStringEntryProto`: a tensor's external data, metadata.
+#[derive(Clone, PartialEq, Message)]
+pub struct Entry {
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// `OperatorSetIdProto`.
+#[derive(Clone, PartialEq, Message)]
+pub struct OperatorSet {
+    #[prost(string, tag = "1")]
+    pub domain: String,
+    #[prost(int64, tag = "2")]
+    pub version: i64,
 }
 
 /// A graph's input or output.

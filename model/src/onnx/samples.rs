@@ -23,13 +23,13 @@ pub fn written(name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 /// A node of ONNX's own operators.
-pub(super) fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> Node {
+pub fn node(operator: &str, inputs: &[&str], outputs: &[&str]) -> Node {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     Node { operator: operator.into(), inputs: owned(inputs), outputs: owned(outputs), ..Node::default() }
 }
 
 /// A tensor's name and type; dimensions are numbers, or names of what is open.
-pub(super) fn tensor_value(name: &str, element: i32, dims: &[&str]) -> Value {
+pub fn tensor_value(name: &str, element: i32, dims: &[&str]) -> Value {
     let dimension = |dim: &&str| match dim.parse() {
         Ok(size) => Dimension { size: Some(size), ..Dimension::default() },
         Err(_) => Dimension { name: Some((*dim).to_owned()), ..Dimension::default() },
@@ -40,7 +40,7 @@ pub(super) fn tensor_value(name: &str, element: i32, dims: &[&str]) -> Value {
 }
 
 /// A float32 weight.
-pub(super) fn weight(name: &str, dims: &[i64], values: Vec<f32>) -> Tensor {
+pub fn weight(name: &str, dims: &[i64], values: Vec<f32>) -> Tensor {
     let (name, dims) = (Some(name.to_owned()), dims.to_vec());
     Tensor { name, dims, data_type: Some(FLOAT), float_data: values, ..Tensor::default() }
 }

@@ -8,9 +8,7 @@ mod binding;
 mod candidates;
 mod cudnn;
 mod failure;
-mod gpu;
 mod gpu_libraries;
-mod image;
 mod messages;
 mod model_form;
 mod options;
@@ -18,6 +16,7 @@ mod plugin;
 mod profile;
 mod provider;
 mod provider_libraries;
+mod runner;
 mod runtime_library;
 mod session;
 mod variant;
@@ -98,3 +97,6 @@ impl Backend for OnnxRuntime {
         Ok(Box::new(session))
     }
 }
+
+#[cfg(test)]
+mod image_tests;

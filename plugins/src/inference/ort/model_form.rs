@@ -4,7 +4,7 @@
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 
-use super::image::ImageOrder;
+use crate::inference::image::ImageOrder;
 use crate::inference::{Config, InferenceError, Precision, Provider};
 use crate::log::ENGINE as CAT;
 use crate::model::ModelError;

@@ -11,7 +11,6 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use super::cudnn;
 use super::failure::words;
-use super::gpu::Gpu;
 use super::gpu_libraries::open_missing;
 use super::model_form::ModelForm;
 use super::profile::Profile;
@@ -21,6 +20,7 @@ use super::session::{OrtSession, builder, describe, load_with};
 use super::variant::{self, PLAIN, Variant};
 use crate::inference::backend::{Opened, loading};
 use crate::inference::cache::{Cache, Choices};
+use crate::inference::gpu::Gpu;
 use crate::inference::progress::{Progress, watched};
 use crate::inference::search::open_first;
 use crate::inference::{Config, InferenceError, Precision, Provider, Session, unwinder};
@@ -40,7 +40,7 @@ pub(super) fn has_uncaught(provider: Provider) -> bool {
 }
 
 impl Provider {
-    /// Opens the model in ONNX Runtime on this provider, in the stream of `gpu`, from the cache where it has it. `graphs`
+    /// Opens the model in ONNX Runtime on this provider, in this stream, from the cache where it has it. `graphs`
     /// asks for a session that can be captured as a CUDA graph.
     ///
     /// # Errors
@@ -49,17 +49,17 @@ impl Provider {
         self,
         builder: impl Fn() -> Result<SessionBuilder, InferenceError>,
         source: &ModelForm<'_>,
-        gpu: &Gpu,
+        stream: &CudaStream,
         variant: &Variant,
         graphs: bool,
         cache: &mut Cache,
     ) -> Result<ort::session::Session, String> {
-        let (config, device) = (source.config, gpu.stream().context().device());
+        let (config, device) = (source.config, stream.context().device());
         let new = || builder().map_err(|e| e.to_string());
         let profile = if self == Self::TensorRt { profile(new()?, config)? } else { None };
         let prepare = |engines: Option<&Path>| {
             let registrations =
-                self.registrations(config, gpu.stream(), variant, graphs, engines, profile.as_ref())?;
+                self.registrations(config, stream, variant, graphs, engines, profile.as_ref())?;
             self.register(new, &registrations)
         };
         load_with(cache, source, self, Some(device), prepare, words)

@@ -15,13 +15,14 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
 use super::failure::{failed, load_failure, words};
-use super::gpu::{self, Gpu};
-use super::image::ImageOrder;
 use super::model_form::ModelForm;
 use super::options::Options;
+use super::runner::{OrtRun, OrtRunner};
 use super::variant::Variant;
 use super::{messages, plugin};
 use crate::inference::cache::{Cache, Graph};
+use crate::inference::gpu::{self, Gpu};
+use crate::inference::image::ImageOrder;
 use crate::inference::shape::{Input, batch_dims};
 use crate::inference::stop::Interrupt;
 use crate::inference::{Config, InferenceError, Outlook, Provider, RunShape, Session, exit};
@@ -34,7 +35,7 @@ use crate::property::nick;
 #[derive(Debug)]
 pub(super) struct OrtSession {
     /// The stream that the session works in on a GPU. Its bindings keep ONNX Runtime's session, so it is dropped first.
-    pub(super) gpu: Option<Gpu>,
+    pub(super) gpu: Option<Gpu<OrtRun>>,
     session: ManuallyDrop<ort::session::Session>,
     /// The inputs as the model has them.
     inputs: Vec<TensorDesc>,
@@ -60,7 +61,7 @@ impl OrtSession {
         environment: &Environment,
         config: &Config,
         provider: Provider,
-        gpu: Option<Gpu>,
+        gpu: Option<Gpu<OrtRun>>,
         variant: &Variant,
         cache: &mut Cache,
     ) -> Result<Self, InferenceError> {
@@ -89,7 +90,14 @@ impl OrtSession {
         let _unrecorded = context.unrecorded();
         loop {
             for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
-                match provider.session(|| builder(environment, 1, 1), &source, &gpu, variant, graphs, cache) {
+                match provider.session(
+                    || builder(environment, 1, 1),
+                    &source,
+                    gpu.stream(),
+                    variant,
+                    graphs,
+                    cache,
+                ) {
                     Ok(session) => {
                         gpu.allow_graphs(graphs);
                         return Self::of(session, Some(gpu), variant.image);
@@ -107,14 +115,11 @@ impl OrtSession {
 
     fn of(
         session: ort::session::Session,
-        gpu: Option<Gpu>,
+        gpu: Option<Gpu<OrtRun>>,
         image: ImageOrder,
     ) -> Result<Self, InferenceError> {
         exit::register();
-        let options = match &gpu {
-            Some(gpu) => Arc::clone(gpu.options()),
-            None => Arc::new(Options::new(false)?),
-        };
+        let options = Arc::new(Options::new(gpu.is_some())?);
         let (mut inputs, outputs) = (
             describe(session.inputs().iter().map(|i| (i.name(), i.dtype()))),
             describe(session.outputs().iter().map(|o| (o.name(), o.dtype()))),
@@ -192,7 +197,9 @@ impl Session for OrtSession {
         let _call = exit::begin()?;
         let made = match &mut self.gpu {
             Some(gpu) if shape.is_known() && !self.varies => {
-                let made = gpu.run(&mut self.session, shape, images);
+                let mut runner =
+                    OrtRunner { session: &mut self.session, options: &self.options, image: self.image };
+                let made = gpu.run(&mut runner, shape, images);
                 made.or_else(|failure| self.run_other_size(shape, images, failure))
             }
             Some(gpu) => {

@@ -18,7 +18,7 @@
 
 use ort::ep::CUDA;
 
-use super::image::ImageOrder;
+use crate::inference::image::ImageOrder;
 use crate::inference::{Config, EngineSearch, Provider};
 
 /// Options of the CUDA provider, and the form of the model that it runs.

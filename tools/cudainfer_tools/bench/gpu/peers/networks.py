@@ -1,9 +1,11 @@
-"""The network alone: PyTorch, and a bare session of ONNX Runtime where the one installed here has the CUDA provider."""
+"""The network alone: PyTorch as it is and compiled, and a bare session of ONNX Runtime where the one installed here has the CUDA provider."""
 
 from __future__ import annotations
 
+import copy
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,7 +24,11 @@ NETWORKS = (
     ("deeplab", "DeepLabV3-ResNet50 512x512 float16", 1),
     ("deeplab", "DeepLabV3-ResNet50 512x512 float16", 8),
     ("yolov8n", "YOLOv8n 640x640 float16", 1),
+    ("yolov8n", "YOLOv8n 640x640 float16", 4),
+    ("yolov8n", "YOLOv8n 640x640 float16", 16),
 )
+# How torch.compile chooses kernels: by its rules, or by timing them, which takes minutes.
+MODES = ("default", "max-autotune-no-cudagraphs")
 INPUTS = 4
 
 
@@ -41,11 +47,42 @@ def run() -> None:
             graphs = [graph_of(partial(model, image)) for image in last]
             row(called, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)))
             del graphs
+        for mode in MODES:
+            compiled(model, called, last, mode)
         if session:
             with tempfile.TemporaryDirectory() as folder:
                 file = str(Path(folder) / "model.onnx")
                 models.export(model.to(memory_format=torch.contiguous_format), side, batch, torch.float16, file)
                 bare_loop(session(file), called, images)
+
+
+def compiled(model: torch.nn.Module, called: str, images: list[torch.Tensor], mode: str) -> None:
+    """By torch.compile, with batch normalisation folded and weights as constants ("freezing"), as a CUDA graph of ours."""
+    import torch._inductor.config
+
+    torch._dynamo.reset()
+    torch._inductor.config.freezing = True
+    started = time.monotonic()
+    faster = torch.compile(folded(copy.deepcopy(model)), mode=mode)
+    # Not inference_mode, in which nothing is frozen.
+    with torch.no_grad():
+        for _ in range(3):
+            faster(images[0])
+        torch.cuda.synchronize()
+        took = time.monotonic() - started
+        graphs = [graph_of(partial(faster, image)) for image in images]
+        times = measure(in_turn(torch.cuda.CUDAGraph.replay, graphs))
+    row(called, f"torch.compile, {mode}, CUDA graph", times, compiled_s=round(took, 1))
+
+
+def folded(model: torch.nn.Module) -> torch.nn.Module:
+    """The model, whose convolutions do their batch normalisation themselves where it is a module beside them."""
+    from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+    for module in model.modules():
+        if isinstance(module, models.Conv):
+            module.conv, module.bn = fuse_conv_bn_eval(module.conv, module.bn), torch.nn.Identity()
+    return model
 
 
 def onnx_session() -> Callable[[str], onnxruntime.InferenceSession] | None:

@@ -1,0 +1,47 @@
+// The functions of single elements, in float32.
+
+#define FUNCTION __device__ __forceinline__ float
+
+// 1 / (1 + e^-x). Where e^-x is infinite or nearly so, the fast division gives 0, which is the result.
+FUNCTION sigmoid(float x) { return __fdividef(1.f, 1.f + expf(-x)); }
+FUNCTION silu(float x) { return __fdividef(x, 1.f + expf(-x)); }
+FUNCTION relu(float x) { return fmaxf(x, 0.f); }
+FUNCTION leaky_relu(float x, float slope) { return x > 0.f ? x : slope * x; }
+FUNCTION elu(float x, float alpha) { return x > 0.f ? x : alpha * expm1f(x); }
+FUNCTION softplus(float x) { return fmaxf(x, 0.f) + log1pf(expf(-fabsf(x))); }
+// With n = e^x (e^x + 2), tanh(ln(1 + e^x)) is n / (n + 2); from 15 on it is 1 in float32.
+FUNCTION mish(float x) {
+    const float e = expf(fminf(x, 15.f));
+    const float n = e * (e + 2.f);
+    return x * (n / (n + 2.f));
+}
+FUNCTION gelu(float x) { return 0.5f * x * erfcf(-0.70710678f * x); }
+FUNCTION gelu_tanh(float x) { return 0.5f * x * (1.f + tanhf(0.79788456f * (x + 0.044715f * x * x * x))); }
+FUNCTION hard_sigmoid(float x, float slope, float offset) { return fmaxf(0.f, fminf(1.f, slope * x + offset)); }
+FUNCTION hard_swish(float x) { return x * fmaxf(0.f, fminf(1.f, x * 0.16666667f + 0.5f)); }
+FUNCTION clip(float x, float low, float high) { return fmaxf(low, fminf(high, x)); }
+FUNCTION sign(float x) { return x > 0.f ? 1.f : x < 0.f ? -1.f : x; }
+FUNCTION truth(bool holds) { return holds ? 1.f : 0.f; }
+FUNCTION prelu(float a, float b) { return a > 0.f ? a : a * b; }
+
+// Where a resized tensor's new sample lies among the old ones, rounded as ONNX Runtime does: no contraction.
+FUNCTION half_pixel(unsigned x, float scale) { return __fsub_rn(__fdiv_rn(__fadd_rn(float(x), 0.5f), scale), 0.5f); }
+FUNCTION asymmetric(unsigned x, float scale) { return __fdiv_rn(float(x), scale); }
+FUNCTION align_corners(unsigned x, float last_old, float last_new) {
+    return __fdiv_rn(__fmul_rn(float(x), last_old), last_new);
+}
+
+// An index that is at least 0 and at most last.
+__device__ __forceinline__ int inside(float at, int last) { return min(max(int(at), 0), last); }
+
+// Keys' kernel, up to a distance of 1, and from there to 2.
+FUNCTION cubic_near(float t, float a) { return ((a + 2.f) * t - (a + 3.f)) * t * t + 1.f; }
+FUNCTION cubic_far(float t, float a) { return ((a * t - 5.f * a) * t + 8.f * a) * t - 4.f * a; }
+
+// An index into a tensor of last + 1 cells and its mirror images.
+__device__ __forceinline__ int reflect(int at, int last) {
+    const int period = 2 * last;
+    at = at % period;
+    at = at < 0 ? at + period : at;
+    return at > last ? period - at : at;
+}

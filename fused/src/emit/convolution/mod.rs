@@ -1,0 +1,31 @@
+//! Convolutions that are not left to cuDNN: depthwise ones, those of few channels, and small dense ones.
+
+mod depthwise;
+mod direct;
+mod epilogue;
+mod matrix;
+mod naive;
+mod shape;
+
+use super::kernel::Kernel;
+use super::nest::is_small;
+use crate::plan::{Convolution, Step};
+
+/// The kernels that run a convolution, the one that is probably fastest first, a naive one last. None where there is nothing to do, or
+/// where a tensor has 2^31 elements or more.
+pub(super) fn candidates(convolution: &Convolution) -> Vec<Kernel> {
+    let step = Step::Convolution(convolution.clone());
+    let (reads, writes) = step.views();
+    if convolution.output.elements() == 0 || reads.into_iter().chain(writes).any(|view| !is_small(view)) {
+        return Vec::new();
+    }
+    let mut kernels = depthwise::kernels(convolution);
+    if kernels.is_empty() {
+        kernels = matrix::kernels(convolution);
+    }
+    if kernels.is_empty() {
+        kernels = direct::kernels(convolution);
+    }
+    kernels.extend(naive::kernel(convolution));
+    kernels
+}

@@ -1,0 +1,70 @@
+//! Any convolution, naively: a thread makes one output, and adds in the order of rows, columns, channels. Other kernels are compared
+//! with it.
+
+use super::epilogue::Finish;
+use crate::emit::kernel::{Kernel, Slots};
+use crate::emit::launch::blocks;
+use crate::emit::reader::Reader;
+use crate::plan::Convolution;
+
+/// The kernel; none where a convolution has too many tensors.
+pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
+    let Convolution { input, weights, window, groups, output, .. } = convolution;
+    let mut slots = Slots::writing([output]);
+    let (cells, taps) = (Reader::new(input, &mut slots), Reader::new(weights, &mut slots));
+    let [_, k, p, q] = output.dims[..] else { return None };
+    let [_, depth, r, s] = weights.dims[..] else { return None };
+    let finish = Finish::new(convolution).source("KERNEL_finish", 1, &mut slots);
+    let threads = output.elements();
+    let (grid, block) = blocks(threads);
+    let cell = cells.element(&super::super::nest::offset(
+        &["n".into(), "(first + c)".into(), "y".into(), "x".into()],
+        &input.strides,
+    ));
+    let tap = taps.element(&super::super::nest::offset(
+        &["k".into(), "c".into(), "r".into(), "s".into()],
+        &weights.strides,
+    ));
+    let source = format!(
+        "{finish}extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{
+    unsigned rest = blockIdx.x * {block}u + threadIdx.x;
+    if (rest >= {threads}u) {{
+        return;
+    }}
+    const unsigned k = rest % {k}u;
+    rest /= {k}u;
+    const unsigned q = rest % {q}u;
+    rest /= {q}u;
+    const unsigned p = rest % {p}u;
+    const unsigned n = rest / {p}u;
+    const unsigned first = k / {per_group}u * {depth}u;
+    float sum = 0.f;
+#pragma unroll 1
+    for (int r = 0; r < {r}; ++r) {{
+        const int y = int(p) * {stride_y} - ({begin_y}) + r * {dilation_y};
+#pragma unroll 1
+        for (int s = 0; s < {s}; ++s) {{
+            const int x = int(q) * {stride_x} - ({begin_x}) + s * {dilation_x};
+            if (unsigned(y) < {h}u && unsigned(x) < {w}u) {{
+#pragma unroll 4
+                for (int c = 0; c < {depth}; ++c) {{
+                    sum = fmaf({cell}, {tap}, sum);
+                }}
+            }}
+        }}
+    }}
+    KERNEL_finish(b, &sum, n, k, p, q);
+}}
+",
+        per_group = k / groups,
+        stride_y = window.strides[0],
+        stride_x = window.strides[1],
+        begin_y = window.begin[0],
+        begin_x = window.begin[1],
+        dilation_y = window.dilations[0],
+        dilation_x = window.dilations[1],
+        h = input.dims[2],
+        w = input.dims[3],
+    );
+    slots.fit().then(|| Kernel::new("convolution_naive", &source, grid, block, slots))
+}

@@ -1,0 +1,100 @@
+//! The constants of a convolution that the templates in cuda/ are instantiated with, as a struct `KERNEL_shape`.
+
+use std::fmt::Write as _;
+
+use super::epilogue::Finish;
+use crate::emit::kernel::{Kernel, Slots};
+use crate::emit::launch::whole;
+use crate::emit::reader::Reader;
+use crate::plan::Convolution;
+
+/// A kernel that instantiates a template.
+pub(super) struct Instance<'a> {
+    /// What it is called.
+    pub(super) what: &'a str,
+    /// The template.
+    pub(super) template: &'a str,
+    /// Its own constants, beside the convolution's.
+    pub(super) constants: &'a [(&'a str, usize)],
+    /// Channels that the epilogue takes at once.
+    pub(super) finished: usize,
+    /// Channels that are read at once.
+    pub(super) read: usize,
+    /// Blocks.
+    pub(super) blocks: usize,
+    /// Threads of each.
+    pub(super) threads: usize,
+}
+
+impl Instance<'_> {
+    /// The kernel; none where the convolution has too many tensors.
+    pub(super) fn kernel(&self, convolution: &Convolution) -> Option<Kernel> {
+        let Convolution { input, weights, output, .. } = convolution;
+        let mut slots = Slots::writing([output]);
+        let (cells, taps) = (Reader::new(input, &mut slots), Reader::new(weights, &mut slots));
+        let mut shape = String::new();
+        for (name, number) in constants(convolution)? {
+            let _ = writeln!(shape, "    static constexpr int {name} = {number};");
+        }
+        for (name, number) in self.constants {
+            let _ = writeln!(shape, "    static constexpr int {name} = {number};");
+        }
+        let read = cells.load("to", " + at", self.read);
+        let _ = writeln!(
+            shape,
+            "    static __device__ void read(const Buffers& b, float* to, int at) {{ {read} }}"
+        );
+        let weight = taps.element(" + i");
+        let _ = writeln!(
+            shape,
+            "    static __device__ float weight(const Buffers& b, int i) {{ return {weight}; }}"
+        );
+        for (name, tensor) in [("input", &cells), ("weights", &taps)] {
+            let address = format!("reinterpret_cast<const unsigned short*>({})", tensor.at(""));
+            let _ = writeln!(
+                shape,
+                "    static __device__ const unsigned short* {name}(const Buffers& b) {{ return {address}; }}"
+            );
+        }
+        shape.push_str(&Finish::new(convolution).source("finish", self.finished, &mut slots));
+        let Self { what, template, threads, .. } = self;
+        let source = format!(
+            "struct KERNEL_shape {{\n{shape}}};\nextern \"C\" __global__ void __launch_bounds__({threads}) \
+             KERNEL(const Buffers b) {{\n    {template}<KERNEL_shape>(b);\n}}\n"
+        );
+        slots.fit().then(|| Kernel::new(what, &source, whole(self.blocks), whole(*threads), slots))
+    }
+}
+
+/// The constants that describe a convolution; none where its tensors have not four dimensions.
+fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 21]> {
+    let Convolution { input, weights, window, groups, output, .. } = convolution;
+    let ([images, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
+        (<[usize; 4]>::try_from(&input.dims[..]).ok()?, <[usize; 4]>::try_from(&weights.dims[..]).ok()?);
+    let [image_stride, channel_stride, row_stride, column_stride] =
+        <[isize; 4]>::try_from(&input.strides[..]).ok()?;
+    let [_, _, out_rows, out_columns] = <[usize; 4]>::try_from(&output.dims[..]).ok()?;
+    Some([
+        ("IMAGES", images.cast_signed()),
+        ("CHANNELS", channels.cast_signed()),
+        ("IN_ROWS", rows.cast_signed()),
+        ("IN_COLUMNS", columns.cast_signed()),
+        ("OUTPUTS", outputs.cast_signed()),
+        ("OUT_ROWS", out_rows.cast_signed()),
+        ("OUT_COLUMNS", out_columns.cast_signed()),
+        ("GROUPS", groups.cast_signed()),
+        ("DEPTH", depth.cast_signed()),
+        ("TAPS_Y", taps_y.cast_signed()),
+        ("TAPS_X", taps_x.cast_signed()),
+        ("STRIDE_Y", window.strides[0].cast_signed()),
+        ("STRIDE_X", window.strides[1].cast_signed()),
+        ("DILATION_Y", window.dilations[0].cast_signed()),
+        ("DILATION_X", window.dilations[1].cast_signed()),
+        ("BEGIN_Y", window.begin[0]),
+        ("BEGIN_X", window.begin[1]),
+        ("IMAGE_STRIDE", image_stride),
+        ("CHANNEL_STRIDE", channel_stride),
+        ("ROW_STRIDE", row_stride),
+        ("COLUMN_STRIDE", column_stride),
+    ])
+}

@@ -1,0 +1,251 @@
+//! Reductions and softmax (cuda/rows.cuh): how their rows are shared out among threads.
+
+use std::fmt::Write as _;
+
+use super::kernel::{Kernel, Slots};
+use super::launch::{MULTIPROCESSORS, whole};
+use super::nest::{Nest, is_small, offset};
+use super::reader::{Reader, width};
+use crate::FusedError;
+use crate::graph::ReduceKind;
+use crate::plan::{Reduce, Softmax, View};
+
+/// The most numbers of a softmax that a thread keeps in registers.
+const MOST_KEPT: usize = 64;
+
+/// The kernel of a reduction.
+pub(super) fn reduce(step: &Reduce) -> Result<Vec<Kernel>, FusedError> {
+    if step.output.elements() == 0 {
+        return Ok(Vec::new());
+    }
+    let state = match step.kind {
+        Some(ReduceKind::Sum) => "Sum",
+        Some(ReduceKind::Mean) => "Mean",
+        Some(ReduceKind::Maximum) => "Most",
+        Some(ReduceKind::Minimum) => "Least",
+        Some(ReduceKind::L2) => "Norm",
+        None => "WhereMost",
+    };
+    let rows = Rows::new(&step.input, &step.output, &step.axes)?;
+    let mut slots = Slots::writing([&step.output]);
+    let shape = rows.shape(&mut slots) + &rows.write_result(&mut slots);
+    Ok(vec![rows.kernel("reduce", &format!("reduce<KERNEL_shape, {state}>(b);"), &shape, slots)])
+}
+
+/// The kernel of a softmax.
+pub(super) fn softmax(step: &Softmax) -> Result<Vec<Kernel>, FusedError> {
+    if step.output.elements() == 0 {
+        return Ok(Vec::new());
+    }
+    let rows = Rows::new(&step.input, &step.output, &[step.axis])?;
+    let mut slots = Slots::writing([&step.output]);
+    let shape = rows.shape(&mut slots) + &rows.write_row(&mut slots);
+    Ok(vec![rows.kernel("softmax", "softmax<KERNEL_shape>(b);", &shape, slots)])
+}
+
+/// The rows of a step, and who works at them.
+struct Rows<'a> {
+    input: &'a View,
+    output: &'a View,
+    /// The loops over rows.
+    outer: Nest,
+    /// The loops along a row.
+    inner: Nest,
+    share: Share,
+}
+
+/// How rows are shared out: the constants of a shape in cuda/rows.cuh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Share {
+    /// Whether rows lie side by side.
+    columns: bool,
+    /// Numbers that are loaded at once.
+    count: usize,
+    /// Units of work.
+    units: usize,
+    /// Loads of each.
+    length: usize,
+    /// Threads for each.
+    groups: usize,
+    /// Threads of a block.
+    threads: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn new(input: &'a View, output: &'a View, axes: &[usize]) -> Result<Self, FusedError> {
+        if !is_small(input) || !is_small(output) {
+            return Err(FusedError::Plan(format!("a reduction's tensor has too many elements: {input:?}")));
+        }
+        let keep = |is_inner: bool| -> Vec<usize> {
+            let dims = input.dims.iter().enumerate();
+            dims.map(|(dim, extent)| if axes.contains(&dim) == is_inner { *extent } else { 1 }).collect()
+        };
+        let special = vec![false; input.dims.len()];
+        let views: [&[isize]; 2] = [&input.strides, &output.strides];
+        let outer = Nest::new(&keep(false), &input.strides, &views, &special);
+        // Of a reduction, the output has no strides along a row.
+        let is_softmax = output.dims == input.dims;
+        let inner =
+            Nest::new(&keep(true), &input.strides, if is_softmax { &views } else { &views[..1] }, &special);
+        let share = Share::new(input, &outer, &inner);
+        Ok(Self { input, output, outer, inner, share })
+    }
+
+    /// The constants of the kernel's shape, and how it reads.
+    fn shape(&self, slots: &mut Slots) -> String {
+        let Share { columns, count, units, length, groups, threads } = self.share;
+        let kept = length.div_ceil(groups) * count <= MOST_KEPT;
+        let reader = Reader::new(self.input, slots);
+        let (unit_step, load_step) = if columns { (count, 1) } else { (1, count) };
+        let place = |nest: &Nest, from: &str, step: usize| {
+            let sum = offset(&counters(nest), &nest.strides(&self.input.strides));
+            format!("{}        return 0{sum};\n", nest.counters(from, step))
+        };
+        format!(
+            "    static constexpr bool COLUMNS = {columns}, KEPT = {kept};\n    static constexpr int COUNT = {count}, \
+             UNITS = {units}, LENGTH = {length}, GROUPS = {groups}, THREADS = {threads};\n    \
+             static __device__ int offset(unsigned unit) {{\n{}    }}\n    static __device__ int step(unsigned j) {{\n{}    }}\n    \
+             static __device__ void read(const Buffers& b, float* to, int at) {{\n        {}\n    }}\n",
+            place(&self.outer, "unit", unit_step),
+            place(&self.inner, "j", load_step),
+            reader.load("to", " + at", count),
+        )
+    }
+
+    /// How a reduction's kernel writes the results of a unit.
+    fn write_result(&self, slots: &mut Slots) -> String {
+        let count = if self.share.columns { self.share.count } else { 1 };
+        let stores = self.stores(&self.outer, &counters(&self.outer), count, slots);
+        let counters = self.outer.counters("unit", count);
+        format!(
+            "    static __device__ void write(const Buffers& b, const float* from, unsigned unit) {{\n{counters}{stores}    }}\n"
+        )
+    }
+
+    /// How a softmax' kernel writes what became of a load.
+    fn write_row(&self, slots: &mut Slots) -> String {
+        let Share { columns, count, .. } = self.share;
+        let base = |nest: &Nest, name: &str, from: &str, step: usize| {
+            let sum = offset(&counters(nest), &nest.strides(&self.output.strides));
+            format!(
+                "        int {name};\n        {{\n{}            {name} = 0{sum};\n        }}\n",
+                nest.counters(from, step)
+            )
+        };
+        let (unit_step, load_step) = if columns { (count, 1) } else { (1, count) };
+        let text =
+            base(&self.outer, "begin", "unit", unit_step) + &base(&self.inner, "along", "j", load_step);
+        let nest = if columns { &self.outer } else { &self.inner };
+        let all: Vec<isize> =
+            self.both().iter().map(|(nest, axis)| nest.stride(*axis, &self.output.strides)).collect();
+        let stride = nest.axes.len().checked_sub(1).map_or(0, |axis| nest.stride(axis, &self.output.strides));
+        let together = aligned(self.output.offset, &all, stride, count);
+        let writer = Reader::new(self.output, slots);
+        let mut stores = String::new();
+        for lane in (0..count).step_by(together) {
+            let at = writer.at(&format!(" + begin + along + {}", stride * lane.cast_signed()));
+            let _ = writeln!(stores, "        store<{together}>({at}, from + {lane});");
+        }
+        format!(
+            "    static __device__ void write(const Buffers& b, const float* from, unsigned unit, unsigned j) {{\n{text}{stores}    }}\n"
+        )
+    }
+
+    /// All loops.
+    fn both(&self) -> Vec<(&Nest, usize)> {
+        let axes = |nest: &'_ Nest| 0..nest.axes.len();
+        axes(&self.outer)
+            .map(|axis| (&self.outer, axis))
+            .chain(axes(&self.inner).map(|axis| (&self.inner, axis)))
+            .collect()
+    }
+
+    /// Stores `count` neighbours along the innermost of some loops.
+    fn stores(&self, nest: &Nest, counters: &[String], count: usize, slots: &mut Slots) -> String {
+        let writer = Reader::new(self.output, slots);
+        let strides = nest.strides(&self.output.strides);
+        let together = width(self.output.offset, &strides, count);
+        let stride = strides.last().copied().unwrap_or(0);
+        let mut text = String::new();
+        for lane in (0..count).step_by(together) {
+            let sum = offset(counters, &strides) + &format!(" + {}", stride * lane.cast_signed());
+            let _ = writeln!(text, "        store<{together}>({}, from + {lane});", writer.at(&sum));
+        }
+        text
+    }
+
+    fn kernel(&self, what: &str, call: &str, shape: &str, slots: Slots) -> Kernel {
+        let Share { units, groups, threads, .. } = self.share;
+        let source = format!(
+            "struct KERNEL_shape {{\n{shape}}};\nextern \"C\" __global__ void __launch_bounds__({threads}) KERNEL(const Buffers b) \
+             {{\n    {call}\n}}\n"
+        );
+        let blocks = units.div_ceil(threads / groups);
+        Kernel::new(what, &source, whole(blocks), whole(threads), slots)
+    }
+}
+
+/// The names of a nest's counters.
+fn counters(nest: &Nest) -> Vec<String> {
+    (0..nest.axes.len()).map(|axis| format!("c{axis}")).collect()
+}
+
+/// How many neighbours (up to `most`) along a loop of stride `stride` lie together at multiples of their number, whatever the others' counters.
+fn aligned(first: usize, all: &[isize], stride: isize, most: usize) -> usize {
+    if stride != 1 {
+        return 1;
+    }
+    // The loop itself counts in steps of `most`.
+    let others: Vec<isize> = all.iter().copied().filter(|other| *other != 1).chain([1]).collect();
+    if all.iter().filter(|other| **other == 1).count() > 1 { 1 } else { width(first, &others, most) }
+}
+
+impl Share {
+    fn new(input: &View, outer: &Nest, inner: &Nest) -> Self {
+        let (rows, row) = (outer.count(), inner.count());
+        let (across, along) = (outer.strides(&input.strides), inner.strides(&input.strides));
+        let last = |strides: &[isize]| strides.last().map_or(isize::MAX, |stride| stride.abs());
+        let columns = last(&across) < last(&along);
+        let (nest, stride) = if columns { (outer, last(&across)) } else { (inner, last(&along)) };
+        let all: Vec<isize> = across.iter().chain(&along).copied().collect();
+        let mut count = aligned(input.offset, &all, stride, (16 / input.ty.size()).clamp(1, 8));
+        while nest.axes.last().is_none_or(|axis| axis.extent % count != 0) && count > 1 {
+            count /= 2;
+        }
+        let (units, length) = if columns { (rows / count, row) } else { (rows, row / count) };
+        if columns {
+            Self::side_by_side(count, units, length)
+        } else {
+            Self::one_after_another(count, units, length)
+        }
+    }
+
+    /// Rows that lie side by side. Threads that follow each other have neighbouring units, so that they load whole sectors of 32 bytes (two units)
+    /// at least; beyond that, blocks are made small until there is one for each multiprocessor, and deep, so that a thread has about eight loads.
+    fn side_by_side(count: usize, units: usize, length: usize) -> Self {
+        let mut lanes = 32;
+        while lanes > 2 && units.div_ceil(lanes) < MULTIPROCESSORS {
+            lanes /= 2;
+        }
+        let is_much = units.div_ceil(lanes) >= 2 * MULTIPROCESSORS;
+        let most = if is_much { 256 } else { 1024 } / lanes;
+        // Of partial results, 48 KiB of shared memory hold so many.
+        let most = most.min(48 * 1024 / (8 * count * lanes)).max(1);
+        let groups = floor_power(most).min(length.div_ceil(8).next_power_of_two());
+        let threads = (lanes * groups).max(64);
+        Self { columns: true, count, units, length, groups, threads }
+    }
+
+    /// Rows whose numbers lie together: a thread has about four loads, and a warp one row at most where there are many.
+    fn one_after_another(count: usize, units: usize, length: usize) -> Self {
+        let most = if units >= 8 * MULTIPROCESSORS { 32 } else { 512 };
+        let groups = length.div_ceil(4).next_power_of_two().min(most);
+        let threads = if units * groups >= 256 * MULTIPROCESSORS { 256 } else { 64 };
+        Self { columns: false, count, units, length, groups, threads: threads.max(groups) }
+    }
+}
+
+/// The largest power of two that is not larger.
+fn floor_power(number: usize) -> usize {
+    1 << number.max(1).ilog2()
+}

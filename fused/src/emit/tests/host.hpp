@@ -1,0 +1,242 @@
+// CUDA on the host, as far as the kernels need it: the threads of a block take turns on one CPU, from one barrier to the next.
+// Buffers end at a page that nobody may touch, so that a kernel which reads beyond one crashes.
+
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <vector>
+
+#define __device__
+#define __host__
+#define __global__
+#define __shared__ static
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+using std::max;
+using std::min;
+
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+inline float2 make_float2(float x, float y) { return {x, y}; }
+struct Index { unsigned x, y, z; };
+static Index threadIdx, blockIdx;
+
+template <class T> T __ldg(const T* at) { return *at; }
+template <class To, class From> To bits_of(From x) { To y; memcpy(&y, &x, sizeof y); return y; }
+inline float __int_as_float(unsigned x) { return bits_of<float>(x); }
+inline float half_to_float(unsigned short x) { return float(bits_of<_Float16>(x)); }
+inline unsigned short float_to_half(float x) { return bits_of<unsigned short>(_Float16(x)); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline int __float2int_rz(float x) {
+    return x != x ? 0 : x >= 2147483648.f ? 2147483647 : x <= -2147483648.f ? -2147483647 - 1 : int(x);
+}
+inline long long __float2ll_rz(float x) { return (long long)x; }
+
+// A thread of a block.
+struct Fiber {
+    ucontext_t context;
+    std::vector<char> stack = std::vector<char>(64 * 1024);
+    bool done = false;
+    unsigned thread;
+};
+
+static std::vector<Fiber> fibers;
+static ucontext_t scheduler;
+static unsigned running;
+static void (*body)();
+
+// Threads that wait for each other: `present` of them, of which `arrived` are there.
+struct Barrier {
+    unsigned present = 0, arrived = 0, round = 0;
+    void settle() {
+        if (arrived == present) {
+            arrived = 0;
+            ++round;
+        }
+    }
+};
+static Barrier block_barrier;
+static Barrier warp_barriers[32];
+
+static void give_way() {
+    swapcontext(&fibers[running].context, &scheduler);
+    threadIdx.x = running;
+}
+
+static void wait(Barrier& barrier) {
+    const unsigned round = barrier.round;
+    ++barrier.arrived;
+    barrier.settle();
+    while (barrier.round == round) {
+        give_way();
+    }
+}
+
+inline void __syncthreads() { wait(block_barrier); }
+inline void __syncwarp() { wait(warp_barriers[threadIdx.x / 32]); }
+
+// What the lanes of a warp show each other.
+static unsigned long long shown[32][32][4];
+
+template <class T> const T* show(const T& x, int slot = 0) {
+    static_assert(sizeof(T) <= 8);
+    memcpy(&shown[threadIdx.x / 32][threadIdx.x % 32][slot], &x, sizeof x);
+    return nullptr;
+}
+template <class T> T seen(unsigned lane, int slot = 0) {
+    T x;
+    memcpy(&x, &shown[threadIdx.x / 32][lane][slot], sizeof x);
+    return x;
+}
+template <class T> T __shfl_xor_sync(unsigned, T x, int mask) {
+    show(x);
+    __syncwarp();
+    T y = seen<T>(threadIdx.x % 32 ^ mask);
+    __syncwarp();
+    return y;
+}
+
+// A copy to shared memory: made when it is waited for, not before.
+struct Copy {
+    void* to;
+    const void* from;
+    bool there;
+    unsigned group;
+};
+static std::vector<Copy> copies[1024];
+static unsigned groups[1024];
+
+inline void copy_async(void* to, const void* from, bool there) {
+    copies[threadIdx.x].push_back({to, from, there, groups[threadIdx.x]});
+}
+inline void copies_commit() { ++groups[threadIdx.x]; }
+template <int GROUPS> void copies_wait() {
+    std::vector<Copy> later;
+    for (const Copy& copy : copies[threadIdx.x]) {
+        if (copy.group + GROUPS >= groups[threadIdx.x]) {
+            later.push_back(copy);
+        } else if (copy.there) {
+            memcpy(copy.to, copy.from, 16);
+        } else {
+            memset(copy.to, 0, 16);
+        }
+    }
+    copies[threadIdx.x] = later;
+}
+
+inline void load_matrices(unsigned (&to)[4], const void* row) {
+    show(row);
+    __syncwarp();
+    const unsigned lane = threadIdx.x % 32;
+    for (unsigned matrix = 0; matrix < 4; ++matrix) {
+        memcpy(&to[matrix], (const char*)seen<const void*>(matrix * 8 + lane / 4) + lane % 4 * 4, 4);
+    }
+    __syncwarp();
+}
+
+inline float half_of(unsigned pair, int index) { return half_to_float((unsigned short)(pair >> 16 * index)); }
+
+inline void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    for (int i = 0; i < 2; ++i) {
+        show((unsigned long long)a[2 * i] | (unsigned long long)a[2 * i + 1] << 32, i);
+    }
+    show((unsigned long long)b0 | (unsigned long long)b1 << 32, 2);
+    __syncwarp();
+    const unsigned lane = threadIdx.x % 32;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned column = lane % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 16; ++k) {
+            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have two neighbours each.
+            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 8 / 2, k / 8);
+            const unsigned long long right = seen<unsigned long long>(column * 4 + k % 8 / 2, 2);
+            sum[i] += half_of(unsigned(left >> 32 * (i / 2)), k % 2) * half_of(unsigned(right >> 32 * (k / 8)), k % 2);
+        }
+    }
+    __syncwarp();
+}
+
+static void begin() {
+    body();
+    fibers[running].done = true;
+    --block_barrier.present;
+    block_barrier.settle();
+    --warp_barriers[running / 32].present;
+    warp_barriers[running / 32].settle();
+    setcontext(&scheduler);
+}
+
+static void run_block(unsigned threads) {
+    fibers.resize(threads);
+    block_barrier = Barrier();
+    block_barrier.present = threads;
+    for (Barrier& barrier : warp_barriers) {
+        barrier = Barrier();
+    }
+    for (unsigned thread = 0; thread < threads; ++thread) {
+        Fiber& fiber = fibers[thread];
+        fiber.done = false;
+        copies[thread].clear();
+        ++warp_barriers[thread / 32].present;
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.data();
+        fiber.context.uc_stack.ss_size = fiber.stack.size();
+        fiber.context.uc_link = nullptr;
+        makecontext(&fiber.context, begin, 0);
+    }
+    for (bool left = true; left;) {
+        left = false;
+        for (running = 0; running < threads; ++running) {
+            if (!fibers[running].done) {
+                threadIdx.x = running;
+                swapcontext(&scheduler, &fibers[running].context);
+                left = true;
+            }
+        }
+    }
+}
+
+// A copy of a buffer between two pages that nobody may touch, at its end but for what a vector's alignment needs.
+struct Guarded {
+    char *pages, *data;
+    size_t size, bytes;
+    Guarded(const char* from, size_t count) : bytes(count) {
+        size = (count + 15) / 4096 * 4096 + 3 * 4096;
+        pages = (char*)mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(pages, 4096, PROT_NONE);
+        mprotect(pages + size - 4096, 4096, PROT_NONE);
+        data = pages + size - 4096 - (count + 15) / 16 * 16;
+        memcpy(data, from, count);
+    }
+    ~Guarded() { munmap(pages, size); }
+};
+
+template <class Buffers> static void launch(
+    void (*kernel)(Buffers), unsigned blocks, unsigned threads, char** buffers, const size_t* bytes, size_t count) {
+    std::vector<Guarded*> guarded;
+    static Buffers b;
+    for (size_t i = 0; i < count; ++i) {
+        guarded.push_back(new Guarded(buffers[i], bytes[i]));
+        b.at[i] = guarded[i]->data;
+    }
+    static void (*called)(Buffers);
+    called = kernel;
+    body = [] { called(b); };
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
+        run_block(threads);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        memcpy(buffers[i], guarded[i]->data, bytes[i]);
+        delete guarded[i];
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs kernels on the CPU (host.hpp) and compares what they compute with the reference.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::Command;
+
+use cudainfer_kernels::tensor::TensorType;
+use libloading::Library;
+
+use crate::emit::{Kernel, candidates, host_prelude, kernels};
+use crate::plan::{Buffer, Content, Plan, Step, View};
+use crate::reference::{Memory, run_step, write};
+
+type Launch = unsafe extern "C" fn(*mut *mut u8, *const usize, usize);
+
+/// Compares all kernels of all steps (of a convolution, each candidate) with the reference.
+pub(super) fn check(steps: &[Step]) {
+    let cases: Vec<(&Step, Vec<Vec<Kernel>>)> = steps.iter().map(|step| (step, alternatives(step))).collect();
+    let all: Vec<&Kernel> = cases.iter().flat_map(|(_, kernels)| kernels.iter().flatten()).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let library = build(&all, folder.path());
+    for (step, alternatives) in cases {
+        let before = memory(step);
+        let mut wanted = before.clone();
+        run_step(step, &mut wanted).unwrap();
+        for kernels in alternatives {
+            let mut made = before.clone();
+            kernels.iter().for_each(|kernel| launch(&library, kernel, &mut made));
+            compare(step, &made, &wanted, &kernels);
+        }
+    }
+}
+
+fn alternatives(step: &Step) -> Vec<Vec<Kernel>> {
+    match step {
+        Step::Convolution(convolution) => {
+            candidates(convolution).into_iter().map(|kernel| vec![kernel]).collect()
+        }
+        _ => vec![kernels(step).unwrap()],
+    }
+}
+
+/// Buffers of the views' sizes, with numbers that have few bits, so that sums in float16 and integers are nearly exact.
+fn memory(step: &Step) -> Memory {
+    let (reads, writes) = step.views();
+    let mut plan = Plan::default();
+    for view in reads.into_iter().chain(writes) {
+        while plan.buffers.len() <= view.buffer.0 {
+            plan.buffer(Content::Intermediate, 0);
+        }
+        let reach =
+            view.dims.iter().zip(&view.strides).map(|(dim, stride)| (dim - 1) * stride.unsigned_abs());
+        let bytes = (view.offset + reach.sum::<usize>() + 1) * view.ty.size();
+        let buffer = &mut plan.buffers[view.buffer.0];
+        if bytes > buffer.bytes {
+            *buffer = Buffer { content: Content::Constant(contents(view.ty, bytes)), bytes };
+        }
+    }
+    Memory::new(&plan, &[]).unwrap()
+}
+
+fn contents(ty: TensorType, bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    let mut state = 12345_u32;
+    for index in 0..bytes / ty.size() {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let number = f32::from(u8::try_from(state >> 27).unwrap());
+        let number = if matches!(ty, TensorType::Float16 | TensorType::Float32) {
+            number / 16.0 - 1.0
+        } else {
+            number
+        };
+        write(&mut data, ty, index, number);
+    }
+    data
+}
+
+fn build(kernels: &[&Kernel], folder: &std::path::Path) -> Library {
+    let sources: BTreeMap<&str, &Kernel> = kernels.iter().map(|kernel| (&kernel.name[..], *kernel)).collect();
+    let mut source = format!("{}\n{}", include_str!("host.hpp"), host_prelude());
+    for (name, Kernel { source: text, grid, block, .. }) in sources {
+        let _ = writeln!(
+            source,
+            "{text}\nextern \"C\" void launch_{name}(char** at, const size_t* bytes, size_t count) {{"
+        );
+        let _ = writeln!(source, "    launch({name}, {}, {}, at, bytes, count);\n}}", grid[0], block[0]);
+    }
+    let (file, library) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
+    std::fs::write(&file, source).unwrap();
+    let made = Command::new("c++")
+        .args([
+            "-std=c++17",
+            "-O1",
+            "-w",
+            "-fPIC",
+            "-shared",
+            "-fno-strict-aliasing",
+            "-fno-gnu-unique",
+            "-o",
+        ])
+        .args([&library, &file])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    // SAFETY: the library has no initialisers but those of its static variables.
+    unsafe { Library::new(library) }.unwrap()
+}
+
+fn launch(library: &Library, kernel: &Kernel, memory: &mut Memory) {
+    let mut buffers: Vec<Vec<u8>> = kernel.buffers.iter().map(|id| memory.bytes(*id).to_vec()).collect();
+    let sizes: Vec<usize> = buffers.iter().map(Vec::len).collect();
+    let mut addresses: Vec<*mut u8> = buffers.iter_mut().map(Vec::as_mut_ptr).collect();
+    // SAFETY: `build` made this function with this signature; the addresses are those of buffers of these sizes.
+    unsafe {
+        let function = library.get::<Launch>(format!("launch_{}", kernel.name).as_bytes()).unwrap();
+        function(addresses.as_mut_ptr(), sizes.as_ptr(), sizes.len());
+    }
+    for (id, buffer) in kernel.buffers.iter().zip(buffers) {
+        memory.replace(*id, buffer);
+    }
+}
+
+fn compare(step: &Step, made: &Memory, wanted: &Memory, kernels: &[Kernel]) {
+    let names: Vec<&str> = kernels.iter().map(|kernel| &kernel.name[..]).collect();
+    let (_, writes) = step.views();
+    let mut made = made.clone();
+    for view in &writes {
+        // A difference in the order of sums may tip float16 to its neighbour.
+        let tolerance = if view.ty == TensorType::Float16 { 2e-3 } else { 2e-5 };
+        let (ours, theirs) = (made.read(view).unwrap(), wanted.read(view).unwrap());
+        for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+            let close = (ours - theirs).abs() <= tolerance * theirs.abs().max(1.0) || ours == theirs;
+            assert!(close, "{names:?}: {ours} for {theirs} at {index} of {step:?}\n{}", kernels[0].source);
+        }
+        made.write(view, &theirs).unwrap();
+    }
+    // Nothing else was written.
+    for id in writes
+        .iter()
+        .map(|view: &&View| view.buffer)
+        .chain(kernels.iter().flat_map(|kernel| kernel.buffers.clone()))
+    {
+        assert!(made.bytes(id) == wanted.bytes(id), "{names:?} writes elsewhere in {id:?}: {step:?}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Kernels of `emit`, compiled for a device.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::thread;
+
+use cudainfer_kernels::device::{Context, Kernel, Module};
+
+use super::GpuError;
+use super::nvrtc::Nvrtc;
+use crate::emit;
+use crate::plan::BufferId;
+
+/// Bytes of shared memory that a block has without asking.
+const UNASKED: u32 = 48 << 10;
+
+/// Addresses that a kernel gets: its only parameter, `Buffers` in its source.
+pub(super) type Addresses = [u64; emit::MOST_BUFFERS];
+
+/// Where a kernel's buffers are.
+pub(super) fn addresses(kernel: &emit::Kernel, at: impl Fn(BufferId) -> u64) -> Addresses {
+    let mut addresses = [0; emit::MOST_BUFFERS];
+    addresses.iter_mut().zip(&kernel.buffers).for_each(|(address, buffer)| *address = at(*buffer));
+    addresses
+}
+
+/// Machine code of kernels.
+pub(super) struct Compiled(Vec<(HashSet<String>, Arc<Module>)>);
+
+impl Compiled {
+    /// Compiles kernels, each source once, in as many parts as there are processors.
+    pub fn new<'a>(
+        nvrtc: &Nvrtc,
+        context: &Arc<Context>,
+        kernels: impl Iterator<Item = &'a emit::Kernel>,
+    ) -> Result<Self, GpuError> {
+        let mut names = HashSet::new();
+        let unique: Vec<&emit::Kernel> = kernels.filter(|kernel| names.insert(kernel.name.clone())).collect();
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let parts = unique.chunks(unique.len().div_ceil(processors).max(4));
+        let capability = context.device().capability;
+        let compiled: Vec<Result<(HashSet<String>, Vec<u8>), GpuError>> = thread::scope(|scope| {
+            let threads: Vec<_> = parts
+                .map(|part| {
+                    scope.spawn(move || {
+                        let sources = part.iter().map(|kernel| kernel.source.as_str());
+                        let source: String = [emit::prelude()].into_iter().chain(sources).collect();
+                        let names = part.iter().map(|kernel| kernel.name.clone()).collect();
+                        Ok((names, nvrtc.compile(&source, capability)?))
+                    })
+                })
+                .collect();
+            let ended = |_| Err(GpuError::Compile("a thread that compiled has ended".into()));
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
+        });
+        let load = |part: Result<(HashSet<String>, Vec<u8>), GpuError>| {
+            let (names, cubin) = part?;
+            // SAFETY: NVRTC has just made it.
+            Ok((names, unsafe { Module::load(context, &cubin) }?))
+        };
+        compiled.into_iter().map(load).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// A kernel that was among them.
+    pub fn kernel(&self, kernel: &emit::Kernel) -> Result<Kernel, GpuError> {
+        let missing = || GpuError::Compile(format!("{} was not compiled", kernel.name));
+        let (_, module) =
+            self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
+        let loaded = module.kernel(&kernel.name)?;
+        if kernel.shared > UNASKED {
+            loaded.allow_shared_memory(kernel.shared)?;
+        }
+        Ok(loaded)
+    }
+}

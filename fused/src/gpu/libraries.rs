@@ -1,0 +1,53 @@
+//! cuDNN's and NVRTC's libraries, opened at run time.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+
+use super::GpuError;
+use super::cudnn::Cudnn;
+use super::nvrtc::Nvrtc;
+
+/// The libraries that plans need on a GPU.
+#[derive(Clone, Debug)]
+pub struct Libraries {
+    pub(super) cudnn: Arc<Cudnn>,
+    pub(super) nvrtc: Arc<Nvrtc>,
+}
+
+impl Libraries {
+    /// Opens them from these folders, in turn, or from where the loader finds them. What is open already is taken.
+    ///
+    /// # Errors
+    /// [`GpuError::Library`]: one that is missing, or of another major version.
+    pub fn open(folders: &[PathBuf]) -> Result<Self, GpuError> {
+        let nvrtc = open(&["libnvrtc.so.13", "libnvrtc.so.12"], folders).map_err(|e| missing("NVRTC", &e))?;
+        let cudnn = open(&["libcudnn.so.9"], folders).map_err(|e| missing("cuDNN 9", &e))?;
+        Ok(Self { cudnn: Arc::new(Cudnn::of(cudnn)?), nvrtc: Arc::new(Nvrtc::of(nvrtc)?) })
+    }
+
+    /// cuDNN's version: 91900 is 9.19.0.
+    pub fn cudnn_version(&self) -> usize {
+        self.cudnn.version()
+    }
+}
+
+fn missing(library: &str, why: &str) -> GpuError {
+    GpuError::Library(format!("{library} cannot be opened: {why}"))
+}
+
+/// The first of these that is there.
+fn open(names: &[&str], folders: &[PathBuf]) -> Result<Library, String> {
+    let mut first = None;
+    let known = folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    let found = known.filter(|path| path.exists()).chain(names.iter().map(PathBuf::from));
+    for path in found {
+        // SAFETY: a library of NVIDIA's, whose initialisers only set it up.
+        match unsafe { Library::open(Some::<&Path>(&path), RTLD_NOW | RTLD_GLOBAL) } {
+            Ok(library) => return Ok(library),
+            Err(e) => first = first.or_else(|| Some(e.to_string())),
+        }
+    }
+    Err(first.unwrap_or_default())
+}

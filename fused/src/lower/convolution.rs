@@ -1,0 +1,169 @@
+//! Convolutions, with what follows them.
+
+use cudainfer_kernels::tensor::TensorType;
+
+use super::{Lowering, ROW};
+use crate::FusedError;
+use crate::graph::{Binary, Node, Operator, ValueId, Window};
+use crate::plan::{Convolution, Epilogue, Step, View};
+
+/// Functions and additions that a convolution takes along, at most.
+const MOST: usize = 4;
+
+impl Lowering<'_> {
+    pub(super) fn convolution(
+        &mut self,
+        node: &Node,
+        window: Window,
+        groups: usize,
+    ) -> Result<(), FusedError> {
+        let weights = node.inputs[1];
+        let dims = &self.graph.value(weights).dims;
+        let &[filters, channels, rows, columns] = &dims[..] else {
+            return Err(unsupported(node, "the weights have other than four dimensions"));
+        };
+        let numbers =
+            self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
+        let bias = self.bias(node)?;
+        let mut input = self.read(node.inputs[0]);
+        if channels > 4 && input.strides[1] != 1 {
+            input = self.channels_last(input);
+        }
+        let (epilogue, last) = self.epilogue(node.output);
+        let output = self.place(last);
+        let taps = Taps { filters, channels, rows, columns };
+        let emitted = Emitted { input, numbers, taps, bias, window, groups, epilogue };
+        self.emit(emitted, output);
+        self.made[last.0] = true;
+        Ok(())
+    }
+
+    pub(super) fn bias(&self, node: &Node) -> Result<Option<Vec<f32>>, FusedError> {
+        let numbers =
+            |bias: &ValueId| self.numbers(*bias).ok_or_else(|| unsupported(node, "the bias is not constant"));
+        node.inputs.get(2).map(numbers).transpose()
+    }
+
+    /// The functions and additions that follow a value, as far as nobody else reads what lies between; and the last one's output.
+    pub(super) fn epilogue(&mut self, first: ValueId) -> (Vec<Epilogue>, ValueId) {
+        let (mut epilogue, mut last) = (Vec::new(), first);
+        while epilogue.len() < MOST && !self.graph.outputs.contains(&last) {
+            let &[reader] = &self.readers[last.0][..] else { break };
+            let node = &self.graph.nodes[reader];
+            let taken = match node.operator {
+                Operator::Unary(function) => Some(Epilogue::Unary(function)),
+                Operator::Binary(function @ (Binary::Add | Binary::Multiply)) => {
+                    self.operand_of(node, last).map(|view| {
+                        if function == Binary::Add { Epilogue::Add(view) } else { Epilogue::Multiply(view) }
+                    })
+                }
+                _ => None,
+            };
+            let Some(taken) = taken else { break };
+            epilogue.push(taken);
+            self.done[reader] = true;
+            last = node.output;
+        }
+        (epilogue, last)
+    }
+
+    /// What `node` adds to `value` or multiplies it by, if it is there already and lies as the value does.
+    fn operand_of(&mut self, node: &Node, value: ValueId) -> Option<View> {
+        let dims = self.graph.value(value).dims.clone();
+        let other = *node.inputs.iter().find(|input| **input != value)?;
+        let of = self.graph.value(other);
+        let same_type = of.ty == self.graph.value(value).ty && self.graph.value(node.output).ty == of.ty;
+        let there = of.constant.is_some() || self.made[other.0] || self.deferred[other.0];
+        if !same_type || !there || self.graph.value(node.output).dims != dims || dims.len() != 4 {
+            return None;
+        }
+        let view = self.read(other).broadcast(&dims);
+        // Something per channel, or a tensor with channels last.
+        (view.strides[1] == 1).then_some(view)
+    }
+
+    /// A copy with channels last.
+    pub(super) fn channels_last(&mut self, view: View) -> View {
+        let copy = self.memory_for(&view.dims, view.ty, 1);
+        self.copy(view, copy.clone());
+        copy
+    }
+
+    /// Adds the step, which writes channels last: to a place where they are not, they are copied.
+    pub(super) fn emit(&mut self, mut emitted: Emitted, output: View) {
+        let aligned = |view: &View| {
+            let in_rows = |axis: &usize| view.strides[*axis].unsigned_abs().is_multiple_of(ROW);
+            view.strides[1] == 1 && view.offset.is_multiple_of(ROW) && [0, 2, 3].iter().all(in_rows)
+        };
+        // Kernels for few channels or groups write anywhere.
+        let anywhere = emitted.groups != 1 || output.dims[1] <= 4;
+        let target = if aligned(&output) || anywhere {
+            output.clone()
+        } else {
+            self.memory_for(&output.dims, output.ty, 1)
+        };
+        let written = self.rows.widen_output(&mut emitted, &target);
+        self.rows.widen_input(&mut emitted);
+        let Emitted { input, numbers, taps, bias, window, groups, epilogue } = emitted;
+        let weights = self.floats(&taps.channels_last(&numbers), input.ty, &taps.dims());
+        let weights = View { strides: taps.strides(), ..weights };
+        let bias = bias.map(|bias| self.floats(&bias, TensorType::Float32, &[bias.len()]));
+        let step = Convolution { input, weights, bias, window, groups, epilogue, output: written };
+        self.plan.steps.push(Step::Convolution(step));
+        if target != output {
+            self.copy(target, output);
+        }
+    }
+}
+
+/// A convolution that is to be added.
+pub(super) struct Emitted {
+    pub input: View,
+    /// `[K, C / groups, R, S]`, row-major.
+    pub numbers: Vec<f32>,
+    pub taps: Taps,
+    pub bias: Option<Vec<f32>>,
+    pub window: Window,
+    pub groups: usize,
+    pub epilogue: Vec<Epilogue>,
+}
+
+/// The dimensions of weights.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taps {
+    pub filters: usize,
+    /// Of a group.
+    pub channels: usize,
+    pub rows: usize,
+    pub columns: usize,
+}
+
+impl Taps {
+    fn dims(self) -> [usize; 4] {
+        [self.filters, self.channels, self.rows, self.columns]
+    }
+
+    /// With the channels innermost.
+    fn strides(self) -> Vec<isize> {
+        let Self { channels, rows, columns, .. } = self;
+        [rows * columns * channels, 1, columns * channels, channels].map(usize::cast_signed).to_vec()
+    }
+
+    /// `[K, C, R, S]` as `[K, R, S, C]`.
+    fn channels_last(self, numbers: &[f32]) -> Vec<f32> {
+        let Self { channels, rows, columns, .. } = self;
+        let area = rows * columns;
+        let filter = |filter: &[f32]| {
+            let at = |tap: usize| (0..channels).map(move |channel| channel * area + tap);
+            (0..area).flat_map(at).map(|index| filter[index]).collect::<Vec<_>>()
+        };
+        numbers.chunks_exact((channels * area).max(1)).flat_map(filter).collect()
+    }
+}
+
+/// A node that no kernel computes.
+pub(super) fn unsupported(node: &Node, why: &str) -> FusedError {
+    let operator = format!("{:?}", node.operator);
+    let operator = operator.split([' ', '(', '{']).next().unwrap_or_default().to_owned();
+    FusedError::Unsupported { operator, node: node.name.clone(), why: why.to_owned() }
+}

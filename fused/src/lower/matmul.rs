@@ -1,0 +1,90 @@
+//! Products with constant matrices, as 1x1 convolutions.
+
+use super::Lowering;
+use super::convolution::{Emitted, Taps, unsupported};
+use crate::FusedError;
+use crate::graph::{Binary, Node, Operator, Window};
+use crate::plan::{Epilogue, View};
+
+impl Lowering<'_> {
+    /// `[..., M, K]` times a constant `[K, N]`: an image of one row of all M columns, K channels deep.
+    pub(super) fn matmul(&mut self, node: &Node) -> Result<(), FusedError> {
+        let matrix = self.graph.value(node.inputs[1]);
+        let (&[depth, width], Some(numbers)) = (&matrix.dims[..], self.numbers(node.inputs[1])) else {
+            return Err(unsupported(node, "the right side is no constant matrix"));
+        };
+        let mut left = self.read(node.inputs[0]);
+        let rows = left.elements() / depth;
+        let image = |view: &View, channels: usize| {
+            view.reshape(&[rows, channels]).map(|view| {
+                let (row, channel) = (view.strides[0], view.strides[1]);
+                let strides = vec![row * rows.cast_signed(), channel, row * rows.cast_signed(), row];
+                View { dims: vec![1, channels, 1, rows], strides, ..view }
+            })
+        };
+        let seen = image(&left, depth).filter(|image| image.strides[1] == 1);
+        let input = match seen {
+            Some(seen) => seen,
+            None => {
+                let buffer = self.intermediate(left.elements() * left.ty.size());
+                let dense = View::dense(buffer, left.ty, &left.dims);
+                self.copy(left, dense.clone());
+                left = dense;
+                image(&left, depth).ok_or_else(|| unsupported(node, "it has no elements"))?
+            }
+        };
+        let mut transposed = vec![0.0; numbers.len()];
+        for (row, of_row) in numbers.chunks_exact(width).enumerate() {
+            for (column, number) in of_row.iter().enumerate() {
+                transposed[column * depth + row] = *number;
+            }
+        }
+        let (bias, epilogue, last) = self.after_product(node, width);
+        let output = self.place(last);
+        let target = image(&output, width);
+        let taps = Taps { filters: width, channels: depth, rows: 1, columns: 1 };
+        let window =
+            Window { kernel: [1, 1], strides: [1, 1], dilations: [1, 1], begin: [0, 0], end: [0, 0] };
+        let emitted = Emitted { input, numbers: transposed, taps, bias, window, groups: 1, epilogue };
+        match target {
+            Some(target) => self.emit(emitted, target),
+            None => {
+                let buffer = self.intermediate(output.elements() * output.ty.size());
+                let dense = View::dense(buffer, output.ty, &output.dims);
+                let target = image(&dense, width).ok_or_else(|| unsupported(node, "it has no elements"))?;
+                self.emit(emitted, target);
+                self.copy(dense, output);
+            }
+        }
+        self.made[last.0] = true;
+        Ok(())
+    }
+
+    /// The bias and the functions that follow a product, and the last one's output.
+    fn after_product(
+        &mut self,
+        node: &Node,
+        width: usize,
+    ) -> (Option<Vec<f32>>, Vec<Epilogue>, crate::graph::ValueId) {
+        let (mut bias, mut epilogue, mut last) = (None, Vec::new(), node.output);
+        while epilogue.is_empty() && !self.graph.outputs.contains(&last) {
+            let &[reader] = &self.readers[last.0][..] else { break };
+            let next = &self.graph.nodes[reader];
+            match next.operator {
+                Operator::Unary(function) => epilogue.push(Epilogue::Unary(function)),
+                Operator::Binary(Binary::Add) if bias.is_none() => {
+                    let Some(other) = next.inputs.iter().find(|input| **input != last) else { break };
+                    let is_row = self.graph.value(*other).dims.last() == Some(&width);
+                    match self.numbers(*other).filter(|numbers| numbers.len() == width && is_row) {
+                        Some(numbers) => bias = Some(numbers),
+                        None => break,
+                    }
+                }
+                _ => break,
+            }
+            self.done[reader] = true;
+            last = next.output;
+        }
+        (bias, epilogue, last)
+    }
+}

@@ -1,0 +1,90 @@
+//! Rows of channels that are longer than the tensor has channels. Tensor cores take channels by eight, so a convolution of 21 channels is
+//! made one of 24: what it writes in the rest of the row is read by nobody, or multiplied by weights of 0.
+
+use std::collections::{HashMap, HashSet};
+
+use super::ROW;
+use super::convolution::Emitted;
+use crate::plan::{BufferId, Epilogue, View};
+
+/// What is known of buffers that hold images with channels last.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// By buffer: how long its rows are, and how much of each is in use.
+    rows: HashMap<BufferId, (usize, usize)>,
+    /// Buffers whose rests of rows are numbers: NaN times 0 would be NaN.
+    written: HashSet<BufferId>,
+}
+
+impl Rows {
+    /// Notes that a buffer has rows of this length, of which so much is in use.
+    pub fn add(&mut self, buffer: BufferId, length: usize, used: usize) {
+        self.rows.insert(buffer, (length, used));
+    }
+
+    /// The view with the rest of its rows, as far as a multiple of [`ROW`], if that is nobody else's.
+    fn wide(&self, view: &View) -> Option<View> {
+        let (length, used) = *self.rows.get(&view.buffer)?;
+        let (channels, wide) = (view.dims[1], view.dims[1].next_multiple_of(ROW));
+        let begin = view.offset % length;
+        let in_rows = [0, 2, 3].iter().all(|axis| view.strides[*axis].unsigned_abs().is_multiple_of(length));
+        let is_last = begin + channels == used && begin + wide <= length;
+        (in_rows && is_last && view.strides[1] == 1)
+            .then(|| View { dims: widened(&view.dims, wide), ..view.clone() })
+    }
+
+    /// Widens a convolution's output, where it is not a multiple of [`ROW`]: with filters of 0.
+    pub fn widen_output(&mut self, emitted: &mut Emitted, output: &View) -> View {
+        let filters = emitted.taps.filters;
+        if filters % ROW == 0 || filters <= 4 || emitted.groups != 1 {
+            return output.clone();
+        }
+        let parts = emitted.epilogue.iter().map(|part| match part {
+            Epilogue::Unary(function) => Some(Epilogue::Unary(*function)),
+            Epilogue::Add(view) => self.wide(view).map(Epilogue::Add),
+            Epilogue::Multiply(view) => self.wide(view).map(Epilogue::Multiply),
+        });
+        let (Some(wide), Some(epilogue)) = (self.wide(output), parts.collect()) else {
+            return output.clone();
+        };
+        let of_filter = emitted.numbers.len() / filters;
+        emitted.taps.filters = wide.dims[1];
+        emitted.numbers.resize(of_filter * wide.dims[1], 0.0);
+        if let Some(bias) = &mut emitted.bias {
+            bias.resize(wide.dims[1], 0.0);
+        }
+        emitted.epilogue = epilogue;
+        if wide.offset == 0 {
+            self.written.insert(wide.buffer);
+        }
+        wide
+    }
+
+    /// Widens a convolution's input, where it is not a multiple of [`ROW`] and the rest of its rows are numbers: with weights of 0.
+    pub fn widen_input(&self, emitted: &mut Emitted) {
+        let channels = emitted.taps.channels;
+        if channels % ROW == 0
+            || channels <= 4
+            || emitted.groups != 1
+            || !self.written.contains(&emitted.input.buffer)
+        {
+            return;
+        }
+        let Some(wide) = self.wide(&emitted.input) else { return };
+        let area = emitted.taps.rows * emitted.taps.columns;
+        let filter = |filter: &[f32]| {
+            let mut filter = filter.to_vec();
+            filter.resize(wide.dims[1] * area, 0.0);
+            filter
+        };
+        emitted.numbers = emitted.numbers.chunks_exact(channels * area).flat_map(filter).collect();
+        emitted.taps.channels = wide.dims[1];
+        emitted.input = wide;
+    }
+}
+
+fn widened(dims: &[usize], channels: usize) -> Vec<usize> {
+    let mut dims = dims.to_vec();
+    dims[1] = channels;
+    dims
+}

@@ -1,0 +1,219 @@
+//! Which kernels run, and where in memory their tensors lie.
+//!
+//! Tensors are views of buffers: dimensions are ONNX's, strides say where they lie. So images with channels last, halves of a tensor
+//! and parts of a joined one are read and written in place.
+
+mod lanes;
+mod order;
+mod program;
+mod summary;
+mod view;
+
+pub use self::lanes::{Lane, Lanes};
+pub use self::order::{Arena, Order, Piece};
+pub use self::program::{Expression, Program};
+pub use self::view::{View, dense_strides};
+use crate::graph::{Coordinates, PadMode, PoolKind, ReduceKind, ResizeMode, Unary, Window};
+
+/// A buffer of a plan, by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferId(pub usize);
+
+/// A network, ready to run.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// All memory.
+    pub buffers: Vec<Buffer>,
+    /// In an order in which each finds its inputs made.
+    pub steps: Vec<Step>,
+    /// What a run is given, in the model's order.
+    pub inputs: Vec<View>,
+    /// What a run makes, in the model's order: dense, row-major.
+    pub outputs: Vec<View>,
+}
+
+/// A piece of memory.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// What it holds.
+    pub content: Content,
+    /// Its size in bytes.
+    pub bytes: usize,
+}
+
+/// What a buffer holds.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// The input of this index.
+    Input(usize),
+    /// The output of this index.
+    Output(usize),
+    /// Weights, tables: these bytes.
+    Constant(Vec<u8>),
+    /// What steps hand on to each other.
+    Intermediate,
+}
+
+/// What one kernel does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A convolution.
+    Convolution(Convolution),
+    /// Each element of the outputs by itself.
+    Map(Map),
+    /// One number of many.
+    Reduce(Reduce),
+    /// Numbers whose sum is 1.
+    Softmax(Softmax),
+}
+
+/// `output = epilogue(sum over taps and channels of input * weights + bias)`, accumulated in float32.
+#[derive(Clone, Debug)]
+pub struct Convolution {
+    /// `[N, C, H, W]`, of any strides.
+    pub input: View,
+    /// `[K, C / groups, R, S]`, laid out as `[K, R, S, C / groups]`, dense, of the input's type.
+    pub weights: View,
+    /// `[K]`, float32, dense.
+    pub bias: Option<View>,
+    /// Where it looks.
+    pub window: Window,
+    /// Groups of channels.
+    pub groups: usize,
+    /// What is done to each sum, in this order, in float32.
+    pub epilogue: Vec<Epilogue>,
+    /// `[N, K, P, Q]`, of any strides.
+    pub output: View,
+}
+
+/// What is done to a convolution's sum.
+#[derive(Clone, Debug)]
+pub enum Epilogue {
+    /// A function of it.
+    Unary(Unary),
+    /// A tensor of the output's dimensions is added (a dimension that it is broadcast along has stride 0).
+    Add(View),
+    /// It is multiplied by a tensor of the output's dimensions (as for `Add`).
+    Multiply(View),
+}
+
+/// Every output element by itself: `outputs[i].0[at] = program(sources at ...)`, for all places `at` in `dims`.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// The dimensions that are gone through: those of all outputs.
+    pub dims: Vec<usize>,
+    /// What the program reads, at each place.
+    pub sources: Vec<Source>,
+    /// The functions, in float32.
+    pub program: Program,
+    /// Where which expression is written, rounded to the view's type (integers: cut off towards 0; bool: 1 where it is not 0).
+    pub outputs: Vec<(View, usize)>,
+}
+
+/// A number that a map's program reads, at a place.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The element there. The view's dimensions are the map's; it is broadcast along strides of 0.
+    Element(View),
+    /// The element there of a tensor that is resized to the map's dimensions.
+    Resized {
+        /// The tensor, of the map's rank.
+        view: View,
+        /// Which samples make one.
+        mode: ResizeMode,
+        /// Where they lie.
+        coordinates: Coordinates,
+        /// By axis.
+        scales: Vec<f32>,
+    },
+    /// The element there of a tensor that is padded to the map's dimensions.
+    Padded {
+        /// The tensor, of the map's rank.
+        view: View,
+        /// By axis; negative ones cut off.
+        before: Vec<isize>,
+        /// What is outside.
+        mode: PadMode,
+    },
+    /// One number of a window; the map has four dimensions.
+    Pooled {
+        /// `[N, C, H, W]`.
+        view: View,
+        /// Which number.
+        kind: PoolKind,
+        /// Where it looks.
+        window: Window,
+    },
+    /// The element there of a dense, row-major tensor of other dimensions, by its index in the map's dimensions, row-major: a reshape
+    /// that no strides can say. `view` has its own dimensions and as many elements as the map.
+    Reshaped(View),
+}
+
+/// `output[at] = reduction of input over axes`, accumulated in float32.
+#[derive(Clone, Debug)]
+pub struct Reduce {
+    /// Which number; none: the index of the largest element along the one axis.
+    pub kind: Option<ReduceKind>,
+    /// Any tensor.
+    pub input: View,
+    /// Over which axes, ascending.
+    pub axes: Vec<usize>,
+    /// The input's dimensions, with 1 in those of `axes`.
+    pub output: View,
+}
+
+/// `output = e^(input - max) / sum of that`, along an axis, in float32.
+#[derive(Clone, Debug)]
+pub struct Softmax {
+    /// Any tensor.
+    pub input: View,
+    /// Along which axis.
+    pub axis: usize,
+    /// Of the same dimensions.
+    pub output: View,
+}
+
+impl Plan {
+    /// Adds a buffer.
+    pub fn buffer(&mut self, content: Content, bytes: usize) -> BufferId {
+        self.buffers.push(Buffer { content, bytes });
+        BufferId(self.buffers.len() - 1)
+    }
+}
+
+impl Step {
+    /// The tensors that it reads, and those that it writes.
+    pub fn views(&self) -> (Vec<&View>, Vec<&View>) {
+        match self {
+            Self::Convolution(convolution) => {
+                let Convolution { input, weights, bias, epilogue, output, .. } = convolution;
+                let mut reads = vec![input, weights];
+                reads.extend(bias);
+                reads.extend(epilogue.iter().filter_map(|epilogue| match epilogue {
+                    Epilogue::Add(view) | Epilogue::Multiply(view) => Some(view),
+                    Epilogue::Unary(_) => None,
+                }));
+                (reads, vec![output])
+            }
+            Self::Map(map) => {
+                let reads = map.sources.iter().map(Source::view).collect();
+                (reads, map.outputs.iter().map(|(view, _)| view).collect())
+            }
+            Self::Reduce(reduce) => (vec![&reduce.input], vec![&reduce.output]),
+            Self::Softmax(softmax) => (vec![&softmax.input], vec![&softmax.output]),
+        }
+    }
+}
+
+impl Source {
+    /// The tensor that it reads.
+    pub fn view(&self) -> &View {
+        match self {
+            Self::Element(view)
+            | Self::Resized { view, .. }
+            | Self::Padded { view, .. }
+            | Self::Pooled { view, .. }
+            | Self::Reshaped(view) => view,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What the importer makes of ONNX files, against ONNX Runtime on the CPU.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // clippy's own exception stops at functions without #[test]
+
+mod case;
+mod constants;
+mod elementwise;
+mod files;
+mod matrix;
+mod movement;
+mod normalize;
+mod pass;
+mod reduce;
+mod resize;
+mod runtime;
+mod shapes;
+mod window;

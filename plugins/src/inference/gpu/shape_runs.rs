@@ -1,0 +1,108 @@
+//! What runs of one shape need: memory at fixed addresses, and how it is bound.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{CudaStream, Graph, Memory, SharedMemory};
+
+use super::runner::{RunMemory, Runner};
+use crate::inference::shape::bytes;
+use crate::inference::{InferenceError, RunShape};
+
+/// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
+#[derive(Debug)]
+pub(super) struct ShapeRuns<Run> {
+    pub shape: Arc<RunShape>,
+    /// Room for the largest batch.
+    pub input: Memory,
+    pub outputs: Vec<Output>,
+    /// The runs, by the number of rows.
+    pub bound: HashMap<usize, BoundRun<Run>>,
+}
+
+/// An output: where the model writes it, and where it is kept.
+#[derive(Debug)]
+pub(super) struct Output {
+    memory: Memory,
+    pool: Vec<Arc<SharedMemory>>,
+}
+
+/// How a run of this many rows is made.
+#[derive(Debug)]
+pub(super) struct BoundRun<Run> {
+    pub run: Run,
+    pub graph: Option<Graph>,
+    pub runs: usize,
+    /// How often capturing it has failed.
+    pub spoilt: u32,
+}
+
+impl<Run> ShapeRuns<Run> {
+    /// Memory for runs of up to `batch` frames of a shape.
+    pub fn allocate(
+        stream: &CudaStream,
+        shape: &Arc<RunShape>,
+        batch: usize,
+    ) -> Result<Self, InferenceError> {
+        let most = shape.rows(batch);
+        let input = stream.allocate(shape.image_bytes() * most)?;
+        // Rows beyond the frames of a run.
+        stream.fill(input.slice(), 0)?;
+        let output = |desc| {
+            let memory = stream.allocate(bytes(desc) * most)?;
+            Ok(Output { memory, pool: Vec::new() })
+        };
+        let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
+        Ok(Self { shape: Arc::clone(shape), input, outputs, bound: HashMap::new() })
+    }
+}
+
+impl<Run> BoundRun<Run> {
+    /// Binds a shape's memory for this many rows.
+    pub fn new(
+        stream: &CudaStream,
+        runner: &mut impl Runner<Run = Run>,
+        shape: &RunShape,
+        input: &Memory,
+        outputs: &[Output],
+        rows: usize,
+    ) -> Result<Self, InferenceError> {
+        let constants = shape.constants(rows)?;
+        let constants =
+            constants.iter().map(|input| upload(stream, &input.data)).collect::<Result<_, _>>()?;
+        let image = input.slice().first(shape.image_bytes() * rows);
+        let outputs = outputs.iter().map(|output| output.memory.slice()).collect();
+        let run = runner.bind(stream, RunMemory { shape, rows, image, constants, outputs })?;
+        Ok(Self { run, graph: None, runs: 0, spoilt: 0 })
+    }
+}
+
+/// An input that stays the same, in memory of our own: recorded work would find a library's memory used for something else.
+fn upload(stream: &CudaStream, data: &[u8]) -> Result<Memory, InferenceError> {
+    let mut pinned = stream.pin(data.len())?;
+    pinned.as_mut_slice().copy_from_slice(data);
+    let memory = stream.allocate(data.len())?;
+    stream.upload(&pinned, memory.slice())?;
+    Ok(memory)
+}
+
+impl Output {
+    /// Enqueues the copy of the first `bytes` to memory of that size that only the caller has.
+    pub fn keep(&mut self, stream: &CudaStream, bytes: usize) -> Result<Arc<SharedMemory>, InferenceError> {
+        let fits = |memory: &&Arc<SharedMemory>| memory.slice().bytes() == bytes;
+        let free = self.pool.iter().filter(fits).find(|memory| Arc::strong_count(memory) == 1);
+        let kept = match free {
+            Some(memory) => Arc::clone(memory),
+            None => {
+                let memory = Arc::new(SharedMemory::new(stream, bytes)?);
+                self.pool.push(Arc::clone(&memory));
+                memory
+            }
+        };
+        kept.begin_write(stream)?;
+        let copied = stream.copy_on_device(self.memory.slice().first(bytes), kept.slice());
+        kept.end_write(stream)?;
+        copied?;
+        Ok(kept)
+    }
+}
