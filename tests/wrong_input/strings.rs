@@ -32,6 +32,8 @@ const PATHS: [(&str, &str); 10] = [
     ("trtinfer", "model"),
     ("trtinfer", "labels"),
     ("trtinfer", "onnxruntime"),
+    ("trtinfer", "openvino"),
+    ("trtinfer", "provider-library"),
     ("trtinfer", "engine-cache"),
     ("zonecount", "zones-file"),
     ("inferpublish", "spool"),
