@@ -28,10 +28,12 @@ pub(crate) fn bytes_of(element: &gst::Element, property: &str) -> Option<Vec<u8>
 }
 
 /// Names of files may be any bytes.
-const PATHS: [(&str, &str); 10] = [
+const PATHS: [(&str, &str); 12] = [
     ("trtinfer", "model"),
     ("trtinfer", "labels"),
     ("trtinfer", "onnxruntime"),
+    ("trtinfer", "openvino"),
+    ("trtinfer", "provider-library"),
     ("trtinfer", "engine-cache"),
     ("zonecount", "zones-file"),
     ("inferpublish", "spool"),

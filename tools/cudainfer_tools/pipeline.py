@@ -139,6 +139,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "GST_PLUGIN_PATH": str(folder)}
 
 
+def find_openvino() -> None:
+    """Has pipelines that are started from now on find the OpenVINO of .cache, unless another one is named. Others keep what
+    provider=auto takes without it."""
+    libraries = sorted((ROOT / ".cache/openvino/openvino/libs").glob("libopenvino_c.so*"))
+    if libraries:
+        os.environ.setdefault("CUDAINFER_OPENVINO", str(libraries[0]))
+
+
 def run(arguments: list[str]) -> None:
     """Runs a pipeline to its end, in silence; what goes wrong is raised as the first error's sentence."""
     done = subprocess.run(

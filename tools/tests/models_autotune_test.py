@@ -31,6 +31,13 @@ class Settings(unittest.TestCase):
         found = {"provider": "cpu", "batch-size": 4, "batch-timeout": 2_000_000, "workers": 2, "intra-threads": 1}
         self.assertEqual(setting.properties(), found)
 
+    def test_a_precision_is_a_property_where_it_is_not_the_models(self):
+        setting = Setting("openvino", precision="bfloat16")
+        self.assertEqual(setting.properties(), {"provider": "openvino", "precision": "bfloat16"})
+        tried = autotune.grid("openvino", [1], 2)
+        self.assertEqual({setting.precision for setting in tried}, {"model", "bfloat16"})
+        self.assertEqual({setting.precision for setting in autotune.grid("cpu", [1], 2)}, {"model"})
+
     def test_streams_are_told_to_share(self):
         row = Row(Setting("cuda", 4), 1.0)
         self.assertTrue(autotune.paste(row, streams=2).endswith(" instance=shared"))
@@ -98,6 +105,20 @@ class Tuning(unittest.TestCase):
         self.assertEqual(tried.count("cuda"), 1)
 
     @mock.patch("builtins.print")
+    def test_a_precision_that_fails_is_left_out_and_the_provider_is_not(self, _print: mock.Mock):
+        tuner = self.tuner("none")
+        right = tuner.throughput.side_effect
+
+        def throughput(setting: Setting) -> Row:
+            if setting.precision == "bfloat16":
+                raise pipeline.PipelineError("this processor has none")
+            return right(setting)
+
+        tuner.throughput.side_effect = throughput
+        rows = autotune.tune(tuner, ["openvino"], [1], 2, required=True)
+        self.assertEqual({row.setting.precision for row in rows}, {"model"})
+
+    @mock.patch("builtins.print")
     def test_the_one_that_was_asked_for_must_work(self, _print: mock.Mock):
         with self.assertRaisesRegex(pipeline.PipelineError, "no driver"):
             autotune.tune(self.tuner("cuda"), ["cuda"], [1], 2, required=True)
@@ -108,6 +129,32 @@ class Tuning(unittest.TestCase):
         autotune.tune(tuner, ["cuda"], [1, 4], 2, required=True)
         for call in tuner.delay.call_args_list:
             self.assertEqual(call.args[1], 10.0 * call.args[0].batch)
+
+
+class Losses(unittest.TestCase):
+    ROWS = (Row(Setting("cpu"), 1.0), Row(Setting("cpu", 2), 1.0), Row(Setting("openvino", precision="bfloat16"), 2.0))
+
+    def test_each_precision_is_compared_once_with_the_reference(self):
+        item = {"label": "person", "confidence": 0.5, "box": {"x": 0, "y": 0, "w": 4, "h": 4}}
+        other = item | {"confidence": 0.4}
+
+        def detect(*properties: str) -> list[list[dict]]:
+            return [[other], []] if "precision=bfloat16" in properties else [[item], [item]]
+
+        found = autotune.losses(list(self.ROWS), detect)
+        self.assertEqual(
+            found,
+            {
+                "provider=cpu precision=model": "F1 1.000 of 2 objects, mean IoU 1.000, confidence 0.0000 off",
+                "provider=openvino precision=bfloat16": "F1 0.667 of 2 objects, mean IoU 1.000, confidence 0.1000 off",
+            },
+        )
+
+    def test_a_model_that_is_no_detector_is_not_compared_and_says_why(self):
+        detect = mock.Mock(side_effect=pipeline.PipelineError("gpunms0: no decoder reads these"))
+        found = autotune.losses(list(self.ROWS), detect)
+        self.assertEqual(set(found.values()), {"not compared: gpunms0: no decoder reads these"})
+        self.assertEqual(detect.call_count, 1)
 
 
 if __name__ == "__main__":

@@ -45,11 +45,16 @@ pub(super) trait Backend: Debug + Send + Sync {
     /// What the user should know before models run on this provider: a sentence or two.
     fn warning(&self, provider: Provider) -> Option<String>;
 
-    /// Opens another session of the same model on the CPU.
+    /// Opens another session of the same model on this provider, whose tensors are on the host.
     ///
     /// # Errors
     /// As for [`Backend::open`].
-    fn open_another(&self, config: &Config, cache: &mut Cache) -> Result<Box<dyn Session>, InferenceError>;
+    fn open_another(
+        &self,
+        config: &Config,
+        provider: Provider,
+        cache: &mut Cache,
+    ) -> Result<Box<dyn Session>, InferenceError>;
 }
 
 /// The first session of a model.

@@ -32,7 +32,7 @@ impl Engine {
     ) -> Result<(), InferenceError> {
         // A thread with another shape waits meanwhile.
         let mut unsettled = lock(&self.variant.choices);
-        let variants = self.backend.variants(&self.config, self.provider);
+        let variants = self.backend.variants(&self.config, self.provider());
         // What goes through the host does not run as it is timed.
         if variants.len() < 2 || !shape.is_known() {
             return Ok(());
@@ -72,7 +72,7 @@ impl Engine {
         if found.complete {
             choices.add(&called, name);
             let device = self.context.as_ref().map(|context| context.device());
-            lock(&self.cache).remember(&self.config, self.provider, device, &choices);
+            lock(&self.cache).remember(&self.config, self.provider(), device, &choices);
         }
         Ok(())
     }

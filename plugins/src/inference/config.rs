@@ -16,7 +16,10 @@ pub enum EngineSearch {
     Off,
     /// Those that were faster for some models.
     #[default]
-    #[enum_value(name = "Those that were faster for some models: layout, fused bias", nick = "quick")]
+    #[enum_value(
+        name = "Those that were faster for some models: layout, fused bias; OpenVINO on the CPU",
+        nick = "quick"
+    )]
     Quick,
 }
 
@@ -69,6 +72,10 @@ pub struct Config {
     pub library: Option<PathBuf>,
     /// OpenVINO's library, where it must not be searched for.
     pub openvino: Option<PathBuf>,
+    /// The library of a plugin of ONNX Runtime, where it must not be searched for.
+    pub plugin: Option<PathBuf>,
+    /// Options of the plugin: keys and values.
+    pub plugin_options: Vec<(String, String)>,
     /// Sessions on the CPU that may run at the same time; at least 1.
     pub sessions: usize,
     /// Threads in which an operation of the model runs on the CPU, in each session; at least 1.
@@ -110,6 +117,8 @@ impl Config {
             warm_up: WarmUp::default(),
             library: None,
             openvino: None,
+            plugin: None,
+            plugin_options: Vec::new(),
             sessions: 1,
             intra_threads: 1,
             inter_threads: 1,

@@ -11,9 +11,11 @@ use cudainfer_kernels::tensor::TensorDesc;
 use super::backend::{Backend, Opened, loading};
 use super::cache::Cache;
 use super::device_bytes::Before;
+use super::rival::{self, Rival};
 use super::start::StartPart;
 use super::variant::ActiveVariant;
 use super::{Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, watched};
+use crate::log::ENGINE as CAT;
 use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
 use crate::sync::lock;
@@ -27,8 +29,6 @@ pub struct Engine {
     pub outputs: Vec<TensorDesc>,
     /// What is known of the model: the sidecar, and what the file says as far as its inputs do not contradict it.
     pub info: ModelInfo,
-    /// Where it runs.
-    pub provider: Provider,
     /// Why better providers do not run it; empty where the first choice does.
     pub fallbacks: Vec<String>,
     /// All its inputs that are tensors of numbers.
@@ -69,7 +69,47 @@ impl Engine {
         check_files(&config.model)?;
         let times = StartTimes::default();
         let backend = times.time(StartPart::Library, || Runtime::of(config.provider).start(config))?;
-        Self::open_with(backend, times, config, counters, progress)
+        let look = || rival::only_cpu(config).map_or(Ok(None), |_| Rival::of(config, &*backend));
+        let rival = match times.time(StartPart::Library, look) {
+            Ok(Some(rival)) => rival,
+            Ok(None) => return Self::open_with(backend, times, config, counters, progress),
+            Err(e) => {
+                let mut engine = Self::open_with(backend, times, config, counters, progress)?;
+                engine.warnings.push(format!("the model runs on ONNX Runtime alone: {e}"));
+                return Ok(engine);
+            }
+        };
+        if let Some(faster) = rival.known() {
+            match Self::open_on(faster, config, counters, progress) {
+                Ok(engine) => return Ok(engine),
+                Err(e) => {
+                    gst::warning!(CAT, "OpenVINO does not run the model any more, as it did before: {e}")
+                }
+            }
+        }
+        let engine = Self::open_with(backend, times, config, counters, progress)?;
+        *lock(&engine.variant.rival) = Some(rival);
+        Ok(engine)
+    }
+
+    /// Opens the model on the runtime of `faster`, which was the fastest before, in place of the one that `config` would begin with.
+    fn open_on(
+        faster: &Config,
+        config: &Config,
+        counters: &Arc<Counters>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Self, InferenceError> {
+        let times = StartTimes::default();
+        let backend = times.time(StartPart::Library, || Runtime::of(faster.provider).start(faster))?;
+        let mut engine = Self::open_with(backend, times, faster, counters, progress)?;
+        engine.fallbacks = rival::only_cpu(config).flatten().into_iter().collect();
+        engine.cached = true;
+        Ok(engine)
+    }
+
+    /// Where it runs.
+    pub fn provider(&self) -> Provider {
+        self.variant.provider()
     }
 
     /// As [`Engine::open`], with a library that has been opened; the files can be read.
@@ -90,7 +130,7 @@ impl Engine {
             times.time(StartPart::Session, || backend.open(config, counters, &mut cache, progress))?;
         let taken = AtomicU64::new(before.map_or(0, |before| before.taken()));
         let cached = cache.hit() || choices.latest().is_some();
-        let variant = ActiveVariant::new(variant, choices);
+        let variant = ActiveVariant::new(variant, provider, choices);
         let inputs = first.inputs().to_vec();
         let (info, contradictions) = info.resolve(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
@@ -108,7 +148,7 @@ impl Engine {
         if provider.is_on_host() && config.sessions > 1 {
             let open = || {
                 while sessions.len() < config.sessions {
-                    let session = backend.open_another(config, &mut cache)?;
+                    let session = backend.open_another(config, provider, &mut cache)?;
                     sessions.push(Arc::new(Mutex::new(session)));
                 }
                 Ok::<(), InferenceError>(())
@@ -125,7 +165,6 @@ impl Engine {
             input,
             outputs,
             info,
-            provider,
             fallbacks,
             inputs,
             sessions,

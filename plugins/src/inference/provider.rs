@@ -8,7 +8,10 @@ use crate::property::Words;
 pub enum Provider {
     /// The first of the others that works.
     #[default]
-    #[enum_value(name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works", nick = "auto")]
+    #[enum_value(
+        name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works; instead of cpu openvino, where that is faster",
+        nick = "auto"
+    )]
     Auto,
     /// NVIDIA TensorRT.
     #[enum_value(name = "NVIDIA TensorRT", nick = "tensorrt")]
@@ -28,14 +31,18 @@ pub enum Provider {
         nick = "openvino"
     )]
     OpenVino,
+    /// A plugin of ONNX Runtime.
+    #[enum_value(name = "A plugin of ONNX Runtime 1.23 or newer: provider-library", nick = "plugin")]
+    Plugin,
 }
 
 impl Words for Provider {}
 
 impl Provider {
-    /// Whether frames' tensors are on the host where it runs models, so that workers with a session each use it best.
+    /// Whether frames' tensors are on the host where it runs models, so that workers with a session each use it best. A plugin takes
+    /// them to its device itself.
     pub fn is_on_host(self) -> bool {
-        matches!(self, Self::Cpu | Self::OpenVino)
+        matches!(self, Self::Cpu | Self::OpenVino | Self::Plugin)
     }
 }
 

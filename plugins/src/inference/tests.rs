@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use cudainfer_kernels::device::{Counters, CudaStream};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::backend::{Backend, Opened};
 use super::cache::{Cache, Choices};
+use super::rival::Rival;
 use super::search::open_first;
 use super::stop::Interrupt;
 use super::*;
@@ -47,6 +49,10 @@ struct Library {
     /// The first dimension of the model's input and output.
     batch: &'static str,
     gate: Mutex<Option<Gate>>,
+    /// What further sessions are.
+    further: &'static str,
+    /// How long a run of the default variant takes.
+    slow: Duration,
 }
 
 impl Library {
@@ -63,6 +69,7 @@ impl Library {
             outputs: [format!("scores:uint8:{}x2", self.batch).parse().unwrap()],
             fails: self.fails && variant == VARIANTS[1],
             mixes: self.mixes && variant == VARIANTS[1],
+            slow: if variant == VARIANTS[0] { self.slow } else { Duration::ZERO },
             gate: Mutex::new(gate),
             interrupted: Arc::default(),
         }))
@@ -106,8 +113,13 @@ impl Backend for Library {
         None
     }
 
-    fn open_another(&self, _: &Config, _: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
-        self.session(VARIANTS[0])
+    fn open_another(
+        &self,
+        _: &Config,
+        _: Provider,
+        _: &mut Cache,
+    ) -> Result<Box<dyn Session>, InferenceError> {
+        self.session(self.further)
     }
 }
 
@@ -120,6 +132,7 @@ struct Runs {
     outputs: [TensorDesc; 1],
     fails: bool,
     mixes: bool,
+    slow: Duration,
     gate: Mutex<Option<Gate>>,
     interrupted: Arc<Interrupted>,
 }
@@ -182,6 +195,7 @@ impl Session for Runs {
             begun.send(()).unwrap();
             go_on.recv().unwrap();
         }
+        std::thread::sleep(self.slow);
         if self.fails || self.interrupted.0.swap(false, Ordering::SeqCst) {
             return Err(InferenceError::Failed("on purpose".into()));
         }
@@ -249,6 +263,8 @@ fn library(known: Option<&'static str>) -> (Arc<Mutex<Log>>, Library) {
             mixes: false,
             batch: "?",
             gate: Mutex::default(),
+            further: VARIANTS[0],
+            slow: Duration::ZERO,
         },
     )
 }
@@ -471,5 +487,87 @@ fn frames_that_wait_for_the_best_are_served_by_it_from_the_first_on() {
     let shape = warm_up(&engine, 4);
     assert_eq!((engine.variant(), serving(&engine, &log, &shape)), ("quick", "quick"));
     assert!(lock(&log).opened == ["quick"] && !engine.has_upgrade());
+    fs::remove_dir_all(root).unwrap();
+}
+
+/// An engine whose runs take a while, beside which this other runtime is measured.
+fn engine_with_rival(name: &str, rival: Library) -> (PathBuf, Engine, Arc<Mutex<Log>>) {
+    let (log, library) = library(Some("plain"));
+    let (root, engine) = engine(name, Library { slow: Duration::from_millis(5), ..library });
+    let rival = Library { further: VARIANTS[1], log: Arc::clone(&log), ..rival };
+    *lock(&engine.variant.rival) = Some(Rival::new(Box::new(rival), engine.config.clone(), Cache::off()));
+    (root, engine, log)
+}
+
+#[test]
+fn a_faster_runtime_with_the_same_results_serves_in_every_session_once_it_is_warm_for_every_shape() {
+    let (root, mut engine, log) = engine_with_rival("rival", library(None).1);
+    let another = engine.backend.open_another(&engine.config, Provider::Cuda, &mut Cache::off()).unwrap();
+    engine.sessions.push(Arc::new(Mutex::new(another)));
+    let shapes = [4, 8].map(|side| warm_up(&engine, side));
+    assert!(engine.has_upgrade() && engine.provider() == Provider::Cuda);
+    assert!(engine.upgrade(&Stop::default()).unwrap().is_some());
+    for shape in &shapes {
+        for session in 0..2 {
+            let image = gst::Buffer::from_slice(vec![0u8; shape.given_bytes()]);
+            lock(&engine.sessions[session]).run(shape, &[&image]).unwrap();
+            assert_eq!(lock(&log).runs.last().unwrap().0, "quick");
+        }
+    }
+    let warm =
+        |width, frames| lock(&log).runs.iter().filter(|run| **run == ("quick", width, frames)).count() >= 2;
+    assert!(warm(8, 1) && warm(8, 4), "the shape that was not measured is warm as well");
+    assert_eq!(engine.provider(), Provider::OpenVino);
+    let found = engine.take_found().unwrap();
+    assert!(
+        found.starts_with("the model runs on openvino; a frame takes 0.") && found.ends_with(" on cpu"),
+        "{found}"
+    );
+    assert!(!engine.has_upgrade() && engine.upgrade(&Stop::default()).unwrap().is_none());
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_runtime_with_other_results_or_that_fails_serves_no_frame_however_fast_it_is() {
+    for (name, rival, why) in [
+        (
+            "rival-differs",
+            Library { mixes: true, ..library(None).1 },
+            Some("the model stays on cpu: OpenVINO gives other results ("),
+        ),
+        ("rival-fails", Library { fails: true, ..library(None).1 }, None),
+        ("rival-refused", Library { refused: true, ..library(None).1 }, None),
+    ] {
+        let (root, engine, log) = engine_with_rival(name, rival);
+        let shape = warm_up(&engine, 4);
+        assert!(engine.upgrade(&Stop::default()).unwrap().is_none());
+        assert_eq!((engine.provider(), serving(&engine, &log, &shape)), (Provider::Cuda, "plain"));
+        let found = engine.take_found();
+        match why {
+            Some(why) => assert!(found.as_ref().unwrap().starts_with(why), "{found:?}"),
+            None => assert_eq!(found, None),
+        }
+        assert!(!engine.has_upgrade(), "it is measured once");
+        fs::remove_dir_all(root).unwrap();
+    }
+}
+
+#[test]
+fn who_stops_interrupts_the_contest_and_nothing_is_replaced_or_found() {
+    let rival = library(None).1;
+    let ((begun, wait_for_begin), (go_on, wait)) = (channel(), channel());
+    *lock(&rival.gate) = Some((begun, wait));
+    let (root, engine, log) = engine_with_rival("rival-stops", rival);
+    let shape = warm_up(&engine, 4);
+    let stop = Stop::default();
+    std::thread::scope(|scope| {
+        let upgrade = scope.spawn(|| engine.upgrade(&stop));
+        wait_for_begin.recv().unwrap();
+        stop.set();
+        go_on.send(()).unwrap();
+        assert!(upgrade.join().unwrap().unwrap().is_none());
+    });
+    assert_eq!((engine.provider(), serving(&engine, &log, &shape)), (Provider::Cuda, "plain"));
+    assert!(engine.take_found().is_none());
     fs::remove_dir_all(root).unwrap();
 }

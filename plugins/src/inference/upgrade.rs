@@ -16,15 +16,15 @@ use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 impl Engine {
-    /// Whether there is a variant to make ready, in a thread beside those that serve.
+    /// Whether there is a variant to make ready, or another runtime to measure, in a thread beside those that serve.
     pub fn has_upgrade(&self) -> bool {
-        lock(&self.variant.wanted).is_some()
+        lock(&self.variant.wanted).is_some() || lock(&self.variant.rival).is_some()
     }
 
     /// The names of all variants that the provider has, the default first.
     pub fn variants(&self) -> Vec<&'static str> {
         let config = Config { search: EngineSearch::Quick, ..self.config.clone() };
-        self.backend.variants(&config, self.provider)
+        self.backend.variants(&config, self.provider())
     }
 
     /// Has the model run as this variant from now on, whichever is the fastest: for measurements, and to compare results. Returns
@@ -42,12 +42,17 @@ impl Engine {
         self.upgrade(&Stop::default())
     }
 
-    /// Opens the faster variant, warms it up for all shapes in use, and has it serve from then on. Returns how long a run of a
+    /// Measures the other runtime, if that is left to do; or opens the faster variant, warms it up for all shapes in use, and has it serve from then on. Returns how long a run of a
     /// whole batch takes now; nothing where there is no such variant, no memory for it, or `stop` is set.
     ///
     /// # Errors
     /// The variant does not run. The variant in use goes on serving.
     pub fn upgrade(&self, stop: &Stop) -> Result<Option<Duration>, InferenceError> {
+        let rival = lock(&self.variant.rival).take();
+        if let Some(rival) = rival {
+            let done = self.times.time(StartPart::Upgrade, || self.meet(rival, stop));
+            return if stop.is_set() { Ok(None) } else { done };
+        }
         let Some(variant) = lock(&self.variant.wanted).take() else { return Ok(None) };
         let served = self.first_session()?;
         if !self.variant.has_room(free_memory(&**lock(served))) {

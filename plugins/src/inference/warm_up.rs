@@ -10,11 +10,11 @@ use super::search::{free_memory, memory_for};
 use super::shape::{darkness, noise, zeros};
 use super::start::StartPart;
 use super::stop::Stop;
-use super::{InferenceError, Progress, RunShape, SharedSession, row, watched};
+use super::{InferenceError, Progress, RunShape, SharedSession, WarmUp, row, watched};
 use crate::sync::lock;
 
 /// How long a session is left to others between two runs that warm it up.
-const GAP: Duration = Duration::from_millis(1);
+pub(super) const GAP: Duration = Duration::from_millis(1);
 
 impl Engine {
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
@@ -59,6 +59,9 @@ impl Engine {
             })
         })?;
         self.taken.fetch_add(before.map_or(0, |before| before.taken()), Ordering::Relaxed);
+        if self.config.warm_up == WarmUp::Complete && lock(&self.variant.rival).is_some() {
+            self.upgrade(stop)?;
+        }
         // Some engines are built only by the first run of their size.
         lock(&self.cache).finish();
         gst::info!(crate::log::ENGINE, "the start took: {}", self.times.sentence());

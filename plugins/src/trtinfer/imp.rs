@@ -71,12 +71,14 @@ impl TrtInfer {
             auto_gpu::remember(self.obj().upcast_ref(), gpu);
         }
         let (config, engine) = (&instance.setup.config, &instance.engine);
-        gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider));
+        gst::info!(CAT, imp = self, "{} on {}", config.model.display(), nick(engine.provider()));
         let fallbacks = engine.fallbacks.join("; ");
-        match (config.provider, engine.provider) {
+        match (config.provider, engine.provider()) {
             // Nothing else was tried: device=cpu asks for it.
-            (Provider::Auto, Provider::Cpu) if fallbacks.is_empty() => (),
-            (Provider::Auto, Provider::Cpu) => notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks),
+            (Provider::Auto, active) if active.is_on_host() && fallbacks.is_empty() => (),
+            (Provider::Auto, active) if active.is_on_host() => {
+                notice::running_on_cpu(self.obj().upcast_ref(), &fallbacks)
+            }
             (Provider::Auto, active) => post_info!(
                 self.obj(),
                 gst::LibraryError::Init,
@@ -266,7 +268,7 @@ impl ObjectImpl for TrtInfer {
             return self.stats().to_value();
         }
         if pspec.name() == "active-provider" {
-            return self.switch.in_use().map_or(Provider::Auto, |i| i.engine.provider).to_value();
+            return self.switch.in_use().map_or(Provider::Auto, |i| i.engine.provider()).to_value();
         }
         if pspec.name() == "active-variant" {
             return self.switch.in_use().map(|i| i.engine.variant()).to_value();
@@ -318,7 +320,7 @@ impl ElementImpl for TrtInfer {
             let fell_back = |instance: &Arc<Instance>| {
                 let config = &instance.setup.config;
                 let open = config.provider == Provider::Auto && config.device != Choice::Cpu;
-                open && instance.engine.provider == Provider::Cpu
+                open && instance.engine.provider().is_on_host()
             };
             self.counters.fallbacks.add(u64::from(self.switch.in_use().as_ref().is_some_and(fell_back)));
         }

@@ -62,11 +62,11 @@ impl Instance {
             return Err(ModelError::Unfit(setup.config.model, why).into());
         }
         // What all workers run, on a GPU the run in progress and the next one, and another batch to fill meanwhile.
-        let runs = if engine.provider.is_on_host() { engine.sessions.len() } else { 2 };
+        let runs = if engine.provider().is_on_host() { engine.sessions.len() } else { 2 };
         let in_flight = runs * engine.batch + engine.batch.max(2);
         let rules = Rules { size: engine.batch, min: setup.min_batch, timeout: setup.timeout, in_flight };
         let batcher = Arc::new(Batcher::new(rules));
-        let cores = if engine.provider.is_on_host() { setup.config.intra_threads } else { 0 };
+        let cores = if engine.provider().is_on_host() { setup.config.intra_threads } else { 0 };
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let runs = engine.sessions.iter().map(|_| Arc::default()).collect();
         let instance = Arc::new(Self {
@@ -112,7 +112,7 @@ impl Instance {
 
     /// The number of the GPU that it runs on; none on the CPU.
     pub fn gpu(&self) -> Option<u32> {
-        self.reservation.gpu().filter(|_| !self.engine.provider.is_on_host())
+        self.reservation.gpu().filter(|_| !self.engine.provider().is_on_host())
     }
 
     /// Device memory that the model holds: a share for each of the elements whose frames it runs, so that their sum is all of it.

@@ -78,15 +78,21 @@ impl TrtInfer {
         let shape = instance.shape(wanted, &|progress| self.post_progress(progress), &stop, upgraded)?;
         if let Some(found) = instance.engine.take_found() {
             post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {found}", self.obj().name()));
-            self.obj().notify("active-variant");
+            ["active-provider", "active-variant"].into_iter().for_each(|name| self.obj().notify(name));
         }
         Ok(shape)
     }
 
     /// Called from another thread: a faster variant of the session serves from now on, or cannot.
     fn upgraded(&self, done: Result<bool, InferenceError>) {
+        let found = self.switch.in_use().and_then(|instance| instance.engine.take_found());
+        if let Some(found) = found {
+            post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {found}", self.obj().name()));
+        }
         match done {
-            Ok(true) => self.obj().notify("active-variant"),
+            Ok(true) => {
+                ["active-provider", "active-variant"].into_iter().for_each(|name| self.obj().notify(name))
+            }
             Ok(false) => (),
             Err(e) => gst::element_imp_warning!(
                 self,

@@ -27,6 +27,9 @@ pub(super) struct Settings {
     pub labels: Option<PathBuf>,
     onnxruntime: Option<PathBuf>,
     openvino: Option<PathBuf>,
+    provider_library: Option<PathBuf>,
+    /// Empty where there are none.
+    provider_options: String,
     provider: Provider,
     pub profile: Profile,
     intra_threads: u32,
@@ -58,6 +61,8 @@ impl Default for Settings {
             labels: None,
             onnxruntime: None,
             openvino: None,
+            provider_library: None,
+            provider_options: String::new(),
             provider: Provider::default(),
             profile: Profile::default(),
             intra_threads: 0,
@@ -151,7 +156,7 @@ impl Settings {
         let fits = match (device, of_openvino) {
             (_, Some(_)) => provider == Provider::OpenVino,
             (Choice::Cpu, None) => provider == Provider::Auto || provider.is_on_host(),
-            (Choice::Cuda(_), None) => provider != Provider::OpenVino,
+            (Choice::Cuda(_), None) => !matches!(provider, Provider::OpenVino | Provider::Plugin),
             (Choice::Auto, None) => true,
         };
         if !fits {
@@ -160,6 +165,14 @@ impl Settings {
                 "device={device} and provider={provider} contradict each other. Remove one of them"
             )));
         }
+        let asks_for_plugin = settings.provider_library.is_some() || !settings.provider_options.is_empty();
+        if asks_for_plugin && !matches!(provider, Provider::Auto | Provider::Plugin) {
+            return Err(wrong(&format!(
+                "provider-library and provider-options are a plugin's, but provider={} is none. Set provider=plugin, or remove them",
+                nick(provider)
+            )));
+        }
+        let plugin_options = options(&settings.provider_options).map_err(|why| wrong(&why))?;
         if settings.batch_size == Some(0) {
             return Err(wrong(
                 "batch-size=0, but a batch has at least one frame. Set 1 or more, or remove it to use the model's",
@@ -193,6 +206,8 @@ impl Settings {
                 warm_up: settings.warm_up,
                 library: settings.onnxruntime,
                 openvino: settings.openvino,
+                plugin: settings.provider_library,
+                plugin_options,
                 sessions,
                 intra_threads: count(settings.intra_threads, (cores / sessions).max(1)),
                 inter_threads: count(settings.inter_threads, 1),
@@ -202,6 +217,25 @@ impl Settings {
             timeout: Duration::from_nanos(settings.batch_timeout),
         })
     }
+}
+
+/// The options of a plugin: `KEY=VALUE,KEY=VALUE`.
+///
+/// # Errors
+/// A sentence: a part has no `=`, or no key.
+fn options(text: &str) -> Result<Vec<(String, String)>, String> {
+    let parts = text.split(',').filter(|part| !part.trim().is_empty());
+    let option = |part: &str| {
+        let (key, value) =
+            part.split_once('=').filter(|(key, _)| !key.trim().is_empty()).ok_or_else(|| {
+                format!(
+                    "provider-options: '{}' is no option. Write KEY=VALUE, with commas between several",
+                    part.trim()
+                )
+            })?;
+        Ok((key.trim().to_owned(), value.trim().to_owned()))
+    };
+    parts.map(option).collect()
 }
 
 /// What the property `device` begins with where OpenVINO chooses among its own devices.
@@ -250,6 +284,21 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
              path, and Python packages beside the plugin, in VIRTUAL_ENV or a .venv",
         ),
         property!(Settings, provider, (), "Provider", "Execution provider that runs the model"),
+        property!(
+            Settings,
+            provider_library,
+            (),
+            "Provider library",
+            "Path of a plugin of ONNX Runtime, for provider=plugin; with provider=auto it is tried before the others. If not set, \
+             provider=plugin takes the first that Python packages onnxruntime-ep-… have",
+        ),
+        property!(
+            Settings,
+            provider_options,
+            (),
+            "Provider options",
+            "Options of the plugin, as KEY=VALUE with commas between them; its documentation has the keys",
+        ),
         property!(
             Settings,
             profile,
@@ -368,7 +417,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             engine_search,
             (),
             "Engine search",
-            "Ways to run the model with the CUDA provider that are timed at the first start. The fastest whose results agree with \
+            "Ways to run the model with the CUDA provider, or on the CPU with provider=auto, that are timed at the first start. The fastest whose results agree with \
              those of the default is used, and kept in engine-cache, so that later starts do not time again",
         ),
         property!(

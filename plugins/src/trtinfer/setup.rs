@@ -55,6 +55,8 @@ impl Setup {
                 memory_limit,
                 openvino,
                 openvino_device,
+                plugin,
+                plugin_options,
                 ..
             } = &setup.config;
             let device = match openvino_device {
@@ -71,6 +73,15 @@ impl Setup {
                 ("provider", nick(*provider)),
                 ("openvino", path(openvino)),
                 ("device", device),
+                ("provider-library", path(plugin)),
+                (
+                    "provider-options",
+                    plugin_options
+                        .iter()
+                        .map(|(key, value)| format!("{key}={value}"))
+                        .collect::<Vec<_>>()
+                        .join(","),
+                ),
                 ("precision", nick(*precision)),
                 ("workspace", (workspace >> 20).to_string()),
                 ("engine-cache", path(cache)),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from dataclasses import dataclass
+from pathlib import Path
+
+from cudainfer_tools import pipeline
 
 # Boxes that overlap so much are the same object.
 SAME_IOU = 0.5
@@ -50,6 +54,21 @@ class Agreement:
     @property
     def mean_absolute_change(self) -> float:
         return statistics.fmean(map(abs, self.changes)) if self.changes else 0.0
+
+
+def detect(model: Path, video: Path, frames: int, results: Path, *properties: str) -> list[list[dict]]:
+    """The objects of each frame, by the line that detects, with `properties` of trtinfer."""
+    values = {"model": str(model), "video": str(video), "json": str(results)}
+    line = pipeline.read("detect").arguments(values)
+    line = line[: line.index("inferpublish") + 2] + ["!", "fakesink"]
+    at = line.index("trtinfer") + 1
+    line[at:at] = properties
+    at = line.index("cudainferupload")
+    line[at:at] = ["identity", f"eos-after={frames + 1}", "silent=true", "!"]
+    pipeline.run(line)
+    # The decoder may let out a frame after the last.
+    lines = results.read_text().splitlines()[:frames]
+    return [json.loads(line)["objects"] for line in lines]
 
 
 def agreement(truth: list[list[dict]], found: list[list[dict]]) -> Agreement:

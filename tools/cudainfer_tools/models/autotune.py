@@ -3,6 +3,8 @@
 First every setting of a small grid is fed as fast as it takes frames: frames a second. Then the best of them, each with
 some batch timeouts, are fed live at LOAD of what they reached: the delay from a frame's arrival at trtinfer to the
 pipeline's end after it. Frames are decoded beforehand, so decoding takes no part; what is downstream of trtinfer takes none either.
+Of a detector, the objects that each provider and precision finds are compared with those of ONNX Runtime on the CPU in the model's
+own numbers: what is lost.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import itertools
 import json
 import os
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -19,6 +23,7 @@ import onnx
 
 from cudainfer_tools import pipeline
 from cudainfer_tools.bench import serving
+from cudainfer_tools.models import agreement
 from cudainfer_tools.repository import ROOT
 
 LOAD = 0.8
@@ -27,6 +32,11 @@ WARM_UP_S = 0.5
 START_S = 2.0
 KEEP = 32
 GPU_PROVIDERS = ("tensorrt", "tensorrt-rtx", "cuda")
+CPU_PROVIDERS = ("cpu", "openvino")
+# What is tried beside the model's own numbers; a machine that cannot compute in them is left out with its reason.
+PRECISIONS = {"cuda": ("model", "tf32", "float16"), "openvino": ("model", "bfloat16")}
+# Frames whose objects are compared.
+COMPARED = 100
 # Batches beyond what all streams can have inside at once are not filled; these are tried of a model with an open one.
 BATCHES = (1, 2, 4, 8, 16)
 # Milliseconds that a batch which is not full waits.
@@ -46,10 +56,13 @@ class Setting:
     timeout_ms: int = 0
     workers: int = 0
     threads: int = 0
+    precision: str = "model"
 
     def properties(self) -> dict[str, object]:
         """As trtinfer wants them."""
         found: dict[str, object] = {"provider": self.provider}
+        if self.precision != "model":
+            found["precision"] = self.precision
         if self.batch > 1:
             found |= {"batch-size": self.batch, "batch-timeout": self.timeout_ms * 1_000_000}
         if self.workers:
@@ -109,11 +122,13 @@ def batches(model: Path, streams: int) -> list[int]:
 
 
 def grid(provider: str, sizes: list[int], cores: int) -> list[Setting]:
-    """The settings that are tried first of a provider."""
-    if provider != "cpu":
-        return [Setting(provider, batch) for batch in sizes]
+    """The settings that are tried first of a provider; those of a precision one after the other."""
+    precisions = PRECISIONS.get(provider, ("model",))
+    if provider not in CPU_PROVIDERS:
+        return [Setting(provider, batch, precision=precision) for precision, batch in itertools.product(precisions, sizes)]
     # Large batches gain nothing on a CPU: a run's own cost is small there.
-    return [Setting("cpu", batch, 0, *pair) for pair, batch in itertools.product(shapes(cores), sizes[:3])]
+    tried = itertools.product(precisions, shapes(cores), sizes[:3])
+    return [Setting(provider, batch, 0, *pair, precision) for precision, pair, batch in tried]
 
 
 def finalists(rows: list[Row]) -> list[Setting]:
@@ -142,7 +157,7 @@ def choose(rows: list[Row]) -> dict[str, Row]:
 
 
 def table(rows: list[Row]) -> str:
-    head = f"{'provider':<14}{'batch':>6}{'timeout ms':>12}{'workers':>9}{'threads':>9}{'frames/s':>10}"
+    head = f"{'provider':<14}{'precision':<10}{'batch':>6}{'timeout ms':>12}{'workers':>9}{'threads':>9}{'frames/s':>10}"
     lines = [head + f"{'p50 ms':>9}{'p99 ms':>9}{'a batch':>9}"]
     for row in rows:
         setting = row.setting
@@ -155,7 +170,7 @@ def table(rows: list[Row]) -> str:
         figures = ["" if value is None else f"{value:.1f}" for value in (row.fps, row.p50_ms, row.p99_ms, row.mean_batch)]
         widths = (6, 12, 9, 9, 10, 9, 9, 9)
         texts = [f"{text:>{width}}" for text, width in zip(map(str, [*cells, *figures]), widths, strict=True)]
-        lines.append(f"{setting.provider:<14}" + "".join(texts))
+        lines.append(f"{setting.provider:<14}{setting.precision:<10}" + "".join(texts))
     return "\n".join(lines)
 
 
@@ -214,7 +229,7 @@ class Tuner:
         inference = serving.element(str(self.given.model), measured)
         # On a GPU, frames lie where a decoder of NVIDIA's would have left them.
         source = self.source
-        if setting.provider != "cpu" and has_gpu():
+        if setting.provider not in CPU_PROVIDERS and has_gpu():
             source += " ! cudainferupload ! video/x-raw(memory:CUDAMemory)"
         line = f"fusedpreproc ! {inference} ! fakesink sync=false"
         options = {"streams": self.given.streams, "keep": KEEP, "warm_up": WARM_UP_S, "seconds": self.given.seconds}
@@ -230,17 +245,24 @@ class Tuner:
 
 
 def tune(tuner: Tuner, providers: list[str], sizes: list[int], cores: int, required: bool) -> list[Row]:
-    """Measures all; settings that fail are reported and left out, a provider with its first one."""
+    """Measures all; settings that fail are reported and left out, a provider or a precision with its first one."""
     rows: list[Row] = []
     for provider in providers:
+        refused = set()
         for setting in grid(provider, sizes, cores):
+            if setting.precision in refused:
+                continue
             try:
                 rows.append(tuner.throughput(setting))
             except pipeline.PipelineError as error:
-                if required or provider == "cpu":
+                is_models = setting.precision == "model"
+                if provider == "cpu" or (required and is_models):
                     raise
-                print(f"{provider}, batch {setting.batch}: left out: {error}", flush=True)
-                break
+                print(f"{provider}, precision {setting.precision}, batch {setting.batch}: left out: {error}", flush=True)
+                if is_models:
+                    break
+                refused.add(setting.precision)
+                continue
             print(f"{paste(rows[-1])}: {rows[-1].fps:.1f} frames/s", flush=True)
     fastest = {replace(row.setting, timeout_ms=0): row.fps for row in rows}
     timed = []
@@ -255,11 +277,35 @@ def tune(tuner: Tuner, providers: list[str], sizes: list[int], cores: int, requi
     return timed + [row for row in rows if row.setting not in done]
 
 
+def losses(rows: list[Row], detect: Callable[..., list[list[dict]]]) -> dict[str, str]:
+    """What each provider and precision of the rows loses: the agreement of its objects with those of the reference, by the properties
+    that ask for it. Of a model whose outputs are no detections, why that is not known."""
+    asked = list(dict.fromkeys((row.setting.provider, row.setting.precision) for row in rows))
+    texts = {(provider, precision): f"provider={provider} precision={precision}" for provider, precision in asked}
+    try:
+        truth = detect("provider=cpu")
+    except pipeline.PipelineError as error:
+        why = next(iter(str(error).splitlines()), "gpunms does not read its outputs")
+        return dict.fromkeys(texts.values(), f"not compared: {why}")
+    found = {}
+    for text in texts.values():
+        try:
+            reported = agreement.agreement(truth, detect(*text.split()))
+        except pipeline.PipelineError as error:
+            found[text] = f"not compared: {error}"
+            continue
+        found[text] = (
+            f"F1 {reported.f1:.3f} of {reported.true} objects, mean IoU {reported.mean_iou:.3f}, "
+            f"confidence {reported.mean_absolute_change:.4f} off"
+        )
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/autotune", description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("video", type=Path, nargs="?", default=ROOT / ".cache/video/vtest.avi")
-    parser.add_argument("--provider", choices=[*GPU_PROVIDERS, "cpu"])
+    parser.add_argument("--provider", choices=[*GPU_PROVIDERS, *CPU_PROVIDERS])
     parser.add_argument("--streams", type=int, default=1, metavar="N")
     parser.add_argument("--seconds", type=float, default=4.0, metavar="S")
     given = parser.parse_args()
@@ -268,7 +314,8 @@ def main() -> None:
             raise pipeline.PipelineError(f"there is no file '{file}'")
     if given.streams < 1 or given.seconds <= 0:
         raise pipeline.PipelineError("--streams and --seconds want numbers above 0")
-    providers = [given.provider] if given.provider else [*(GPU_PROVIDERS if has_gpu() else ()), "cpu"]
+    pipeline.find_openvino()
+    providers = [given.provider] if given.provider else [*(GPU_PROVIDERS if has_gpu() else ()), *CPU_PROVIDERS]
     cores = len(os.sched_getaffinity(0))
     try:
         sizes = batches(given.model, given.streams)
@@ -289,6 +336,17 @@ def main() -> None:
     print(f"\n{table(rows)}\n")
     for name, row in chosen.items():
         print(f"{name + ':':<22}{paste(row, given.streams)}")
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "objects.jsonl"
+
+        def detect(*properties: str) -> list[list[dict]]:
+            results.unlink(missing_ok=True)
+            return agreement.detect(given.model, given.video, COMPARED, results, "engine-cache=none", *properties)
+
+        lost = losses(rows, detect)
+    print(f"\nagainst ONNX Runtime on the CPU in the model's numbers, in {COMPARED} frames:")
+    for text, loss in lost.items():
+        print(f"  {text:<40}{loss}")
     out = ROOT / "out" / f"autotune-{given.model.stem}"
     plot(rows, chosen, given.model.name, out.with_name(out.name + ".svg"))
     result = {
@@ -296,6 +354,7 @@ def main() -> None:
         "streams": given.streams,
         "cores": cores,
         "rows": [asdict(row) for row in rows],
+        "lost": lost,
     }
     result |= {name: paste(row, given.streams) for name, row in chosen.items()}
     out.with_name(out.name + ".json").write_text(json.dumps(result, indent=1) + "\n")

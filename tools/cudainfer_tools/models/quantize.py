@@ -124,21 +124,6 @@ def quantize(model: Path, feeds: Calibration, output: Path, folder: Path) -> Non
         shutil.copyfile(sidecar, output.with_suffix(".toml"))
 
 
-def detect(model: Path, video: Path, frames: int, results: Path, *properties: str) -> list[list[dict]]:
-    """The objects of each frame, by the line that detects, with `properties` of trtinfer."""
-    values = {"model": str(model), "video": str(video), "json": str(results)}
-    line = pipeline.read("detect").arguments(values)
-    line = line[: line.index("inferpublish") + 2] + ["!", "fakesink"]
-    at = line.index("trtinfer") + 1
-    line[at:at] = properties
-    at = line.index("cudainferupload")
-    line[at:at] = ["identity", f"eos-after={frames + 1}", "silent=true", "!"]
-    pipeline.run(line)
-    # The decoder may let out a frame after the last.
-    lines = results.read_text().splitlines()[:frames]
-    return [json.loads(line)["objects"] for line in lines]
-
-
 def milliseconds(models: list[Path], feeds: Calibration) -> list[float]:
     """Median time of an inference on this machine's CPU, run in turns on one of the tensors."""
     options = onnxruntime.SessionOptions()
@@ -207,12 +192,12 @@ def main() -> None:
     truth: list[list[dict]] = []
     if given.compare:
         print("float32: detecting", flush=True)
-        truth = detect(given.model, given.video, given.compare, results / "float32.jsonl")
+        truth = agreement.detect(given.model, given.video, given.compare, results / "float32.jsonl")
         if not any(truth):
             raise pipeline.PipelineError(f"the float32 model finds nothing in '{given.video}': give a video with its objects")
     if given.float16:
         print("float16: detecting", flush=True)
-        found = detect(given.model, given.video, given.compare, results / "float16.jsonl", "precision=float16")
+        found = agreement.detect(given.model, given.video, given.compare, results / "float16.jsonl", "precision=float16")
         print(f"{'':<34}{'float32':>10}{'float16':>10}")
         print("\n".join(agree("float16", len(truth), agreement.agreement(truth, found))))
         return
@@ -225,7 +210,7 @@ def main() -> None:
             print(f"{output}: not compared with float32", flush=True)
             return
         print("int8: detecting", flush=True)
-        found = detect(output, given.video, given.compare, results / "int8.jsonl")
+        found = agreement.detect(output, given.video, given.compare, results / "int8.jsonl")
         models = [given.model, output]
         times = milliseconds(models, feeds)
     print(report(models, times, len(truth), agreement.agreement(truth, found)))

@@ -166,7 +166,11 @@ impl Cache {
         let kept = match provider {
             Provider::TensorRt => Ok(true),
             Provider::Cpu => worth_keeping(&config.model),
-            Provider::Auto | Provider::Cuda | Provider::TensorRtRtx | Provider::OpenVino => Ok(false),
+            Provider::Auto
+            | Provider::Cuda
+            | Provider::TensorRtRtx
+            | Provider::OpenVino
+            | Provider::Plugin => Ok(false),
         };
         match kept {
             Ok(false) => return None,

@@ -61,11 +61,6 @@ pub(super) fn open(named: Option<&Path>) -> Result<&'static Library, InferenceEr
     Ok(LIBRARY.get_or_init(|| Library { path, version }))
 }
 
-/// Whether a library was found, so that it pays to start OpenVINO without being asked for it: it is opened then.
-pub(super) fn is_installed(named: Option<&Path>) -> bool {
-    open(named).inspect_err(|e| gst::debug!(CAT, "without OpenVINO: {e}")).is_ok()
-}
-
 /// Opens what OpenVINO opens by itself later, so that exceptions in it can be caught, where that makes a difference.
 fn open_plugins(library: &Path) {
     if !unwinder::differs() {
@@ -91,13 +86,19 @@ struct Found {
     opened: unix::Library,
 }
 
+/// Whether the property, whose value is given, or the variable names a library.
+pub(super) fn is_named(by_property: Option<&Path>) -> bool {
+    by_property.is_some() || by_variable().is_some()
+}
+
+fn by_variable() -> Option<PathBuf> {
+    std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// The library to use. A library that is named must serve; the others are tried in turn.
 fn find(named: Option<&Path>) -> Result<Found, InferenceError> {
-    let named = named.map(|path| ("the property openvino", path.to_owned())).or_else(|| {
-        let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty())?;
-        Some((VARIABLE, path.into()))
-    });
-    if let Some((by, path)) = named {
+    let named = named.map(|path| ("the property openvino", path.to_owned()));
+    if let Some((by, path)) = named.or_else(|| Some((VARIABLE, by_variable()?))) {
         return check(&path).map_err(|why| {
             InferenceError::Library(format!(
                 "{by} names '{}', which is not a usable OpenVINO: {why}; {HELP}",

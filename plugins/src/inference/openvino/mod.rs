@@ -10,7 +10,7 @@ mod network;
 mod request;
 mod session;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cudainfer_kernels::device::Counters;
 
@@ -20,10 +20,26 @@ use self::session::OpenVinoSession;
 use super::backend::{Backend, Opened, loading};
 use super::cache::{Cache, Choices};
 use super::{Config, InferenceError, Progress, Provider, Session, exit, watched};
+use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 /// The only way in which OpenVINO runs a model.
 const PLAIN: &str = "plain";
+
+/// Whether OpenVINO's library is installed, so that it pays to start it without being asked for it. Where it is not named, it is
+/// searched for once a process.
+///
+/// # Errors
+/// [`InferenceError::Library`]: a library is named, and does not serve.
+pub(super) fn is_installed(config: &Config) -> Result<bool, InferenceError> {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    let named = config.openvino.as_deref();
+    if library::is_named(named) {
+        return library::open(named).map(|_| true);
+    }
+    let look = || library::open(None).inspect_err(|e| gst::debug!(CAT, "without OpenVINO: {e}")).is_ok();
+    Ok(*FOUND.get_or_init(look))
+}
 
 /// OpenVINO, opened.
 #[derive(Debug)]
@@ -99,7 +115,12 @@ impl Backend for OpenVino {
         None
     }
 
-    fn open_another(&self, config: &Config, _: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
+    fn open_another(
+        &self,
+        config: &Config,
+        _: Provider,
+        _: &mut Cache,
+    ) -> Result<Box<dyn Session>, InferenceError> {
         self.session(config)
     }
 }

@@ -109,7 +109,7 @@ fn open(
 }
 
 /// The library that a message of the loader says is missing: `libcudnn.so.9: cannot open shared object file: …`.
-fn missing(message: &str) -> Option<&str> {
+pub(super) fn missing(message: &str) -> Option<&str> {
     let end = message.find(": cannot open shared object file")?;
     let name = message[..end].rsplit([' ', ':', '\'', '"', '/']).next()?;
     (name.starts_with("lib") && name.contains(".so")).then_some(name)

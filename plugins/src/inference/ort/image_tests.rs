@@ -1,9 +1,10 @@
 //! The channels-last form, run by ONNX Runtime on the CPU.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use cudainfer_kernels::tensor::TensorType;
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
 use crate::inference::cache::Cache;

@@ -1,7 +1,7 @@
 //! ONNX Runtime: finding its library, choosing a provider, loading a model and running it.
 //!
 //! The `ort` crate calls the library. `unsafe` is only where libraries are examined or opened (`runtime_library`, `gpu_libraries`,
-//! `cudnn`) and where device addresses and a stream are handed over (`binding`, `provider`). Nothing outside this folder
+//! `cudnn`), where device addresses and a stream are handed over (`binding`, `provider`) and where plugins are registered (`plugin`). Nothing outside this folder
 //! names ONNX Runtime's types.
 
 mod binding;
@@ -12,6 +12,7 @@ mod gpu_libraries;
 mod messages;
 mod model_form;
 mod options;
+mod plugin;
 mod profile;
 mod provider;
 mod provider_libraries;
@@ -85,9 +86,14 @@ impl Backend for OnnxRuntime {
         })
     }
 
-    fn open_another(&self, config: &Config, cache: &mut Cache) -> Result<Box<dyn Session>, InferenceError> {
+    fn open_another(
+        &self,
+        config: &Config,
+        provider: Provider,
+        cache: &mut Cache,
+    ) -> Result<Box<dyn Session>, InferenceError> {
         let _call = exit::begin()?;
-        let session = OrtSession::open(self.0, config, Provider::Cpu, None, &variant::PLAIN, cache)?;
+        let session = OrtSession::open(self.0, config, provider, None, &variant::PLAIN, cache)?;
         Ok(Box::new(session))
     }
 }

@@ -187,8 +187,8 @@ impl Provider {
                 vec![built_in(provider, "builds for TensorRT RTX")?]
             }
             Self::Cuda => vec![built_in(cuda(), PACKAGE)?],
-            // OpenVINO is a runtime of its own.
-            Self::Cpu | Self::Auto | Self::OpenVino => Vec::new(),
+            // OpenVINO is a runtime of its own, and a plugin is appended (`plugin`).
+            Self::Cpu | Self::Auto | Self::OpenVino | Self::Plugin => Vec::new(),
         })
     }
 }
@@ -218,12 +218,19 @@ pub(super) fn open(
     if let Choice::Cuda(_) = config.device {
         device(config).map_err(missing)?;
     }
-    let wanted: &[Provider] = match config.provider {
+    let on_gpu: &[Provider] = match config.provider {
         Provider::Auto if config.device == Choice::Cpu => &[],
         Provider::Auto => &[Provider::TensorRt, Provider::TensorRtRtx, Provider::Cuda],
-        Provider::Cpu => &[],
+        Provider::Cpu | Provider::Plugin => &[],
         ref one => std::slice::from_ref(one),
     };
+    // A plugin is tried first where it is named.
+    let plugin = match config.provider {
+        Provider::Plugin => true,
+        Provider::Auto => config.plugin.is_some(),
+        _ => false,
+    };
+    let wanted = plugin.then_some(&Provider::Plugin).into_iter().chain(on_gpu);
     let only = config.provider != Provider::Auto;
     for provider in wanted {
         let refuse = |reason| InferenceError::Provider { provider: nick(*provider), reason };
@@ -237,6 +244,11 @@ pub(super) fn open(
         let choices = choices.unwrap_or_default();
         let open = |name| {
             let variant = variant::named(name).unwrap_or(&PLAIN);
+            if *provider == Provider::Plugin {
+                return watched(&loading(config, *provider), progress, || {
+                    OrtSession::open(environment, config, *provider, None, variant, cache)
+                });
+            }
             let gpu = device(config).and_then(|device| Gpu::open(&device, counters, variant.image));
             let gpu = gpu.map_err(refuse)?;
             watched(&loading(config, *provider), progress, || {
@@ -255,12 +267,13 @@ pub(super) fn open(
             Err(other) => return Err(other),
         }
     }
-    if let (true, Choice::Cuda(_)) = (wanted.len() > 1, config.device) {
+    if let (true, Choice::Cuda(_)) = (on_gpu.len() > 1, config.device) {
         return Err(missing(format!("no provider runs the model there: {}", refused.join("; "))));
     }
     // The same reason three times means that there is no GPU: it is reported once.
-    if let (Err(reason), false) = (device(config), wanted.is_empty()) {
-        refused = vec![reason];
+    if let (Err(reason), false) = (device(config), on_gpu.is_empty()) {
+        refused.truncate(usize::from(plugin));
+        refused.push(reason);
     }
     let session = watched(&loading(config, Provider::Cpu), progress, || {
         OrtSession::open(environment, config, Provider::Cpu, None, &PLAIN, cache)

@@ -1,6 +1,8 @@
 //! Finding and opening ONNX Runtime's shared library, once a process.
 
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
 use std::sync::{Mutex, OnceLock};
 
 use cudainfer_files as files;
@@ -30,6 +32,26 @@ pub(super) fn version() -> String {
     ENVIRONMENT
         .get()
         .map_or_else(String::new, |(_, _, version)| format!("ONNX Runtime {version} ({})", ort::info()))
+}
+
+/// The table of functions that the library in use has for this version of the API, or nothing where it is older. A table has pointers
+/// to functions alone.
+pub(super) fn table(minor: u32) -> Option<NonNull<*const c_void>> {
+    let (_, path, version) = ENVIRONMENT.get()?;
+    // Asked for a version that it does not know, the library would complain on the standard error.
+    let has = version.split('.').nth(1).and_then(|part| part.parse::<u32>().ok())?;
+    if has < minor {
+        return None;
+    }
+    // SAFETY: the library is open already, so that nothing is initialised, and the function has had this type in every release.
+    unsafe {
+        let library = unwinder::open(path).ok()?;
+        let base =
+            library.get::<unsafe extern "C" fn() -> *const ort::sys::OrtApiBase>(b"OrtGetApiBase").ok()?;
+        let table = (base().as_ref()?.GetApi)(minor);
+        std::mem::forget(library);
+        NonNull::new(table.cast_mut().cast())
+    }
 }
 
 /// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.

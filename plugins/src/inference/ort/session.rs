@@ -14,12 +14,12 @@ use ort::session::SessionInputValue;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{DynValue, Tensor, TensorElementType, TensorRef, ValueType};
 
-use super::failure::{failed, load_failure};
-use super::messages;
+use super::failure::{failed, load_failure, words};
 use super::model_form::ModelForm;
 use super::options::Options;
 use super::runner::{OrtRun, OrtRunner};
 use super::variant::Variant;
+use super::{messages, plugin};
 use crate::inference::cache::{Cache, Graph};
 use crate::inference::gpu::{self, Gpu};
 use crate::inference::image::ImageOrder;
@@ -67,9 +67,20 @@ impl OrtSession {
     ) -> Result<Self, InferenceError> {
         let source = ModelForm::new(config, provider, variant.image)?;
         let Some(mut gpu) = gpu else {
-            let refused = |e: &ort::Error| ModelError::Unfit(config.model.clone(), load_failure(e)).into();
+            let refuse = |reason| InferenceError::Provider { provider: nick(provider), reason };
+            let refused = |e: &ort::Error| match provider {
+                // The CPU may still run a model that a plugin refuses.
+                Provider::Plugin => refuse(words(e)),
+                _ => ModelError::Unfit(config.model.clone(), load_failure(e)).into(),
+            };
             let [intra, inter] = [config.intra_threads, config.inter_threads];
-            let prepare = |_: Option<&Path>| builder(environment, intra, inter);
+            let prepare = |_: Option<&Path>| {
+                let mut builder = builder(environment, intra, inter)?;
+                if provider == Provider::Plugin {
+                    plugin::append(&mut builder, environment, config).map_err(refuse)?;
+                }
+                Ok(builder)
+            };
             let session = load_with(cache, &source, provider, None, prepare, refused)?;
             return Self::of(session, None, variant.image);
         };

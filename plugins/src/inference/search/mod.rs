@@ -10,7 +10,7 @@ mod trial;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use self::compare::Tolerance;
+pub(super) use self::compare::{Tolerance, agree};
 pub(super) use self::trial::{OnNoise, Sessions, free_memory, memory_for};
 use super::cache::Choices;
 use super::{InferenceError, RunShape, Session, WarmUp};
@@ -18,7 +18,7 @@ use crate::log::ENGINE as CAT;
 use crate::meta::tensor::Tensor;
 
 /// Runs of each of two sessions that are timed.
-const TIMED: usize = 30;
+pub(super) const TIMED: usize = 30;
 /// A variant takes over if it needs at most this share of the best one's time: a smaller difference is chance.
 const GAIN: f64 = 0.98;
 /// And if it saves at least this time: a run of a few kernels varies by that from one to the next.
@@ -131,7 +131,7 @@ pub(super) fn choose(
                 }
                 found.times.push((variant, time));
                 gst::debug!(CAT, "as {variant} a run takes {time:?}, as {} {best:?}", found.chosen);
-                if time.as_secs_f64() < best.as_secs_f64() * GAIN && best.saturating_sub(time) >= LEAST {
+                if is_faster(time, best) {
                     *session = candidate;
                     *current = variant;
                     found.chosen = variant;
@@ -145,6 +145,11 @@ pub(super) fn choose(
         }
     }
     Ok(Some(found))
+}
+
+/// Whether a run of this time is faster than one of the other, beyond chance.
+pub(super) fn is_faster(time: Duration, best: Duration) -> bool {
+    time.as_secs_f64() < best.as_secs_f64() * GAIN && best.saturating_sub(time) >= LEAST
 }
 
 /// Why a variant cannot be chosen.
@@ -175,7 +180,8 @@ fn trial(
     Ok((candidate, times.map(median)))
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+/// The middle one.
+pub(super) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
