@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Where what was found out is kept. Whoever has it keeps one for each model, GPU, driver and version of cuDNN.
 pub trait Store: Sync {
-    /// What was kept under this key: letters, digits and `-`.
+    /// What was kept under this key (letters, digits and `-`), undamaged: some of it is machine code, which nobody checks again.
     fn get(&self, key: &str) -> Option<Vec<u8>>;
 
     /// Keeps bytes under a key.

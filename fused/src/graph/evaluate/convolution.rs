@@ -14,7 +14,7 @@ fn met(
     let stride = window.strides[axis].cast_signed();
     let shift = (tap * window.dilations[axis]).cast_signed() - window.begin[axis];
     // 0 <= output * stride + shift < length
-    let first = (-shift).max(0).cast_unsigned().div_ceil(window.strides[axis]);
+    let first = (-shift).max(0).cast_unsigned().div_ceil(window.strides[axis]).min(outputs);
     let last = length.cast_signed() - 1 - shift;
     let end = if last < 0 { 0 } else { (last / stride).cast_unsigned() + 1 };
     let end = end.min(outputs).max(first);

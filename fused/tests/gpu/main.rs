@@ -1,0 +1,154 @@
+//! Networks on a GPU give what the reference gives: `scripts/test --gpu` runs these.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "../networks/mod.rs"]
+mod networks;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cudainfer_fused::gpu::{Libraries, Network, NoStore, Options, Store};
+use cudainfer_fused::plan::{Plan, View};
+use cudainfer_fused::{lower, reference};
+use cudainfer_kernels::device::{Context, CudaStream, Graph, Memory, probe};
+use cudainfer_kernels::tensor::TensorType;
+use networks::{bytes, difference, network, numbers};
+
+/// Seeds of the networks that run.
+const SEEDS: u64 = 24;
+
+/// A GPU, and the libraries: those of Python's packages, unless the loader finds them.
+struct Machine {
+    stream: Arc<CudaStream>,
+    libraries: Libraries,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let context = Context::new(probe().unwrap().first().expect("a GPU")).unwrap();
+        let stream = Arc::new(CudaStream::for_network(&context, &Arc::default()).unwrap());
+        Self { stream, libraries: Libraries::open(&folders()).unwrap() }
+    }
+
+    /// Runs a plan twice, the second time as a CUDA graph, and returns what that gave.
+    fn run(&self, plan: &Plan, input: &[u8], options: Options, store: &dyn Store) -> Vec<Vec<u8>> {
+        let stream = &self.stream;
+        let memory = |views: &[View]| -> Vec<Memory> {
+            views.iter().map(|view| stream.allocate(plan.buffers[view.buffer.0].bytes).unwrap()).collect()
+        };
+        let (inputs, outputs) = (memory(&plan.inputs), memory(&plan.outputs));
+        let mut pinned = stream.pin(input.len()).unwrap();
+        pinned.as_mut_slice()[..input.len()].copy_from_slice(input);
+        stream.upload(&pinned, inputs[0].slice()).unwrap();
+        let [ins, outs] = [&inputs, &outputs].map(|all| all.iter().map(Memory::pointer).collect::<Vec<_>>());
+        // SAFETY: inputs and outputs live longer than the network.
+        let network = unsafe { Network::new(plan, &self.libraries, stream, [&ins, &outs], options, store) };
+        let mut network = network.unwrap();
+        network.enqueue(stream).unwrap();
+        let read = || -> Vec<Vec<u8>> {
+            let of = |output: &Memory| {
+                let mut pinned = stream.pin(output.bytes()).unwrap();
+                stream.download(output.slice(), &mut pinned).unwrap();
+                pinned.as_slice()[..output.bytes()].to_vec()
+            };
+            outputs.iter().map(of).collect()
+        };
+        let first = read();
+        outputs.iter().for_each(|output| stream.fill(output.slice(), 0xFF).unwrap());
+        let graph = Graph::record(stream, Duration::from_secs(5), || network.enqueue(stream)).unwrap();
+        // SAFETY: the network and its inputs and outputs live.
+        unsafe { stream.launch_graph(&mut graph.unwrap()) }.unwrap();
+        stream.synchronize().unwrap();
+        let again = read();
+        assert!(first == again, "each run gives the same");
+        again
+    }
+}
+
+fn folders() -> Vec<PathBuf> {
+    let pythons = ["/usr/local/lib", "/usr/lib"].into_iter().flat_map(std::fs::read_dir).flatten().flatten();
+    let packages =
+        pythons.flat_map(|python| ["dist-packages", "site-packages"].map(|name| python.path().join(name)));
+    let packages =
+        packages.chain(std::env::var_os("VIRTUAL_ENV").map(|venv| Path::new(&venv).join("site-packages")));
+    let nvidia = packages.flat_map(|packages| std::fs::read_dir(packages.join("nvidia"))).flatten().flatten();
+    nvidia.map(|package| package.path().join("lib")).filter(|folder| folder.is_dir()).collect()
+}
+
+/// float16 is rounded between kernels; in float32 sums are in another order.
+fn tolerance(ty: TensorType) -> f64 {
+    if ty == TensorType::Float16 { 5e-3 } else { 2e-5 }
+}
+
+fn compare(machine: &Machine, seed: u64, ty: TensorType, options: Options) {
+    let (graph, input) = network(seed, ty);
+    let plan = lower::lower(&graph).unwrap();
+    let input = bytes(&input, ty);
+    let expected = reference::run(&plan, std::slice::from_ref(&input)).unwrap();
+    let found = machine.run(&plan, &input, options, &NoStore);
+    for (expected, found) in expected.iter().zip(&found) {
+        let off = difference(&numbers(expected, ty), &numbers(found, ty));
+        assert!(off < tolerance(ty), "seed {seed}, {ty}: off by {off}");
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn own_kernels_give_what_the_reference_gives() {
+    let machine = Machine::new();
+    for seed in 0..SEEDS {
+        for ty in [TensorType::Float32, TensorType::Float16] {
+            compare(&machine, seed, ty, Options { engines: 0, ..Options::default() });
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn cudnns_engines_give_it_too_beside_each_other_and_one_after_another() {
+    let machine = Machine::new();
+    for seed in 100..100 + SEEDS / 4 {
+        for ty in [TensorType::Float32, TensorType::Float16] {
+            compare(&machine, seed, ty, Options::default());
+            compare(&machine, seed, ty, Options { beside: false, ..Options::default() });
+        }
+    }
+}
+
+/// Keeps what it is given.
+#[derive(Default)]
+struct Kept(Mutex<HashMap<String, Vec<u8>>>, Mutex<usize>);
+
+impl Store for Kept {
+    fn get(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(key).cloned()
+    }
+
+    fn put(&self, key: &str, bytes: &[u8]) {
+        self.0.lock().unwrap().insert(key.to_owned(), bytes.to_vec());
+        *self.1.lock().unwrap() += 1;
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_was_found_is_taken_again_and_damage_is_found_anew() {
+    let machine = Machine::new();
+    let ty = TensorType::Float16;
+    let (graph, input) = network(3, ty);
+    let plan = lower::lower(&graph).unwrap();
+    let (input, kept) = (bytes(&input, ty), Kept::default());
+    let first = machine.run(&plan, &input, Options::default(), &kept);
+    let written = *kept.1.lock().unwrap();
+    assert!(written > 0);
+    assert!(machine.run(&plan, &input, Options::default(), &kept) == first);
+    assert_eq!(*kept.1.lock().unwrap(), written, "nothing is found anew");
+    // Machine code is whole, or not there: whoever keeps it sees to that.
+    kept.0.lock().unwrap().retain(|key, _| !key.starts_with("image"));
+    kept.0.lock().unwrap().values_mut().for_each(|bytes| bytes.truncate(bytes.len() / 3));
+    assert!(machine.run(&plan, &input, Options::default(), &kept).len() == first.len());
+    assert!(*kept.1.lock().unwrap() > written, "what is damaged is found anew");
+}

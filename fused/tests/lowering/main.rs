@@ -1,0 +1,95 @@
+//! Plans compute what their graphs do: random networks, and what becomes of well-known pieces.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "../networks/mod.rs"]
+mod networks;
+mod pieces;
+
+use cudainfer_fused::graph::{Elements, run};
+use cudainfer_fused::plan::{Arena, Content, Lanes, Order, Piece};
+use cudainfer_fused::{lower, reference};
+use cudainfer_kernels::tensor::TensorType;
+use networks::{bytes, difference, network, numbers};
+use proptest::prelude::*;
+
+/// How far plans may be from graphs: sums in another order, and numbers that are rounded at other places.
+fn tolerance(ty: TensorType) -> f64 {
+    if ty == TensorType::Float16 { 1e-2 } else { 1e-5 }
+}
+
+/// Whether the plan of a seed's network computes what its graph does.
+fn check(seed: u64, ty: TensorType) -> Result<(), String> {
+    let (graph, input) = network(seed, ty);
+    let expected = run(&graph, &[Elements::Floats(input.clone())]).unwrap();
+    let plan = lower::lower(&graph).unwrap();
+    let found = reference::run(&plan, &[bytes(&input, ty)]).unwrap();
+    for (expected, found) in expected.iter().zip(&found) {
+        let Elements::Floats(expected) = expected else { panic!("integers") };
+        let off = difference(expected, &numbers(found, ty));
+        if off >= tolerance(ty) {
+            return Err(format!("off by {off}, seed {seed}"));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn plans_compute_what_their_graphs_do(seed in any::<u64>(), half in any::<bool>()) {
+        let ty = if half { TensorType::Float16 } else { TensorType::Float32 };
+        prop_assert_eq!(check(seed, ty), Ok(()));
+    }
+
+    #[test]
+    fn what_is_needed_at_the_same_time_has_memory_of_its_own(seed in any::<u64>()) {
+        let (graph, _) = network(seed, TensorType::Float32);
+        let plan = lower::lower(&graph).unwrap();
+        let (order, users) = (Order::of(&plan), plan.users());
+        let pieces: Vec<Piece> = plan.buffers.iter().zip(&users)
+            .filter(|(buffer, _)| matches!(buffer.content, Content::Intermediate))
+            .map(|(buffer, steps)| Piece { bytes: buffer.bytes, steps: steps.clone() })
+            .collect();
+        let arena = Arena::of(&pieces, &order);
+        for (index, piece) in pieces.iter().enumerate() {
+            prop_assert!(arena.offsets[index] + piece.bytes <= arena.bytes);
+            for (other, then) in pieces.iter().enumerate().skip(index + 1) {
+                let [a, b] = [index, other].map(|piece| arena.offsets[piece]);
+                let share = a < b + then.bytes && b < a + piece.bytes;
+                let apart = |first: &Piece, then: &Piece| {
+                    first.steps.iter().all(|first| then.steps.iter().all(|then| order.is_before(*first, *then)))
+                };
+                prop_assert!(!share || apart(piece, then) || apart(then, piece), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_step_waits_for_what_it_needs_in_whatever_stream(seed in any::<u64>()) {
+        let (graph, _) = network(seed, TensorType::Float32);
+        let plan = lower::lower(&graph).unwrap();
+        let order = Order::of(&plan);
+        let lanes = Lanes::of(&order);
+        // What is over when a step begins: what came before it in its stream, and what it waits for, with all that these waited for.
+        let mut over: Vec<std::collections::HashSet<usize>> = Vec::new();
+        for (step, lane) in lanes.steps.iter().enumerate() {
+            let before = (0..step).rev().find(|other| lanes.steps[*other].index == lane.index);
+            let mut known = std::collections::HashSet::new();
+            for earlier in lane.waits.iter().copied().chain(before) {
+                known.extend(over[earlier].iter().copied());
+                known.insert(earlier);
+            }
+            prop_assert!(order.needs[step].iter().all(|needed| known.contains(needed)), "step {step}, seed {seed}");
+            over.push(known);
+        }
+    }
+}
+
+#[test]
+fn seeds_that_were_wrong_once() {
+    for (seed, ty) in [(16_711_028_967_399_054_302, TensorType::Float32)] {
+        check(seed, ty).unwrap();
+    }
+}
