@@ -10,6 +10,7 @@ template <class S> __device__ __forceinline__ void convolve_depthwise(const Buff
     constexpr int BLOCKS = (S::OUTPUTS + CHANNELS - 1) / CHANNELS;
     constexpr int TILES = (S::OUT_COLUMNS + S::TILE - 1) / S::TILE;
     constexpr int CELLS = (S::TILE - 1) * S::STRIDE_X + (S::TAPS_X - 1) * S::DILATION_X + 1;
+    next_begins();
     __shared__ __align__(16) float taps[TAPS][CHANNELS];
     const int first = blockIdx.x % BLOCKS * CHANNELS;
     for (int i = threadIdx.x; i < TAPS * CHANNELS; i += S::THREADS) {
@@ -19,6 +20,7 @@ template <class S> __device__ __forceinline__ void convolve_depthwise(const Buff
         }
     }
     __syncthreads();
+    previous_wait();
     const int channel = threadIdx.x % S::CHUNKS * S::COUNT;
     unsigned rest = blockIdx.x / BLOCKS * unsigned(S::THREADS / S::CHUNKS) + threadIdx.x / S::CHUNKS;
     const unsigned q = rest % unsigned(TILES) * S::TILE;

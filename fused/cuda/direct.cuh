@@ -10,12 +10,14 @@ template <class S> __device__ __forceinline__ void convolve_direct(const Buffers
     constexpr int BLOCKS = S::OUTPUTS / S::KEPT;
     constexpr int LANES = S::THREADS / S::SPLIT;
     constexpr int ALL = S::IMAGES * S::OUT_ROWS * S::OUT_COLUMNS;
+    next_begins();
     __shared__ __align__(16) float taps[LENGTH][S::KEPT];
     const int k = blockIdx.x % BLOCKS * S::KEPT;
     for (int i = threadIdx.x; i < LENGTH * S::KEPT; i += S::THREADS) {
         taps[i % LENGTH][i / LENGTH] = S::weight(b, k * LENGTH + i);
     }
     __syncthreads();
+    previous_wait();
     const int part = threadIdx.x % S::SPLIT;
     const unsigned first = blockIdx.x / BLOCKS * unsigned(LANES * S::PIXELS) + threadIdx.x / S::SPLIT;
     unsigned n[S::PIXELS], p[S::PIXELS], q[S::PIXELS];

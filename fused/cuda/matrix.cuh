@@ -24,8 +24,8 @@ template <class S> struct Product {
     static constexpr int COPIES_A = (S::ROWS + AT_ONCE - 1) / AT_ONCE;
     static constexpr int COPIES_B = (S::COLUMNS + AT_ONCE - 1) / AT_ONCE;
     static constexpr int STAGE = (S::ROWS + S::COLUMNS) * S::STEP;
-    // Floats between rows of sums: not a multiple of 32 banks.
-    static constexpr int PITCH = S::COLUMNS + 4;
+    // Floats between rows of sums: the pairs that half a warp stores at once lie in 32 different banks.
+    static constexpr int PITCH = S::COLUMNS + 8;
     static constexpr int BYTES_STAGES = S::STAGES * STAGE * 2;
     static constexpr int BYTES_SUMS = S::ROWS * PITCH * 4;
     static constexpr int BYTES = BYTES_STAGES > BYTES_SUMS ? BYTES_STAGES : BYTES_SUMS;
@@ -62,9 +62,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         cell[i] = int(image) * S::IMAGE_STRIDE + y[i] * S::ROW_STRIDE + x[i] * S::COLUMN_STRIDE;
         cell[i] = pixel < unsigned(P::PIXELS) ? cell[i] : 0;
     }
-    auto copy = [&](int step) {
+    auto copy_cells = [&](int step) {
         unsigned short* a = stages + step % S::STAGES * P::STAGE;
-        unsigned short* w = a + S::ROWS * S::STEP;
         const int at = step * P::CHUNKS + chunk;
         const int tap = at / (S::CHANNELS / 8), channel = at % (S::CHANNELS / 8) * 8;
         const int dy = tap / S::TAPS_X * S::DILATION_Y, dx = tap % S::TAPS_X * S::DILATION_X;
@@ -79,6 +78,11 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                 copy_async(a + P::place(to, chunk), input + (there ? from : 0), there);
             }
         }
+    };
+    auto copy_weights = [&](int step) {
+        unsigned short* w = stages + step % S::STAGES * P::STAGE + S::ROWS * S::STEP;
+        const int at = step * P::CHUNKS + chunk;
+        const bool in_depth = P::ALL_CHUNKS % P::CHUNKS == 0 || at < P::ALL_CHUNKS;
 #pragma unroll
         for (int i = 0; i < P::COPIES_B; ++i) {
             const int to = row + i * P::AT_ONCE;
@@ -90,10 +94,17 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         }
     };
 
+    // Weights are there before the kernel that makes the input has ended.
+    next_begins();
+#pragma unroll
+    for (int step = 0; step < S::STAGES - 1 && step < P::STEPS; ++step) {
+        copy_weights(step);
+    }
+    previous_wait();
 #pragma unroll
     for (int step = 0; step < S::STAGES - 1; ++step) {
         if (step < P::STEPS) {
-            copy(step);
+            copy_cells(step);
         }
         copies_commit();
     }
@@ -103,7 +114,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         copies_wait<S::STAGES - 2>();
         __syncthreads();
         if (step + S::STAGES - 1 < P::STEPS) {
-            copy(step + S::STAGES - 1);
+            copy_cells(step + S::STAGES - 1);
+            copy_weights(step + S::STAGES - 1);
         }
         copies_commit();
         const unsigned short* a = stages + step % S::STAGES * P::STAGE;
@@ -158,7 +170,9 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     constexpr int EIGHTS = S::COLUMNS / 8;
 #pragma unroll 1
     for (int unit = threadIdx.x; unit < S::ROWS * EIGHTS; unit += P::THREADS) {
-        const int r = unit / EIGHTS, c = unit % EIGHTS * 8;
+        // Threads that follow each other have neighbours in the output's memory.
+        const int r = S::PIXELS_FIRST ? unit % S::ROWS : unit / EIGHTS;
+        const int c = S::PIXELS_FIRST ? unit / S::ROWS * 8 : unit % EIGHTS * 8;
         const unsigned pixel = first_pixel + r, k = first_output + c;
         if (pixel < unsigned(P::PIXELS) && k < unsigned(S::OUTPUTS)) {
             float out[8];
@@ -168,7 +182,12 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                 out[i] = four.x, out[i + 1] = four.y, out[i + 2] = four.z, out[i + 3] = four.w;
             }
             const unsigned column = pixel % unsigned(S::OUT_COLUMNS), rest = pixel / unsigned(S::OUT_COLUMNS);
-            S::finish(b, out, rest / unsigned(S::OUT_ROWS), k, rest % unsigned(S::OUT_ROWS), column);
+#pragma unroll
+            for (int i = 0; i < 8; i += S::FINISHED) {
+                if (S::FINISHED == 8 || k + i < unsigned(S::OUTPUTS)) {
+                    S::finish(b, out + i, rest / unsigned(S::OUT_ROWS), k + i, rest % unsigned(S::OUT_ROWS), column);
+                }
+            }
         }
     }
 }

@@ -54,7 +54,7 @@ template <class T, int COUNT> __host__ __device__ constexpr int together() {
     return least(COUNT, 16 / int(sizeof(T)));
 }
 
-// Loads COUNT elements that lie together at an address that is a multiple of their size. Nothing writes to them meanwhile if CONSTANT.
+// Loads COUNT elements that lie together at an address that is a multiple of their size. CONSTANT: of weights, which no kernel ever writes.
 template <bool CONSTANT, int COUNT, class T> __device__ __forceinline__ void load(float* to, const T* from) {
     constexpr int N = together<T, COUNT>();
     using Type = typename Raw<int(sizeof(T)) * N>::Type;

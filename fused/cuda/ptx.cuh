@@ -13,6 +13,22 @@ __device__ __forceinline__ unsigned short float_to_half(float x) {
     return y;
 }
 
+// Kernels may begin before the one before them has ended, if they are launched so (programmatic dependent launch; compute capability 9.0 and
+// newer). Until this returns, a kernel reads weights alone and writes nothing; then all that earlier kernels wrote is there. Each thread of
+// each kernel waits, so that what is true of the kernel before is true of all earlier ones.
+__device__ __forceinline__ void previous_wait() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// From here on, the next kernel may begin.
+__device__ __forceinline__ void next_begins() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // Copies 16 bytes to shared memory, or fills them with 0, and does not wait for it where the GPU need not (8.0 and newer).
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool there) {
 #if __CUDA_ARCH__ >= 800

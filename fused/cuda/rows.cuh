@@ -112,6 +112,8 @@ template <class S> struct Share {
 };
 
 template <class S, class State> __device__ __forceinline__ void reduce(const Buffers& b) {
+    next_begins();
+    previous_wait();
     const Share<S> share;
     State state[Share<S>::ROWS];
     const int first = S::offset(share.unit);
@@ -137,6 +139,8 @@ template <class S, class State> __device__ __forceinline__ void reduce(const Buf
 
 // The numbers of a thread stay in registers if KEPT, else they are read three times.
 template <class S> __device__ __forceinline__ void softmax(const Buffers& b) {
+    next_begins();
+    previous_wait();
     constexpr int LOADS = (S::LENGTH + S::GROUPS - 1) / S::GROUPS;
     const Share<S> share;
     Most most[Share<S>::ROWS];

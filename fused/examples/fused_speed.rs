@@ -1,9 +1,9 @@
 //! How fast the engine runs a model on a GPU, and how far it is from the results that are expected.
 //!
 //!     fused_speed MODEL.onnx --input NAME=1x3x640x640 [--libraries FOLDER]... [--engines N] [--plain] [--verbose]
-//!                 [--values IN.bin] [--write FOLDER] [--single] [--reference]
+//!                 [--values IN.bin] [--write FOLDER] [--single] [--reference] [--store FOLDER] [--steps]
 //!
-//! `--reference` computes it plainly on the CPU.
+//! `--reference` computes it plainly on the CPU. `--store` keeps what was found for the next start. `--steps` times each step alone.
 //! `--values` has the elements of all inputs, one after another, as the model takes them; without it they are noise from 0 to 1. `--write`
 //! writes each output's elements to FOLDER/INDEX.bin.
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_fused::gpu::{Libraries, Network, Options};
+use cudainfer_fused::gpu::{Libraries, Network, Options, Store};
 use cudainfer_fused::plan::{Plan, View};
 use cudainfer_fused::{import, lower, reference};
 use cudainfer_kernels::device::{Context, CudaStream, Event, Graph, Memory, probe};
@@ -29,6 +29,24 @@ struct Arguments {
     reference: bool,
     values: Option<PathBuf>,
     write: Option<PathBuf>,
+    store: Folder,
+    steps: bool,
+}
+
+/// A folder that keeps what was found, or none.
+struct Folder(Option<PathBuf>);
+
+impl Store for Folder {
+    fn get(&self, key: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.0.as_ref()?.join(key)).ok()
+    }
+
+    fn put(&self, key: &str, bytes: &[u8]) {
+        if let Some(folder) = &self.0 {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join(key), bytes).unwrap();
+        }
+    }
 }
 
 fn main() {
@@ -67,22 +85,49 @@ fn main() {
     let [ins, outs] = [&inputs, &outputs].map(|all| all.iter().map(Memory::pointer).collect::<Vec<_>>());
     let started = Instant::now();
     // SAFETY: inputs and outputs live to the end of the program.
-    let network = unsafe { Network::new(&plan, &libraries, &stream, [&ins, &outs], arguments.options) };
+    let network = unsafe {
+        Network::new(&plan, &libraries, &stream, [&ins, &outs], arguments.options, &arguments.store)
+    };
     let mut network = network.unwrap_or_else(|e| panic!("{e}"));
     let report = network.report.clone();
     if arguments.verbose {
         report.lines.iter().for_each(|line| println!("conv {line}"));
     }
     println!(
-        "made in {:?} (trying took {:?}); convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
+        "made in {:?} (trying took {:?}, of which compiling {:?}); {}, {:.1} us; convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
         started.elapsed(),
         report.took,
+        report.compiled,
+        report.schedule,
+        report.time as f64 / 1e3,
         report.convolutions as f64 / 1e3,
         report.arena as f64 / 1e6,
         report.constants as f64 / 1e6
     );
     network.enqueue(&stream).unwrap_or_else(|e| panic!("{e}"));
     stream.synchronize().unwrap();
+<<<<<<< HEAD
+    if arguments.steps {
+        for (index, step) in plan.steps.iter().enumerate() {
+            let graph = Graph::record(&stream, Duration::from_secs(5), || {
+                (0..10).try_for_each(|_| network.enqueue_step(index, &stream))
+            });
+            let mut graph = graph.unwrap_or_else(|e| panic!("{e}")).unwrap();
+            let times = [Event::with_time(&context).unwrap(), Event::with_time(&context).unwrap()];
+            let mut least = u64::MAX;
+            for _ in 0..3 {
+                stream.record(&times[0]).unwrap();
+                // SAFETY: the network and its inputs and outputs live.
+                unsafe { stream.launch_graph(&mut graph) }.unwrap();
+                stream.record(&times[1]).unwrap();
+                stream.synchronize().unwrap();
+                least = least.min(times[1].nanoseconds_since(&times[0]).unwrap());
+            }
+            println!("TIME {:.1} us: {index} {}", least as f64 / 1e4, step.summary());
+        }
+    }
+=======
+>>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
     let graph = Graph::record(&stream, Duration::from_secs(5), || network.enqueue(&stream))
         .unwrap_or_else(|e| panic!("{e}"));
     let mut graph = graph.unwrap();
@@ -169,6 +214,8 @@ fn arguments() -> Arguments {
         reference: false,
         values: None,
         write: None,
+        store: Folder(None),
+        steps: false,
     };
     let mut all = std::env::args().skip(1);
     while let Some(argument) = all.next() {
@@ -181,7 +228,9 @@ fn arguments() -> Arguments {
             }
             "--libraries" => found.folders.push(value().into()),
             "--engines" => found.options.engines = value().parse().unwrap(),
-            "--single" => found.options.lanes = false,
+            "--store" => found.store.0 = Some(value().into()),
+            "--steps" => found.steps = true,
+            "--single" => found.options.beside = false,
             "--reference" => found.reference = true,
             "--verbose" => found.verbose = true,
             "--values" => found.values = Some(value().into()),

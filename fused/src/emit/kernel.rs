@@ -24,7 +24,7 @@ pub struct Kernel {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared: u32,
-    /// What the kernel's parameter `Buffers` has the addresses of, in this order.
+    /// What the kernel's parameter `Buffers` has the addresses of, in this order: multiples of 16 bytes.
     pub buffers: Vec<BufferId>,
 }
 
@@ -39,11 +39,10 @@ impl Kernel {
     }
 }
 
-/// Which buffers a kernel knows, and which of them it writes.
+/// Which buffers a kernel knows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
     buffers: Vec<BufferId>,
-    written: Vec<BufferId>,
 }
 
 impl Slots {
@@ -51,7 +50,6 @@ impl Slots {
     pub(super) fn writing<'a>(views: impl IntoIterator<Item = &'a View>) -> Self {
         let mut slots = Self::default();
         for view in views {
-            slots.written.push(view.buffer);
             slots.add(view.buffer);
         }
         slots
@@ -65,12 +63,10 @@ impl Slots {
         self.buffers.len() - 1
     }
 
-    /// The address of a view's buffer, as its elements' type, and whether the kernel leaves it as it is.
-    pub(super) fn address(&mut self, view: &View) -> (String, bool) {
+    /// The address of a view's buffer, as its elements' type.
+    pub(super) fn address(&mut self, view: &View) -> String {
         let slot = self.add(view.buffer);
-        let constant = !self.written.contains(&view.buffer);
-        let qualifier = if constant { "const " } else { "" };
-        (format!("(({qualifier}{}*)b.at[{slot}])", super::text::c_type(view.ty)), constant)
+        format!("(({}*)b.at[{slot}])", super::text::c_type(view.ty))
     }
 
     /// Whether the kernel's parameter has room for all of them.

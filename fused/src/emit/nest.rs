@@ -62,12 +62,18 @@ impl Nest {
 
     /// Source that takes the loops' counters, `c0` outermost, out of the number `from`; the innermost one counts in steps of `step`.
     pub(super) fn counters(&self, from: &str, step: usize) -> String {
+        let last = self.axes.len().saturating_sub(1);
+        self.counters_by(from, |axis| if axis == last { step } else { 1 })
+    }
+
+    /// The same, with steps by loop.
+    pub(super) fn counters_by(&self, from: &str, step: impl Fn(usize) -> usize) -> String {
         if self.axes.is_empty() {
             return String::new();
         }
         let mut text = format!("    unsigned rest = {from};\n");
         for (number, axis) in self.axes.iter().enumerate().rev() {
-            let step = if number + 1 == self.axes.len() { step } else { 1 };
+            let step = step(number);
             let extent = axis.extent / step;
             let times = if step == 1 { String::new() } else { format!(" * {step}u") };
             if number == 0 {

@@ -8,7 +8,7 @@ use crate::plan::View;
 pub(super) struct Reader {
     /// The buffer's address.
     address: String,
-    /// Whether the kernel writes nothing there.
+    /// Whether no kernel ever writes there.
     constant: bool,
     /// Of the first element.
     offset: usize,
@@ -17,8 +17,12 @@ pub(super) struct Reader {
 impl Reader {
     /// Of a view; `slots` learn its buffer.
     pub(super) fn new(view: &View, slots: &mut Slots) -> Self {
-        let (address, constant) = slots.address(view);
-        Self { address, constant, offset: view.offset }
+        Self { address: slots.address(view), constant: false, offset: view.offset }
+    }
+
+    /// Of weights, which no kernel ever writes.
+    pub(super) fn constant(view: &View, slots: &mut Slots) -> Self {
+        Self { constant: true, ..Self::new(view, slots) }
     }
 
     /// The address of the element that lies `offset` (a sum that begins with `+`, or nothing) after the first.
@@ -46,7 +50,9 @@ impl Reader {
 pub(super) fn width(offset: usize, strides: &[isize], most: usize) -> usize {
     let Some((1, outer)) = strides.split_last().map(|(last, outer)| (*last, outer)) else { return 1 };
     let mut width = most;
-    while !offset.is_multiple_of(width) || outer.iter().any(|stride| stride.unsigned_abs() % width != 0) {
+    while !offset.is_multiple_of(width)
+        || outer.iter().any(|stride| !stride.unsigned_abs().is_multiple_of(width))
+    {
         width /= 2;
     }
     width.max(1)

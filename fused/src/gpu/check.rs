@@ -6,7 +6,9 @@ use cudainfer_kernels::device::{Context, CudaStream, DeviceSlice, Kernel, Memory
 use cudainfer_kernels::tensor::TensorType;
 
 use super::GpuError;
+use super::compiled::image;
 use super::nvrtc::Nvrtc;
+use super::store::Store;
 
 /// Threads of a block.
 const BLOCK: usize = 256;
@@ -49,8 +51,13 @@ struct Compare {
 const RESULT: usize = 24;
 
 impl Check {
-    pub fn new(context: &Arc<Context>, nvrtc: &Nvrtc, stream: &CudaStream) -> Result<Self, GpuError> {
-        let cubin = nvrtc.compile(include_str!("check.cu"), context.device().capability)?;
+    pub fn new(
+        context: &Arc<Context>,
+        nvrtc: &Nvrtc,
+        stream: &CudaStream,
+        store: &dyn Store,
+    ) -> Result<Self, GpuError> {
+        let cubin = image(nvrtc, include_str!("check.cu"), context.device().capability, store)?;
         // SAFETY: NVRTC has just made it.
         let module = unsafe { Module::load(context, &cubin) }?;
         Ok(Self {

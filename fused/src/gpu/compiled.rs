@@ -8,11 +8,9 @@ use cudainfer_kernels::device::{Context, Kernel, Module};
 
 use super::GpuError;
 use super::nvrtc::Nvrtc;
+use super::store::{Store, key};
 use crate::emit;
 use crate::plan::BufferId;
-
-/// Bytes of shared memory that a block has without asking.
-const UNASKED: u32 = 48 << 10;
 
 /// Addresses that a kernel gets: its only parameter, `Buffers` in its source.
 pub(super) type Addresses = [u64; emit::MOST_BUFFERS];
@@ -24,6 +22,22 @@ pub(super) fn addresses(kernel: &emit::Kernel, at: impl Fn(BufferId) -> u64) -> 
     addresses
 }
 
+/// Machine code of a source, which is compiled if it was not before.
+pub(super) fn image(
+    nvrtc: &Nvrtc,
+    source: &str,
+    capability: (i32, i32),
+    store: &dyn Store,
+) -> Result<Vec<u8>, GpuError> {
+    let key = key("image", source);
+    if let Some(kept) = store.get(&key).filter(|kept| kept.starts_with(b"\x7fELF")) {
+        return Ok(kept);
+    }
+    let made = nvrtc.compile(source, capability)?;
+    store.put(&key, &made);
+    Ok(made)
+}
+
 /// Machine code of kernels.
 pub(super) struct Compiled(Vec<(HashSet<String>, Arc<Module>)>);
 
@@ -33,6 +47,7 @@ impl Compiled {
         nvrtc: &Nvrtc,
         context: &Arc<Context>,
         kernels: impl Iterator<Item = &'a emit::Kernel>,
+        store: &dyn Store,
     ) -> Result<Self, GpuError> {
         let mut names = HashSet::new();
         let unique: Vec<&emit::Kernel> = kernels.filter(|kernel| names.insert(kernel.name.clone())).collect();
@@ -46,7 +61,7 @@ impl Compiled {
                         let sources = part.iter().map(|kernel| kernel.source.as_str());
                         let source: String = [emit::prelude()].into_iter().chain(sources).collect();
                         let names = part.iter().map(|kernel| kernel.name.clone()).collect();
-                        Ok((names, nvrtc.compile(&source, capability)?))
+                        Ok((names, image(nvrtc, &source, capability, store)?))
                     })
                 })
                 .collect();
@@ -66,10 +81,14 @@ impl Compiled {
         let missing = || GpuError::Compile(format!("{} was not compiled", kernel.name));
         let (_, module) =
             self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
+<<<<<<< HEAD
+        Ok(module.overlapping_kernel(&kernel.name)?)
+=======
         let loaded = module.kernel(&kernel.name)?;
         if kernel.shared > UNASKED {
             loaded.allow_shared_memory(kernel.shared)?;
         }
         Ok(loaded)
+>>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
     }
 }

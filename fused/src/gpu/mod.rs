@@ -1,17 +1,24 @@
 //! Plans on a GPU.
 
 mod check;
+mod choice;
 mod choose;
 mod compiled;
 mod cudnn;
+mod engines;
+mod launch;
 mod libraries;
 mod network;
 mod nvrtc;
+mod places;
+mod schedule;
 mod scratch;
+mod store;
 
 pub use self::choose::Report;
 pub use self::libraries::Libraries;
 pub use self::network::{Network, Options, Tolerance};
+pub use self::store::{NoStore, Store};
 
 use cudainfer_kernels::device::DeviceError;
 

@@ -2,15 +2,26 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Context, CudaStream, Event, Kernel, Memory};
+use cudainfer_kernels::device::{Context, CudaStream, Memory};
 
+<<<<<<< HEAD
+use super::choice::Chosen;
+use super::choose::{Report, Trials};
+use super::compiled::Compiled;
+use super::cudnn::Handle;
+use super::launch::{Bound, Launch};
+use super::places::Places;
+use super::schedule::Schedule;
+use super::store::Store;
+=======
 use super::choose::{Chosen, Report, Trials};
 use super::compiled::{Addresses, Compiled, addresses};
 use super::cudnn::{Execution, Handle};
 use super::scratch::upload;
+>>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
 use super::{GpuError, Libraries};
 use crate::emit;
-use crate::plan::{Arena, BufferId, Content, Lanes, Order, Piece, Plan, Step};
+use crate::plan::{Order, Plan};
 
 /// How a network is made.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +30,8 @@ pub struct Options {
     pub engines: usize,
     /// How far kernels may be from the reference: a share of the numbers' size.
     pub tolerance: Tolerance,
-    /// Whether branches run beside each other.
-    pub lanes: bool,
+    /// Whether branches may run beside each other, and kernels begin before those ahead of them are over, where that is faster.
+    pub beside: bool,
 }
 
 /// How far results may be from those of plain sums in float32, as a share of the larger of the number and the tensor's root mean square.
@@ -35,7 +46,7 @@ pub struct Tolerance {
 impl Default for Options {
     fn default() -> Self {
         // Sums in another order differ by 1e-6 in float32, and TF32 by 5e-4; a float16 is rounded by 5e-4.
-        Self { engines: 8, tolerance: Tolerance { float32: 5e-5, float16: 4e-3 }, lanes: true }
+        Self { engines: 4, tolerance: Tolerance { float32: 2e-5, float16: 4e-3 }, beside: true }
     }
 }
 
@@ -43,12 +54,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Network {
     steps: Vec<Launch>,
-    lanes: Lanes,
-    /// The lanes' streams but for the first, which is the run's own.
-    streams: Vec<Arc<CudaStream>>,
-    /// By step: its end, where other lanes wait for it.
-    ends: Vec<Option<Event>>,
-    begin: Event,
+    schedule: Schedule,
     handle: Option<Handle>,
     /// What it took to make.
     pub report: Report,
@@ -57,27 +63,9 @@ pub struct Network {
     context: Arc<Context>,
 }
 
-/// What runs as a step.
-#[derive(Debug)]
-enum Launch {
-    /// Kernels of ours, one after another.
-    Kernels(Vec<Bound>),
-    Cudnn(Execution),
-}
-
-/// A kernel and its addresses.
-#[derive(Debug)]
-struct Bound {
-    kernel: Kernel,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    addresses: Addresses,
-}
-
 impl Network {
     /// Makes a plan ready to run: compiles its kernels, tries ways to run its convolutions on noise, and uploads its constants.
-    /// `places` are the addresses of its inputs and outputs, in order.
+    /// `places` are the addresses of its inputs and outputs, in order; `store` keeps what was found.
     ///
     /// # Safety
     /// `places` are memory of the device, as large as the plan's buffers, for as long as the network runs.
@@ -90,12 +78,13 @@ impl Network {
         stream: &Arc<CudaStream>,
         places: [&[u64]; 2],
         options: Options,
+        store: &dyn Store,
     ) -> Result<Self, GpuError> {
         let context = Arc::clone(stream.context());
-        let _entered = context.enter()?;
-        let mut trials = Trials::new(libraries, stream, options)?;
+        let entered = context.enter()?;
+        let mut trials = Trials::new(libraries, store, stream, options)?;
         let (chosen, report) = trials.choose(plan)?;
-        let handle = trials.into_handle();
+        let mut handle = trials.into_handle();
 
         let order = Order::of(plan);
         let memory = Places::new(plan, &order, &chosen, stream, places)?;
@@ -108,7 +97,7 @@ impl Network {
                     .map_err(|why| GpuError::NoKernel { step: index, why: why.to_string() })?,
             });
         }
-        let compiled = Compiled::new(&libraries.nvrtc, &context, kernels.iter().flatten())?;
+        let compiled = Compiled::new(&libraries.nvrtc, &context, kernels.iter().flatten(), store)?;
         let mut steps = Vec::new();
         for (index, (of, chosen)) in kernels.into_iter().zip(chosen).enumerate() {
             steps.push(match chosen {
@@ -127,30 +116,19 @@ impl Network {
                 ),
             });
         }
-        let lanes = if options.lanes { Lanes::of(&order) } else { Lanes::single(plan.steps.len()) };
-        let streams = (1..lanes.count)
-            .map(|_| CudaStream::for_network(&context, stream.counters()).map(Arc::new))
-            .collect::<Result<_, _>>()?;
-        let mut ends: Vec<Option<Event>> = (0..plan.steps.len()).map(|_| None).collect();
-        for waited in lanes.steps.iter().flat_map(|lane| &lane.waits).chain(&lanes.ends()) {
-            if ends[*waited].is_none() {
-                ends[*waited] = Some(Event::new(&context)?);
-            }
-        }
-        let begin = Event::new(&context)?;
-        drop(_entered);
-        Ok(Self {
-            steps,
-            lanes,
-            streams,
-            ends,
-            begin,
-            handle,
-            report: Report { arena: memory.arena.bytes(), constants: memory.constants.bytes(), ..report },
-            _arena: memory.arena,
-            _constants: memory.constants,
-            context,
-        })
+        let (schedule, time) = Schedule::fastest(&order, stream, options, |schedule| {
+            schedule.enqueue(&steps, handle.as_mut(), stream)
+        })?;
+        let report = Report {
+            arena: memory.arena.bytes(),
+            constants: memory.constants.bytes(),
+            schedule: schedule.name(),
+            time,
+            ..report
+        };
+        drop(entered);
+        let Places { arena, constants, .. } = memory;
+        Ok(Self { steps, schedule, handle, report, _arena: arena, _constants: constants, context })
     }
 
     /// Enqueues a run: in `stream`, and in streams that begin after what is in it and that it waits for.
@@ -158,6 +136,20 @@ impl Network {
     /// # Errors
     /// cuDNN's or the driver's.
     pub fn enqueue(&mut self, stream: &CudaStream) -> Result<(), GpuError> {
+<<<<<<< HEAD
+        let _entered = self.context.enter()?;
+        self.schedule.enqueue(&self.steps, self.handle.as_mut(), stream)
+    }
+
+    /// Enqueues one step of the plan, for measurements.
+    ///
+    /// # Errors
+    /// As [`Network::enqueue`]; there is no such step.
+    pub fn enqueue_step(&mut self, index: usize, stream: &CudaStream) -> Result<(), GpuError> {
+        let _entered = self.context.enter()?;
+        let none = || GpuError::NoKernel { step: index, why: "there is no such step".into() };
+        self.steps.get(index).ok_or_else(none)?.enqueue(self.handle.as_mut(), stream, false)
+=======
         let context = Arc::clone(&self.context);
         let _entered = context.enter()?;
         stream.record(&self.begin)?;
@@ -291,5 +283,6 @@ impl Places {
 
     fn workspace(&self, step: usize) -> u64 {
         self.workspaces[step]
+>>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
     }
 }

@@ -6,7 +6,7 @@ use cudainfer_kernels::device::{CudaStream, DeviceSlice, Memory};
 
 use super::GpuError;
 use super::check::Check;
-use crate::plan::{BufferId, Content, Plan, Step, View};
+use crate::plan::{BufferId, Plan, Step, View};
 
 /// Bytes before and after a tensor that is written, in which nothing may be written.
 const BORDER: usize = 4096;
@@ -23,7 +23,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// For a step of a plan. Its constants are uploaded, everything else is noise.
+    /// For a step of a plan, on noise.
     pub fn new(stream: &Arc<CudaStream>, check: &Check, plan: &Plan, step: &Step) -> Result<Self, GpuError> {
         let (reads, writes) = step.views();
         let output =
@@ -36,11 +36,8 @@ impl Scratch {
             }
             let of = &plan.buffers[buffer.0];
             let memory = stream.allocate(of.bytes)?;
-            if let Content::Constant(bytes) = &of.content {
-                upload(stream, bytes, memory.slice())?;
-            } else {
-                check.fill(stream, memory.slice(), view.ty, buffer.0)?;
-            }
+            // Weights as well: with a model's own, a large bias may hide that sums are rounded.
+            check.fill(stream, memory.slice(), view.ty, buffer.0)?;
             tensors.push((buffer, memory));
         }
         let bytes = plan.buffers[output.buffer.0].bytes + 2 * BORDER;

@@ -4,11 +4,15 @@ use cudainfer_kernels::tensor::TensorType;
 
 use super::{Lowering, ROW};
 use crate::FusedError;
-use crate::graph::{Binary, Node, Operator, ValueId, Window};
-use crate::plan::{Convolution, Epilogue, Step, View};
+use crate::graph::{Binary, Node, Operator, PadMode, ValueId, Window};
+use crate::plan::{Convolution, Epilogue, Expression, Map, Program, Source, Step, View};
 
 /// Functions and additions that a convolution takes along, at most.
 const MOST: usize = 4;
+/// Channels that are so few that kernels without tensor cores read them wherever they lie.
+pub(super) const FEW: usize = 4;
+/// Taps of one channel from which on such kernels have more to compute than it takes to make the channels [`ROW`].
+const LARGE: usize = 25;
 
 impl Lowering<'_> {
     pub(super) fn convolution(
@@ -26,13 +30,16 @@ impl Lowering<'_> {
             self.numbers(weights).ok_or_else(|| unsupported(node, "the weights are not constant"))?;
         let bias = self.bias(node)?;
         let mut input = self.read(node.inputs[0]);
-        if channels > 4 && input.strides[1] != 1 {
+        if channels > FEW && input.strides[1] != 1 {
             input = self.channels_last(input);
         }
         let (epilogue, last) = self.epilogue(node.output);
         let output = self.place(last);
         let taps = Taps { filters, channels, rows, columns };
-        let emitted = Emitted { input, numbers, taps, bias, window, groups, epilogue };
+        let mut emitted = Emitted { input, numbers, taps, bias, window, groups, epilogue };
+        if channels <= FEW && rows * columns >= LARGE && groups == 1 {
+            self.deepen(&mut emitted);
+        }
         self.emit(emitted, output);
         self.made[last.0] = true;
         Ok(())
@@ -89,6 +96,32 @@ impl Lowering<'_> {
         copy
     }
 
+    /// Has a convolution of few channels read a copy that has [`ROW`] of them, those added being 0: tensor cores take that many.
+    fn deepen(&mut self, emitted: &mut Emitted) {
+        let channels = emitted.taps.channels;
+        let mut dims = emitted.input.dims.clone();
+        dims[1] = ROW;
+        let deep = self.memory_for(&dims, emitted.input.ty, 1);
+        let source =
+            Source::Padded { view: emitted.input.clone(), before: vec![0; 4], mode: PadMode::Constant(0.0) };
+        let program = Program(vec![Expression::Source(0)]);
+        self.plan.steps.push(Step::Map(Map {
+            dims,
+            sources: vec![source],
+            program,
+            outputs: vec![(deep.clone(), 0)],
+        }));
+        let area = emitted.taps.rows * emitted.taps.columns;
+        let filter = |filter: &[f32]| {
+            let mut filter = filter.to_vec();
+            filter.resize(ROW * area, 0.0);
+            filter
+        };
+        emitted.numbers = emitted.numbers.chunks_exact(channels * area).flat_map(filter).collect();
+        emitted.taps.channels = ROW;
+        emitted.input = deep;
+    }
+
     /// Adds the step, which writes channels last: to a place where they are not, they are copied.
     pub(super) fn emit(&mut self, mut emitted: Emitted, output: View) {
         let aligned = |view: &View| {
@@ -96,7 +129,7 @@ impl Lowering<'_> {
             view.strides[1] == 1 && view.offset.is_multiple_of(ROW) && [0, 2, 3].iter().all(in_rows)
         };
         // Kernels for few channels or groups write anywhere.
-        let anywhere = emitted.groups != 1 || output.dims[1] <= 4;
+        let anywhere = emitted.groups != 1 || output.dims[1] <= FEW;
         let target = if aligned(&output) || anywhere {
             output.clone()
         } else {

@@ -21,7 +21,7 @@ use cudainfer_kernels::tensor::TensorType;
 
 use self::claims::Claim;
 use crate::FusedError;
-use crate::graph::{Graph, Node, Operator, ValueId};
+use crate::graph::{Graph, Node, Operator, PoolKind, ReduceKind, ValueId, Window};
 use crate::plan::{
     BufferId, Content, Expression, Map, Plan, Program, Reduce, Softmax, Source, Step, View, dense_strides,
 };
@@ -125,6 +125,10 @@ impl<'a> Lowering<'a> {
             Operator::Convolution { window, groups } => self.convolution(node, *window, *groups),
             Operator::TransposedConvolution { window, groups } => self.transposed(node, *window, *groups),
             Operator::MatMul => self.matmul(node),
+            Operator::Pool { kind: PoolKind::Average { .. }, window } if self.is_whole(node, window) => {
+                self.reduce(node, Some(ReduceKind::Mean), vec![2, 3]);
+                Ok(())
+            }
             Operator::Unary(_)
             | Operator::Binary(_)
             | Operator::Select
@@ -165,7 +169,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn reduce(&mut self, node: &Node, kind: Option<crate::graph::ReduceKind>, axes: Vec<usize>) {
+    /// Whether a pooling's only window is the whole image.
+    fn is_whole(&self, node: &Node, window: &Window) -> bool {
+        let image = &self.graph.value(node.inputs[0]).dims[2..];
+        image == window.kernel && window.begin == [0, 0] && window.end == [0, 0] && window.dilations == [1, 1]
+    }
+
+    fn reduce(&mut self, node: &Node, kind: Option<ReduceKind>, axes: Vec<usize>) {
         let input = self.read(node.inputs[0]);
         let output = self.place(node.output);
         self.plan.steps.push(Step::Reduce(Reduce { kind, input, axes, output }));

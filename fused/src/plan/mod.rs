@@ -56,6 +56,7 @@ pub enum Content {
 
 /// What one kernel does.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // a plan has some hundred steps
 pub enum Step {
     /// A convolution.
     Convolution(Convolution),

@@ -1,6 +1,9 @@
 //! Steps in words, for logs.
 
-use super::{Convolution, Epilogue, Map, Reduce, Softmax, Source, Step};
+use cudainfer_kernels::tensor::TensorType;
+
+use super::{Convolution, Epilogue, Map, Reduce, Softmax, Source, Step, View};
+use crate::graph::Window;
 
 impl Step {
     /// What it does, in a line.
@@ -41,5 +44,31 @@ impl Step {
             }
             Self::Softmax(Softmax { input, axis, .. }) => format!("softmax {:?} along {axis}", input.dims),
         }
+    }
+}
+
+impl Convolution {
+    /// What decides how fast it is: everything but where its tensors are.
+    pub fn kind(&self) -> String {
+        let of = |view: &View| {
+            let aligned = view.offset * view.ty.size() % 16;
+            let ty = if view.ty == TensorType::Float16 { "h" } else { "f" };
+            format!("{:?}{:?}+{aligned}{ty}", view.dims, view.strides)
+        };
+        let Self { input, weights, bias, window, groups, epilogue, output } = self;
+        let parts = epilogue.iter().map(|part| match part {
+            Epilogue::Unary(function) => format!(" {function:?}"),
+            Epilogue::Add(view) => format!(" add{}", of(view)),
+            Epilogue::Multiply(view) => format!(" mul{}", of(view)),
+        });
+        let &Window { kernel, strides, dilations, begin, end } = window;
+        format!(
+            "{} -> {} {:?} k{kernel:?} s{strides:?} d{dilations:?} p{begin:?}{end:?} g{groups}{}{}",
+            of(input),
+            of(output),
+            weights.dims,
+            if bias.is_some() { " bias" } else { "" },
+            parts.collect::<String>()
+        )
     }
 }

@@ -82,7 +82,7 @@ fn position(view: &View, at: &[usize]) -> usize {
     view.offset.wrapping_add_signed(steps)
 }
 
-/// Whether all elements of a view lie in a buffer of so many bytes.
+/// Whether all elements of a view lie in a buffer of this many bytes.
 fn check(view: &View, bytes: usize) -> Result<(), String> {
     if view.dims.len() != view.strides.len() {
         return Err(format!("{} dimensions have {} strides", view.dims.len(), view.strides.len()));

@@ -174,12 +174,12 @@ fn functions_have_the_values_of_tables() {
     // Abramowitz and Stegun, table 7.1; the others follow from e = 2.718281828.
     for (function, x, wanted) in [
         (Unary::Erf, 0.5, 0.520_499_9),
-        (Unary::Erf, -2.0, -0.995_322_27),
+        (Unary::Erf, -2.0, -0.995_322_3),
         (Unary::Erf, 7.0, 1.0),
-        (Unary::Gelu, 1.0, 0.841_344_75),
+        (Unary::Gelu, 1.0, 0.841_344_8),
         (Unary::Sigmoid, 1.0, 0.731_058_6),
         (Unary::Silu, -1.0, -0.268_941_43),
-        (Unary::Softplus, 0.0, 0.693_147_2),
+        (Unary::Softplus, 1.0, 1.313_261_6),
         (Unary::Mish, 1.0, 0.865_098_4),
         (Unary::HardSwish, 1.0, 0.666_666_7),
         (Unary::Round, 2.5, 2.0),

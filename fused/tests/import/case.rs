@@ -18,7 +18,7 @@ pub struct Case {
     pub opset: i64,
     /// What it does.
     pub nodes: Vec<Node>,
-    /// Values that a run is given, or that are weights where a comparison says so.
+    /// Values that a run is given, or that are weights in one of the comparisons.
     pub inputs: Vec<(String, Array)>,
     /// Values that are always weights.
     pub weights: Vec<(String, Array)>,

@@ -91,6 +91,45 @@ fn groups_of_a_transposed_convolution_have_their_own_factors() {
 }
 
 #[test]
+fn what_multiplies_each_channel_before_a_convolution_becomes_part_of_it() {
+    let factors = floats_of(&[4, 1, 1], &[0.5, 2.0, -4.0, 0.125]);
+    for (operator, weights, groups) in
+        [("Conv", &[6, 4, 3, 3][..], 1), ("Conv", &[6, 2, 3, 3], 2), ("ConvTranspose", &[4, 3, 3, 3], 2)]
+    {
+        for (product, inputs) in [("Mul", ["x", "c"]), ("Mul", ["c", "x"]), ("Div", ["x", "c"])] {
+            let attributes = vec![int("group", groups), ints("pads", &[1, 1, 1, 1])];
+            let nodes =
+                vec![plain(product, &inputs, "p"), node(operator, &["p", "w", "bias"], &["y"], attributes)];
+            let case = case(&[1, 4, 5, 6], nodes)
+                .named_weight("w", floats(weights))
+                .named_weight("bias", floats(&[6]));
+            let graph = case.named_weight("c", factors.clone()).within(1e-4).check();
+            assert_eq!(graph.nodes.len(), 1, "{operator} after {product}");
+        }
+    }
+    // Float16 would lose digits, or all of them.
+    let half = |array: Array| array.cast(TensorType::Float16);
+    for (divisor, nodes) in [(4.0, 1), (255.0, 2)] {
+        let chain = vec![plain("Div", &["x", "c"], "p"), plain("Conv", &["p", "w"], "y")];
+        let case =
+            Case::of_nodes(13, chain, &["y"]).named_input("x", half(floats(&[1, 4, 5, 6]))).within(0.02);
+        let case = case
+            .named_weight("w", half(floats(&[3, 4, 1, 1])))
+            .named_weight("c", half(floats_of(&[], &[divisor])));
+        assert_eq!(case.check().nodes.len(), nodes, "{divisor}");
+        let chain = vec![plain("Conv", &["x", "w"], "p"), plain("Mul", &["p", "c"], "y")];
+        let large = half(floats_of(&[], &[if divisor == 4.0 { 4.0 } else { 60_000.0 }]));
+        let weights = vec![case.weights[0].clone(), ("c".into(), large)];
+        assert_eq!(Case { nodes: chain, weights, ..case }.graph().nodes.len(), nodes, "{divisor}");
+    }
+    // A shift would be one of the border, too.
+    let nodes =
+        vec![plain("Add", &["x", "c"], "p"), node("Conv", &["p", "w"], &["y"], vec![ints("pads", &[1; 4])])];
+    let case = case(&[1, 4, 5, 6], nodes).named_weight("w", floats(&[6, 4, 3, 3])).named_weight("c", factors);
+    assert_eq!(case.within(1e-4).check().nodes.len(), 2);
+}
+
+#[test]
 fn what_is_read_elsewhere_or_differs_by_place_stays() {
     let twice = vec![
         plain("Conv", &["x", "w"], "sums"),
@@ -171,6 +210,12 @@ fn gates_of_six_are_hard_functions() {
         plain("Min", &["r", "six"], "c"),
     ];
     becomes(sigmoid, [relu, vec![plain("Div", &["c", "six"], "y")]].concat(), &numbers);
+    // A sixth of few digits is what the file says.
+    let few = [gate(), vec![plain("Mul", &["x", "c"], "m"), plain("Mul", &["m", "sixth"], "y")]].concat();
+    let few = numbers.iter().fold(case(&[60], few), |case, (name, number)| with(case, name, *number));
+    let graph = with(few, "sixth", 0.166_626).check();
+    let wanted = [Operator::Unary(Unary::HardSwish), Operator::Binary(Binary::Multiply)];
+    assert!(operators(&graph).into_iter().eq(&wanted), "{:?}", operators(&graph));
     // Another number is another function.
     let other = [gate(), vec![plain("Mul", &["x", "c"], "m"), plain("Div", &["m", "three"], "y")]].concat();
     let case = numbers.iter().fold(case(&[60], other), |case, (name, number)| with(case, name, *number));

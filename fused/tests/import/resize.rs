@@ -103,18 +103,41 @@ fn symmetric_coordinates_are_half_pixels_where_lengths_are_whole() {
 }
 
 #[test]
+fn what_is_shrunk_may_be_filtered() {
+    for mode in ["linear", "cubic"] {
+        for (antialias, exclude) in [(1, 0), (1, 1), (0, 1)] {
+            let attributes =
+                || vec![int("antialias", antialias), int("exclude_outside", exclude), text("mode", mode)];
+            if antialias == 0 && mode == "linear" {
+                // The runtime knows it of cubic ones alone.
+                continue;
+            }
+            for scales in [[0.5, 0.5], [0.34, 0.7], [2.0, 1.5], [1.0, 0.25]] {
+                scaled(scales, attributes()).check();
+            }
+            for sizes in [[3, 2], [5, 4], [1, 1], [9, 3]] {
+                sized(sizes, attributes()).check();
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_not_known_of_resizing_is_refused() {
     for (attribute, word) in [
         (text("coordinate_transformation_mode", "tf_crop_and_resize"), "tf_crop_and_resize"),
-        (int("antialias", 1), "antialias"),
+        (text("coordinate_transformation_mode", "tf_half_pixel_for_nn"), "tf_half_pixel_for_nn"),
     ] {
         let case = scaled([0.5, 0.5], vec![attribute, text("mode", "linear")]);
         assert!(case.refusal().to_string().contains(word), "{}", case.refusal());
     }
-    let case = scaled([2.0, 2.0], vec![int("exclude_outside", 1), text("mode", "cubic")]);
-    assert!(case.refusal().to_string().contains("exclude_outside"), "{}", case.refusal());
-    // Antialiasing does nothing where tensors become larger.
-    scaled([2.0, 2.0], vec![int("antialias", 1), text("mode", "linear")]).check();
+    let attributes = vec![
+        text("coordinate_transformation_mode", "align_corners"),
+        int("antialias", 1),
+        text("mode", "linear"),
+    ];
+    let case = scaled([0.5, 0.5], attributes);
+    assert!(case.refusal().to_string().contains("AlignCorners"), "{}", case.refusal());
     let case = scaled([f32::NAN, 2.0], Vec::new());
     assert!(case.refusal().to_string().contains("scales"), "{}", case.refusal());
 }

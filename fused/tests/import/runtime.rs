@@ -76,6 +76,10 @@ fn value(array: &Array) -> DynValue {
             let values: Vec<u8> = values.iter().map(|value| u8::try_from(*value).unwrap()).collect();
             Tensor::from_array((dims, values)).unwrap().into_dyn()
         }
+        (Elements::Integers(values), TensorType::Int8) => {
+            let values: Vec<i8> = values.iter().map(|value| i8::try_from(*value).unwrap()).collect();
+            Tensor::from_array((dims, values)).unwrap().into_dyn()
+        }
         (Elements::Integers(values), TensorType::Bool) => {
             let values: Vec<bool> = values.iter().map(|value| *value != 0).collect();
             Tensor::from_array((dims, values)).unwrap().into_dyn()

@@ -121,7 +121,7 @@ fn a_last_window_may_go_beyond_the_image() {
 }
 
 #[test]
-fn padding_counts_where_it_is_to_count() {
+fn padding_counts_where_the_model_wants_it() {
     for pads in [[0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 2, 0]] {
         let attributes =
             vec![ints("kernel_shape", &[3, 3]), ints("pads", &pads), int("count_include_pad", 1)];

@@ -79,6 +79,9 @@ impl Kernel {
     }
 }
 
+/// The major compute capability from which on launches overlap.
+const OVERLAPPING: i32 = 9;
+
 /// Machine code that was compiled for a context's device at run time.
 #[derive(Debug)]
 pub struct Module {
@@ -109,11 +112,24 @@ impl Module {
         Ok(Arc::new(Self { context: Arc::clone(context), raw }))
     }
 
-    /// The kernel of this name. Whether it begins with `wait_for_previous` is the module's own business: it is launched as any other.
+    /// The kernel of this name.
     ///
     /// # Errors
     /// [`DeviceError::NoKernel`]: there is none.
     pub fn kernel(self: &Arc<Self>, name: &str) -> Result<Kernel, DeviceError> {
+        self.find(name, false)
+    }
+
+    /// As [`Module::kernel`], one that waits for previous work by itself (`griddepcontrol.wait`), so that
+    /// [`CudaStream::launch_overlapping`](super::CudaStream::launch_overlapping) lets it begin before that is over.
+    ///
+    /// # Errors
+    /// As for [`Module::kernel`].
+    pub fn overlapping_kernel(self: &Arc<Self>, name: &str) -> Result<Kernel, DeviceError> {
+        self.find(name, self.context.device().capability.0 >= OVERLAPPING)
+    }
+
+    fn find(self: &Arc<Self>, name: &str, may_overlap: bool) -> Result<Kernel, DeviceError> {
         let missing = || DeviceError::NoKernel { operation: "compiled at run time", name: name.to_owned() };
         let text = CString::new(name).map_err(|_| missing())?;
         let _entered = self.context.enter()?;
@@ -122,12 +138,7 @@ impl Module {
         unsafe { sys::cuModuleGetFunction(&raw mut raw, self.raw, text.as_ptr()) }
             .result()
             .map_err(|_| missing())?;
-        Ok(Kernel {
-            context: Arc::clone(&self.context),
-            _module: Some(Arc::clone(self)),
-            raw,
-            may_overlap: false,
-        })
+        Ok(Kernel { context: Arc::clone(&self.context), _module: Some(Arc::clone(self)), raw, may_overlap })
     }
 }
 
@@ -158,7 +169,7 @@ fn best<'a>(machine_code: &[(u32, &'a [u8])], (major, minor): (i32, i32)) -> Opt
 
 /// Whether a GPU supports overlapping launches, and there is machine code for it that was compiled with them. PTX is without.
 fn may_overlap(machine_code: &[(u32, &[u8])], capability: (i32, i32)) -> bool {
-    capability.0 >= 9 && best(machine_code, capability).is_some()
+    capability.0 >= OVERLAPPING && best(machine_code, capability).is_some()
 }
 
 #[cfg(test)]

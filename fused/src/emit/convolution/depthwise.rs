@@ -22,7 +22,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
         return Vec::new();
     }
     let mut count = together(input, (16 / input.ty.size()).min(8));
-    while channels % count != 0 {
+    while !channels.is_multiple_of(count) {
         count /= 2;
     }
     // Of a warp's threads, four at least have neighbouring channels: 64 bytes.

@@ -21,7 +21,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
     };
     let (pixels, length) = (images * rows * columns, depth * taps_y * taps_x);
     let mut count = together(input, (16 / input.ty.size()).min(8));
-    while depth % count != 0 {
+    while !depth.is_multiple_of(count) {
         count /= 2;
     }
     let is_possible =

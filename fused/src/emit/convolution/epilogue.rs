@@ -29,7 +29,8 @@ impl<'a> Finish<'a> {
         if let Some(bias) = &self.convolution.bias {
             let strides = vec![0, bias.strides[0], 0, 0];
             let bias = View { dims: self.convolution.output.dims.clone(), strides, ..bias.clone() };
-            text.push_str(&operand(&bias, count, "x[l] + a[l]", slots));
+            let reader = Reader::constant(&bias, slots);
+            text.push_str(&operand(&bias, &reader, count, "x[l] + a[l]"));
         }
         for epilogue in &self.convolution.epilogue {
             match epilogue {
@@ -40,8 +41,12 @@ impl<'a> Finish<'a> {
                         "#pragma unroll\n    for (int l = 0; l < {count}; ++l) {{\n        x[l] = {made};\n    }}\n"
                     );
                 }
-                Epilogue::Add(view) => text.push_str(&operand(view, count, "x[l] + a[l]", slots)),
-                Epilogue::Multiply(view) => text.push_str(&operand(view, count, "x[l] * a[l]", slots)),
+                Epilogue::Add(view) => {
+                    text.push_str(&operand(view, &Reader::new(view, slots), count, "x[l] + a[l]"));
+                }
+                Epilogue::Multiply(view) => {
+                    text.push_str(&operand(view, &Reader::new(view, slots), count, "x[l] * a[l]"));
+                }
             }
         }
         let output = &self.convolution.output;
@@ -71,8 +76,7 @@ fn position(view: &View, lane: usize) -> String {
 }
 
 /// Loads a tensor's elements, and does something with each.
-fn operand(view: &View, count: usize, made: &str, slots: &mut Slots) -> String {
-    let reader = Reader::new(view, slots);
+fn operand(view: &View, reader: &Reader, count: usize, made: &str) -> String {
     let mut text = format!("    {{\n        float a[{count}];\n");
     if view.strides[1] == 0 {
         let _ = writeln!(text, "        fill<{count}>(a, {});", reader.element(&position(view, 0)));

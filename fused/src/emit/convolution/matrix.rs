@@ -53,7 +53,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
         return Vec::new();
     };
     let is_float16 = input.ty == TensorType::Float16 && weights.ty == TensorType::Float16;
-    let fits = depth % 8 == 0 && outputs % 8 == 0 && together(input, 8) == 8 && weights.offset % 8 == 0;
+    let fits = depth.is_multiple_of(8) && together(input, 8) == 8 && weights.offset.is_multiple_of(8);
     if *groups != 1 || !is_float16 || !fits {
         return Vec::new();
     }
@@ -67,6 +67,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
 
 fn kernel(convolution: &Convolution, tile: &Tile, pixels: usize, outputs: usize) -> Option<Kernel> {
     let Tile { rows, columns, step, stages, warps: [down, across, deep] } = *tile;
+    let finished = [8, 4, 2].into_iter().find(|count| outputs.is_multiple_of(*count)).unwrap_or(1);
     let constants = [
         ("ROWS", rows),
         ("COLUMNS", columns),
@@ -75,12 +76,14 @@ fn kernel(convolution: &Convolution, tile: &Tile, pixels: usize, outputs: usize)
         ("WARPS_DOWN", down),
         ("WARPS_ACROSS", across),
         ("WARPS_DEEP", deep),
+        ("FINISHED", finished),
+        ("PIXELS_FIRST", usize::from(convolution.output.strides[1] != 1)),
     ];
     let instance = Instance {
         what: "convolution_matrix",
         template: "convolve_matrix",
         constants: &constants,
-        finished: 8,
+        finished,
         read: 8,
         blocks: pixels.div_ceil(rows) * outputs.div_ceil(columns),
         threads: 32 * down * across * deep,

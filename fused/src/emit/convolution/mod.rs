@@ -23,8 +23,9 @@ pub(super) fn candidates(convolution: &Convolution) -> Vec<Kernel> {
     if kernels.is_empty() {
         kernels = matrix::kernels(convolution);
     }
-    if kernels.is_empty() {
-        kernels = direct::kernels(convolution);
+    // Tensor cores compute sixteen channels at once, however few there are.
+    if kernels.is_empty() || (convolution.groups == 1 && convolution.output.dims[1] < 8) {
+        kernels.extend(direct::kernels(convolution));
     }
     kernels.extend(naive::kernel(convolution));
     kernels

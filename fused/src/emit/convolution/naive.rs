@@ -11,7 +11,7 @@ use crate::plan::Convolution;
 pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
     let Convolution { input, weights, window, groups, output, .. } = convolution;
     let mut slots = Slots::writing([output]);
-    let (cells, taps) = (Reader::new(input, &mut slots), Reader::new(weights, &mut slots));
+    let (cells, taps) = (Reader::new(input, &mut slots), Reader::constant(weights, &mut slots));
     let [_, k, p, q] = output.dims[..] else { return None };
     let [_, depth, r, s] = weights.dims[..] else { return None };
     let finish = Finish::new(convolution).source("KERNEL_finish", 1, &mut slots);
@@ -27,6 +27,8 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
     ));
     let source = format!(
         "{finish}extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{
+    next_begins();
+    previous_wait();
     unsigned rest = blockIdx.x * {block}u + threadIdx.x;
     if (rest >= {threads}u) {{
         return;

@@ -31,7 +31,7 @@ impl Instance<'_> {
     pub(super) fn kernel(&self, convolution: &Convolution) -> Option<Kernel> {
         let Convolution { input, weights, output, .. } = convolution;
         let mut slots = Slots::writing([output]);
-        let (cells, taps) = (Reader::new(input, &mut slots), Reader::new(weights, &mut slots));
+        let (cells, taps) = (Reader::new(input, &mut slots), Reader::constant(weights, &mut slots));
         let mut shape = String::new();
         for (name, number) in constants(convolution)? {
             let _ = writeln!(shape, "    static constexpr int {name} = {number};");

@@ -7,10 +7,12 @@ mod pool;
 mod program;
 mod resize;
 mod source;
+mod tile;
 
 use std::fmt::Write as _;
 
 use self::source::Input;
+use self::tile::Tile;
 use super::kernel::{Kernel, Slots};
 use super::nest::{Nest, is_small, offset};
 use super::reader::{Reader, width};
@@ -79,12 +81,17 @@ fn kernel(map: &Map) -> Kernel {
         .collect();
     let nest = nest(map, &inputs);
     let step = step(map, &nest, &inputs);
-    let threads = nest.count() / step;
+    let tile = Tile::new(&nest, &inputs, step);
+    let step = tile.as_ref().map_or(step, |tile| tile.step);
+    let threads = nest.count() / step / tile.as_ref().map_or(1, |tile| tile.count);
 
-    let mut body = String::new();
+    let mut body = tile.as_ref().map_or_else(String::new, |tile| tile.begin(&nest, &inputs));
     for input in &inputs {
         let _ = writeln!(body, "    float s{}[{step}];", input.number);
-        body.push_str(&input.source(&nest, step));
+        match &tile {
+            Some(tile) if tile.has(input) => body.push_str(&tile.take(input)),
+            _ => body.push_str(&input.source(&nest, step)),
+        }
     }
     for number in 0..map.outputs.len() {
         let _ = writeln!(body, "    float o{number}[{step}];");
@@ -99,10 +106,14 @@ fn kernel(map: &Map) -> Kernel {
         body.push_str(&store(number, view, &nest, step, &mut slots));
     }
 
+    if tile.is_some() {
+        body.push_str("    }\n");
+    }
+
     let (blocks, block) = super::launch::blocks(threads);
-    let counters = nest.counters("thread", step);
+    let counters = tile.map_or_else(|| nest.counters("thread", step), |tile| tile.counters(&nest));
     let source = format!(
-        "extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{\n    \
+        "extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{\n    next_begins();\n    previous_wait();\n    \
          const unsigned thread = blockIdx.x * {block}u + threadIdx.x;\n    \
          if (thread >= {threads}u) {{\n        return;\n    }}\n{counters}{body}}}\n"
     );
@@ -124,7 +135,7 @@ fn step(map: &Map, nest: &Nest, inputs: &[Input]) -> usize {
     let inputs = inputs.iter().map(|input| input.size);
     let size = inputs.chain(map.outputs.iter().map(|(view, _)| view.ty.size())).min().unwrap_or(4);
     let mut most = (16 / size).clamp(2, 8);
-    while innermost.extent % most != 0 {
+    while !innermost.extent.is_multiple_of(most) {
         most /= 2;
     }
     let (view, _) = &map.outputs[0];

@@ -69,6 +69,11 @@ impl<'a> Input<'a> {
         Self { number, size: view.ty.size(), strides, special, kind, reader }
     }
 
+    /// Of the first element.
+    pub(super) fn offset(&self) -> usize {
+        self.kind.view().offset
+    }
+
     /// Source that fills this source's array with `step` neighbours along the innermost loop.
     pub(super) fn source(&self, nest: &Nest, step: usize) -> String {
         let view = self.kind.view();

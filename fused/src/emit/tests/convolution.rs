@@ -99,6 +99,16 @@ fn dense_ones_run_on_tensor_cores() {
 }
 
 #[test]
+fn tensor_cores_make_any_number_of_channels() {
+    let shapes = [
+        Shape { outputs: 17, kernel: [1, 1], begin: [0, 0], ..PLAIN },
+        Shape { outputs: 36, image: [1, 16, 8, 9], ..PLAIN },
+        Shape { outputs: 21, image: [2, 48, 8, 9], channels_last: [true, false], ..PLAIN },
+    ];
+    assert_eq!(check(&shapes), kinds(&["matrix", "naive"]));
+}
+
+#[test]
 fn each_channel_by_itself() {
     let own = |channels| Shape { image: [2, channels, 9, 11], outputs: channels, groups: channels, ..PLAIN };
     let shapes = [
@@ -130,7 +140,7 @@ fn few_channels_and_groups_are_summed_directly() {
         Shape { image: [1, 48, 20, 20], outputs: 96, groups: 4, ..PLAIN },
         Shape { image: [1, 8, 9, 9], outputs: 16, groups: 8, channels_last: [false, true], ..PLAIN },
     ];
-    assert_eq!(check(&shapes), kinds(&["direct", "naive"]));
+    assert_eq!(check(&shapes), kinds(&["direct", "matrix", "naive"]));
 }
 
 /// Any small convolution.

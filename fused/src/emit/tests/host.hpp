@@ -107,6 +107,9 @@ template <class T> T __shfl_xor_sync(unsigned, T x, int mask) {
     return y;
 }
 
+inline void previous_wait() {}
+inline void next_begins() {}
+
 // A copy to shared memory: made when it is waited for, not before.
 struct Copy {
     void* to;

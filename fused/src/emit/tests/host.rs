@@ -129,7 +129,8 @@ fn compare(step: &Step, made: &Memory, wanted: &Memory, kernels: &[Kernel]) {
         let tolerance = if view.ty == TensorType::Float16 { 2e-3 } else { 2e-5 };
         let (ours, theirs) = (made.read(view).unwrap(), wanted.read(view).unwrap());
         for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-            let close = (ours - theirs).abs() <= tolerance * theirs.abs().max(1.0) || ours == theirs;
+            let same = ours == theirs || ours.is_nan() && theirs.is_nan();
+            let close = same || (ours - theirs).abs() <= tolerance * theirs.abs().max(1.0);
             assert!(close, "{names:?}: {ours} for {theirs} at {index} of {step:?}\n{}", kernels[0].source);
         }
         made.write(view, &theirs).unwrap();

@@ -30,7 +30,7 @@ fn images_with_channels_last_are_read_and_written_sixteen_bytes_at_a_time() {
     for (ty, count) in [(Float16, 8), (Float32, 4)] {
         let image = |buffer| channels_last(buffer, ty, dims);
         let kernel = only(&sum(&dims, vec![Source::Element(image(0)), Source::Element(image(1))], image(2)));
-        assert!(kernel.source.contains(&format!("load<true, {count}>(s0 + 0, ((const")), "{}", kernel.source);
+        assert!(kernel.source.contains(&format!("load<false, {count}>(s0 + 0, ((")), "{}", kernel.source);
         assert!(kernel.source.contains(&format!("store<{count}>")), "{}", kernel.source);
         let threads = kernel.grid[0] * kernel.block[0];
         assert_eq!(threads, 51200 / count, "{}", kernel.source);
@@ -48,9 +48,10 @@ fn all_types_and_sources_are_those_of_the_reference() {
         ResizeMode::Linear,
         ResizeMode::Cubic { a: -0.75 },
     ];
-    let views: [fn(usize, TensorType, [usize; 4]) -> View; 2] =
-        [channels_last, |buffer, ty, dims| dense(buffer, ty, &dims)];
-    for image in views {
+    for is_last in [true, false] {
+        let image = |buffer: usize, ty: TensorType, dims: [usize; 4]| {
+            if is_last { channels_last(buffer, ty, dims) } else { dense(buffer, ty, &dims) }
+        };
         for ty in [Float16, Float32, Int32, Int64, UInt8, Bool, TensorType::Int8] {
             let mut sources =
                 vec![Source::Element(image(0, ty, new)), Source::Reshaped(image(1, ty, [4, 4, 5, 12]))];
@@ -80,75 +81,114 @@ fn all_types_and_sources_are_those_of_the_reference() {
     host::check(&steps);
 }
 
+const UNARY: [Unary; 28] = [
+    Unary::Abs,
+    Unary::Negate,
+    Unary::Exp,
+    Unary::Log,
+    Unary::Sqrt,
+    Unary::Reciprocal,
+    Unary::Erf,
+    Unary::Sigmoid,
+    Unary::Tanh,
+    Unary::Relu,
+    Unary::LeakyRelu { slope: 0.1 },
+    Unary::Elu { alpha: 1.0 },
+    Unary::Softplus,
+    Unary::Silu,
+    Unary::Mish,
+    Unary::Gelu,
+    Unary::GeluTanh,
+    Unary::HardSigmoid { slope: 0.2, offset: 0.5 },
+    Unary::HardSwish,
+    Unary::Clip { low: -1e-30, high: 6.0 },
+    Unary::Floor,
+    Unary::Ceil,
+    Unary::Round,
+    Unary::Truncate,
+    Unary::Sign,
+    Unary::Sin,
+    Unary::Cos,
+    Unary::Not,
+];
+
+const BINARY: [Binary; 15] = [
+    Binary::Add,
+    Binary::Subtract,
+    Binary::Multiply,
+    Binary::Divide,
+    Binary::Power,
+    Binary::Maximum,
+    Binary::Minimum,
+    Binary::PRelu,
+    Binary::Greater,
+    Binary::GreaterOrEqual,
+    Binary::Less,
+    Binary::LessOrEqual,
+    Binary::Equal,
+    Binary::And,
+    Binary::Or,
+];
+
 #[test]
 fn functions_are_those_of_the_reference() {
-    let mut program = Program::default();
-    let x = program.push(Expression::Source(0));
-    let low = program.push(Expression::Constant(f32::NEG_INFINITY));
-    let unary = [
-        Unary::Abs,
-        Unary::Negate,
-        Unary::Exp,
-        Unary::Log,
-        Unary::Sqrt,
-        Unary::Reciprocal,
-        Unary::Erf,
-        Unary::Sigmoid,
-        Unary::Tanh,
-        Unary::Relu,
-        Unary::LeakyRelu { slope: 0.1 },
-        Unary::Elu { alpha: 1.0 },
-        Unary::Softplus,
-        Unary::Silu,
-        Unary::Mish,
-        Unary::Gelu,
-        Unary::GeluTanh,
-        Unary::HardSigmoid { slope: 0.2, offset: 0.5 },
-        Unary::HardSwish,
-        Unary::Clip { low: -1e-30, high: 6.0 },
-        Unary::Floor,
-        Unary::Ceil,
-        Unary::Round,
-        Unary::Truncate,
-        Unary::Sign,
-        Unary::Sin,
-        Unary::Cos,
-        Unary::Not,
-    ];
-    let mut last = program.push(Expression::Select(x, x, low));
-    for function in unary {
-        last = program.push(Expression::Unary(function, last));
-    }
-    let binary = [
-        Binary::Add,
-        Binary::Subtract,
-        Binary::Multiply,
-        Binary::Divide,
-        Binary::Power,
-        Binary::Maximum,
-        Binary::Minimum,
-        Binary::PRelu,
-        Binary::Greater,
-        Binary::GreaterOrEqual,
-        Binary::Less,
-        Binary::LessOrEqual,
-        Binary::Equal,
-        Binary::And,
-        Binary::Or,
-    ];
-    for function in binary {
-        last = program.push(Expression::Binary(function, last, x));
-    }
-    let unused = program.push(Expression::Constant(12345.0));
-    let (dims, view) = ([3, 5], |buffer| dense(buffer, Float32, &[3, 5]));
-    let sources = vec![Source::Element(view(0)), Source::Element(view(7))];
-    let kernel = only(&Step::Map(Map {
-        dims: dims.to_vec(),
-        sources,
-        program,
-        outputs: vec![(view(1), last), (view(2), x)],
-    }));
-    assert!(!kernel.source.contains(&format!("e{unused}")) && kernel.buffers.len() == 3, "{kernel:?}");
+    let dims = vec![4, 8];
+    let (x, y) = (dense(0, Float32, &dims), dense(1, Float32, &dims));
+    let step = |expression: Expression| {
+        let program = Program(vec![
+            Expression::Source(0),
+            Expression::Source(1),
+            Expression::Constant(-0.5),
+            expression,
+        ]);
+        let sources = vec![Source::Element(x.clone()), Source::Element(y.clone())];
+        let outputs = vec![(dense(2, Float32, &dims), 3)];
+        Step::Map(Map { dims: dims.clone(), sources, program, outputs })
+    };
+    let unary = UNARY.into_iter().map(|function| Expression::Unary(function, 0));
+    let binary = BINARY.into_iter().map(|function| Expression::Binary(function, 0, 1));
+    let steps: Vec<Step> = unary.chain(binary).chain([Expression::Select(0, 1, 2)]).map(step).collect();
+    let kernels: Vec<Kernel> = steps.iter().flat_map(|step| kernels(step).unwrap()).collect();
+    nvrtc::compile(&kernels);
+    host::check(&steps);
+}
+
+#[test]
+fn tensors_in_another_order_are_loaded_and_stored_several_elements_at_a_time() {
+    let dims = [2, 32, 80, 56];
+    let sources = || {
+        let row = View { strides: vec![0, 1, 0, 0], ..channels_last(1, Float32, dims) };
+        vec![
+            Source::Element(channels_last(0, Float16, dims)),
+            Source::Element(row),
+            Source::Element(dense(3, Float16, &dims)),
+        ]
+    };
+    let kernel = only(&sum(&dims, sources(), dense(2, Float16, &dims)));
+    assert!(
+        kernel.source.contains("load<false, 8>(t0 + 0") && kernel.source.contains("store<4>"),
+        "{}",
+        kernel.source
+    );
+    // The other way round, and with few channels.
+    let dims = [1, 6, 5, 7];
+    let first = vec![Source::Element(dense(0, Float32, &dims))];
+    host::check(&[
+        sum(&[2, 32, 80, 56], sources(), channels_last(2, Float32, [2, 32, 80, 56])),
+        sum(&dims, first.clone(), channels_last(2, Float16, dims)),
+        sum(&dims, first, channels_last(2, Float32, dims)),
+        sum(&dims, vec![Source::Element(channels_last(0, Float16, dims))], dense(2, Float32, &dims)),
+    ]);
+}
+
+#[test]
+fn what_no_output_needs_is_not_computed() {
+    let program =
+        Program(vec![Expression::Source(0), Expression::Source(1), Expression::Unary(Unary::Exp, 1)]);
+    let view = |buffer| dense(buffer, Float32, &[3, 5]);
+    let sources = vec![Source::Element(view(0)), Source::Element(view(1))];
+    let kernel = only(&Step::Map(Map { dims: vec![3, 5], sources, program, outputs: vec![(view(2), 0)] }));
+    assert!(!kernel.source.contains("expf") && kernel.buffers.len() == 2, "{kernel:?}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ type Size = unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int;
 type Get = unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
 
-/// Compiles kernels in one program to machine code for both architectures. Spilled registers and warnings are failures, too.
+/// Compiles kernels in one program to machine code for both architectures. Warnings are failures, too, and arrays that do not stay in registers.
 pub(super) fn compile(kernels: &[Kernel]) -> Vec<Vec<u8>> {
     let mut source = prelude().to_owned();
     let sources: BTreeMap<&str, &str> =
@@ -60,9 +60,19 @@ pub(super) fn compile(kernels: &[Kernel]) -> Vec<Vec<u8>> {
     ["sm_75", "sm_90"].iter().map(|architecture| cubin(&source, architecture)).collect()
 }
 
+/// The most bytes of registers that a thread may spill: the compiler's choice of registers in a kernel's head and end, but no array.
+const MOST_SPILLED: usize = 64;
+
+/// How much a line of the log says that a kernel spills.
+fn spilled(line: &str) -> Option<usize> {
+    let (before, _) = line.split_once(" bytes spill stores")?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
 fn cubin(source: &str, architecture: &str) -> Vec<u8> {
     let text = CString::new(source).unwrap();
-    let options = ["--std=c++17".to_owned(), format!("--gpu-architecture={architecture}")];
+    let options =
+        ["--std=c++17".to_owned(), "--ptxas-options=-v".into(), format!("--gpu-architecture={architecture}")];
     let options: Vec<CString> = options.into_iter().map(|option| CString::new(option).unwrap()).collect();
     let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
     let mut program = ptr::null_mut();
@@ -77,6 +87,8 @@ fn cubin(source: &str, architecture: &str) -> Vec<u8> {
         let log = take(program, "nvrtcGetProgramLogSize", "nvrtcGetProgramLog");
         let log = CStr::from_bytes_until_nul(&log).unwrap().to_string_lossy();
         assert!(code == 0 && !log.contains("warning"), "{architecture}: {log}\n{source}");
+        let worst = log.lines().filter_map(spilled).max().unwrap_or(0);
+        assert!(worst <= MOST_SPILLED, "{architecture}: {log}");
         let image = take(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN");
         destroy(&raw mut program);
         image

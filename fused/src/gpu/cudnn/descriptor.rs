@@ -6,11 +6,23 @@ use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
     cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
+<<<<<<< HEAD
+    cudnnBackendDescriptorType_t as Kind, cudnnBackendNumericalNote_t as Note,
+=======
     cudnnBackendDescriptorType_t as Kind,
+>>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
 };
 
 use super::Cudnn;
 use crate::gpu::GpuError;
+
+/// Notes that are looked at.
+const KNOWN: [Note; 4] = [
+    Note::CUDNN_NUMERICAL_NOTE_TENSOR_CORE,
+    Note::CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+    Note::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
+    Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
+];
 
 /// A descriptor.
 #[derive(Debug)]
@@ -93,6 +105,21 @@ impl Descriptor {
         };
         self.cudnn.check(status, "its heuristics' results")?;
         Ok(usize::try_from(count).unwrap_or(0).min(descriptors.len()))
+    }
+
+    /// An engine's numerical notes.
+    pub fn notes(&self) -> Result<Vec<Note>, GpuError> {
+        const MOST: usize = Note::CUDNN_NUMERICAL_NOTE_TYPE_COUNT as usize;
+        // Numbers first: a newer cuDNN may know notes that have no name here.
+        let (mut notes, mut count) = ([0_u32; MOST], 0);
+        let (name, ty) = (Attribute::CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, Type::CUDNN_TYPE_NUMERICAL_NOTE);
+        let place = notes.as_mut_ptr().cast();
+        // SAFETY: as many notes as it says, each a C enum of the size of an unsigned int.
+        let status =
+            unsafe { (self.cudnn.get_attribute)(self.raw, name, ty, MOST as i64, &raw mut count, place) };
+        self.cudnn.check(status, "an engine's notes")?;
+        let of = |number: &u32| KNOWN.iter().copied().find(|note| *note as u32 == *number);
+        Ok(notes.iter().take(usize::try_from(count).unwrap_or(0)).filter_map(of).collect())
     }
 
     /// A text attribute, as bytes.

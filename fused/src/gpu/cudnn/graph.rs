@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cudainfer_kernels::tensor::TensorType;
 use cudarc::cudnn::sys::{
     cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
-    cudnnBackendDescriptorType_t as Kind, cudnnBackendHeurMode_t as Heuristics, cudnnConvolutionMode_t,
-    cudnnDataType_t as Data, cudnnPointwiseMode_t as Mode,
+    cudnnBackendDescriptorType_t as Kind, cudnnBackendHeurMode_t as Heuristics,
+    cudnnBackendNumericalNote_t as Note, cudnnConvolutionMode_t, cudnnDataType_t as Data,
+    cudnnPointwiseMode_t as Mode,
 };
 
 use super::descriptor::Descriptor;
@@ -174,20 +175,15 @@ impl ConvolutionGraph {
 
     /// Up to `most` ways to run it, those first that cuDNN believes to be the fastest.
     pub fn engines(&self, handle: &Handle, most: usize) -> Vec<Engine> {
-        let mut engines = Vec::new();
-        for mode in [Heuristics::CUDNN_HEUR_MODE_A, Heuristics::CUDNN_HEUR_MODE_FALLBACK] {
-            if engines.len() < most {
-                let configs = self.configs(mode, most).unwrap_or_default();
-                let made = configs.into_iter().filter_map(|config| self.engine(handle, config).ok());
-                engines.extend(made.take(most - engines.len()));
-            }
-        }
-        engines
+        let configs = self.configs(most).unwrap_or_default().into_iter();
+        let plain = configs.filter(|config| self.is_plain(config).unwrap_or(false));
+        plain.filter_map(|config| self.engine(handle, config).ok()).collect()
     }
 
-    fn configs(&self, mode: Heuristics, most: usize) -> Result<Vec<Descriptor>, GpuError> {
+    fn configs(&self, most: usize) -> Result<Vec<Descriptor>, GpuError> {
         let heuristics = Descriptor::new(&self.cudnn, Kind::CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR)?;
         heuristics.descriptors(Attribute::CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, &[&self.graph])?;
+        let mode = Heuristics::CUDNN_HEUR_MODE_A;
         // SAFETY: an enum, as cuDNN's type says.
         unsafe {
             heuristics.set(Attribute::CUDNN_ATTR_ENGINEHEUR_MODE, Type::CUDNN_TYPE_HEUR_MODE, &[mode])?
@@ -200,6 +196,23 @@ impl ConvolutionGraph {
         let count = heuristics.fill(Attribute::CUDNN_ATTR_ENGINEHEUR_RESULTS, &mut configs)?;
         configs.truncate(count);
         Ok(configs)
+    }
+
+    /// Whether an engine computes as plain sums in float32 do: the same at each run, and not in fewer digits.
+    fn is_plain(&self, config: &Descriptor) -> Result<bool, GpuError> {
+        let mut engine = [Descriptor::new(&self.cudnn, Kind::CUDNN_BACKEND_ENGINE_DESCRIPTOR)?];
+        config.fill(Attribute::CUDNN_ATTR_ENGINECFG_ENGINE, &mut engine)?;
+        let notes = engine[0].notes()?;
+        let is_float32 = self.tensors.first().is_some_and(|input| input.ty == TensorType::Float32);
+        let refused = |note: &Note| match note {
+            Note::CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC
+            | Note::CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION => true,
+            Note::CUDNN_NUMERICAL_NOTE_TENSOR_CORE | Note::CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS => {
+                is_float32
+            }
+            _ => false,
+        };
+        Ok(!notes.iter().any(refused))
     }
 
     fn engine(&self, handle: &Handle, config: Descriptor) -> Result<Engine, GpuError> {
@@ -278,7 +291,7 @@ impl Parts<'_> {
             tensor.set(Attribute::CUDNN_ATTR_TENSOR_IS_VIRTUAL, Type::CUDNN_TYPE_BOOLEAN, &[between])?;
         }
         let size = view.ty.size();
-        let aligned = i64::try_from(alignment(view.offset * size)).unwrap_or(1).min(ALIGNMENT);
+        let aligned = alignment(view.offset * size);
         tensor.integers(Attribute::CUDNN_ATTR_TENSOR_DIMENSIONS, &dims)?;
         tensor.integers(Attribute::CUDNN_ATTR_TENSOR_STRIDES, &strides)?;
         tensor.integers(Attribute::CUDNN_ATTR_TENSOR_UNIQUE_ID, &[uid])?;
@@ -289,9 +302,9 @@ impl Parts<'_> {
     }
 }
 
-/// The largest power of two that divides an offset from an aligned address.
-fn alignment(bytes: usize) -> usize {
-    if bytes == 0 { usize::MAX } else { 1 << bytes.trailing_zeros() }
+/// The largest power of two that divides an offset from an aligned address, as far as it matters.
+fn alignment(bytes: usize) -> i64 {
+    if bytes == 0 { ALIGNMENT } else { (1 << bytes.trailing_zeros().min(30)).min(ALIGNMENT) }
 }
 
 /// A `[K]` as `[1, K, 1, 1]`.

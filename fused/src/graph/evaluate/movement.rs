@@ -12,7 +12,7 @@ pub fn transpose(x: Operand<'_>, order: &[usize], dims: &[usize]) -> Elements {
     x.elements.pick(Walk::new(dims, &strides, 0))
 }
 
-/// Every so many elements.
+/// Elements at even distances.
 pub fn slice(x: Operand<'_>, starts: &[usize], steps: &[isize], dims: &[usize]) -> Elements {
     let dense = dense_strides(x.dims);
     let strides: Vec<isize> = dense.iter().zip(steps).map(|(stride, step)| stride * step).collect();

@@ -3,6 +3,7 @@
 use super::super::number::is_float;
 use super::super::{Binary, Node, Operator, Refusal, Unary, ValueId};
 use super::rewrite::Rewrite;
+use cudainfer_kernels::tensor::TensorType;
 
 /// Products that are one function: Silu, Mish, Gelu, HardSwish and HardSigmoid; and the logarithm that is Softplus.
 pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refusal> {
@@ -17,24 +18,42 @@ pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refus
         }
         _ => None,
     };
-    match found {
-        Some((function, x)) if rewrite.dims(x) == rewrite.dims(node.output) => {
-            rewrite.builder.unary(function, x).map(Some)
-        }
-        _ => Ok(None),
+    let Some(Found { function, x, factor }) = found else { return Ok(None) };
+    if rewrite.dims(x) != rewrite.dims(node.output) {
+        return Ok(None);
+    }
+    let made = rewrite.builder.unary(function, x)?;
+    if is_near(rewrite, x, factor, 1.0) {
+        return Ok(Some(made));
+    }
+    rewrite.builder.with_number(Binary::Multiply, made, factor).map(Some)
+}
+
+/// A function of a value, and a number that it is multiplied by.
+struct Found {
+    function: Unary,
+    x: ValueId,
+    factor: f64,
+}
+
+impl Found {
+    /// The function alone.
+    fn new(function: Unary, x: ValueId) -> Self {
+        Self { function, x, factor: 1.0 }
     }
 }
 
-/// Whether a model's number is meant to be this one: it may be rounded to float16.
-fn is_near(number: f64, meant: f64) -> bool {
-    (number - meant).abs() <= 1e-3 * meant.abs()
+/// Whether a model's number is this one, but for rounding to the type of `x`.
+fn is_near(rewrite: &Rewrite, x: ValueId, number: f64, meant: f64) -> bool {
+    let tolerance = if rewrite.builder.ty(x) == TensorType::Float16 { 1e-3 } else { 3e-7 };
+    (number - meant).abs() <= tolerance * meant.abs()
 }
 
 /// `ln(1 + e^x)`.
-fn softplus(rewrite: &Rewrite, x: ValueId) -> Option<(Unary, ValueId)> {
+fn softplus(rewrite: &Rewrite, x: ValueId) -> Option<Found> {
     let (inner, one) = sum_with_number(rewrite, x)?;
     match rewrite.unary(inner)? {
-        (Unary::Exp, x) if one == 1.0 => Some((Unary::Softplus, x)),
+        (Unary::Exp, x) if one == 1.0 => Some(Found::new(Unary::Softplus, x)),
         _ => None,
     }
 }
@@ -98,44 +117,54 @@ impl Product {
         }
     }
 
-    /// `max(0, min(6, x + 3)) / 6`.
-    fn hard_sigmoid(&self, rewrite: &Rewrite) -> Option<(Unary, ValueId)> {
+    /// `max(0, min(6, x + 3)) / 6`; files may have that sixth in few digits, so what is left of it remains.
+    fn hard_sigmoid(&self, rewrite: &Rewrite) -> Option<Found> {
         let [gate] = self.values[..] else { return None };
-        let x = Self::gate_of_six(rewrite, gate).filter(|_| is_near(self.factor, 1.0 / 6.0))?;
-        Some((Unary::HardSigmoid { slope: 1.0 / 6.0, offset: 0.5 }, x))
+        let x = gate_of_six(rewrite, gate)?;
+        let function = Unary::HardSigmoid { slope: 1.0 / 6.0, offset: 0.5 };
+        Some(Found { function, x, factor: self.sixths()? })
     }
 
-    /// What `max(0, min(6, x + 3))` is of.
-    fn gate_of_six(rewrite: &Rewrite, gate: ValueId) -> Option<ValueId> {
-        let (Unary::Clip { low: 0.0, high: 6.0 }, inner) = rewrite.unary(gate)? else { return None };
-        let (x, three) = sum_with_number(rewrite, inner)?;
-        (three == 3.0).then_some(x)
+    /// Six times the factor, if that is nearly 1.
+    fn sixths(&self) -> Option<f64> {
+        Some(self.factor * 6.0).filter(|sixths| (sixths - 1.0).abs() < 0.01)
     }
 
     /// `x` times a function of it.
-    fn gated(&self, rewrite: &Rewrite) -> Option<(Unary, ValueId)> {
+    fn gated(&self, rewrite: &Rewrite) -> Option<Found> {
         let [one, other] = self.values[..] else { return None };
-        [(one, other), (other, one)].into_iter().find_map(|(x, gate)| {
-            let whole = is_near(self.factor, 1.0);
-            if is_near(self.factor, 1.0 / 6.0) && Self::gate_of_six(rewrite, gate) == Some(x) {
-                return Some((Unary::HardSwish, x));
-            }
-            if is_near(self.factor, 0.5) {
-                return Some((gelu(rewrite, gate, x)?, x));
-            }
-            let (function, inner) = rewrite.unary(gate).filter(|_| whole)?;
-            match function {
-                Unary::Sigmoid if inner == x => Some((Unary::Silu, x)),
-                Unary::HardSigmoid { slope, offset: 0.5 }
-                    if inner == x && is_near(slope.into(), 1.0 / 6.0) =>
-                {
-                    Some((Unary::HardSwish, x))
-                }
-                Unary::Tanh if rewrite.unary(inner) == Some((Unary::Softplus, x)) => Some((Unary::Mish, x)),
-                _ => None,
-            }
-        })
+        [(one, other), (other, one)].into_iter().find_map(|(x, gate)| self.gated_by(rewrite, x, gate))
     }
+
+    fn gated_by(&self, rewrite: &Rewrite, x: ValueId, gate: ValueId) -> Option<Found> {
+        if let Some(factor) = self.sixths()
+            && gate_of_six(rewrite, gate) == Some(x)
+        {
+            return Some(Found { function: Unary::HardSwish, x, factor });
+        }
+        if is_near(rewrite, x, self.factor, 0.5) {
+            return Some(Found::new(gelu(rewrite, gate, x)?, x));
+        }
+        let (gate, inner) = rewrite.unary(gate)?;
+        let function = match gate {
+            Unary::Sigmoid if inner == x => Unary::Silu,
+            Unary::HardSigmoid { slope, offset: 0.5 }
+                if inner == x && is_near(rewrite, x, slope.into(), 1.0 / 6.0) =>
+            {
+                Unary::HardSwish
+            }
+            Unary::Tanh if rewrite.unary(inner) == Some((Unary::Softplus, x)) => Unary::Mish,
+            _ => return None,
+        };
+        Some(Found { function, x, factor: self.factor })
+    }
+}
+
+/// What `max(0, min(6, x + 3))` is of.
+fn gate_of_six(rewrite: &Rewrite, gate: ValueId) -> Option<ValueId> {
+    let (Unary::Clip { low: 0.0, high: 6.0 }, inner) = rewrite.unary(gate)? else { return None };
+    let (x, three) = sum_with_number(rewrite, inner)?;
+    (three == 3.0).then_some(x)
 }
 
 /// Which Gelu it is whose half is `x` times this.
@@ -144,10 +173,10 @@ fn gelu(rewrite: &Rewrite, gate: ValueId, x: ValueId) -> Option<Unary> {
     let (function, argument) = rewrite.unary(inner).filter(|_| one == 1.0)?;
     let Product { factor, values } = Product::of_value(rewrite, argument);
     match (function, &values[..]) {
-        (Unary::Erf, [of]) if *of == x && is_near(factor, std::f64::consts::FRAC_1_SQRT_2) => {
+        (Unary::Erf, [of]) if *of == x && is_near(rewrite, x, factor, std::f64::consts::FRAC_1_SQRT_2) => {
             Some(Unary::Gelu)
         }
-        (Unary::Tanh, values) if is_near(factor, std::f64::consts::FRAC_2_PI.sqrt()) => {
+        (Unary::Tanh, values) if is_near(rewrite, x, factor, std::f64::consts::FRAC_2_PI.sqrt()) => {
             is_cubic(rewrite, values, x).then_some(Unary::GeluTanh)
         }
         _ => None,
@@ -158,7 +187,9 @@ fn gelu(rewrite: &Rewrite, gate: ValueId, x: ValueId) -> Option<Unary> {
 fn is_cubic(rewrite: &Rewrite, values: &[ValueId], x: ValueId) -> bool {
     let is_power = |id: ValueId, power: usize| {
         let Product { factor, values } = Product::of_value(rewrite, id);
-        is_near(factor, 0.044_715) && values.len() == power && values.iter().all(|value| *value == x)
+        is_near(rewrite, x, factor, 0.044_715)
+            && values.len() == power
+            && values.iter().all(|value| *value == x)
     };
     match *values {
         [sum] => match rewrite.binary(sum) {

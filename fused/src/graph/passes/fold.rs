@@ -1,7 +1,9 @@
 //! What multiplies or shifts each channel of a convolution becomes part of its weights and its bias.
 
+use super::super::number::rounded;
 use super::super::{Binary, Elements, Node, Operator, Refusal, ValueId, shape};
 use super::rewrite::Rewrite;
+use cudainfer_kernels::tensor::TensorType;
 
 /// A product, sum, difference or quotient of a convolution that nothing else reads, and a constant of a number for each channel.
 /// BatchNormalization is such a product and such a sum.
@@ -22,6 +24,9 @@ pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refus
     let (weights, bias) = (inputs[1], inputs.get(2).copied());
     let Some(scaled) = scaled(rewrite, weights, &change.factors, of_group) else { return Ok(None) };
     let ty = rewrite.builder.ty(x);
+    if !fits(&scaled, ty) {
+        return Ok(None);
+    }
     let old = bias.and_then(|bias| rewrite.builder.elements(bias)).map(Elements::numbers);
     let old = old.unwrap_or_else(|| vec![0.0; numbers.len()]);
     let shifted = old.iter().zip(&change.factors).zip(&change.shifts);
@@ -34,8 +39,13 @@ pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refus
     rewrite.builder.node(operator, &[inputs[0], weights, bias], ty, &dims).map(Some)
 }
 
+/// Whether a type holds numbers: float16 ends at 65504.
+pub fn fits(elements: &Elements, ty: TensorType) -> bool {
+    elements.numbers().iter().all(|number| rounded(*number, ty).is_finite())
+}
+
 /// A constant's number for each channel of `x`, `[N, C, H, W]`; none if it has others.
-fn of_channels(rewrite: &Rewrite, x: ValueId, constant: ValueId) -> Option<Vec<f64>> {
+pub fn of_channels(rewrite: &Rewrite, x: ValueId, constant: ValueId) -> Option<Vec<f64>> {
     let (elements, dims) = (rewrite.builder.elements(constant)?, rewrite.dims(constant));
     let [_, channels, ..] = *rewrite.dims(x) else { return None };
     let keeps = shape::broadcast(rewrite.dims(x), dims).is_ok_and(|both| both == rewrite.dims(x));

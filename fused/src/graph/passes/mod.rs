@@ -10,6 +10,7 @@ mod identity;
 mod merge;
 mod padding;
 mod rewrite;
+mod scale;
 mod sink;
 
 use self::rewrite::{Rewrite, Rule};
@@ -20,8 +21,16 @@ use crate::FusedError;
 const MOST_ROUNDS: usize = 32;
 
 /// Rules that make a graph smaller, in the order in which they are tried on each node.
-const SMALLER: [Rule; 7] =
-    [identity::rule, merge::rule, bounds::rule, activation::rule, fold::rule, padding::rule, sink::reshape];
+const SMALLER: [Rule; 8] = [
+    identity::rule,
+    merge::rule,
+    bounds::rule,
+    activation::rule,
+    fold::rule,
+    scale::rule,
+    padding::rule,
+    sink::reshape,
+];
 
 /// Simplifies a graph as far as the passes can. Constants of float16 are rounded to it then; each once, whatever was folded into it.
 ///

@@ -13,6 +13,7 @@ mod pad;
 mod pool;
 mod quantize;
 mod reduce;
+mod resample;
 mod resize;
 mod shape;
 mod slice;

@@ -1,6 +1,7 @@
 //! Tensors that are enlarged or shrunk.
 
 use super::super::call::{Call, Made};
+use super::resample::{Filter, resample};
 use crate::graph::number::{float, integer, real_length};
 use crate::graph::{Coordinates, Operator, Refusal, Resize, ResizeMode, Rounding, ValueId, shape};
 
@@ -50,13 +51,14 @@ pub fn resize(call: &mut Call<'_>) -> Made {
         "cubic" => ResizeMode::Cubic { a: call.float("cubic_coeff_a", -0.75) },
         other => return Err(Refusal::unsupported(format!("its mode is '{other}'"))),
     };
-    let is_shrunk = scales.iter().any(|scale| *scale < 1.0);
-    let is_cubic = matches!(mode, ResizeMode::Cubic { .. });
-    if call.flag("antialias", false) && (is_shrunk || is_cubic) {
-        return Err(Refusal::unsupported("antialias is set"));
-    }
-    if call.flag("exclude_outside", false) && is_cubic {
-        return Err(Refusal::unsupported("exclude_outside is set"));
+    let cubic = if let ResizeMode::Cubic { a } = mode { Some(f64::from(a)) } else { None };
+    let (antialias, exclude_outside) = (call.flag("antialias", false), call.flag("exclude_outside", false));
+    let is_nearest = matches!(mode, ResizeMode::Nearest(_));
+    // Without antialiasing, two samples make a linear one: those at the border count for those outside whether or not these do.
+    if !is_nearest && (antialias || exclude_outside && cubic.is_some()) {
+        call.builder.floats(x)?;
+        let filter = Filter { cubic, antialias, exclude_outside };
+        return Ok(vec![resample(call, x, filter, coordinates, &scales, &dims)?]);
     }
     add(call, x, Resize { mode, coordinates, scales }, &dims)
 }

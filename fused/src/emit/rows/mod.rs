@@ -1,9 +1,12 @@
 //! Reductions and softmax (cuda/rows.cuh): how their rows are shared out among threads.
 
+mod share;
+
 use std::fmt::Write as _;
 
+use self::share::{Share, aligned};
 use super::kernel::{Kernel, Slots};
-use super::launch::{MULTIPROCESSORS, whole};
+use super::launch::whole;
 use super::nest::{Nest, is_small, offset};
 use super::reader::{Reader, width};
 use crate::FusedError;
@@ -52,23 +55,6 @@ struct Rows<'a> {
     /// The loops along a row.
     inner: Nest,
     share: Share,
-}
-
-/// How rows are shared out: the constants of a shape in cuda/rows.cuh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share {
-    /// Whether rows lie side by side.
-    columns: bool,
-    /// Numbers that are loaded at once.
-    count: usize,
-    /// Units of work.
-    units: usize,
-    /// Loads of each.
-    length: usize,
-    /// Threads for each.
-    groups: usize,
-    /// Threads of a block.
-    threads: usize,
 }
 
 impl<'a> Rows<'a> {
@@ -188,64 +174,4 @@ impl<'a> Rows<'a> {
 /// The names of a nest's counters.
 fn counters(nest: &Nest) -> Vec<String> {
     (0..nest.axes.len()).map(|axis| format!("c{axis}")).collect()
-}
-
-/// How many neighbours (up to `most`) along a loop of stride `stride` lie together at multiples of their number, whatever the others' counters.
-fn aligned(first: usize, all: &[isize], stride: isize, most: usize) -> usize {
-    if stride != 1 {
-        return 1;
-    }
-    // The loop itself counts in steps of `most`.
-    let others: Vec<isize> = all.iter().copied().filter(|other| *other != 1).chain([1]).collect();
-    if all.iter().filter(|other| **other == 1).count() > 1 { 1 } else { width(first, &others, most) }
-}
-
-impl Share {
-    fn new(input: &View, outer: &Nest, inner: &Nest) -> Self {
-        let (rows, row) = (outer.count(), inner.count());
-        let (across, along) = (outer.strides(&input.strides), inner.strides(&input.strides));
-        let last = |strides: &[isize]| strides.last().map_or(isize::MAX, |stride| stride.abs());
-        let columns = last(&across) < last(&along);
-        let (nest, stride) = if columns { (outer, last(&across)) } else { (inner, last(&along)) };
-        let all: Vec<isize> = across.iter().chain(&along).copied().collect();
-        let mut count = aligned(input.offset, &all, stride, (16 / input.ty.size()).clamp(1, 8));
-        while nest.axes.last().is_none_or(|axis| axis.extent % count != 0) && count > 1 {
-            count /= 2;
-        }
-        let (units, length) = if columns { (rows / count, row) } else { (rows, row / count) };
-        if columns {
-            Self::side_by_side(count, units, length)
-        } else {
-            Self::one_after_another(count, units, length)
-        }
-    }
-
-    /// Rows that lie side by side. Threads that follow each other have neighbouring units, so that they load whole sectors of 32 bytes (two units)
-    /// at least; beyond that, blocks are made small until there is one for each multiprocessor, and deep, so that a thread has about eight loads.
-    fn side_by_side(count: usize, units: usize, length: usize) -> Self {
-        let mut lanes = 32;
-        while lanes > 2 && units.div_ceil(lanes) < MULTIPROCESSORS {
-            lanes /= 2;
-        }
-        let is_much = units.div_ceil(lanes) >= 2 * MULTIPROCESSORS;
-        let most = if is_much { 256 } else { 1024 } / lanes;
-        // Of partial results, 48 KiB of shared memory hold so many.
-        let most = most.min(48 * 1024 / (8 * count * lanes)).max(1);
-        let groups = floor_power(most).min(length.div_ceil(8).next_power_of_two());
-        let threads = (lanes * groups).max(64);
-        Self { columns: true, count, units, length, groups, threads }
-    }
-
-    /// Rows whose numbers lie together: a thread has about four loads, and a warp one row at most where there are many.
-    fn one_after_another(count: usize, units: usize, length: usize) -> Self {
-        let most = if units >= 8 * MULTIPROCESSORS { 32 } else { 512 };
-        let groups = length.div_ceil(4).next_power_of_two().min(most);
-        let threads = if units * groups >= 256 * MULTIPROCESSORS { 256 } else { 64 };
-        Self { columns: false, count, units, length, groups, threads: threads.max(groups) }
-    }
-}
-
-/// The largest power of two that is not larger.
-fn floor_power(number: usize) -> usize {
-    1 << number.max(1).ilog2()
 }

@@ -1,0 +1,69 @@
+//! What is enqueued as a step.
+
+use cudainfer_kernels::device::{CudaStream, Kernel};
+
+use super::GpuError;
+use super::compiled::{Addresses, Compiled, addresses};
+use super::cudnn::{Execution, Handle};
+use crate::emit;
+use crate::plan::BufferId;
+
+/// What runs as a step.
+#[derive(Debug)]
+pub(super) enum Launch {
+    /// Kernels of ours, one after another.
+    Kernels(Vec<Bound>),
+    Cudnn(Execution),
+}
+
+/// A kernel and its addresses.
+#[derive(Debug)]
+pub(super) struct Bound {
+    kernel: Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    addresses: Addresses,
+}
+
+impl Launch {
+    /// Enqueues it; with `overlap`, kernels of ours may begin before what is ahead of them is over, and wait for it by themselves.
+    pub fn enqueue(
+        &self,
+        handle: Option<&mut Handle>,
+        stream: &CudaStream,
+        overlap: bool,
+    ) -> Result<(), GpuError> {
+        match (self, handle) {
+            (Self::Kernels(kernels), _) => kernels.iter().try_for_each(|bound| bound.launch(stream, overlap)),
+            // SAFETY: the addresses are those of tensors that live as long as the network, and of the caller's of `new`.
+            (Self::Cudnn(execution), Some(handle)) => unsafe { handle.execute(execution, stream.raw()) },
+            (Self::Cudnn(_), None) => Err(GpuError::Library("cuDNN is not open".into())),
+        }
+    }
+}
+
+impl Bound {
+    pub fn new(
+        compiled: &Compiled,
+        kernel: &emit::Kernel,
+        at: impl Fn(BufferId) -> u64,
+    ) -> Result<Self, GpuError> {
+        let loaded = compiled.kernel(kernel)?;
+        let emit::Kernel { grid, block, .. } = *kernel;
+        Ok(Self { kernel: loaded, grid, block, addresses: addresses(kernel, at) })
+    }
+
+    fn launch(&self, stream: &CudaStream, overlap: bool) -> Result<(), GpuError> {
+        let Self { kernel, grid, block, addresses } = self;
+        // SAFETY: `Addresses` is the kernel's parameter, `Buffers` in its source; the memory lives as long as the network. Kernels of
+        // `emit` begin with `griddepcontrol.wait`, or read constants alone before that.
+        let launched = unsafe {
+            if overlap {
+                stream.launch_overlapping(kernel, *grid, *block, addresses)
+            } else {
+                stream.launch(kernel, *grid, *block, 0, addresses)
+            }
+        };
+        Ok(launched?)
+    }
+}
