@@ -1,7 +1,7 @@
 //! The bare session loop: the model alone, on a tensor that lies on the GPU, as fast as it runs. tools/cudainfer_tools/bench/gpu/lines.py compares pipelines
 //! with this.
 //!
-//! `session [--batch N] [--variant NAME] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and
+//! `session [--batch N] [--variant NAME] [--provider cuda|fused] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and
 //! `binding`, ONNX Runtime with IO binding and nothing else, both in the variant of this name (default: the fastest one).
 //! N is how many frames a run takes where the model leaves that open (default: 1); with `--batch` the rows contain it.
 
@@ -23,22 +23,29 @@ const AHEAD: usize = 4;
 fn main() {
     gst::init().unwrap();
     let mut words = std::env::args().skip(1);
-    let (mut batch, mut variant) = (None, None);
+    let (mut batch, mut variant, mut provider) = (None, None, Provider::Cuda);
     while let Some(word) = words.next() {
         if word == "--batch" {
             batch = words.next().map(|n| n.parse().unwrap());
         } else if word == "--variant" {
             variant = words.next();
+        } else if word == "--provider" {
+            provider = match words.next().as_deref() {
+                Some("fused") => Provider::Fused,
+                Some("cuda") => Provider::Cuda,
+                other => panic!("--provider {other:?}: cuda and fused are known"),
+            };
         } else if !word.starts_with('-') {
-            for graphs in [true, false] {
-                measure(&word, graphs, batch, variant.as_deref());
+            // The engine fused has no other way.
+            for graphs in [true, false].into_iter().filter(|graphs| *graphs || provider == Provider::Cuda) {
+                measure(&word, provider, graphs, batch, variant.as_deref());
             }
         }
     }
 }
 
-fn measure(model: &str, graphs: bool, batch: Option<usize>, variant: Option<&str>) {
-    let (provider, device, warm_up) = (Provider::Cuda, Choice::Cuda(0), WarmUp::Complete);
+fn measure(model: &str, provider: Provider, graphs: bool, batch: Option<usize>, variant: Option<&str>) {
+    let (device, warm_up) = (Choice::Cuda(0), WarmUp::Complete);
     let search = variant.map_or_else(EngineSearch::default, |_| EngineSearch::Off);
     let config = Config { provider, device, graphs, search, warm_up, batch, ..Config::new(model) };
     let counters = Arc::new(Counters::default());
@@ -87,7 +94,7 @@ fn measure(model: &str, graphs: bool, batch: Option<usize>, variant: Option<&str
     println!(
         "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"variant\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
         if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
-        engine.variant(),
+        if provider == Provider::Fused { "fused" } else { engine.variant() },
         (times.len() * frames) as f64 / total * 1e3,
         times[times.len() / 2],
         times[times.len() * 95 / 100],

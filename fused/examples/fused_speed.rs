@@ -106,7 +106,6 @@ fn main() {
     );
     network.enqueue(&stream).unwrap_or_else(|e| panic!("{e}"));
     stream.synchronize().unwrap();
-<<<<<<< HEAD
     if arguments.steps {
         for (index, step) in plan.steps.iter().enumerate() {
             let graph = Graph::record(&stream, Duration::from_secs(5), || {
@@ -126,8 +125,6 @@ fn main() {
             println!("TIME {:.1} us: {index} {}", least as f64 / 1e4, step.summary());
         }
     }
-=======
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
     let graph = Graph::record(&stream, Duration::from_secs(5), || network.enqueue(&stream))
         .unwrap_or_else(|e| panic!("{e}"));
     let mut graph = graph.unwrap();

@@ -12,15 +12,10 @@ use cudainfer_kernels::device::{CudaStream, Event, Graph, Kernel};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::check::Check;
-<<<<<<< HEAD
 use super::choice::{Choice, Chosen, Way};
 use super::compiled::{Compiled, addresses};
 use super::cudnn::{ConvolutionGraph, Engine, Execution, Handle};
 use super::engines::{Engines, engines_of};
-=======
-use super::compiled::{Compiled, addresses};
-use super::cudnn::{ConvolutionGraph, Engine, Execution, Handle};
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
 use super::network::Options;
 use super::scratch::Scratch;
 use super::store::{Store, key};
@@ -79,10 +74,7 @@ pub(super) struct Kind<'a> {
 impl<'a> Trials<'a> {
     pub fn new(
         libraries: &'a Libraries,
-<<<<<<< HEAD
         store: &'a dyn Store,
-=======
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
         stream: &Arc<CudaStream>,
         options: Options,
     ) -> Result<Self, GpuError> {
@@ -112,7 +104,6 @@ impl<'a> Trials<'a> {
             let name = convolution.kind();
             if known.contains_key(&name) || unknown.iter().any(|kind| kind.name == name) {
                 continue;
-<<<<<<< HEAD
             }
             let own = emit::candidates(convolution);
             let kept = self.store.get(&key("convolution", &name)).and_then(|bytes| Choice::read(&bytes));
@@ -121,18 +112,6 @@ impl<'a> Trials<'a> {
             match kept.filter(serves) {
                 Some(kept) => {
                     known.insert(name, kept);
-=======
-            };
-            let key = key(convolution);
-            let graph = self.graph(convolution, &mut report);
-            let (winner, engine, time) = match known.get(&key) {
-                Some(known) => known.clone(),
-                None => {
-                    let found =
-                        self.try_all(plan, index, step, &own[index], graph.as_ref(), &key, &mut report)?;
-                    known.insert(key, found.clone());
-                    found
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
                 }
                 None => {
                     let contest = Contest { line: name.clone(), best: None };
@@ -158,24 +137,8 @@ impl<'a> Trials<'a> {
         ConvolutionGraph::new(self.handle.as_ref()?, convolution).ok()?
     }
 
-<<<<<<< HEAD
     /// Tries the candidates of these kinds: our own kernels first, and cuDNN's engines where those are far from what the device can do.
     fn try_kinds(
-=======
-    /// Our own kernels for each convolution, compiled: the last one is the reference.
-    fn compile(&self, plan: &Plan) -> Result<Vec<Own>, GpuError> {
-        let kernels: Vec<Vec<emit::Kernel>> = plan.steps.iter().map(candidates).collect();
-        let compiled = Compiled::new(&self.libraries.nvrtc, self.stream.context(), kernels.iter().flatten())?;
-        let load = |kernel: emit::Kernel| Ok((kernel.clone(), compiled.kernel(&kernel)?));
-        let own = |of: Vec<emit::Kernel>| {
-            Ok(Own { kernels: of.into_iter().map(load).collect::<Result<_, GpuError>>()? })
-        };
-        kernels.into_iter().map(own).collect()
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "all of a convolution that is tried")]
-    fn try_all(
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
         &mut self,
         plan: &Plan,
         kinds: Vec<Kind<'_>>,
@@ -185,7 +148,6 @@ impl<'a> Trials<'a> {
         if kinds.is_empty() {
             return Ok(());
         }
-<<<<<<< HEAD
         let started = Instant::now();
         let context = Arc::clone(self.stream.context());
         let all = kinds.iter().flat_map(|kind| &kind.own);
@@ -209,30 +171,6 @@ impl<'a> Trials<'a> {
         for (mut kind, engines) in left.into_iter().zip(engines) {
             if let Some(engines) = engines {
                 self.try_cudnn(plan, &mut kind, &engines)?;
-=======
-        if let (Some(graph), Some(handle)) = (graph, &self.handle) {
-            let engines = graph.engines(handle, self.options.engines);
-            for (number, engine) in engines.into_iter().enumerate() {
-                let engine = Arc::new(engine);
-                let workspace = self.stream.allocate(engine.workspace)?;
-                let addresses: Vec<u64> = graph
-                    .tensors()
-                    .iter()
-                    .map(|view: &View| {
-                        scratch.address(view.buffer, 1) + (view.offset * view.ty.size()) as u64
-                    })
-                    .collect();
-                let tried = graph.on(&engine, &addresses, workspace.pointer()).and_then(|execution| {
-                    self.trial(&scratch, share, |trials| trials.launch_cudnn(&execution))
-                });
-                take(
-                    &mut best,
-                    &mut line,
-                    &format!("cudnn{number}"),
-                    tried,
-                    (Winner::Cudnn(number), Some(engine)),
-                );
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
             }
             tried.push(kind);
         }
@@ -321,12 +259,7 @@ impl<'a> Trials<'a> {
             return Ok(Err(format!("off by {far:.1e}")));
         }
         let stream = Arc::clone(&self.stream);
-<<<<<<< HEAD
         let recorded = Graph::record(&stream, PATIENCE, || (0..RUNS).try_for_each(|_| launch(self)))?;
-=======
-        let recorded =
-            Graph::record(&stream, Duration::from_secs(5), || (0..RUNS).try_for_each(|_| launch(self)))?;
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
         let Some(mut graph) = recorded else { return Ok(Err("nothing could be recorded".into())) };
         let mut best = u64::MAX;
         for _ in 0..ROUNDS {
@@ -342,19 +275,10 @@ impl<'a> Trials<'a> {
 
     fn launch_own(
         &self,
-<<<<<<< HEAD
         (kernel, loaded): &(emit::Kernel, Kernel),
         scratch: &Scratch,
         writer: usize,
     ) -> Result<(), GpuError> {
-=======
-        own: &Own,
-        candidate: usize,
-        scratch: &Scratch,
-        writer: usize,
-    ) -> Result<(), GpuError> {
-        let (kernel, loaded) = &own.kernels[candidate];
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
         let addresses = addresses(kernel, |buffer| scratch.address(buffer, writer));
         // SAFETY: `Addresses` is the kernel's parameter; the scratch memory has all its tensors.
         Ok(unsafe { self.stream.launch(loaded, kernel.grid, kernel.block, 0, &addresses) }?)
@@ -416,64 +340,3 @@ impl Contest {
         self.line.push_str(&format!("; {name} {came}"));
     }
 }
-<<<<<<< HEAD
-=======
-
-/// Kernels of ours for a convolution.
-#[derive(Debug, Default)]
-struct Own {
-    kernels: Vec<(emit::Kernel, Kernel)>,
-}
-
-type Found = (Winner, Option<Arc<Engine>>, u64);
-
-/// Takes a candidate if it is the fastest so far, and notes what came of it.
-fn take(
-    best: &mut Option<Found>,
-    line: &mut String,
-    name: &str,
-    tried: Result<Result<(u64, f32), String>, GpuError>,
-    (winner, engine): (Winner, Option<Arc<Engine>>),
-) {
-    let came = match tried {
-        Ok(Ok((time, far))) => {
-            if best.as_ref().is_none_or(|(.., least)| time < *least) {
-                *best = Some((winner, engine, time));
-            }
-            format!("{:.1} us ({far:.0e})", time as f64 / 1e3)
-        }
-        Ok(Err(why)) => why,
-        Err(e) => e.to_string(),
-    };
-    line.push_str(&format!("; {name} {came}"));
-}
-
-/// What decides how fast a convolution is: everything but where its tensors are.
-fn key(convolution: &Convolution) -> String {
-    let of = |view: &View| {
-        let aligned = view.offset * view.ty.size() % 16;
-        format!(
-            "{:?}{:?}+{aligned}{}",
-            view.dims,
-            view.strides,
-            if view.ty == TensorType::Float16 { "h" } else { "f" }
-        )
-    };
-    let Convolution { input, weights, bias, window, groups, epilogue, output } = convolution;
-    let parts = epilogue.iter().map(|part| match part {
-        Epilogue::Unary(function) => format!("{function:?}"),
-        Epilogue::Add(view) => format!("add{}", of(view)),
-        Epilogue::Multiply(view) => format!("mul{}", of(view)),
-    });
-    let parts: Vec<String> = parts.collect();
-    let &Window { kernel, strides, dilations, begin, end } = window;
-    format!(
-        "{} -> {} {:?} k{kernel:?} s{strides:?} d{dilations:?} p{begin:?}{end:?} g{groups} {}{}",
-        of(input),
-        of(output),
-        weights.dims,
-        if bias.is_some() { "bias " } else { "" },
-        parts.join(" ")
-    )
-}
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f

@@ -81,14 +81,6 @@ impl Compiled {
         let missing = || GpuError::Compile(format!("{} was not compiled", kernel.name));
         let (_, module) =
             self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
-<<<<<<< HEAD
         Ok(module.overlapping_kernel(&kernel.name)?)
-=======
-        let loaded = module.kernel(&kernel.name)?;
-        if kernel.shared > UNASKED {
-            loaded.allow_shared_memory(kernel.shared)?;
-        }
-        Ok(loaded)
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
     }
 }

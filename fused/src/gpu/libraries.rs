@@ -17,7 +17,7 @@ pub struct Libraries {
 }
 
 impl Libraries {
-    /// Opens them from these folders, in turn, or from where the loader finds them. What is open already is taken.
+    /// Opens them from where the loader finds them, or from these folders, in turn. What is open already is taken.
     ///
     /// # Errors
     /// [`GpuError::Library`]: one that is missing, or of another major version.
@@ -41,8 +41,7 @@ fn missing(library: &str, why: &str) -> GpuError {
 fn open(names: &[&str], folders: &[PathBuf]) -> Result<Library, String> {
     let mut first = None;
     let known = folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
-    let found = known.filter(|path| path.exists()).chain(names.iter().map(PathBuf::from));
-    for path in found {
+    for path in names.iter().map(PathBuf::from).chain(known.filter(|path| path.exists())) {
         // SAFETY: a library of NVIDIA's, whose initialisers only set it up.
         match unsafe { Library::open(Some::<&Path>(&path), RTLD_NOW | RTLD_GLOBAL) } {
             Ok(library) => return Ok(library),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::{Context, CudaStream, Memory};
 
-<<<<<<< HEAD
 use super::choice::Chosen;
 use super::choose::{Report, Trials};
 use super::compiled::Compiled;
@@ -13,12 +12,6 @@ use super::launch::{Bound, Launch};
 use super::places::Places;
 use super::schedule::Schedule;
 use super::store::Store;
-=======
-use super::choose::{Chosen, Report, Trials};
-use super::compiled::{Addresses, Compiled, addresses};
-use super::cudnn::{Execution, Handle};
-use super::scratch::upload;
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
 use super::{GpuError, Libraries};
 use crate::emit;
 use crate::plan::{Order, Plan};
@@ -136,7 +129,6 @@ impl Network {
     /// # Errors
     /// cuDNN's or the driver's.
     pub fn enqueue(&mut self, stream: &CudaStream) -> Result<(), GpuError> {
-<<<<<<< HEAD
         let _entered = self.context.enter()?;
         self.schedule.enqueue(&self.steps, self.handle.as_mut(), stream)
     }
@@ -149,140 +141,5 @@ impl Network {
         let _entered = self.context.enter()?;
         let none = || GpuError::NoKernel { step: index, why: "there is no such step".into() };
         self.steps.get(index).ok_or_else(none)?.enqueue(self.handle.as_mut(), stream, false)
-=======
-        let context = Arc::clone(&self.context);
-        let _entered = context.enter()?;
-        stream.record(&self.begin)?;
-        let mut begun = vec![false; self.lanes.count];
-        begun[0] = true;
-        for (index, lane) in self.lanes.steps.iter().enumerate() {
-            let of = |lane: usize| lane.checked_sub(1).map_or(stream, |other| &*self.streams[other]);
-            let on = of(lane.index);
-            if !begun[lane.index] {
-                on.wait(&self.begin)?;
-                begun[lane.index] = true;
-            }
-            for end in lane.waits.iter().filter_map(|waited| self.ends[*waited].as_ref()) {
-                on.wait(end)?;
-            }
-            match (&self.steps[index], &mut self.handle) {
-                (Launch::Kernels(kernels), _) => {
-                    for bound in kernels {
-                        bound.launch(on)?;
-                    }
-                }
-                // SAFETY: the addresses are those of tensors that live as long as `self`, and of the caller's of `new`.
-                (Launch::Cudnn(execution), Some(handle)) => unsafe { handle.execute(execution, on.raw()) }?,
-                (Launch::Cudnn(_), None) => return Err(GpuError::Library("cuDNN is not open".into())),
-            }
-            if let Some(end) = &self.ends[index] {
-                on.record(end)?;
-            }
-        }
-        for end in self.lanes.ends().iter().filter_map(|step| self.ends[*step].as_ref()) {
-            stream.wait(end)?;
-        }
-        Ok(())
-    }
-}
-
-impl Bound {
-    fn new(
-        compiled: &Compiled,
-        kernel: &emit::Kernel,
-        at: impl Fn(BufferId) -> u64,
-    ) -> Result<Self, GpuError> {
-        let loaded = compiled.kernel(kernel)?;
-        let emit::Kernel { grid, block, shared, .. } = *kernel;
-        Ok(Self { kernel: loaded, grid, block, shared, addresses: addresses(kernel, at) })
-    }
-
-    fn launch(&self, stream: &CudaStream) -> Result<(), GpuError> {
-        // SAFETY: `Addresses` is the kernel's parameter, `Buffers` in its source; the memory lives as long as the network.
-        Ok(unsafe { stream.launch(&self.kernel, self.grid, self.block, self.shared, &self.addresses) }?)
-    }
-}
-
-/// Where the buffers of a plan are.
-struct Places {
-    /// By buffer.
-    addresses: Vec<u64>,
-    /// By step.
-    workspaces: Vec<u64>,
-    arena: Memory,
-    constants: Memory,
-}
-
-impl Places {
-    fn new(
-        plan: &Plan,
-        order: &Order,
-        chosen: &[Chosen],
-        stream: &CudaStream,
-        [inputs, outputs]: [&[u64]; 2],
-    ) -> Result<Self, GpuError> {
-        let users = plan.users();
-        let mut pieces: Vec<Piece> = Vec::new();
-        // By buffer: which piece it is, or where among the constants.
-        let (mut piece_of, mut constant_at) = (vec![None; plan.buffers.len()], vec![0; plan.buffers.len()]);
-        let mut constants = 0;
-        for (index, buffer) in plan.buffers.iter().enumerate() {
-            match &buffer.content {
-                Content::Intermediate => {
-                    piece_of[index] = Some(pieces.len());
-                    pieces.push(Piece { bytes: buffer.bytes, steps: users[index].clone() });
-                }
-                Content::Constant(_) => {
-                    constant_at[index] = constants;
-                    constants += buffer.bytes.next_multiple_of(Arena::ALIGNMENT);
-                }
-                Content::Input(_) | Content::Output(_) => {}
-            }
-        }
-        let workspace_of: Vec<Option<usize>> = chosen
-            .iter()
-            .enumerate()
-            .map(|(step, chosen)| {
-                let bytes = chosen.workspace();
-                (bytes > 0).then(|| {
-                    pieces.push(Piece { bytes, steps: vec![step] });
-                    pieces.len() - 1
-                })
-            })
-            .collect();
-        let laid = Arena::of(&pieces, order);
-        let arena = stream.allocate(laid.bytes)?;
-        let memory = stream.allocate(constants)?;
-        let mut bytes = vec![0_u8; constants];
-        let mut addresses = Vec::new();
-        for (index, buffer) in plan.buffers.iter().enumerate() {
-            addresses.push(match &buffer.content {
-                Content::Input(of) => inputs.get(*of).copied().unwrap_or(0),
-                Content::Output(of) => outputs.get(*of).copied().unwrap_or(0),
-                Content::Constant(content) => {
-                    bytes[constant_at[index]..constant_at[index] + content.len()].copy_from_slice(content);
-                    memory.pointer() + constant_at[index] as u64
-                }
-                Content::Intermediate => {
-                    piece_of[index].map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64)
-                }
-            });
-        }
-        if constants > 0 {
-            upload(stream, &bytes, memory.slice())?;
-        }
-        let at =
-            |piece: &Option<usize>| piece.map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64);
-        let workspaces = workspace_of.iter().map(at).collect();
-        Ok(Self { addresses, workspaces, arena, constants: memory })
-    }
-
-    fn of(&self, buffer: BufferId) -> u64 {
-        self.addresses[buffer.0]
-    }
-
-    fn workspace(&self, step: usize) -> u64 {
-        self.workspaces[step]
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
     }
 }

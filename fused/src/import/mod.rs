@@ -8,11 +8,13 @@ mod call;
 mod external;
 mod model;
 mod operators;
+mod signature;
 mod tensor;
 mod types;
 
 use std::path::Path;
 
+pub use self::signature::signature;
 use crate::FusedError;
 use crate::graph::{Graph, simplify};
 

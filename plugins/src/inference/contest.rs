@@ -1,19 +1,19 @@
-//! OpenVINO measured beside ONNX Runtime. With `provider=auto` on the CPU, ONNX Runtime serves at first, and OpenVINO, where it is
-//! installed, is measured beside it in turns. If it gives the same results and is faster, it serves from then on, and from the first frame
-//! at later starts.
+//! Another runtime measured beside ONNX Runtime. With `provider=auto`, ONNX Runtime serves at first, and its rival is measured beside it
+//! in turns. If it gives the same results and is faster, it serves from then on, and from the first frame at later starts.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cudainfer_kernels::device::Counters;
 
-use super::cache::Cache;
 use super::engine::Engine;
+use super::fused::PLAIN;
 use super::rival::Rival;
-use super::search::{self, OnNoise, Sessions, Tolerance};
+use super::search::{self, OnNoise, Sessions};
 use super::stop::Stop;
 use super::warm_up::{GAP, run_all_sizes};
-use super::{InferenceError, Provider, RunShape, Session, SharedSession};
+use super::{InferenceError, RunShape, Session, SharedSession};
 use crate::log::ENGINE as CAT;
 use crate::property::nick;
 use crate::sync::lock;
@@ -23,10 +23,10 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// Runs of each that are timed at least, so that there is a middle one.
 const LEAST_TIMED: usize = 3;
 
-/// What a contest has found: median times of a run of ONNX Runtime and of OpenVINO; or why OpenVINO cannot replace it.
+/// What a contest has found: median times of a run of ONNX Runtime and of its rival; or why that cannot replace it.
 type Outcome = Result<[Duration; 2], Refusal>;
 
-/// Why OpenVINO cannot replace ONNX Runtime.
+/// Why the rival cannot replace ONNX Runtime.
 enum Refusal {
     /// It does not run the model. It may be there for other programs, in parts: nobody has asked for it, so only the log has this.
     Fails(InferenceError),
@@ -35,7 +35,7 @@ enum Refusal {
 }
 
 impl Engine {
-    /// Measures OpenVINO beside the sessions that serve, in turns, and has it serve if it is faster and gives the same results.
+    /// Measures the rival beside the sessions that serve, in turns, and has it serve if it is faster and gives the same results.
     /// Returns how long a run of a whole batch takes now, if it does.
     ///
     /// # Errors
@@ -52,32 +52,38 @@ impl Engine {
         if rival.is_known(&name) {
             return Ok(None);
         }
-        let Some(outcome) = self.contest(&rival, &shape, stop)? else { return Ok(None) };
+        let serving = self.provider();
+        let frames = shape.fixed.unwrap_or_else(|| rival.timed_frames(self.batch));
+        let Some(outcome) = self.contest(&rival, &shape, frames, stop)? else { return Ok(None) };
         let [expected, found] = match outcome {
             Ok(times) => times,
             Err(why) => {
                 match why {
-                    Refusal::Fails(e) => gst::info!(CAT, "OpenVINO does not run the model: {e}"),
+                    Refusal::Fails(e) => gst::info!(CAT, "{} does not run the model: {e}", rival.name()),
                     Refusal::Differs(why) => {
-                        let cpu = nick(Provider::Cpu);
-                        let found = format!("the model stays on {cpu}: OpenVINO gives other results ({why})");
+                        let stays = nick(serving);
+                        let found = format!(
+                            "the model stays on {stays}: {} gives other results ({why})",
+                            rival.name()
+                        );
                         *lock(&self.variant.found) = Some(found);
                     }
                 }
-                rival.remember(&name, Provider::Cpu);
+                rival.remember(&name, serving);
                 return Ok(None);
             }
         };
         let faster = search::is_faster(found, expected);
         let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
-        let provider = if faster { Provider::OpenVino } else { Provider::Cpu };
+        let provider = if faster { rival.provider() } else { serving };
         let ([chosen, other], instead) = match faster {
-            true => ([found, expected], Provider::Cpu),
-            false => ([expected, found], Provider::OpenVino),
+            true => ([found, expected], serving),
+            false => ([expected, found], rival.provider()),
         };
         let found = format!(
-            "the model runs on {}; a frame takes {}, and {} on {}",
+            "the model runs on {}; {} takes {}, and {} on {}",
             nick(provider),
+            if frames == 1 { "a frame".to_owned() } else { format!("a batch of {frames} frames") },
             ms(chosen),
             ms(other),
             nick(instead)
@@ -100,24 +106,23 @@ impl Engine {
         &self,
         rival: &Rival,
         shape: &Arc<RunShape>,
+        frames: usize,
         stop: &Stop,
     ) -> Result<Option<Outcome>, InferenceError> {
         let counters = Arc::<Counters>::default();
         let sessions =
             Sessions { backend: &*rival.backend, config: &rival.config, counters: &counters, stop };
         let first = self.first_session()?;
-        // One frame alone is timed: OpenVINO would run those of a batch beside each other, in the cores of other workers.
-        let frames = shape.fixed.unwrap_or(1);
         let mut whole = OnNoise::new(sessions, shape, self.batch, &**lock(first))?;
         let mut alone = OnNoise::new(sessions, shape, frames, &**lock(first))?;
         let measured = (|| {
             let expected =
                 search::Bench::outputs(&mut whole, &mut **lock(first)).map_err(Failure::Reference)?;
-            let candidate = rival.backend.open_another(&rival.config, Provider::OpenVino, &mut Cache::off());
+            let candidate = rival.session(&counters);
             let mut candidate = candidate.map_err(Failure::Candidate)?;
             candidate.reserve(self.batch);
             let found = search::Bench::outputs(&mut whole, candidate.as_mut()).map_err(Failure::Candidate)?;
-            search::agree(&expected, &found, Tolerance::OtherRuntime).map_err(Failure::Different)?;
+            search::agree(&expected, &found, rival.tolerance()).map_err(Failure::Different)?;
             timed(&mut alone, first, candidate.as_mut())
         })();
         let outcome = match measured {
@@ -125,7 +130,7 @@ impl Engine {
             Ok(times) => Ok(times),
             Err(Failure::Reference(e)) => return Err(e),
             Err(Failure::Candidate(e)) if e.is_memory() => {
-                gst::info!(CAT, "there is not enough memory to measure OpenVINO: {e}");
+                gst::info!(CAT, "there is not enough memory to measure {}: {e}", rival.name());
                 return Ok(None);
             }
             Err(Failure::Candidate(e)) => Err(Refusal::Fails(e)),
@@ -140,9 +145,10 @@ impl Engine {
     /// # Errors
     /// The new sessions do not run. Those in use go on serving.
     fn replace_all(&self, rival: &Rival, stop: &Stop) -> Result<Option<Duration>, InferenceError> {
+        // Its work until it serves is counted for no element.
+        let counters = Arc::<Counters>::default();
         let open = |_| {
-            let mut session =
-                rival.backend.open_another(&rival.config, Provider::OpenVino, &mut Cache::off())?;
+            let mut session = rival.session(&counters)?;
             session.reserve(self.batch);
             Ok(Arc::new(Mutex::new(session)))
         };
@@ -163,7 +169,11 @@ impl Engine {
                     for (serving, next) in self.sessions.iter().zip(&next) {
                         std::mem::swap(&mut *lock(serving), &mut *lock(next));
                     }
-                    self.variant.serve_on(Provider::OpenVino);
+                    self.variant.serve_on(rival.provider());
+                    *lock(&self.variant.name) = PLAIN;
+                    *lock(&self.counters) = Arc::clone(&counters);
+                    // What ONNX Runtime had taken goes with its sessions.
+                    self.taken.store(0, Ordering::Relaxed);
                 }
                 cold
             };
@@ -173,7 +183,7 @@ impl Engine {
             }
             warm.push(shape);
         }
-        gst::info!(CAT, "the model runs on OpenVINO from now on");
+        gst::info!(CAT, "the model runs on {} from now on", rival.name());
         Ok(Some(took))
     }
 }
@@ -182,7 +192,7 @@ impl Engine {
 enum Failure {
     /// What serves does not run.
     Reference(InferenceError),
-    /// OpenVINO does not.
+    /// The rival does not.
     Candidate(InferenceError),
     /// The outputs differ.
     Different(String),

@@ -69,7 +69,10 @@ impl Engine {
         check_files(&config.model)?;
         let times = StartTimes::default();
         let backend = times.time(StartPart::Library, || Runtime::of(config.provider).start(config))?;
-        let look = || rival::only_cpu(config).map_or(Ok(None), |_| Rival::of(config, &*backend));
+        let look = || match rival::only_cpu(config) {
+            Some(_) => Rival::of(config, &*backend),
+            None => Ok(Rival::on_gpu(config, &*backend)),
+        };
         let rival = match times.time(StartPart::Library, look) {
             Ok(Some(rival)) => rival,
             Ok(None) => return Self::open_with(backend, times, config, counters, progress),
@@ -83,7 +86,11 @@ impl Engine {
             match Self::open_on(faster, config, counters, progress) {
                 Ok(engine) => return Ok(engine),
                 Err(e) => {
-                    gst::warning!(CAT, "OpenVINO does not run the model any more, as it did before: {e}")
+                    gst::warning!(
+                        CAT,
+                        "{} does not run the model any more, as it did before: {e}",
+                        rival.name()
+                    )
                 }
             }
         }

@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod exit;
 mod frame_tensors;
+mod fused;
 mod gpu;
 mod image;
 mod openvino;

@@ -9,7 +9,8 @@ pub enum Provider {
     /// The first of the others that works.
     #[default]
     #[enum_value(
-        name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works; instead of cpu openvino, where that is faster",
+        name = "The first of tensorrt, tensorrt-rtx, cuda and cpu that works; instead of cuda fused, and instead of cpu openvino, where that is \
+                faster",
         nick = "auto"
     )]
     Auto,
@@ -19,6 +20,9 @@ pub enum Provider {
     /// NVIDIA TensorRT for RTX.
     #[enum_value(name = "NVIDIA TensorRT for RTX", nick = "tensorrt-rtx")]
     TensorRtRtx,
+    /// cudainfer's own engine for convolutional networks.
+    #[enum_value(name = "cudainfer's own engine for convolutional networks on NVIDIA GPUs", nick = "fused")]
+    Fused,
     /// CUDA and cuDNN.
     #[enum_value(name = "NVIDIA CUDA and cuDNN", nick = "cuda")]
     Cuda,

@@ -1,17 +1,23 @@
-//! The other runtime of the CPU: OpenVINO beside ONNX Runtime, where `provider=auto` leaves it open what runs a model (`contest`).
+//! Another runtime beside ONNX Runtime, where `provider=auto` leaves it open what runs a model (`contest`): OpenVINO on the CPU, the
+//! engine of cudainfer-fused on a GPU.
 
-use cudainfer_kernels::device::{Choice, Resolved};
+use std::sync::Arc;
+
+use cudainfer_kernels::device::{Choice, Counters, Resolved};
 
 use super::backend::Backend;
 use super::cache::{Cache, Choices};
-use super::{Config, EngineSearch, InferenceError, Precision, Provider, Runtime, openvino};
+use super::fused::PLAIN;
+use super::search::Tolerance;
+use super::{Config, EngineSearch, InferenceError, Precision, Provider, Runtime, Session, openvino};
+use crate::log::ENGINE as CAT;
 use crate::property::nick;
 
-/// OpenVINO beside ONNX Runtime, while both are possible.
+/// Another runtime beside ONNX Runtime, while both are possible.
 #[derive(Debug)]
 pub(super) struct Rival {
     pub backend: Box<dyn Backend>,
-    /// How OpenVINO runs the model.
+    /// How it runs the model.
     pub config: Config,
     /// What was the fastest before, by shape.
     choices: Choices,
@@ -44,15 +50,71 @@ impl Rival {
         Ok(Some(Self::new(backend, config, cache)))
     }
 
+    /// The engine of cudainfer-fused beside `reference`, where it may be chosen: it was left open what runs the model, its libraries are
+    /// there, and no limit of device memory forbids two sessions at a time.
+    pub fn on_gpu(config: &Config, reference: &dyn Backend) -> Option<Self> {
+        let is_open = config.provider == Provider::Auto
+            && matches!(config.precision, Precision::Model | Precision::Float16)
+            && config.search != EngineSearch::Off
+            && config.memory_limit == 0
+            && config.graphs
+            && config.plugin.is_none();
+        if !is_open {
+            return None;
+        }
+        let config = Config { provider: Provider::Fused, ..config.clone() };
+        let started = Runtime::Fused.start(&config);
+        let backend = started.inspect_err(|e| gst::info!(CAT, "without the engine fused: {e}")).ok()?;
+        let batches = config.batch.map_or_else(|| "the model's".to_owned(), |batch| batch.to_string());
+        let runtimes = format!("{}, {}", reference.version(), backend.version());
+        let cache = Cache::new(&config, &format!("batches of {batches}"), &runtimes);
+        Some(Self::new(backend, config, cache))
+    }
+
+    /// Which one it is.
+    pub fn provider(&self) -> Provider {
+        self.config.provider
+    }
+
+    /// What it is called in sentences.
+    pub fn name(&self) -> &'static str {
+        if self.provider() == Provider::Fused { "the engine fused" } else { "OpenVINO" }
+    }
+
+    /// How far its results may be from ONNX Runtime's.
+    pub fn tolerance(&self) -> Tolerance {
+        match self.provider() {
+            Provider::Fused => Tolerance::of(&self.config),
+            _ => Tolerance::OtherRuntime,
+        }
+    }
+
+    /// Frames of the runs that are timed, of a batch of so many.
+    pub fn timed_frames(&self, batch: usize) -> usize {
+        // OpenVINO would run those of a batch beside each other, in the cores of other workers.
+        if self.provider() == Provider::Fused { batch } else { 1 }
+    }
+
+    /// Another session, whose work on a GPU is counted in `counters`.
+    ///
+    /// # Errors
+    /// It does not run the model.
+    pub fn session(&self, counters: &Arc<Counters>) -> Result<Box<dyn Session>, InferenceError> {
+        match self.provider() {
+            Provider::Fused => self.backend.open_variant(&self.config, counters, PLAIN),
+            provider => self.backend.open_another(&self.config, provider, &mut Cache::off()),
+        }
+    }
+
     /// Another runtime with its configuration, whose results are kept in `cache`.
     pub fn new(backend: Box<dyn Backend>, config: Config, mut cache: Cache) -> Self {
         let choices = cache.choices(&config, Provider::Auto, None);
         Self { backend, config, choices, cache }
     }
 
-    /// OpenVINO's own configuration, if it was the faster one when the two were last measured.
+    /// Its own configuration, if it was the faster one when the two were last measured.
     pub fn known(&self) -> Option<&Config> {
-        let is_faster = self.choices.latest() == Some(nick(Provider::OpenVino).as_str());
+        let is_faster = self.choices.latest() == Some(nick(self.provider()).as_str());
         is_faster.then_some(&self.config)
     }
 

@@ -1,6 +1,7 @@
 //! Which libraries can run a model.
 
 use super::backend::Backend;
+use super::fused::Fused;
 use super::openvino::OpenVino;
 use super::ort::OnnxRuntime;
 use super::{Config, InferenceError, Provider};
@@ -12,12 +13,18 @@ pub enum Runtime {
     OnnxRuntime,
     /// OpenVINO.
     OpenVino,
+    /// The engine of the crate cudainfer-fused.
+    Fused,
 }
 
 impl Runtime {
     /// The runtime that has this provider; ONNX Runtime where it is left open.
     pub fn of(provider: Provider) -> Self {
-        if provider == Provider::OpenVino { Self::OpenVino } else { Self::OnnxRuntime }
+        match provider {
+            Provider::OpenVino => Self::OpenVino,
+            Provider::Fused => Self::Fused,
+            _ => Self::OnnxRuntime,
+        }
     }
 
     /// Finds and opens the library, once a process.
@@ -28,6 +35,7 @@ impl Runtime {
         match self {
             Self::OnnxRuntime => Ok(Box::new(OnnxRuntime::start(config)?)),
             Self::OpenVino => Ok(Box::new(OpenVino::start(config)?)),
+            Self::Fused => Ok(Box::new(Fused::start()?)),
         }
     }
 }

@@ -6,11 +6,7 @@ use std::sync::Arc;
 
 use cudarc::cudnn::sys::{
     cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
-<<<<<<< HEAD
     cudnnBackendDescriptorType_t as Kind, cudnnBackendNumericalNote_t as Note,
-=======
-    cudnnBackendDescriptorType_t as Kind,
->>>>>>> 6224f4195ca5367ca97c3cda7c434ffb5a3a315f
 };
 
 use super::Cudnn;

@@ -89,7 +89,7 @@ impl Cache {
         choices: &Choices,
     ) {
         let Some(entry) = self.place(config, provider, device) else { return };
-        match entry.work().and_then(|work| work.write(FILE, &choices.to_string()).map(|()| work)) {
+        match entry.work().and_then(|work| work.write(FILE, choices.to_string().as_bytes()).map(|()| work)) {
             Ok(work) => {
                 // The new entry has the old one's other shapes, too.
                 entry.discard();

@@ -1,8 +1,8 @@
 //! An entry of the cache on disk: a folder that is there as a whole or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use cudainfer_files as files;
@@ -112,6 +112,20 @@ impl Entry {
         files::open_unlinked(&self.folder.join(name)).is_ok()
     }
 
+    /// What it holds, by name.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn files(&self) -> io::Result<HashMap<String, Vec<u8>>> {
+        let mut files = HashMap::new();
+        for name in self.read_sums()?.into_keys().filter(|name| name != KEY) {
+            let mut bytes = Vec::new();
+            files::open_unlinked(&self.folder.join(&name))?.read_to_end(&mut bytes)?;
+            files.insert(name, bytes);
+        }
+        Ok(files)
+    }
+
     /// A folder to work in with copies of the entry's files.
     ///
     /// # Errors
@@ -130,13 +144,13 @@ impl Entry {
     /// # Errors
     /// The cache's folder cannot be written.
     pub fn publish(&self, work: &Work) -> io::Result<()> {
-        work.write(KEY, &self.key)?;
+        work.write(KEY, self.key.as_bytes())?;
         let sums = sums(work.folder())?;
         let mut text = String::new();
         for (name, (sum, length)) in &sums {
             text += &format!("{sum:016x} {length} {name}\n");
         }
-        work.write(SUMS, &text)?;
+        work.write(SUMS, text.as_bytes())?;
         for name in sums.keys().map(String::as_str).chain([SUMS]) {
             files::open_unlinked(&work.file(name))?.sync_all()?;
         }
@@ -180,8 +194,8 @@ impl Work {
     ///
     /// # Errors
     /// It cannot be written, or is there.
-    pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
-        File::create_new(self.file(name))?.write_all(text.as_bytes())
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        File::create_new(self.file(name))?.write_all(bytes)
     }
 
     /// Whether nothing was put into it.

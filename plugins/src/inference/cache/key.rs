@@ -59,6 +59,9 @@ impl Key {
                 nick(config.search),
                 config.graphs
             ),
+            Provider::Fused => {
+                format!("precision {}, engine-search {}", nick(config.precision), nick(config.search))
+            }
             Provider::Cpu if config.precision == Precision::Float16 => {
                 format!("precision {}", nick(config.precision))
             }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | CPU | the graph as ONNX Runtime has optimised it, of models of 1 to 256 MB |
 //! | TensorRT | its engines and timings |
+//! | fused | which kernels were the fastest, and their machine code |
 //! | CUDA | which variant of a session was the fastest, by shape (`choices`) |
 //!
 //! Starts on the CPU, with a session for each of two workers (medians of 9 in ms, ONNX Runtime 1.31, two cores of a Xeon at
@@ -29,6 +30,7 @@ mod entry;
 mod folder;
 mod key;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub(super) use self::choices::Choices;
@@ -164,7 +166,7 @@ impl Cache {
             return Some(entry.clone());
         }
         let kept = match provider {
-            Provider::TensorRt => Ok(true),
+            Provider::TensorRt | Provider::Fused => Ok(true),
             Provider::Cpu => worth_keeping(&config.model),
             Provider::Auto
             | Provider::Cuda
@@ -197,6 +199,41 @@ impl Cache {
                 *damage = Some(why);
                 false
             }
+        }
+    }
+
+    /// The files that [`Cache::keep`] kept for this model on this provider, by name.
+    pub fn kept(&mut self, config: &Config, provider: Provider, device: &Device) -> HashMap<String, Vec<u8>> {
+        let Some(entry) = self.entry(config, provider, Some(device)) else { return HashMap::new() };
+        let mut damage = None;
+        let usable = self.usable(&entry, &mut damage);
+        self.damaged(&entry, damage);
+        let files = if usable { entry.files() } else { Ok(HashMap::new()) };
+        files.unwrap_or_else(|e| {
+            gst::info!(CAT, "'{}' cannot be read: {e}", entry.folder().display());
+            HashMap::new()
+        })
+    }
+
+    /// Keeps these files, in place of those that were kept before.
+    pub fn keep(
+        &mut self,
+        config: &Config,
+        provider: Provider,
+        device: &Device,
+        files: &HashMap<String, Vec<u8>>,
+    ) {
+        let Some(entry) = self.entry(config, provider, Some(device)) else { return };
+        let written = entry.work().and_then(|work| {
+            files.iter().try_for_each(|(name, bytes)| work.write(name, bytes))?;
+            Ok(work)
+        });
+        match written {
+            Ok(work) => {
+                entry.discard();
+                publish(&entry, &work);
+            }
+            Err(e) => unwritable(&entry, &e),
         }
     }
 
@@ -335,7 +372,7 @@ fn worth_keeping(model: &Path) -> std::io::Result<bool> {
 /// Makes `work` an entry which states that there is no graph to keep; returns whether that succeeded.
 fn forget_graph(work: &Work) -> bool {
     let forgotten = std::fs::remove_file(work.file(GRAPH))
-        .and_then(|()| work.write(NOT_CACHEABLE, "ONNX Runtime refuses the graph that it has saved.\n"));
+        .and_then(|()| work.write(NOT_CACHEABLE, b"ONNX Runtime refuses the graph that it has saved.\n"));
     forgotten.is_ok()
 }
 

@@ -60,6 +60,15 @@ impl Folder {
     }
 }
 
+/// The folders in which NVIDIA's libraries may lie that are not on the loader's path, as far as nobody else could have put them there.
+pub(in crate::inference) fn folders() -> Vec<PathBuf> {
+    let usable = |folder: Folder| match folder {
+        Folder::Named(folder) => Some(folder),
+        Folder::Searched(folder) => files::trusted(&folder).is_ok().then_some(folder),
+    };
+    places().into_iter().filter_map(usable).filter(|folder| folder.is_dir()).collect()
+}
+
 /// Opens a library, and before it those that it needs in turn.
 fn open(
     name: &str,

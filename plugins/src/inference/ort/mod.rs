@@ -26,6 +26,7 @@ use std::sync::Arc;
 use cudainfer_kernels::device::Counters;
 use ort::environment::Environment;
 
+pub(super) use self::gpu_libraries::folders as gpu_library_folders;
 use self::session::OrtSession;
 use super::backend::{Backend, Opened};
 use super::cache::Cache;

@@ -188,7 +188,7 @@ impl Provider {
             }
             Self::Cuda => vec![built_in(cuda(), PACKAGE)?],
             // OpenVINO is a runtime of its own, and a plugin is appended (`plugin`).
-            Self::Cpu | Self::Auto | Self::OpenVino | Self::Plugin => Vec::new(),
+            Self::Cpu | Self::Auto | Self::Fused | Self::OpenVino | Self::Plugin => Vec::new(),
         })
     }
 }

@@ -57,7 +57,7 @@ fn names(provider: Provider) -> &'static [&'static str] {
         Provider::TensorRt => &["tensorrt", "cuda"],
         Provider::TensorRtRtx => &["nv_tensorrt_rtx"],
         Provider::Cuda => &["cuda"],
-        Provider::Cpu | Provider::Auto | Provider::OpenVino | Provider::Plugin => &[],
+        Provider::Cpu | Provider::Auto | Provider::Fused | Provider::OpenVino | Provider::Plugin => &[],
     }
 }
 

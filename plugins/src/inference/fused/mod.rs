@@ -1,0 +1,106 @@
+//! The engine for convolutional networks on NVIDIA GPUs (crate cudainfer-fused): one network for each shape and number of rows, whose
+//! kernels are chosen by timing when it is first needed.
+
+mod kept;
+mod runner;
+mod session;
+
+use std::sync::{Arc, Mutex};
+
+use cudainfer_fused::gpu::Libraries;
+use cudainfer_kernels::device::{Counters, Resolved};
+
+use self::kept::Kept;
+use self::runner::Model;
+use self::session::FusedSession;
+use super::backend::{Backend, Opened, loading};
+use super::cache::{Cache, Choices};
+use super::ort::gpu_library_folders;
+use super::{Config, InferenceError, Progress, Provider, Session, watched};
+use crate::property::nick;
+use crate::sync::lock;
+
+/// The only way in which it runs a model.
+pub(super) const PLAIN: &str = "plain";
+
+/// The engine, with the libraries that it needs.
+#[derive(Debug)]
+pub(super) struct Fused {
+    libraries: Libraries,
+    /// What is known of the model, once a session was made.
+    kept: Mutex<Option<Arc<Kept>>>,
+}
+
+impl Fused {
+    /// Opens cuDNN and NVRTC.
+    ///
+    /// # Errors
+    /// [`InferenceError::Provider`]: one is missing, or of another major version.
+    pub fn start() -> Result<Self, InferenceError> {
+        let libraries = Libraries::open(&gpu_library_folders()).map_err(|e| refused(&e))?;
+        Ok(Self { libraries, kept: Mutex::default() })
+    }
+
+    fn session(&self, config: &Config, counters: &Arc<Counters>) -> Result<FusedSession, InferenceError> {
+        let device = match config.resolve()? {
+            Resolved::Cuda(device) => device,
+            Resolved::Cpu { reason } => {
+                return Err(refused(&reason.unwrap_or_else(|| "the property device says cpu".into())));
+            }
+        };
+        let model = Model::read(config)?;
+        let read = || Arc::new(Kept::read(config, &device, &self.version()));
+        let kept = Arc::clone(lock(&self.kept).get_or_insert_with(read));
+        FusedSession::open(&device, counters, model, self.libraries.clone(), kept)
+    }
+}
+
+/// The provider's error.
+fn refused(reason: &impl ToString) -> InferenceError {
+    InferenceError::Provider { provider: nick(Provider::Fused), reason: reason.to_string() }
+}
+
+impl Backend for Fused {
+    fn version(&self) -> String {
+        format!("cudainfer-fused {}, cuDNN {}", env!("CARGO_PKG_VERSION"), self.libraries.cudnn_version())
+    }
+
+    fn open(
+        &self,
+        config: &Config,
+        counters: &Arc<Counters>,
+        _: &mut Cache,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Opened, InferenceError> {
+        let session =
+            watched(&loading(config, Provider::Fused), progress, || self.session(config, counters))?;
+        let (session, choices) = (Box::new(session), Choices::default());
+        Ok(Opened { provider: Provider::Fused, session, variant: PLAIN, choices, refused: Vec::new() })
+    }
+
+    fn variants(&self, _: &Config, _: Provider) -> Vec<&'static str> {
+        vec![PLAIN]
+    }
+
+    fn open_variant(
+        &self,
+        config: &Config,
+        counters: &Arc<Counters>,
+        _: &str,
+    ) -> Result<Box<dyn Session>, InferenceError> {
+        Ok(Box::new(self.session(config, counters)?))
+    }
+
+    fn warning(&self, _: Provider) -> Option<String> {
+        None
+    }
+
+    fn open_another(
+        &self,
+        config: &Config,
+        _: Provider,
+        _: &mut Cache,
+    ) -> Result<Box<dyn Session>, InferenceError> {
+        Ok(Box::new(self.session(config, &Arc::default())?))
+    }
+}
