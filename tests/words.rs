@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use cudainfer_tests::{files_below, root};
 
 /// Folders whose sources and pages are read.
-const FOLDERS: [&str; 15] = [
+const FOLDERS: [&str; 16] = [
     "batch",
     "benches",
     "brokers",
     "docs",
     "examples",
     "files",
+    "fused",
     "kernels",
     "launch",
     "model",

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::{files_below, root};
 
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "batch",
     "benches",
     "brokers",
     "files",
+    "fused",
     "kernels",
     "launch",
     "model",
@@ -80,6 +81,7 @@ fn every_source_file_is_a_module_of_a_crate() {
         "benches/gpu",
         "brokers",
         "files",
+        "fused",
         "kernels/src",
         "kernels/tests",
         "launch",
@@ -124,7 +126,7 @@ fn a_file_in_no_module_would_be_seen() {
 
 #[test]
 fn threads_are_started_in_a_way_that_says_when_there_is_none() {
-    let packages = ["batch", "brokers", "files", "kernels", "launch", "model", "serve", "plugins"];
+    let packages = ["batch", "brokers", "files", "fused", "kernels", "launch", "model", "serve", "plugins"];
     let sources =
         packages.iter().flat_map(|package| files_below(&root().join(package).join("src"), &[".rs"]));
     for source in
