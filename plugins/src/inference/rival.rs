@@ -89,7 +89,7 @@ impl Rival {
         }
     }
 
-    /// Frames of the runs that are timed, of a batch of so many.
+    /// Frames of the runs that are timed, of a batch of this size.
     pub fn timed_frames(&self, batch: usize) -> usize {
         // OpenVINO would run those of a batch beside each other, in the cores of other workers.
         if self.provider() == Provider::Fused { batch } else { 1 }

@@ -495,7 +495,8 @@ fn engine_with_rival(name: &str, rival: Library) -> (PathBuf, Engine, Arc<Mutex<
     let (log, library) = library(Some("plain"));
     let (root, engine) = engine(name, Library { slow: Duration::from_millis(5), ..library });
     let rival = Library { further: VARIANTS[1], log: Arc::clone(&log), ..rival };
-    *lock(&engine.variant.rival) = Some(Rival::new(Box::new(rival), engine.config.clone(), Cache::off()));
+    let config = Config { provider: Provider::OpenVino, ..engine.config.clone() };
+    *lock(&engine.variant.rival) = Some(Rival::new(Box::new(rival), config, Cache::off()));
     (root, engine, log)
 }
 
@@ -520,7 +521,7 @@ fn a_faster_runtime_with_the_same_results_serves_in_every_session_once_it_is_war
     assert_eq!(engine.provider(), Provider::OpenVino);
     let found = engine.take_found().unwrap();
     assert!(
-        found.starts_with("the model runs on openvino; a frame takes 0.") && found.ends_with(" on cpu"),
+        found.starts_with("the model runs on openvino; a frame takes 0.") && found.ends_with(" on cuda"),
         "{found}"
     );
     assert!(!engine.has_upgrade() && engine.upgrade(&Stop::default()).unwrap().is_none());
@@ -533,7 +534,7 @@ fn a_runtime_with_other_results_or_that_fails_serves_no_frame_however_fast_it_is
         (
             "rival-differs",
             Library { mixes: true, ..library(None).1 },
-            Some("the model stays on cpu: OpenVINO gives other results ("),
+            Some("the model stays on cuda: OpenVINO gives other results ("),
         ),
         ("rival-fails", Library { fails: true, ..library(None).1 }, None),
         ("rival-refused", Library { refused: true, ..library(None).1 }, None),
