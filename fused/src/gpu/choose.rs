@@ -83,7 +83,7 @@ impl<'a> Trials<'a> {
             libraries,
             store,
             check: Check::new(context, &libraries.nvrtc, stream, store)?,
-            handle: (options.engines > 0).then(|| Handle::new(&libraries.cudnn)).transpose()?,
+            handle: (options.engines > 0).then(|| Handle::new(&libraries.cudnn, context)).transpose()?,
             times: [Event::with_time(context)?, Event::with_time(context)?],
             stream: Arc::clone(stream),
             options,

@@ -38,6 +38,9 @@ pub(super) fn image(
     Ok(made)
 }
 
+/// Names of kernels, and their machine code.
+type Part = (HashSet<String>, Vec<u8>);
+
 /// Machine code of kernels.
 pub(super) struct Compiled(Vec<(HashSet<String>, Arc<Module>)>);
 
@@ -54,7 +57,7 @@ impl Compiled {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let parts = unique.chunks(unique.len().div_ceil(processors).max(4));
         let capability = context.device().capability;
-        let compiled: Vec<Result<(HashSet<String>, Vec<u8>), GpuError>> = thread::scope(|scope| {
+        let compiled: Vec<Result<Part, GpuError>> = thread::scope(|scope| {
             let threads: Vec<_> = parts
                 .map(|part| {
                     scope.spawn(move || {
@@ -68,7 +71,7 @@ impl Compiled {
             let ended = |_| Err(GpuError::Compile("a thread that compiled has ended".into()));
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
         });
-        let load = |part: Result<(HashSet<String>, Vec<u8>), GpuError>| {
+        let load = |part: Result<Part, GpuError>| {
             let (names, cubin) = part?;
             // SAFETY: NVRTC has just made it.
             Ok((names, unsafe { Module::load(context, &cubin) }?))

@@ -33,7 +33,7 @@ pub(super) fn engines_of(
     let found: Vec<Mutex<Option<Engines>>> = kinds.iter().map(|_| Mutex::default()).collect();
     let work = || {
         let _entered = context.enter()?;
-        let handle = Handle::new(cudnn)?;
+        let handle = Handle::new(cudnn, context)?;
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(kind) = kinds.get(index) else { return Ok(handle) };

@@ -31,3 +31,30 @@ fn declared(value: &Value) -> Option<TensorDesc> {
     let dims = dims.iter().map(|dim| dim.size.and_then(|size| usize::try_from(size).ok())).collect();
     Some(TensorDesc { name: value.name.clone(), ty: types::tensor_type(tensor.element?)?, dims })
 }
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::tensor::TensorType;
+    use cudainfer_model::onnx::proto::{Graph, Tensor};
+    use cudainfer_model::onnx::samples::tensor_value;
+
+    use super::*;
+
+    #[test]
+    fn weights_among_the_inputs_are_none_and_what_is_not_stated_is_open() {
+        let graph = Graph {
+            inputs: vec![tensor_value("images", 1, &["batch", "3"]), tensor_value("weights", 1, &["8"])],
+            outputs: vec![tensor_value("scores", 10, &[])],
+            initializers: vec![Tensor { name: Some("weights".into()), ..Tensor::default() }],
+            ..Graph::default()
+        };
+        let bytes = Model { graph: Some(graph), ..Model::default() }.encode_to_vec();
+        let [inputs, outputs] = signature(&bytes).unwrap();
+        assert_eq!((inputs.len(), &inputs[0].dims[..]), (1, &[None, Some(3)][..]));
+        assert_eq!(
+            (outputs[0].name.as_str(), outputs[0].ty, outputs[0].dims.len()),
+            ("scores", TensorType::Float16, 0)
+        );
+        assert!(signature(b"no model").is_err());
+    }
+}

@@ -54,7 +54,7 @@ fn reshaped(from: &[usize], to: &[usize], axis: usize) -> Option<usize> {
     let mut product = 1;
     for (new, length) in to.iter().enumerate() {
         product *= length;
-        if product == end && from[axis] % length == 0 && *length > 1 {
+        if product == end && from[axis].is_multiple_of(*length) && *length > 1 {
             return Some(new);
         }
     }

@@ -36,7 +36,7 @@ impl Rows {
     /// Widens a convolution's output, where it is not a multiple of [`ROW`]: with filters of 0.
     pub fn widen_output(&mut self, emitted: &mut Emitted, output: &View) -> View {
         let filters = emitted.taps.filters;
-        if filters % ROW == 0 || filters <= 4 || emitted.groups != 1 {
+        if filters.is_multiple_of(ROW) || filters <= 4 || emitted.groups != 1 {
             return output.clone();
         }
         let parts = emitted.epilogue.iter().map(|part| match part {
@@ -63,7 +63,7 @@ impl Rows {
     /// Widens a convolution's input, where it is not a multiple of [`ROW`] and the rest of its rows are numbers: with weights of 0.
     pub fn widen_input(&self, emitted: &mut Emitted) {
         let channels = emitted.taps.channels;
-        if channels % ROW == 0
+        if channels.is_multiple_of(ROW)
             || channels <= 4
             || emitted.groups != 1
             || !self.written.contains(&emitted.input.buffer)

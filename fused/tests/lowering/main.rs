@@ -89,7 +89,8 @@ proptest! {
 
 #[test]
 fn seeds_that_were_wrong_once() {
-    for (seed, ty) in [(16_711_028_967_399_054_302, TensorType::Float32)] {
-        check(seed, ty).unwrap();
+    // A tap of the padding met no output at all.
+    for ty in [TensorType::Float32, TensorType::Float16] {
+        check(16_711_028_967_399_054_302, ty).unwrap();
     }
 }

@@ -95,7 +95,10 @@ impl Engine {
             }
         }
         let engine = Self::open_with(backend, times, config, counters, progress)?;
-        *lock(&engine.variant.rival) = Some(rival);
+        // Elements downstream have chosen their side by where the model runs: it does not move to a GPU while frames flow.
+        if engine.context.is_some() || rival.provider() != Provider::Fused {
+            *lock(&engine.variant.rival) = Some(rival);
+        }
         Ok(engine)
     }
 

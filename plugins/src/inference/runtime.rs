@@ -35,7 +35,7 @@ impl Runtime {
         match self {
             Self::OnnxRuntime => Ok(Box::new(OnnxRuntime::start(config)?)),
             Self::OpenVino => Ok(Box::new(OpenVino::start(config)?)),
-            Self::Fused => Ok(Box::new(Fused::start()?)),
+            Self::Fused => Ok(Box::new(Fused::start(config)?)),
         }
     }
 }

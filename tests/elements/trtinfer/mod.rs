@@ -4,6 +4,7 @@ mod cache;
 mod declared;
 mod exit;
 mod float16;
+mod fused;
 mod gst_tensors;
 mod inspect_model;
 mod modelinfo;

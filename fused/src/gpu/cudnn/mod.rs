@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 
+use cudainfer_kernels::device::Context;
 use cudarc::cudnn::sys::{
     cudnnBackendAttributeName_t as Attribute, cudnnBackendAttributeType_t as Type,
     cudnnBackendDescriptorType_t as Kind, cudnnHandle_t, cudnnStatus_t,
@@ -83,6 +84,7 @@ impl Cudnn {
 #[derive(Debug)]
 pub(super) struct Handle {
     cudnn: Arc<Cudnn>,
+    context: Arc<Context>,
     raw: cudnnHandle_t,
 }
 
@@ -90,12 +92,15 @@ pub(super) struct Handle {
 unsafe impl Send for Handle {}
 
 impl Handle {
-    /// In the current context.
-    pub fn new(cudnn: &Arc<Cudnn>) -> Result<Self, GpuError> {
+    /// In a context.
+    pub fn new(cudnn: &Arc<Cudnn>, context: &Arc<Context>) -> Result<Self, GpuError> {
+        let _entered = context.enter()?;
+        // It allocates, and may wait for the device.
+        let _unrecorded = context.unrecorded();
         let mut raw = ptr::null_mut();
         // SAFETY: the pointer is written to.
         cudnn.check(unsafe { (cudnn.create)(&raw mut raw) }, "a handle")?;
-        Ok(Self { cudnn: Arc::clone(cudnn), raw })
+        Ok(Self { cudnn: Arc::clone(cudnn), context: Arc::clone(context), raw })
     }
 
     /// Enqueues a convolution in a stream.
@@ -114,6 +119,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        let _entered = self.context.enter();
+        let _unrecorded = self.context.unrecorded();
         // SAFETY: created by us, destroyed once.
         let _ = unsafe { (self.cudnn.destroy)(self.raw) };
     }

@@ -204,10 +204,13 @@ impl Cache {
 
     /// The files that [`Cache::keep`] kept for this model on this provider, by name.
     pub fn kept(&mut self, config: &Config, provider: Provider, device: &Device) -> HashMap<String, Vec<u8>> {
-        let Some(entry) = self.entry(config, provider, Some(device)) else { return HashMap::new() };
+        self.entry(config, provider, Some(device)).map_or_else(HashMap::new, |entry| self.files(&entry))
+    }
+
+    fn files(&mut self, entry: &Entry) -> HashMap<String, Vec<u8>> {
         let mut damage = None;
-        let usable = self.usable(&entry, &mut damage);
-        self.damaged(&entry, damage);
+        let usable = self.usable(entry, &mut damage);
+        self.damaged(entry, damage);
         let files = if usable { entry.files() } else { Ok(HashMap::new()) };
         files.unwrap_or_else(|e| {
             gst::info!(CAT, "'{}' cannot be read: {e}", entry.folder().display());
@@ -223,17 +226,8 @@ impl Cache {
         device: &Device,
         files: &HashMap<String, Vec<u8>>,
     ) {
-        let Some(entry) = self.entry(config, provider, Some(device)) else { return };
-        let written = entry.work().and_then(|work| {
-            files.iter().try_for_each(|(name, bytes)| work.write(name, bytes))?;
-            Ok(work)
-        });
-        match written {
-            Ok(work) => {
-                entry.discard();
-                publish(&entry, &work);
-            }
-            Err(e) => unwritable(&entry, &e),
+        if let Some(entry) = self.entry(config, provider, Some(device)) {
+            replace(&entry, files);
         }
     }
 
@@ -374,6 +368,21 @@ fn forget_graph(work: &Work) -> bool {
     let forgotten = std::fs::remove_file(work.file(GRAPH))
         .and_then(|()| work.write(NOT_CACHEABLE, b"ONNX Runtime refuses the graph that it has saved.\n"));
     forgotten.is_ok()
+}
+
+/// Makes these files the entry, in place of what it held.
+fn replace(entry: &Entry, files: &HashMap<String, Vec<u8>>) {
+    let written = entry.work().and_then(|work| {
+        files.iter().try_for_each(|(name, bytes)| work.write(name, bytes))?;
+        Ok(work)
+    });
+    match written {
+        Ok(work) => {
+            entry.discard();
+            publish(entry, &work);
+        }
+        Err(e) => unwritable(entry, &e),
+    }
 }
 
 /// Returns whether the entry is there now.

@@ -194,3 +194,19 @@ fn a_folder_that_cannot_be_made_stops_nothing() {
     assert_eq!(cache.graph(entry, |graph| Ok::<_, ()>(matches!(graph, Graph::Model))), Ok(true));
     assert!(cache.warnings().is_empty());
 }
+
+#[test]
+fn files_are_kept_as_they_were_written_and_damaged_ones_are_not_used() {
+    let (root, mut cache, entry) = cache("files");
+    assert!(cache.files(&entry).is_empty());
+    let files = |text: &str| HashMap::from([("image-1".to_owned(), text.as_bytes().to_vec())]);
+    replace(&entry, &files("first"));
+    replace(&entry, &files("second"));
+    let (mut next, entry) = again(&root);
+    assert_eq!(next.files(&entry), files("second"));
+    fs::write(entry.folder().join("image-1"), "secand").unwrap();
+    let (mut next, entry) = again(&root);
+    assert!(next.files(&entry).is_empty() && next.warnings().len() == 1);
+    assert_eq!(entry.check(), Ok(false), "it is gone");
+    fs::remove_dir_all(root).unwrap();
+}

@@ -8,7 +8,7 @@ mod session;
 use std::sync::{Arc, Mutex};
 
 use cudainfer_fused::gpu::Libraries;
-use cudainfer_kernels::device::{Counters, Resolved};
+use cudainfer_kernels::device::{Counters, Device, Resolved};
 
 use self::kept::Kept;
 use self::runner::Model;
@@ -35,23 +35,29 @@ impl Fused {
     /// Opens cuDNN and NVRTC.
     ///
     /// # Errors
-    /// [`InferenceError::Provider`]: one is missing, or of another major version.
-    pub fn start() -> Result<Self, InferenceError> {
+    /// [`InferenceError::Provider`]: there is no GPU, or one of them is missing or of another major version.
+    pub fn start(config: &Config) -> Result<Self, InferenceError> {
+        device(config)?;
         let libraries = Libraries::open(&gpu_library_folders()).map_err(|e| refused(&e))?;
         Ok(Self { libraries, kept: Mutex::default() })
     }
 
     fn session(&self, config: &Config, counters: &Arc<Counters>) -> Result<FusedSession, InferenceError> {
-        let device = match config.resolve()? {
-            Resolved::Cuda(device) => device,
-            Resolved::Cpu { reason } => {
-                return Err(refused(&reason.unwrap_or_else(|| "the property device says cpu".into())));
-            }
-        };
+        let device = device(config)?;
         let model = Model::read(config)?;
         let read = || Arc::new(Kept::read(config, &device, &self.version()));
         let kept = Arc::clone(lock(&self.kept).get_or_insert_with(read));
         FusedSession::open(&device, counters, model, self.libraries.clone(), kept)
+    }
+}
+
+/// The GPU to run on.
+fn device(config: &Config) -> Result<Device, InferenceError> {
+    match config.resolve()? {
+        Resolved::Cuda(device) => Ok(device),
+        Resolved::Cpu { reason } => {
+            Err(refused(&reason.unwrap_or_else(|| "the property device says cpu".into())))
+        }
     }
 }
 
