@@ -28,8 +28,8 @@ fn roots() -> Vec<PathBuf> {
         let named = manifest.lines().filter_map(|line| line.strip_prefix("path = \"")?.strip_suffix('"'));
         roots.extend(named.filter(|path| path.ends_with(".rs")).map(|path| package.join(path)));
         roots.push(package.join("src/lib.rs"));
-        let own =
-            ["src/bin", "tests"].map(|folder| std::fs::read_dir(package.join(folder)).into_iter().flatten());
+        let own = ["src/bin", "tests", "examples"]
+            .map(|folder| std::fs::read_dir(package.join(folder)).into_iter().flatten());
         let own = own.into_iter().flatten();
         roots.extend(own.map(|entry| entry.unwrap().path()).flat_map(|path| [path.join("main.rs"), path]));
     }

@@ -61,7 +61,7 @@ pub(super) struct Trials<'a> {
     times: [Event; 2],
 }
 
-/// A kind of convolution that is to be tried.
+/// A kind of convolution, while its candidates are tried.
 pub(super) struct Kind<'a> {
     name: String,
     index: usize,

@@ -57,19 +57,23 @@ impl Compiled {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let parts = unique.chunks(unique.len().div_ceil(processors).max(4));
         let capability = context.device().capability;
+        let compile = |part: &[&emit::Kernel]| {
+            let sources = part.iter().map(|kernel| kernel.source.as_str());
+            let source: String = [emit::prelude()].into_iter().chain(sources).collect();
+            let names = part.iter().map(|kernel| kernel.name.clone()).collect();
+            Ok((names, image(nvrtc, &source, capability, store)?))
+        };
         let compiled: Vec<Result<Part, GpuError>> = thread::scope(|scope| {
-            let threads: Vec<_> = parts
-                .map(|part| {
-                    scope.spawn(move || {
-                        let sources = part.iter().map(|kernel| kernel.source.as_str());
-                        let source: String = [emit::prelude()].into_iter().chain(sources).collect();
-                        let names = part.iter().map(|kernel| kernel.name.clone()).collect();
-                        Ok((names, image(nvrtc, &source, capability, store)?))
-                    })
-                })
-                .collect();
+            let start =
+                |part| thread::Builder::new().name("nvrtc".into()).spawn_scoped(scope, move || compile(part));
+            // Where there is no thread, this one does its part.
+            let threads: Vec<_> = parts.map(|part| start(part).map_err(|_| part)).collect();
             let ended = |_| Err(GpuError::Compile("a thread that compiled has ended".into()));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
+            let join = |thread: Result<thread::ScopedJoinHandle<'_, _>, _>| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(ended),
+                Err(part) => compile(part),
+            };
+            threads.into_iter().map(join).collect()
         });
         let load = |part: Result<Part, GpuError>| {
             let (names, cubin) = part?;

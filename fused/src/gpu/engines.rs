@@ -44,7 +44,12 @@ pub(super) fn engines_of(
     };
     // Handles live until all are done: what they have compiled is used after that by another one.
     let handles: Vec<Result<Handle, GpuError>> = thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let start = |_| thread::Builder::new().name("cudnn".into()).spawn_scoped(scope, work);
+        // As many as there are: one is enough.
+        let all: Vec<_> = (0..threads).map_while(|index| start(index).ok()).collect();
+        if all.is_empty() {
+            return vec![work()];
+        }
         let ended = |_| Err(GpuError::Compile("a thread that compiled has ended".into()));
         all.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
     });

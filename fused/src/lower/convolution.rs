@@ -149,7 +149,7 @@ impl Lowering<'_> {
     }
 }
 
-/// A convolution that is to be added.
+/// A convolution, before its step is made.
 pub(super) struct Emitted {
     pub input: View,
     /// `[K, C / groups, R, S]`, row-major.

@@ -74,7 +74,7 @@ impl Cudnn {
         if status == cudnnStatus_t::CUDNN_STATUS_SUCCESS {
             return Ok(());
         }
-        // SAFETY: it returns a text that lives for ever, for every number.
+        // SAFETY: it returns a text of the library, for every number.
         let text = unsafe { CStr::from_ptr((self.error_string)(status)) };
         Err(GpuError::Cudnn { what, status: text.to_string_lossy().into_owned() })
     }

@@ -2,6 +2,7 @@
 //! kernels are chosen by timing when it is first needed.
 
 mod kept;
+mod refusal;
 mod runner;
 mod session;
 
@@ -11,13 +12,13 @@ use cudainfer_fused::gpu::Libraries;
 use cudainfer_kernels::device::{Counters, Device, Resolved};
 
 use self::kept::Kept;
+use self::refusal::refused;
 use self::runner::Model;
 use self::session::FusedSession;
 use super::backend::{Backend, Opened, loading};
 use super::cache::{Cache, Choices};
 use super::ort::gpu_library_folders;
 use super::{Config, InferenceError, Progress, Provider, Session, watched};
-use crate::property::nick;
 use crate::sync::lock;
 
 /// The only way in which it runs a model.
@@ -59,11 +60,6 @@ fn device(config: &Config) -> Result<Device, InferenceError> {
             Err(refused(&reason.unwrap_or_else(|| "the property device says cpu".into())))
         }
     }
-}
-
-/// The provider's error.
-fn refused(reason: &impl ToString) -> InferenceError {
-    InferenceError::Provider { provider: nick(Provider::Fused), reason: reason.to_string() }
 }
 
 impl Backend for Fused {

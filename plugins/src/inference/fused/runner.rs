@@ -12,7 +12,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 use super::super::gpu::{RunMemory, Runner};
 use super::super::{Config, FrameTensors, InferenceError, Precision, RunShape};
 use super::kept::Kept;
-use super::refused;
+use super::refusal::refused;
 use crate::log::ENGINE as CAT;
 use crate::model::ModelError;
 use crate::model::onnx::float16_form;

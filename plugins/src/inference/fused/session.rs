@@ -11,7 +11,7 @@ use super::super::gpu::{self, Gpu};
 use super::super::image::ImageOrder;
 use super::super::{InferenceError, Outlook, RunShape, Session};
 use super::kept::Kept;
-use super::refused;
+use super::refusal::refused;
 use super::runner::{FusedRun, FusedRunner, Model};
 use crate::meta::tensor::Tensor;
 
