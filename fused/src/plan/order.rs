@@ -53,7 +53,7 @@ fn has(bits: &[u64], index: usize) -> bool {
 }
 
 impl View {
-    /// Whether two views of one buffer may have an element in common. Parts of rows that lie in turns are told apart.
+    /// Whether two views of one buffer may have an element in common. Parts of rows that lie in turns are known to have none.
     fn may_overlap(&self, other: &Self) -> bool {
         if self.buffer != other.buffer {
             return false;
