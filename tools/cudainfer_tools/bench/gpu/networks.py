@@ -4,7 +4,7 @@
 
 The networks are those of bench/gpu/models.py, exported in float16 for each batch, and the models of scripts/setup, in float32. Each
 is run by the session loop (benches/gpu/session.rs) with provider=cuda, in its fastest variant, and with provider=fused. All rows and
-what they were measured on go to networks-DATE.json in FOLDER (default: benches/results).
+what they were measured on go to network-speed-DATE.json in FOLDER (default: benches/results).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> int:
     given.results.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     text = json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n"
-    (given.results / f"networks-{date}.json").write_text(text)
+    (given.results / f"network-speed-{date}.json").write_text(text)
     return 0 if good else 1
 
 
