@@ -1,6 +1,6 @@
 // Noise to run kernels on, and whether two of them have written the same.
 //
-// NaN (all bits set) marks what nobody has written: two tensors agree where both have it.
+// Both write memory that was filled with the same noise, so that what only one of them writes differs.
 
 struct Fill { void* at; unsigned long long count; unsigned seed; int is_half; float size; };
 struct Compare {

@@ -190,7 +190,7 @@ impl<'a> Trials<'a> {
         let scratch = Scratch::new(&self.stream, &self.check, plan, &plan.steps[kind.index])?;
         let share = self.share(kind);
         let Some((reference, fast)) = kind.loaded.split_last() else { return Ok(()) };
-        scratch.clear(0)?;
+        scratch.clear(&self.check, 0)?;
         self.launch_own(reference, &scratch, 0)?;
         for (index, candidate) in fast.iter().enumerate() {
             let tried = self.trial(&scratch, share, |trials| trials.launch_own(candidate, &scratch, 1));
@@ -214,7 +214,7 @@ impl<'a> Trials<'a> {
             _ => kind.loaded.last(),
         };
         let Some(reference) = best else { return Ok(()) };
-        scratch.clear(0)?;
+        scratch.clear(&self.check, 0)?;
         self.launch_own(reference, &scratch, 0)?;
         for (index, engine) in engines.engines.iter().enumerate() {
             let tried = self.try_engine(&engines.graph, engine, &scratch, share);
@@ -252,7 +252,7 @@ impl<'a> Trials<'a> {
         share: f32,
         mut launch: impl FnMut(&mut Self) -> Result<(), GpuError>,
     ) -> Result<Result<(u64, f32), String>, GpuError> {
-        scratch.clear(1)?;
+        scratch.clear(&self.check, 1)?;
         launch(self)?;
         let (far, agrees) = scratch.compare(&self.check, share)?;
         if !agrees {

@@ -8,6 +8,8 @@ use super::GpuError;
 use super::check::Check;
 use crate::plan::{BufferId, Plan, Step, View};
 
+/// Of the noise in the memory that is written; the other buffers have theirs by number.
+const SEED: usize = 1 << 20;
 /// Bytes before and after a tensor that is written, in which nothing may be written.
 const BORDER: usize = 4096;
 
@@ -54,9 +56,10 @@ impl Scratch {
         found.map_or(0, |(_, memory)| memory.pointer())
     }
 
-    /// Marks everything that one of them writes as unwritten.
-    pub fn clear(&self, writer: usize) -> Result<(), GpuError> {
-        Ok(self.stream.fill(self.written[writer].slice(), 0xFF)?)
+    /// Fills the memory that one of them writes with the same noise for both: what it does not write, or writes beside its tensor, shows,
+    /// and what it reads of that memory are numbers.
+    pub fn clear(&self, check: &Check, writer: usize) -> Result<(), GpuError> {
+        check.fill(&self.stream, self.written[writer].slice(), self.output.ty, SEED)
     }
 
     /// How far the candidate is off at most, as a share of the numbers' size, and whether it agrees within `share` everywhere.

@@ -33,6 +33,11 @@ impl Rows {
             .then(|| View { dims: widened(&view.dims, wide), ..view.clone() })
     }
 
+    /// The same, where the rest of its rows are numbers.
+    fn wide_and_written(&self, view: &View) -> Option<View> {
+        self.wide(view).filter(|_| self.written.contains(&view.buffer))
+    }
+
     /// Widens a convolution's output, where it is not a multiple of [`ROW`]: with filters of 0.
     pub fn widen_output(&mut self, emitted: &mut Emitted, output: &View) -> View {
         let filters = emitted.taps.filters;
@@ -41,8 +46,8 @@ impl Rows {
         }
         let parts = emitted.epilogue.iter().map(|part| match part {
             Epilogue::Unary(function) => Some(Epilogue::Unary(*function)),
-            Epilogue::Add(view) => self.wide(view).map(Epilogue::Add),
-            Epilogue::Multiply(view) => self.wide(view).map(Epilogue::Multiply),
+            Epilogue::Add(view) => self.wide_and_written(view).map(Epilogue::Add),
+            Epilogue::Multiply(view) => self.wide_and_written(view).map(Epilogue::Multiply),
         });
         let (Some(wide), Some(epilogue)) = (self.wide(output), parts.collect()) else {
             return output.clone();

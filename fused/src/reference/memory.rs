@@ -9,7 +9,7 @@ use crate::plan::{BufferId, Content, Plan, View};
 pub struct Memory(Vec<Vec<u8>>);
 
 impl Memory {
-    /// Constants and inputs are filled in, everything else is 0.
+    /// Constants and inputs are filled in; what nobody has written is NaN, so that results show where it is read.
     ///
     /// # Errors
     /// An input or a constant has another size than its buffer.
@@ -24,7 +24,7 @@ impl Memory {
                     ))
                 })?,
                 Content::Constant(bytes) => bytes.clone(),
-                Content::Output(_) | Content::Intermediate => vec![0; buffer.bytes],
+                Content::Output(_) | Content::Intermediate => vec![0xFF; buffer.bytes],
             };
             if bytes.len() != buffer.bytes {
                 let (has, wants) = (bytes.len(), buffer.bytes);

@@ -27,7 +27,8 @@ fn check(seed: u64, ty: TensorType) -> Result<(), String> {
     for (expected, found) in expected.iter().zip(&found) {
         let Elements::Floats(expected) = expected else { panic!("integers") };
         let off = difference(expected, &numbers(found, ty));
-        if off >= tolerance(ty) {
+        // Not NaN either.
+        if !(off < tolerance(ty)) {
             return Err(format!("off by {off}, seed {seed}"));
         }
     }
@@ -89,8 +90,10 @@ proptest! {
 
 #[test]
 fn seeds_that_were_wrong_once() {
-    // A tap of the padding met no output at all.
-    for ty in [TensorType::Float32, TensorType::Float16] {
-        check(16_711_028_967_399_054_302, ty).unwrap();
+    // A tap of the padding met no output at all; the rest of a row, which nobody had written, was added to another's.
+    for seed in [16_711_028_967_399_054_302, 149] {
+        for ty in [TensorType::Float32, TensorType::Float16] {
+            check(seed, ty).unwrap();
+        }
     }
 }

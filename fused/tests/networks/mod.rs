@@ -123,7 +123,7 @@ impl Making {
                 // A shortcut: what has the same dimensions is added.
                 let other = self.convolution_with(from, channels, Window::plain(3), 1)?;
                 let sum = self.builder.binary(Binary::Add, from, other).ok()?;
-                self.builder.unary(Unary::Relu, sum).ok()
+                if self.chance.below(2) == 0 { Some(sum) } else { self.builder.unary(Unary::Relu, sum).ok() }
             }
             9 => {
                 let mean = self.builder.reduce(ReduceKind::Mean, from, &[2, 3], true).ok()?;
