@@ -27,8 +27,7 @@ fn check(seed: u64, ty: TensorType) -> Result<(), String> {
     for (expected, found) in expected.iter().zip(&found) {
         let Elements::Floats(expected) = expected else { panic!("integers") };
         let off = difference(expected, &numbers(found, ty));
-        // Not NaN either.
-        if !(off < tolerance(ty)) {
+        if off.is_nan() || off >= tolerance(ty) {
             return Err(format!("off by {off}, seed {seed}"));
         }
     }
