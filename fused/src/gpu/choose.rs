@@ -127,7 +127,12 @@ impl<'a> Trials<'a> {
                 report.convolutions += choice.time;
                 choice.chosen(&emit::candidates(convolution), self.graph(convolution), self.handle.as_ref())
             });
-            chosen[index] = of.unwrap_or(Chosen::Plain);
+            // The naive kernel would be right, and hundreds of times as slow.
+            let none = || GpuError::NoKernel {
+                step: index,
+                why: "what was found for its kind does not fit it".into(),
+            };
+            chosen[index] = of.ok_or_else(none)?;
         }
         report.took = started.elapsed();
         Ok((chosen, report))
