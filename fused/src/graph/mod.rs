@@ -15,6 +15,7 @@ use cudainfer_kernels::tensor::TensorType;
 
 pub use self::builder::Builder;
 pub use self::evaluate::{Operand, evaluate, run};
+pub(crate) use self::evaluate::{of_number, of_numbers};
 pub use self::function::{Binary, Unary};
 pub use self::passes::simplify;
 pub use self::refusal::Refusal;

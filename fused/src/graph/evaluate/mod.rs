@@ -15,6 +15,7 @@ mod walk;
 
 use cudainfer_kernels::tensor::TensorType;
 
+pub(crate) use self::elementwise::{of_number, of_numbers};
 pub use self::walk::Walk;
 use super::{Elements, Graph, Operator, Refusal, ValueId};
 
