@@ -145,9 +145,6 @@ pub enum Source {
         /// Where it looks.
         window: Window,
     },
-    /// The element there of a dense, row-major tensor of other dimensions, by its index in the map's dimensions, row-major: a reshape
-    /// that no strides can say. `view` has its own dimensions and as many elements as the map.
-    Reshaped(View),
 }
 
 /// `output[at] = reduction of input over axes`, accumulated in float32.
@@ -213,8 +210,7 @@ impl Source {
             Self::Element(view)
             | Self::Resized { view, .. }
             | Self::Padded { view, .. }
-            | Self::Pooled { view, .. }
-            | Self::Reshaped(view) => view,
+            | Self::Pooled { view, .. } => view,
         }
     }
 }

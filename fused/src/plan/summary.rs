@@ -33,7 +33,6 @@ impl Step {
                     Source::Pooled { view, window, .. } => {
                         format!("pooled {:?} by {:?}", view.dims, window.kernel)
                     }
-                    Source::Reshaped(view) => format!("reshaped {:?}", view.dims),
                 });
                 let read: Vec<String> = read.collect();
                 let to: Vec<_> = outputs.iter().map(|(view, _)| &view.strides).collect();

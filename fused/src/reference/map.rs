@@ -54,7 +54,6 @@ fn elements(source: &Source, dims: &[usize], memory: &Memory) -> Result<Vec<f32>
     let same_rank = view.dims.len() == dims.len();
     match source {
         Source::Element(_) if view.dims == dims => Ok(tensor),
-        Source::Reshaped(_) if view.elements() == dims.iter().product::<usize>() => Ok(tensor),
         Source::Resized { mode, coordinates, scales, .. } if same_rank && scales.len() == dims.len() => {
             let tables = sample::resized(*mode, *coordinates, scales, &view.dims, dims);
             Ok(places(dims).map(|at| sample::mix(&tables, &tensor, &view.dims, &at)).collect())

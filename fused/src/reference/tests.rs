@@ -136,12 +136,6 @@ fn tensors_are_padded_and_cut() {
 }
 
 #[test]
-fn a_reshaped_source_is_read_in_its_own_order() {
-    let view = View { strides: vec![1, 2], ..dense(0, &[2, 2]) };
-    assert_eq!(mapped(Source::Reshaped(view), &[1.0, 2.0, 3.0, 4.0], &[4]), [1.0, 3.0, 2.0, 4.0]);
-}
-
-#[test]
 fn rows_are_reduced() {
     let reduced = |kind, axes: &[usize], dims: &[usize]| {
         let output = dense(1, dims);

@@ -8,7 +8,7 @@ use crate::emit::nest::{Nest, offset};
 use crate::emit::reader::{Reader, width};
 use crate::emit::text::literal;
 use crate::graph::PadMode;
-use crate::plan::{Source, View, dense_strides};
+use crate::plan::{Source, View};
 
 /// A source of a map, as its kernel reads it.
 pub(super) struct Input<'a> {
@@ -57,14 +57,10 @@ impl<'a> Input<'a> {
             Source::Resized { scales, .. } => scales[dim] != 1.0 || is_other(dim),
             Source::Padded { before, .. } => before[dim] != 0 || is_other(dim),
             Source::Pooled { .. } => dim >= 2,
-            Source::Reshaped(view) => view.strides != dense_strides(&view.dims),
         };
         let special: Vec<bool> = (0..dims.len()).map(is_special).collect();
-        let strides = match kind {
-            Source::Reshaped(_) => dense_strides(dims),
-            _ => view.strides.clone(),
-        };
-        let plain = strides.iter().zip(&special).map(|(stride, special)| if *special { 0 } else { *stride });
+        let plain =
+            view.strides.iter().zip(&special).map(|(stride, special)| if *special { 0 } else { *stride });
         let (strides, reader) = (plain.collect(), Reader::new(view, slots));
         Self { number, size: view.ty.size(), strides, special, kind, reader }
     }
@@ -119,10 +115,7 @@ impl<'a> Input<'a> {
             }
             Source::Padded { view, before, mode } => self.padded(view, before, *mode, place, &plain),
             Source::Pooled { view, kind, window } => pool::source(view, *kind, window, self, place, &plain),
-            Source::Reshaped(view) if self.special.contains(&true) => self.reshaped(view, place),
-            Source::Element(_) | Source::Reshaped(_) => {
-                format!("    {}\n", self.reader.load(&place.to, &plain, place.count))
-            }
+            Source::Element(_) => format!("    {}\n", self.reader.load(&place.to, &plain, place.count)),
         }
     }
 
@@ -155,19 +148,5 @@ impl<'a> Input<'a> {
             let _ = writeln!(text, "        {load}");
         }
         text + "    }\n"
-    }
-
-    /// The place of the same row-major index in a tensor of other dimensions that is not dense.
-    fn reshaped(&self, view: &View, place: &Place) -> String {
-        let counters: Vec<String> = (0..self.special.len()).map(|dim| place.along(dim)).collect();
-        let dims: Vec<usize> = (0..self.special.len()).map(|dim| place.extent(dim)).collect();
-        let mut text =
-            format!("    {{\n        unsigned i = 0{};\n", offset(&counters, &dense_strides(&dims)));
-        let mut at = String::new();
-        for (dim, (extent, stride)) in view.dims.iter().zip(&view.strides).enumerate().rev() {
-            let _ = writeln!(text, "        const int y{dim} = i % {extent}u;\n        i /= {extent}u;");
-            let _ = write!(at, " + y{dim} * {stride}");
-        }
-        text + &format!("        {}\n    }}\n", self.reader.load(&place.to, &at, place.count))
     }
 }

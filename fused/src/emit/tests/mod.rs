@@ -9,7 +9,8 @@ mod rows;
 
 use cudainfer_kernels::tensor::TensorType;
 
-use crate::plan::{BufferId, View};
+use super::{Kernel, kernels};
+use crate::plan::{BufferId, Step, View};
 
 /// A dense tensor.
 fn dense(buffer: usize, ty: TensorType, dims: &[usize]) -> View {
@@ -20,4 +21,13 @@ fn dense(buffer: usize, ty: TensorType, dims: &[usize]) -> View {
 fn channels_last(buffer: usize, ty: TensorType, dims: [usize; 4]) -> View {
     let [_, c, h, w] = dims.map(usize::cast_signed);
     View { strides: vec![h * w * c, 1, w * c, c], ..dense(buffer, ty, &dims) }
+}
+
+/// The one kernel of a step, which compiles and computes what the reference does.
+fn only(step: &Step) -> Kernel {
+    let kernels = kernels(step).unwrap();
+    assert_eq!(kernels.len(), 1, "{kernels:?}");
+    nvrtc::compile(&kernels);
+    host::check(std::slice::from_ref(step));
+    kernels[0].clone()
 }

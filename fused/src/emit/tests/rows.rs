@@ -1,6 +1,6 @@
 use cudainfer_kernels::tensor::TensorType::{Float16, Float32, Int64};
 
-use super::{channels_last, dense, host, nvrtc};
+use super::{channels_last, dense, host, nvrtc, only};
 use crate::emit::{Kernel, kernels};
 use crate::graph::ReduceKind;
 use crate::plan::{Reduce, Softmax, Step, View};
@@ -10,14 +10,6 @@ fn reduce(kind: Option<ReduceKind>, input: View, axes: &[usize]) -> Step {
     let dims: Vec<usize> = dims.map(|(dim, extent)| if axes.contains(&dim) { 1 } else { *extent }).collect();
     let ty = if kind.is_some() { input.ty } else { Int64 };
     Step::Reduce(Reduce { kind, input, axes: axes.to_vec(), output: dense(1, ty, &dims) })
-}
-
-fn only(step: &Step) -> Kernel {
-    let kernels = kernels(step).unwrap();
-    assert_eq!(kernels.len(), 1, "{kernels:?}");
-    nvrtc::compile(&kernels);
-    host::check(std::slice::from_ref(step));
-    kernels[0].clone()
 }
 
 #[test]
