@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::device::{CudaStream, Event, Graph, Kernel};
+use cudainfer_kernels::device::{CudaStream, Kernel};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::check::Check;
@@ -19,15 +19,13 @@ use super::engines::{Engines, engines_of};
 use super::network::Options;
 use super::scratch::Scratch;
 use super::store::{Store, key};
+use super::timing::Stopwatch;
 use super::{GpuError, Libraries};
 use crate::emit;
-use crate::plan::{Convolution, Plan, Step, View};
+use crate::plan::{Convolution, Epilogue, Plan, Step, View};
 
-/// Runs that are timed together, as a CUDA graph; and how often.
+/// Runs of a candidate that are timed together.
 const RUNS: usize = 10;
-const ROUNDS: usize = 3;
-/// How long recording waits for others that must not meet it.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What was tried, and what it took.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +56,7 @@ pub(super) struct Trials<'a> {
     options: Options,
     check: Check,
     handle: Option<Handle>,
-    times: [Event; 2],
+    stopwatch: Arc<Stopwatch>,
 }
 
 /// A kind of convolution, while its candidates are tried.
@@ -84,7 +82,7 @@ impl<'a> Trials<'a> {
             store,
             check: Check::new(context, &libraries.nvrtc, stream, store)?,
             handle: (options.engines > 0).then(|| Handle::new(&libraries.cudnn, context)).transpose()?,
-            times: [Event::with_time(context)?, Event::with_time(context)?],
+            stopwatch: Arc::new(Stopwatch::new(stream)?),
             stream: Arc::clone(stream),
             options,
         })
@@ -100,6 +98,7 @@ impl<'a> Trials<'a> {
         let mut report = Report::default();
         let mut known: HashMap<String, Choice> = HashMap::new();
         let mut unknown: Vec<Kind<'_>> = Vec::new();
+        let mut chosen: Vec<Option<Chosen>> = plan.steps.iter().map(|_| None).collect();
         for (index, convolution) in convolutions(plan) {
             let name = convolution.kind();
             if known.contains_key(&name) || unknown.iter().any(|kind| kind.name == name) {
@@ -107,9 +106,8 @@ impl<'a> Trials<'a> {
             }
             let own = emit::candidates(convolution);
             let kept = self.store.get(&key("convolution", &name)).and_then(|bytes| Choice::read(&bytes));
-            let serves =
-                |kept: &Choice| kept.chosen(&own, self.graph(convolution), self.handle.as_ref()).is_some();
-            match kept.filter(serves) {
+            chosen[index] = kept.as_ref().and_then(|kept| self.chosen(kept, convolution, &own));
+            match kept.filter(|_| chosen[index].is_some()) {
                 Some(kept) => {
                     known.insert(name, kept);
                 }
@@ -120,26 +118,29 @@ impl<'a> Trials<'a> {
             }
         }
         self.try_kinds(plan, unknown, &mut known, &mut report)?;
-        let mut chosen: Vec<Chosen> = plan.steps.iter().map(|_| Chosen::Plain).collect();
         for (index, convolution) in convolutions(plan) {
-            let choice = known.get(&convolution.kind());
-            let of = choice.and_then(|choice| {
-                report.convolutions += choice.time;
-                choice.chosen(&emit::candidates(convolution), self.graph(convolution), self.handle.as_ref())
-            });
             // The naive kernel would be right, and hundreds of times as slow.
             let none = || GpuError::NoKernel {
                 step: index,
                 why: "what was found for its kind does not fit it".into(),
             };
-            chosen[index] = of.ok_or_else(none)?;
+            let choice = known.get(&convolution.kind()).ok_or_else(none)?;
+            report.convolutions += choice.time;
+            if chosen[index].is_none() {
+                let own = emit::candidates(convolution);
+                chosen[index] = Some(self.chosen(choice, convolution, &own).ok_or_else(none)?);
+            }
         }
+        let chosen = chosen.into_iter().map(|chosen| chosen.unwrap_or(Chosen::Plain)).collect();
         report.took = started.elapsed();
         Ok((chosen, report))
     }
 
-    fn graph(&self, convolution: &Convolution) -> Option<ConvolutionGraph> {
-        ConvolutionGraph::new(self.handle.as_ref()?, convolution).ok()?
+    /// A choice for a convolution, which has these candidates of ours; nothing where it does not fit.
+    fn chosen(&self, choice: &Choice, convolution: &Convolution, own: &[emit::Kernel]) -> Option<Chosen> {
+        let handle = self.handle.as_ref();
+        let graph = handle.and_then(|handle| ConvolutionGraph::new(handle, convolution).ok()?);
+        choice.chosen(own, graph, handle)
     }
 
     /// Tries the candidates of these kinds: our own kernels first, and cuDNN's engines where those are far from what the device can do.
@@ -263,19 +264,10 @@ impl<'a> Trials<'a> {
         if !agrees {
             return Ok(Err(format!("off by {far:.1e}")));
         }
-        let stream = Arc::clone(&self.stream);
-        let recorded = Graph::record(&stream, PATIENCE, || (0..RUNS).try_for_each(|_| launch(self)))?;
-        let Some(mut graph) = recorded else { return Ok(Err("nothing could be recorded".into())) };
-        let mut best = u64::MAX;
-        for _ in 0..ROUNDS {
-            stream.record(&self.times[0])?;
-            // SAFETY: the scratch memory lives, and nothing else uses it.
-            unsafe { stream.launch_graph(&mut graph) }?;
-            stream.record(&self.times[1])?;
-            stream.synchronize()?;
-            best = best.min(self.times[1].nanoseconds_since(&self.times[0])? / RUNS as u64);
-        }
-        Ok(Ok((best, far)))
+        let (stream, stopwatch) = (Arc::clone(&self.stream), Arc::clone(&self.stopwatch));
+        // SAFETY: the scratch memory lives, and nothing else uses it.
+        let time = unsafe { stopwatch.time(&stream, RUNS, || launch(self)) }?;
+        Ok(time.map(|time| (time, far)).ok_or_else(|| "nothing could be recorded".into()))
     }
 
     fn launch_own(
@@ -302,7 +294,7 @@ impl<'a> Trials<'a> {
 /// and computes 700 products and sums of float16 in a picosecond, and a launch takes some microseconds.
 fn near(convolution: &Convolution) -> u64 {
     let Convolution { input, weights, epilogue, output, .. } = convolution;
-    let added = epilogue.iter().filter(|part| !matches!(part, crate::plan::Epilogue::Unary(_))).count();
+    let added = epilogue.iter().filter(|part| !matches!(part, Epilogue::Unary(_))).count();
     let elements = input.elements() + weights.elements() + (1 + added) * output.elements();
     let moved = (elements * output.ty.size()) as f64 / 3e3;
     let computed = 2.0 * (output.elements() * weights.elements() / weights.dims[0].max(1)) as f64 / 7e5;

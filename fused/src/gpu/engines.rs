@@ -27,6 +27,9 @@ pub(super) fn engines_of(
     kinds: &[Kind<'_>],
     most: usize,
 ) -> Result<Vec<Option<Engines>>, GpuError> {
+    if kinds.is_empty() {
+        return Ok(Vec::new());
+    }
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = processors.min(MOST).min(kinds.len());
     let next = AtomicUsize::new(0);

@@ -14,6 +14,7 @@ mod places;
 mod schedule;
 mod scratch;
 mod store;
+mod timing;
 
 pub use self::choose::Report;
 pub use self::libraries::Libraries;

@@ -1,21 +1,18 @@
 //! In which streams steps run, and whether their kernels overlap: what is the fastest depends on the network, so that it is timed.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use cudainfer_kernels::device::{CudaStream, DeviceError, Event, Graph};
+use cudainfer_kernels::device::{CudaStream, DeviceError, Event};
 
 use super::GpuError;
 use super::cudnn::Handle;
 use super::launch::Launch;
 use super::network::Options;
+use super::timing::Stopwatch;
 use crate::plan::{Lanes, Order};
 
-/// Runs that are timed together; and how often.
+/// Runs that are timed together.
 const RUNS: usize = 5;
-const ROUNDS: usize = 3;
-/// How long recording waits for others that must not meet it.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// In which streams steps run.
 #[derive(Debug)]
@@ -57,13 +54,16 @@ impl Schedule {
         if !options.beside {
             return Ok((Self::new(single(), false, stream)?, 0));
         }
-        let times = [Event::with_time(stream.context())?, Event::with_time(stream.context())?];
+        let stopwatch = Stopwatch::new(stream)?;
         let mut best: Option<(Self, u64)> = None;
         for (lanes, overlap) in
             [(Lanes::of(order), true), (Lanes::of(order), false), (single(), true), (single(), false)]
         {
             let mut schedule = Self::new(lanes, overlap, stream)?;
-            let time = timed(stream, &times, || run(&mut schedule))?;
+            run(&mut schedule)?;
+            stream.synchronize()?;
+            // SAFETY: what a run uses lives as long as the network that is being made.
+            let time = unsafe { stopwatch.time(stream, RUNS, || run(&mut schedule)) }?;
             let Some(time) = time else { return Ok((schedule, 0)) };
             if best.as_ref().is_none_or(|(_, least)| time < *least) {
                 best = Some((schedule, time));
@@ -107,26 +107,4 @@ impl Schedule {
         }
         Ok(())
     }
-}
-
-/// How long a run takes as a part of a CUDA graph, in nanoseconds; nothing where others do not let it be recorded.
-fn timed(
-    stream: &CudaStream,
-    [begin, end]: &[Event; 2],
-    mut run: impl FnMut() -> Result<(), GpuError>,
-) -> Result<Option<u64>, GpuError> {
-    run()?;
-    stream.synchronize()?;
-    let recorded = Graph::record(stream, PATIENCE, || (0..RUNS).try_for_each(|_| run()))?;
-    let Some(mut graph) = recorded else { return Ok(None) };
-    let mut least = u64::MAX;
-    for _ in 0..ROUNDS {
-        stream.record(begin)?;
-        // SAFETY: what it uses lives as long as the network that is being made.
-        unsafe { stream.launch_graph(&mut graph) }?;
-        stream.record(end)?;
-        stream.synchronize()?;
-        least = least.min(end.nanoseconds_since(begin)? / RUNS as u64);
-    }
-    Ok(Some(least))
 }

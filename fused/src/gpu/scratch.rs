@@ -33,7 +33,7 @@ impl Scratch {
         let mut tensors: Vec<(BufferId, Memory)> = Vec::new();
         for view in reads {
             let buffer = view.buffer;
-            if tensors.iter().any(|(known, _)| *known == buffer) {
+            if buffer == output.buffer || tensors.iter().any(|(known, _)| *known == buffer) {
                 continue;
             }
             let of = &plan.buffers[buffer.0];
