@@ -15,6 +15,7 @@ mod frame_tensors;
 mod fused;
 mod gpu;
 mod image;
+mod model_file;
 mod openvino;
 mod ort;
 mod pace;

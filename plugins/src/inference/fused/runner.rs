@@ -10,12 +10,11 @@ use cudainfer_kernels::device::{CudaStream, DeviceSlice, Memory};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::super::gpu::{RunMemory, Runner};
+use super::super::model_file::{float16, read};
 use super::super::{Config, FrameTensors, InferenceError, Precision, RunShape};
 use super::kept::Kept;
 use super::refusal::refused;
 use crate::log::ENGINE as CAT;
-use crate::model::ModelError;
-use crate::model::onnx::float16_form;
 
 /// A model's file, in the numbers that it runs in.
 #[derive(Debug)]
@@ -31,18 +30,10 @@ impl Model {
     /// # Errors
     /// The file cannot be read, or has operators that the engine does not know.
     pub fn read(config: &Config) -> Result<Self, InferenceError> {
-        let path = &config.model;
-        let bytes =
-            std::fs::read(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))?;
-        let bytes = match config.precision {
-            Precision::Float16 => {
-                let form = float16_form(&bytes).map_err(|why| refused(&why))?;
-                form.map_or(bytes, |form| form.bytes)
-            }
-            _ => bytes,
-        };
+        let form = if config.precision == Precision::Float16 { float16(config)? } else { None };
+        let bytes = form.map_or_else(|| read(config), Ok)?;
         let [inputs, outputs] = import::signature(&bytes).map_err(|e| refused(&e))?;
-        Ok(Self { path: path.clone(), bytes, inputs, outputs })
+        Ok(Self { path: config.model.clone(), bytes, inputs, outputs })
     }
 
     /// Its graph for a run of this many rows.

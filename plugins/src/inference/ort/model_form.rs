@@ -5,10 +5,10 @@ use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 
 use crate::inference::image::ImageOrder;
+use crate::inference::model_file::{float16, read};
 use crate::inference::{Config, InferenceError, Precision, Provider};
-use crate::log::ENGINE as CAT;
 use crate::model::ModelError;
-use crate::model::onnx::{channels_last_form, float16_form};
+use crate::model::onnx::channels_last_form;
 
 /// A model, as it is given to ONNX Runtime.
 pub(super) struct ModelForm<'a> {
@@ -25,7 +25,7 @@ impl<'a> ModelForm<'a> {
     pub fn new(config: &'a Config, provider: Provider, image: ImageOrder) -> Result<Self, InferenceError> {
         let wanted =
             config.precision == Precision::Float16 && matches!(provider, Provider::Cuda | Provider::Cpu);
-        let mut form = if wanted { convert(config)? } else { None };
+        let mut form = if wanted { float16(config)? } else { None };
         if image == ImageOrder::ChannelsLast {
             form = Some(with_channels_last(config, form)?);
         }
@@ -41,11 +41,6 @@ impl<'a> ModelForm<'a> {
     }
 }
 
-fn read(config: &Config) -> Result<Vec<u8>, ModelError> {
-    let path = &config.model;
-    std::fs::read(path).map_err(|e| ModelError::File("model", path.clone(), e.to_string()))
-}
-
 /// The model, or its existing form, with the channels of its image last.
 fn with_channels_last(config: &Config, form: Option<Vec<u8>>) -> Result<Vec<u8>, ModelError> {
     let bytes = form.map_or_else(|| read(config), Ok)?;
@@ -55,29 +50,4 @@ fn with_channels_last(config: &Config, form: Option<Vec<u8>>) -> Result<Vec<u8>,
             format!("its image cannot come with its channels last: {why}"),
         )
     })
-}
-
-fn convert(config: &Config) -> Result<Option<Vec<u8>>, InferenceError> {
-    let path = &config.model;
-    let bytes = read(config)?;
-    let form = float16_form(&bytes).map_err(|why| {
-        let why = format!(
-            "precision=float16 cannot convert it: {why}. Remove precision, or export the model in float16"
-        );
-        ModelError::Unfit(path.clone(), why)
-    })?;
-    let Some(form) = form else {
-        gst::info!(CAT, "{} has no float32 weights: it runs as it is", path.display());
-        return Ok(None);
-    };
-    gst::info!(
-        CAT,
-        "{} runs in float16: {} weights were converted; {} operators that have no float16 and {} with weights beyond its range \
-         stay float32",
-        path.display(),
-        form.weights,
-        form.without_float16,
-        form.out_of_range
-    );
-    Ok(Some(form.bytes))
 }
