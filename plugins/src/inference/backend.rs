@@ -9,6 +9,9 @@ use super::cache::{Cache, Choices};
 use super::{Config, InferenceError, Progress, Provider, Session};
 use crate::property::nick;
 
+/// How a library runs a model by default, and for most the only way.
+pub(super) const PLAIN: &str = "plain";
+
 /// A runtime that has been started.
 pub(super) trait Backend: Debug + Send + Sync {
     /// Its name and version, and what else identifies its build: entries of the cache are only for it.
@@ -29,7 +32,9 @@ pub(super) trait Backend: Debug + Send + Sync {
 
     /// The ways in which the provider can run the model that are worth timing. The first one is the reference that the others
     /// must agree with.
-    fn variants(&self, config: &Config, provider: Provider) -> Vec<&'static str>;
+    fn variants(&self, _: &Config, _: Provider) -> Vec<&'static str> {
+        vec![PLAIN]
+    }
 
     /// Opens another session of the model on CUDA, in one of its variants.
     ///
@@ -43,7 +48,9 @@ pub(super) trait Backend: Debug + Send + Sync {
     ) -> Result<Box<dyn Session>, InferenceError>;
 
     /// What the user should know before models run on this provider: a sentence or two.
-    fn warning(&self, provider: Provider) -> Option<String>;
+    fn warning(&self, _: Provider) -> Option<String> {
+        None
+    }
 
     /// Opens another session of the same model on this provider, whose tensors are on the host.
     ///

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use cudainfer_kernels::device::Counters;
 
+use super::backend::PLAIN;
 use super::engine::Engine;
-use super::fused::PLAIN;
 use super::rival::Rival;
 use super::search::{self, OnNoise, Sessions};
 use super::stop::Stop;
-use super::warm_up::{GAP, run_all_sizes};
+use super::warm_up::GAP;
 use super::{InferenceError, RunShape, Session, SharedSession};
 use crate::log::ENGINE as CAT;
 use crate::property::nick;
@@ -154,35 +154,14 @@ impl Engine {
         };
         let next: Vec<SharedSession> =
             self.sessions.iter().map(open).collect::<Result<_, InferenceError>>()?;
-        let (mut warm, mut took) = (Vec::<Arc<RunShape>>::new(), Duration::ZERO);
-        loop {
-            if stop.is_set() {
-                return Ok(None);
-            }
-            let cold = {
-                let mut shapes = lock(&self.variant.shapes);
-                shapes.retain(|shape| shape.strong_count() > 0);
-                let cold = shapes.iter().filter_map(std::sync::Weak::upgrade);
-                let cold = cold.into_iter().find(|shape| !warm.iter().any(|known| Arc::ptr_eq(known, shape)));
-                if cold.is_none() {
-                    // While no other shape can come. Each worker's run that is under way is waited for.
-                    for (serving, next) in self.sessions.iter().zip(&next) {
-                        std::mem::swap(&mut *lock(serving), &mut *lock(next));
-                    }
-                    self.variant.serve_on(rival.provider());
-                    *lock(&self.variant.name) = PLAIN;
-                    *lock(&self.counters) = Arc::clone(&counters);
-                    // What ONNX Runtime had taken goes with its sessions.
-                    self.taken.store(0, Ordering::Relaxed);
-                }
-                cold
-            };
-            let Some(shape) = cold else { break };
-            for session in &next {
-                took = run_all_sizes(session, &shape, self.batch, stop)?;
-            }
-            warm.push(shape);
-        }
+        let took = self.replace(next, stop, || {
+            self.variant.serve_on(rival.provider());
+            *lock(&self.variant.name) = PLAIN;
+            *lock(&self.counters) = Arc::clone(&counters);
+            // What ONNX Runtime had taken goes with its sessions.
+            self.taken.store(0, Ordering::Relaxed);
+        })?;
+        let Some(took) = took else { return Ok(None) };
         gst::info!(CAT, "the model runs on {} from now on", rival.name());
         Ok(Some(took))
     }

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{Choice, Counters, Resolved};
+use cudainfer_kernels::device::{Choice, Counters, Device, Resolved};
 
-use super::backend::Backend;
+use super::backend::{Backend, PLAIN};
 use super::cache::{Cache, Choices};
-use super::fused::PLAIN;
 use super::search::Tolerance;
 use super::{Config, EngineSearch, InferenceError, Precision, Provider, Runtime, Session, openvino};
 use crate::log::ENGINE as CAT;
@@ -22,6 +21,8 @@ pub(super) struct Rival {
     /// What was the fastest before, by shape.
     choices: Choices,
     cache: Cache,
+    /// The GPU that the choices are for.
+    device: Option<Device>,
 }
 
 impl Rival {
@@ -108,8 +109,12 @@ impl Rival {
 
     /// Another runtime with its configuration, whose results are kept in `cache`.
     pub fn new(backend: Box<dyn Backend>, config: Config, mut cache: Cache) -> Self {
-        let choices = cache.choices(&config, Provider::Auto, None);
-        Self { backend, config, choices, cache }
+        let device = match config.resolve() {
+            Ok(Resolved::Cuda(device)) if config.provider == Provider::Fused => Some(device),
+            _ => None,
+        };
+        let choices = cache.choices(&config, Provider::Auto, device.as_ref());
+        Self { backend, config, choices, cache, device }
     }
 
     /// Its own configuration, if it was the faster one when the two were last measured.
@@ -126,7 +131,7 @@ impl Rival {
     /// Remembers the faster one.
     pub fn remember(&mut self, shape: &str, faster: Provider) {
         self.choices.add(shape, &nick(faster));
-        self.cache.remember(&self.config, Provider::Auto, None, &self.choices);
+        self.cache.remember(&self.config, Provider::Auto, self.device.as_ref(), &self.choices);
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cudainfer_kernels::device::Counters;
+
 use super::device_bytes::Before;
 use super::engine::Engine;
 use super::search::free_memory;
 use super::start::StartPart;
 use super::stop::Stop;
 use super::warm_up::run_all_sizes;
-use super::{Config, EngineSearch, InferenceError};
+use super::{Config, EngineSearch, InferenceError, RunShape, SharedSession};
 use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
@@ -77,41 +79,56 @@ impl Engine {
         stop: &Stop,
     ) -> Result<Option<Duration>, InferenceError> {
         // Its work until it serves is counted for no element.
-        let counters = Arc::default();
+        let counters = Arc::<Counters>::default();
         let taken = self.context.as_ref().and_then(|context| Before::of(context, &counters));
         let mut session = self.backend.open_variant(&self.config, &counters, variant)?;
         session.reserve(self.batch);
-        let next = Arc::new(Mutex::new(session));
-        let (mut warm, mut took) = (Vec::new(), Duration::ZERO);
-        let before = loop {
+        let next = vec![Arc::new(Mutex::new(session))];
+        let took = self.replace(next, stop, || {
+            *lock(&self.variant.name) = variant;
+            *lock(&self.counters) = Arc::clone(&counters);
+            self.taken.store(taken.map_or(0, |before| before.taken()), Ordering::Relaxed);
+        })?;
+        let Some(took) = took else { return Ok(None) };
+        gst::info!(CAT, "the model runs as {variant} from now on");
+        Ok(Some(took))
+    }
+
+    /// Warms sessions up for all shapes in use, and puts them in place of those that serve; `serve` notes what runs then. Returns how
+    /// long a run of a whole batch takes now; nothing where `stop` is set.
+    ///
+    /// # Errors
+    /// The new sessions do not run. Those in use go on serving.
+    pub(super) fn replace(
+        &self,
+        next: Vec<SharedSession>,
+        stop: &Stop,
+        serve: impl FnOnce(),
+    ) -> Result<Option<Duration>, InferenceError> {
+        let (mut warm, mut took) = (Vec::<Arc<RunShape>>::new(), Duration::ZERO);
+        loop {
             if stop.is_set() {
                 return Ok(None);
             }
-            let cold = {
-                let mut shapes = lock(&self.variant.shapes);
-                shapes.retain(|shape| shape.strong_count() > 0);
-                let cold = shapes.iter().filter_map(std::sync::Weak::upgrade);
-                let cold = cold.into_iter().find(|shape| !warm.iter().any(|known| Arc::ptr_eq(known, shape)));
-                if cold.is_none() {
-                    // While no other shape can come.
-                    let mut serving = lock(self.first_session()?);
-                    std::mem::swap(&mut *serving, &mut *lock(&next));
-                    *lock(&self.variant.name) = variant;
-                    *lock(&self.counters) = counters;
-                    let taken = taken.map_or(0, |before| before.taken());
-                    self.taken.store(taken, Ordering::Relaxed);
-                    break next;
+            let mut shapes = lock(&self.variant.shapes);
+            shapes.retain(|shape| shape.strong_count() > 0);
+            let cold = shapes.iter().filter_map(std::sync::Weak::upgrade);
+            let cold = cold.into_iter().find(|shape| !warm.iter().any(|known| Arc::ptr_eq(known, shape)));
+            let Some(shape) = cold else {
+                // While no other shape can come. Each worker's run that is under way is waited for.
+                for (serving, next) in self.sessions.iter().zip(&next) {
+                    std::mem::swap(&mut *lock(serving), &mut *lock(next));
                 }
-                cold
+                serve();
+                drop(shapes);
+                // The old sessions go, whose last runs are waited for.
+                return Ok(Some(took));
             };
-            if let Some(shape) = cold {
-                took = run_all_sizes(&next, &shape, self.batch, stop)?;
-                warm.push(shape);
+            drop(shapes);
+            for session in &next {
+                took = run_all_sizes(session, &shape, self.batch, stop)?;
             }
-        };
-        // Its last runs are waited for.
-        drop(before);
-        gst::info!(CAT, "the model runs as {variant} from now on");
-        Ok(Some(took))
+            warm.push(shape);
+        }
     }
 }

@@ -15,14 +15,11 @@ use self::kept::Kept;
 use self::refusal::refused;
 use self::runner::Model;
 use self::session::FusedSession;
-use super::backend::{Backend, Opened, loading};
+use super::backend::{Backend, Opened, PLAIN, loading};
 use super::cache::{Cache, Choices};
 use super::ort::gpu_library_folders;
 use super::{Config, InferenceError, Progress, Provider, Session, watched};
 use crate::sync::lock;
-
-/// The only way in which it runs a model.
-pub(super) const PLAIN: &str = "plain";
 
 /// The engine, with the libraries that it needs.
 #[derive(Debug)]
@@ -48,7 +45,7 @@ impl Fused {
         let model = Model::read(config)?;
         let read = || Arc::new(Kept::read(config, &device, &self.version()));
         let kept = Arc::clone(lock(&self.kept).get_or_insert_with(read));
-        FusedSession::open(&device, counters, model, self.libraries.clone(), kept)
+        FusedSession::open(&device, counters, config.graphs, model, self.libraries.clone(), kept)
     }
 }
 
@@ -80,10 +77,6 @@ impl Backend for Fused {
         Ok(Opened { provider: Provider::Fused, session, variant: PLAIN, choices, refused: Vec::new() })
     }
 
-    fn variants(&self, _: &Config, _: Provider) -> Vec<&'static str> {
-        vec![PLAIN]
-    }
-
     fn open_variant(
         &self,
         config: &Config,
@@ -91,10 +84,6 @@ impl Backend for Fused {
         _: &str,
     ) -> Result<Box<dyn Session>, InferenceError> {
         Ok(Box::new(self.session(config, counters)?))
-    }
-
-    fn warning(&self, _: Provider) -> Option<String> {
-        None
     }
 
     fn open_another(

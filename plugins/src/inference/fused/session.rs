@@ -23,19 +23,21 @@ pub(super) struct FusedSession {
 }
 
 impl FusedSession {
-    /// On a GPU, whose work is counted in `counters`. Networks are made when their shapes are known.
+    /// On a GPU, whose work is counted in `counters`; `graphs` says whether runs may be captured. Networks are made when their shapes
+    /// are known.
     ///
     /// # Errors
     /// The driver's words.
     pub fn open(
         device: &Device,
         counters: &Arc<Counters>,
+        graphs: bool,
         model: Model,
         libraries: Libraries,
         kept: Arc<Kept>,
     ) -> Result<Self, InferenceError> {
         let mut gpu = Gpu::open(device, counters, ImageOrder::AsModel).map_err(|e| refused(&e))?;
-        gpu.allow_graphs(true);
+        gpu.allow_graphs(graphs);
         let stream = Arc::clone(gpu.stream());
         Ok(Self { gpu, runner: FusedRunner { model, libraries, stream, kept } })
     }

@@ -17,14 +17,11 @@ use cudainfer_kernels::device::Counters;
 use self::library::Library;
 use self::network::Network;
 use self::session::OpenVinoSession;
-use super::backend::{Backend, Opened, loading};
+use super::backend::{Backend, Opened, PLAIN, loading};
 use super::cache::{Cache, Choices};
 use super::{Config, InferenceError, Progress, Provider, Session, exit, watched};
 use crate::log::ENGINE as CAT;
 use crate::sync::lock;
-
-/// The only way in which OpenVINO runs a model.
-const PLAIN: &str = "plain";
 
 /// Whether OpenVINO's library is installed, so that it pays to start it without being asked for it. Where it is not named, it is
 /// searched for once a process.
@@ -98,10 +95,6 @@ impl Backend for OpenVino {
         })
     }
 
-    fn variants(&self, _: &Config, _: Provider) -> Vec<&'static str> {
-        vec![PLAIN]
-    }
-
     fn open_variant(
         &self,
         config: &Config,
@@ -109,10 +102,6 @@ impl Backend for OpenVino {
         _: &str,
     ) -> Result<Box<dyn Session>, InferenceError> {
         self.session(config)
-    }
-
-    fn warning(&self, _: Provider) -> Option<String> {
-        None
     }
 
     fn open_another(

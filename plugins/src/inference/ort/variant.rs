@@ -18,6 +18,7 @@
 
 use ort::ep::CUDA;
 
+use crate::inference::backend;
 use crate::inference::image::ImageOrder;
 use crate::inference::{Config, EngineSearch, Provider};
 
@@ -38,7 +39,7 @@ pub(super) struct Variant {
 
 /// How ONNX Runtime runs a model by default.
 pub(super) const PLAIN: Variant =
-    Variant { name: "plain", nhwc: false, fused: false, image: ImageOrder::AsModel };
+    Variant { name: backend::PLAIN, nhwc: false, fused: false, image: ImageOrder::AsModel };
 const NHWC: Variant = Variant { name: "nhwc", nhwc: true, ..PLAIN };
 const FUSED: Variant = Variant { name: "nhwc+fused", fused: true, ..NHWC };
 pub(super) const INPUT: Variant =
