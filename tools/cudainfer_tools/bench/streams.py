@@ -8,8 +8,6 @@ import os
 import statistics
 import subprocess
 
-import cv2
-
 from cudainfer_tools import pipeline, repository
 from cudainfer_tools.bench import serving
 
@@ -26,6 +24,8 @@ def decoding(video: str) -> list[str]:
 
 def frame_bytes(video: str) -> int:
     """Size of a decoded frame in I420, whose planes' rows are padded to four bytes."""
+    import cv2
+
     capture = cv2.VideoCapture(video)
     width, height = (int(capture.get(key)) for key in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT))
     if not width * height:
