@@ -6,6 +6,7 @@ use super::epilogue::Finish;
 use crate::emit::kernel::{Kernel, Slots};
 use crate::emit::launch::whole;
 use crate::emit::reader::Reader;
+use crate::emit::text::c_type;
 use crate::plan::Convolution;
 
 /// A kernel that instantiates a template.
@@ -49,11 +50,12 @@ impl Instance<'_> {
             shape,
             "    static __device__ float weight(const Buffers& b, int i) {{ return {weight}; }}"
         );
+        let _ = writeln!(shape, "    using Element = {};", c_type(input.ty));
         for (name, tensor) in [("input", &cells), ("weights", &taps)] {
-            let address = format!("reinterpret_cast<const unsigned short*>({})", tensor.at(""));
+            let address = tensor.at("");
             let _ = writeln!(
                 shape,
-                "    static __device__ const unsigned short* {name}(const Buffers& b) {{ return {address}; }}"
+                "    static __device__ const Element* {name}(const Buffers& b) {{ return {address}; }}"
             );
         }
         shape.push_str(&Finish::new(convolution).source("finish", self.finished, &mut slots));
