@@ -162,11 +162,9 @@ fn tensors_in_another_order_are_loaded_and_stored_several_elements_at_a_time() {
         kernel.source
     );
     // Of a large tensor, sixteen bytes at a time on both sides.
-    let large = [16, 80, 84, 100];
+    let large = [4, 80, 84, 84];
     let image = vec![Source::Element(channels_last(0, Float16, large))];
-    let made = kernels(&sum(&large, image, dense(1, Float16, &large))).unwrap();
-    nvrtc::compile(&made);
-    let source = &made[0].source;
+    let source = only(&sum(&large, image, dense(1, Float16, &large))).source;
     assert!(source.contains("load<false, 8>(t0 + 0") && source.contains("store<8>"), "{source}");
     assert!(source.contains("thread % 2u"), "two threads load a sector: {source}");
     // The other way round, and with few channels.
