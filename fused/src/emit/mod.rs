@@ -8,9 +8,11 @@ mod kernel;
 mod launch;
 mod map;
 mod nest;
+mod product;
 mod reader;
 mod rows;
 mod text;
+mod top;
 
 pub use self::kernel::{Kernel, MOST_BUFFERS};
 use crate::FusedError;
@@ -23,6 +25,8 @@ macro_rules! templates {
             include_str!("../../cuda/memory.cuh"),
             include_str!("../../cuda/function.cuh"),
             include_str!("../../cuda/rows.cuh"),
+            include_str!("../../cuda/top.cuh"),
+            include_str!("../../cuda/product.cuh"),
             include_str!("../../cuda/depthwise.cuh"),
             include_str!("../../cuda/direct.cuh"),
             include_str!("../../cuda/matrix.cuh")
@@ -56,6 +60,8 @@ pub fn kernels(step: &Step) -> Result<Vec<Kernel>, FusedError> {
         }
         Step::Reduce(reduce) => rows::reduce(reduce),
         Step::Softmax(softmax) => rows::softmax(softmax),
+        Step::Product(product) => product::kernels(product),
+        Step::Top(top) => top::kernels(top),
     }
 }
 

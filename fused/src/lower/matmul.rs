@@ -1,17 +1,18 @@
-//! Products with constant matrices, as 1x1 convolutions.
+//! Products of matrices: those with constant ones are 1x1 convolutions.
 
 use super::Lowering;
 use super::convolution::{Emitted, Taps, unsupported};
 use crate::FusedError;
 use crate::graph::{Binary, Node, Operator, Window};
-use crate::plan::{Epilogue, View};
+use crate::plan::{Epilogue, Product, Step, View};
 
 impl Lowering<'_> {
     /// `[..., M, K]` times a constant `[K, N]`: an image of one row of all M columns, K channels deep.
     pub(super) fn matmul(&mut self, node: &Node) -> Result<(), FusedError> {
         let matrix = self.graph.value(node.inputs[1]);
         let (&[depth, width], Some(numbers)) = (&matrix.dims[..], self.numbers(node.inputs[1])) else {
-            return Err(unsupported(node, "the right side is no constant matrix"));
+            self.product(node);
+            return Ok(());
         };
         let mut left = self.read(node.inputs[0]);
         let rows = left.elements() / depth;
@@ -58,6 +59,20 @@ impl Lowering<'_> {
         }
         self.made[last.0] = true;
         Ok(())
+    }
+
+    /// Any other product, where its tensors are.
+    fn product(&mut self, node: &Node) {
+        let [left, right] = [0, 1].map(|input| self.read(node.inputs[input]));
+        let output = self.place(node.output);
+        let (batch, _) = output.dims.split_at(output.dims.len() - 2);
+        let wide = |view: View| {
+            let matrix = &view.dims[view.dims.len() - 2..];
+            view.broadcast(&[batch, matrix].concat())
+        };
+        let step = Product { left: wide(left), right: wide(right), output: output.clone() };
+        self.plan.steps.push(Step::Product(step));
+        self.made[node.output.0] = true;
     }
 
     /// The bias and the functions that follow a product, and the last one's output.

@@ -31,6 +31,7 @@ static Index threadIdx, blockIdx;
 template <class T> T __ldg(const T* at) { return *at; }
 template <class To, class From> To bits_of(From x) { To y; memcpy(&y, &x, sizeof y); return y; }
 inline float __int_as_float(unsigned x) { return bits_of<float>(x); }
+inline int __float_as_int(float x) { return bits_of<int>(x); }
 inline float half_to_float(unsigned short x) { return float(bits_of<_Float16>(x)); }
 inline unsigned short float_to_half(float x) { return bits_of<unsigned short>(_Float16(x)); }
 inline float __fdividef(float a, float b) { return a / b; }
@@ -42,6 +43,13 @@ inline int __float2int_rz(float x) {
     return x != x ? 0 : x >= 2147483648.f ? 2147483647 : x <= -2147483648.f ? -2147483647 - 1 : int(x);
 }
 inline long long __float2ll_rz(float x) { return (long long)x; }
+
+// Threads take turns: nobody comes between.
+inline int atomicAdd(int* at, int x) {
+    const int before = *at;
+    *at += x;
+    return before;
+}
 
 // A thread of a block.
 struct Fiber {
