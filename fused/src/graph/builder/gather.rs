@@ -10,7 +10,7 @@ use super::Builder;
 const MOST_INDEXED: usize = 1 << 24;
 
 /// The most elements that are chosen as the best: a kernel orders them in shared memory.
-const MOST_CHOSEN: usize = 4096;
+const MOST_CHOSEN: usize = 6000;
 
 impl Builder {
     /// Along `axis`, the elements that indices say, which have `x`'s rank and in other axes its dimensions or 1.
