@@ -6,6 +6,8 @@
 // on their way into shared memory; there, the chunks of a row are permuted so that eight rows' loads meet no bank twice.
 // Its warps share the tile out as WARPS_DOWN x WARPS_ACROSS, and each step's depth among WARPS_DEEP. Sums meet in shared memory at the end,
 // from where threads take eight channels of a pixel through the epilogue.
+// Products of two computed matrices are such convolutions of 1x1, one for each of BATCHES: the left one is the input, one row of pixels, the
+// right one has the weights, which are not known before (KNOWN).
 // Moved: the input once for each COLUMNS channels, the weights once for each ROWS pixels (mostly from the L2 cache), the output once.
 
 template <class S> struct Product {
@@ -15,6 +17,7 @@ template <class S> struct Product {
     static constexpr int STEPS = (ALL_CHUNKS + CHUNKS - 1) / CHUNKS;
     static constexpr int PIXELS = S::IMAGES * S::OUT_ROWS * S::OUT_COLUMNS;
     static constexpr int ACROSS = (S::OUTPUTS + S::COLUMNS - 1) / S::COLUMNS;
+    static constexpr int BLOCKS = ACROSS * ((PIXELS + S::ROWS - 1) / S::ROWS);
     // Tile of a warp.
     static constexpr int DOWN_16 = S::ROWS / S::WARPS_DOWN / 16;
     static constexpr int ACROSS_16 = S::COLUMNS / S::WARPS_ACROSS / 16;
@@ -44,9 +47,11 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int down = warp % S::WARPS_DOWN, across = warp / S::WARPS_DOWN % S::WARPS_ACROSS;
     const int deep = warp / (S::WARPS_DOWN * S::WARPS_ACROSS);
-    const int first_pixel = blockIdx.x / P::ACROSS * S::ROWS, first_output = blockIdx.x % P::ACROSS * S::COLUMNS;
-    const unsigned short* input = S::input(b);
-    const unsigned short* weights = S::weights(b);
+    const unsigned batch = S::BATCHES == 1 ? 0u : blockIdx.x / unsigned(P::BLOCKS);
+    const unsigned block = S::BATCHES == 1 ? blockIdx.x : blockIdx.x % unsigned(P::BLOCKS);
+    const int first_pixel = block / P::ACROSS * S::ROWS, first_output = block % P::ACROSS * S::COLUMNS;
+    const unsigned short* input = S::input(b) + S::input_begin(batch);
+    const unsigned short* weights = S::weights(b) + S::weights_begin(batch);
 
     // What this thread copies: one chunk of each step, of some rows.
     const int chunk = threadIdx.x % P::CHUNKS, row = threadIdx.x / P::CHUNKS;
@@ -88,19 +93,24 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             const int to = row + i * P::AT_ONCE;
             if (S::COLUMNS % P::AT_ONCE == 0 || to < S::COLUMNS) {
                 const bool there = in_depth && first_output + to < S::OUTPUTS;
-                const int from = (first_output + to) * (P::ALL_CHUNKS * 8) + at * 8;
+                const int from = (first_output + to) * S::WEIGHT_STRIDE + at * 8;
                 copy_async(w + P::place(to, chunk), weights + (there ? from : 0), there);
             }
         }
     };
 
-    // Weights are there before the kernel that makes the input has ended.
     next_begins();
+    if (!S::KNOWN) {
+        previous_wait();
+    }
+    // Weights that are known are there before the kernel that makes the input has ended.
 #pragma unroll
     for (int step = 0; step < S::STAGES - 1 && step < P::STEPS; ++step) {
         copy_weights(step);
     }
-    previous_wait();
+    if (S::KNOWN) {
+        previous_wait();
+    }
 #pragma unroll
     for (int step = 0; step < S::STAGES - 1; ++step) {
         if (step < P::STEPS) {
@@ -182,10 +192,11 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                 out[i] = four.x, out[i + 1] = four.y, out[i + 2] = four.z, out[i + 3] = four.w;
             }
             const unsigned column = pixel % unsigned(S::OUT_COLUMNS), rest = pixel / unsigned(S::OUT_COLUMNS);
+            const unsigned image = S::BATCHES == 1 ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
 #pragma unroll
             for (int i = 0; i < 8; i += S::FINISHED) {
                 if (S::FINISHED == 8 || k + i < unsigned(S::OUTPUTS)) {
-                    S::finish(b, out + i, rest / unsigned(S::OUT_ROWS), k + i, rest % unsigned(S::OUT_ROWS), column);
+                    S::finish(b, out + i, image, k + i, rest % unsigned(S::OUT_ROWS), column);
                 }
             }
         }

@@ -3,6 +3,7 @@
 //! A kernel's source is [`prelude`] and then [`Kernel::source`]; several kernels may follow one prelude. They are compiled for compute
 //! capability 7.5 or newer.
 
+mod batches;
 mod convolution;
 mod kernel;
 mod launch;

@@ -1,10 +1,12 @@
-//! Products of matrices (cuda/product.cuh).
+//! Products of matrices: on tensor cores (cuda/matrix.cuh), or of any tensors (cuda/product.cuh).
 
 use std::fmt::Write as _;
 
+use super::batches::Batches;
+use super::convolution;
 use super::kernel::{Kernel, Slots};
 use super::launch::{MULTIPROCESSORS, whole};
-use super::nest::{Nest, is_small, offset};
+use super::nest::is_small;
 use super::reader::{Reader, width};
 use crate::FusedError;
 use crate::plan::{Product, View};
@@ -15,7 +17,7 @@ const TILES: [[usize; 2]; 3] = [[64, 64], [64, 32], [32, 32]];
 /// Numbers of the depth that a block loads at once.
 const STEP: usize = 16;
 
-/// The kernel of a product.
+/// The kernel of a product, or of many.
 pub(super) fn kernels(step: &Product) -> Result<Vec<Kernel>, FusedError> {
     let Product { left, right, output } = step;
     if output.elements() == 0 {
@@ -24,11 +26,17 @@ pub(super) fn kernels(step: &Product) -> Result<Vec<Kernel>, FusedError> {
     if let Some(view) = [left, right, output].into_iter().find(|view| !is_small(view)) {
         return Err(FusedError::Plan(format!("a product's tensor has too many elements: {view:?}")));
     }
-    let inner = output.dims.len() - 2;
-    let (batch, [height, columns]) = (&output.dims[..inner], [output.dims[inner], output.dims[inner + 1]]);
-    let views = [left, right, output].map(|view| &view.strides[..inner]);
-    let nest = Nest::new(batch, views[2], &views, &vec![false; inner]);
-    let tiles = |[down, across]: [usize; 2]| nest.count() * height.div_ceil(down) * columns.div_ceil(across);
+    let kernel = convolution::product(step).unwrap_or_else(|| tiled(step));
+    Ok(vec![kernel])
+}
+
+/// A kernel that multiplies any numbers wherever they lie.
+fn tiled(step: &Product) -> Kernel {
+    let Product { left, right, output } = step;
+    let (batches, inner) = (Batches::new(step), output.dims.len() - 2);
+    let [height, columns] = [output.dims[inner], output.dims[inner + 1]];
+    let tiles =
+        |[down, across]: [usize; 2]| batches.count() * height.div_ceil(down) * columns.div_ceil(across);
     // A number of the depth is 16 times as much work to load as to multiply.
     let work = |[down, across]: [usize; 2]| down * across + 16 * (down + across);
     let cost = |tile: [usize; 2]| tiles(tile).div_ceil(MULTIPROCESSORS) * work(tile);
@@ -56,17 +64,7 @@ pub(super) fn kernels(step: &Product) -> Result<Vec<Kernel>, FusedError> {
     for (name, number) in constants {
         let _ = writeln!(shape, "    static constexpr int {name} = {number};");
     }
-    let counters: Vec<String> = (0..nest.axes.len()).map(|axis| format!("c{axis}")).collect();
-    for (name, strides) in ["left", "right", "output"].into_iter().zip(views) {
-        let (text, strides) = (nest.counters("batch", 1), nest.strides(strides));
-        let _ = write!(shape, "    static __device__ int {name}_begin(unsigned batch) {{\n{text}");
-        // NVRTC warns of counters that are not read.
-        let unread = counters.iter().zip(&strides).filter(|(_, stride)| **stride == 0);
-        unread.for_each(|(counter, _)| {
-            let _ = writeln!(shape, "    (void){counter};");
-        });
-        let _ = writeln!(shape, "        return 0{};\n    }}", offset(&counters, &strides));
-    }
+    shape.push_str(&batches.source(["left", "right", "output"]));
     for (name, view) in [("left", left), ("right", right)] {
         let element = Reader::new(view, &mut slots).element(" + at");
         let _ = writeln!(
@@ -84,7 +82,7 @@ pub(super) fn kernels(step: &Product) -> Result<Vec<Kernel>, FusedError> {
         "struct KERNEL_shape {{\n{shape}}};\nextern \"C\" __global__ void __launch_bounds__({threads}) \
          KERNEL(const Buffers b) {{\n    multiply_matrices<KERNEL_shape>(b);\n}}\n"
     );
-    Ok(vec![Kernel::new("product", &source, whole(tiles(tile)), whole(threads), slots)])
+    Kernel::new("product", &source, whole(tiles(tile)), whole(threads), slots)
 }
 
 /// How many neighbours of a row are written at once.

@@ -55,3 +55,35 @@ fn products_are_those_of_the_reference_whatever_the_strides() {
     nvrtc::compile(&made);
     host::check(&steps);
 }
+
+#[test]
+fn products_of_rows_run_on_tensor_cores() {
+    let mut steps = Vec::new();
+    for [m, k, n] in [[1, 8, 1], [19, 64, 50], [130, 40, 70], [64, 136, 24]] {
+        let (left, right) = (dense(0, Float16, &[3, m, k]), turned(dense(1, Float16, &[3, k, n])));
+        steps.push(product(left.clone(), right.clone(), dense(2, Float16, &[3, m, n])));
+        steps.push(product(left.clone(), right.clone(), turned(dense(2, Float16, &[3, m, n]))));
+        steps.push(product(left, right, dense(2, Float32, &[3, m, n + 3]).part(2, 2, n)));
+    }
+    let one = turned(dense(1, Float16, &[48, 20])).broadcast(&[2, 5, 48, 20]);
+    steps.push(product(dense(0, Float16, &[2, 5, 24, 48]), one, dense(2, Float16, &[2, 5, 24, 20])));
+    // Heads side by side, in the rows of queries and keys, and of the output.
+    let heads = |buffer: usize, count: usize, order: [usize; 4]| {
+        dense(buffer, Float16, &[2, count, 4, 24]).transpose(&order)
+    };
+    let scores = dense(2, Float16, &[2, 4, 19, 56]);
+    steps.push(product(heads(0, 19, [0, 2, 1, 3]), heads(1, 56, [0, 2, 3, 1]), scores.clone()));
+    let shares = View { buffer: crate::plan::BufferId(0), ..scores };
+    let values = turned(dense(1, Float16, &[2, 4, 56, 24]));
+    steps.push(product(shares, values, heads(2, 19, [0, 2, 1, 3])));
+    let made: Vec<Kernel> = steps.iter().flat_map(|step| kernels(step).unwrap()).collect();
+    let on_cores = made.iter().filter(|kernel| kernel.name.starts_with("product_matrix"));
+    assert_eq!(
+        on_cores.count(),
+        made.len(),
+        "{:?}",
+        made.iter().map(|kernel| &kernel.name).collect::<Vec<_>>()
+    );
+    nvrtc::compile(&made);
+    host::check(&steps);
+}
