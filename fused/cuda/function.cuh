@@ -45,3 +45,29 @@ __device__ __forceinline__ int reflect(int at, int last) {
     at = at < 0 ? at + period : at;
     return at > last ? period - at : at;
 }
+
+// Which of length elements an index means: negative ones count from the end, those outside mean the nearest.
+__device__ __forceinline__ int chosen(float index, int length) {
+    const int at = __float2int_rz(index);
+    return min(max(at < 0 ? at + length : at, 0), length - 1);
+}
+
+// Where among length pixels a place of a grid is, rounded as ONNX Runtime does; NaN and what is too far away for int32 is taken as -1.
+template <bool CORNERS> FUNCTION grid_place(float at, float length) {
+    at = __fadd_rn(at, 1.f);
+    at = CORNERS ? __fmul_rn(__fdiv_rn(at, 2.f), length - 1.f) : __fdiv_rn(__fsub_rn(__fmul_rn(at, length), 1.f), 2.f);
+    return fabsf(at) < 2147483648.f ? at : CORNERS ? 0.f : -0.5f;
+}
+
+// A place, mirrored at low and high until it lies between them.
+FUNCTION mirrored(float at, float low, float high) {
+    const float range = high - low;
+    const float beyond = at < low ? low - at : at - high;
+    if (beyond <= 0.f || range <= 0.f) {
+        return at < low ? low : at > high ? high : at;
+    }
+    const float times = floorf(__fdiv_rn(beyond, range));
+    const float rest = __fsub_rn(beyond, __fmul_rn(times, range));
+    const bool is_even = times - 2.f * floorf(times / 2.f) == 0.f;
+    return (at < low) == is_even ? __fadd_rn(low, rest) : __fsub_rn(high, rest);
+}

@@ -4,6 +4,8 @@
 // 16 bytes. The input has channels last in memory, and its matrix is never written down: a chunk lies at a tap's cell, or
 // is 0 outside of the image. A block makes a tile of ROWS x COLUMNS. It goes through the depth in steps of CHUNKS chunks, of which STAGES
 // are on their way into shared memory.
+// Products of two computed matrices are such convolutions of 1x1, one for each of BATCHES: the left one is the input, one row of pixels, the
+// right one has the weights, which are not known before (KNOWN).
 // Moved: the input once for each COLUMNS channels, the weights once for each ROWS pixels (mostly from the L2 cache), the output once.
 
 template <class S> struct Product : Tile<S> {
@@ -11,6 +13,8 @@ template <class S> struct Product : Tile<S> {
     static constexpr int COUNT = 16 / sizeof(typename S::Element);
     static constexpr int ALL_CHUNKS = S::TAPS_Y * S::TAPS_X * S::CHANNELS / COUNT;
     static constexpr int STEPS = (ALL_CHUNKS + S::CHUNKS - 1) / S::CHUNKS;
+    // Of a batch.
+    static constexpr int BLOCKS = Tile<S>::ACROSS * ((Tile<S>::PIXELS + S::ROWS - 1) / S::ROWS);
     // Rows that all threads together copy a chunk of.
     static constexpr int AT_ONCE = Tile<S>::THREADS / S::CHUNKS;
     static constexpr int COPIES_A = (S::ROWS + AT_ONCE - 1) / AT_ONCE;
@@ -25,9 +29,11 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     using Element = typename S::Element;
     __shared__ __align__(16) char stages[P::BYTES];
     const Warp<S> warp;
-    const int first_pixel = blockIdx.x / P::ACROSS * S::ROWS, first_output = blockIdx.x % P::ACROSS * S::COLUMNS;
-    const Element* input = S::input(b);
-    const Element* weights = S::weights(b);
+    const unsigned batch = S::BATCHES == 1 ? 0u : blockIdx.x / unsigned(P::BLOCKS);
+    const unsigned block = S::BATCHES == 1 ? blockIdx.x : blockIdx.x % unsigned(P::BLOCKS);
+    const int first_pixel = block / P::ACROSS * S::ROWS, first_output = block % P::ACROSS * S::COLUMNS;
+    const Element* input = S::input(b) + S::input_begin(batch);
+    const Element* weights = S::weights(b) + S::weights_begin(batch);
 
     // What this thread copies: one chunk of each step, of some rows.
     const int chunk = threadIdx.x % S::CHUNKS, row = threadIdx.x / S::CHUNKS;
@@ -69,19 +75,24 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             const int to = row + i * P::AT_ONCE;
             if (S::COLUMNS % P::AT_ONCE == 0 || to < S::COLUMNS) {
                 const bool there = in_depth && first_output + to < S::OUTPUTS;
-                const int from = ((first_output + to) * P::ALL_CHUNKS + at) * P::COUNT;
+                const int from = (first_output + to) * S::WEIGHT_STRIDE + at * P::COUNT;
                 copy_async(right + place<S::CHUNKS>(to, chunk), weights + (there ? from : 0), there);
             }
         }
     };
 
-    // Weights are there before the kernel that makes the input has ended.
     next_begins();
+    if (!S::KNOWN) {
+        previous_wait();
+    }
+    // Weights that are known are there before the kernel that makes the input has ended.
 #pragma unroll
     for (int step = 0; step < S::STAGES - 1 && step < P::STEPS; ++step) {
         copy_weights(step);
     }
-    previous_wait();
+    if (S::KNOWN) {
+        previous_wait();
+    }
 #pragma unroll
     for (int step = 0; step < S::STAGES - 1; ++step) {
         if (step < P::STEPS) {
@@ -105,7 +116,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     copies_wait<0>();
     auto locate = [&](int row, unsigned& n, unsigned& p, unsigned& q) {
         const unsigned pixel = first_pixel + row, rest = pixel / unsigned(S::OUT_COLUMNS);
-        n = rest / unsigned(S::OUT_ROWS), p = rest % unsigned(S::OUT_ROWS), q = pixel % unsigned(S::OUT_COLUMNS);
+        n = S::BATCHES == 1 ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
+        p = rest % unsigned(S::OUT_ROWS), q = pixel % unsigned(S::OUT_COLUMNS);
         return pixel < unsigned(P::PIXELS);
     };
     finish_tile(b, warp, sums, reinterpret_cast<float*>(stages), first_output, locate);

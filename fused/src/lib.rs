@@ -1,4 +1,4 @@
-//! An engine for convolutional networks on NVIDIA GPUs.
+//! An engine for convolutional networks and transformers on NVIDIA GPUs.
 //!
 //! An ONNX file becomes a [`graph::Graph`] (`import`: all dimensions known, constants folded, few operators), which becomes a
 //! [`plan::Plan`] (`lower`: which fused kernels run, and where in memory their tensors lie). `gpu` runs plans: convolutions by cuDNN,

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from cudainfer_tools.zoo import page
+from cudainfer_tools.zoo import fused, page
 from cudainfer_tools.zoo.__main__ import PAGE, RESULTS, merged
 from cudainfer_tools.zoo.objects import Masks
 from cudainfer_tools.zoo.ours import results
@@ -114,17 +114,28 @@ class Page(unittest.TestCase):
 
     def setUp(self):
         self.rows = json.loads(RESULTS.read_text())
+        self.in_fused = json.loads(fused.RESULTS.read_text())
 
     def test_the_page_is_what_the_results_say(self):
         reported = "run scripts/evaluate zoo --page"
-        self.assertEqual(PAGE.read_text(), page.page(self.rows), reported)
+        self.assertEqual(PAGE.read_text(), page.page(self.rows, self.in_fused), reported)
 
     def test_a_changed_result_changes_the_page(self):
         row = next(row for row in self.rows if row["holds"])
         changed = [{**other, "holds": other["holds"] and other is not row} for other in self.rows]
         good = sum(other["holds"] for other in self.rows)
-        self.assertIn(f"{good - 1} of {len(self.rows)} models", page.page(changed))
-        self.assertGreater(page.page(changed).count("**differs**"), page.page(self.rows).count("**differs**"))
+        self.assertIn(f"{good - 1} of {len(self.rows)} models", page.page(changed, self.in_fused))
+        self.assertGreater(
+            page.page(changed, self.in_fused).count("**differs**"), page.page(self.rows, self.in_fused).count("**differs**")
+        )
+
+    def test_models_that_the_engine_refuses_are_listed_with_the_reason(self):
+        output = {"name": "scores", "difference": "1.5e-06", "sensitivity": "2.0e-06"}
+        taken = {"case": "a", "taken": True, "nodes": 3, "steps": 2, "outputs": [output]}
+        lines = fused.section([taken, {"case": "b", "taken": False, "why": "the operator Loop of node 'x' is not supported"}])
+        self.assertIn("takes 1 of 2 models of this page", "\n".join(lines))
+        self.assertIn("| b | the operator Loop of node 'x' is not supported |", lines)
+        self.assertIn("| a | scores | 1.5e-06 | 2.0e-06 |", lines)
 
     def test_a_sidecar_is_written_out_and_nothing_is_said_by_whom(self):
         row = {"sidecar": '[input]\nscale = 1.0\n\n[output]\ndecoder = "db"\n', "declared_by": ""}

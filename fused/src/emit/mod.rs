@@ -3,14 +3,17 @@
 //! A kernel's source is [`prelude`] and then [`Kernel::source`]; several kernels may follow one prelude. They are compiled for compute
 //! capability 7.5 or newer.
 
+mod batches;
 mod convolution;
 mod kernel;
 mod launch;
 mod map;
 mod nest;
+mod product;
 mod reader;
 mod rows;
 mod text;
+mod top;
 
 pub use self::kernel::{Kernel, MOST_BUFFERS};
 use crate::FusedError;
@@ -23,6 +26,8 @@ macro_rules! templates {
             include_str!("../../cuda/memory.cuh"),
             include_str!("../../cuda/function.cuh"),
             include_str!("../../cuda/rows.cuh"),
+            include_str!("../../cuda/top.cuh"),
+            include_str!("../../cuda/product.cuh"),
             include_str!("../../cuda/depthwise.cuh"),
             include_str!("../../cuda/direct.cuh"),
             include_str!("../../cuda/sums.cuh"),
@@ -57,6 +62,8 @@ pub fn kernels(step: &Step) -> Result<Vec<Kernel>, FusedError> {
         }
         Step::Reduce(reduce) => rows::reduce(reduce),
         Step::Softmax(softmax) => rows::softmax(softmax),
+        Step::Product(product) => product::kernels(product),
+        Step::Top(top) => top::kernels(top),
     }
 }
 

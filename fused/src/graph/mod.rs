@@ -8,6 +8,7 @@ mod function;
 pub(crate) mod number;
 mod passes;
 mod refusal;
+mod sampling;
 pub(crate) mod shape;
 mod window;
 
@@ -15,7 +16,7 @@ use cudainfer_kernels::tensor::TensorType;
 
 pub use self::builder::Builder;
 pub use self::evaluate::{Operand, evaluate, run};
-pub(crate) use self::evaluate::{of_number, of_numbers};
+pub(crate) use self::evaluate::{best, of_number, of_numbers};
 pub use self::function::{Binary, Unary};
 pub use self::passes::simplify;
 pub use self::refusal::Refusal;
@@ -156,6 +157,44 @@ pub enum Operator {
     Expand,
     /// Inputs: `[..., M, K]` and `[..., K, N]`; the leading dimensions are broadcast.
     MatMul,
+    /// Inputs: a tensor, and indices (integers) of its rank, whose dimensions are the output's or 1. Along `axis`, each element of the output
+    /// is the one of the tensor that its index says. Negative indices count from the end; those outside mean the nearest element.
+    Gather {
+        /// Along which axis.
+        axis: usize,
+    },
+    /// Input: any tensor. Output: the indices (int64) of the largest or smallest elements along an axis, the best first; of equal ones
+    /// those with lower indices. NaN is worse than every number.
+    Top {
+        /// Along which axis.
+        axis: usize,
+        /// Whether the largest ones are the best.
+        largest: bool,
+    },
+    /// Inputs: image `[N, C, H, W]`, and places `[N, P, Q, 2]` in it, as x and y, from -1 to 1. Output: `[N, C, P, Q]`.
+    Sample(Sampling),
+}
+
+/// How an image is sampled at places between its pixels: ONNX's GridSample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// Whether the nearest pixel is taken, and not the four around the place by their distances.
+    pub nearest: bool,
+    /// Whether -1 and 1 are the centres of the outermost pixels, and not their edges.
+    pub align_corners: bool,
+    /// What lies outside.
+    pub outside: Outside,
+}
+
+/// What lies outside of an image that is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// 0.
+    Zeros,
+    /// Its border.
+    Border,
+    /// Its mirror image: at the centres of the outermost pixels with `align_corners`, else at their edges.
+    Reflection,
 }
 
 /// Where a convolution or a pooling looks: for each output the cells `output * stride - begin + tap * dilation`; those outside of the

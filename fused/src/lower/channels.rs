@@ -8,9 +8,10 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     let mut innermost = vec![None; graph.values.len()];
     for node in &graph.nodes {
         let found = match &node.operator {
-            Operator::Convolution { .. } | Operator::TransposedConvolution { .. } | Operator::Pool { .. } => {
-                Some(1)
-            }
+            Operator::Convolution { .. }
+            | Operator::TransposedConvolution { .. }
+            | Operator::Pool { .. }
+            | Operator::Sample(_) => Some(1),
             _ => node.inputs.iter().find_map(|input| through(graph, node, *input, innermost[input.0]?)),
         };
         innermost[node.output.0] = found;
@@ -43,6 +44,8 @@ fn through(graph: &Graph, node: &Node, input: ValueId, axis: usize) -> Option<us
         Operator::Transpose { order } => order.iter().position(|old| *old == axis),
         Operator::Reshape => reshaped(from, to, axis),
         Operator::MatMul => None,
+        // Indices lie as they are computed, whatever they choose from.
+        Operator::Gather { .. } if input != node.inputs[0] => None,
         // The same dimensions, but for those that broadcasting adds in front.
         _ => (axis + to.len()).checked_sub(from.len()).filter(|_| from.len() == to.len() || from[axis] > 1),
     }

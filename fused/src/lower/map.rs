@@ -25,8 +25,14 @@ impl Lowering<'_> {
             );
             functions && graph.value(reader.output).dims == *dims
         });
-        let samples =
-            matches!(node.operator, Operator::Resize(_) | Operator::Pad { .. } | Operator::Pool { .. });
+        let samples = matches!(
+            node.operator,
+            Operator::Resize(_)
+                | Operator::Pad { .. }
+                | Operator::Pool { .. }
+                | Operator::Gather { .. }
+                | Operator::Sample(_)
+        );
         let readers = self.readers[output.0].len();
         let few = readers == 1 || (!samples && self.functions(output) <= CHEAP);
         let is_output = graph.outputs.contains(&output);
@@ -124,6 +130,19 @@ impl Lowering<'_> {
             Operator::Pool { kind, window } => {
                 let view = self.read(node.inputs[0]);
                 writing.source(Source::Pooled { view, kind: *kind, window: *window })
+            }
+            Operator::Gather { axis } => {
+                let [view, indices] = [0, 1].map(|input| self.read(node.inputs[input]));
+                let indices = indices.broadcast(&self.graph.value(value).dims);
+                writing.source(Source::Gathered { view, indices, axis: *axis })
+            }
+            Operator::Sample(how) => {
+                let [view, places] = [0, 1].map(|input| self.read(node.inputs[input]));
+                let place = |of: usize| {
+                    let part = places.part(3, of, 1).transpose(&[0, 3, 1, 2]);
+                    part.broadcast(&self.graph.value(value).dims)
+                };
+                writing.source(Source::Sampled { view, places: [place(0), place(1)], how: *how })
             }
             _ => return self.operand(value, writing),
         };

@@ -1,17 +1,23 @@
-//! Products with constant matrices, as 1x1 convolutions.
+//! Products of matrices: those with constant ones are 1x1 convolutions.
 
-use super::Lowering;
+use cudainfer_kernels::tensor::TensorType;
+
 use super::convolution::{Emitted, Taps, unsupported};
+use super::{Lowering, ROW};
 use crate::FusedError;
 use crate::graph::{Binary, Node, Operator, Window};
-use crate::plan::{Epilogue, View};
+use crate::plan::{Epilogue, Product, Step, View};
+
+/// The least rows, columns and depth for which tensor cores are worth a copy.
+const LARGE: usize = 16;
 
 impl Lowering<'_> {
     /// `[..., M, K]` times a constant `[K, N]`: an image of one row of all M columns, K channels deep.
     pub(super) fn matmul(&mut self, node: &Node) -> Result<(), FusedError> {
         let matrix = self.graph.value(node.inputs[1]);
         let (&[depth, width], Some(numbers)) = (&matrix.dims[..], self.numbers(node.inputs[1])) else {
-            return Err(unsupported(node, "the right side is no constant matrix"));
+            self.product(node);
+            return Ok(());
         };
         let mut left = self.read(node.inputs[0]);
         let rows = left.elements() / depth;
@@ -58,6 +64,41 @@ impl Lowering<'_> {
         }
         self.made[last.0] = true;
         Ok(())
+    }
+
+    /// Any other product. What tensor cores multiply is copied to where they can read it; all else is read where it is.
+    fn product(&mut self, node: &Node) {
+        let [mut left, mut right] = [0, 1].map(|input| self.read(node.inputs[input]));
+        let output = self.place(node.output);
+        let (batch, matrix) = output.dims.split_at(output.dims.len() - 2);
+        let (depth, rank) = (left.dims[left.dims.len() - 1], right.dims.len());
+        let is_large = matrix.iter().chain([&depth]).all(|length| *length >= LARGE);
+        if left.ty == TensorType::Float16 && depth.is_multiple_of(ROW) && is_large {
+            left = self.with_rows(left.dims.len() - 1, left);
+            right = self.with_rows(rank - 2, right);
+        }
+        let wide = |view: View| {
+            let matrix = &view.dims[view.dims.len() - 2..];
+            view.broadcast(&[batch, matrix].concat())
+        };
+        let step = Product { left: wide(left), right: wide(right), output: output.clone() };
+        self.plan.steps.push(Step::Product(step));
+        self.made[node.output.0] = true;
+    }
+
+    /// A tensor whose elements along `axis` lie together, in rows at multiples of [`ROW`]: a copy, if this one's do not.
+    fn with_rows(&mut self, axis: usize, view: View) -> View {
+        let others = view.dims.iter().zip(&view.strides).enumerate().filter(|(of, _)| *of != axis);
+        let in_rows = |(_, (dim, stride)): (usize, (&usize, &isize))| {
+            *dim == 1 || stride.unsigned_abs().is_multiple_of(ROW)
+        };
+        if view.strides[axis] == 1 && view.offset.is_multiple_of(ROW) && others.map(in_rows).all(|fits| fits)
+        {
+            return view;
+        }
+        let copy = self.memory_for(&view.dims, view.ty, axis);
+        self.copy(view, copy.clone());
+        copy
     }
 
     /// The bias and the functions that follow a product, and the last one's output.

@@ -23,7 +23,8 @@ use self::claims::Claim;
 use crate::FusedError;
 use crate::graph::{Graph, Node, Operator, PoolKind, ReduceKind, ValueId, Window};
 use crate::plan::{
-    BufferId, Content, Expression, Map, Plan, Program, Reduce, Softmax, Source, Step, View, dense_strides,
+    BufferId, Content, Expression, Map, Plan, Program, Reduce, Softmax, Source, Step, Top, View,
+    dense_strides,
 };
 
 /// Channels are laid out in rows of a multiple of this many.
@@ -135,7 +136,9 @@ impl<'a> Lowering<'a> {
             | Operator::Cast
             | Operator::Resize(_)
             | Operator::Pad { .. }
-            | Operator::Pool { .. } => {
+            | Operator::Pool { .. }
+            | Operator::Gather { .. }
+            | Operator::Sample(_) => {
                 if self.may_defer(node) {
                     self.deferred[node.output.0] = true;
                 } else {
@@ -155,6 +158,13 @@ impl<'a> Lowering<'a> {
                 let input = self.read(node.inputs[0]);
                 let output = self.place(node.output);
                 self.plan.steps.push(Step::Softmax(Softmax { input, axis: *axis, output }));
+                self.made[node.output.0] = true;
+                Ok(())
+            }
+            Operator::Top { axis, largest } => {
+                let input = self.read(node.inputs[0]);
+                let output = self.place(node.output);
+                self.plan.steps.push(Step::Top(Top { input, axis: *axis, largest: *largest, output }));
                 self.made[node.output.0] = true;
                 Ok(())
             }

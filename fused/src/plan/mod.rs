@@ -13,7 +13,7 @@ pub use self::lanes::{Lane, Lanes};
 pub use self::order::{Arena, Order, Piece};
 pub use self::program::{Expression, Program};
 pub use self::view::{View, dense_strides};
-use crate::graph::{Coordinates, PadMode, PoolKind, ReduceKind, ResizeMode, Unary, Window};
+use crate::graph::{Coordinates, PadMode, PoolKind, ReduceKind, ResizeMode, Sampling, Unary, Window};
 
 /// A buffer of a plan, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,6 +66,10 @@ pub enum Step {
     Reduce(Reduce),
     /// Numbers whose sum is 1.
     Softmax(Softmax),
+    /// Products of matrices, neither of which is constant.
+    Product(Product),
+    /// The best of many.
+    Top(Top),
 }
 
 /// `output = epilogue(sum over taps and channels of input * weights + bias)`, accumulated in float32.
@@ -145,6 +149,24 @@ pub enum Source {
         /// Where it looks.
         window: Window,
     },
+    /// The element of a tensor that an index says, of the place there in all dimensions but `axis`.
+    Gathered {
+        /// The tensor, of the map's dimensions but for `axis`.
+        view: View,
+        /// The indices, of integers and of the map's dimensions. Negative ones count from the end; those outside mean the nearest element.
+        indices: View,
+        /// Along which axis.
+        axis: usize,
+    },
+    /// An image at places between its pixels; the map has four dimensions.
+    Sampled {
+        /// `[N, C, H, W]`.
+        view: View,
+        /// The columns and the rows of the places, from -1 to 1, of the map's dimensions.
+        places: [View; 2],
+        /// How.
+        how: Sampling,
+    },
 }
 
 /// `output[at] = reduction of input over axes`, accumulated in float32.
@@ -171,6 +193,30 @@ pub struct Softmax {
     pub output: View,
 }
 
+/// `output = left * right`, accumulated in float32: products of matrices, for all places in the dimensions before the last two.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// `[..., M, K]`.
+    pub left: View,
+    /// `[..., K, N]`, with the same dimensions before; those that it is broadcast along have stride 0.
+    pub right: View,
+    /// `[..., M, N]`.
+    pub output: View,
+}
+
+/// The indices of the best elements along an axis, the best first; of equal ones those with lower indices. NaN is worse than every number.
+#[derive(Clone, Debug)]
+pub struct Top {
+    /// Any tensor.
+    pub input: View,
+    /// Along which axis.
+    pub axis: usize,
+    /// Whether the largest elements are the best ones.
+    pub largest: bool,
+    /// Of the same dimensions, but for the axis: of as many elements as are wanted.
+    pub output: View,
+}
+
 impl Plan {
     /// Adds a buffer.
     pub fn buffer(&mut self, content: Content, bytes: usize) -> BufferId {
@@ -194,23 +240,37 @@ impl Step {
                 (reads, vec![output])
             }
             Self::Map(map) => {
-                let reads = map.sources.iter().map(Source::view).collect();
+                let reads = map.sources.iter().flat_map(Source::views).collect();
                 (reads, map.outputs.iter().map(|(view, _)| view).collect())
             }
             Self::Reduce(reduce) => (vec![&reduce.input], vec![&reduce.output]),
             Self::Softmax(softmax) => (vec![&softmax.input], vec![&softmax.output]),
+            Self::Product(product) => (vec![&product.left, &product.right], vec![&product.output]),
+            Self::Top(top) => (vec![&top.input], vec![&top.output]),
         }
     }
 }
 
 impl Source {
-    /// The tensor that it reads.
+    /// The tensor whose elements it gives.
     pub fn view(&self) -> &View {
         match self {
             Self::Element(view)
             | Self::Resized { view, .. }
             | Self::Padded { view, .. }
-            | Self::Pooled { view, .. } => view,
+            | Self::Pooled { view, .. }
+            | Self::Gathered { view, .. }
+            | Self::Sampled { view, .. } => view,
         }
+    }
+
+    /// All tensors that it reads.
+    pub fn views(&self) -> Vec<&View> {
+        let others = match self {
+            Self::Gathered { indices, .. } => std::slice::from_ref(indices),
+            Self::Sampled { places, .. } => &places[..],
+            _ => &[],
+        };
+        std::iter::once(self.view()).chain(others).collect()
     }
 }

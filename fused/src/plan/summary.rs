@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
-use super::{Convolution, Epilogue, Map, Reduce, Softmax, Source, Step, View};
+use super::{Convolution, Epilogue, Map, Product, Reduce, Softmax, Source, Step, Top, View};
 use crate::graph::Window;
 
 impl Step {
@@ -33,6 +33,8 @@ impl Step {
                     Source::Pooled { view, window, .. } => {
                         format!("pooled {:?} by {:?}", view.dims, window.kernel)
                     }
+                    Source::Gathered { view, axis, .. } => format!("gathered {:?} along {axis}", view.dims),
+                    Source::Sampled { view, .. } => format!("sampled {:?}", view.dims),
                 });
                 let read: Vec<String> = read.collect();
                 let to: Vec<_> = outputs.iter().map(|(view, _)| &view.strides).collect();
@@ -42,6 +44,12 @@ impl Step {
                 format!("reduce {kind:?} {:?} over {axes:?}", input.dims)
             }
             Self::Softmax(Softmax { input, axis, .. }) => format!("softmax {:?} along {axis}", input.dims),
+            Self::Product(Product { left, right, .. }) => {
+                format!("product {:?} by {:?}", left.dims, right.dims)
+            }
+            Self::Top(Top { input, axis, output, .. }) => {
+                format!("top {} of {:?} along {axis}", output.dims[*axis], input.dims)
+            }
         }
     }
 }

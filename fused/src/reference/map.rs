@@ -1,7 +1,7 @@
 //! Maps: each element by itself.
 
 use super::memory::Memory;
-use super::{function, place, places, sample};
+use super::{function, index, place, places, sample};
 use crate::plan::{Expression, Map, Program, Source};
 
 /// Runs a map: everything is read before anything is written.
@@ -65,6 +65,21 @@ fn elements(source: &Source, dims: &[usize], memory: &Memory) -> Result<Vec<f32>
             let count: usize = dims.iter().product();
             Ok((0..count)
                 .map(|i| sample::pooled(*kind, window, &tensor, &view.dims, &place(dims, i)))
+                .collect())
+        }
+        Source::Gathered { indices, axis, .. } if same_rank && *axis < dims.len() => {
+            let chosen = memory.read(indices)?;
+            let element = |(mut at, chosen): (Vec<usize>, f32)| {
+                at[*axis] = sample::chosen(chosen, view.dims[*axis]);
+                tensor[index(&view.dims, &at)]
+            };
+            Ok(places(dims).zip(chosen).map(element).collect())
+        }
+        Source::Sampled { places: [x, y], how, .. } if same_rank && dims.len() == 4 => {
+            let both = memory.read(x)?.into_iter().zip(memory.read(y)?);
+            Ok(places(dims)
+                .zip(both)
+                .map(|(at, place)| sample::sampled(*how, &tensor, &view.dims, &at, place))
                 .collect())
         }
         _ => Err(format!("{source:?} has no {dims:?}")),

@@ -8,8 +8,10 @@ mod function;
 mod map;
 mod memory;
 mod number;
+mod product;
 mod reduce;
 mod sample;
+mod top;
 
 pub use self::function::{binary, unary};
 pub use self::memory::Memory;
@@ -39,6 +41,8 @@ pub fn run_step(step: &Step, memory: &mut Memory) -> Result<(), String> {
         Step::Map(step) => map::run(step, memory),
         Step::Reduce(step) => reduce::run(step, memory),
         Step::Softmax(step) => reduce::softmax(step, memory),
+        Step::Product(step) => product::run(step, memory),
+        Step::Top(step) => top::run(step, memory),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sources of maps that read several elements, or other ones: resized, padded, pooled tensors.
 
 use super::{index, places};
-use crate::graph::{Coordinates, PadMode, PoolKind, ResizeMode, Rounding, Window};
+use crate::graph::{Coordinates, PadMode, PoolKind, ResizeMode, Rounding, Sampling, Window};
 
 /// For each place along an axis, which old samples make the new one, and by which weights.
 pub(super) type Table = Vec<Vec<(usize, f32)>>;
@@ -101,6 +101,33 @@ pub(super) fn padded(mode: PadMode, before: &[isize], tensor: &[f32], dims: &[us
         from.push(inside.unsigned_abs());
     }
     tensor[index(dims, &from)]
+}
+
+/// Which of `length` elements an index means: negative ones count from the end, those outside mean the nearest.
+pub(super) fn chosen(index: f32, length: usize) -> usize {
+    let length = length as f32;
+    let index = if index < 0.0 { index + length } else { index };
+    index.clamp(0.0, length - 1.0) as usize
+}
+
+/// An image at a place between its pixels, for the map's place `at`.
+pub(super) fn sampled(
+    how: Sampling,
+    tensor: &[f32],
+    dims: &[usize],
+    at: &[usize],
+    (x, y): (f32, f32),
+) -> f32 {
+    let columns = how.pixels(x, dims[3]);
+    let of_row = |row: usize| {
+        let pixel = |(column, weight): &(Option<usize>, f32)| {
+            let pixel = |column| f64::from(tensor[index(dims, &[at[0], at[1], row, column])]);
+            f64::from(*weight) * column.map_or(0.0, pixel)
+        };
+        columns.iter().map(pixel).sum::<f64>()
+    };
+    let rows = how.pixels(y, dims[2]).into_iter();
+    rows.map(|(row, weight)| f64::from(weight) * row.map_or(0.0, of_row)).sum::<f64>() as f32
 }
 
 /// A number of the window at a place. An average that counts the padding counts the cells up to `begin` before the first and `end` after

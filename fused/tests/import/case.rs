@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use cudainfer_fused::graph::{self, Elements, Graph};
-use cudainfer_fused::{FusedError, import};
+use cudainfer_fused::lower::lower;
+use cudainfer_fused::{FusedError, import, reference};
 use cudainfer_kernels::tensor::TensorType;
 use cudainfer_model::onnx::proto::{self, Attribute, Model, Node, OperatorSet};
 use cudainfer_model::onnx::samples;
@@ -246,30 +247,56 @@ impl Case {
         simple
     }
 
+    /// The same, and as a plan, which the reference runs: it reads and writes numbers as float32.
+    pub fn check_plan(&self) -> Graph {
+        let graph = self.check();
+        let plan = lower(&graph).unwrap();
+        let inputs = graph.inputs.iter().map(|id| {
+            let name = &graph.value(*id).name;
+            let (_, array) = self.inputs.iter().find(|(own, _)| own == name).unwrap();
+            let count = array.elements.len();
+            let mut bytes = vec![0; count * array.ty.size()];
+            for at in 0..count {
+                reference::write(&mut bytes, array.ty, at, array.elements.number(at) as f32);
+            }
+            bytes
+        });
+        let made = reference::run(&plan, &inputs.collect::<Vec<_>>()).unwrap();
+        let wanted = runtime::run(&self.file(false), &self.inputs).unwrap();
+        for (at, (array, bytes)) in wanted.iter().zip(&made).enumerate() {
+            let numbers = (0..array.elements.len()).map(|of| reference::read(bytes, array.ty, of).into());
+            self.compare_numbers("as a plan", at, &numbers.collect::<Vec<f64>>(), array);
+        }
+        graph
+    }
+
     fn compare(&self, how: &str, wanted: &[Array], graph: &Graph, given: &[Elements]) {
         check_graph(graph);
         let made = graph::run(graph, given).unwrap();
-        let operators: Vec<&str> = self.nodes.iter().map(|node| node.operator.as_str()).collect();
+        assert_eq!(made.len(), wanted.len());
         for (at, (array, elements)) in wanted.iter().zip(&made).enumerate() {
             let value = graph.value(graph.outputs[at]);
-            let context = format!("{operators:?}, {how}, output {}", self.outputs[at]);
             assert_eq!(
                 (&value.name, &value.dims, value.ty),
                 (&self.outputs[at], &array.dims, array.ty),
-                "{context}"
+                "{how}"
             );
-            let (made, wanted) = (elements.numbers(), array.elements.numbers());
-            assert_eq!(made.len(), wanted.len(), "{context}");
-            for (at, (made, wanted)) in made.iter().zip(&wanted).enumerate() {
-                let is_near =
-                    made == wanted || (made - wanted).abs() <= self.tolerance * wanted.abs().max(1.0);
-                assert!(
-                    is_near || made.is_nan() && wanted.is_nan(),
-                    "{context}, {at}: {made} instead of {wanted}"
-                );
-            }
+            self.compare_numbers(how, at, &elements.numbers(), array);
         }
-        assert_eq!(made.len(), wanted.len());
+    }
+
+    fn compare_numbers(&self, how: &str, output: usize, made: &[f64], wanted: &Array) {
+        let operators: Vec<&str> = self.nodes.iter().map(|node| node.operator.as_str()).collect();
+        let context = format!("{operators:?}, {how}, output {}", self.outputs[output]);
+        let wanted = wanted.elements.numbers();
+        assert_eq!(made.len(), wanted.len(), "{context}");
+        for (at, (made, wanted)) in made.iter().zip(&wanted).enumerate() {
+            let is_near = made == wanted || (made - wanted).abs() <= self.tolerance * wanted.abs().max(1.0);
+            assert!(
+                is_near || made.is_nan() && wanted.is_nan(),
+                "{context}, {at}: {made} instead of {wanted}"
+            );
+        }
     }
 }
 

@@ -112,11 +112,18 @@ fn integers_are_divided_as_in_c() {
     let narrow = |array: &crate::runtime::Array| array.cast(TensorType::Int32);
     Case::of("Div", 14, Vec::new()).input(narrow(&a)).input(narrow(&b)).check();
     for fmod in [0, 1] {
-        let case = Case::of("Mod", 13, vec![int("fmod", fmod)]).weight(a.clone()).weight(b.clone());
-        case.check();
+        let case = Case::of("Mod", 13, vec![int("fmod", fmod)]).input(a.clone()).input(b.clone());
+        case.check_plan();
     }
-    let refusal = Case::of("Mod", 13, Vec::new()).input(a).input(b).refusal().to_string();
+    let of_floats = Case::of("Mod", 13, vec![int("fmod", 1)]).input(floats(&[3])).input(floats(&[3]));
+    let refusal = of_floats.refusal().to_string();
     assert!(refusal.contains("Mod") && refusal.contains("constants"), "{refusal}");
+}
+
+#[test]
+fn what_is_no_number_is_found() {
+    let x = floats_of(&[5], &[1.0, f32::NAN, f32::INFINITY, -f32::NAN, 0.0]);
+    Case::of("IsNaN", 13, Vec::new()).input(x).check_plan();
 }
 
 #[test]

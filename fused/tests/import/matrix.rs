@@ -2,7 +2,7 @@
 
 use cudainfer_fused::graph::Operator;
 
-use crate::case::{Case, float, floats, int};
+use crate::case::{Case, float, floats, int, text};
 
 #[test]
 fn matrices_and_vectors_are_multiplied() {
@@ -16,7 +16,7 @@ fn matrices_and_vectors_are_multiplied() {
         (&[4], &[4]),
         (&[4], &[2, 4, 3]),
     ] {
-        Case::of("MatMul", 13, Vec::new()).input(floats(a)).input(floats(b)).within(1e-5).check();
+        Case::of("MatMul", 13, Vec::new()).input(floats(a)).input(floats(b)).within(1e-5).check_plan();
     }
 }
 
@@ -50,5 +50,27 @@ fn matrices_that_do_not_fit_are_refused() {
     {
         let case = Case::of(operator, 13, Vec::new()).input(floats(a)).input(floats(b));
         assert!(case.refusal().to_string().contains(operator), "{}", case.refusal());
+    }
+}
+
+#[test]
+fn sums_of_products_over_named_axes() {
+    let two = |equation: &str, a: &[usize], b: &[usize]| {
+        let case = Case::of("Einsum", 13, vec![text("equation", equation)]).input(floats(a));
+        case.input(floats(b)).within(1e-5)
+    };
+    two("i,j->ij", &[3], &[4]).check_plan();
+    two("bqc,bchw->bqhw", &[2, 3, 4], &[2, 4, 5, 2]).check_plan();
+    two("bqhc, bkhc -> bhqk", &[2, 3, 2, 4], &[2, 5, 2, 4]).check_plan();
+    two("ij,jk->ki", &[3, 4], &[4, 5]).check_plan();
+    two("ij,kl->k", &[3, 4], &[2, 5]).check_plan();
+    two("ab,ab->", &[3, 4], &[3, 4]).check_plan();
+    Case::of("Einsum", 13, vec![text("equation", "abc->ca")])
+        .input(floats(&[2, 3, 4]))
+        .within(1e-5)
+        .check_plan();
+    for equation in ["ii,ij->ij", "...i,ij->...j", "ij,jk"] {
+        let refused = two(equation, &[3, 3], &[3, 3]).refusal();
+        assert!(refused.to_string().contains("equation"), "{refused}");
     }
 }

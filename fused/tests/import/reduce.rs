@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
-use crate::case::{Case, floats, floats_of, int, integers, ints};
+use crate::case::{Case, floats, floats_of, int, integers, integers_of, ints};
 
 const OPERATORS: [&str; 9] = [
     "ReduceSum",
@@ -82,4 +82,17 @@ fn a_softmax_is_along_one_axis_or_all_from_one_on() {
     }
     let half = floats(&[4, 5]).cast(TensorType::Float16);
     Case::of("Softmax", 13, Vec::new()).input(half).within(1e-3).check();
+}
+
+#[test]
+fn running_sums_go_both_ways() {
+    for (axis, exclusive, reverse) in [(0, 0, 0), (1, 1, 0), (-1, 0, 1), (1, 1, 1)] {
+        let attributes = || vec![int("exclusive", exclusive), int("reverse", reverse)];
+        let of =
+            |x| Case::of("CumSum", 14, attributes()).input(x).weight(integers_of(&[], &[axis])).within(1e-5);
+        of(floats(&[3, 4, 5])).check_plan();
+        of(floats(&[3, 4, 5]).cast(TensorType::Int32)).check_plan();
+    }
+    let long = Case::of("CumSum", 11, vec![]).input(floats(&[3000])).weight(integers_of(&[], &[0])).refusal();
+    assert!(long.to_string().contains("adds up 3000 numbers"), "{long}");
 }

@@ -87,3 +87,27 @@ fn functions_run_together() {
     let both = making.0.binary(Binary::Subtract, high, image).unwrap();
     assert_eq!(count(&making.plan(&[both])), [0, 1]);
 }
+
+#[test]
+fn attention_reads_queries_and_keys_where_their_projections_wrote_them_and_turns_values() {
+    let (mut making, tokens) = Making::new(&[1, 48, 64]);
+    let projected = |making: &mut Making, order: &[usize]| {
+        let weights =
+            making.0.constant(TensorType::Float16, &[64, 64], Elements::Floats(vec![0.01; 64 * 64]));
+        let product = making.0.multiply(tokens, weights).unwrap();
+        let heads = making.0.reshape(product, &[1, 48, 4, 16]).unwrap();
+        making.0.transpose(heads, order).unwrap()
+    };
+    let queries = projected(&mut making, &[0, 2, 1, 3]);
+    let keys = projected(&mut making, &[0, 2, 3, 1]);
+    let values = projected(&mut making, &[0, 2, 1, 3]);
+    let scores = making.0.multiply(queries, keys).unwrap();
+    let shares = making.0.softmax(scores, 3).unwrap();
+    let mixed = making.0.multiply(shares, values).unwrap();
+    let plan = making.plan(&[mixed]);
+    let products = plan.steps.iter().filter(|step| matches!(step, Step::Product(_))).count();
+    let softmaxes = plan.steps.iter().filter(|step| matches!(step, Step::Softmax(_))).count();
+    let convolutions = plan.steps.iter().filter(|step| matches!(step, Step::Convolution(_))).count();
+    // The values' depth is that of the tokens, which tensor cores want innermost: one copy.
+    assert_eq!([convolutions, products, softmaxes, plan.steps.len()], [3, 2, 1, 7]);
+}

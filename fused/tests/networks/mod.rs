@@ -1,5 +1,7 @@
 //! Networks of all that the engine supports, put together by chance: images from 3 to 14 pixels, up to 24 channels, in float32 or float16.
 
+mod attention;
+
 use cudainfer_fused::graph::{
     Binary, Builder, Coordinates, Elements, Graph, Operator, PadMode, PoolKind, ReduceKind, Resize,
     ResizeMode, Rounding, Unary, ValueId, Window, simplify,
@@ -101,7 +103,7 @@ impl Making {
 
     fn step(&mut self, from: ValueId) -> Option<ValueId> {
         let [images, channels, rows, columns] = self.dims(from);
-        match self.chance.below(12) {
+        match self.chance.below(16) {
             0..=4 => self.convolution(from),
             5 => self.transposed(from),
             6 => {
@@ -131,6 +133,9 @@ impl Making {
                 let gate = self.builder.unary(Unary::Sigmoid, squeezed).ok()?;
                 self.builder.binary(Binary::Multiply, from, gate).ok()
             }
+            11 => self.attention(from),
+            12 => self.sampled(from),
+            13 => self.shuffled(from),
             10 if channels % 2 == 0 => {
                 let half = channels / 2;
                 let parts = [0, half].map(|start| self.builder.slice_axis(from, 1, start, 1, half).unwrap());

@@ -8,6 +8,11 @@ models with random weights, or takes those that a package ships, and runs their 
 of a face, of text. Our side runs the exported file in a pipeline on the CPU. The rows of what ran go to
 benches/results/zoo.json, from which docs/models.md is made. Without CASE, words of names, everything runs, and rows of what
 did not run leave the file. --keep takes models that were exported before.
+
+    python3 tools zoo --fused [--compare] [CASE...]
+
+asks the engine fused which of the exported models it takes, for benches/results/zoo-fused.json and the same page; --compare has the
+engine's reference compute them as well. Without CASE, all.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ import numpy as np
 
 from cudainfer_tools import pipeline, repository
 from cudainfer_tools.repository import ROOT
-from cudainfer_tools.zoo import objects, ours
+from cudainfer_tools.zoo import fused, objects, ours
 from cudainfer_tools.zoo.objects import Masks
 from cudainfer_tools.zoo.page import page
 from cudainfer_tools.zoo.verdict import FAR, Verdict, compare, compare_masks, compare_samples
@@ -89,6 +94,12 @@ def judge(folder: Path) -> tuple[dict, Verdict]:
         return case, Verdict(expected, 0, expected, 0.0, 0.0, error=str(error))
 
 
+def write_page(rows: list[dict]) -> None:
+    """Writes docs/models.md anew."""
+    in_fused = json.loads(fused.RESULTS.read_text()) if fused.RESULTS.exists() else []
+    PAGE.write_text(page(rows, in_fused))
+
+
 def kind_of(case: dict) -> str:
     """What is counted of a case."""
     return "cells" if case["mask_classes"] else "samples" if case["greatest"] else "results"
@@ -124,11 +135,15 @@ def main() -> int:
     parser.add_argument("--reference", metavar="PYTHON", help="a Python with the models' libraries")
     parser.add_argument("--keep", action="store_true", help="take the models that were exported before")
     parser.add_argument("--page", action="store_true", help="only write docs/models.md anew from the results file")
+    parser.add_argument("--fused", action="store_true", help="only ask the engine fused which of the exported models it takes")
+    parser.add_argument("--compare", action="store_true", help="with --fused: compare what it computes with ONNX Runtime")
     parser.add_argument("cases", nargs="*", metavar="CASE", help="only the cases whose names contain one of these words")
     given = parser.parse_args()
     before = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    if given.page:
-        PAGE.write_text(page(before))
+    if given.fused:
+        fused.count(OUT, given.cases, given.compare)
+    if given.page or given.fused:
+        write_page(before)
         return 0
     if not given.reference:
         parser.error("--reference PYTHON is needed: a Python with the models' libraries, or some of them")
@@ -158,7 +173,7 @@ def main() -> int:
                 # Libraries may end the process; what was measured is kept.
                 rows = merged(before if given.cases else [], found)
                 RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
-                PAGE.write_text(page(rows))
+                write_page(rows)
     if made.wait() != 0:
         raise pipeline.PipelineError(f"the export failed: see {OUT}/export.log")
     good = sum(one["holds"] for one in found.values())

@@ -1,11 +1,13 @@
-"""docs/models.md, made of the rows in benches/results/zoo.json."""
+"""docs/models.md, made of the rows in benches/results/zoo.json and zoo-fused.json."""
 
 from __future__ import annotations
+
+from cudainfer_tools.zoo import fused
 
 HEAD = """\
 # Models of other libraries
 
-<!-- Written by `scripts/evaluate zoo` from benches/results/zoo.json. Do not edit. -->
+<!-- Written by `scripts/evaluate zoo` from benches/results/zoo.json and zoo-fused.json. Do not edit. -->
 
 Models that were exported by their own libraries, and what is found with them here and there. The same file is run by the
 library on 20 frames, with its own post-processing, and by the pipeline `fusedpreproc ! trtinfer ! ELEMENTS` on the CPU. A row
@@ -105,8 +107,8 @@ def cells(one: dict) -> list[str]:
     return [name, f"`{elements}`", needs(one), counts, *figures, masks, verdict(one)]
 
 
-def page(rows: list[dict]) -> str:
-    """docs/models.md."""
+def page(rows: list[dict], in_fused: list[dict]) -> str:
+    """docs/models.md. `in_fused` are the rows of the engine fused."""
     good = sum(one["holds"] for one in rows)
     lines = [HEAD, f"{good} of {len(rows)} models are read as their libraries read them."]
     for library in dict.fromkeys(one["library"] for one in rows):
@@ -123,6 +125,7 @@ def page(rows: list[dict]) -> str:
                 notes.setdefault(one["note"], []).append(one["case"])
         lines += [""] if notes else []
         lines += [f"- {', '.join(names)}: {note}" for note, names in notes.items()]
+    lines += fused.section(in_fused) if in_fused else []
     lines += ["", TAIL.rstrip()]
     raw = "Raw output: [zoo.json](../benches/results/zoo.json). Script: `scripts/evaluate zoo --reference PYTHON`, with the packages of"
     return "\n".join(

@@ -44,6 +44,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
             read: count,
             blocks: places.div_ceil(THREADS / chunks) * all_chunks.div_ceil(chunks),
             threads: THREADS,
+            batches: None,
         }
         .kernel(convolution)
     };

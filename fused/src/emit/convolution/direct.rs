@@ -45,6 +45,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
             read: count,
             blocks: pixels.div_ceil(THREADS / split * at_once) * (outputs / kept),
             threads: THREADS,
+            batches: None,
         }
         .kernel(convolution)
     };

@@ -1,12 +1,14 @@
-//! Dense convolutions as products of matrices (cuda/matrix.cuh).
+//! Dense convolutions, and products of matrices, as products of matrices (cuda/matrix.cuh).
 
 use cudainfer_kernels::tensor::TensorType;
 
 use super::epilogue::together;
 use super::shape::Instance;
+use crate::emit::batches::Batches;
 use crate::emit::kernel::Kernel;
 use crate::emit::launch::MULTIPROCESSORS;
-use crate::plan::Convolution;
+use crate::graph::Window;
+use crate::plan::{Convolution, Product, View};
 
 /// How many kernels are offered that multiply on tensor cores.
 const MOST_KERNELS: usize = 6;
@@ -65,38 +67,88 @@ const PLAIN_TILES: [Tile; 4] = [
 /// float32 is multiplied on tensor cores with nearly all of its bits, and without them: for GPUs that have none for it, and where the user
 /// tolerates less than they leave.
 pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
-    let Convolution { input, weights, groups, output, .. } = convolution;
+    if convolution.groups == 1 { of(convolution, None) } else { Vec::new() }
+}
+
+/// The same for products of matrices of float16, both of which must have their depth innermost: the left one's rows are pixels, and the right one is
+/// the weights.
+pub(super) fn products(product: &Product) -> Vec<Kernel> {
+    let batches = Batches::new(product);
+    let Product { left, right, output } = product;
+    let axis = output.dims.len() - 2;
+    // The epilogue is told where a batch begins in the output, as the image.
+    let image = |view: &View, channels: usize, pixels: usize| {
+        let strides = vec![1, view.strides[channels], 0, view.strides[pixels]];
+        View { dims: vec![1, view.dims[channels], 1, view.dims[pixels]], strides, ..view.clone() }
+    };
+    let weights = View {
+        dims: vec![right.dims[axis + 1], right.dims[axis], 1, 1],
+        strides: vec![right.strides[axis + 1], right.strides[axis], 0, 0],
+        ..right.clone()
+    };
+    let are_rows = left.ty == TensorType::Float16
+        && [left, right].into_iter().all(|view| batches.is_aligned(view, 8))
+        && weights.strides[1] == 1
+        && weights.strides[0].unsigned_abs().is_multiple_of(8);
+    if !are_rows {
+        return Vec::new();
+    }
+    let convolution = Convolution {
+        input: image(left, axis + 1, axis),
+        weights,
+        bias: None,
+        window: Window { kernel: [1; 2], strides: [1; 2], dilations: [1; 2], begin: [0; 2], end: [0; 2] },
+        groups: 1,
+        epilogue: Vec::new(),
+        output: image(output, axis + 1, axis),
+    };
+    of(&convolution, Some(&batches))
+}
+
+fn of(convolution: &Convolution, batches: Option<&Batches>) -> Vec<Kernel> {
+    let Convolution { input, weights, output, .. } = convolution;
     let (Ok([images, outputs, rows, columns]), Ok([_, depth, taps_y, taps_x])) =
         (<[usize; 4]>::try_from(&output.dims[..]), <[usize; 4]>::try_from(&weights.dims[..]))
     else {
         return Vec::new();
     };
     let is_float = matches!(input.ty, TensorType::Float16 | TensorType::Float32);
-    let count = 16 / input.ty.size();
-    let fits = depth.is_multiple_of(count)
-        && together(input, count) == count
-        && weights.offset.is_multiple_of(count);
-    if *groups != 1 || !is_float || weights.ty != input.ty || !fits {
+    let chunk = 16 / input.ty.size();
+    let fits = depth.is_multiple_of(chunk)
+        && together(input, chunk) == chunk
+        && weights.offset.is_multiple_of(chunk);
+    if !is_float || weights.ty != input.ty || !fits {
         return Vec::new();
     }
-    let work = if input.ty == TensorType::Float16 { 1 } else { 2 };
-    let chunks = depth * taps_y * taps_x / count;
-    let product = Product { pixels: images * rows * columns, outputs, chunks, work };
+    let extent = Extent {
+        count: batches.map_or(1, Batches::count),
+        pixels: images * rows * columns,
+        outputs,
+        chunks: depth * taps_y * taps_x / chunk,
+        work: if input.ty == TensorType::Float16 { 1 } else { 2 },
+    };
     let kernels = |tiles: Vec<&Tile>, cores: bool| -> Vec<Kernel> {
-        tiles.into_iter().filter_map(|tile| kernel(convolution, tile, &product, cores)).collect()
+        tiles.into_iter().filter_map(|tile| kernel(convolution, batches, tile, &extent, cores)).collect()
     };
     if input.ty == TensorType::Float16 {
-        return kernels(product.best(TILES.iter().chain(&LARGE_TILES), MOST_KERNELS), true);
+        return kernels(extent.best(TILES.iter().chain(&LARGE_TILES), MOST_KERNELS), true);
     }
-    let mut all = kernels(product.best(TILES.iter(), MOST_KERNELS), true);
-    all.extend(kernels(product.best(PLAIN_TILES.iter(), MOST_PLAIN), false));
+    let mut all = kernels(extent.best(TILES.iter(), MOST_KERNELS), true);
+    all.extend(kernels(extent.best(PLAIN_TILES.iter(), MOST_PLAIN), false));
     all
 }
 
-fn kernel(convolution: &Convolution, tile: &Tile, product: &Product, cores: bool) -> Option<Kernel> {
+fn kernel(
+    convolution: &Convolution,
+    batches: Option<&Batches>,
+    tile: &Tile,
+    extent: &Extent,
+    cores: bool,
+) -> Option<Kernel> {
     let Tile { rows, columns, chunks, stages, warps: [down, across, deep] } = *tile;
-    let outputs = product.outputs;
-    let finished = [8, 4, 2].into_iter().find(|count| outputs.is_multiple_of(*count)).unwrap_or(1);
+    let is_aligned = |count: usize| batches.is_none_or(|batches| batches.is_aligned_output(count));
+    let fits = |count: &usize| extent.outputs.is_multiple_of(*count) && is_aligned(*count);
+    let finished = [8, 4, 2].into_iter().find(fits).unwrap_or(1);
     let constants = [
         ("ROWS", rows),
         ("COLUMNS", columns),
@@ -108,21 +160,30 @@ fn kernel(convolution: &Convolution, tile: &Tile, product: &Product, cores: bool
         ("FINISHED", finished),
         ("PIXELS_FIRST", usize::from(convolution.output.strides[1] != 1)),
         ("CORES", usize::from(cores)),
+        ("BATCHES", extent.count),
+        ("KNOWN", usize::from(batches.is_none())),
     ];
     let instance = Instance {
-        what: if cores { "convolution_matrix" } else { "convolution_plain" },
+        what: match (batches, cores) {
+            (Some(_), _) => "product_matrix",
+            (None, true) => "convolution_matrix",
+            (None, false) => "convolution_plain",
+        },
         template: "convolve_matrix",
         constants: &constants,
         finished,
         read: 16 / convolution.input.ty.size(),
-        blocks: product.pixels.div_ceil(rows) * outputs.div_ceil(columns),
+        blocks: extent.blocks(tile),
         threads: 32 * down * across * deep,
+        batches,
     };
     instance.kernel(convolution)
 }
 
-/// The dimensions of a product of matrices.
-struct Product {
+/// What there is to make.
+struct Extent {
+    /// Products.
+    count: usize,
     pixels: usize,
     outputs: usize,
     /// Sixteen bytes each, of a pixel.
@@ -131,7 +192,7 @@ struct Product {
     work: usize,
 }
 
-impl Product {
+impl Extent {
     /// The tiles that probably take the least time, but for those twice as wide as the product.
     fn best<'a>(&self, tiles: impl Iterator<Item = &'a Tile>, most: usize) -> Vec<&'a Tile> {
         let mut tiles: Vec<&Tile> =
@@ -142,11 +203,15 @@ impl Product {
         tiles
     }
 
-    /// A guess of the cycles that a convolution takes: each multiprocessor runs two blocks at a time. A step takes some 200 cycles, in which
-    /// its loads are issued and its barrier is met, besides its products; a block some 1500 at its beginning and end.
+    fn blocks(&self, tile: &Tile) -> usize {
+        self.count * self.pixels.div_ceil(tile.rows) * self.outputs.div_ceil(tile.columns)
+    }
+
+    /// A guess of the cycles that it takes: each multiprocessor runs two blocks at a time. A step takes some 200 cycles, in which its loads
+    /// are issued and its barrier is met, besides its products; a block some 1500 at its beginning and end.
     fn cost(&self, tile: &Tile) -> usize {
-        let blocks = self.pixels.div_ceil(tile.rows) * self.outputs.div_ceil(tile.columns);
         let products = tile.rows * tile.columns * tile.chunks * self.work / 64;
-        blocks.div_ceil(2 * MULTIPROCESSORS) * (1500 + self.chunks.div_ceil(tile.chunks) * (200 + products))
+        let steps = self.chunks.div_ceil(tile.chunks);
+        self.blocks(tile).div_ceil(2 * MULTIPROCESSORS) * (1500 + steps * (200 + products))
     }
 }

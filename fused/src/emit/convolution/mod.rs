@@ -9,7 +9,7 @@ mod shape;
 
 use super::kernel::Kernel;
 use super::nest::is_small;
-use crate::plan::{Convolution, Step};
+use crate::plan::{Convolution, Product, Step};
 
 /// The kernels that run a convolution, the one that is probably fastest first, a naive one last. None where there is nothing to do, or
 /// where a tensor has 2^31 elements or more.
@@ -29,4 +29,9 @@ pub(super) fn candidates(convolution: &Convolution) -> Vec<Kernel> {
     }
     kernels.extend(naive::kernel(convolution));
     kernels
+}
+
+/// The kernel of a product of matrices on tensor cores, if they lie as these read them.
+pub(super) fn product(product: &Product) -> Option<Kernel> {
+    matrix::products(product).into_iter().next()
 }

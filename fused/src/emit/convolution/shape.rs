@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::epilogue::Finish;
+use crate::emit::batches::Batches;
 use crate::emit::kernel::{Kernel, Slots};
 use crate::emit::launch::whole;
 use crate::emit::reader::Reader;
@@ -25,6 +26,8 @@ pub(super) struct Instance<'a> {
     pub(super) blocks: usize,
     /// Threads of each.
     pub(super) threads: usize,
+    /// The products that it computes, if it is no convolution.
+    pub(super) batches: Option<&'a Batches<'a>>,
 }
 
 impl Instance<'_> {
@@ -40,6 +43,10 @@ impl Instance<'_> {
         for (name, number) in self.constants {
             let _ = writeln!(shape, "    static constexpr int {name} = {number};");
         }
+        shape.push_str(&match self.batches {
+            Some(batches) => batches.source(["input", "weights", "output"]),
+            None => ["input", "weights", "output"].map(beginning_at_0).concat(),
+        });
         let read = cells.load("to", " + at", self.read);
         let _ = writeln!(
             shape,
@@ -68,8 +75,13 @@ impl Instance<'_> {
     }
 }
 
+/// Source of the function for a convolution, whose tensors begin where their views say.
+fn beginning_at_0(name: &str) -> String {
+    format!("    static __device__ int {name}_begin(unsigned) {{ return 0; }}\n")
+}
+
 /// The constants that describe a convolution; none where its tensors have not four dimensions.
-fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 21]> {
+fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 22]> {
     let Convolution { input, weights, window, groups, output, .. } = convolution;
     let ([images, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
         (<[usize; 4]>::try_from(&input.dims[..]).ok()?, <[usize; 4]>::try_from(&weights.dims[..]).ok()?);
@@ -98,5 +110,6 @@ fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 21]> {
         ("CHANNEL_STRIDE", channel_stride),
         ("ROW_STRIDE", row_stride),
         ("COLUMN_STRIDE", column_stride),
+        ("WEIGHT_STRIDE", weights.strides[0]),
     ])
 }

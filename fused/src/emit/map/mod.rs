@@ -3,9 +3,11 @@
 //! The loops follow the first output's memory. Loads and stores are of up to 16 bytes wherever a tensor's elements lie together along the
 //! innermost loop, and of single elements elsewhere; so each byte moves once, but for windows, whose cells come from the caches.
 
+mod gather;
 mod pool;
 mod program;
 mod resize;
+mod sample;
 mod source;
 mod tile;
 
@@ -26,8 +28,7 @@ pub(super) fn kernels(map: &Map) -> Result<Vec<Kernel>, FusedError> {
         return Ok(Vec::new());
     }
     let refuse = |why: String| Err(FusedError::Plan(why));
-    let views =
-        || map.sources.iter().map(|source| source.view()).chain(map.outputs.iter().map(|(view, _)| view));
+    let views = || map.sources.iter().flat_map(Source::views).chain(map.outputs.iter().map(|(view, _)| view));
     if let Some(view) = views().find(|view| !is_small(view)) {
         return refuse(format!("a map's tensor has too many elements: {view:?}"));
     }
@@ -37,7 +38,8 @@ pub(super) fn kernels(map: &Map) -> Result<Vec<Kernel>, FusedError> {
         let reads_what_is_written = map
             .sources
             .iter()
-            .any(|source| map.outputs.iter().any(|(view, _)| view.buffer == source.view().buffer));
+            .flat_map(Source::views)
+            .any(|read| map.outputs.iter().any(|(view, _)| view.buffer == read.buffer));
         if reads_what_is_written {
             return refuse(format!(
                 "a map in place has {} outputs, too many for a kernel",
@@ -55,8 +57,9 @@ fn parts(map: &Map) -> Result<(Map, Option<Map>), FusedError> {
         let needed = program::needed(&map.program, outputs);
         let sources = program::sources(&map.program, &needed);
         let mut slots = Slots::writing(outputs.iter().map(|(view, _)| view));
-        sources.iter().filter_map(|source| map.sources.get(*source)).for_each(|source| {
-            slots.address(source.view());
+        let read = sources.iter().filter_map(|source| map.sources.get(*source)).flat_map(Source::views);
+        read.for_each(|view| {
+            slots.address(view);
         });
         slots.fit()
     };

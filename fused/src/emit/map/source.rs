@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{pool, resize};
+use super::{gather, pool, resize, sample};
 use crate::emit::kernel::Slots;
 use crate::emit::nest::{Nest, offset};
 use crate::emit::reader::{Reader, width};
@@ -16,12 +16,14 @@ pub(super) struct Input<'a> {
     pub(super) number: usize,
     /// The size of its elements in bytes.
     pub(super) size: usize,
-    /// By dimension of the map; 0 along the special ones.
+    /// By dimension of the map; 0 where the tensor is not read at the place.
     pub(super) strides: Vec<isize>,
     /// Along which dimensions it is not simply read at the place.
     pub(super) special: Vec<bool>,
     kind: &'a Source,
     pub(super) reader: Reader,
+    /// Of its other tensors: indices, places.
+    pub(super) others: Vec<Reader>,
 }
 
 /// Where a piece of source reads.
@@ -56,13 +58,19 @@ impl<'a> Input<'a> {
             Source::Element(_) => false,
             Source::Resized { scales, .. } => scales[dim] != 1.0 || is_other(dim),
             Source::Padded { before, .. } => before[dim] != 0 || is_other(dim),
-            Source::Pooled { .. } => dim >= 2,
+            Source::Pooled { .. } | Source::Sampled { .. } => dim >= 2,
+            Source::Gathered { axis, .. } => dim == *axis,
         };
-        let special: Vec<bool> = (0..dims.len()).map(is_special).collect();
+        let mut special: Vec<bool> = (0..dims.len()).map(is_special).collect();
         let plain =
             view.strides.iter().zip(&special).map(|(stride, special)| if *special { 0 } else { *stride });
         let (strides, reader) = (plain.collect(), Reader::new(view, slots));
-        Self { number, size: view.ty.size(), strides, special, kind, reader }
+        // Along these dimensions, other elements are read at each place.
+        for other in &kind.views()[1..] {
+            special.iter_mut().zip(&other.strides).for_each(|(special, stride)| *special |= *stride != 0);
+        }
+        let others = kind.views()[1..].iter().map(|other| Reader::new(other, slots)).collect();
+        Self { number, size: view.ty.size(), strides, special, kind, reader, others }
     }
 
     /// Of the first element.
@@ -115,6 +123,10 @@ impl<'a> Input<'a> {
             }
             Source::Padded { view, before, mode } => self.padded(view, before, *mode, place, &plain),
             Source::Pooled { view, kind, window } => pool::source(view, *kind, window, self, place, &plain),
+            Source::Gathered { view, indices, axis } => {
+                gather::source(view, indices, *axis, self, place, &plain)
+            }
+            Source::Sampled { view, places, how } => sample::source(view, places, *how, self, place, &plain),
             Source::Element(_) => format!("    {}\n", self.reader.load(&place.to, &plain, place.count)),
         }
     }

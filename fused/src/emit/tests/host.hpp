@@ -44,6 +44,13 @@ inline int __float2int_rz(float x) {
 }
 inline long long __float2ll_rz(float x) { return (long long)x; }
 
+// Threads take turns: nobody comes between.
+inline int atomicAdd(int* at, int x) {
+    const int before = *at;
+    *at += x;
+    return before;
+}
+
 // A thread of a block.
 struct Fiber {
     ucontext_t context;

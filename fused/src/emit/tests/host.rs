@@ -71,7 +71,8 @@ fn contents(ty: TensorType, bytes: usize) -> Vec<u8> {
         let number = match ty {
             TensorType::Float16 => number / 16.0 - 1.0,
             TensorType::Float32 => (number + below) / 16.0 - 1.0,
-            _ => number,
+            TensorType::Int8 | TensorType::Int32 | TensorType::Int64 => number - 8.0,
+            TensorType::UInt8 | TensorType::Bool => number,
         };
         write(&mut data, ty, index, number);
     }

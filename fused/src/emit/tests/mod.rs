@@ -5,7 +5,10 @@ mod convolution;
 mod host;
 mod map;
 mod nvrtc;
+mod places;
+mod product;
 mod rows;
+mod top;
 
 use cudainfer_kernels::tensor::TensorType;
 

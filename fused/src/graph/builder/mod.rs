@@ -1,6 +1,7 @@
 //! Adds nodes to a graph. Works out dimensions and types, leaves out what changes nothing, and evaluates what is made of constants.
 
 mod elementwise;
+mod gather;
 mod movement;
 mod sums;
 

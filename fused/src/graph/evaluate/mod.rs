@@ -6,6 +6,7 @@ mod convolution;
 mod elements;
 mod elementwise;
 mod erf;
+mod gather;
 mod matrix;
 mod movement;
 mod pool;
@@ -16,6 +17,7 @@ mod walk;
 use cudainfer_kernels::tensor::TensorType;
 
 pub(crate) use self::elementwise::{of_number, of_numbers};
+pub(crate) use self::gather::best;
 pub use self::walk::Walk;
 use super::{Elements, Graph, Operator, Refusal, ValueId};
 
@@ -50,6 +52,8 @@ pub fn evaluate(
         (Operator::Slice { starts, steps }, [x]) => return Ok(movement::slice(*x, starts, steps, dims)),
         (Operator::Expand, [x]) => return Ok(movement::expand(*x, dims)),
         (Operator::Concat { axis }, operands) => return Ok(movement::concat(operands, *axis, dims)),
+        (Operator::Gather { axis }, [x, indices]) => return Ok(gather::gather(*x, *indices, *axis, dims)),
+        (Operator::Top { axis, largest }, [x]) => return Ok(gather::top(*x, *axis, *largest, dims)),
         (Operator::Pad { before, mode }, [x]) => return Ok(movement::pad(*x, before, *mode, dims)),
         (Operator::Convolution { window, groups }, [image, weights, bias @ ..]) => {
             convolution::convolution([*image, *weights], bias.first().copied(), window, *groups, dims)
@@ -62,6 +66,7 @@ pub fn evaluate(
         (Operator::ArgMax { axis }, [x]) => reduce::arg_max(*x, *axis),
         (Operator::Softmax { axis }, [x]) => reduce::softmax(*x, *axis),
         (Operator::Resize(resize), [x]) => resize::resize(*x, resize, dims),
+        (Operator::Sample(how), [image, places]) => gather::sample(*image, *places, *how, dims),
         (Operator::MatMul, [a, b]) => matrix::multiply(*a, *b, dims),
         _ => return Err(Refusal::invalid(format!("{operator:?} of {} tensors", operands.len()))),
     };

@@ -35,7 +35,7 @@ pub fn reduce(x: Operand<'_>, kind: ReduceKind, axes: &[usize], dims: &[usize]) 
 }
 
 /// The elements along an axis, for each place of the other axes: `(first, length, step)`, in the order of the output.
-fn rows(dims: &[usize], axis: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+pub(super) fn rows(dims: &[usize], axis: usize) -> impl Iterator<Item = (usize, usize, usize)> {
     let step: usize = dims[axis + 1..].iter().product();
     let (length, outer) = (dims[axis], dims[..axis].iter().product());
     (0..outer).flat_map(move |i: usize| (0..step).map(move |j| (i * length * step + j, length, step)))

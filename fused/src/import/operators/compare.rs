@@ -17,6 +17,7 @@ pub fn reader(operator: &str) -> Option<Reader> {
         "Or" => |call| binary(call, Binary::Or),
         "Not" => |call| unary(call, Unary::Not),
         "Xor" => differ,
+        "IsNaN" => is_nan,
         _ => return None,
     })
 }
@@ -25,5 +26,12 @@ pub fn reader(operator: &str) -> Option<Reader> {
 fn differ(call: &mut Call<'_>) -> Made {
     let (a, b) = (call.input(0)?, call.input(1)?);
     let same = call.builder.binary(Binary::Equal, a, b)?;
+    Ok(vec![call.builder.unary(Unary::Not, same)?])
+}
+
+/// NaN alone is not equal to itself.
+fn is_nan(call: &mut Call<'_>) -> Made {
+    let x = call.input(0)?;
+    let same = call.builder.binary(Binary::Equal, x, x)?;
     Ok(vec![call.builder.unary(Unary::Not, same)?])
 }

@@ -72,8 +72,9 @@ fn power(call: &mut Call<'_>) -> Made {
 fn remainder(call: &mut Call<'_>) -> Made {
     let (a, b) = (call.input(0)?, call.input(1)?);
     let is_known = [a, b].iter().all(|id| call.builder.elements(*id).is_some());
-    if !is_known {
-        return Err(Refusal::unsupported("its inputs are no constants"));
+    // A quotient of floats that is rounded may be the next whole number; of integers up to 2^24 it is not.
+    if !is_known && is_float(call.builder.ty(a)) {
+        return Err(Refusal::unsupported("its inputs are floats, and no constants"));
     }
     let quotient = call.builder.binary(Binary::Divide, a, b)?;
     let is_floored = !call.flag("fmod", false);

@@ -4,6 +4,7 @@ mod activation;
 mod compare;
 mod constant;
 mod convolution;
+mod einsum;
 mod elementwise;
 mod extremum;
 mod gather;
@@ -15,10 +16,14 @@ mod quantize;
 mod reduce;
 mod resample;
 mod resize;
+mod running_sum;
+mod sample;
+mod scatter;
 mod shape;
 mod slice;
 mod space;
 mod tile;
+mod top;
 mod window;
 
 use super::call::{Call, Made};
@@ -69,6 +74,14 @@ fn own(operator: &str) -> Option<Reader> {
         "Split" => slice::split,
         "Concat" => slice::concat,
         "Gather" => gather::gather,
+        "GatherElements" => gather::elements,
+        "GatherND" => gather::places,
+        "ScatterND" => scatter::places,
+        "ScatterElements" => scatter::elements,
+        "CumSum" => running_sum::running_sum,
+        "Einsum" => einsum::einsum,
+        "TopK" => top::top,
+        "GridSample" => sample::grid,
         "DepthToSpace" => space::depth_to_space,
         "SpaceToDepth" => space::space_to_depth,
         "Shape" | "Size" => constant::shape,
