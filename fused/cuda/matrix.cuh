@@ -1,8 +1,8 @@
-// Dense convolutions as products of matrices, on tensor cores: float16, accumulated in float32.
+// Dense convolutions as products of matrices, on tensor cores: float16, accumulated in float32, or integers of 8 bits, accumulated in int32.
 //
 // Rows of the product are the pixels of the output, columns its channels; the sum runs over DEPTH = taps * channels numbers, in chunks of
-// eight (16 bytes). The input has channels last in memory, and its matrix is never written down: a chunk lies at a tap's cell, or
-// is 0 outside of the image. A block makes a tile of ROWS x COLUMNS. It goes through the depth in steps of STEP numbers, of which STAGES are
+// 16 bytes. The input has channels last in memory, and its matrix is never written down: a chunk lies at a tap's cell, or is ZERO
+// outside of the image. A block makes a tile of ROWS x COLUMNS. It goes through the depth in steps of STEP numbers, of which STAGES are
 // on their way into shared memory; there, the chunks of a row are permuted so that eight rows' loads meet no bank twice.
 // Its warps share the tile out as WARPS_DOWN x WARPS_ACROSS, and each step's depth among WARPS_DEEP. Sums meet in shared memory at the end,
 // from where threads take eight channels of a pixel through the epilogue.
@@ -10,43 +10,55 @@
 
 template <class S> struct Product {
     static constexpr int THREADS = 32 * S::WARPS_DOWN * S::WARPS_ACROSS * S::WARPS_DEEP;
-    static constexpr int CHUNKS = S::STEP / 8;
-    static constexpr int ALL_CHUNKS = S::TAPS_Y * S::TAPS_X * S::CHANNELS / 8;
+    static constexpr bool IS_INTEGER = sizeof(typename S::Element) == 1;
+    // Numbers of a chunk.
+    static constexpr int CHUNK = 16 / int(sizeof(typename S::Element));
+    static constexpr int CHUNKS = S::STEP / CHUNK;
+    static constexpr int ALL_CHUNKS = S::TAPS_Y * S::TAPS_X * S::CHANNELS / CHUNK;
     static constexpr int STEPS = (ALL_CHUNKS + CHUNKS - 1) / CHUNKS;
     static constexpr int PIXELS = S::IMAGES * S::OUT_ROWS * S::OUT_COLUMNS;
     static constexpr int ACROSS = (S::OUTPUTS + S::COLUMNS - 1) / S::COLUMNS;
     // Tile of a warp.
     static constexpr int DOWN_16 = S::ROWS / S::WARPS_DOWN / 16;
     static constexpr int ACROSS_16 = S::COLUMNS / S::WARPS_ACROSS / 16;
-    static constexpr int STEP_16 = S::STEP / S::WARPS_DEEP / 16;
+    // Pairs of chunks that a warp multiplies in a step.
+    static constexpr int PAIRS = S::STEP / S::WARPS_DEEP / (2 * CHUNK);
     // Rows that all threads together copy a chunk of.
     static constexpr int AT_ONCE = THREADS / CHUNKS;
     static constexpr int COPIES_A = (S::ROWS + AT_ONCE - 1) / AT_ONCE;
     static constexpr int COPIES_B = (S::COLUMNS + AT_ONCE - 1) / AT_ONCE;
     static constexpr int STAGE = (S::ROWS + S::COLUMNS) * S::STEP;
-    // Floats between rows of sums: the pairs that half a warp stores at once lie in 32 different banks.
+    // Sums between rows of them: the pairs that half a warp stores at once lie in 32 different banks.
     static constexpr int PITCH = S::COLUMNS + 8;
-    static constexpr int BYTES_STAGES = S::STAGES * STAGE * 2;
+    static constexpr int BYTES_STAGES = S::STAGES * STAGE * int(sizeof(typename S::Element));
     static constexpr int BYTES_SUMS = S::ROWS * PITCH * 4;
     static constexpr int BYTES = BYTES_STAGES > BYTES_SUMS ? BYTES_STAGES : BYTES_SUMS;
 
     // Where a chunk of a row lies in a stage, in elements.
     static __device__ int place(int row, int chunk) {
         const int permuted = CHUNKS == 4 ? chunk ^ (row >> 1 & 3) : chunk & ~7 | (chunk ^ row) & 7;
-        return row * S::STEP + permuted * 8;
+        return row * S::STEP + permuted * CHUNK;
     }
 };
 
+// A chunk of the integer that stands for 0.
+template <class S> __device__ __forceinline__ uint4 zeros() {
+    const unsigned four = (S::ZERO & 0xff) * 0x01010101u;
+    return make_uint4(four, four, four, four);
+}
+
 template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers& b) {
     using P = Product<S>;
+    using Element = typename S::Element;
+    using Sum = typename S::Sum;
     __shared__ __align__(16) char memory[P::BYTES];
-    unsigned short* stages = reinterpret_cast<unsigned short*>(memory);
+    Element* stages = reinterpret_cast<Element*>(memory);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int down = warp % S::WARPS_DOWN, across = warp / S::WARPS_DOWN % S::WARPS_ACROSS;
     const int deep = warp / (S::WARPS_DOWN * S::WARPS_ACROSS);
     const int first_pixel = blockIdx.x / P::ACROSS * S::ROWS, first_output = blockIdx.x % P::ACROSS * S::COLUMNS;
-    const unsigned short* input = S::input(b);
-    const unsigned short* weights = S::weights(b);
+    const Element* input = S::input(b);
+    const Element* weights = S::weights(b);
 
     // What this thread copies: one chunk of each step, of some rows.
     const int chunk = threadIdx.x % P::CHUNKS, row = threadIdx.x / P::CHUNKS;
@@ -63,9 +75,10 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         cell[i] = pixel < unsigned(P::PIXELS) ? cell[i] : 0;
     }
     auto copy_cells = [&](int step) {
-        unsigned short* a = stages + step % S::STAGES * P::STAGE;
+        Element* a = stages + step % S::STAGES * P::STAGE;
         const int at = step * P::CHUNKS + chunk;
-        const int tap = at / (S::CHANNELS / 8), channel = at % (S::CHANNELS / 8) * 8;
+        constexpr int OF_TAP = S::CHANNELS / P::CHUNK;
+        const int tap = at / OF_TAP, channel = at % OF_TAP * P::CHUNK;
         const int dy = tap / S::TAPS_X * S::DILATION_Y, dx = tap % S::TAPS_X * S::DILATION_X;
         const bool in_depth = P::ALL_CHUNKS % P::CHUNKS == 0 || at < P::ALL_CHUNKS;
 #pragma unroll
@@ -75,12 +88,16 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                 const bool there = in_depth && unsigned(y[i] + dy) < unsigned(S::IN_ROWS) &&
                                    unsigned(x[i] + dx) < unsigned(S::IN_COLUMNS);
                 const int from = cell[i] + dy * S::ROW_STRIDE + dx * S::COLUMN_STRIDE + channel;
-                copy_async(a + P::place(to, chunk), input + (there ? from : 0), there);
+                if (S::ZERO != 0 && !there) {
+                    *reinterpret_cast<uint4*>(a + P::place(to, chunk)) = zeros<S>();
+                } else {
+                    copy_async(a + P::place(to, chunk), input + (there ? from : 0), there);
+                }
             }
         }
     };
     auto copy_weights = [&](int step) {
-        unsigned short* w = stages + step % S::STAGES * P::STAGE + S::ROWS * S::STEP;
+        Element* w = stages + step % S::STAGES * P::STAGE + S::ROWS * S::STEP;
         const int at = step * P::CHUNKS + chunk;
         const bool in_depth = P::ALL_CHUNKS % P::CHUNKS == 0 || at < P::ALL_CHUNKS;
 #pragma unroll
@@ -88,7 +105,7 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             const int to = row + i * P::AT_ONCE;
             if (S::COLUMNS % P::AT_ONCE == 0 || to < S::COLUMNS) {
                 const bool there = in_depth && first_output + to < S::OUTPUTS;
-                const int from = (first_output + to) * (P::ALL_CHUNKS * 8) + at * 8;
+                const int from = (first_output + to) * (P::ALL_CHUNKS * P::CHUNK) + at * P::CHUNK;
                 copy_async(w + P::place(to, chunk), weights + (there ? from : 0), there);
             }
         }
@@ -108,7 +125,7 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         }
         copies_commit();
     }
-    float sum[P::DOWN_16][P::ACROSS_16 * 2][4] = {};
+    Sum sum[P::DOWN_16][P::ACROSS_16 * 2][4] = {};
 #pragma unroll 1
     for (int step = 0; step < P::STEPS; ++step) {
         copies_wait<S::STAGES - 2>();
@@ -118,11 +135,11 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             copy_weights(step + S::STAGES - 1);
         }
         copies_commit();
-        const unsigned short* a = stages + step % S::STAGES * P::STAGE;
-        const unsigned short* w = a + S::ROWS * S::STEP;
+        const Element* a = stages + step % S::STAGES * P::STAGE;
+        const Element* w = a + S::ROWS * S::STEP;
 #pragma unroll
-        for (int k = 0; k < P::STEP_16; ++k) {
-            const int first = (deep * P::STEP_16 + k) * 2;
+        for (int k = 0; k < P::PAIRS; ++k) {
+            const int first = (deep * P::PAIRS + k) * 2;
             unsigned left[P::DOWN_16][4], right[P::ACROSS_16][4];
 #pragma unroll
             for (int i = 0; i < P::DOWN_16; ++i) {
@@ -137,15 +154,20 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             for (int i = 0; i < P::DOWN_16; ++i) {
 #pragma unroll
                 for (int j = 0; j < P::ACROSS_16; ++j) {
-                    multiply(sum[i][2 * j], left[i], right[j][0], right[j][1]);
-                    multiply(sum[i][2 * j + 1], left[i], right[j][2], right[j][3]);
+                    if constexpr (P::IS_INTEGER) {
+                        multiply_integers<S::SIGNED>(sum[i][2 * j], left[i], right[j][0], right[j][1]);
+                        multiply_integers<S::SIGNED>(sum[i][2 * j + 1], left[i], right[j][2], right[j][3]);
+                    } else {
+                        multiply(sum[i][2 * j], left[i], right[j][0], right[j][1]);
+                        multiply(sum[i][2 * j + 1], left[i], right[j][2], right[j][3]);
+                    }
                 }
             }
         }
     }
     copies_wait<0>();
 
-    float* sums = reinterpret_cast<float*>(memory);
+    Sum* sums = reinterpret_cast<Sum*>(memory);
 #pragma unroll
     for (int turn = 0; turn < S::WARPS_DEEP; ++turn) {
         __syncthreads();
@@ -158,9 +180,9 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                     for (int half = 0; half < 2; ++half) {
                         const int r = (down * P::DOWN_16 + i) * 16 + half * 8 + lane / 4;
                         const int c = (across * P::ACROSS_16 * 2 + j) * 8 + lane % 4 * 2;
-                        float2* to = reinterpret_cast<float2*>(sums + r * P::PITCH + c);
-                        const float2 old = turn == 0 ? make_float2(0.f, 0.f) : *to;
-                        *to = make_float2(old.x + sum[i][j][half * 2], old.y + sum[i][j][half * 2 + 1]);
+                        Two<Sum>* to = reinterpret_cast<Two<Sum>*>(sums + r * P::PITCH + c);
+                        const Two<Sum> old = turn == 0 ? Two<Sum>{} : *to;
+                        *to = {{old.at[0] + sum[i][j][half * 2], old.at[1] + sum[i][j][half * 2 + 1]}};
                     }
                 }
             }
@@ -175,11 +197,14 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         const int c = S::PIXELS_FIRST ? unit / S::ROWS * 8 : unit % EIGHTS * 8;
         const unsigned pixel = first_pixel + r, k = first_output + c;
         if (pixel < unsigned(P::PIXELS) && k < unsigned(S::OUTPUTS)) {
-            float out[8];
+            Sum out[8];
 #pragma unroll
             for (int i = 0; i < 8; i += 4) {
-                const float4 four = *reinterpret_cast<const float4*>(sums + r * P::PITCH + c + i);
-                out[i] = four.x, out[i + 1] = four.y, out[i + 2] = four.z, out[i + 3] = four.w;
+                const Four<Sum> four = *reinterpret_cast<const Four<Sum>*>(sums + r * P::PITCH + c + i);
+#pragma unroll
+                for (int l = 0; l < 4; ++l) {
+                    out[i + l] = four.at[l];
+                }
             }
             const unsigned column = pixel % unsigned(S::OUT_COLUMNS), rest = pixel / unsigned(S::OUT_COLUMNS);
 #pragma unroll

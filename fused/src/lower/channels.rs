@@ -8,9 +8,10 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     let mut innermost = vec![None; graph.values.len()];
     for node in &graph.nodes {
         let found = match &node.operator {
-            Operator::Convolution { .. } | Operator::TransposedConvolution { .. } | Operator::Pool { .. } => {
-                Some(1)
-            }
+            Operator::Convolution { .. }
+            | Operator::QuantizedConvolution { .. }
+            | Operator::TransposedConvolution { .. }
+            | Operator::Pool { .. } => Some(1),
             _ => node.inputs.iter().find_map(|input| through(graph, node, *input, innermost[input.0]?)),
         };
         innermost[node.output.0] = found;
@@ -18,7 +19,9 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     // What nothing before it decides, the convolutions after it do.
     for node in graph.nodes.iter().rev() {
         let wanted = match node.operator {
-            Operator::Convolution { .. } | Operator::TransposedConvolution { .. } => Some(1),
+            Operator::Convolution { .. }
+            | Operator::QuantizedConvolution { .. }
+            | Operator::TransposedConvolution { .. } => Some(1),
             Operator::Unary(_)
             | Operator::Binary(_)
             | Operator::Cast

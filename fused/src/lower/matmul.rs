@@ -1,9 +1,9 @@
 //! Products with constant matrices, as 1x1 convolutions.
 
 use super::Lowering;
-use super::convolution::{Emitted, Taps, unsupported};
+use super::convolution::{Emitted, Taps, Zero, unsupported};
 use crate::FusedError;
-use crate::graph::{Binary, Node, Operator, Window};
+use crate::graph::{Binary, Node, Operator, Unary, Window};
 use crate::plan::{Epilogue, View};
 
 impl Lowering<'_> {
@@ -45,7 +45,8 @@ impl Lowering<'_> {
         let taps = Taps { filters: width, channels: depth, rows: 1, columns: 1 };
         let window =
             Window { kernel: [1, 1], strides: [1, 1], dilations: [1, 1], begin: [0, 0], end: [0, 0] };
-        let emitted = Emitted { input, numbers: transposed, taps, bias, window, groups: 1, epilogue };
+        let zero = Zero::default();
+        let emitted = Emitted { input, numbers: transposed, taps, bias, window, groups: 1, zero, epilogue };
         match target {
             Some(target) => self.emit(emitted, target),
             None => {
@@ -71,6 +72,7 @@ impl Lowering<'_> {
             let &[reader] = &self.readers[last.0][..] else { break };
             let next = &self.graph.nodes[reader];
             match next.operator {
+                Operator::Unary(Unary::Quantize(_)) => break,
                 Operator::Unary(function) => epilogue.push(Epilogue::Unary(function)),
                 Operator::Binary(Binary::Add) if bias.is_none() => {
                     let Some(other) = next.inputs.iter().find(|input| **input != last) else { break };

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::epilogue::Finish;
+use cudainfer_kernels::tensor::TensorType;
+
+use super::epilogue::{Finish, Sums};
 use crate::emit::kernel::{Kernel, Slots};
 use crate::emit::launch::whole;
 use crate::emit::reader::Reader;
+use crate::graph::number::is_byte;
 use crate::plan::Convolution;
 
 /// A kernel that instantiates a template.
@@ -20,6 +23,8 @@ pub(super) struct Instance<'a> {
     pub(super) finished: usize,
     /// Channels that are read at once.
     pub(super) read: usize,
+    /// In what it adds up.
+    pub(super) sums: Sums,
     /// Blocks.
     pub(super) blocks: usize,
     /// Threads of each.
@@ -49,14 +54,17 @@ impl Instance<'_> {
             shape,
             "    static __device__ float weight(const Buffers& b, int i) {{ return {weight}; }}"
         );
+        let element = if is_byte(input.ty) { "unsigned char" } else { "unsigned short" };
+        let sum = if self.sums == Sums::Integers { "int" } else { "float" };
+        let _ = writeln!(shape, "    using Element = {element};\n    using Sum = {sum};");
         for (name, tensor) in [("input", &cells), ("weights", &taps)] {
-            let address = format!("reinterpret_cast<const unsigned short*>({})", tensor.at(""));
+            let address = format!("reinterpret_cast<const {element}*>({})", tensor.at(""));
             let _ = writeln!(
                 shape,
-                "    static __device__ const unsigned short* {name}(const Buffers& b) {{ return {address}; }}"
+                "    static __device__ const {element}* {name}(const Buffers& b) {{ return {address}; }}"
             );
         }
-        shape.push_str(&Finish::new(convolution).source("finish", self.finished, &mut slots));
+        shape.push_str(&Finish::new(convolution).source("finish", self.finished, self.sums, &mut slots));
         let Self { what, template, threads, .. } = self;
         let source = format!(
             "struct KERNEL_shape {{\n{shape}}};\nextern \"C\" __global__ void __launch_bounds__({threads}) \
@@ -67,8 +75,8 @@ impl Instance<'_> {
 }
 
 /// The constants that describe a convolution; none where its tensors have not four dimensions.
-fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 21]> {
-    let Convolution { input, weights, window, groups, output, .. } = convolution;
+fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 23]> {
+    let Convolution { input, weights, window, groups, zero, output, .. } = convolution;
     let ([images, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
         (<[usize; 4]>::try_from(&input.dims[..]).ok()?, <[usize; 4]>::try_from(&weights.dims[..]).ok()?);
     let [image_stride, channel_stride, row_stride, column_stride] =
@@ -92,6 +100,8 @@ fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 21]> {
         ("DILATION_X", window.dilations[1].cast_signed()),
         ("BEGIN_Y", window.begin[0]),
         ("BEGIN_X", window.begin[1]),
+        ("ZERO", (*zero).into()),
+        ("SIGNED", (input.ty == TensorType::Int8).into()),
         ("IMAGE_STRIDE", image_stride),
         ("CHANNEL_STRIDE", channel_stride),
         ("ROW_STRIDE", row_stride),

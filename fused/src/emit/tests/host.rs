@@ -65,10 +65,11 @@ fn contents(ty: TensorType, bytes: usize) -> Vec<u8> {
     for index in 0..bytes / ty.size() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let number = f32::from(u8::try_from(state >> 27).unwrap());
-        let number = if matches!(ty, TensorType::Float16 | TensorType::Float32) {
-            number / 16.0 - 1.0
-        } else {
-            number
+        let number = match ty {
+            TensorType::Float16 | TensorType::Float32 => number / 16.0 - 1.0,
+            TensorType::UInt8 => f32::from(u8::try_from(state >> 24).unwrap()),
+            TensorType::Int8 => f32::from(u8::try_from(state >> 24).unwrap()) - 128.0,
+            _ => number,
         };
         write(&mut data, ty, index, number);
     }

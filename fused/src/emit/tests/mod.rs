@@ -5,6 +5,7 @@ mod convolution;
 mod host;
 mod map;
 mod nvrtc;
+mod quantized;
 mod rows;
 
 use cudainfer_kernels::tensor::TensorType;
