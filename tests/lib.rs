@@ -73,6 +73,18 @@ pub fn openvino_library() -> Option<PathBuf> {
     found
 }
 
+/// ONNX Runtime's plugin for WebGPU, which scripts/test installs into .cache/webgpu, and Mesa's Vulkan for the CPU, where Mesa is new enough
+/// for it (Debian 13); nothing elsewhere.
+pub fn webgpu_library() -> Option<PathBuf> {
+    let library = root().join(".cache/webgpu/onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so");
+    let found = Some(library)
+        .filter(|file| file.is_file() && Path::new("/usr/share/vulkan/icd.d/lvp_icd.json").is_file());
+    if found.is_none() {
+        eprintln!("left out: there is no WebGPU without .cache/webgpu and Mesa 24 or newer");
+    }
+    found
+}
+
 /// A folder of its own for a test, empty; another one at each call. It is removed by a later test run.
 pub fn scratch(name: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -78,6 +78,15 @@ __device__ __forceinline__ void multiply(float (&sum)[4], const unsigned (&a)[4]
 #endif
 }
 
+// sum += a * b: 16x8 by 8x8 TF32 (the upper nineteen bits of float32), accumulated in float32. Compute capability 8.0 and newer.
+__device__ __forceinline__ void multiply_tf32(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}
+
 // sum += a * b: 16x32 by 32x8 integers of 8 bits, accumulated in int32. Those of a are int8 if SIGNED, else uint8; those of b are int8.
 template <bool SIGNED> __device__ __forceinline__ void multiply_integers(int (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800

@@ -180,6 +180,11 @@ template <class S> __device__ __forceinline__ void softmax(const Buffers& b) {
     if (!share.there) {
         return;
     }
+    float part[Share<S>::ROWS];
+#pragma unroll
+    for (int i = 0; i < Share<S>::ROWS; ++i) {
+        part[i] = 1.f / sum[i].x;
+    }
 #pragma unroll S::KEPT ? LOADS : 4
     for (int t = 0; t < LOADS; ++t) {
         const int j = share.group + t * S::GROUPS;
@@ -191,7 +196,7 @@ template <class S> __device__ __forceinline__ void softmax(const Buffers& b) {
 #pragma unroll
             for (int i = 0; i < S::COUNT; ++i) {
                 const int row = S::COLUMNS ? i : 0;
-                to[i] = (S::KEPT ? to[i] : expf(to[i] - most[row].x)) / sum[row].x;
+                to[i] = (S::KEPT ? to[i] : expf(to[i] - most[row].x)) * part[row];
             }
             S::write(b, to, share.unit, j);
         }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_fused::gpu::{Libraries, Network, Options, Store};
+use cudainfer_fused::gpu::{Constants, Libraries, Network, Options, Store};
 use cudainfer_fused::plan::{Plan, View};
 use cudainfer_fused::{import, lower, reference};
 use cudainfer_kernels::device::{Context, CudaStream, Event, Graph, Memory, probe};
@@ -86,7 +86,15 @@ fn main() {
     let started = Instant::now();
     // SAFETY: inputs and outputs live to the end of the program.
     let network = unsafe {
-        Network::new(&plan, &libraries, &stream, [&ins, &outs], arguments.options, &arguments.store)
+        Network::new(
+            &plan,
+            &libraries,
+            &stream,
+            [&ins, &outs],
+            arguments.options,
+            &arguments.store,
+            &Constants::default(),
+        )
     };
     let mut network = network.unwrap_or_else(|e| panic!("{e}"));
     let report = network.report.clone();

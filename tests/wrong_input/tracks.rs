@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, model, run};
 use gst::prelude::*;
-use gstcudainfer::meta::object::{DetectionParam, Object, objects};
+use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, objects};
 
 #[test]
 fn timestamps_that_go_backwards_are_said_once_and_counted() {
@@ -113,6 +113,44 @@ fn more_animals_than_max_tracks_says_are_counted_and_no_error() {
     }
     let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
     assert_eq!(["above-max-tracks", "untracked"].map(|name| stats.get::<u64>(name)), [Ok(30), Ok(90)]);
+}
+
+#[test]
+fn poses_without_boxes_are_warned_of_once_and_counted_where_boxes_are_compared() {
+    let run = |similarity: &str, x: f64| {
+        let pipeline = TestPipeline::new(&format!(
+            "videotestsrc num-buffers=5 ! identity name=made ! tracker name=tracker max-tracks=2 {similarity} ! fakesink"
+        ));
+        pipeline.element("made").static_pad("src").unwrap().add_probe(
+            gst::PadProbeType::BUFFER,
+            move |_, info| {
+                if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+                    let points = KeypointsParam {
+                        names: vec!["nose".into(), "tail".into()],
+                        x: vec![x, x + 40.0],
+                        y: vec![50.0; 2],
+                        score: vec![0.9; 2],
+                        ..KeypointsParam::default()
+                    };
+                    let pose = Object { keypoints: Some(points), ..Object::default() };
+                    pose.put(buffer.make_mut(), &Rect::default());
+                }
+                gst::PadProbeReturn::Ok
+            },
+        );
+        pipeline.play();
+        let warnings = pipeline.wait().succeeds().warnings;
+        let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
+        (warnings, stats.get::<u64>("unboxed").unwrap())
+    };
+    let (warnings, unboxed) = run("", 50.0);
+    assert_eq!((warnings.len(), unboxed), (1, 5), "{warnings:?}");
+    for part in ["1 of a frame's poses have no box", "similarity=iou", "Set similarity=oks"] {
+        assert!(warnings[0].contains(part), "{warnings:?}");
+    }
+    for (similarity, x) in [("similarity=oks", 50.0), ("similarity=keypoint-boxes", 50.0), ("", f64::NAN)] {
+        assert_eq!(run(similarity, x), (Vec::new(), 0), "{similarity}");
+    }
 }
 
 #[test]

@@ -25,6 +25,7 @@ macro_rules! templates {
             include_str!("../../cuda/rows.cuh"),
             include_str!("../../cuda/depthwise.cuh"),
             include_str!("../../cuda/direct.cuh"),
+            include_str!("../../cuda/sums.cuh"),
             include_str!("../../cuda/matrix.cuh")
         )
     };

@@ -45,7 +45,7 @@ pub struct Report {
     pub time: u64,
     /// Bytes of memory for what steps hand on.
     pub arena: usize,
-    /// Bytes of constants.
+    /// Bytes of constants that no other network had brought to the device.
     pub constants: usize,
 }
 

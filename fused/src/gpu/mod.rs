@@ -4,6 +4,7 @@ mod check;
 mod choice;
 mod choose;
 mod compiled;
+mod constants;
 mod cudnn;
 mod engines;
 mod launch;
@@ -17,6 +18,7 @@ mod store;
 mod timing;
 
 pub use self::choose::Report;
+pub use self::constants::Constants;
 pub use self::libraries::Libraries;
 pub use self::network::{Network, Options, Tolerance};
 pub use self::store::{NoStore, Store};

@@ -7,6 +7,7 @@ use cudainfer_kernels::device::{Context, CudaStream, Memory};
 use super::choice::Chosen;
 use super::choose::{Report, Trials};
 use super::compiled::Compiled;
+use super::constants::Constants;
 use super::cudnn::Handle;
 use super::launch::{Bound, Launch};
 use super::places::Places;
@@ -52,13 +53,14 @@ pub struct Network {
     /// What it took to make.
     pub report: Report,
     _arena: Memory,
-    _constants: Memory,
+    _constants: Vec<Arc<Memory>>,
     context: Arc<Context>,
 }
 
 impl Network {
     /// Makes a plan ready to run: compiles its kernels, tries ways to run its convolutions on noise, and uploads its constants.
-    /// `places` are the addresses of its inputs and outputs, in order; `store` keeps what was found.
+    /// `places` are the addresses of its inputs and outputs, in order; `store` keeps what was found, and `constants`
+    /// has those of the model's other networks on this device.
     ///
     /// # Safety
     /// `places` are memory of the device, as large as the plan's buffers, for as long as the network runs.
@@ -72,6 +74,7 @@ impl Network {
         places: [&[u64]; 2],
         options: Options,
         store: &dyn Store,
+        constants: &Constants,
     ) -> Result<Self, GpuError> {
         let context = Arc::clone(stream.context());
         let entered = context.enter()?;
@@ -80,7 +83,7 @@ impl Network {
         let mut handle = trials.into_handle();
 
         let order = Order::of(plan);
-        let memory = Places::new(plan, &order, &chosen, stream, places)?;
+        let memory = Places::new(plan, &order, &chosen, stream, constants, places)?;
         let mut kernels: Vec<Vec<emit::Kernel>> = Vec::new();
         for (index, step) in plan.steps.iter().enumerate() {
             kernels.push(match &chosen[index] {
@@ -114,14 +117,14 @@ impl Network {
         })?;
         let report = Report {
             arena: memory.arena.bytes(),
-            constants: memory.constants.bytes(),
+            constants: memory.constants.uploaded,
             schedule: schedule.name(),
             time,
             ..report
         };
         drop(entered);
         let Places { arena, constants, .. } = memory;
-        Ok(Self { steps, schedule, handle, report, _arena: arena, _constants: constants, context })
+        Ok(Self { steps, schedule, handle, report, _arena: arena, _constants: constants.memory, context })
     }
 
     /// Enqueues a run: in `stream`, and in streams that begin after what is in it and that it waits for.

@@ -4,7 +4,7 @@ use cudainfer_kernels::device::{CudaStream, Memory};
 
 use super::GpuError;
 use super::choice::Chosen;
-use super::scratch::upload;
+use super::constants::{Constants, Placed};
 use crate::plan::{Arena, BufferId, Content, Order, Piece, Plan};
 
 /// Where the buffers of a plan are.
@@ -14,7 +14,7 @@ pub(super) struct Places {
     /// By step.
     workspaces: Vec<u64>,
     pub arena: Memory,
-    pub constants: Memory,
+    pub constants: Placed,
 }
 
 impl Places {
@@ -24,22 +24,23 @@ impl Places {
         order: &Order,
         chosen: &[Chosen],
         stream: &CudaStream,
+        constants: &Constants,
         [inputs, outputs]: [&[u64]; 2],
     ) -> Result<Self, GpuError> {
         let users = plan.users();
         let mut pieces: Vec<Piece> = Vec::new();
-        // By buffer: which piece it is, or where among the constants.
-        let (mut piece_of, mut constant_at) = (vec![None; plan.buffers.len()], vec![0; plan.buffers.len()]);
-        let mut constants = 0;
+        // By buffer: which piece it is, or which constant.
+        let (mut piece_of, mut constant_of) = (vec![None; plan.buffers.len()], vec![0; plan.buffers.len()]);
+        let mut contents: Vec<&[u8]> = Vec::new();
         for (index, buffer) in plan.buffers.iter().enumerate() {
             match &buffer.content {
                 Content::Intermediate => {
                     piece_of[index] = Some(pieces.len());
                     pieces.push(Piece { bytes: buffer.bytes, steps: users[index].clone() });
                 }
-                Content::Constant(_) => {
-                    constant_at[index] = constants;
-                    constants += buffer.bytes.next_multiple_of(Arena::ALIGNMENT);
+                Content::Constant(content) => {
+                    constant_of[index] = contents.len();
+                    contents.push(content);
                 }
                 Content::Input(_) | Content::Output(_) => {}
             }
@@ -57,29 +58,22 @@ impl Places {
             .collect();
         let laid = Arena::of(&pieces, order);
         let arena = stream.allocate(laid.bytes)?;
-        let memory = stream.allocate(constants)?;
-        let mut bytes = vec![0_u8; constants];
+        let constants = constants.place(&contents, stream)?;
         let mut addresses = Vec::new();
         for (index, buffer) in plan.buffers.iter().enumerate() {
             addresses.push(match &buffer.content {
                 Content::Input(of) => inputs.get(*of).copied().unwrap_or(0),
                 Content::Output(of) => outputs.get(*of).copied().unwrap_or(0),
-                Content::Constant(content) => {
-                    bytes[constant_at[index]..constant_at[index] + content.len()].copy_from_slice(content);
-                    memory.pointer() + constant_at[index] as u64
-                }
+                Content::Constant(_) => constants.addresses[constant_of[index]],
                 Content::Intermediate => {
                     piece_of[index].map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64)
                 }
             });
         }
-        if constants > 0 {
-            upload(stream, &bytes, memory.slice())?;
-        }
         let at =
             |piece: &Option<usize>| piece.map_or(0, |piece| arena.pointer() + laid.offsets[piece] as u64);
         let workspaces = workspace_of.iter().map(at).collect();
-        Ok(Self { addresses, workspaces, arena, constants: memory })
+        Ok(Self { addresses, workspaces, arena, constants })
     }
 
     pub fn of(&self, buffer: BufferId) -> u64 {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cudainfer_fused::gpu::{Libraries, Network, NoStore, Options, Store};
+use cudainfer_fused::gpu::{Constants, Libraries, Network, NoStore, Options, Store};
 use cudainfer_fused::graph::simplify;
 use cudainfer_fused::plan::{Plan, View};
 use cudainfer_fused::{lower, reference};
@@ -25,23 +25,44 @@ const SEEDS: u64 = 24;
 struct Machine {
     stream: Arc<CudaStream>,
     libraries: Libraries,
+    constants: Constants,
 }
 
 impl Machine {
     fn new() -> Self {
         let context = Context::new(probe().unwrap().first().expect("a GPU")).unwrap();
         let stream = Arc::new(CudaStream::for_network(&context, &Arc::default()).unwrap());
-        Self { stream, libraries: Libraries::open(&folders()).unwrap() }
+        Self { stream, libraries: Libraries::open(&folders()).unwrap(), constants: Constants::default() }
+    }
+
+    /// Inputs and outputs of a plan.
+    fn memory(&self, plan: &Plan) -> [Vec<Memory>; 2] {
+        let of = |view: &View| self.stream.allocate(plan.buffers[view.buffer.0].bytes).unwrap();
+        [&plan.inputs, &plan.outputs].map(|views| views.iter().map(of).collect())
+    }
+
+    /// # Safety
+    /// `memory` is that of the plan, and lives longer than the network.
+    unsafe fn network(
+        &self,
+        plan: &Plan,
+        memory: &[Vec<Memory>; 2],
+        options: Options,
+        store: &dyn Store,
+    ) -> Network {
+        let [ins, outs] = memory.each_ref().map(|all| all.iter().map(Memory::pointer).collect::<Vec<_>>());
+        let (libraries, stream, constants) = (&self.libraries, &self.stream, &self.constants);
+        // SAFETY: that is the caller's promise.
+        let made = unsafe { Network::new(plan, libraries, stream, [&ins, &outs], options, store, constants) };
+        made.unwrap()
     }
 
     /// Runs a plan twice, the second time as a CUDA graph, and returns what that gave. Before, other numbers have gone through it: what would
     /// be read too early is wrong then.
     fn run(&self, plan: &Plan, input: &[u8], options: Options, store: &dyn Store) -> Vec<Vec<u8>> {
         let stream = &self.stream;
-        let memory = |views: &[View]| -> Vec<Memory> {
-            views.iter().map(|view| stream.allocate(plan.buffers[view.buffer.0].bytes).unwrap()).collect()
-        };
-        let (inputs, outputs) = (memory(&plan.inputs), memory(&plan.outputs));
+        let memory = self.memory(plan);
+        let [inputs, outputs] = &memory;
         let mut pinned = stream.pin(input.len()).unwrap();
         let mut upload = |bytes: &[u8]| {
             pinned.as_mut_slice()[..bytes.len()].copy_from_slice(bytes);
@@ -50,10 +71,8 @@ impl Machine {
         let mut other = input.to_vec();
         other.rotate_left(8.min(input.len()));
         upload(&other);
-        let [ins, outs] = [&inputs, &outputs].map(|all| all.iter().map(Memory::pointer).collect::<Vec<_>>());
-        // SAFETY: inputs and outputs live longer than the network.
-        let network = unsafe { Network::new(plan, &self.libraries, stream, [&ins, &outs], options, store) };
-        let mut network = network.unwrap();
+        // SAFETY: the memory lives longer than the network.
+        let mut network = unsafe { self.network(plan, &memory, options, store) };
         upload(input);
         network.enqueue(stream).unwrap();
         let read = || -> Vec<Vec<u8>> {
@@ -177,4 +196,24 @@ fn what_was_found_is_taken_again_and_damage_is_found_anew() {
     kept.0.lock().unwrap().values_mut().for_each(|bytes| bytes.truncate(bytes.len() / 3));
     assert!(machine.run(&plan, &input, Options::default(), &kept).len() == first.len());
     assert!(*kept.1.lock().unwrap() > written, "what is damaged is found anew");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn networks_of_a_model_share_their_constants() {
+    let machine = Machine::new();
+    let plan = lower::lower(&network(5, TensorType::Float16).0).unwrap();
+    let memory = machine.memory(&plan);
+    let make = || {
+        let options = Options { engines: 0, ..Options::default() };
+        // SAFETY: the memory lives to the end.
+        unsafe { machine.network(&plan, &memory, options, &NoStore) }
+    };
+    let (first, second) = (make(), make());
+    assert!(first.report.constants > 0);
+    assert_eq!(second.report.constants, 0, "they are there");
+    drop(first);
+    assert_eq!(make().report.constants, 0, "the second one keeps them");
+    drop(second);
+    assert!(make().report.constants > 0, "nobody kept them");
 }

@@ -153,9 +153,10 @@ impl Engine {
             return Err(ModelError::Unfit(path.clone(), why).into());
         }
         let context = first.stream().map(|stream| Arc::clone(stream.context()));
-        let mut sessions = vec![Arc::new(Mutex::new(first))];
         // A GPU runs one frame at a time anyway; on the CPU several sessions use the cores better than one.
-        if provider.is_on_host() && config.sessions > 1 {
+        let several = provider.is_on_host() && !first.runs_alone() && config.sessions > 1;
+        let mut sessions = vec![Arc::new(Mutex::new(first))];
+        if several {
             let open = || {
                 while sessions.len() < config.sessions {
                     let session = backend.open_another(config, provider, &mut cache)?;

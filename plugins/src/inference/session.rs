@@ -63,6 +63,11 @@ pub trait Session: Debug + Send {
     /// A run failed on the device.
     fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError>;
 
+    /// Whether no other session of its provider runs meanwhile, so that several gain nothing.
+    fn runs_alone(&self) -> bool {
+        false
+    }
+
     /// How long capturing CUDA graphs took so far.
     fn capturing(&self) -> Duration {
         Duration::ZERO

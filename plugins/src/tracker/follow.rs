@@ -38,6 +38,8 @@ pub(super) struct State {
 pub(super) struct Warnings {
     /// A frame is not after the previous one.
     pub backwards: bool,
+    /// How many poses have no box to be compared by.
+    pub unboxed: usize,
     /// How many detections were too many.
     pub surplus: usize,
     /// How many detections were more than there are individuals.
@@ -53,16 +55,18 @@ impl Warnings {
     /// Adds the warnings of a frame; returns those that are new.
     fn first(&mut self, now: Self) -> Self {
         let backwards = now.backwards && !self.backwards;
+        let unboxed = if self.unboxed == 0 { now.unboxed } else { 0 };
         let surplus = if self.surplus == 0 { now.surplus } else { 0 };
         let above = if self.above == 0 { now.above } else { 0 };
         let late = if self.late == 0.0 { now.late } else { 0.0 };
         *self = Self {
             backwards: self.backwards || now.backwards,
+            unboxed: self.unboxed.max(now.unboxed),
             surplus: self.surplus.max(now.surplus),
             above: self.above.max(now.above),
             late: self.late.max(now.late),
         };
-        Self { backwards, surplus, above, late }
+        Self { backwards, unboxed, surplus, above, late }
     }
 }
 
@@ -75,7 +79,9 @@ pub(super) struct Tally {
     untracked: Counter,
     /// Those of them that were compared by their boxes, though points should be compared.
     without_points: Counter,
-    /// Those of them that were too many.
+    /// Poses that were not compared, as boxes should be and they have none.
+    unboxed: Counter,
+    /// Those of the detections that were too many.
     surplus: Counter,
     /// Those of them that were more than there are individuals.
     above_max_tracks: Counter,
@@ -93,11 +99,12 @@ impl Tally {
     }
 
     /// The counters by the names that `stats` has for them.
-    fn all(&self) -> [(&'static str, &Counter); 7] {
+    fn all(&self) -> [(&'static str, &Counter); 8] {
         [
             ("detections", &self.detections),
             ("untracked", &self.untracked),
             ("without-points", &self.without_points),
+            ("unboxed", &self.unboxed),
             ("surplus", &self.surplus),
             ("above-max-tracks", &self.above_max_tracks),
             ("untimed", &self.untimed),
@@ -209,12 +216,14 @@ impl State {
             ..TrackerInput::of(scene.detections())
         };
         now.surplus = tracker.update_frame(&frame, tracks);
+        now.unboxed = scene.unboxed();
         now.above = tracker.above_max_tracks();
         tally.surplus.add_size(now.surplus);
         tally.above_max_tracks.add_size(now.above);
         tally.detections.add_size(tracks.len());
         tally.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         tally.without_points.add_size(scene.without_points());
+        tally.unboxed.add_size(now.unboxed);
         let rate = pace.rate();
         seen_at.update(
             time,

@@ -72,6 +72,18 @@ impl Tracker {
         );
     }
 
+    fn warn_of_unboxed(&self, unboxed: usize) {
+        gst::element_warning!(
+            self.obj(),
+            gst::StreamError::Failed,
+            (
+                "{}: {unboxed} of a frame's poses have no box, and similarity=iou compares boxes: they get no identity. Set \
+                 similarity=oks, which compares keypoints",
+                self.obj().name()
+            )
+        );
+    }
+
     fn warn_of_surplus(&self, surplus: usize) {
         gst::element_warning!(
             self.obj(),
@@ -289,6 +301,9 @@ impl BaseTransformImpl for Tracker {
         }
         if warnings.late > 0.0 {
             self.warn_of_late_frames(warnings.late);
+        }
+        if warnings.unboxed > 0 {
+            self.warn_of_unboxed(warnings.unboxed);
         }
         if warnings.surplus > 0 {
             self.warn_of_surplus(warnings.surplus);

@@ -40,6 +40,7 @@ pub(super) struct Scene {
     /// The classes' names.
     labels: HashMap<u32, String>,
     without_points: usize,
+    unboxed: usize,
 }
 
 impl Scene {
@@ -74,7 +75,7 @@ impl Scene {
         self.around_points.clear();
         self.angles.clear();
         self.members.clear();
-        self.without_points = 0;
+        (self.without_points, self.unboxed) = (0, 0);
         for object in objects {
             let around =
                 object.keypoints.as_ref().filter(|_| self.similarity != Similarity::Iou).and_then(around);
@@ -91,6 +92,10 @@ impl Scene {
                 self.around_points.push(around.is_some() && !is_boxed);
                 let lacks = around.is_none() && self.similarity != Similarity::Iou;
                 self.without_points += usize::from(lacks);
+            } else {
+                self.unboxed += usize::from(
+                    object.keypoints.as_ref().is_some_and(|points| self::around(points).is_some()),
+                );
             }
         }
         if self.angles.iter().all(|angle| *angle == 0.0) {
@@ -168,6 +173,11 @@ impl Scene {
     /// How many of the compared have no points, where points should be compared.
     pub fn without_points(&self) -> usize {
         self.without_points
+    }
+
+    /// How many poses are not compared, as they have no box.
+    pub fn unboxed(&self) -> usize {
+        self.unboxed
     }
 
     /// Whether there are enough objects for the GPU to compare them faster.

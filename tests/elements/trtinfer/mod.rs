@@ -12,3 +12,4 @@ mod openvino;
 mod prebuild;
 mod shared_runtime;
 mod unwinder;
+mod webgpu;

@@ -31,10 +31,10 @@ WARM_UP_S = 0.5
 # Loading the model and decoding frames, beside what is measured. GPU engines that are built the first time take longer.
 START_S = 2.0
 KEEP = 32
-GPU_PROVIDERS = ("tensorrt", "tensorrt-rtx", "cuda")
+GPU_PROVIDERS = ("tensorrt", "tensorrt-rtx", "cuda", "fused")
 CPU_PROVIDERS = ("cpu", "openvino")
 # What is tried beside the model's own numbers; a machine that cannot compute in them is left out with its reason.
-PRECISIONS = {"cuda": ("model", "tf32", "float16"), "openvino": ("model", "bfloat16")}
+PRECISIONS = {"cuda": ("model", "tf32", "float16"), "fused": ("model", "float16"), "openvino": ("model", "bfloat16")}
 # Frames whose objects are compared.
 COMPARED = 100
 # Batches beyond what all streams can have inside at once are not filled; these are tried of a model with an open one.

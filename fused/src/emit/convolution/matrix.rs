@@ -1,4 +1,4 @@
-//! Dense convolutions on tensor cores (cuda/matrix.cuh).
+//! Dense convolutions as products of matrices (cuda/matrix.cuh).
 
 use cudainfer_kernels::tensor::TensorType;
 
@@ -9,43 +9,62 @@ use crate::emit::launch::MULTIPROCESSORS;
 use crate::graph::number::is_byte;
 use crate::plan::Convolution;
 
-/// How many kernels are offered.
-const MOST_KERNELS: usize = 5;
+/// How many kernels are offered that multiply on tensor cores.
+const MOST_KERNELS: usize = 6;
 
-/// How a block makes its tile: the constants of cuda/matrix.cuh.
+/// How many are offered that do not.
+const MOST_PLAIN: usize = 2;
+
+/// How a block makes its tile: the constants of cuda/sums.cuh and cuda/matrix.cuh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tile {
     /// Pixels.
     rows: usize,
     /// Channels.
     columns: usize,
-    /// Bytes of each pixel that are loaded at once.
-    step: usize,
+    /// Sixteen bytes of each pixel that are loaded at once.
+    chunks: usize,
     /// Steps in flight.
     stages: usize,
     /// Warps: along pixels, along channels, along the step.
     warps: [usize; 3],
 }
 
-const fn tile(rows: usize, columns: usize, step: usize, stages: usize, warps: [usize; 3]) -> Tile {
-    Tile { rows, columns, step, stages, warps }
+const fn tile(rows: usize, columns: usize, chunks: usize, stages: usize, warps: [usize; 3]) -> Tile {
+    Tile { rows, columns, chunks, stages, warps }
 }
 
 /// All take 48 KiB of shared memory at most. Small ones are for small images, deep ones for few pixels of many channels.
 const TILES: [Tile; 10] = [
-    tile(128, 64, 64, 4, [4, 2, 1]),
-    tile(128, 32, 64, 4, [4, 1, 1]),
-    tile(128, 16, 64, 4, [4, 1, 1]),
-    tile(64, 64, 64, 4, [2, 2, 1]),
-    tile(64, 64, 128, 3, [2, 2, 2]),
-    tile(64, 32, 128, 4, [2, 1, 2]),
-    tile(64, 16, 128, 4, [2, 1, 2]),
-    tile(32, 64, 128, 4, [1, 2, 2]),
-    tile(32, 32, 128, 4, [1, 1, 4]),
-    tile(32, 32, 256, 3, [2, 1, 4]),
+    tile(128, 64, 4, 4, [4, 2, 1]),
+    tile(128, 32, 4, 4, [4, 1, 1]),
+    tile(128, 16, 4, 4, [4, 1, 1]),
+    tile(64, 64, 4, 4, [2, 2, 1]),
+    tile(64, 64, 8, 3, [2, 2, 2]),
+    tile(64, 32, 8, 4, [2, 1, 2]),
+    tile(64, 16, 8, 4, [2, 1, 2]),
+    tile(32, 64, 8, 4, [1, 2, 2]),
+    tile(32, 32, 8, 4, [1, 1, 4]),
+    tile(32, 32, 16, 3, [2, 1, 4]),
 ];
 
-/// Kernels with several tiles, if the tensors are of float16 or integers of 8 bits, of which 16 bytes lie together.
+/// Those of float16 and integers alone, whose sums need half the registers. Each warp makes 64 x 32 or 64 x 64, so that it multiplies longer than it loads
+/// from shared memory.
+const LARGE_TILES: [Tile; 3] =
+    [tile(128, 128, 4, 3, [2, 4, 1]), tile(128, 128, 4, 3, [2, 2, 1]), tile(128, 64, 4, 4, [2, 2, 1])];
+
+/// Those without tensor cores: a thread makes 8 x 8 sums at most.
+const PLAIN_TILES: [Tile; 4] = [
+    tile(128, 64, 4, 4, [4, 1, 1]),
+    tile(64, 64, 8, 3, [2, 1, 2]),
+    tile(64, 16, 8, 4, [2, 1, 2]),
+    tile(32, 32, 8, 4, [1, 1, 4]),
+];
+
+/// Kernels with several tiles, if sixteen bytes of channels lie together.
+///
+/// float32 is multiplied on tensor cores with nearly all of its bits, and without them: for GPUs that have none for it, and where the user
+/// tolerates less than they leave.
 pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
     let Convolution { input, weights, groups, output, .. } = convolution;
     let (Ok([images, outputs, rows, columns]), Ok([_, depth, taps_y, taps_x])) =
@@ -54,58 +73,85 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
         return Vec::new();
     };
     let is_known = match input.ty {
-        TensorType::Float16 => weights.ty == TensorType::Float16,
+        TensorType::Float16 | TensorType::Float32 => weights.ty == input.ty,
         ty => is_byte(ty) && weights.ty == TensorType::Int8,
     };
-    let chunk = 16 / input.ty.size();
-    let fits = depth.is_multiple_of(chunk)
-        && together(input, chunk) == chunk
-        && weights.offset.is_multiple_of(chunk);
+    let count = 16 / input.ty.size();
+    let fits = depth.is_multiple_of(count)
+        && together(input, count) == count
+        && weights.offset.is_multiple_of(count);
     if *groups != 1 || !is_known || !fits {
         return Vec::new();
     }
-    let (pixels, length) = (images * rows * columns, depth * taps_y * taps_x * input.ty.size());
-    let mut tiles: Vec<&Tile> =
-        TILES.iter().filter(|tile| tile.columns < 2 * outputs.next_multiple_of(16)).collect();
-    tiles.sort_by_key(|tile| tile.cost(pixels, outputs, length));
-    tiles.truncate(MOST_KERNELS);
-    tiles.into_iter().filter_map(|tile| kernel(convolution, tile, pixels, outputs)).collect()
+    let work = if input.ty == TensorType::Float32 { 2 } else { 1 };
+    let chunks = depth * taps_y * taps_x / count;
+    let product = Product { pixels: images * rows * columns, outputs, chunks, work };
+    let kernels = |tiles: Vec<&Tile>, cores: bool| -> Vec<Kernel> {
+        tiles.into_iter().filter_map(|tile| kernel(convolution, tile, &product, cores)).collect()
+    };
+    if input.ty != TensorType::Float32 {
+        return kernels(product.best(TILES.iter().chain(&LARGE_TILES), MOST_KERNELS), true);
+    }
+    let mut all = kernels(product.best(TILES.iter(), MOST_KERNELS), true);
+    all.extend(kernels(product.best(PLAIN_TILES.iter(), MOST_PLAIN), false));
+    all
 }
 
-fn kernel(convolution: &Convolution, tile: &Tile, pixels: usize, outputs: usize) -> Option<Kernel> {
-    let Tile { rows, columns, step, stages, warps: [down, across, deep] } = *tile;
-    let size = convolution.input.ty.size();
+fn kernel(convolution: &Convolution, tile: &Tile, product: &Product, cores: bool) -> Option<Kernel> {
+    let Tile { rows, columns, chunks, stages, warps: [down, across, deep] } = *tile;
+    let outputs = product.outputs;
     let finished = [8, 4, 2].into_iter().find(|count| outputs.is_multiple_of(*count)).unwrap_or(1);
     let constants = [
         ("ROWS", rows),
         ("COLUMNS", columns),
-        ("STEP", step / size),
+        ("CHUNKS", chunks),
         ("STAGES", stages),
         ("WARPS_DOWN", down),
         ("WARPS_ACROSS", across),
         ("WARPS_DEEP", deep),
         ("FINISHED", finished),
         ("PIXELS_FIRST", usize::from(convolution.output.strides[1] != 1)),
+        ("CORES", usize::from(cores)),
     ];
     let instance = Instance {
-        what: "convolution_matrix",
+        what: if cores { "convolution_matrix" } else { "convolution_plain" },
         template: "convolve_matrix",
         constants: &constants,
         finished,
-        read: 8,
+        read: 16 / convolution.input.ty.size(),
         sums: if is_byte(convolution.input.ty) { Sums::Integers } else { Sums::Floats },
-        blocks: pixels.div_ceil(rows) * outputs.div_ceil(columns),
+        blocks: product.pixels.div_ceil(rows) * outputs.div_ceil(columns),
         threads: 32 * down * across * deep,
     };
     instance.kernel(convolution)
 }
 
-impl Tile {
+/// The dimensions of a product of matrices.
+struct Product {
+    pixels: usize,
+    outputs: usize,
+    /// Sixteen bytes each, of a pixel.
+    chunks: usize,
+    /// How long 64 products of chunks take a multiprocessor, in cycles.
+    work: usize,
+}
+
+impl Product {
+    /// The tiles that probably take the least time, but for those twice as wide as the product.
+    fn best<'a>(&self, tiles: impl Iterator<Item = &'a Tile>, most: usize) -> Vec<&'a Tile> {
+        let mut tiles: Vec<&Tile> =
+            tiles.filter(|tile| tile.columns < 2 * self.outputs.next_multiple_of(16)).collect();
+        tiles.sort_by_key(|tile| self.cost(tile));
+        // Tests try all of them.
+        tiles.truncate(if cfg!(test) { usize::MAX } else { most });
+        tiles
+    }
+
     /// A guess of the cycles that a convolution takes: each multiprocessor runs two blocks at a time. A step takes some 200 cycles, in which
     /// its loads are issued and its barrier is met, besides its products; a block some 1500 at its beginning and end.
-    fn cost(&self, pixels: usize, outputs: usize, length: usize) -> usize {
-        let blocks = pixels.div_ceil(self.rows) * outputs.div_ceil(self.columns);
-        let products = self.rows * self.columns * self.step / 1024;
-        blocks.div_ceil(2 * MULTIPROCESSORS) * (1500 + length.div_ceil(self.step) * (200 + products))
+    fn cost(&self, tile: &Tile) -> usize {
+        let blocks = self.pixels.div_ceil(tile.rows) * self.outputs.div_ceil(tile.columns);
+        let products = tile.rows * tile.columns * tile.chunks * self.work / 64;
+        blocks.div_ceil(2 * MULTIPROCESSORS) * (1500 + self.chunks.div_ceil(tile.chunks) * (200 + products))
     }
 }

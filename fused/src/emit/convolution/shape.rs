@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use cudainfer_kernels::tensor::TensorType;
-
 use super::epilogue::{Finish, Sums};
 use crate::emit::kernel::{Kernel, Slots};
 use crate::emit::launch::whole;
 use crate::emit::reader::Reader;
-use crate::graph::number::is_byte;
+use crate::emit::text::c_type;
 use crate::plan::Convolution;
 
 /// A kernel that instantiates a template.
@@ -54,14 +52,14 @@ impl Instance<'_> {
             shape,
             "    static __device__ float weight(const Buffers& b, int i) {{ return {weight}; }}"
         );
-        let element = if is_byte(input.ty) { "unsigned char" } else { "unsigned short" };
         let sum = if self.sums == Sums::Integers { "int" } else { "float" };
-        let _ = writeln!(shape, "    using Element = {element};\n    using Sum = {sum};");
+        let _ = writeln!(shape, "    using Element = {};\n    using Sum = {sum};", c_type(input.ty));
         for (name, tensor) in [("input", &cells), ("weights", &taps)] {
-            let address = format!("reinterpret_cast<const {element}*>({})", tensor.at(""));
+            // Weights are int8 where the input is uint8.
+            let address = format!("reinterpret_cast<const Element*>({})", tensor.at(""));
             let _ = writeln!(
                 shape,
-                "    static __device__ const {element}* {name}(const Buffers& b) {{ return {address}; }}"
+                "    static __device__ const Element* {name}(const Buffers& b) {{ return {address}; }}"
             );
         }
         shape.push_str(&Finish::new(convolution).source("finish", self.finished, self.sums, &mut slots));
@@ -75,7 +73,7 @@ impl Instance<'_> {
 }
 
 /// The constants that describe a convolution; none where its tensors have not four dimensions.
-fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 23]> {
+fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 22]> {
     let Convolution { input, weights, window, groups, zero, output, .. } = convolution;
     let ([images, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
         (<[usize; 4]>::try_from(&input.dims[..]).ok()?, <[usize; 4]>::try_from(&weights.dims[..]).ok()?);
@@ -101,7 +99,6 @@ fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 23]> {
         ("BEGIN_Y", window.begin[0]),
         ("BEGIN_X", window.begin[1]),
         ("ZERO", (*zero).into()),
-        ("SIGNED", (input.ty == TensorType::Int8).into()),
         ("IMAGE_STRIDE", image_stride),
         ("CHANNEL_STRIDE", channel_stride),
         ("ROW_STRIDE", row_stride),

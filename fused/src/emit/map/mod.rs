@@ -14,10 +14,11 @@ use std::fmt::Write as _;
 use self::source::Input;
 use self::tile::Tile;
 use super::kernel::{Kernel, Slots};
+use super::launch::MULTIPROCESSORS;
 use super::nest::{Nest, is_small, offset};
 use super::reader::{Reader, width};
 use crate::FusedError;
-use crate::plan::{Map, View};
+use crate::plan::{Map, Source, View};
 
 /// The kernels of a map: one, but where the outputs are too many for its parameter.
 pub(super) fn kernels(map: &Map) -> Result<Vec<Kernel>, FusedError> {
@@ -136,6 +137,11 @@ fn step(map: &Map, nest: &Nest, inputs: &[Input]) -> usize {
     let size = inputs.chain(map.outputs.iter().map(|(view, _)| view.ty.size())).min().unwrap_or(4);
     let mut most = (16 / size).clamp(2, 8);
     while !innermost.extent.is_multiple_of(most) {
+        most /= 2;
+    }
+    // A window's loads take their time one after another: where there are few threads, each makes less.
+    let pools = map.sources.iter().any(|source| matches!(source, Source::Pooled { .. }));
+    while pools && most > 2 && nest.count() / most < 256 * MULTIPROCESSORS {
         most /= 2;
     }
     let (view, _) = &map.outputs[0];

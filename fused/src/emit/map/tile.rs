@@ -1,5 +1,6 @@
 //! Maps between orders of dimensions, such as of images with channels last to ones with channels first: a thread makes a tile, along the
-//! outputs' innermost loop and along that of the input, so that it loads and stores several elements at once on both sides.
+//! outputs' innermost loop and along that of the input, so that it loads and stores several elements at once on both sides. Some neighbours
+//! of a warp follow each other along the input's loop, the others along the outputs', so that both sides move whole sectors of 32 bytes.
 
 use std::fmt::Write as _;
 
@@ -8,8 +9,11 @@ use crate::emit::launch::MULTIPROCESSORS;
 use crate::emit::nest::{Nest, offset};
 use crate::emit::reader::width;
 
-/// The most elements of a tile: registers of a thread for each input.
-const MOST: usize = 32;
+/// The most elements of all inputs' tiles: registers of a thread.
+const MOST: usize = 64;
+
+/// Bytes that the threads of a warp load together, if they can.
+const SEGMENT: usize = 64;
 
 /// The most inputs that are loaded as tiles.
 const MOST_INPUTS: usize = 2;
@@ -21,6 +25,8 @@ pub(super) struct Tile {
     /// Neighbours along the loop `axis`.
     pub(super) count: usize,
     axis: usize,
+    /// Threads that follow each other along that loop.
+    lanes: usize,
     /// The inputs, by number, whose elements lie together along that loop.
     inputs: Vec<usize>,
 }
@@ -31,17 +37,27 @@ impl Tile {
         let axis = (0..nest.axes.len().checked_sub(1)?)
             .find(|axis| inputs.iter().any(|input| together(nest, input, *axis) > 1))?;
         let count = inputs.iter().map(|input| together(nest, input, axis)).max()?;
-        let step = step.min(4);
+        let fitting = |count: usize| inputs.iter().filter(move |input| together(nest, input, axis) >= count);
+        let (mut step, mut count) = (step, count);
         // Where there is little work, threads make less of it.
-        let is_much = |count: usize| nest.count() / (step * count) >= 64 * MULTIPROCESSORS;
-        let mut count = count.min(MOST / step);
-        while count > 2 && !is_much(count) {
-            count /= 2;
+        let is_much = |step: usize, count: usize| nest.count() / (step * count) >= 256 * MULTIPROCESSORS;
+        let fits =
+            |step: usize, count: usize| step * count * fitting(count).take(MOST_INPUTS).count() <= MOST;
+        while step * count > 4 && !(is_much(step, count) && fits(step, count)) {
+            if count < step {
+                step /= 2;
+            } else {
+                count /= 2;
+            }
         }
-        let fitting =
-            inputs.iter().filter(|input| together(nest, input, axis) >= count).map(|input| input.number);
-        let inputs: Vec<usize> = fitting.take(MOST_INPUTS).collect();
-        Some(Self { step, count, axis, inputs })
+        let inputs: Vec<&Input> = fitting(count).take(MOST_INPUTS).collect();
+        let size = inputs.iter().map(|input| input.size).min().unwrap_or(1);
+        let mut lanes = (SEGMENT / (count * size)).clamp(1, 8);
+        while !nest.axes[axis].extent.is_multiple_of(count * lanes) {
+            lanes /= 2;
+        }
+        let inputs = inputs.into_iter().map(|input| input.number).collect();
+        Some(Self { step, count, axis, lanes, inputs })
     }
 
     /// Whether this input is loaded as a tile.
@@ -52,30 +68,31 @@ impl Tile {
     /// The loops' counters of the tile's first element.
     pub(super) fn counters(&self, nest: &Nest) -> String {
         let last = nest.axes.len() - 1;
-        nest.counters_by("thread", |axis| match axis {
+        let from = format!("thread / {}u", self.lanes);
+        nest.counters_by(&from, |axis| match axis {
             _ if axis == last => self.step,
-            _ if axis == self.axis => self.count,
+            _ if axis == self.axis => self.count * self.lanes,
             _ => 1,
         })
     }
 
     /// Source that loads the inputs' tiles, `t0` for input 0, and begins the loop over the tile's lines, `m`.
     pub(super) fn begin(&self, nest: &Nest, inputs: &[Input]) -> String {
-        let Self { step, count, axis, .. } = self;
+        let Self { step, count, axis, lanes, .. } = self;
         let last = nest.axes.len() - 1;
-        let mut text = String::new();
+        let mut text = format!("    const unsigned first = c{axis} + thread % {lanes}u * {count}u;\n");
         for input in inputs.iter().filter(|input| self.has(input)) {
             let number = input.number;
             let _ = writeln!(text, "    float t{number}[{}];", step * count);
             for lane in 0..*step {
                 let mut counters: Vec<String> = (0..=last).map(|axis| format!("c{axis}")).collect();
                 counters[last] = format!("(c{last} + {lane})");
+                counters[*axis] = "first".into();
                 let at = offset(&counters, &nest.strides(&input.strides));
                 let load = input.reader.load(&format!("t{number} + {}", lane * count), &at, *count);
                 let _ = writeln!(text, "    {load}");
             }
         }
-        let _ = writeln!(text, "    const unsigned first = c{axis};");
         let _ = writeln!(text, "#pragma unroll\n    for (int m = 0; m < {count}; ++m) {{");
         let _ = writeln!(text, "    const unsigned c{axis} = first + m;");
         text

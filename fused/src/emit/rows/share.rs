@@ -59,10 +59,11 @@ impl Share {
         Self { columns: true, count, units, length, groups, threads }
     }
 
-    /// Rows whose numbers lie together: a thread has about four loads, and a warp one row at most where there are many.
+    /// Rows whose numbers lie together: a thread has about four loads, and a warp one row at most where there are many. Of short rows, four
+    /// threads load neighbours, so that a warp's loads are of whole sectors.
     fn one_after_another(count: usize, units: usize, length: usize) -> Self {
         let most = if units >= 8 * MULTIPROCESSORS { 32 } else { 512 };
-        let groups = length.div_ceil(4).next_power_of_two().min(most);
+        let groups = length.div_ceil(4).max(length.min(4)).next_power_of_two().min(most);
         let threads = if units * groups >= 256 * MULTIPROCESSORS { 256 } else { 64 };
         Self { columns: false, count, units, length, groups, threads: threads.max(groups) }
     }

@@ -100,10 +100,21 @@ fn dense_ones_run_on_tensor_cores() {
 }
 
 #[test]
+fn float32_runs_on_tensor_cores_and_without() {
+    let shapes = [
+        Shape { ty: Float32, outputs: 72, image: [1, 20, 7, 11], ..PLAIN },
+        Shape { ty: Float32, strides: [2, 2], image: [2, 36, 7, 11], channels_last: [true, false], ..PLAIN },
+        Shape { ty: Float32, kernel: [1, 1], begin: [0, 0], image: [1, 4, 6, 7], outputs: 21, ..PLAIN },
+    ];
+    assert_eq!(check(&shapes), kinds(&["matrix", "naive", "plain"]));
+}
+
+#[test]
 fn tensor_cores_make_any_number_of_channels() {
     let shapes = [
         Shape { outputs: 17, kernel: [1, 1], begin: [0, 0], ..PLAIN },
         Shape { outputs: 36, image: [1, 16, 8, 9], ..PLAIN },
+        Shape { outputs: 136, image: [1, 8, 12, 13], channels_last: [true, false], ..PLAIN },
         Shape { outputs: 21, image: [2, 48, 8, 9], channels_last: [true, false], ..PLAIN },
     ];
     assert_eq!(check(&shapes), kinds(&["matrix", "naive"]));
@@ -179,5 +190,5 @@ fn shape() -> impl Strategy<Value = Shape> {
 fn all_others_are_those_of_the_reference() {
     let mut runner = TestRunner::deterministic();
     let shapes: Vec<Shape> = (0..24).map(|_| shape().new_tree(&mut runner).unwrap().current()).collect();
-    assert_eq!(check(&shapes), kinds(&["direct", "matrix", "naive"]));
+    assert_eq!(check(&shapes), kinds(&["direct", "matrix", "naive", "plain"]));
 }

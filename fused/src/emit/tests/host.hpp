@@ -22,6 +22,7 @@ using std::min;
 
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(16) float4 { float x, y, z, w; };
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx;
@@ -29,6 +30,7 @@ static Index threadIdx, blockIdx;
 template <class T> T __ldg(const T* at) { return *at; }
 template <class To, class From> To bits_of(From x) { To y; memcpy(&y, &x, sizeof y); return y; }
 inline float __int_as_float(unsigned x) { return bits_of<float>(x); }
+inline int __float_as_int(float x) { return bits_of<int>(x); }
 inline float half_to_float(unsigned short x) { return float(bits_of<_Float16>(x)); }
 inline unsigned short float_to_half(float x) { return bits_of<unsigned short>(_Float16(x)); }
 inline float __fdividef(float a, float b) { return a / b; }
@@ -162,6 +164,28 @@ inline void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsig
             const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 8 / 2, k / 8);
             const unsigned long long right = seen<unsigned long long>(column * 4 + k % 8 / 2, 2);
             sum[i] += half_of(unsigned(left >> 32 * (i / 2)), k % 2) * half_of(unsigned(right >> 32 * (k / 8)), k % 2);
+        }
+    }
+    __syncwarp();
+}
+
+// TF32 is what float32 begins with: tensor cores do not see the rest.
+inline float tf32_of(unsigned x) { return bits_of<float>(x & 0xffffe000u); }
+
+inline void multiply_tf32(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    for (int i = 0; i < 2; ++i) {
+        show((unsigned long long)a[2 * i] | (unsigned long long)a[2 * i + 1] << 32, i);
+    }
+    show((unsigned long long)b0 | (unsigned long long)b1 << 32, 2);
+    __syncwarp();
+    const unsigned lane = threadIdx.x % 32;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned column = lane % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 8; ++k) {
+            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have one number of each half.
+            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 4, k / 4);
+            const unsigned long long right = seen<unsigned long long>(column * 4 + k % 4, 2);
+            sum[i] += tf32_of(unsigned(left >> 32 * (i / 2))) * tf32_of(unsigned(right >> 32 * (k / 4)));
         }
     }
     __syncwarp();

@@ -40,7 +40,8 @@ fn alternatives(step: &Step) -> Vec<Vec<Kernel>> {
     }
 }
 
-/// Buffers of the views' sizes, with numbers that have few bits, so that sums in float16 and integers are nearly exact.
+/// Buffers of the views' sizes, with numbers that have few bits, so that sums in float16 and integers are nearly exact; float32 has all of
+/// its bits.
 fn memory(step: &Step) -> Memory {
     let (reads, writes) = step.views();
     let mut plan = Plan::default();
@@ -65,8 +66,11 @@ fn contents(ty: TensorType, bytes: usize) -> Vec<u8> {
     for index in 0..bytes / ty.size() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let number = f32::from(u8::try_from(state >> 27).unwrap());
+        let below = f32::from(u8::try_from(state >> 19 & 255).unwrap()) / 256.0
+            + f32::from(u16::try_from(state >> 8 & 2047).unwrap()) / 524_288.0;
         let number = match ty {
-            TensorType::Float16 | TensorType::Float32 => number / 16.0 - 1.0,
+            TensorType::Float16 => number / 16.0 - 1.0,
+            TensorType::Float32 => (number + below) / 16.0 - 1.0,
             TensorType::UInt8 => f32::from(u8::try_from(state >> 24).unwrap()),
             TensorType::Int8 => f32::from(u8::try_from(state >> 24).unwrap()) - 128.0,
             _ => number,

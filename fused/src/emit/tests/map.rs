@@ -157,10 +157,16 @@ fn tensors_in_another_order_are_loaded_and_stored_several_elements_at_a_time() {
     };
     let kernel = only(&sum(&dims, sources(), dense(2, Float16, &dims)));
     assert!(
-        kernel.source.contains("load<false, 8>(t0 + 0") && kernel.source.contains("store<4>"),
+        kernel.source.contains("load<false, 2>(t0 + 0") && kernel.source.contains("store<4>"),
         "{}",
         kernel.source
     );
+    // Of a large tensor, sixteen bytes at a time on both sides.
+    let large = [4, 80, 84, 84];
+    let image = vec![Source::Element(channels_last(0, Float16, large))];
+    let source = only(&sum(&large, image, dense(1, Float16, &large))).source;
+    assert!(source.contains("load<false, 8>(t0 + 0") && source.contains("store<8>"), "{source}");
+    assert!(source.contains("thread % 2u"), "two threads load a sector: {source}");
     // The other way round, and with few channels.
     let dims = [1, 6, 5, 7];
     let first = vec![Source::Element(dense(0, Float32, &dims))];
@@ -169,6 +175,11 @@ fn tensors_in_another_order_are_loaded_and_stored_several_elements_at_a_time() {
         sum(&dims, first.clone(), channels_last(2, Float16, dims)),
         sum(&dims, first, channels_last(2, Float32, dims)),
         sum(&dims, vec![Source::Element(channels_last(0, Float16, dims))], dense(2, Float32, &dims)),
+        sum(
+            &[1, 48, 96, 88],
+            vec![Source::Element(channels_last(0, Float16, [1, 48, 96, 88]))],
+            dense(2, Float16, &[1, 48, 96, 88]),
+        ),
     ]);
 }
 

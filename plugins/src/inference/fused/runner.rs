@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cudainfer_fused::gpu::{GpuError, Libraries, Network, Options};
+use cudainfer_fused::gpu::{Constants, GpuError, Libraries, Network, Options};
 use cudainfer_fused::graph::{Graph, Value, ValueId};
 use cudainfer_fused::{import, lower};
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, Memory};
@@ -77,6 +77,8 @@ pub(super) struct FusedRunner {
     pub libraries: Libraries,
     pub stream: Arc<CudaStream>,
     pub kept: Arc<Kept>,
+    /// What the networks of its batch sizes share.
+    pub constants: Constants,
 }
 
 /// A network at fixed addresses.
@@ -124,6 +126,7 @@ impl Runner for FusedRunner {
                 [inputs, outputs],
                 Options::default(),
                 &*self.kept,
+                &self.constants,
             )
         };
         self.kept.write();

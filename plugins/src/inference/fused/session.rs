@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudainfer_fused::gpu::Libraries;
+use cudainfer_fused::gpu::{Constants, Libraries};
 use cudainfer_kernels::device::{Counters, CudaStream, Device};
 use cudainfer_kernels::tensor::TensorDesc;
 
@@ -39,7 +39,10 @@ impl FusedSession {
         let mut gpu = Gpu::open(device, counters, ImageOrder::AsModel).map_err(|e| refused(&e))?;
         gpu.allow_graphs(graphs);
         let stream = Arc::clone(gpu.stream());
-        Ok(Self { gpu, runner: FusedRunner { model, libraries, stream, kept } })
+        Ok(Self {
+            gpu,
+            runner: FusedRunner { model, libraries, stream, kept, constants: Constants::default() },
+        })
     }
 }
 

@@ -43,7 +43,9 @@ impl OnnxRuntime {
     /// # Errors
     /// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
     pub fn start(config: &Config) -> Result<Self, InferenceError> {
-        runtime_library::environment(config.library.as_deref()).map(Self)
+        let plugin = config.provider == Provider::Plugin || config.plugin.is_some();
+        let minor = if plugin { plugin::SINCE } else { 0 };
+        runtime_library::environment(config.library.as_deref(), minor).map(Self)
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use cudainfer_files as files;
 use libloading::os::unix::Library;
@@ -25,7 +25,7 @@ use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 /// The version of ONNX Runtime that has all of these functions.
-const SINCE: u32 = 23;
+pub(super) const SINCE: u32 = 23;
 
 /// Where the functions are in the table, which only ever grows (onnxruntime_c_api.h, `struct OrtApi`).
 mod index {
@@ -73,7 +73,21 @@ type Registered = Result<(String, Vec<Device>), String>;
 /// The libraries that were registered, by their paths.
 static REGISTERED: Mutex<Vec<(PathBuf, Registered)>> = Mutex::new(Vec::new());
 
-/// Has sessions of the builder run on the plugin that `config` names, or on the first that Python's packages have.
+/// Held while a session on a plugin is opened, and while one of [`turn`]'s runs or is dropped.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What sessions of this provider hold while they run: all those of WebGPU write the commands for their device into one list, unguarded.
+fn turn(provider: &str) -> Option<&'static Mutex<()>> {
+    (provider == "WebGpuExecutionProvider").then_some(&TURN)
+}
+
+/// Waits until no session on a plugin is opened.
+pub(super) fn opening() -> MutexGuard<'static, ()> {
+    lock(&TURN)
+}
+
+/// Has sessions of the builder run on the plugin that `config` names, or on the first that Python's packages have. Returns what
+/// they hold while they run, if only one may.
 ///
 /// # Errors
 /// A phrase: what is missing, what the library is, or its own words.
@@ -81,7 +95,7 @@ pub(super) fn append(
     builder: &mut SessionBuilder,
     environment: &Environment,
     config: &Config,
-) -> Result<(), String> {
+) -> Result<Option<&'static Mutex<()>>, String> {
     let functions = functions()?;
     let library = match &config.plugin {
         Some(library) => library.clone(),
@@ -115,7 +129,8 @@ pub(super) fn append(
             keys.len(),
         )
     };
-    check(status).map_err(|why| format!("{name} refuses: {why}"))
+    check(status).map_err(|why| format!("{name} refuses: {why}"))?;
+    Ok(turn(&name))
 }
 
 /// The functions of the ONNX Runtime in use.
@@ -126,7 +141,7 @@ fn functions() -> Result<Functions, String> {
     let table = runtime_library::table(SINCE).ok_or_else(|| {
         format!(
             "plugins need ONNX Runtime 1.{SINCE} or newer, and the one in use is {}. Set onnxruntime to a newer one",
-            runtime_library::version()
+            runtime_library::version().split(" (").next().unwrap_or_default()
         )
     })?;
     // SAFETY: the table of this version has these functions there, with these types, in every release that offers it.

@@ -39,8 +39,7 @@ pub(super) fn version() -> String {
 pub(super) fn table(minor: u32) -> Option<NonNull<*const c_void>> {
     let (_, path, version) = ENVIRONMENT.get()?;
     // Asked for a version that it does not know, the library would complain on the standard error.
-    let has = version.split('.').nth(1).and_then(|part| part.parse::<u32>().ok())?;
-    if has < minor {
+    if minor_of(version) < minor {
         return None;
     }
     // SAFETY: the library is open already, so that nothing is initialised, and the function has had this type in every release.
@@ -54,11 +53,17 @@ pub(super) fn table(minor: u32) -> Option<NonNull<*const c_void>> {
     }
 }
 
-/// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.
+/// 21 of "1.21.0".
+fn minor_of(version: &str) -> u32 {
+    version.split('.').nth(1).and_then(|part| part.parse().ok()).unwrap_or(0)
+}
+
+/// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays. Of several that serve, the first one
+/// of this minor version or newer is taken, or else the first.
 ///
 /// # Errors
 /// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
-pub fn environment(library: Option<&Path>) -> Result<&'static Environment, InferenceError> {
+pub fn environment(library: Option<&Path>, minor: u32) -> Result<&'static Environment, InferenceError> {
     static OPENING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = lock(&OPENING);
     if let Some((environment, loaded, _)) = ENVIRONMENT.get() {
@@ -69,7 +74,7 @@ pub fn environment(library: Option<&Path>) -> Result<&'static Environment, Infer
         return Ok(environment);
     }
     // `ort` gets the same library, as long as this one is open.
-    let Found { path, version, opened, shared } = find(library)?;
+    let Found { path, version, opened, shared } = find(library, minor)?;
     let logger = EnvironmentLogger::default();
     let environment = ort::init_from(&path)
         .map_err(|e| {
@@ -117,8 +122,8 @@ struct Found {
     shared: bool,
 }
 
-/// The library to use. A library that is named must serve; the others are tried in turn.
-fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
+/// The library to use. A library that is named must serve; the others are tried in turn, for one of this minor version or newer first.
+fn find(library: Option<&Path>, minor: u32) -> Result<Found, InferenceError> {
     let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {
         let path = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty())?;
         Some(("ORT_DYLIB_PATH", path.into()))
@@ -131,7 +136,7 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
             ))
         });
     }
-    let mut refused = Vec::new();
+    let (mut refused, mut older) = (Vec::new(), None);
     for path in candidates::candidates() {
         let checked = match candidates::check(&path) {
             Ok(()) => check(path),
@@ -152,7 +157,16 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
             }
         };
         match checked {
-            Ok(found) => return Ok(found),
+            Ok(found) if minor_of(&found.version) >= minor => return Ok(found),
+            Ok(found) => {
+                gst::info!(
+                    CAT,
+                    "'{}' is version {}: a newer one is looked for",
+                    found.path.display(),
+                    found.version
+                );
+                older.get_or_insert(found);
+            }
             Err((path, why)) => {
                 gst::debug!(CAT, "not '{}': {why}", path.display());
                 // A file that is there and does not serve is reported; a name that the loader does not know is not.
@@ -161,6 +175,9 @@ fn find(library: Option<&Path>) -> Result<Found, InferenceError> {
                 }
             }
         }
+    }
+    if let Some(found) = older {
+        return Ok(found);
     }
     let seen = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
     Err(InferenceError::Library(format!("ONNX Runtime's library was not found{seen}; {HELP}")))

@@ -1,9 +1,10 @@
 //! One ONNX Runtime session: opened on one provider, described in our terms, run on mapped tensors.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cudainfer_kernels::device::{CudaStream, Device};
@@ -30,6 +31,7 @@ use crate::log::ENGINE as CAT;
 use crate::meta::tensor;
 use crate::model::ModelError;
 use crate::property::nick;
+use crate::sync::lock;
 
 /// A session of ONNX Runtime.
 #[derive(Debug)]
@@ -49,6 +51,8 @@ pub(super) struct OrtSession {
     gathered: Vec<u128>,
     /// The stream that the session works in, and must not outlive.
     stream: Option<Arc<CudaStream>>,
+    /// What it holds while it runs, where only one session of its provider may.
+    turn: Option<&'static Mutex<()>>,
 }
 
 impl OrtSession {
@@ -73,16 +77,20 @@ impl OrtSession {
                 Provider::Plugin => refuse(words(e)),
                 _ => ModelError::Unfit(config.model.clone(), load_failure(e)).into(),
             };
+            let turn = Cell::new(None);
             let [intra, inter] = [config.intra_threads, config.inter_threads];
             let prepare = |_: Option<&Path>| {
                 let mut builder = builder(environment, intra, inter)?;
                 if provider == Provider::Plugin {
-                    plugin::append(&mut builder, environment, config).map_err(refuse)?;
+                    turn.set(plugin::append(&mut builder, environment, config).map_err(refuse)?);
                 }
                 Ok(builder)
             };
+            let _opening = (provider == Provider::Plugin).then(plugin::opening);
             let session = load_with(cache, &source, provider, None, prepare, refused)?;
-            return Self::of(session, None, variant.image);
+            let mut made = Self::of(session, None, variant.image)?;
+            made.turn = turn.get();
+            return Ok(made);
         };
         // With CUDA graphs first: ONNX Runtime refuses them where nodes are left to the CPU.
         let mut refused = String::new();
@@ -136,6 +144,7 @@ impl OrtSession {
             varies: false,
             gathered: Vec::new(),
             stream,
+            turn: None,
         })
     }
 }
@@ -149,6 +158,7 @@ impl Drop for OrtSession {
         };
         drop(self.gpu.take());
         let _unrecorded = self.stream.as_ref().map(|stream| stream.context().unrecorded());
+        let _turn = self.turn.map(lock);
         // SAFETY: the session is not used any more.
         unsafe { ManuallyDrop::drop(&mut self.session) };
     }
@@ -212,6 +222,10 @@ impl Session for OrtSession {
         self.options.conclude(made)
     }
 
+    fn runs_alone(&self) -> bool {
+        self.turn.is_some()
+    }
+
     fn wait_for_turn(&mut self) -> Result<Outlook, InferenceError> {
         self.gpu.as_mut().map_or(Ok(Outlook::default()), Gpu::wait_for_turn)
     }
@@ -263,6 +277,7 @@ impl OrtSession {
             .iter()
             .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
             .collect::<Result<Vec<(Cow<'_, str>, SessionInputValue<'_>)>, InferenceError>>()?;
+        let _turn = self.turn.map(lock);
         let mut outputs = self.session.run_with_options(values, &self.options.waited).map_err(failed)?;
         let mut tensors = Vec::with_capacity(self.outputs.len());
         for desc in &self.outputs {

@@ -29,7 +29,6 @@ launch and one in a graph. All of these are measured in the same run.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import shutil
@@ -40,59 +39,17 @@ from pathlib import Path
 
 from cudainfer_tools import repository
 from cudainfer_tools.bench import starts
+from cudainfer_tools.bench.gpu.measuring import BATCHES, NETWORKS, SESSION, host_python, machine, objects, output_of
 from cudainfer_tools.bench.gpu.tables import by_row, lines, notable, operations, streams
 from cudainfer_tools.gpu import programs
-from cudainfer_tools.machine import commit, gpu, processor
 from cudainfer_tools.repository import ROOT
 
 VIDEO = ROOT / ".cache" / "video" / "vtest-1080p.mp4"
-# The networks of whole lines: bench/gpu/models.py's names, and those of the files, which name the rows.
+# The network of poses, one of bench/gpu/models.py.
 POSES, POSE_FRAMES = "flies-bottomup", "100,1000"
 NANODET = ROOT / ".cache" / "models" / "nanodet.onnx"
-NETWORKS = {"yolov8n": "yolov8n-640-float16", "deeplab": "deeplabv3-resnet50-512-float16"}
-# Batches that bench/gpu/streams.py takes of them.
-BATCHES = {"yolov8n": "1,4,16", "deeplab": "1,8"}
-# The bare session loop, which prints nothing without a model.
-SESSION = "benches-gpu_session"
 # Feeds lines, and prints nothing without one.
 LOAD = "benches-load"
-
-
-def output_of(command: list[str], env: dict[str, str] | None = None) -> tuple[list[dict], bool]:
-    """The JSON objects that it prints, one a line, and whether it ended well; all that it prints goes through."""
-    print("==", " ".join(command), file=sys.stderr, flush=True)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
-    found = []
-    assert process.stdout is not None
-    for line in process.stdout:
-        print(line, end="", file=sys.stderr, flush=True)
-        found += objects(line)
-    return found, process.wait() == 0
-
-
-def objects(line: str) -> list[dict]:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return []
-    return [value] if isinstance(value, dict) else []
-
-
-def machine() -> dict:
-    """What the figures are of."""
-    return {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        **gpu(),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-    }
-
-
-def host_python() -> tuple[str, dict[str, str]]:
-    """Python with PyTorch, and its environment: a bundle's libraries are GStreamer's, it wants its machine's."""
-    own = os.environ.get("CUDAINFER_HOST_LIBRARIES", os.environ.get("LD_LIBRARY_PATH", ""))
-    return shutil.which("python3") or sys.executable, os.environ | {"LD_LIBRARY_PATH": own}
 
 
 def whole_lines(session: Path | None, load: Path | None, given: argparse.Namespace) -> tuple[list[dict], bool]:

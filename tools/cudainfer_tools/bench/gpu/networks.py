@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from cudainfer_tools import repository
-from cudainfer_tools.bench.gpu.__main__ import BATCHES, NETWORKS, SESSION, host_python, machine, output_of
+from cudainfer_tools.bench.gpu.measuring import BATCHES, NETWORKS, SESSION, host_python, machine, output_of
 from cudainfer_tools.gpu import programs
 from cudainfer_tools.repository import ROOT
 
@@ -44,25 +44,30 @@ def main() -> int:
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results")
     given = parser.parse_args()
-    session = programs.programs("bench")[SESSION]
+    given.results.mkdir(parents=True, exist_ok=True)
+    file = given.results / f"network-speed-{datetime.datetime.now(datetime.UTC).date().isoformat()}.json"
     rows: list[dict] = []
     good = True
+
+    def measure(command: list[str], env: dict[str, str] | None = None, **given: str) -> None:
+        """Adds the rows of a program to the file as they come: what is there stays if a later one takes too long."""
+        nonlocal good
+
+        def keep(row: dict) -> None:
+            rows.append(row | given)
+            file.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+
+        good &= output_of(command, env, keep)[1]
+
+    session = programs.programs("bench")[SESSION]
     with tempfile.TemporaryDirectory() as folder:
         files = exported(Path(folder)) + [(ROOT / ".cache" / "models" / f"{name}.onnx", 1) for name in OTHERS]
-        for file, batch in files:
+        for model, batch in files:
             for provider in PROVIDERS:
-                found, ended = output_of([str(session), "--batch", str(batch), "--provider", provider, str(file)])
-                rows += [row | {"provider": provider} for row in found]
-                good &= ended
+                measure([str(session), "--batch", str(batch), "--provider", provider, str(model)], provider=provider)
     if not given.no_peers:
         python, env = host_python()
-        found, ended = output_of(repository.command("bench.gpu.peers", "networks", python=python), env)
-        rows += found
-        good &= ended
-    given.results.mkdir(parents=True, exist_ok=True)
-    date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    text = json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n"
-    (given.results / f"network-speed-{date}.json").write_text(text)
+        measure(repository.command("bench.gpu.peers", "networks", python=python), env)
     return 0 if good else 1
 
 

@@ -251,6 +251,35 @@ def tiles(results: Path) -> list[str]:
     ]
 
 
+def precision(results: Path) -> list[str]:
+    file = results / "precision.json"
+    rows = [
+        [
+            one["model"],
+            f"`{one['properties']}`",
+            one["processor"],
+            f"{one['frames']:,}",
+            f"{one['true']:,}",
+            f"{one['found']:,}",
+            *(f"{one[name]:.4f}" for name in ("precision", "recall", "f1", "mean_iou")),
+            f"{one['confidence_off']:.5f}",
+        ]
+        for one in json.loads(file.read_text())
+    ]
+    head = ["model", "properties of trtinfer", "processor", "frames", "objects of the reference", "objects found"]
+    head += ["precision", "recall", "F1", "mean IoU", "confidence, mean difference"]
+    return [
+        "### Providers and precisions",
+        "",
+        "The objects on vtest.avi against those of ONNX Runtime on the CPU in the model's own numbers, paired frame by frame at an IoU of",
+        "at least 0.5.",
+        "",
+        *table(head, rows),
+        "",
+        source(file, script="scripts/evaluate precision PROPERTIES..."),
+    ]
+
+
 def parity(results: Path) -> list[str]:
     file = results / "gpu-parity-h200.txt"
     found = re.findall(r"provider=(\w+)\n(\d+) and \d+ frames; .*\n(\d+) boxes, at most ([\d.]+) px apart", file.read_text())

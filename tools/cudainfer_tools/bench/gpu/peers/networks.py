@@ -27,9 +27,9 @@ NETWORKS = (
     ("yolov8n", "YOLOv8n 640x640 float16", 4),
     ("yolov8n", "YOLOv8n 640x640 float16", 16),
 )
-# How torch.compile chooses kernels: by its rules, or by timing them, which takes minutes and is done for these alone.
+# How torch.compile chooses kernels: by its rules, or by timing them, which takes minutes and is done for these alone, in the end.
 DEFAULT, AUTOTUNE = "default", "max-autotune-no-cudagraphs"
-AUTOTUNED = (("yolov8n", 1), ("yolov8n", 16))
+AUTOTUNED = (NETWORKS[2], NETWORKS[4])
 INPUTS = 4
 
 
@@ -37,11 +37,8 @@ def run() -> None:
     torch.backends.cudnn.benchmark = True
     session = onnx_session()
     for name, called, batch in NETWORKS:
-        side, called = models.SIDES[name], f"{called}, batch {batch}"
-        model = models.deeplab() if name == "deeplab" else models.yolov8n()
-        # Channels last, which float16 convolutions are faster with, as long as PyTorch runs them.
-        model = model.cuda().half().to(memory_format=torch.channels_last)
-        images = [torch.rand(batch, 3, side, side, device="cuda").half() for _ in range(INPUTS)]
+        called = f"{called}, batch {batch}"
+        model, images = made(name, batch)
         last = [image.to(memory_format=torch.channels_last) for image in images]
         with torch.inference_mode():
             row(called, "torch", measure(in_turn(model, last)))
@@ -49,13 +46,23 @@ def run() -> None:
             row(called, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)))
             del graphs
         compiled(model, called, last, DEFAULT)
-        if (name, batch) in AUTOTUNED:
-            compiled(model, called, last, AUTOTUNE)
         if session:
             with tempfile.TemporaryDirectory() as folder:
                 file = str(Path(folder) / "model.onnx")
-                models.export(model.to(memory_format=torch.contiguous_format), side, batch, torch.float16, file)
+                models.export(model.to(memory_format=torch.contiguous_format), models.SIDES[name], batch, torch.float16, file)
                 bare_loop(session(file), called, images)
+    for name, called, batch in AUTOTUNED:
+        model, images = made(name, batch)
+        last = [image.to(memory_format=torch.channels_last) for image in images]
+        compiled(model, f"{called}, batch {batch}", last, AUTOTUNE)
+
+
+def made(name: str, batch: int) -> tuple[torch.nn.Module, list[torch.Tensor]]:
+    """A network in float16, its weights with channels last, which PyTorch is faster with, and batches of images."""
+    model = models.deeplab() if name == "deeplab" else models.yolov8n()
+    side = models.SIDES[name]
+    images = [torch.rand(batch, 3, side, side, device="cuda").half() for _ in range(INPUTS)]
+    return model.cuda().half().to(memory_format=torch.channels_last), images
 
 
 def compiled(model: torch.nn.Module, called: str, images: list[torch.Tensor], mode: str) -> None:
