@@ -18,8 +18,8 @@ pub(super) enum Sums {
 
 impl Lowering<'_> {
     /// The functions and additions that follow a value, as far as nobody else reads what lies between; and the last one's output. Integers
-    /// are made of sums of integers alone: sums of floats in another order would make others here and there, by which kernels cannot be told
-    /// from wrong ones.
+    /// are made of sums of integers alone: sums of floats in another order would make others here and there, and right kernels would look like
+    /// wrong ones.
     pub(super) fn epilogue(&mut self, first: ValueId, sums: Sums) -> (Vec<Epilogue>, ValueId) {
         let (mut epilogue, mut last) = (Vec::new(), first);
         let most = if sums == Sums::OfFloats { MOST } else { MOST_OF_INTEGERS };
