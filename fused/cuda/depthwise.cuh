@@ -2,7 +2,8 @@
 //
 // A thread makes TILE neighbours along a row, of COUNT channels that it loads at once. Threads that follow each other have neighbouring
 // channels, CHUNKS of them in a block, whose weights are in shared memory. Each cell of a row is loaded once by a thread, and by those of
-// the rows above and below again, from the caches. Moved: the input once, the output once.
+// the rows above and below again, from the caches. Integers of 8 bits are added up as numbers, exactly; outside of the image they are ZERO.
+// Moved: the input once, the output once.
 
 template <class S> __device__ __forceinline__ void convolve_depthwise(const Buffers& b) {
     constexpr int TAPS = S::TAPS_Y * S::TAPS_X;
@@ -35,12 +36,13 @@ template <class S> __device__ __forceinline__ void convolve_depthwise(const Buff
 #pragma unroll TAPS <= 25 ? S::TAPS_Y : 1
     for (int r = 0; r < S::TAPS_Y; ++r) {
         const int y = y0 + r * S::DILATION_Y;
-        if (unsigned(y) < unsigned(S::IN_ROWS)) {
+        const bool in_rows = unsigned(y) < unsigned(S::IN_ROWS);
+        if (S::ZERO != 0 || in_rows) {
 #pragma unroll
             for (int t = 0; t < CELLS; ++t) {
                 float x[S::COUNT];
-                fill<S::COUNT>(x, 0.f);
-                if (unsigned(x0 + t) < unsigned(S::IN_COLUMNS)) {
+                fill<S::COUNT>(x, float(S::ZERO));
+                if (in_rows && unsigned(x0 + t) < unsigned(S::IN_COLUMNS)) {
                     S::read(b, x, cell + y * S::ROW_STRIDE + (x0 + t) * S::COLUMN_STRIDE);
                 }
 #pragma unroll

@@ -2,7 +2,8 @@
 //
 // A block makes KEPT channels of THREADS / SPLIT * PIXELS pixels; the channels' weights are in shared memory as float32, from where all
 // threads of a warp take the same one. A thread makes PIXELS pixels of all KEPT channels; it loads COUNT channels of a cell at once. Where
-// there are many channels and few pixels, SPLIT threads share the channels of each cell, and add up in the end.
+// there are many channels and few pixels, SPLIT threads share the channels of each cell, and add up in the end. Integers of 8 bits are added
+// up as numbers, exactly; outside of the image they are ZERO.
 
 template <class S> __device__ __forceinline__ void convolve_direct(const Buffers& b) {
     constexpr int TAPS = S::TAPS_Y * S::TAPS_X;
@@ -45,7 +46,7 @@ template <class S> __device__ __forceinline__ void convolve_direct(const Buffers
 #pragma unroll
                 for (int j = 0; j < S::PIXELS; ++j) {
                     const int y = y0[j] + r * S::DILATION_Y, column = x0[j] + s * S::DILATION_X;
-                    fill<S::COUNT>(x[j], 0.f);
+                    fill<S::COUNT>(x[j], float(S::ZERO));
                     if (unsigned(y) < unsigned(S::IN_ROWS) && unsigned(column) < unsigned(S::IN_COLUMNS)) {
                         S::read(b, x[j], cell[j] + y * S::ROW_STRIDE + column * S::COLUMN_STRIDE + c * S::CHANNEL_STRIDE);
                     }

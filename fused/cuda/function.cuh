@@ -24,6 +24,12 @@ FUNCTION sign(float x) { return x > 0.f ? 1.f : x < 0.f ? -1.f : x; }
 FUNCTION truth(bool holds) { return holds ? 1.f : 0.f; }
 FUNCTION prelu(float a, float b) { return a > 0.f ? a : a * b; }
 
+// Integers of 8 bits that stand for numbers, rounded as ONNX Runtime does: no contraction. What is no number becomes the least integer.
+FUNCTION quantize(float x, float scale, float zero, float low, float high) {
+    return fminf(fmaxf(rintf(__fdiv_rn(x, scale)) + zero, low), high);
+}
+FUNCTION dequantize(float x, float scale, float zero) { return __fmul_rn(x - zero, scale); }
+
 // Where a resized tensor's new sample lies among the old ones, rounded as ONNX Runtime does: no contraction.
 FUNCTION half_pixel(unsigned x, float scale) { return __fsub_rn(__fdiv_rn(__fadd_rn(float(x), 0.5f), scale), 0.5f); }
 FUNCTION asymmetric(unsigned x, float scale) { return __fdiv_rn(float(x), scale); }

@@ -1,8 +1,9 @@
-// Dense convolutions as products of matrices (sums.cuh), accumulated in float32: float16 on tensor cores, float32 there or without.
+// Dense convolutions as products of matrices (sums.cuh): float16 on tensor cores, float32 there or without, both accumulated in float32, and
+// integers of 8 bits on tensor cores, accumulated in int32.
 //
 // Rows of the product are the pixels of the output, columns its channels; the sum runs over DEPTH = taps * channels numbers, in chunks of
 // 16 bytes. The input has channels last in memory, and its matrix is never written down: a chunk lies at a tap's cell, or
-// is 0 outside of the image. A block makes a tile of ROWS x COLUMNS. It goes through the depth in steps of CHUNKS chunks, of which STAGES
+// is ZERO outside of the image. A block makes a tile of ROWS x COLUMNS. It goes through the depth in steps of CHUNKS chunks, of which STAGES
 // are on their way into shared memory.
 // Products of two computed matrices are such convolutions of 1x1, one for each of BATCHES: the left one is the input, one row of pixels, the
 // right one has the weights, which are not known before (KNOWN).
@@ -23,6 +24,12 @@ template <class S> struct Product : Tile<S> {
     static constexpr int BYTES_STAGES = S::STAGES * STAGE;
     static constexpr int BYTES = BYTES_STAGES > Tile<S>::BYTES_SUMS ? BYTES_STAGES : Tile<S>::BYTES_SUMS;
 };
+
+// A chunk of the integer that stands for 0.
+template <class S> __device__ __forceinline__ uint4 zeros() {
+    const unsigned four = (S::ZERO & 0xff) * 0x01010101u;
+    return make_uint4(four, four, four, four);
+}
 
 template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers& b) {
     using P = Product<S>;
@@ -62,7 +69,12 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                 const bool there = in_depth && unsigned(y[i] + dy) < unsigned(S::IN_ROWS) &&
                                    unsigned(x[i] + dx) < unsigned(S::IN_COLUMNS);
                 const int from = cell[i] + dy * S::ROW_STRIDE + dx * S::COLUMN_STRIDE + channel;
-                copy_async(left + place<S::CHUNKS>(to, chunk), input + (there ? from : 0), there);
+                char* at_chunk = left + place<S::CHUNKS>(to, chunk);
+                if (S::ZERO != 0 && !there) {
+                    *reinterpret_cast<uint4*>(at_chunk) = zeros<S>();
+                } else {
+                    copy_async(at_chunk, input + (there ? from : 0), there);
+                }
             }
         }
     };
@@ -120,5 +132,5 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         p = rest % unsigned(S::OUT_ROWS), q = pixel % unsigned(S::OUT_COLUMNS);
         return pixel < unsigned(P::PIXELS);
     };
-    finish_tile(b, warp, sums, reinterpret_cast<float*>(stages), first_output, locate);
+    finish_tile(b, warp, sums, reinterpret_cast<typename S::Sum*>(stages), first_output, locate);
 }

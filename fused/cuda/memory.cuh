@@ -47,6 +47,10 @@ template <class T, int COUNT> union Pack {
     T at[COUNT];
 };
 
+// Sums that one instruction loads from shared memory.
+template <class T> struct __align__(8) Two { T at[2]; };
+template <class T> struct __align__(16) Four { T at[4]; };
+
 __host__ __device__ constexpr int least(int a, int b) { return a < b ? a : b; }
 
 // How many elements of T one instruction loads, of COUNT that lie together.
@@ -99,4 +103,9 @@ template <int COUNT> __device__ __forceinline__ void fill(float* to, float x) {
     for (int i = 0; i < COUNT; ++i) {
         to[i] = x;
     }
+}
+
+// The element of a list of 256 whose index is an integer of 8 bits: negative ones are counted from the end.
+template <class T> __device__ __forceinline__ float looked_up(const T* results, float x) {
+    return number(__ldg(results + (unsigned char)(int)x));
 }

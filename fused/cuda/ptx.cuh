@@ -86,3 +86,33 @@ __device__ __forceinline__ void multiply_tf32(float (&sum)[4], const unsigned (&
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #endif
 }
+
+// sum += a * b: 16x32 by 32x8 integers of 8 bits, accumulated in int32. Those of a are int8 if SIGNED, else uint8; those of b are int8.
+template <bool SIGNED> __device__ __forceinline__ void multiply_integers(int (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+#if __CUDA_ARCH__ >= 800
+    if constexpr (SIGNED) {
+        asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+        asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+#else
+    // Eight rows and sixteen integers at a time: a has rows 0 to 7 and 8 to 15 of the first sixteen, then those of the others.
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const unsigned b = i < 2 ? b0 : b1;
+        if constexpr (SIGNED) {
+            asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                         : "+r"(sum[i % 2 * 2]), "+r"(sum[i % 2 * 2 + 1])
+                         : "r"(a[i]), "r"(b));
+        } else {
+            asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                         : "+r"(sum[i % 2 * 2]), "+r"(sum[i % 2 * 2 + 1])
+                         : "r"(a[i]), "r"(b));
+        }
+    }
+#endif
+}

@@ -1,7 +1,7 @@
 // A block's tile of a product of matrices: the sums are in its threads' registers, the factors in shared memory.
 //
 // A stage of shared memory holds ROWS rows of the left factor, then COLUMNS of the right one. A row is CHUNKS chunks of 16 bytes, eight
-// float16 or four float32, permuted so that eight rows' loads meet no bank twice. Warps share the tile out as WARPS_DOWN x WARPS_ACROSS,
+// float16, four float32 or sixteen integers of 8 bits, permuted so that eight rows' loads meet no bank twice. Warps share the tile out as WARPS_DOWN x WARPS_ACROSS,
 // and a stage's chunks among WARPS_DEEP. CoreSums multiplies on tensor cores, PlainSums number by number. In the end sums meet in shared
 // memory, from where threads take eight channels of a pixel through the epilogue.
 
@@ -21,7 +21,7 @@ template <class S> struct Tile {
     // Of a warp.
     static constexpr int DOWN_16 = S::ROWS / S::WARPS_DOWN / 16;
     static constexpr int ACROSS_16 = S::COLUMNS / S::WARPS_ACROSS / 16;
-    // Floats between rows of sums: the pairs that half a warp stores at once lie in 32 different banks.
+    // Sums between rows of them: the pairs that half a warp stores at once lie in 32 different banks.
     static constexpr int PITCH = S::COLUMNS + 8;
     // Sums are written in parts where all of them are more than the shared memory that every GPU gives: in each, 16 rows or more of a warp.
     static constexpr int PARTS = parts_of(S::ROWS * PITCH * 4, DOWN_16);
@@ -78,17 +78,29 @@ template <> struct Factor<float> {
     }
 };
 
+// Integers of 8 bits: those of the left factor are int8 or uint8, those of the right one int8.
+template <bool SIGNED> struct Integers {
+    unsigned at[4];
+    __device__ void load(const char* row) { load_matrices(at, row); }
+    static __device__ void multiply(int (&sum)[4], const Integers& left, const Integers& right, int pair) {
+        multiply_integers<SIGNED>(sum, left.at, right.at[2 * pair], right.at[2 * pair + 1]);
+    }
+};
+template <> struct Factor<signed char> : Integers<true> {};
+template <> struct Factor<unsigned char> : Integers<false> {};
+
 template <class S> struct CoreSums {
     using T = Tile<S>;
+    using Sum = typename S::Sum;
     using Numbers = Factor<typename S::Element>;
     // Tensor cores cut sums off towards 0 at each step. float32's are taken over into others at each stage, where they are rounded to the
     // nearest.
     static constexpr bool STAGED = sizeof(typename S::Element) == 4;
-    float sum[T::DOWN_16][T::ACROSS_16 * 2][4] = {};
+    Sum sum[T::DOWN_16][T::ACROSS_16 * 2][4] = {};
 
     __device__ void add(const Warp<S>& warp, const char* left, const char* right) {
         if constexpr (STAGED) {
-            float part[T::DOWN_16][T::ACROSS_16 * 2][4] = {};
+            Sum part[T::DOWN_16][T::ACROSS_16 * 2][4] = {};
             multiply(part, warp, left, right);
 #pragma unroll
             for (int i = 0; i < T::DOWN_16; ++i) {
@@ -106,7 +118,7 @@ template <class S> struct CoreSums {
     }
 
     static __device__ void multiply(
-        float (&sum)[T::DOWN_16][T::ACROSS_16 * 2][4], const Warp<S>& warp, const char* left, const char* right) {
+        Sum (&sum)[T::DOWN_16][T::ACROSS_16 * 2][4], const Warp<S>& warp, const char* left, const char* right) {
         constexpr int PAIRS = S::CHUNKS / S::WARPS_DEEP / 2;
         const int lane = warp.lane;
 #pragma unroll
@@ -134,7 +146,7 @@ template <class S> struct CoreSums {
     }
 
     // Writes part `part`, or adds it to what is there.
-    __device__ void write(const Warp<S>& warp, float* sums, int part, bool is_first) const {
+    __device__ void write(const Warp<S>& warp, Sum* sums, int part, bool is_first) const {
 #pragma unroll
         for (int i = 0; i < T::DOWN_16; ++i) {
             if (i / T::PART_16 == part) {
@@ -144,9 +156,9 @@ template <class S> struct CoreSums {
                     for (int half = 0; half < 2; ++half) {
                         const int r = (warp.down * T::PART_16 + i % T::PART_16) * 16 + half * 8 + warp.lane / 4;
                         const int c = (warp.across * T::ACROSS_16 * 2 + j) * 8 + warp.lane % 4 * 2;
-                        float2* to = reinterpret_cast<float2*>(sums + r * T::PITCH + c);
-                        const float2 old = is_first ? make_float2(0.f, 0.f) : *to;
-                        *to = make_float2(old.x + sum[i][j][half * 2], old.y + sum[i][j][half * 2 + 1]);
+                        Two<Sum>* to = reinterpret_cast<Two<Sum>*>(sums + r * T::PITCH + c);
+                        const Two<Sum> old = is_first ? Two<Sum>{} : *to;
+                        *to = {{old.at[0] + sum[i][j][half * 2], old.at[1] + sum[i][j][half * 2 + 1]}};
                     }
                 }
             }
@@ -209,7 +221,7 @@ template <class S> struct PlainSums {
 template <bool CORES, class S> struct Kind { using Sums = CoreSums<S>; };
 template <class S> struct Kind<false, S> { using Sums = PlainSums<S>; };
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-template <class S> using SumsOf = typename Kind<S::CORES && sizeof(typename S::Element) == 2, S>::Sums;
+template <class S> using SumsOf = typename Kind<S::CORES && sizeof(typename S::Element) != 4, S>::Sums;
 #else
 template <class S> using SumsOf = typename Kind<S::CORES != 0, S>::Sums;
 #endif
@@ -218,7 +230,7 @@ template <class S> using SumsOf = typename Kind<S::CORES != 0, S>::Sums;
 //   locate(row, n, p, q)   which pixel of the output a row of the tile is, if it is one
 template <class S, class Sums, class Locate>
 __device__ __forceinline__ void finish_tile(
-    const Buffers& b, const Warp<S>& warp, const Sums& all, float* sums, int first_output, Locate locate) {
+    const Buffers& b, const Warp<S>& warp, const Sums& all, typename S::Sum* sums, int first_output, Locate locate) {
     using T = Tile<S>;
     constexpr int EIGHTS = S::COLUMNS / 8, ROWS = S::ROWS / T::PARTS;
 #pragma unroll
@@ -242,11 +254,15 @@ __device__ __forceinline__ void finish_tile(
             const unsigned k = first_output + c;
             unsigned n, p, q;
             if (locate(row, n, p, q) && k < unsigned(S::OUTPUTS)) {
-                float out[8];
+                using Sum = typename S::Sum;
+                Sum out[8];
 #pragma unroll
                 for (int i = 0; i < 8; i += 4) {
-                    const float4 four = *reinterpret_cast<const float4*>(sums + r * T::PITCH + c + i);
-                    out[i] = four.x, out[i + 1] = four.y, out[i + 2] = four.z, out[i + 3] = four.w;
+                    const Four<Sum> four = *reinterpret_cast<const Four<Sum>*>(sums + r * T::PITCH + c + i);
+#pragma unroll
+                    for (int l = 0; l < 4; ++l) {
+                        out[i + l] = four.at[l];
+                    }
                 }
 #pragma unroll
                 for (int i = 0; i < 8; i += S::FINISHED) {

@@ -62,6 +62,11 @@ pub(super) fn unary(function: Unary, x: &str) -> String {
         Unary::Sin => call("sinf"),
         Unary::Cos => call("cosf"),
         Unary::Not => format!("truth({x} == 0.f)"),
+        Unary::Quantize(by) => {
+            let [low, high] = by.bounds();
+            with("quantize", &[by.scale, by.zero.into(), low.into(), high.into()])
+        }
+        Unary::Dequantize(by) => with("dequantize", &[by.scale, by.zero.into()]),
     }
 }
 

@@ -2,26 +2,33 @@
 //
 // Both write memory that was filled with the same noise, so that what only one of them writes differs.
 
-struct Fill { void* at; unsigned long long count; unsigned seed; int is_half; float size; };
+// The types of elements: the constants of `kind` in check.rs.
+enum Kind { FLOAT32, FLOAT16, INT8, UINT8 };
+
+struct Fill { void* at; unsigned long long count; unsigned seed; int kind; float size; };
 struct Compare {
-    const void* expected; const void* found; unsigned long long count; int is_half; float share; double* squares; unsigned* wrong;
+    const void* expected; const void* found; unsigned long long count; int kind; float share; double* squares; unsigned* wrong;
     float* far; };
 
-__device__ float get(const void* at, unsigned long long index, int is_half) {
-    if (!is_half) return ((const float*)at)[index];
+__device__ float get(const void* at, unsigned long long index, int kind) {
+    if (kind == FLOAT32) return ((const float*)at)[index];
+    if (kind == INT8) return ((const signed char*)at)[index];
+    if (kind == UINT8) return ((const unsigned char*)at)[index];
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(((const unsigned short*)at)[index]));
     return value;
 }
 
-// One thread an element: numbers of a uniform distribution over [-size, size], by a hash of their index.
+// One thread an element: numbers of a uniform distribution over [-size, size], by a hash of their index; all integers of 8 bits.
 extern "C" __global__ void fill(const Fill p) {
     unsigned long long index = blockIdx.x * 256ull + threadIdx.x;
     if (index >= p.count) return;
     unsigned x = (unsigned)index * 0x9E3779B9u + p.seed;
     x ^= x >> 16; x *= 0x85EBCA6Bu; x ^= x >> 13; x *= 0xC2B2AE35u; x ^= x >> 16;
     float value = ((x >> 8) * (2.0f / 16777216.0f) - 1.0f) * p.size;
-    if (p.is_half) {
+    if (p.kind == INT8 || p.kind == UINT8) {
+        ((unsigned char*)p.at)[index] = x >> 24;
+    } else if (p.kind == FLOAT16) {
         unsigned short half;
         asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
         ((unsigned short*)p.at)[index] = half;
@@ -34,7 +41,7 @@ extern "C" __global__ void fill(const Fill p) {
 extern "C" __global__ void measure(const Compare p) {
     double sum = 0, count = 0;
     for (unsigned long long index = blockIdx.x * 256ull + threadIdx.x; index < p.count; index += gridDim.x * 256ull) {
-        float value = get(p.expected, index, p.is_half);
+        float value = get(p.expected, index, p.kind);
         if (value == value) { sum += (double)value * value; count += 1; }
     }
     for (int lane = 16; lane; lane /= 2) {
@@ -50,7 +57,7 @@ extern "C" __global__ void compare(const Compare p) {
     unsigned wrong = 0;
     float far = 0;
     for (unsigned long long index = blockIdx.x * 256ull + threadIdx.x; index < p.count; index += gridDim.x * 256ull) {
-        float a = get(p.expected, index, p.is_half), b = get(p.found, index, p.is_half);
+        float a = get(p.expected, index, p.kind), b = get(p.found, index, p.kind);
         if (a != a && b != b) continue;
         float off = fabsf(a - b) / fmaxf(fmaxf(fabsf(a), usual), 1e-20f);
         if (!(off <= p.share)) wrong++;

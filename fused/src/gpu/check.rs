@@ -30,7 +30,7 @@ struct Fill {
     at: u64,
     count: u64,
     seed: u32,
-    is_half: i32,
+    kind: i32,
     size: f32,
 }
 
@@ -40,7 +40,7 @@ struct Compare {
     expected: u64,
     found: u64,
     count: u64,
-    is_half: i32,
+    kind: i32,
     share: f32,
     squares: u64,
     wrong: u64,
@@ -78,9 +78,8 @@ impl Check {
         seed: usize,
     ) -> Result<(), GpuError> {
         let count = at.bytes() / ty.size();
-        let is_half = i32::from(ty == TensorType::Float16);
         let seed = u32::try_from(seed).unwrap_or(0);
-        let fill = Fill { at: at.pointer(), count: count as u64, seed, is_half, size: 1.0 };
+        let fill = Fill { at: at.pointer(), count: count as u64, seed, kind: kind(ty), size: 1.0 };
         let blocks = u32::try_from(count.div_ceil(BLOCK)).unwrap_or(u32::MAX);
         // SAFETY: `Fill` is the kernel's parameter; the memory is as large as it says, and work in one stream is in order.
         Ok(unsafe { stream.launch(&self.fill, [blocks.max(1), 1, 1], [BLOCK as u32, 1, 1], 0, &fill) }?)
@@ -102,7 +101,7 @@ impl Check {
             expected: expected.pointer(),
             found: found.pointer(),
             count: (expected.bytes().min(found.bytes()) / ty.size()) as u64,
-            is_half: i32::from(ty == TensorType::Float16),
+            kind: kind(ty),
             share,
             squares: result,
             wrong: result + 16,
@@ -119,5 +118,15 @@ impl Check {
         let bytes = read.as_slice();
         let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         Ok((f32::from_ne_bytes(word(20)), u32::from_ne_bytes(word(16)) == 0))
+    }
+}
+
+/// The type's constant in check.cu.
+fn kind(ty: TensorType) -> i32 {
+    match ty {
+        TensorType::Float16 => 1,
+        TensorType::Int8 => 2,
+        TensorType::UInt8 => 3,
+        _ => 0,
     }
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use cudainfer_kernels::device::{CudaStream, DeviceSlice, Memory};
+use cudainfer_kernels::tensor::TensorType;
 
 use super::GpuError;
 use super::check::Check;
-use crate::plan::{BufferId, Plan, Step, View};
+use crate::graph::number::is_byte;
+use crate::plan::{BufferId, Content, Plan, Step, View};
 
 /// Of the noise in the memory that is written; the other buffers have theirs by number.
 const SEED: usize = 1 << 20;
@@ -16,41 +18,58 @@ const BORDER: usize = 4096;
 /// The memory of one step's tensors.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    /// By buffer of the step.
+    /// By buffer of the step, of those that it only reads.
     tensors: Vec<(BufferId, Memory)>,
-    output: View,
-    /// What the reference writes, and what a candidate writes; with borders.
-    written: [Memory; 2],
+    written: Vec<Written>,
     stream: Arc<CudaStream>,
+}
+
+/// A buffer that a step writes.
+#[derive(Debug)]
+struct Written {
+    buffer: BufferId,
+    ty: TensorType,
+    /// What the reference writes, and what a candidate writes; with borders.
+    memory: [Memory; 2],
 }
 
 impl Scratch {
     /// For a step of a plan, on noise.
     pub fn new(stream: &Arc<CudaStream>, check: &Check, plan: &Plan, step: &Step) -> Result<Self, GpuError> {
         let (reads, writes) = step.views();
-        let output =
-            (*writes.first().ok_or_else(|| GpuError::Compile("a step writes nothing".into()))?).clone();
+        let is_integer = matches!(step, Step::Convolution(step) if is_byte(step.input.ty));
+        let mut written: Vec<Written> = Vec::new();
+        for View { buffer, ty, .. } in writes {
+            if !written.iter().any(|known| known.buffer == *buffer) {
+                let bytes = plan.buffers[buffer.0].bytes + 2 * BORDER;
+                let memory = [stream.allocate(bytes)?, stream.allocate(bytes)?];
+                written.push(Written { buffer: *buffer, ty: *ty, memory });
+            }
+        }
         let mut tensors: Vec<(BufferId, Memory)> = Vec::new();
         for view in reads {
             let buffer = view.buffer;
-            if buffer == output.buffer || tensors.iter().any(|(known, _)| *known == buffer) {
+            let is_written = written.iter().any(|known| known.buffer == buffer);
+            if is_written || tensors.iter().any(|(known, _)| *known == buffer) {
                 continue;
             }
             let of = &plan.buffers[buffer.0];
             let memory = stream.allocate(of.bytes)?;
-            // Weights as well: with a model's own, a large bias may hide that sums are rounded.
-            check.fill(stream, memory.slice(), view.ty, buffer.0)?;
+            match &of.content {
+                // Sums of integers are not rounded, and their own scales keep the results within what 8 bits hold.
+                Content::Constant(bytes) if is_integer => upload(stream, bytes, memory.slice())?,
+                // Weights as well: with a model's own, a large bias may hide that sums are rounded.
+                _ => check.fill(stream, memory.slice(), view.ty, buffer.0)?,
+            }
             tensors.push((buffer, memory));
         }
-        let bytes = plan.buffers[output.buffer.0].bytes + 2 * BORDER;
-        let written = [stream.allocate(bytes)?, stream.allocate(bytes)?];
-        Ok(Self { tensors, output, written, stream: Arc::clone(stream) })
+        Ok(Self { tensors, written, stream: Arc::clone(stream) })
     }
 
-    /// Where a buffer is; that of the output is the reference's (0) or the candidate's (1).
+    /// Where a buffer is; one that is written is the reference's (0) or the candidate's (1).
     pub fn address(&self, buffer: BufferId, writer: usize) -> u64 {
-        if buffer == self.output.buffer {
-            return self.written[writer].pointer() + BORDER as u64;
+        if let Some(written) = self.written.iter().find(|known| known.buffer == buffer) {
+            return written.memory[writer].pointer() + BORDER as u64;
         }
         let found = self.tensors.iter().find(|(known, _)| *known == buffer);
         found.map_or(0, |(_, memory)| memory.pointer())
@@ -59,13 +78,19 @@ impl Scratch {
     /// Fills the memory that one of them writes with the same noise for both: what it does not write, or writes beside its tensor, shows,
     /// and what it reads of that memory are numbers.
     pub fn clear(&self, check: &Check, writer: usize) -> Result<(), GpuError> {
-        check.fill(&self.stream, self.written[writer].slice(), self.output.ty, SEED)
+        let fill =
+            |written: &Written| check.fill(&self.stream, written.memory[writer].slice(), written.ty, SEED);
+        self.written.iter().try_for_each(fill)
     }
 
     /// How far the candidate is off at most, as a share of the numbers' size, and whether it agrees within `share` everywhere.
     pub fn compare(&self, check: &Check, share: f32) -> Result<(f32, bool), GpuError> {
-        let [expected, found] = [0, 1].map(|writer| self.written[writer].slice());
-        check.compare(&self.stream, expected, found, self.output.ty, share)
+        let mut all = (0.0_f32, true);
+        for Written { ty, memory: [expected, found], .. } in &self.written {
+            let (far, agrees) = check.compare(&self.stream, expected.slice(), found.slice(), *ty, share)?;
+            all = (all.0.max(far), all.1 && agrees);
+        }
+        Ok(all)
     }
 }
 

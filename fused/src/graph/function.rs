@@ -1,5 +1,7 @@
 //! Functions of single elements.
 
+use cudainfer_kernels::tensor::TensorType;
+
 /// A function of one number, computed in float32.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unary {
@@ -75,6 +77,33 @@ pub enum Unary {
     Cos,
     /// 1 if `x` is 0, else 0.
     Not,
+    /// The integer that stands for a number: the nearest to `x / scale + zero` that the type holds, the even one of two.
+    Quantize(Quantization),
+    /// The number that an integer stands for: `(x - zero) * scale`.
+    Dequantize(Quantization),
+}
+
+/// How integers of 8 bits stand for numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantization {
+    /// How far the numbers of neighbouring integers are apart; more than 0.
+    pub scale: f32,
+    /// The integer that stands for 0, which the type holds.
+    pub zero: i16,
+    /// Whether the integers are int8, rather than uint8.
+    pub is_signed: bool,
+}
+
+impl Quantization {
+    /// The type of the integers.
+    pub fn ty(self) -> TensorType {
+        if self.is_signed { TensorType::Int8 } else { TensorType::UInt8 }
+    }
+
+    /// The least and the largest integer.
+    pub fn bounds(self) -> [i16; 2] {
+        if self.is_signed { [-128, 127] } else { [0, 255] }
+    }
 }
 
 /// A function of two numbers, computed in float32. Comparisons give 1 or 0.

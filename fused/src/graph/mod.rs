@@ -17,7 +17,7 @@ use cudainfer_kernels::tensor::TensorType;
 pub use self::builder::Builder;
 pub use self::evaluate::{Operand, evaluate, run};
 pub(crate) use self::evaluate::{best, of_number, of_numbers};
-pub use self::function::{Binary, Unary};
+pub use self::function::{Binary, Quantization, Unary};
 pub use self::passes::simplify;
 pub use self::refusal::Refusal;
 
@@ -49,6 +49,17 @@ pub struct Value {
     pub dims: Vec<usize>,
     /// Its elements, where they are known beforehand.
     pub constant: Option<Elements>,
+    /// What integers were multiplied by to give its elements, if the model says it so.
+    pub steps: Option<Steps>,
+}
+
+/// What integers were multiplied by: numbers along an axis, or one everywhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps {
+    /// Along which axis.
+    pub axis: usize,
+    /// One, or as many as the tensor is long there.
+    pub scales: Vec<f32>,
 }
 
 /// A constant's elements, row-major. Types of the model are kept by [`Value::ty`]; numbers are computed with in these.
@@ -84,6 +95,17 @@ pub enum Operator {
         window: Window,
         /// Groups of channels that are convolved each for itself.
         groups: usize,
+    },
+    /// Inputs: image `[N, C, H, W]` of int8 or uint8, weights `[K, C / groups, R, S]` of int8, scales `[K]`, and a bias `[K]` if there is
+    /// a fourth one. All but the image are constants, and no sum of products leaves int32. Output, in float32:
+    /// `sum((image - zero) * weights) * scale + bias`.
+    QuantizedConvolution {
+        /// Where it looks; what is outside of the image is `zero`.
+        window: Window,
+        /// Groups of channels that are convolved each for itself.
+        groups: usize,
+        /// The integer that stands for 0.
+        zero: i16,
     },
     /// Inputs: image `[N, C, H, W]`, weights `[C, K / groups, R, S]`, and a bias `[K]` if there is a third one. Weights and bias are
     /// constants. Output rows: `(H - 1) * stride - pad_begin - pad_end + dilation * (R - 1) + 1 + output padding`.

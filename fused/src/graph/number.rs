@@ -59,6 +59,11 @@ pub fn is_float(ty: TensorType) -> bool {
     matches!(ty, TensorType::Float32 | TensorType::Float16)
 }
 
+/// Whether tensors of this type hold integers of 8 bits.
+pub fn is_byte(ty: TensorType) -> bool {
+    matches!(ty, TensorType::Int8 | TensorType::UInt8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

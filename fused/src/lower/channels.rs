@@ -9,6 +9,7 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     for node in &graph.nodes {
         let found = match &node.operator {
             Operator::Convolution { .. }
+            | Operator::QuantizedConvolution { .. }
             | Operator::TransposedConvolution { .. }
             | Operator::Pool { .. }
             | Operator::Sample(_) => Some(1),
@@ -19,7 +20,9 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     // What nothing before it decides, the convolutions after it do.
     for node in graph.nodes.iter().rev() {
         let wanted = match node.operator {
-            Operator::Convolution { .. } | Operator::TransposedConvolution { .. } => Some(1),
+            Operator::Convolution { .. }
+            | Operator::QuantizedConvolution { .. }
+            | Operator::TransposedConvolution { .. } => Some(1),
             Operator::Unary(_)
             | Operator::Binary(_)
             | Operator::Cast

@@ -37,6 +37,13 @@ impl Lowering<'_> {
         View::dense(self.plan.buffer(Content::Constant(bytes), size), ty, dims)
     }
 
+    /// A constant list of these integers.
+    pub(super) fn integers(&mut self, integers: &[i64], ty: TensorType) -> View {
+        let bytes = bytes_of_integers(integers, ty);
+        let size = bytes.len();
+        View::dense(self.plan.buffer(Content::Constant(bytes), size), ty, &[integers.len()])
+    }
+
     /// The numbers of a constant, if it is one of floats.
     pub(super) fn numbers(&self, value: ValueId) -> Option<Vec<f32>> {
         match self.graph.value(value).constant.as_ref()? {
@@ -61,6 +68,7 @@ impl Lowering<'_> {
 fn bytes_of_floats(floats: &[f32], ty: TensorType) -> Vec<u8> {
     match ty {
         TensorType::Float16 => floats.iter().flat_map(|float| f16::from_f32(*float).to_ne_bytes()).collect(),
+        TensorType::Int8 => floats.iter().flat_map(|float| (*float as i8).to_ne_bytes()).collect(),
         _ => floats.iter().flat_map(|float| float.to_ne_bytes()).collect(),
     }
 }

@@ -2,13 +2,13 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
+use super::epilogue::Sums;
 use super::{Lowering, ROW};
 use crate::FusedError;
-use crate::graph::{Binary, Node, Operator, PadMode, ValueId, Window};
+use crate::graph::number::is_byte;
+use crate::graph::{Node, PadMode, ValueId, Window};
 use crate::plan::{Convolution, Epilogue, Expression, Map, Program, Source, Step, View};
 
-/// Functions and additions that a convolution takes along, at most.
-const MOST: usize = 4;
 /// Channels that are so few that kernels without tensor cores read them wherever they lie.
 pub(super) const FEW: usize = 4;
 /// Taps of one channel from which on such kernels have more to compute than it takes to make the channels [`ROW`].
@@ -33,10 +33,11 @@ impl Lowering<'_> {
         if channels > FEW && input.strides[1] != 1 {
             input = self.channels_last(input);
         }
-        let (epilogue, last) = self.epilogue(node.output);
+        let (epilogue, last) = self.epilogue(node.output, Sums::OfFloats);
         let output = self.place(last);
         let taps = Taps { filters, channels, rows, columns };
-        let mut emitted = Emitted { input, numbers, taps, bias, window, groups, epilogue };
+        let zero = Zero::default();
+        let mut emitted = Emitted { input, numbers, taps, bias, window, groups, zero, epilogue };
         if channels <= FEW && rows * columns >= LARGE && groups == 1 {
             self.deepen(&mut emitted);
         }
@@ -49,44 +50,6 @@ impl Lowering<'_> {
         let numbers =
             |bias: &ValueId| self.numbers(*bias).ok_or_else(|| unsupported(node, "the bias is not constant"));
         node.inputs.get(2).map(numbers).transpose()
-    }
-
-    /// The functions and additions that follow a value, as far as nobody else reads what lies between; and the last one's output.
-    pub(super) fn epilogue(&mut self, first: ValueId) -> (Vec<Epilogue>, ValueId) {
-        let (mut epilogue, mut last) = (Vec::new(), first);
-        while epilogue.len() < MOST && !self.graph.outputs.contains(&last) {
-            let &[reader] = &self.readers[last.0][..] else { break };
-            let node = &self.graph.nodes[reader];
-            let taken = match node.operator {
-                Operator::Unary(function) => Some(Epilogue::Unary(function)),
-                Operator::Binary(function @ (Binary::Add | Binary::Multiply)) => {
-                    self.operand_of(node, last).map(|view| {
-                        if function == Binary::Add { Epilogue::Add(view) } else { Epilogue::Multiply(view) }
-                    })
-                }
-                _ => None,
-            };
-            let Some(taken) = taken else { break };
-            epilogue.push(taken);
-            self.done[reader] = true;
-            last = node.output;
-        }
-        (epilogue, last)
-    }
-
-    /// What `node` adds to `value` or multiplies it by, if it is there already and lies as the value does.
-    fn operand_of(&mut self, node: &Node, value: ValueId) -> Option<View> {
-        let dims = self.graph.value(value).dims.clone();
-        let other = *node.inputs.iter().find(|input| **input != value)?;
-        let of = self.graph.value(other);
-        let same_type = of.ty == self.graph.value(value).ty && self.graph.value(node.output).ty == of.ty;
-        let there = of.constant.is_some() || self.made[other.0] || self.deferred[other.0];
-        if !same_type || !there || self.graph.value(node.output).dims != dims || dims.len() != 4 {
-            return None;
-        }
-        let view = self.read(other).broadcast(&dims);
-        // Something per channel, or a tensor with channels last.
-        (view.strides[1] == 1).then_some(view)
     }
 
     /// A copy with channels last.
@@ -128,8 +91,8 @@ impl Lowering<'_> {
             let in_rows = |axis: &usize| view.strides[*axis].unsigned_abs().is_multiple_of(ROW);
             view.strides[1] == 1 && view.offset.is_multiple_of(ROW) && [0, 2, 3].iter().all(in_rows)
         };
-        // Kernels for few channels or groups write anywhere.
-        let anywhere = emitted.groups != 1 || output.dims[1] <= FEW;
+        // Kernels for few channels, groups or integers write anywhere.
+        let anywhere = emitted.groups != 1 || output.dims[1] <= FEW || is_byte(emitted.input.ty);
         let target = if aligned(&output) || anywhere {
             output.clone()
         } else {
@@ -137,11 +100,13 @@ impl Lowering<'_> {
         };
         let written = self.rows.widen_output(&mut emitted, &target);
         self.rows.widen_input(&mut emitted);
-        let Emitted { input, numbers, taps, bias, window, groups, epilogue } = emitted;
-        let weights = self.floats(&taps.channels_last(&numbers), input.ty, &taps.dims());
+        let Emitted { input, numbers, taps, bias, window, groups, zero, epilogue } = emitted;
+        let ty = if is_byte(input.ty) { TensorType::Int8 } else { input.ty };
+        let weights = self.floats(&taps.channels_last(&numbers), ty, &taps.dims());
         let weights = View { strides: taps.strides(), ..weights };
         let bias = bias.map(|bias| self.floats(&bias, TensorType::Float32, &[bias.len()]));
-        let step = Convolution { input, weights, bias, window, groups, epilogue, output: written };
+        let (bias, zero) = (bias.or(zero.correction), zero.integer);
+        let step = Convolution { input, weights, bias, window, groups, zero, epilogue, output: written };
         self.plan.steps.push(Step::Convolution(step));
         if target != output {
             self.copy(target, output);
@@ -158,7 +123,16 @@ pub(super) struct Emitted {
     pub bias: Option<Vec<f32>>,
     pub window: Window,
     pub groups: usize,
+    pub zero: Zero,
     pub epilogue: Vec<Epilogue>,
+}
+
+/// What stands for 0 in an image of integers.
+#[derive(Debug, Default)]
+pub(super) struct Zero {
+    pub integer: i16,
+    /// What takes it off the sums, `[K]` of int32.
+    pub correction: Option<View>,
 }
 
 /// The dimensions of weights.

@@ -2,10 +2,10 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
-use super::convolution::{Emitted, Taps, unsupported};
+use super::convolution::{Emitted, Taps, Zero, unsupported};
 use super::{Lowering, ROW};
 use crate::FusedError;
-use crate::graph::{Binary, Node, Operator, Window};
+use crate::graph::{Binary, Node, Operator, Unary, Window};
 use crate::plan::{Epilogue, Product, Step, View};
 
 /// The least rows, columns and depth for which tensor cores are worth a copy.
@@ -51,7 +51,8 @@ impl Lowering<'_> {
         let taps = Taps { filters: width, channels: depth, rows: 1, columns: 1 };
         let window =
             Window { kernel: [1, 1], strides: [1, 1], dilations: [1, 1], begin: [0, 0], end: [0, 0] };
-        let emitted = Emitted { input, numbers: transposed, taps, bias, window, groups: 1, epilogue };
+        let zero = Zero::default();
+        let emitted = Emitted { input, numbers: transposed, taps, bias, window, groups: 1, zero, epilogue };
         match target {
             Some(target) => self.emit(emitted, target),
             None => {
@@ -112,6 +113,7 @@ impl Lowering<'_> {
             let &[reader] = &self.readers[last.0][..] else { break };
             let next = &self.graph.nodes[reader];
             match next.operator {
+                Operator::Unary(Unary::Quantize(_)) => break,
                 Operator::Unary(function) => epilogue.push(Epilogue::Unary(function)),
                 Operator::Binary(Binary::Add) if bias.is_none() => {
                     let Some(other) = next.inputs.iter().find(|input| **input != last) else { break };

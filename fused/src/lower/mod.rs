@@ -4,15 +4,20 @@
 //! - Functions of single elements run together with those that they are functions of; so does what resizes, pads or pools.
 //! - Slices, reshapes, transpositions and broadcasts are views. Parts of a joined tensor are made in it ([`claims`]).
 //! - Images lie in memory with their channels last, in rows of a multiple of eight ([`channels`]).
+//! - Integers of 8 bits that stand for numbers stay such in memory, and convolutions of them are of integers ([`quantized`]). What makes
+//!   others of them, function by function, is looked up in a table ([`table`]).
 
 mod channels;
 mod claims;
 mod constants;
 mod convolution;
+mod epilogue;
 mod join;
 mod map;
 mod matmul;
+mod quantized;
 mod rows;
+mod table;
 mod transposed;
 
 use std::collections::HashMap;
@@ -27,8 +32,13 @@ use crate::plan::{
     dense_strides,
 };
 
-/// Channels are laid out in rows of a multiple of this many.
+/// Channels are laid out in rows of a multiple of this many, or of sixteen bytes if that is more.
 const ROW: usize = 8;
+
+/// Channels of a row, of which there is a multiple.
+fn row(ty: TensorType) -> usize {
+    ROW.max(16 / ty.size())
+}
 
 /// The plan of a graph.
 ///
@@ -124,6 +134,9 @@ impl<'a> Lowering<'a> {
         self.done[index] = true;
         match &node.operator {
             Operator::Convolution { window, groups } => self.convolution(node, *window, *groups),
+            Operator::QuantizedConvolution { window, groups, zero } => {
+                self.quantized_convolution(node, *window, *groups, *zero)
+            }
             Operator::TransposedConvolution { window, groups } => self.transposed(node, *window, *groups),
             Operator::MatMul => self.matmul(node),
             Operator::Pool { kind: PoolKind::Average { .. }, window } if self.is_whole(node, window) => {
@@ -302,10 +315,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Memory of its own for a tensor whose elements along `axis` are adjacent, in rows of a multiple of [`ROW`].
+    /// Memory of its own for a tensor whose elements along `axis` are adjacent, in rows of a multiple of [`row`].
     fn memory_for(&mut self, dims: &[usize], ty: TensorType, axis: usize) -> View {
         let order: Vec<usize> = (0..dims.len()).filter(|other| *other != axis).chain([axis]).collect();
-        let row = dims[axis].next_multiple_of(ROW);
+        let row = dims[axis].next_multiple_of(row(ty));
         let laid: Vec<usize> = order.iter().map(|of| if *of == axis { row } else { dims[*of] }).collect();
         let mut strides = vec![0; laid.len()];
         dense_strides(&laid).into_iter().zip(order).for_each(|(stride, axis)| strides[axis] = stride);

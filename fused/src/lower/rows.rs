@@ -3,8 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::ROW;
 use super::convolution::Emitted;
+use super::row;
+use crate::graph::number::is_byte;
 use crate::plan::{BufferId, Epilogue, View};
 
 /// What is known of buffers that hold images with channels last.
@@ -22,10 +23,10 @@ impl Rows {
         self.rows.insert(buffer, (length, used));
     }
 
-    /// The view with the rest of its rows, as far as a multiple of [`ROW`], if that is nobody else's.
-    fn wide(&self, view: &View) -> Option<View> {
+    /// The view with the rest of its rows, as far as a multiple of [`row`], if that is nobody else's.
+    pub fn wide(&self, view: &View) -> Option<View> {
         let (length, used) = *self.rows.get(&view.buffer)?;
-        let (channels, wide) = (view.dims[1], view.dims[1].next_multiple_of(ROW));
+        let (channels, wide) = (view.dims[1], view.dims[1].next_multiple_of(row(view.ty)));
         let begin = view.offset % length;
         let in_rows = [0, 2, 3].iter().all(|axis| view.strides[*axis].unsigned_abs().is_multiple_of(length));
         let is_last = begin + channels == used && begin + wide <= length;
@@ -38,16 +39,22 @@ impl Rows {
         self.wide(view).filter(|_| self.written.contains(&view.buffer))
     }
 
-    /// Widens a convolution's output, where it is not a multiple of [`ROW`]: with filters of 0.
+    /// Widens a convolution's output, where it is not a multiple of [`row`]: with filters of 0.
     pub fn widen_output(&mut self, emitted: &mut Emitted, output: &View) -> View {
         let filters = emitted.taps.filters;
-        if filters.is_multiple_of(ROW) || filters <= 4 || emitted.groups != 1 {
+        // What is added for integers has as many numbers as the model has filters.
+        let is_integer = is_byte(emitted.input.ty);
+        if filters.is_multiple_of(row(output.ty)) || filters <= 4 || emitted.groups != 1 || is_integer {
             return output.clone();
         }
         let parts = emitted.epilogue.iter().map(|part| match part {
             Epilogue::Unary(function) => Some(Epilogue::Unary(*function)),
             Epilogue::Add(view) => self.wide_and_written(view).map(Epilogue::Add),
             Epilogue::Multiply(view) => self.wide_and_written(view).map(Epilogue::Multiply),
+            // Whatever nobody has written are integers as well.
+            Epilogue::AddQuantized(view, by) => self.wide(view).map(|view| Epilogue::AddQuantized(view, *by)),
+            Epilogue::Store(view) => self.wide(view).map(Epilogue::Store),
+            Epilogue::Table(view) => Some(Epilogue::Table(view.clone())),
         });
         let (Some(wide), Some(epilogue)) = (self.wide(output), parts.collect()) else {
             return output.clone();
@@ -65,14 +72,13 @@ impl Rows {
         wide
     }
 
-    /// Widens a convolution's input, where it is not a multiple of [`ROW`] and the rest of its rows are numbers: with weights of 0.
+    /// Widens a convolution's input, where it is not a multiple of [`row`] and the rest of its rows are numbers, as integers always are:
+    /// with weights of 0.
     pub fn widen_input(&self, emitted: &mut Emitted) {
         let channels = emitted.taps.channels;
-        if channels.is_multiple_of(ROW)
-            || channels <= 4
-            || emitted.groups != 1
-            || !self.written.contains(&emitted.input.buffer)
-        {
+        let is_good =
+            is_byte(emitted.input.ty) || channels > 4 && self.written.contains(&emitted.input.buffer);
+        if channels.is_multiple_of(row(emitted.input.ty)) || emitted.groups != 1 || !is_good {
             return;
         }
         let Some(wide) = self.wide(&emitted.input) else { return };

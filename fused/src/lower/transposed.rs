@@ -3,7 +3,8 @@
 //! convolution with these, written to every stride-th row and column.
 
 use super::Lowering;
-use super::convolution::{Emitted, Taps, unsupported};
+use super::convolution::{Emitted, Taps, Zero, unsupported};
+use super::epilogue::Sums;
 use crate::FusedError;
 use crate::graph::{Node, Window};
 use crate::plan::{Epilogue, View};
@@ -29,7 +30,7 @@ impl Lowering<'_> {
         if channels / groups > 4 && input.strides[1] != 1 {
             input = self.channels_last(input);
         }
-        let (epilogue, last) = self.epilogue(node.output);
+        let (epilogue, last) = self.epilogue(node.output, Sums::OfFloats);
         let output = self.place(last);
         let all = Weights { numbers, channels, filters, kernel: window.kernel, groups };
         for row in 0..window.strides[0] {
@@ -42,7 +43,9 @@ impl Lowering<'_> {
                 let phase = epilogue.iter().map(|epilogue| match epilogue {
                     Epilogue::Add(view) => Epilogue::Add(at(view)),
                     Epilogue::Multiply(view) => Epilogue::Multiply(at(view)),
-                    Epilogue::Unary(function) => Epilogue::Unary(*function),
+                    Epilogue::Store(view) => Epilogue::Store(at(view)),
+                    Epilogue::AddQuantized(view, by) => Epilogue::AddQuantized(at(view), *by),
+                    Epilogue::Unary(_) | Epilogue::Table(_) => epilogue.clone(),
                 });
                 let emitted = Emitted {
                     input: rows.of_input(&columns.of_input(&input, 3), 2),
@@ -62,6 +65,7 @@ impl Lowering<'_> {
                         end: [rows.end, columns.end],
                     },
                     groups,
+                    zero: Zero::default(),
                     epilogue: phase.collect(),
                 };
                 self.emit(emitted, at(&output));

@@ -13,7 +13,9 @@ pub use self::lanes::{Lane, Lanes};
 pub use self::order::{Arena, Order, Piece};
 pub use self::program::{Expression, Program};
 pub use self::view::{View, dense_strides};
-use crate::graph::{Coordinates, PadMode, PoolKind, ReduceKind, ResizeMode, Sampling, Unary, Window};
+use crate::graph::{
+    Coordinates, PadMode, PoolKind, Quantization, ReduceKind, ResizeMode, Sampling, Unary, Window,
+};
 
 /// A buffer of a plan, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,19 +74,21 @@ pub enum Step {
     Top(Top),
 }
 
-/// `output = epilogue(sum over taps and channels of input * weights + bias)`, accumulated in float32.
+/// `output = epilogue(sum over taps and channels of input * weights + bias)`, accumulated in float32; of integers of 8 bits in int32.
 #[derive(Clone, Debug)]
 pub struct Convolution {
-    /// `[N, C, H, W]`, of any strides.
+    /// `[N, C, H, W]`, of any strides; float32, float16, int8 or uint8.
     pub input: View,
-    /// `[K, C / groups, R, S]`, laid out as `[K, R, S, C / groups]`, dense, of the input's type.
+    /// `[K, C / groups, R, S]`, laid out as `[K, R, S, C / groups]`, dense, of the input's type; int8 for uint8.
     pub weights: View,
-    /// `[K]`, float32, dense.
+    /// `[K]`, dense; float32, of integers int32.
     pub bias: Option<View>,
     /// Where it looks.
     pub window: Window,
     /// Groups of channels.
     pub groups: usize,
+    /// What is outside of the image: the integer that stands for 0; of floats 0.
+    pub zero: i16,
     /// What is done to each sum, in this order, in float32.
     pub epilogue: Vec<Epilogue>,
     /// `[N, K, P, Q]`, of any strides.
@@ -100,6 +104,12 @@ pub enum Epilogue {
     Add(View),
     /// It is multiplied by a tensor of the output's dimensions (as for `Add`).
     Multiply(View),
+    /// The numbers are added that integers of 8 bits stand for, of a tensor of the output's dimensions.
+    AddQuantized(View, Quantization),
+    /// It is written to a tensor of the output's dimensions as well, which holds its numbers exactly.
+    Store(View),
+    /// It is an integer of 8 bits, and becomes the element of this index of a list of 256 (negative ones are counted from the end).
+    Table(View),
 }
 
 /// Every output element by itself: `outputs[i].0[at] = program(sources at ...)`, for all places `at` in `dims`.
@@ -234,10 +244,17 @@ impl Step {
                 let mut reads = vec![input, weights];
                 reads.extend(bias);
                 reads.extend(epilogue.iter().filter_map(|epilogue| match epilogue {
-                    Epilogue::Add(view) | Epilogue::Multiply(view) => Some(view),
-                    Epilogue::Unary(_) => None,
+                    Epilogue::Add(view)
+                    | Epilogue::Multiply(view)
+                    | Epilogue::AddQuantized(view, _)
+                    | Epilogue::Table(view) => Some(view),
+                    Epilogue::Unary(_) | Epilogue::Store(_) => None,
                 }));
-                (reads, vec![output])
+                let stored = epilogue.iter().filter_map(|epilogue| match epilogue {
+                    Epilogue::Store(view) => Some(view),
+                    _ => None,
+                });
+                (reads, [output].into_iter().chain(stored).collect())
             }
             Self::Map(map) => {
                 let reads = map.sources.iter().flat_map(Source::views).collect();

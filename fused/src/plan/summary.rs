@@ -3,7 +3,7 @@
 use cudainfer_kernels::tensor::TensorType;
 
 use super::{Convolution, Epilogue, Map, Product, Reduce, Softmax, Source, Step, Top, View};
-use crate::graph::Window;
+use crate::graph::{Unary, Window};
 
 impl Step {
     /// What it does, in a line.
@@ -14,9 +14,13 @@ impl Step {
                     Epilogue::Unary(function) => format!(" {function:?}"),
                     Epilogue::Add(_) => " add".to_owned(),
                     Epilogue::Multiply(_) => " multiply".to_owned(),
+                    Epilogue::AddQuantized(..) => " add integers".to_owned(),
+                    Epilogue::Store(_) => " store".to_owned(),
+                    Epilogue::Table(_) => " table".to_owned(),
                 });
                 format!(
-                    "convolution {:?} {:?} stride {:?} groups {groups} of {:?} to {:?}{}",
+                    "convolution {} {:?} {:?} stride {:?} groups {groups} of {:?} to {:?}{}",
+                    input.ty,
                     weights.dims,
                     window.kernel,
                     window.strides,
@@ -59,22 +63,34 @@ impl Convolution {
     pub fn kind(&self) -> String {
         let of = |view: &View| {
             let aligned = view.offset * view.ty.size() % 16;
-            let ty = if view.ty == TensorType::Float16 { "h" } else { "f" };
+            let ty = match view.ty {
+                TensorType::Float16 => "h",
+                TensorType::Int8 => "b",
+                TensorType::UInt8 => "u",
+                _ => "f",
+            };
             format!("{:?}{:?}+{aligned}{ty}", view.dims, view.strides)
         };
-        let Self { input, weights, bias, window, groups, epilogue, output } = self;
+        let Self { input, weights, bias, window, groups, zero, epilogue, output } = self;
         let parts = epilogue.iter().map(|part| match part {
+            // Which integers stand for which numbers does not matter.
+            Epilogue::Unary(Unary::Quantize(_)) => " quantize".to_owned(),
+            Epilogue::Unary(Unary::Dequantize(_)) => " dequantize".to_owned(),
             Epilogue::Unary(function) => format!(" {function:?}"),
             Epilogue::Add(view) => format!(" add{}", of(view)),
             Epilogue::Multiply(view) => format!(" mul{}", of(view)),
+            Epilogue::AddQuantized(view, _) => format!(" addq{}", of(view)),
+            Epilogue::Store(view) => format!(" store{}", of(view)),
+            Epilogue::Table(_) => " table".to_owned(),
         });
         let &Window { kernel, strides, dilations, begin, end } = window;
         format!(
-            "{} -> {} {:?} k{kernel:?} s{strides:?} d{dilations:?} p{begin:?}{end:?} g{groups}{}{}",
+            "{} -> {} {:?} k{kernel:?} s{strides:?} d{dilations:?} p{begin:?}{end:?} g{groups}{}{}{}",
             of(input),
             of(output),
             weights.dims,
             if bias.is_some() { " bias" } else { "" },
+            if *zero == 0 { "" } else { " zero" },
             parts.collect::<String>()
         )
     }

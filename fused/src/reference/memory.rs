@@ -58,6 +58,16 @@ impl Memory {
         Ok(places(&view.dims).map(|at| number::read(bytes, view.ty, position(view, &at))).collect())
     }
 
+    /// The same as float64, which holds each int32.
+    ///
+    /// # Errors
+    /// As [`Memory::read`].
+    pub fn read_exactly(&self, view: &View) -> Result<Vec<f64>, String> {
+        check(view, self.bytes(view.buffer).len())?;
+        let bytes = self.bytes(view.buffer);
+        Ok(places(&view.dims).map(|at| number::read_exactly(bytes, view.ty, position(view, &at))).collect())
+    }
+
     /// Writes the elements of a tensor, row-major.
     ///
     /// # Errors

@@ -16,6 +16,15 @@ pub fn read(bytes: &[u8], ty: TensorType, index: usize) -> f32 {
     }
 }
 
+/// The same as float64: integers beyond 2^53 are rounded.
+pub fn read_exactly(bytes: &[u8], ty: TensorType, index: usize) -> f64 {
+    match ty {
+        TensorType::Int32 => i32::from_le_bytes(part(bytes, index)).into(),
+        TensorType::Int64 => i64::from_le_bytes(part(bytes, index)) as f64,
+        _ => read(bytes, ty, index).into(),
+    }
+}
+
 /// Writes the element of this index: float16 is rounded to the nearest, integers are cut off towards 0 and end at their type's bounds
 /// (Rust's `as` does both), bool is 1 where the number is not 0.
 pub fn write(bytes: &mut [u8], ty: TensorType, index: usize, number: f32) {

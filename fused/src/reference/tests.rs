@@ -59,6 +59,7 @@ fn a_convolution_adds_taps_channels_and_bias_and_runs_its_epilogue() {
         bias: Some(dense(2, &[1])),
         window,
         groups: 1,
+        zero: 0,
         epilogue: vec![Epilogue::Unary(Unary::Relu), Epilogue::Add(dense(3, &[1, 1, 2, 2]))],
         output: output.clone(),
     };
@@ -79,11 +80,49 @@ fn groups_see_their_own_channels() {
         bias: None,
         window: ONE,
         groups: 2,
+        zero: 0,
         epilogue: Vec::new(),
         output: output.clone(),
     };
     let inputs = [vec![1.0, 2.0, 3.0, 4.0], vec![1.0, 10.0, 1.0, 10.0]];
     assert_eq!(outcome(Step::Convolution(step), &inputs, &output).unwrap(), [21.0, 43.0]);
+}
+
+#[test]
+fn integers_are_convolved_exactly_and_looked_up() {
+    let view = |buffer: usize, ty, dims: &[usize]| View::dense(BufferId(buffer), ty, dims);
+    let output = view(4, TensorType::UInt8, &[1, 1, 1, 3]);
+    let step = Convolution {
+        input: view(0, TensorType::UInt8, &[1, 1, 1, 3]),
+        weights: view(1, TensorType::Int8, &[1, 1, 1, 3]),
+        bias: Some(view(2, TensorType::Int32, &[1])),
+        window: Window { kernel: [1, 3], begin: [0, 1], end: [0, 1], ..ONE },
+        groups: 1,
+        zero: 5,
+        epilogue: vec![Epilogue::Table(view(3, TensorType::UInt8, &[256]))],
+        output: output.clone(),
+    };
+    let mut plan = Plan::default();
+    let contents = [
+        vec![200, 7, 5],
+        vec![2, 1_u8.wrapping_neg(), 3],
+        // Beyond 2^24, where float32 has no odd numbers: 16,777,217 - 16,777,400.
+        (-16_777_217_i32 + 200).to_le_bytes().to_vec(),
+        (0..=255).rev().collect(),
+    ];
+    for content in contents {
+        let bytes = content.len();
+        plan.buffer(Content::Constant(content), bytes);
+    }
+    plan.buffer(Content::Output(0), 3);
+    plan.steps.push(Step::Convolution(Convolution { bias: None, ..step.clone() }));
+    plan.outputs.push(output);
+    // 2 * 5 - 200 + 3 * 7 is -169, 87 of 256; 2 * 200 - 7 + 3 * 5 is 408, 152; 2 * 7 - 5 + 3 * 5 is 24.
+    assert_eq!(run(&plan, &[]).unwrap()[0], [255 - 87, 255 - 152, 255 - 24]);
+    plan.steps = vec![Step::Convolution(step)];
+    // The same after -16,777,017, which is 7 of 256: -169 makes it -17,186, 222 of 256, and so on.
+    let wanted = [-169_i32, 408, 24].map(|sum| 255 - (sum - 16_777_017).rem_euclid(256));
+    assert_eq!(run(&plan, &[]).unwrap()[0].iter().map(|byte| i32::from(*byte)).collect::<Vec<_>>(), wanted);
 }
 
 #[test]

@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cudainfer_fused::gpu::{Constants, Libraries, Network, NoStore, Options, Store};
+use cudainfer_fused::graph::simplify;
 use cudainfer_fused::plan::{Plan, View};
 use cudainfer_fused::{lower, reference};
 use cudainfer_kernels::device::{Context, CudaStream, Graph, Memory, probe};
 use cudainfer_kernels::tensor::TensorType;
-use networks::{bytes, difference, network, numbers};
+use networks::{bytes, difference, network, numbers, quantized};
 
 /// Seeds of the networks that run.
 const SEEDS: u64 = 24;
@@ -140,6 +141,24 @@ fn cudnns_engines_give_it_too_beside_each_other_and_one_after_another() {
         for ty in [TensorType::Float32, TensorType::Float16] {
             compare(&machine, seed, ty, Options::default());
             compare(&machine, seed, ty, Options { beside: false, ..Options::default() });
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn convolutions_of_integers_give_it_too() {
+    let (machine, ty) = (Machine::new(), TensorType::Float32);
+    for seed in 200..200 + SEEDS {
+        let (mut graph, input) = quantized(seed);
+        simplify(&mut graph).unwrap();
+        let (plan, input) = (lower::lower(&graph).unwrap(), bytes(&input, ty));
+        let expected = reference::run(&plan, std::slice::from_ref(&input)).unwrap();
+        let found = machine.run(&plan, &input, Options::default(), &NoStore);
+        for (expected, found) in expected.iter().zip(&found) {
+            // A number at the edge between two integers may become the other one, where a function's last bit differs.
+            let off = difference(&numbers(expected, ty), &numbers(found, ty));
+            assert!(off < 0.02, "seed {seed}: off by {off}");
         }
     }
 }

@@ -90,7 +90,5 @@ fn quantised_constants_are_dequantised() {
             .check();
     }
     let x = floats_of(&[2, 3], &[-100.0, -0.125, 0.125, 0.375, 1.0, 31.0]);
-    Case::of("QuantizeLinear", 13, Vec::new()).weight(x.clone()).weight(scale.clone()).weight(zero).check();
-    let moving = Case::of("QuantizeLinear", 13, Vec::new()).input(x).weight(scale);
-    assert!(moving.refusal().to_string().contains("no constants"), "{}", moving.refusal());
+    Case::of("QuantizeLinear", 13, Vec::new()).weight(x).weight(scale).weight(zero).check();
 }

@@ -10,6 +10,7 @@ mod matrix;
 mod movement;
 mod normalize;
 mod pass;
+mod quantize;
 mod reduce;
 mod resize;
 mod runtime;

@@ -1,6 +1,7 @@
 //! Networks of all that the engine supports, put together by chance: images from 3 to 14 pixels, up to 24 channels, in float32 or float16.
 
 mod attention;
+mod quantized;
 
 use cudainfer_fused::graph::{
     Binary, Builder, Coordinates, Elements, Graph, Operator, PadMode, PoolKind, ReduceKind, Resize,
@@ -8,6 +9,8 @@ use cudainfer_fused::graph::{
 };
 use cudainfer_kernels::tensor::TensorType;
 use half::f16;
+
+pub use self::quantized::quantized;
 
 /// Numbers by chance, the same for each seed.
 pub struct Chance(u64);

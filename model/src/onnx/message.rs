@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::samples::written;
-    use super::super::{external_files, has_float16_weights, metadata, output_endings, scopes};
+    use super::super::{external_files, has_float16_weights, is_quantised, metadata, output_endings, scopes};
     use super::*;
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
                 Ok((fields, model.file.position()))
             });
             let (_, _, _) = (metadata(&path), output_endings(&path), scopes(&path));
-            let (_, _) = (external_files(&path), has_float16_weights(&path));
+            let (_, _, _) = (external_files(&path), has_float16_weights(&path), is_quantised(&path));
             std::fs::remove_file(&path).unwrap();
             let (fields, position) = read.unwrap();
             let length = u64::try_from(bytes.len()).unwrap();

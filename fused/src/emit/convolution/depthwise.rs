@@ -1,9 +1,10 @@
 //! Depthwise convolutions (cuda/depthwise.cuh).
 
-use super::epilogue::together;
+use super::epilogue::{MOST_EXACT, Sums, together};
 use super::shape::Instance;
 use crate::emit::kernel::Kernel;
 use crate::emit::launch::MULTIPROCESSORS;
+use crate::graph::number::is_byte;
 use crate::plan::Convolution;
 
 const THREADS: usize = 128;
@@ -29,6 +30,9 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
     let all_chunks = channels / count;
     let chunks = [32, 16, 8, 4].into_iter().find(|chunks| all_chunks.is_multiple_of(*chunks));
     let chunks = chunks.unwrap_or_else(|| all_chunks.next_power_of_two().min(16));
+    if is_byte(input.ty) && taps_y * taps_x > MOST_EXACT {
+        return Vec::new();
+    }
     // All weights of a block are in its shared memory.
     if taps_y * taps_x * chunks * count * 4 > 40 * 1024 {
         return Vec::new();
@@ -42,6 +46,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
             constants: &constants,
             finished: count,
             read: count,
+            sums: Sums::Floats,
             blocks: places.div_ceil(THREADS / chunks) * all_chunks.div_ceil(chunks),
             threads: THREADS,
             batches: None,

@@ -1,9 +1,10 @@
 //! Convolutions with few channels, or in groups (cuda/direct.cuh).
 
-use super::epilogue::together;
+use super::epilogue::{MOST_EXACT, Sums, together};
 use super::shape::Instance;
 use crate::emit::kernel::Kernel;
 use crate::emit::launch::MULTIPROCESSORS;
+use crate::graph::number::is_byte;
 use crate::plan::Convolution;
 
 const THREADS: usize = 128;
@@ -20,6 +21,9 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
         return Vec::new();
     };
     let (pixels, length) = (images * rows * columns, depth * taps_y * taps_x);
+    if is_byte(input.ty) && length > MOST_EXACT {
+        return Vec::new();
+    }
     let mut count = together(input, (16 / input.ty.size()).min(8));
     while !depth.is_multiple_of(count) {
         count /= 2;
@@ -43,6 +47,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
             constants: &constants,
             finished: kept,
             read: count,
+            sums: Sums::Floats,
             blocks: pixels.div_ceil(THREADS / split * at_once) * (outputs / kept),
             threads: THREADS,
             batches: None,

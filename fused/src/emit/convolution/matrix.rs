@@ -2,12 +2,13 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
-use super::epilogue::together;
+use super::epilogue::{Sums, together};
 use super::shape::Instance;
 use crate::emit::batches::Batches;
 use crate::emit::kernel::Kernel;
 use crate::emit::launch::MULTIPROCESSORS;
 use crate::graph::Window;
+use crate::graph::number::is_byte;
 use crate::plan::{Convolution, Product, View};
 
 /// How many kernels are offered that multiply on tensor cores.
@@ -49,7 +50,7 @@ const TILES: [Tile; 10] = [
     tile(32, 32, 16, 3, [2, 1, 4]),
 ];
 
-/// Those of float16 alone, whose sums need half the registers. Each warp makes 64 x 32 or 64 x 64, so that it multiplies longer than it loads
+/// Those of float16 and integers alone, whose sums need half the registers. Each warp makes 64 x 32 or 64 x 64, so that it multiplies longer than it loads
 /// from shared memory.
 const LARGE_TILES: [Tile; 3] =
     [tile(128, 128, 4, 3, [2, 4, 1]), tile(128, 128, 4, 3, [2, 2, 1]), tile(128, 64, 4, 4, [2, 2, 1])];
@@ -112,12 +113,15 @@ fn of(convolution: &Convolution, batches: Option<&Batches>) -> Vec<Kernel> {
     else {
         return Vec::new();
     };
-    let is_float = matches!(input.ty, TensorType::Float16 | TensorType::Float32);
+    let is_known = match input.ty {
+        TensorType::Float16 | TensorType::Float32 => weights.ty == input.ty,
+        ty => is_byte(ty) && weights.ty == TensorType::Int8,
+    };
     let chunk = 16 / input.ty.size();
     let fits = depth.is_multiple_of(chunk)
         && together(input, chunk) == chunk
         && weights.offset.is_multiple_of(chunk);
-    if !is_float || weights.ty != input.ty || !fits {
+    if !is_known || !fits {
         return Vec::new();
     }
     let extent = Extent {
@@ -125,12 +129,12 @@ fn of(convolution: &Convolution, batches: Option<&Batches>) -> Vec<Kernel> {
         pixels: images * rows * columns,
         outputs,
         chunks: depth * taps_y * taps_x / chunk,
-        work: if input.ty == TensorType::Float16 { 1 } else { 2 },
+        work: if input.ty == TensorType::Float32 { 2 } else { 1 },
     };
     let kernels = |tiles: Vec<&Tile>, cores: bool| -> Vec<Kernel> {
         tiles.into_iter().filter_map(|tile| kernel(convolution, batches, tile, &extent, cores)).collect()
     };
-    if input.ty == TensorType::Float16 {
+    if input.ty != TensorType::Float32 {
         return kernels(extent.best(TILES.iter().chain(&LARGE_TILES), MOST_KERNELS), true);
     }
     let mut all = kernels(extent.best(TILES.iter(), MOST_KERNELS), true);
@@ -173,6 +177,7 @@ fn kernel(
         constants: &constants,
         finished,
         read: 16 / convolution.input.ty.size(),
+        sums: if is_byte(convolution.input.ty) { Sums::Integers } else { Sums::Floats },
         blocks: extent.blocks(tile),
         threads: 32 * down * across * deep,
         batches,

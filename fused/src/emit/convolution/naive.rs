@@ -1,20 +1,22 @@
 //! Any convolution, naively: a thread makes one output, and adds in the order of rows, columns, channels. Other kernels are compared
 //! with it.
 
-use super::epilogue::Finish;
+use super::epilogue::{Finish, Sums};
 use crate::emit::kernel::{Kernel, Slots};
 use crate::emit::launch::blocks;
 use crate::emit::reader::Reader;
+use crate::graph::number::is_byte;
 use crate::plan::Convolution;
 
 /// The kernel; none where a convolution has too many tensors.
 pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
-    let Convolution { input, weights, window, groups, output, .. } = convolution;
+    let Convolution { input, weights, window, groups, zero, output, .. } = convolution;
     let mut slots = Slots::writing([output]);
     let (cells, taps) = (Reader::new(input, &mut slots), Reader::constant(weights, &mut slots));
     let [_, k, p, q] = output.dims[..] else { return None };
     let [_, depth, r, s] = weights.dims[..] else { return None };
-    let finish = Finish::new(convolution).source("KERNEL_finish", 1, &mut slots);
+    let (sums, sum) = if is_byte(input.ty) { (Sums::Integers, "int") } else { (Sums::Floats, "float") };
+    let finish = Finish::new(convolution).source("KERNEL_finish", 1, sums, &mut slots);
     let threads = output.elements();
     let (grid, block) = blocks(threads);
     let cell = cells.element(&super::super::nest::offset(
@@ -25,6 +27,18 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
         &["k".into(), "c".into(), "r".into(), "s".into()],
         &weights.strides,
     ));
+    // What is outside of an image of floats adds nothing.
+    let (product, outside) = match sums {
+        Sums::Floats => (format!("fmaf({cell}, {tap}, sum)"), String::new()),
+        Sums::Integers if *zero == 0 => (format!("sum + int({cell}) * int({tap})"), String::new()),
+        Sums::Integers => {
+            let outside = format!(
+                " else {{\n#pragma unroll 4\n                for (int c = 0; c < {depth}; ++c) {{\n                    \
+                 sum += {zero} * int({tap});\n                }}\n            }}"
+            );
+            (format!("sum + int({cell}) * int({tap})"), outside)
+        }
+    };
     let source = format!(
         "{finish}extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{
     next_begins();
@@ -40,7 +54,7 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
     const unsigned p = rest % {p}u;
     const unsigned n = rest / {p}u;
     const unsigned first = k / {per_group}u * {depth}u;
-    float sum = 0.f;
+    {sum} sum = 0;
 #pragma unroll 1
     for (int r = 0; r < {r}; ++r) {{
         const int y = int(p) * {stride_y} - ({begin_y}) + r * {dilation_y};
@@ -50,9 +64,9 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
             if (unsigned(y) < {h}u && unsigned(x) < {w}u) {{
 #pragma unroll 4
                 for (int c = 0; c < {depth}; ++c) {{
-                    sum = fmaf({cell}, {tap}, sum);
+                    sum = {product};
                 }}
-            }}
+            }}{outside}
         }}
     }}
     KERNEL_finish(b, &sum, n, k, p, q);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::epilogue::Finish;
+use super::epilogue::{Finish, Sums};
 use crate::emit::batches::Batches;
 use crate::emit::kernel::{Kernel, Slots};
 use crate::emit::launch::whole;
@@ -22,6 +22,8 @@ pub(super) struct Instance<'a> {
     pub(super) finished: usize,
     /// Channels that are read at once.
     pub(super) read: usize,
+    /// In what it adds up.
+    pub(super) sums: Sums,
     /// Blocks.
     pub(super) blocks: usize,
     /// Threads of each.
@@ -57,15 +59,17 @@ impl Instance<'_> {
             shape,
             "    static __device__ float weight(const Buffers& b, int i) {{ return {weight}; }}"
         );
-        let _ = writeln!(shape, "    using Element = {};", c_type(input.ty));
+        let sum = if self.sums == Sums::Integers { "int" } else { "float" };
+        let _ = writeln!(shape, "    using Element = {};\n    using Sum = {sum};", c_type(input.ty));
         for (name, tensor) in [("input", &cells), ("weights", &taps)] {
-            let address = tensor.at("");
+            // Weights are int8 where the input is uint8.
+            let address = format!("reinterpret_cast<const Element*>({})", tensor.at(""));
             let _ = writeln!(
                 shape,
                 "    static __device__ const Element* {name}(const Buffers& b) {{ return {address}; }}"
             );
         }
-        shape.push_str(&Finish::new(convolution).source("finish", self.finished, &mut slots));
+        shape.push_str(&Finish::new(convolution).source("finish", self.finished, self.sums, &mut slots));
         let Self { what, template, threads, .. } = self;
         let source = format!(
             "struct KERNEL_shape {{\n{shape}}};\nextern \"C\" __global__ void __launch_bounds__({threads}) \
@@ -82,7 +86,7 @@ fn beginning_at_0(name: &str) -> String {
 
 /// The constants that describe a convolution; none where its tensors have not four dimensions.
 fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 22]> {
-    let Convolution { input, weights, window, groups, output, .. } = convolution;
+    let Convolution { input, weights, window, groups, zero, output, .. } = convolution;
     let ([images, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
         (<[usize; 4]>::try_from(&input.dims[..]).ok()?, <[usize; 4]>::try_from(&weights.dims[..]).ok()?);
     let [image_stride, channel_stride, row_stride, column_stride] =
@@ -106,6 +110,7 @@ fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 22]> {
         ("DILATION_X", window.dilations[1].cast_signed()),
         ("BEGIN_Y", window.begin[0]),
         ("BEGIN_X", window.begin[1]),
+        ("ZERO", (*zero).into()),
         ("IMAGE_STRIDE", image_stride),
         ("CHANNEL_STRIDE", channel_stride),
         ("ROW_STRIDE", row_stride),

@@ -61,6 +61,7 @@ impl Shape {
             bias: Some(dense(2, Float32, &[outputs])),
             window,
             groups,
+            zero: 0,
             epilogue: vec![
                 Epilogue::Unary(Unary::Silu),
                 Epilogue::Add(tensor(3, output_last, made)),

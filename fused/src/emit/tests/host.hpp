@@ -22,9 +22,8 @@ using std::min;
 
 struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
-struct alignas(8) float2 { float x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
-inline float2 make_float2(float x, float y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx;
 
@@ -194,6 +193,26 @@ inline void multiply_tf32(float (&sum)[4], const unsigned (&a)[4], unsigned b0, 
             const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 4, k / 4);
             const unsigned long long right = seen<unsigned long long>(column * 4 + k % 4, 2);
             sum[i] += tf32_of(unsigned(left >> 32 * (i / 2))) * tf32_of(unsigned(right >> 32 * (k / 4)));
+        }
+    }
+    __syncwarp();
+}
+
+template <bool SIGNED> void multiply_integers(int (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    for (int i = 0; i < 2; ++i) {
+        show((unsigned long long)a[2 * i] | (unsigned long long)a[2 * i + 1] << 32, i);
+    }
+    show((unsigned long long)b0 | (unsigned long long)b1 << 32, 2);
+    __syncwarp();
+    const unsigned lane = threadIdx.x % 32;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned column = lane % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 32; ++k) {
+            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have four neighbours each.
+            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 16 / 4, k / 16);
+            const unsigned long long right = seen<unsigned long long>(column * 4 + k % 16 / 4, 2);
+            const unsigned char x = left >> (32 * (i / 2) + k % 4 * 8), y = right >> (32 * (k / 16) + k % 4 * 8);
+            sum[i] += (SIGNED ? int((signed char)x) : int(x)) * int((signed char)y);
         }
     }
     __syncwarp();

@@ -71,8 +71,10 @@ fn contents(ty: TensorType, bytes: usize) -> Vec<u8> {
         let number = match ty {
             TensorType::Float16 => number / 16.0 - 1.0,
             TensorType::Float32 => (number + below) / 16.0 - 1.0,
-            TensorType::Int8 | TensorType::Int32 | TensorType::Int64 => number - 8.0,
-            TensorType::UInt8 | TensorType::Bool => number,
+            TensorType::Int8 => f32::from(u8::try_from(state >> 24).unwrap()) - 128.0,
+            TensorType::UInt8 => f32::from(u8::try_from(state >> 24).unwrap()),
+            TensorType::Int32 | TensorType::Int64 => number - 8.0,
+            TensorType::Bool => number,
         };
         write(&mut data, ty, index, number);
     }

@@ -7,6 +7,7 @@ mod map;
 mod nvrtc;
 mod places;
 mod product;
+mod quantized;
 mod rows;
 mod top;
 

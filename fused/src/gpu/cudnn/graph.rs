@@ -65,6 +65,9 @@ impl ConvolutionGraph {
     /// Nothing where cuDNN has no operation for a part of it.
     pub fn new(handle: &Handle, convolution: &Convolution) -> Result<Option<Self>, GpuError> {
         let Convolution { input, weights, bias, window, epilogue, output, .. } = convolution;
+        if !matches!(input.ty, TensorType::Float32 | TensorType::Float16) {
+            return Ok(None);
+        }
         let cudnn = &handle.cudnn;
         let mut parts = Parts { cudnn, tensors: Vec::new(), all: Vec::new(), virtuals: 1000 };
         let conv = Descriptor::new(cudnn, Kind::CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR)?;
@@ -120,6 +123,7 @@ impl ConvolutionGraph {
                     Some(mode) => (mode, None),
                     None => return Ok(None),
                 },
+                Epilogue::AddQuantized(..) | Epilogue::Store(_) | Epilogue::Table(_) => return Ok(None),
             };
             let pointwise = Descriptor::new(cudnn, Kind::CUDNN_BACKEND_POINTWISE_DESCRIPTOR)?;
             // SAFETY: both are enums, as cuDNN's types say.

@@ -11,7 +11,12 @@ impl Builder {
     /// # Errors
     /// As [`Builder::node`].
     pub fn unary(&mut self, function: Unary, x: ValueId) -> Result<ValueId, Refusal> {
-        let ty = if function == Unary::Not { TensorType::Bool } else { self.ty(x) };
+        let ty = match function {
+            Unary::Not => TensorType::Bool,
+            Unary::Quantize(by) => by.ty(),
+            Unary::Dequantize(_) => TensorType::Float32,
+            _ => self.ty(x),
+        };
         let dims = self.dims(x).to_vec();
         self.node(Operator::Unary(function), &[x], ty, &dims)
     }

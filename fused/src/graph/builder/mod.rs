@@ -50,7 +50,7 @@ impl Builder {
     /// Adds a value that nothing makes yet.
     pub fn value(&mut self, ty: TensorType, dims: &[usize]) -> ValueId {
         let name = format!("{}/{}", self.name, self.graph.values.len());
-        self.graph.values.push(Value { name, ty, dims: dims.to_vec(), constant: None });
+        self.graph.values.push(Value { name, ty, dims: dims.to_vec(), constant: None, steps: None });
         ValueId(self.graph.values.len() - 1)
     }
 
@@ -106,7 +106,9 @@ impl Builder {
         let count = dims.iter().product::<usize>();
         let of = |slot: usize| inputs.get(slot).map_or(&[][..], |id| self.dims(*id));
         let products = match operator {
-            Operator::Convolution { .. } => of(1).iter().skip(1).product(),
+            Operator::Convolution { .. } | Operator::QuantizedConvolution { .. } => {
+                of(1).iter().skip(1).product()
+            }
             Operator::TransposedConvolution { .. } => of(1).iter().product(),
             Operator::MatMul => of(0).last().copied().unwrap_or(1),
             Operator::Pool { window, .. } => window.kernel.iter().product(),

@@ -1,6 +1,6 @@
 //! Operators that move elements without changing them.
 
-use super::super::{Operator, PadMode, Refusal, ValueId, shape};
+use super::super::{Operator, PadMode, Refusal, Steps, ValueId, shape};
 use super::Builder;
 
 impl Builder {
@@ -16,7 +16,19 @@ impl Builder {
             let (from, to) = (shape::text(self.dims(x)), shape::text(dims));
             return Err(Refusal::invalid(format!("{from} does not have the elements of {to}")));
         }
-        self.node(Operator::Reshape, &[x], self.ty(x), dims)
+        let made = self.node(Operator::Reshape, &[x], self.ty(x), dims)?;
+        let is_kept = |axis: usize| self.dims(x).get(..=axis) == dims.get(..=axis);
+        let axis = self.graph.value(x).steps.as_ref().map(|steps| steps.axis).filter(|axis| is_kept(*axis));
+        self.keep_steps(x, made, axis);
+        Ok(made)
+    }
+
+    /// Notes of a constant that was moved what integers were multiplied by to give it, along this axis.
+    fn keep_steps(&mut self, from: ValueId, to: ValueId, axis: Option<usize>) {
+        let is_known = self.elements(to).is_some();
+        let steps = self.graph.value(from).steps.as_ref().filter(|_| is_known);
+        let kept = axis.zip(steps).map(|(axis, steps)| Steps { axis, scales: steps.scales.clone() });
+        self.graph.values[to.0].steps = kept;
     }
 
     /// Axes in another order, which must be a permutation.
@@ -33,7 +45,10 @@ impl Builder {
             return Ok(x);
         }
         let dims: Vec<usize> = order.iter().map(|axis| self.dims(x)[*axis]).collect();
-        self.node(Operator::Transpose { order: order.to_vec() }, &[x], self.ty(x), &dims)
+        let made = self.node(Operator::Transpose { order: order.to_vec() }, &[x], self.ty(x), &dims)?;
+        let old = self.graph.value(x).steps.as_ref().map(|steps| steps.axis);
+        self.keep_steps(x, made, old.and_then(|old| order.iter().position(|axis| *axis == old)));
+        Ok(made)
     }
 
     /// Elements `start`, `start + step`, ... along one axis, `length` of them. All must be there.

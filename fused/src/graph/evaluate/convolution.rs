@@ -1,6 +1,9 @@
 //! Convolutions.
 
-use super::super::Window;
+use cudainfer_kernels::tensor::TensorType;
+
+use super::super::number::float;
+use super::super::{Elements, Window};
 use super::Operand;
 
 /// The places of a row that a tap meets: outputs, and the input of the first of them.
@@ -57,6 +60,31 @@ pub fn convolution(
         sums.extend(plane);
     }
     sums
+}
+
+/// Integers without what stands for 0.
+pub fn shifted(integers: &Elements, zero: i16) -> Elements {
+    Elements::of_numbers(
+        &integers.numbers().into_iter().map(|integer| integer - f64::from(zero)).collect::<Vec<_>>(),
+        TensorType::Int32,
+    )
+}
+
+/// Sums of integers `[N, K, P, Q]` times `[K]`, plus `[K]`: each of the three is rounded to float32, as the kernels do. Which integers are
+/// made of the results depends on it.
+pub fn scaled(sums: &[f64], scales: Operand<'_>, bias: Option<Operand<'_>>, dims: &[usize]) -> Vec<f64> {
+    let [_, outputs, rows, columns] = four(dims);
+    let rounded = |number: f64| f64::from(float(number));
+    let of_channel = |(plane, sums): (usize, &[f64])| {
+        let scale = scales.elements.number(plane % outputs);
+        let bias = bias.map(|bias| bias.elements.number(plane % outputs));
+        let number = move |sum: &f64| {
+            let product = rounded(rounded(*sum) * scale);
+            bias.map_or(product, |bias| rounded(product + bias))
+        };
+        sums.iter().map(number).collect::<Vec<_>>()
+    };
+    sums.chunks((rows * columns).max(1)).enumerate().flat_map(of_channel).collect()
 }
 
 /// `[N, C, H, W]`, `[C, K / groups, R, S]` and `[K]` to `[N, K, P, Q]`: each cell is spread over where a convolution of the same window

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use cudainfer_kernels::tensor::TensorType;
 
-use super::super::number::{integer, is_float, real, wrapped};
+use super::super::number::{float, integer, is_float, real, wrapped};
 use super::super::shape::broadcast_strides;
-use super::super::{Binary, Elements, Unary};
+use super::super::{Binary, Elements, Quantization, Unary};
 use super::erf::erf;
 use super::{Operand, Walk};
 
@@ -87,7 +87,16 @@ pub fn of_number(function: Unary, x: f64) -> f64 {
         Unary::Sin => x.sin(),
         Unary::Cos => x.cos(),
         Unary::Not => f64::from(u8::from(x == 0.0)),
+        Unary::Quantize(by) => quantized(by, x),
+        Unary::Dequantize(by) => (x - f64::from(by.zero)) * f64::from(by.scale),
     }
+}
+
+/// The quotient is rounded to float32 first, as ONNX Runtime and the kernels do: which integer is the nearest depends on it.
+fn quantized(by: Quantization, x: f64) -> f64 {
+    let quotient = f64::from(float(x / f64::from(by.scale)));
+    let [low, high] = by.bounds().map(f64::from);
+    (quotient.round_ties_even() + f64::from(by.zero)).max(low).min(high)
 }
 
 fn sigmoid(x: f64) -> f64 {

@@ -58,6 +58,12 @@ pub fn evaluate(
         (Operator::Convolution { window, groups }, [image, weights, bias @ ..]) => {
             convolution::convolution([*image, *weights], bias.first().copied(), window, *groups, dims)
         }
+        (Operator::QuantizedConvolution { window, groups, zero }, [image, weights, scales, bias @ ..]) => {
+            let shifted = convolution::shifted(image.elements, *zero);
+            let image = Operand { elements: &shifted, ..*image };
+            let sums = convolution::convolution([image, *weights], None, window, *groups, dims);
+            convolution::scaled(&sums, *scales, bias.first().copied(), dims)
+        }
         (Operator::TransposedConvolution { window, groups }, [image, weights, bias @ ..]) => {
             convolution::transposed([*image, *weights], bias.first().copied(), window, *groups, dims)
         }

@@ -7,8 +7,10 @@ mod dead;
 mod duplicates;
 mod fold;
 mod identity;
+mod integer;
 mod merge;
 mod padding;
+mod quantize;
 mod rewrite;
 mod scale;
 mod sink;
@@ -21,8 +23,13 @@ use crate::FusedError;
 const MOST_ROUNDS: usize = 32;
 
 /// Rules that make a graph smaller, in the order in which they are tried on each node.
-const SMALLER: [Rule; 8] = [
+const SMALLER: [Rule; 13] = [
     identity::rule,
+    quantize::identity,
+    quantize::moved,
+    quantize::parts,
+    integer::convolution,
+    integer::product,
     merge::rule,
     bounds::rule,
     activation::rule,

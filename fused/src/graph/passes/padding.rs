@@ -3,13 +3,17 @@
 use super::super::{Node, Operator, PadMode, PoolKind, Refusal, Unary, ValueId, Window};
 use super::rewrite::Rewrite;
 
-/// A convolution, or a pooling, of an image with a border of 0.
+/// A convolution, or a pooling, of an image with a border of 0, or of integers that stand for it.
 pub fn rule(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refusal> {
     let x = node.inputs[0];
     let Some((source, value, begin, end)) = border(rewrite, x) else { return Ok(None) };
     let operator = match &node.operator {
         Operator::Convolution { window, groups } if value == 0.0 => {
             Operator::Convolution { window: wider(window, begin, end), groups: *groups }
+        }
+        Operator::QuantizedConvolution { window, groups, zero } if value == f32::from(*zero) => {
+            let window = wider(window, begin, end);
+            Operator::QuantizedConvolution { window, groups: *groups, zero: *zero }
         }
         Operator::Pool { kind, window } => {
             let is_bare = window.begin == [0, 0] && window.end == [0, 0];

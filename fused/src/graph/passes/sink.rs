@@ -1,7 +1,7 @@
 //! Reshapes and transposes after functions instead of before them, where they meet others.
 
 use super::super::evaluate::{Operand, evaluate};
-use super::super::{Node, Operator, Refusal, ResizeMode, ValueId, shape};
+use super::super::{Node, Operator, Refusal, ResizeMode, Unary, ValueId, shape};
 use super::rewrite::Rewrite;
 
 /// The largest constant that is written in other dimensions for it.
@@ -9,7 +9,9 @@ const MOST_ELEMENTS: usize = 1 << 22;
 
 /// A function of reshaped tensors is the reshaped function of the tensors, if they have the same dimensions before and after.
 pub fn reshape(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refusal> {
-    if !matches!(node.operator, Operator::Unary(_) | Operator::Binary(_) | Operator::Cast) {
+    // Numbers are made of integers after these are moved.
+    let is_function = matches!(node.operator, Operator::Unary(_) | Operator::Binary(_) | Operator::Cast);
+    if !is_function || matches!(node.operator, Operator::Unary(Unary::Dequantize(_))) {
         return Ok(None);
     }
     let output = rewrite.builder.graph.value(node.output);
@@ -92,6 +94,7 @@ fn permuted(rewrite: &mut Rewrite, id: ValueId, back: &[usize]) -> Option<ValueI
 /// An operator for tensors whose axes are not in this order yet.
 fn moved(operator: &Operator, order: &[usize]) -> Option<Operator> {
     Some(match operator {
+        Operator::Unary(Unary::Dequantize(_)) => return None,
         Operator::Unary(_) | Operator::Binary(_) | Operator::Cast | Operator::Select => operator.clone(),
         Operator::Concat { axis } => Operator::Concat { axis: order[*axis] },
         Operator::Softmax { axis } => Operator::Softmax { axis: order[*axis] },

@@ -1,0 +1,59 @@
+//! Whether a model computes with integers of 8 bits that stand for numbers.
+
+use std::io;
+use std::path::Path;
+
+use super::MODEL_GRAPH;
+use super::message::{Message, Value, read_file};
+
+const GRAPH_NODE: u64 = 1;
+const NODE_OPERATOR: u64 = 4;
+
+/// Whether the model makes integers of numbers (QuantizeLinear); false if the file cannot be read as ONNX.
+pub fn is_quantised(path: &Path) -> bool {
+    read_file(path, has_quantised_node).unwrap_or(false)
+}
+
+fn has_quantised_node(model: &mut Message<'_>) -> io::Result<bool> {
+    while let Some((field, value)) = model.next()? {
+        let Value::Message(end) = value else { continue };
+        if field == MODEL_GRAPH {
+            let mut graph = Message { file: model.file, end };
+            while let Some((field, value)) = graph.next()? {
+                let Value::Message(end) = value else { continue };
+                if field == GRAPH_NODE {
+                    let [operators] = Message { file: graph.file, end }.strings([NODE_OPERATOR])?;
+                    if operators.iter().any(|operator| operator == "QuantizeLinear") {
+                        return Ok(true);
+                    }
+                }
+                graph.skip_to(end)?;
+            }
+        }
+        model.skip_to(end)?;
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{field, written};
+    use super::*;
+
+    #[test]
+    fn a_model_is_quantised_if_a_node_makes_integers_and_not_if_a_name_says_so() {
+        let node = |name: &str, operator: &str| {
+            field(1, &[field(3, name.as_bytes()), field(4, operator.as_bytes())].concat())
+        };
+        for (name, nodes, wanted) in [
+            ("quantised", [node("first", "Conv"), node("second", "QuantizeLinear")], true),
+            ("named", [node("QuantizeLinear", "Conv"), node("second", "Relu")], false),
+            ("weights", [node("first", "DequantizeLinear"), node("second", "Conv")], false),
+        ] {
+            let path = written(name, &[vec![1 << 3, 8], field(7, &nodes.concat())].concat());
+            assert_eq!(is_quantised(&path), wanted, "{name}");
+            std::fs::remove_file(path).unwrap();
+        }
+        assert!(!is_quantised(Path::new("/nonexistent")));
+    }
+}
