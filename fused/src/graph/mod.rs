@@ -20,6 +20,7 @@ pub(crate) use self::evaluate::{best, of_number, of_numbers};
 pub use self::function::{Binary, Quantization, Unary};
 pub use self::passes::simplify;
 pub use self::refusal::Refusal;
+pub use self::sampling::{Outside, Sampling};
 
 /// A value of a graph, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -195,28 +196,6 @@ pub enum Operator {
     },
     /// Inputs: image `[N, C, H, W]`, and places `[N, P, Q, 2]` in it, as x and y, from -1 to 1. Output: `[N, C, P, Q]`.
     Sample(Sampling),
-}
-
-/// How an image is sampled at places between its pixels: ONNX's GridSample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sampling {
-    /// Whether the nearest pixel is taken, and not the four around the place by their distances.
-    pub nearest: bool,
-    /// Whether -1 and 1 are the centres of the outermost pixels, and not their edges.
-    pub align_corners: bool,
-    /// What lies outside.
-    pub outside: Outside,
-}
-
-/// What lies outside of an image that is sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
-    /// 0.
-    Zeros,
-    /// Its border.
-    Border,
-    /// Its mirror image: at the centres of the outermost pixels with `align_corners`, else at their edges.
-    Reflection,
 }
 
 /// Where a convolution or a pooling looks: for each output the cells `output * stride - begin + tap * dilation`; those outside of the

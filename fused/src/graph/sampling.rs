@@ -1,6 +1,26 @@
 //! Where an image is sampled: ONNX's GridSample, computed as ONNX Runtime does.
 
-use super::{Outside, Sampling};
+/// How an image is sampled at places between its pixels: ONNX's GridSample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// Whether the nearest pixel is taken, and not the four around the place by their distances.
+    pub nearest: bool,
+    /// Whether -1 and 1 are the centres of the outermost pixels, and not their edges.
+    pub align_corners: bool,
+    /// What lies outside.
+    pub outside: Outside,
+}
+
+/// What lies outside of an image that is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// 0.
+    Zeros,
+    /// Its border.
+    Border,
+    /// Its mirror image: at the centres of the outermost pixels with `align_corners`, else at their edges.
+    Reflection,
+}
 
 /// 2^31.
 const FAR: f32 = 2_147_483_648.0;

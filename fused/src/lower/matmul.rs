@@ -89,12 +89,11 @@ impl Lowering<'_> {
 
     /// A tensor whose elements along `axis` lie together, in rows at multiples of [`ROW`]: a copy, if this one's do not.
     fn with_rows(&mut self, axis: usize, view: View) -> View {
-        let others = view.dims.iter().zip(&view.strides).enumerate().filter(|(of, _)| *of != axis);
+        let mut others = view.dims.iter().zip(&view.strides).enumerate().filter(|(of, _)| *of != axis);
         let in_rows = |(_, (dim, stride)): (usize, (&usize, &isize))| {
             *dim == 1 || stride.unsigned_abs().is_multiple_of(ROW)
         };
-        if view.strides[axis] == 1 && view.offset.is_multiple_of(ROW) && others.map(in_rows).all(|fits| fits)
-        {
+        if view.strides[axis] == 1 && view.offset.is_multiple_of(ROW) && others.all(in_rows) {
             return view;
         }
         let copy = self.memory_for(&view.dims, view.ty, axis);
