@@ -100,6 +100,7 @@ pub(super) fn products(product: &Product) -> Vec<Kernel> {
         bias: None,
         window: Window { kernel: [1; 2], strides: [1; 2], dilations: [1; 2], begin: [0; 2], end: [0; 2] },
         groups: 1,
+        zero: 0,
         epilogue: Vec::new(),
         output: image(output, axis + 1, axis),
     };

@@ -85,7 +85,7 @@ fn beginning_at_0(name: &str) -> String {
 }
 
 /// The constants that describe a convolution; none where its tensors have not four dimensions.
-fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 22]> {
+fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 23]> {
     let Convolution { input, weights, window, groups, zero, output, .. } = convolution;
     let ([images, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
         (<[usize; 4]>::try_from(&input.dims[..]).ok()?, <[usize; 4]>::try_from(&weights.dims[..]).ok()?);

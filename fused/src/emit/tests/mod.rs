@@ -11,10 +11,12 @@ mod quantized;
 mod rows;
 mod top;
 
+use std::collections::BTreeSet;
+
 use cudainfer_kernels::tensor::TensorType;
 
 use super::{Kernel, kernels};
-use crate::plan::{BufferId, Step, View};
+use crate::plan::{BufferId, Convolution, Step, View};
 
 /// A dense tensor.
 fn dense(buffer: usize, ty: TensorType, dims: &[usize]) -> View {
@@ -34,4 +36,17 @@ fn only(step: &Step) -> Kernel {
     nvrtc::compile(&kernels);
     host::check(std::slice::from_ref(step));
     kernels[0].clone()
+}
+
+/// Compiles candidates of convolutions, compares what they compute with the reference, and returns their kinds.
+fn convolutions(of: impl Iterator<Item = Convolution>) -> BTreeSet<String> {
+    let steps: Vec<Step> = of.map(Step::Convolution).collect();
+    let kernels: Vec<Kernel> = host::alternatives(&steps).into_iter().flatten().flatten().collect();
+    nvrtc::compile(&kernels);
+    host::check(&steps);
+    kernels.iter().map(|kernel| kernel.name.rsplit_once('_').unwrap().0.to_owned()).collect()
+}
+
+fn kinds(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| format!("convolution_{name}")).collect()
 }

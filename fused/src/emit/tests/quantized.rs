@@ -2,10 +2,10 @@ use std::collections::BTreeSet;
 
 use cudainfer_kernels::tensor::TensorType::{self, Float32, Int8, Int32, UInt8};
 
-use super::{channels_last, dense, host, nvrtc};
-use crate::emit::{Kernel, candidates};
+use super::{channels_last, convolutions, dense, kinds};
+use crate::emit::candidates;
 use crate::graph::{Quantization, Unary, Window};
-use crate::plan::{Convolution, Epilogue, Step, View};
+use crate::plan::{Convolution, Epilogue, View};
 
 /// A convolution of integers.
 #[derive(Clone, Debug)]
@@ -94,17 +94,9 @@ impl Shape {
     }
 }
 
-/// Compiles all candidates, compares what they compute with the reference, and returns their kinds. Integers are the same.
+/// Integers are the same.
 fn check(shapes: &[Shape]) -> BTreeSet<String> {
-    let steps: Vec<Convolution> = shapes.iter().map(Shape::convolution).collect();
-    let kernels: Vec<Kernel> = steps.iter().flat_map(candidates).collect();
-    nvrtc::compile(&kernels);
-    host::check(&steps.into_iter().map(Step::Convolution).collect::<Vec<_>>());
-    kernels.iter().map(|kernel| kernel.name.rsplit_once('_').unwrap().0.to_owned()).collect()
-}
-
-fn kinds(names: &[&str]) -> BTreeSet<String> {
-    names.iter().map(|name| format!("convolution_{name}")).collect()
+    convolutions(shapes.iter().map(Shape::convolution))
 }
 
 #[test]
