@@ -16,7 +16,7 @@ use crate::inference::{Config, FrameTensors, InferenceError, Precision, Provider
 use crate::model::onnx::samples::{convolution_file, written};
 
 fn open(config: &Config, variant: &Variant) -> Result<OrtSession, InferenceError> {
-    let environment = runtime_library::environment(None, 0).unwrap();
+    let environment = runtime_library::environment(None, runtime_library::Preferred::First).unwrap();
     OrtSession::open(environment, config, Provider::Cpu, None, variant, &mut Cache::off())
 }
 

@@ -27,6 +27,7 @@ use cudainfer_kernels::device::Counters;
 use ort::environment::Environment;
 
 pub(super) use self::gpu_libraries::folders as gpu_library_folders;
+use self::runtime_library::Preferred;
 use self::session::OrtSession;
 use super::backend::{Backend, Opened};
 use super::cache::Cache;
@@ -44,8 +45,8 @@ impl OnnxRuntime {
     /// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
     pub fn start(config: &Config) -> Result<Self, InferenceError> {
         let plugin = config.provider == Provider::Plugin || config.plugin.is_some();
-        let minor = if plugin { plugin::SINCE } else { 0 };
-        runtime_library::environment(config.library.as_deref(), minor).map(Self)
+        let preferred = if plugin { Preferred::Newest } else { Preferred::First };
+        runtime_library::environment(config.library.as_deref(), preferred).map(Self)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::log::ENGINE as CAT;
 use crate::sync::lock;
 
 /// The version of ONNX Runtime that has all of these functions.
-pub(super) const SINCE: u32 = 23;
+const SINCE: u32 = 23;
 
 /// Where the functions are in the table, which only ever grows (onnxruntime_c_api.h, `struct OrtApi`).
 mod index {

@@ -58,12 +58,23 @@ fn minor_of(version: &str) -> u32 {
     version.split('.').nth(1).and_then(|part| part.parse().ok()).unwrap_or(0)
 }
 
-/// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays. Of several that serve, the first one
-/// of this minor version or newer is taken, or else the first.
+/// Which library is taken of those that are found and serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preferred {
+    /// The first one.
+    First,
+    /// The newest one: plugins ask for one that is as new as they are.
+    Newest,
+}
+
+/// ONNX Runtime's environment; the library is searched for and opened at the first call, and stays.
 ///
 /// # Errors
 /// [`InferenceError::Library`]: nothing was found, or what was found cannot be opened or is too old.
-pub fn environment(library: Option<&Path>, minor: u32) -> Result<&'static Environment, InferenceError> {
+pub fn environment(
+    library: Option<&Path>,
+    preferred: Preferred,
+) -> Result<&'static Environment, InferenceError> {
     static OPENING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = lock(&OPENING);
     if let Some((environment, loaded, _)) = ENVIRONMENT.get() {
@@ -74,7 +85,7 @@ pub fn environment(library: Option<&Path>, minor: u32) -> Result<&'static Enviro
         return Ok(environment);
     }
     // `ort` gets the same library, as long as this one is open.
-    let Found { path, version, opened, shared } = find(library, minor)?;
+    let Found { path, version, opened, shared } = find(library, preferred)?;
     let logger = EnvironmentLogger::default();
     let environment = ort::init_from(&path)
         .map_err(|e| {
@@ -122,8 +133,8 @@ struct Found {
     shared: bool,
 }
 
-/// The library to use. A library that is named must serve; the others are tried in turn, for one of this minor version or newer first.
-fn find(library: Option<&Path>, minor: u32) -> Result<Found, InferenceError> {
+/// The library to use. A library that is named must serve; the others are tried in turn.
+fn find(library: Option<&Path>, preferred: Preferred) -> Result<Found, InferenceError> {
     let named = library.map(|p| ("the property onnxruntime", p.to_owned())).or_else(|| {
         let path = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty())?;
         Some(("ORT_DYLIB_PATH", path.into()))
@@ -136,7 +147,7 @@ fn find(library: Option<&Path>, minor: u32) -> Result<Found, InferenceError> {
             ))
         });
     }
-    let (mut refused, mut older) = (Vec::new(), None);
+    let (mut refused, mut newest): (_, Option<Found>) = (Vec::new(), None);
     for path in candidates::candidates() {
         let checked = match candidates::check(&path) {
             Ok(()) => check(path),
@@ -157,15 +168,11 @@ fn find(library: Option<&Path>, minor: u32) -> Result<Found, InferenceError> {
             }
         };
         match checked {
-            Ok(found) if minor_of(&found.version) >= minor => return Ok(found),
+            Ok(found) if preferred == Preferred::First => return Ok(found),
             Ok(found) => {
-                gst::info!(
-                    CAT,
-                    "'{}' is version {}: a newer one is looked for",
-                    found.path.display(),
-                    found.version
-                );
-                older.get_or_insert(found);
+                if newest.as_ref().is_none_or(|known| minor_of(&known.version) < minor_of(&found.version)) {
+                    newest = Some(found);
+                }
             }
             Err((path, why)) => {
                 gst::debug!(CAT, "not '{}': {why}", path.display());
@@ -176,7 +183,7 @@ fn find(library: Option<&Path>, minor: u32) -> Result<Found, InferenceError> {
             }
         }
     }
-    if let Some(found) = older {
+    if let Some(found) = newest {
         return Ok(found);
     }
     let seen = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join("; ")) };
