@@ -58,12 +58,19 @@ def models(results: Path) -> list[str]:
     rows = json.loads(file.read_text())
     equal = sum(row["holds"] for row in rows)
     libraries = ", ".join(dict.fromkeys(row["library"] for row in rows))
+    in_fused = results / "zoo-fused.json"
+    of_fused = json.loads(in_fused.read_text())
+    taken = sum(row["taken"] for row in of_fused)
     return [
         "### Models of other libraries",
         "",
         f"{equal} of {len(rows)} models are read as their own libraries read them ({libraries}): [models.md](models.md) has each.",
         "",
         source(file, script="scripts/evaluate zoo --reference PYTHON"),
+        "",
+        f"The engine fused takes {taken} of {len(of_fused)} of them ([which](models.md#the-engine-fused)).",
+        "",
+        source(in_fused, script="scripts/evaluate zoo --fused"),
     ]
 
 
