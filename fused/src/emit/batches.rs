@@ -25,7 +25,7 @@ impl<'a> Batches<'a> {
         self.nest.count()
     }
 
-    /// Whether the output's matrices begin at multiples of so many elements from its first one.
+    /// Whether the output's matrices begin at multiples of `count` elements from its first one.
     pub(super) fn is_aligned_output(&self, count: usize) -> bool {
         self.is_aligned(&self.product.output, count)
     }

@@ -77,7 +77,7 @@ pub(super) fn products(product: &Product) -> Vec<Kernel> {
     let batches = Batches::new(product);
     let Product { left, right, output } = product;
     let axis = output.dims.len() - 2;
-    // The epilogue is told where a batch begins in the output, as the image.
+    // Where a batch begins in the output is what the epilogue takes for the image.
     let image = |view: &View, channels: usize, pixels: usize| {
         let strides = vec![1, view.strides[channels], 0, view.strides[pixels]];
         View { dims: vec![1, view.dims[channels], 1, view.dims[pixels]], strides, ..view.clone() }
@@ -186,7 +186,7 @@ fn kernel(
     instance.kernel(convolution)
 }
 
-/// What there is to make.
+/// The size of the products that a kernel makes.
 struct Extent {
     /// Products.
     count: usize,
