@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cudainfer_files as files;
 
-use super::LONGEST_ENTRY;
+use super::{LONGEST_ENTRY, MODEL_GRAPH};
 
 /// Maximum number of fields of a file that are looked at: ten times as many as those of a model with 100,000 nodes.
 const MOST_FIELDS: u64 = 1 << 24;
@@ -65,6 +65,29 @@ pub(super) enum Value {
 }
 
 impl Message<'_> {
+    /// Of a model, whether a message in this field of its graph is one for which `is_it` says so; it reads no further then.
+    pub fn graph_has(
+        &mut self,
+        wanted: u64,
+        is_it: impl Fn(&mut Message<'_>) -> io::Result<bool>,
+    ) -> io::Result<bool> {
+        while let Some((field, value)) = self.next()? {
+            let Value::Message(end) = value else { continue };
+            if field == MODEL_GRAPH {
+                let mut graph = Message { file: self.file, end };
+                while let Some((field, value)) = graph.next()? {
+                    let Value::Message(end) = value else { continue };
+                    if field == wanted && is_it(&mut Message { file: graph.file, end })? {
+                        return Ok(true);
+                    }
+                    graph.skip_to(end)?;
+                }
+            }
+            self.skip_to(end)?;
+        }
+        Ok(false)
+    }
+
     /// The next field's number and value.
     pub fn next(&mut self) -> io::Result<Option<(u64, Value)>> {
         if self.file.position() >= self.end {

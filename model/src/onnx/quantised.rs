@@ -3,36 +3,19 @@
 use std::io;
 use std::path::Path;
 
-use super::MODEL_GRAPH;
-use super::message::{Message, Value, read_file};
+use super::message::{Message, read_file};
 
 const GRAPH_NODE: u64 = 1;
 const NODE_OPERATOR: u64 = 4;
 
 /// Whether the model makes integers of numbers (QuantizeLinear); false if the file cannot be read as ONNX.
 pub fn is_quantised(path: &Path) -> bool {
-    read_file(path, has_quantised_node).unwrap_or(false)
+    read_file(path, |model| model.graph_has(GRAPH_NODE, makes_integers)).unwrap_or(false)
 }
 
-fn has_quantised_node(model: &mut Message<'_>) -> io::Result<bool> {
-    while let Some((field, value)) = model.next()? {
-        let Value::Message(end) = value else { continue };
-        if field == MODEL_GRAPH {
-            let mut graph = Message { file: model.file, end };
-            while let Some((field, value)) = graph.next()? {
-                let Value::Message(end) = value else { continue };
-                if field == GRAPH_NODE {
-                    let [operators] = Message { file: graph.file, end }.strings([NODE_OPERATOR])?;
-                    if operators.iter().any(|operator| operator == "QuantizeLinear") {
-                        return Ok(true);
-                    }
-                }
-                graph.skip_to(end)?;
-            }
-        }
-        model.skip_to(end)?;
-    }
-    Ok(false)
+fn makes_integers(node: &mut Message<'_>) -> io::Result<bool> {
+    let [operators] = node.strings([NODE_OPERATOR])?;
+    Ok(operators.iter().any(|operator| operator == "QuantizeLinear"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const DEEPEST: usize = 100;
 
 /// Whether any of the model's weights are float16; false if the file cannot be read as ONNX.
 pub fn has_float16_weights(path: &Path) -> bool {
-    read_file(path, graph).unwrap_or(false)
+    read_file(path, |model| model.graph_has(GRAPH_INITIALIZER, is_float16)).unwrap_or(false)
 }
 
 /// The files beside a model that contain tensors of it.
@@ -92,24 +92,6 @@ fn location(entry: &mut Message<'_>) -> io::Result<Option<String>> {
         if field == 1 { key = read } else { text = read }
     }
     Ok((key == "location").then_some(text))
-}
-
-fn graph(model: &mut Message<'_>) -> io::Result<bool> {
-    while let Some((field, value)) = model.next()? {
-        let Value::Message(end) = value else { continue };
-        if field == MODEL_GRAPH {
-            let mut graph = Message { file: model.file, end };
-            while let Some((field, value)) = graph.next()? {
-                let Value::Message(end) = value else { continue };
-                if field == GRAPH_INITIALIZER && is_float16(&mut Message { file: graph.file, end })? {
-                    return Ok(true);
-                }
-                graph.skip_to(end)?;
-            }
-        }
-        model.skip_to(end)?;
-    }
-    Ok(false)
 }
 
 fn is_float16(tensor: &mut Message<'_>) -> io::Result<bool> {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
-use super::{channels_last, convolutions, dense, kinds};
+use super::{channels_last, convolutions, dense, kinds, made};
 use crate::emit::candidates;
 use crate::graph::{Unary, Window};
 use crate::plan::{Convolution, Epilogue, View};
@@ -41,12 +41,7 @@ impl Shape {
     fn convolution(&self) -> Convolution {
         let Self { ty, image, outputs, groups, kernel, strides, dilations, begin, .. } = *self;
         let window = Window { kernel, strides, dilations, begin, end: begin };
-        let cells = |axis: usize| {
-            let reach = dilations[axis] * (kernel[axis] - 1) + 1;
-            let padded = (image[axis + 2] + 2 * begin[axis].unsigned_abs()).max(reach);
-            (padded - reach) / strides[axis] + 1
-        };
-        let made = [image[0], outputs, cells(0), cells(1)];
+        let made = made(image, outputs, &window);
         let tensor = |buffer: usize, is_last: bool, dims: [usize; 4]| {
             if is_last { channels_last(buffer, ty, dims) } else { dense(buffer, ty, &dims) }
         };

@@ -155,9 +155,11 @@ inline void load_matrices(unsigned (&to)[4], const void* row) {
     __syncwarp();
 }
 
-inline float half_of(unsigned pair, int index) { return half_to_float((unsigned short)(pair >> 16 * index)); }
-
-inline void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+// A register holds NEIGHBOURS numbers, a product of matrices adds up 8 * NEIGHBOURS; `product(left, right, i)` is that of the numbers `i` of
+// two registers.
+template <unsigned NEIGHBOURS, class Sum, class Product>
+void multiply_registers(Sum (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, Product product) {
+    constexpr unsigned HALF = 4 * NEIGHBOURS;
     for (int i = 0; i < 2; ++i) {
         show((unsigned long long)a[2 * i] | (unsigned long long)a[2 * i + 1] << 32, i);
     }
@@ -166,56 +168,32 @@ inline void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsig
     const unsigned lane = threadIdx.x % 32;
     for (int i = 0; i < 4; ++i) {
         const unsigned column = lane % 4 * 2 + i % 2;
-        for (unsigned k = 0; k < 16; ++k) {
-            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have two neighbours each.
-            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 8 / 2, k / 8);
-            const unsigned long long right = seen<unsigned long long>(column * 4 + k % 8 / 2, 2);
-            sum[i] += half_of(unsigned(left >> 32 * (i / 2)), k % 2) * half_of(unsigned(right >> 32 * (k / 8)), k % 2);
+        for (unsigned k = 0; k < 2 * HALF; ++k) {
+            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have a register of each half.
+            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % HALF / NEIGHBOURS, k / HALF);
+            const unsigned long long right = seen<unsigned long long>(column * 4 + k % HALF / NEIGHBOURS, 2);
+            sum[i] += product(unsigned(left >> 32 * (i / 2)), unsigned(right >> 32 * (k / HALF)), k % NEIGHBOURS);
         }
     }
     __syncwarp();
 }
 
-// TF32 is what float32 begins with: tensor cores do not see the rest.
-inline float tf32_of(unsigned x) { return bits_of<float>(x & 0xffffe000u); }
+inline void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    auto of = [](unsigned pair, int i) { return half_to_float((unsigned short)(pair >> 16 * i)); };
+    multiply_registers<2>(sum, a, b0, b1, [&](unsigned x, unsigned y, int i) { return of(x, i) * of(y, i); });
+}
 
 inline void multiply_tf32(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    for (int i = 0; i < 2; ++i) {
-        show((unsigned long long)a[2 * i] | (unsigned long long)a[2 * i + 1] << 32, i);
-    }
-    show((unsigned long long)b0 | (unsigned long long)b1 << 32, 2);
-    __syncwarp();
-    const unsigned lane = threadIdx.x % 32;
-    for (int i = 0; i < 4; ++i) {
-        const unsigned column = lane % 4 * 2 + i % 2;
-        for (unsigned k = 0; k < 8; ++k) {
-            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have one number of each half.
-            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 4, k / 4);
-            const unsigned long long right = seen<unsigned long long>(column * 4 + k % 4, 2);
-            sum[i] += tf32_of(unsigned(left >> 32 * (i / 2))) * tf32_of(unsigned(right >> 32 * (k / 4)));
-        }
-    }
-    __syncwarp();
+    // TF32 is what float32 begins with: tensor cores do not see the rest.
+    auto of = [](unsigned x) { return bits_of<float>(x & 0xffffe000u); };
+    multiply_registers<1>(sum, a, b0, b1, [&](unsigned x, unsigned y, int) { return of(x) * of(y); });
 }
 
 template <bool SIGNED> void multiply_integers(int (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    for (int i = 0; i < 2; ++i) {
-        show((unsigned long long)a[2 * i] | (unsigned long long)a[2 * i + 1] << 32, i);
-    }
-    show((unsigned long long)b0 | (unsigned long long)b1 << 32, 2);
-    __syncwarp();
-    const unsigned lane = threadIdx.x % 32;
-    for (int i = 0; i < 4; ++i) {
-        const unsigned column = lane % 4 * 2 + i % 2;
-        for (unsigned k = 0; k < 32; ++k) {
-            // Of row `lane / 4`, or the eighth after it, and of the column, the lanes have four neighbours each.
-            const unsigned long long left = seen<unsigned long long>(lane / 4 * 4 + k % 16 / 4, k / 16);
-            const unsigned long long right = seen<unsigned long long>(column * 4 + k % 16 / 4, 2);
-            const unsigned char x = left >> (32 * (i / 2) + k % 4 * 8), y = right >> (32 * (k / 16) + k % 4 * 8);
-            sum[i] += (SIGNED ? int((signed char)x) : int(x)) * int((signed char)y);
-        }
-    }
-    __syncwarp();
+    multiply_registers<4>(sum, a, b0, b1, [](unsigned four, unsigned other, int i) {
+        const unsigned char x = four >> 8 * i, y = other >> 8 * i;
+        return (SIGNED ? int((signed char)x) : int(x)) * int((signed char)y);
+    });
 }
 
 static void begin() {

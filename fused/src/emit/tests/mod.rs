@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use cudainfer_kernels::tensor::TensorType;
 
 use super::{Kernel, kernels};
+use crate::graph::Window;
 use crate::plan::{BufferId, Convolution, Step, View};
 
 /// A dense tensor.
@@ -27,6 +28,17 @@ fn dense(buffer: usize, ty: TensorType, dims: &[usize]) -> View {
 fn channels_last(buffer: usize, ty: TensorType, dims: [usize; 4]) -> View {
     let [_, c, h, w] = dims.map(usize::cast_signed);
     View { strides: vec![h * w * c, 1, w * c, c], ..dense(buffer, ty, &dims) }
+}
+
+/// The dimensions that a convolution makes of an image.
+fn made(image: [usize; 4], outputs: usize, window: &Window) -> [usize; 4] {
+    let Window { kernel, strides, dilations, begin, .. } = window;
+    let [rows, columns] = [0, 1].map(|axis| {
+        let reach = dilations[axis] * (kernel[axis] - 1) + 1;
+        let padded = (image[axis + 2] + 2 * begin[axis].unsigned_abs()).max(reach);
+        (padded - reach) / strides[axis] + 1
+    });
+    [image[0], outputs, rows, columns]
 }
 
 /// The one kernel of a step, which compiles and computes what the reference does.

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use cudainfer_kernels::tensor::TensorType::{self, Float32, Int8, Int32, UInt8};
 
-use super::{channels_last, convolutions, dense, kinds};
+use super::{channels_last, convolutions, dense, kinds, made};
 use crate::emit::candidates;
 use crate::graph::{Quantization, Unary, Window};
 use crate::plan::{Convolution, Epilogue, View};
@@ -54,11 +54,7 @@ impl Shape {
     fn convolution(&self) -> Convolution {
         let Self { ty, zero, image, outputs, groups, kernel, strides, dilations, begin, after } = *self;
         let window = Window { kernel, strides, dilations, begin, end: begin };
-        let cells = |axis: usize| {
-            let reach = dilations[axis] * (kernel[axis] - 1) + 1;
-            (image[axis + 2] + 2 * begin[axis].unsigned_abs() - reach) / strides[axis] + 1
-        };
-        let made = [image[0], outputs, cells(0), cells(1)];
+        let made = made(image, outputs, &window);
         let row = |buffer| View { strides: vec![0, 1, 0, 0], ..channels_last(buffer, Float32, made) };
         let mut epilogue = vec![Epilogue::Multiply(row(3)), Epilogue::Add(row(4))];
         let output = match after {

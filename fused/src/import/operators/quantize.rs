@@ -2,6 +2,7 @@
 
 use super::super::call::{Call, Made};
 use super::super::types;
+use crate::graph::number::{float, integer, is_byte};
 use crate::graph::{Binary, Quantization, Refusal, Steps, Unary, ValueId, shape};
 use cudainfer_kernels::tensor::TensorType;
 
@@ -22,7 +23,7 @@ pub fn dequantize(call: &mut Call<'_>) -> Made {
         None => parts.by_axis(call)?,
     };
     if let (Some(_), Some(scales)) = (call.builder.elements(made), call.numbers(1)?) {
-        let scales = scales.into_iter().map(crate::graph::number::float).collect();
+        let scales = scales.into_iter().map(float).collect();
         call.builder.graph.values[made.0].steps = Some(Steps { axis: parts.axis, scales });
     }
     Ok(vec![made])
@@ -41,7 +42,7 @@ pub fn quantize(call: &mut Call<'_>) -> Made {
         None if stated == 0 => Some(TensorType::UInt8),
         None => types::tensor_type(stated),
     };
-    let ty = ty.filter(|ty| matches!(ty, TensorType::UInt8 | TensorType::Int8));
+    let ty = ty.filter(|ty| is_byte(*ty));
     let ty = ty.ok_or_else(|| Refusal::unsupported("its output has not 8 bits"))?;
     let made = match parts.quantization(call, ty) {
         Some(by) => call.builder.unary(Unary::Quantize(by), parts.x)?,
@@ -76,9 +77,9 @@ impl Parts {
     /// How integers of this type stand for numbers, if they do so alike in the whole tensor.
     fn quantization(&self, call: &Call<'_>, ty: TensorType) -> Option<Quantization> {
         let one = |id: ValueId| call.builder.elements(id).filter(|elements| elements.len() == 1);
-        let scale = crate::graph::number::float(one(self.scale)?.number(0));
+        let scale = float(one(self.scale)?.number(0));
         let zero = match self.zero {
-            Some(zero) => crate::graph::number::integer(one(zero)?.number(0)),
+            Some(zero) => integer(one(zero)?.number(0)),
             None => 0,
         };
         let is_signed = ty == TensorType::Int8;
@@ -128,7 +129,8 @@ impl Parts {
             let zero = builder.cast(zero, builder.ty(whole))?;
             whole = builder.binary(Binary::Add, whole, zero)?;
         }
-        let [low, high] = if ty == TensorType::Int8 { [-128.0, 127.0] } else { [0.0, 255.0] };
+        let held_by = Quantization { scale: 1.0, zero: 0, is_signed: ty == TensorType::Int8 };
+        let [low, high] = held_by.bounds().map(f32::from);
         let held = builder.unary(Unary::Clip { low, high }, whole)?;
         builder.cast(held, ty)
     }
