@@ -65,7 +65,7 @@ pub(super) enum Value {
 }
 
 impl Message<'_> {
-    /// Of a model, whether a message in this field of its graph is one for which `is_it` says so; it reads no further then.
+    /// Whether `is_it` holds for a message in this field of a model's graph; what follows that message is not read.
     pub fn graph_has(
         &mut self,
         wanted: u64,
