@@ -102,10 +102,11 @@ fn main() {
         report.lines.iter().for_each(|line| println!("conv {line}"));
     }
     println!(
-        "made in {:?} (trying took {:?}, of which compiling {:?}); {}, {:.1} us; convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
+        "made in {:?} (trying took {:?}, of which compiling {:?} and cuDNN's {:?}); {}, {:.1} us; convolutions alone {:.1} us, arena {:.1} MB, constants {:.1} MB",
         started.elapsed(),
         report.took,
         report.compiled,
+        report.compiled_cudnn,
         report.schedule,
         report.time as f64 / 1e3,
         report.convolutions as f64 / 1e3,

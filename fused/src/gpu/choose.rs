@@ -38,8 +38,10 @@ pub struct Report {
     pub convolutions: u64,
     /// How long choosing took in all.
     pub took: Duration,
-    /// Of that, compiling our own kernels and cuDNN's.
+    /// Of that, compiling our own kernels.
     pub compiled: Duration,
+    /// And cuDNN's.
+    pub compiled_cudnn: Duration,
     /// How many streams the steps run in, and whether launches overlap.
     pub schedule: String,
     /// How long a run takes so, in nanoseconds; 0 where that was not timed.
@@ -94,8 +96,12 @@ impl<'a> Trials<'a> {
         self.handle
     }
 
-    /// How each step of a plan runs.
-    pub fn choose(&mut self, plan: &Plan) -> Result<(Vec<Chosen>, Report), GpuError> {
+    /// How each step of a plan runs. `others`, the kernels of other steps, are compiled beside those that are tried.
+    pub fn choose(
+        &mut self,
+        plan: &Plan,
+        others: &[emit::Kernel],
+    ) -> Result<(Vec<Chosen>, Report), GpuError> {
         let started = Instant::now();
         let mut report = Report::default();
         let mut known: HashMap<String, Choice> = HashMap::new();
@@ -119,7 +125,7 @@ impl<'a> Trials<'a> {
                 }
             }
         }
-        self.try_kinds(plan, unknown, &mut known, &mut report)?;
+        self.try_kinds(plan, unknown, others, &mut known, &mut report)?;
         for (index, convolution) in convolutions(plan) {
             // The naive kernel would be right, and hundreds of times as slow.
             let none = || GpuError::NoKernel {
@@ -150,6 +156,7 @@ impl<'a> Trials<'a> {
         &mut self,
         plan: &Plan,
         kinds: Vec<Kind<'_>>,
+        others: &[emit::Kernel],
         known: &mut HashMap<String, Choice>,
         report: &mut Report,
     ) -> Result<(), GpuError> {
@@ -158,7 +165,7 @@ impl<'a> Trials<'a> {
         }
         let started = Instant::now();
         let context = Arc::clone(self.stream.context());
-        let all = kinds.iter().flat_map(|kind| &kind.own);
+        let all = kinds.iter().flat_map(|kind| &kind.own).chain(others);
         let compiled = Compiled::new(&self.libraries.nvrtc, &context, all, self.store)?;
         report.compiled = started.elapsed();
         let mut left = Vec::new();
@@ -174,7 +181,7 @@ impl<'a> Trials<'a> {
         });
         let started = Instant::now();
         let engines = engines_of(&self.libraries.cudnn, &context, &left, self.options.engines)?;
-        report.compiled += started.elapsed();
+        report.compiled_cudnn = started.elapsed();
         let mut tried = done;
         for (mut kind, engines) in left.into_iter().zip(engines) {
             if let Some(engines) = engines {

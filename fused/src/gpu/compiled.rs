@@ -1,6 +1,6 @@
 //! Kernels of `emit`, compiled for a device.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::thread;
 
@@ -30,7 +30,7 @@ pub(super) fn image(
     store: &dyn Store,
 ) -> Result<Vec<u8>, GpuError> {
     let key = key("image", source);
-    if let Some(kept) = store.get(&key).filter(|kept| kept.starts_with(b"\x7fELF")) {
+    if let Some(kept) = kept_image(store, &key) {
         return Ok(kept);
     }
     let made = nvrtc.compile(source, capability)?;
@@ -38,14 +38,24 @@ pub(super) fn image(
     Ok(made)
 }
 
+/// Machine code that the store has.
+fn kept_image(store: &dyn Store, key: &str) -> Option<Vec<u8>> {
+    store.get(key).filter(|kept| kept.starts_with(b"\x7fELF"))
+}
+
 /// Names of kernels, and their machine code.
 type Part = (HashSet<String>, Vec<u8>);
+
+/// The key of what says under which key a kernel's machine code is kept, together with that of others.
+fn place(kernel: &emit::Kernel) -> String {
+    key("kernel", &[emit::prelude(), &kernel.source].concat())
+}
 
 /// Machine code of kernels.
 pub(super) struct Compiled(Vec<(HashSet<String>, Arc<Module>)>);
 
 impl Compiled {
-    /// Compiles kernels, each source once, in as many parts as there are processors.
+    /// Compiles kernels, each source once, in as many parts as there are processors, but for those that were compiled before.
     pub fn new<'a>(
         nvrtc: &Nvrtc,
         context: &Arc<Context>,
@@ -54,14 +64,16 @@ impl Compiled {
     ) -> Result<Self, GpuError> {
         let mut names = HashSet::new();
         let unique: Vec<&emit::Kernel> = kernels.filter(|kernel| names.insert(kernel.name.clone())).collect();
+        let (kept, unknown) = kept(unique, store);
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let parts = unique.chunks(unique.len().div_ceil(processors).max(4));
+        let parts = unknown.chunks(unknown.len().div_ceil(processors).max(4));
         let capability = context.device().capability;
         let compile = |part: &[&emit::Kernel]| {
             let sources = part.iter().map(|kernel| kernel.source.as_str());
             let source: String = [emit::prelude()].into_iter().chain(sources).collect();
-            let names = part.iter().map(|kernel| kernel.name.clone()).collect();
-            Ok((names, image(nvrtc, &source, capability, store)?))
+            let made = image(nvrtc, &source, capability, store)?;
+            part.iter().for_each(|kernel| store.put(&place(kernel), key("image", &source).as_bytes()));
+            Ok((part.iter().map(|kernel| kernel.name.clone()).collect(), made))
         };
         let compiled: Vec<Result<Part, GpuError>> = thread::scope(|scope| {
             let start =
@@ -77,10 +89,10 @@ impl Compiled {
         });
         let load = |part: Result<Part, GpuError>| {
             let (names, cubin) = part?;
-            // SAFETY: NVRTC has just made it.
+            // SAFETY: NVRTC has made it.
             Ok((names, unsafe { Module::load(context, &cubin) }?))
         };
-        compiled.into_iter().map(load).collect::<Result<_, _>>().map(Self)
+        kept.into_iter().map(Ok).chain(compiled).map(load).collect::<Result<_, _>>().map(Self)
     }
 
     /// A kernel that was among them.
@@ -90,4 +102,21 @@ impl Compiled {
             self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
         Ok(module.overlapping_kernel(&kernel.name)?)
     }
+}
+
+/// What the store has of kernels, and those that it has not.
+fn kept<'a>(kernels: Vec<&'a emit::Kernel>, store: &dyn Store) -> (Vec<Part>, Vec<&'a emit::Kernel>) {
+    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+    let unknown = kernels.into_iter().filter(|kernel| {
+        let Some(key) = store.get(&place(kernel)).and_then(|key| String::from_utf8(key).ok()) else {
+            return true;
+        };
+        let (names, image) = parts
+            .entry(key)
+            .or_insert_with_key(|key| (HashSet::new(), kept_image(store, key).unwrap_or_default()));
+        names.insert(kernel.name.clone());
+        image.is_empty()
+    });
+    let unknown = unknown.collect();
+    (parts.into_values().filter(|(_, image)| !image.is_empty()).collect(), unknown)
 }

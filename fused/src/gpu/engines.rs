@@ -11,7 +11,7 @@ use super::choose::Kind;
 use super::cudnn::{ConvolutionGraph, Cudnn, Engine, Handle};
 
 /// Threads that compile, at most: each has a handle of its own, which takes memory on the device.
-const MOST: usize = 8;
+const MOST: usize = 16;
 
 /// Ways of cuDNN's to run a convolution.
 #[derive(Debug)]
