@@ -1,6 +1,7 @@
 //! Which dimension of each tensor lies innermost in memory. Convolutions want their channels there, and what is computed of their
 //! outputs and for their inputs had better lie the same way.
 
+use super::convolution::reads_anywhere;
 use crate::graph::{Graph, Node, Operator, ValueId};
 
 /// By value: the dimension whose elements are adjacent, where it is not the last one.
@@ -20,9 +21,10 @@ pub(super) fn innermost(graph: &Graph) -> Vec<Option<usize>> {
     // What nothing before it decides, the convolutions after it do.
     for node in graph.nodes.iter().rev() {
         let wanted = match node.operator {
-            Operator::Convolution { .. }
-            | Operator::QuantizedConvolution { .. }
-            | Operator::TransposedConvolution { .. } => Some(1),
+            Operator::Convolution { groups, .. } | Operator::QuantizedConvolution { groups, .. } => {
+                Some(1).filter(|_| !reads_anywhere(groups, &graph.value(node.inputs[1]).dims))
+            }
+            Operator::TransposedConvolution { .. } => Some(1),
             Operator::Unary(_)
             | Operator::Binary(_)
             | Operator::Cast

@@ -14,6 +14,12 @@ pub(super) const FEW: usize = 4;
 /// Taps of one channel from which on such kernels have more to compute than it takes to make the channels [`ROW`].
 const LARGE: usize = 25;
 
+/// Whether a convolution with weights of these dimensions is left to kernels without tensor cores, which read channels wherever they lie.
+pub(super) fn reads_anywhere(groups: usize, weights: &[usize]) -> bool {
+    let area: usize = weights.iter().skip(2).product();
+    groups == 1 && weights[1] <= FEW && area < LARGE
+}
+
 impl Lowering<'_> {
     pub(super) fn convolution(
         &mut self,
@@ -38,7 +44,7 @@ impl Lowering<'_> {
         let taps = Taps { filters, channels, rows, columns };
         let zero = Zero::default();
         let mut emitted = Emitted { input, numbers, taps, bias, window, groups, zero, epilogue };
-        if channels <= FEW && rows * columns >= LARGE && groups == 1 {
+        if channels <= FEW && groups == 1 && !reads_anywhere(groups, dims) {
             self.deepen(&mut emitted);
         }
         self.emit(emitted, output);

@@ -5,7 +5,7 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
-use super::convolution::{Emitted, Taps, Zero, unsupported};
+use super::convolution::{Emitted, Taps, Zero, reads_anywhere, unsupported};
 use super::epilogue::Sums;
 use super::{Lowering, row};
 use crate::FusedError;
@@ -35,7 +35,8 @@ impl Lowering<'_> {
         let mut input = self.read(node.inputs[0]);
         // Tensor cores read sixteen channels together, of which the last ones may be nobody's.
         let is_whole = channels.is_multiple_of(row(input.ty)) || self.rows.wide(&input).is_some();
-        if input.strides[1] != 1 || groups == 1 && !(is_aligned(&input) && is_whole) {
+        let is_good = input.strides[1] == 1 && (groups != 1 || is_aligned(&input) && is_whole);
+        if !is_good && !reads_anywhere(groups, &weights.dims) {
             input = self.channels_last(input);
         }
         let mut epilogue = vec![Epilogue::Multiply(self.of_channels(node.inputs[2], node.output))];

@@ -26,13 +26,19 @@ impl Making {
 
     /// A convolution of 3x3 of integers with SiLU, as quantisers write it.
     fn convolution(&mut self, from: ValueId, filters: usize, scale: f32) -> ValueId {
-        let dims = [filters, self.0.dims(from)[1], 3, 3];
+        self.convolution_of(3, from, filters, scale)
+    }
+
+    /// The same of this many taps in each direction, an odd number.
+    fn convolution_of(&mut self, taps: usize, from: ValueId, filters: usize, scale: f32) -> ValueId {
+        let dims = [filters, self.0.dims(from)[1], taps, taps];
         let numbers = vec![0.5; dims.iter().product()];
         let weights = self.0.constant(Float32, &dims, Elements::Floats(numbers));
         self.0.graph.values[weights.0].steps = Some(Steps { axis: 0, scales: vec![0.5; filters] });
         let bias = self.0.constant(Float32, &[filters], Elements::Floats(vec![0.5; filters]));
+        let border = [taps.cast_signed() / 2; 2];
         let window =
-            Window { kernel: [3; 2], strides: [1; 2], dilations: [1; 2], begin: [1; 2], end: [1; 2] };
+            Window { kernel: [taps; 2], strides: [1; 2], dilations: [1; 2], begin: border, end: border };
         let sums = self.0.convolution(&[from, weights, bias], window, 1).unwrap();
         let numbers = self.through(sums, 2.0 * scale);
         let open = self.0.unary(Unary::Sigmoid, numbers).unwrap();
@@ -99,15 +105,15 @@ fn halves_shortcuts_and_parts_with_other_steps_need_no_kernels_of_their_own() {
 }
 
 #[test]
-fn three_channels_are_read_as_sixteen_by_weights_of_0() {
-    let (mut making, image) = Making::new(&[1, 3, 8, 8]);
-    let image = making.through(image, 0.01);
-    let last = making.convolution(image, 8, 0.02);
-    let plan = making.plan(last);
-    let Some(Step::Convolution(step)) = plan.steps.get(1) else { panic!("{:?}", plan.steps) };
-    assert_eq!(
-        (&step.input.dims[..], &step.input.strides[..]),
-        (&[1, 16, 8, 8][..], &[1024, 1, 128, 16][..])
-    );
-    assert_eq!(step.weights.dims, [8, 16, 3, 3]);
+fn three_channels_are_read_where_they_lie_or_by_many_taps_as_sixteen_by_weights_of_0() {
+    let input_of = |taps: usize| {
+        let (mut making, image) = Making::new(&[1, 3, 8, 8]);
+        let image = making.through(image, 0.01);
+        let last = making.convolution_of(taps, image, 8, 0.02);
+        let plan = making.plan(last);
+        let Some(Step::Convolution(step)) = plan.steps.get(1) else { panic!("{:?}", plan.steps) };
+        (step.input.dims.clone(), step.input.strides.clone(), step.weights.dims.clone())
+    };
+    assert_eq!(input_of(3), (vec![1, 3, 8, 8], vec![192, 64, 8, 1], vec![8, 3, 3, 3]));
+    assert_eq!(input_of(5), (vec![1, 16, 8, 8], vec![1024, 1, 128, 16], vec![8, 16, 5, 5]));
 }
