@@ -63,7 +63,8 @@ template <class S> __device__ __forceinline__ void convolve_depthwise(const Buff
 #pragma unroll
     for (int j = 0; j < S::TILE; ++j) {
         if (q + j < unsigned(S::OUT_COLUMNS)) {
-            S::finish(b, sum[j], n, first + channel, p, q + j);
+            const Pixel at = {unsigned(n), unsigned(p), unsigned(q + j), true};
+            S::template finish<1>(b, sum[j], first + channel, &at);
         }
     }
 }

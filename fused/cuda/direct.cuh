@@ -75,7 +75,8 @@ template <class S> __device__ __forceinline__ void convolve_direct(const Buffers
             }
         }
         if (part == 0 && first + j * LANES < unsigned(ALL)) {
-            S::finish(b, sum[j], n[j], k, p[j], q[j]);
+            const Pixel at = {unsigned(n[j]), unsigned(p[j]), unsigned(q[j]), true};
+            S::template finish<1>(b, sum[j], k, &at);
         }
     }
 }

@@ -25,10 +25,29 @@ FUNCTION truth(bool holds) { return holds ? 1.f : 0.f; }
 FUNCTION prelu(float a, float b) { return a > 0.f ? a : a * b; }
 
 // Integers of 8 bits that stand for numbers, rounded as ONNX Runtime does: no contraction. What is no number becomes the least integer.
+// Raised is such an integer added to RAISED, so that its bits are the lowest ones.
 FUNCTION quantize(float x, float scale, float zero, float low, float high) {
     return fminf(fmaxf(rintf(__fdiv_rn(x, scale)) + zero, low), high);
 }
+FUNCTION quantize_raised(float x, float scale, float zero, float low, float high) {
+    return quantize(x, scale, zero, low, high) + RAISED;
+}
+// The same between the numbers that the least and the largest integer stand for, without a division: the product with the scale's inverse is
+// the correctly rounded quotient once what is left of x has been added twice (Markstein, Computation of elementary functions on the IBM RISC
+// System/6000 processor, 1990).
+FUNCTION quantize_raised(float x, float scale, float inverse, float zero, float least, float most) {
+    x = fminf(fmaxf(x, least), most);
+    float quotient = __fmul_rn(x, inverse);
+    quotient = fmaf(fmaf(-quotient, scale, x), inverse, quotient);
+    quotient = fmaf(fmaf(-quotient, scale, x), inverse, quotient);
+    const float raised = __fadd_rn(quotient, RAISED);
+    return zero == 0.f ? raised : raised + zero;
+}
+FUNCTION quantize(float x, float scale, float inverse, float zero, float least, float most) {
+    return quantize_raised(x, scale, inverse, zero, least, most) - RAISED;
+}
 FUNCTION dequantize(float x, float scale, float zero) { return __fmul_rn(x - zero, scale); }
+FUNCTION dequantize_raised(float x, float scale, float zero) { return __fmul_rn(x - (RAISED + zero), scale); }
 
 // Where a resized tensor's new sample lies among the old ones, rounded as ONNX Runtime does: no contraction.
 FUNCTION half_pixel(unsigned x, float scale) { return __fsub_rn(__fdiv_rn(__fadd_rn(float(x), 0.5f), scale), 0.5f); }

@@ -73,7 +73,7 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
                 if (S::ZERO != 0 && !there) {
                     *reinterpret_cast<uint4*>(at_chunk) = zeros<S>();
                 } else {
-                    copy_async(at_chunk, input + (there ? from : 0), there);
+                    copy_async<S::CACHED>(at_chunk, input + (there ? from : 0), there);
                 }
             }
         }
@@ -88,7 +88,7 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             if (S::COLUMNS % P::AT_ONCE == 0 || to < S::COLUMNS) {
                 const bool there = in_depth && first_output + to < S::OUTPUTS;
                 const int from = (first_output + to) * S::WEIGHT_STRIDE + at * P::COUNT;
-                copy_async(right + place<S::CHUNKS>(to, chunk), weights + (there ? from : 0), there);
+                copy_async<false>(right + place<S::CHUNKS>(to, chunk), weights + (there ? from : 0), there);
             }
         }
     };
@@ -126,11 +126,11 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         sums.add(warp, left, left + S::ROWS * S::CHUNKS * 16);
     }
     copies_wait<0>();
-    auto locate = [&](int row, unsigned& n, unsigned& p, unsigned& q) {
-        const unsigned pixel = first_pixel + row, rest = pixel / unsigned(S::OUT_COLUMNS);
-        n = S::BATCHES == 1 ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
-        p = rest % unsigned(S::OUT_ROWS), q = pixel % unsigned(S::OUT_COLUMNS);
-        return pixel < unsigned(P::PIXELS);
+    auto locate = [&](int row) {
+        const bool there = first_pixel + row < P::PIXELS;
+        const unsigned pixel = there ? first_pixel + row : 0, rest = pixel / unsigned(S::OUT_COLUMNS);
+        const unsigned image = S::BATCHES == 1 ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
+        return Pixel{image, rest % unsigned(S::OUT_ROWS), pixel % unsigned(S::OUT_COLUMNS), there};
     };
     finish_tile(b, warp, sums, reinterpret_cast<typename S::Sum*>(stages), first_output, locate);
 }

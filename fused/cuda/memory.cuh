@@ -14,8 +14,11 @@ struct boolean {
 };
 
 __device__ __forceinline__ float number(float x) { return x; }
-__device__ __forceinline__ float number(unsigned char x) { return float(x); }
-__device__ __forceinline__ float number(signed char x) { return float(x); }
+// Added to an integer between -2^22 and 2^22, it gives a float32 whose lowest bits are those of the integer: cheaper than a conversion.
+// A float32 whose lowest byte is an integer of 8 bits is called its carrier here: such a sum, or the byte and nothing else.
+#define RAISED 12582912.f
+__device__ __forceinline__ float number(unsigned char x) { return __int_as_float(0x4b400000 + x) - RAISED; }
+__device__ __forceinline__ float number(signed char x) { return __int_as_float(0x4b400000 + x) - RAISED; }
 __device__ __forceinline__ float number(int x) { return float(x); }
 __device__ __forceinline__ float number(long long x) { return float(x); }
 __device__ __forceinline__ float number(boolean x) { return x.byte ? 1.f : 0.f; }
@@ -98,6 +101,24 @@ template <int COUNT, class T> __device__ __forceinline__ void store(T* to, const
     }
 }
 
+template <class T> __device__ __forceinline__ T carried(float carrier) {
+    return T(__float_as_int(carrier));
+}
+
+// Stores COUNT integers by their carriers.
+template <int COUNT, class T> __device__ __forceinline__ void store_carried(T* to, const float* from) {
+    constexpr int N = together<T, COUNT>();
+#pragma unroll
+    for (int i = 0; i < COUNT; i += N) {
+        Pack<T, N> pack;
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            pack.at[j] = carried<T>(from[i + j]);
+        }
+        *reinterpret_cast<typename Raw<int(sizeof(T)) * N>::Type*>(to + i) = pack.raw;
+    }
+}
+
 template <int COUNT> __device__ __forceinline__ void fill(float* to, float x) {
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
@@ -105,7 +126,13 @@ template <int COUNT> __device__ __forceinline__ void fill(float* to, float x) {
     }
 }
 
-// The element of a list of 256 whose index is an integer of 8 bits: negative ones are counted from the end.
-template <class T> __device__ __forceinline__ float looked_up(const T* results, float x) {
-    return number(__ldg(results + (unsigned char)(int)x));
+// A pixel of a convolution's output: image, row and column; whether it is one.
+struct Pixel {
+    unsigned n, p, q;
+    bool there;
+};
+
+// The carrier of the element of a list of 256 whose index is an integer of 8 bits: negative ones are counted from the end.
+template <class T> __device__ __forceinline__ float looked_up(const T* results, float carrier) {
+    return __int_as_float((unsigned char)__ldg(results + carried<unsigned char>(carrier)));
 }

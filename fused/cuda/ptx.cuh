@@ -29,11 +29,16 @@ __device__ __forceinline__ void next_begins() {
 #endif
 }
 
-// Copies 16 bytes to shared memory, or fills them with 0, and does not wait for it where the GPU need not (8.0 and newer).
-__device__ __forceinline__ void copy_async(void* to, const void* from, bool there) {
+// Copies 16 bytes to shared memory, or fills them with 0, and does not wait for it where the GPU need not (8.0 and newer). CACHED: by way of
+// the multiprocessor's cache, for what is soon copied again.
+template <bool CACHED> __device__ __forceinline__ void copy_async(void* to, const void* from, bool there) {
 #if __CUDA_ARCH__ >= 800
     const unsigned at = unsigned(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there ? 16 : 0) : "memory");
+    if constexpr (CACHED) {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there ? 16 : 0) : "memory");
+    } else {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there ? 16 : 0) : "memory");
+    }
 #else
     *reinterpret_cast<uint4*>(to) = there ? __ldg(reinterpret_cast<const uint4*>(from)) : make_uint4(0, 0, 0, 0);
 #endif

@@ -227,12 +227,16 @@ template <class S> using SumsOf = typename Kind<S::CORES != 0, S>::Sums;
 #endif
 
 // Brings the sums of all warps together in shared memory, and takes them through the epilogue.
-//   locate(row, n, p, q)   which pixel of the output a row of the tile is, if it is one
+//   locate(row)   which pixel of the output a row of the tile is; the first one instead of what is none
 template <class S, class Sums, class Locate>
 __device__ __forceinline__ void finish_tile(
     const Buffers& b, const Warp<S>& warp, const Sums& all, typename S::Sum* sums, int first_output, Locate locate) {
     using T = Tile<S>;
     constexpr int EIGHTS = S::COLUMNS / 8, ROWS = S::ROWS / T::PARTS;
+    // Pixels of the same channels that a thread takes at once.
+    constexpr int PLACES = S::PIXELS_FIRST ? 1 : least(S::PLACES, (ROWS * EIGHTS + T::THREADS - 1) / T::THREADS);
+    // A part has some rows of each warp.
+    constexpr int OF_WARP = T::PART_16 * 16;
 #pragma unroll
     for (int part = 0; part < T::PARTS; ++part) {
 #pragma unroll
@@ -244,31 +248,31 @@ __device__ __forceinline__ void finish_tile(
         }
         __syncthreads();
 #pragma unroll 1
-        for (int unit = threadIdx.x; unit < ROWS * EIGHTS; unit += T::THREADS) {
-            // Threads that follow each other have neighbours in the output's memory.
-            const int r = S::PIXELS_FIRST ? unit % ROWS : unit / EIGHTS;
-            const int c = S::PIXELS_FIRST ? unit / ROWS * 8 : unit % EIGHTS * 8;
-            // A part has some rows of each warp.
-            constexpr int OF_WARP = T::PART_16 * 16;
-            const int row = r / OF_WARP * (T::DOWN_16 * 16) + part * OF_WARP + r % OF_WARP;
+        for (int unit = threadIdx.x; unit < ROWS * EIGHTS; unit += T::THREADS * PLACES) {
+            // Threads that follow each other have neighbours in the output's memory. There are as many of them as eights of channels, or more.
+            const int c = S::PIXELS_FIRST ? unit / ROWS * 8 : threadIdx.x % EIGHTS * 8;
             const unsigned k = first_output + c;
-            unsigned n, p, q;
-            if (locate(row, n, p, q) && k < unsigned(S::OUTPUTS)) {
-                using Sum = typename S::Sum;
-                Sum out[8];
+            using Sum = typename S::Sum;
+            constexpr int COUNT = S::FINISHED;
+            Sum out[8 / COUNT][PLACES * COUNT];
+            Pixel at[PLACES];
+#pragma unroll
+            for (int u = 0; u < PLACES; ++u) {
+                const int r = S::PIXELS_FIRST ? unit % ROWS : (unit + u * T::THREADS) / EIGHTS;
+                at[u] = locate(r / OF_WARP * (T::DOWN_16 * 16) + part * OF_WARP + r % OF_WARP);
 #pragma unroll
                 for (int i = 0; i < 8; i += 4) {
                     const Four<Sum> four = *reinterpret_cast<const Four<Sum>*>(sums + r * T::PITCH + c + i);
 #pragma unroll
                     for (int l = 0; l < 4; ++l) {
-                        out[i + l] = four.at[l];
+                        out[(i + l) / COUNT][u * COUNT + (i + l) % COUNT] = four.at[l];
                     }
                 }
+            }
 #pragma unroll
-                for (int i = 0; i < 8; i += S::FINISHED) {
-                    if (S::FINISHED == 8 || k + i < unsigned(S::OUTPUTS)) {
-                        S::finish(b, out + i, n, k + i, p, q);
-                    }
+            for (int i = 0; i < 8; i += COUNT) {
+                if (k + i < unsigned(S::OUTPUTS)) {
+                    S::template finish<PLACES>(b, out[i / COUNT], k + i, at);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
-use crate::graph::{Binary, Unary};
+use crate::graph::{Binary, Quantization, Unary};
 
 /// The type of elements.
 pub(super) fn c_type(ty: TensorType) -> &'static str {
@@ -62,12 +62,23 @@ pub(super) fn unary(function: Unary, x: &str) -> String {
         Unary::Sin => call("sinf"),
         Unary::Cos => call("cosf"),
         Unary::Not => format!("truth({x} == 0.f)"),
-        Unary::Quantize(by) => {
-            let [low, high] = by.bounds();
-            with("quantize", &[by.scale, by.zero.into(), low.into(), high.into()])
-        }
+        Unary::Quantize(by) => quantize("quantize", by, x),
         Unary::Dequantize(by) => with("dequantize", &[by.scale, by.zero.into()]),
     }
+}
+
+/// The integer of 8 bits that stands for a number, by the function `name` of cuda/function.cuh.
+pub(super) fn quantize(name: &str, by: Quantization, x: &str) -> String {
+    let ([low, high], zero) = (by.bounds().map(f32::from), f32::from(by.zero));
+    // What is far from 0 and from infinity neither vanishes nor overflows on its way.
+    let numbers = if (1e-20..1e20).contains(&by.scale) {
+        let [least, most] = [low, high].map(|end| (end - zero) * by.scale);
+        vec![by.scale, 1.0 / by.scale, zero, least, most]
+    } else {
+        vec![by.scale, zero, low, high]
+    };
+    let numbers: Vec<String> = numbers.into_iter().map(literal).collect();
+    format!("{name}({x}, {})", numbers.join(", "))
 }
 
 /// A function of two numbers, of the expressions `a` and `b`.

@@ -1,5 +1,7 @@
 //! The functions of a map, as a list in which each refers to earlier ones.
 
+use cudainfer_kernels::tensor::TensorType;
+
 use crate::graph::{Binary, Unary};
 
 /// Expressions; each refers to earlier ones by index.
@@ -26,5 +28,13 @@ impl Program {
     pub fn push(&mut self, expression: Expression) -> usize {
         self.0.push(expression);
         self.0.len() - 1
+    }
+
+    /// The type of the integers that an expression's numbers are, if it quantises.
+    pub fn quantizes_to(&self, expression: usize) -> Option<TensorType> {
+        match self.0.get(expression) {
+            Some(Expression::Unary(Unary::Quantize(by), _)) => Some(by.ty()),
+            _ => None,
+        }
     }
 }

@@ -69,7 +69,8 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
             }}{outside}
         }}
     }}
-    KERNEL_finish(b, &sum, n, k, p, q);
+    const Pixel at = {{n, p, q, true}};
+    KERNEL_finish<1>(b, &sum, k, &at);
 }}
 ",
         per_group = k / groups,

@@ -97,17 +97,23 @@ fn kernel(map: &Map) -> Kernel {
             _ => body.push_str(&input.source(&nest, step)),
         }
     }
+    // Integers that a function makes are stored as they are, and not cut off.
+    let is_carrier = |number: usize| {
+        map.outputs.get(number).is_some_and(|(view, made)| map.program.quantizes_to(*made) == Some(view.ty))
+    };
     for number in 0..map.outputs.len() {
         let _ = writeln!(body, "    float o{number}[{step}];");
     }
     let _ = writeln!(body, "#pragma unroll\n    for (int l = 0; l < {step}; ++l) {{");
     body.push_str(&program::source(&map.program, &needed));
     for (number, (_, expression)) in map.outputs.iter().enumerate() {
-        let _ = writeln!(body, "        o{number}[l] = e{expression};");
+        let rise = if is_carrier(number) { " + RAISED" } else { "" };
+        let _ = writeln!(body, "        o{number}[l] = e{expression}{rise};");
     }
     body.push_str("    }\n");
     for (number, (view, _)) in map.outputs.iter().enumerate() {
-        body.push_str(&store(number, view, &nest, step, &mut slots));
+        let how = if is_carrier(number) { "store_carried" } else { "store" };
+        body.push_str(&store(number, view, how, &nest, step, &mut slots));
     }
 
     if tile.is_some() {
@@ -151,8 +157,8 @@ fn step(map: &Map, nest: &Nest, inputs: &[Input]) -> usize {
     width(view.offset, &nest.strides(&view.strides), most)
 }
 
-/// Stores what the program made of an output.
-fn store(number: usize, view: &View, nest: &Nest, step: usize, slots: &mut Slots) -> String {
+/// Stores what the program made of an output, by a function of cuda/memory.cuh.
+fn store(number: usize, view: &View, how: &str, nest: &Nest, step: usize, slots: &mut Slots) -> String {
     let writer = Reader::new(view, slots);
     let strides = nest.strides(&view.strides);
     let counters: Vec<String> = (0..strides.len()).map(|axis| format!("c{axis}")).collect();
@@ -161,7 +167,7 @@ fn store(number: usize, view: &View, nest: &Nest, step: usize, slots: &mut Slots
     let mut text = String::new();
     for lane in (0..step).step_by(together) {
         let lanes = strides.last().copied().unwrap_or(0) * lane.cast_signed();
-        let _ = writeln!(text, "    store<{together}>({at} + {lanes}, o{number} + {lane});");
+        let _ = writeln!(text, "    {how}<{together}>({at} + {lanes}, o{number} + {lane});");
     }
     text
 }

@@ -127,7 +127,7 @@ struct Copy {
 static std::vector<Copy> copies[1024];
 static unsigned groups[1024];
 
-inline void copy_async(void* to, const void* from, bool there) {
+template <bool CACHED> void copy_async(void* to, const void* from, bool there) {
     copies[threadIdx.x].push_back({to, from, there, groups[threadIdx.x]});
 }
 inline void copies_commit() { ++groups[threadIdx.x]; }
