@@ -1,16 +1,19 @@
 """The networks that are measured, with random weights: the structure is what takes the time.
 
-    python3 tools bench.gpu.models NAME [--batch N,N...] [--type float16|float32] [--video VIDEO] FILE.onnx
+    python3 tools bench.gpu.models NAME [--batch N,N...] [--type float16|float32|int8] [--video VIDEO] FILE.onnx
 
 NAME is deeplab (torchvision's DeepLabV3-ResNet50, 512x512, without the auxiliary head) or yolov8n (640x640; input
 'images', output 'output0' [N, 84, 8400]). On VIDEO, some hundred of yolov8n's 8400 anchors
-pass a confidence of 0.25. Batches above 1 go to files of their own, FILE-batchN.onnx. The ONNX file is for what runs ONNX models: ONNX Runtime, `trtinfer`.
+pass a confidence of 0.25. Batches above 1 go to files of their own, FILE-batchN.onnx; 0 is for any batch. int8 is float32 that was
+quantised as scripts/quantize does it, which needs onnx and onnxruntime. The ONNX file is for what runs ONNX models: ONNX Runtime, `trtinfer`.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import tempfile
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -217,20 +220,37 @@ def export(model: nn.Module, side: int, batch: int, kind: torch.dtype, file: str
         )
 
 
+def quantize(file: str, frames: torch.Tensor) -> None:
+    """Puts the INT8 form of a float32 model in its place, its ranges those of `frames`."""
+    from cudainfer_tools.models import quantize
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        raw = [folder / f"{n}.raw" for n in range(len(frames))]
+        for frame, path in zip(frames, raw, strict=True):
+            frame.numpy().tofile(path)
+        feeds = quantize.Calibration(raw, "images", [1, *frames.shape[1:]])
+        quantize.quantize(Path(file), feeds, folder / "int8.onnx", folder)
+        Path(file).write_bytes((folder / "int8.onnx").read_bytes())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=SIDES)
     parser.add_argument("--batch", default="1", metavar="N,N...")
-    parser.add_argument("--type", choices=["float16", "float32"], default="float16")
+    parser.add_argument("--type", choices=["float16", "float32", "int8"], default="float16")
     parser.add_argument("--video")
     parser.add_argument("file")
     given = parser.parse_args()
     side = SIDES[given.name]
-    frames = from_video(given.video, side) if given.video else None
+    frames = from_video(given.video, side) if given.video else made_up(side)
     model = deeplab() if given.name == "deeplab" else yolov8n(frames)
+    kind = torch.float16 if given.type == "float16" else torch.float32
     for batch in map(int, given.batch.split(",")):
         file = given.file if batch == 1 else f"{given.file.removesuffix('.onnx')}-batch{batch or 's'}.onnx"
-        export(model, side, batch, getattr(torch, given.type), file)
+        export(model, side, batch, kind, file)
+        if given.type == "int8":
+            quantize(file, frames)
 
 
 if __name__ == "__main__":

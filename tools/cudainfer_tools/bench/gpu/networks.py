@@ -2,9 +2,10 @@
 
     python3 tools bench.gpu.networks [--no-peers] [--results FOLDER]
 
-The networks are those of bench/gpu/models.py, exported in float16 for each batch, and the models of scripts/setup, in float32. Each
-is run by the session loop (benches/gpu/session.rs) with provider=cuda, in its fastest variant, and with provider=fused. All rows and
-what they were measured on go to network-speed-DATE.json in FOLDER (default: benches/results).
+The networks are those of bench/gpu/models.py, exported in float16 for each batch and in int8 (which needs onnx and onnxruntime), and the
+models of scripts/setup, in float32. Each is run by the session loop (benches/gpu/session.rs) with provider=cuda, in its fastest variant, and
+with provider=fused; of int8, which ONNX Runtime computes in float32, batches with the latter alone. All rows and what they were measured on
+go to network-speed-DATE.json in FOLDER (default: benches/results).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from cudainfer_tools import repository
@@ -26,16 +28,32 @@ PROVIDERS = ("cuda", "fused")
 OTHERS = ("nanodet", "posenet", "selfie")
 
 
-def exported(folder: Path) -> list[tuple[Path, int]]:
-    """The networks as files, and their batches."""
+# A model's file, the batch and the providers that it is run with.
+Case = tuple[Path, int, Sequence[str]]
+
+
+def exported(folder: Path) -> list[Case]:
+    """The networks as files: in float16 one for each batch, in int8 one for all."""
     python, env = host_python()
-    files = []
+    running = []
+    files: list[Case] = []
+
+    def export(name: str, file: Path, *options: str) -> None:
+        command = repository.command("bench.gpu.models", name, *options, file, python=python)
+        running.append((name, subprocess.Popen(command, env=env, stdout=sys.stderr)))
+
     for name, called in NETWORKS.items():
+        batches = [int(batch) for batch in BATCHES[name].split(",")]
         file = folder / f"{called}.onnx"
-        command = repository.command("bench.gpu.models", name, "--batch", BATCHES[name], file, python=python)
-        subprocess.run(command, env=env, stdout=sys.stderr, check=True)
-        for batch in map(int, BATCHES[name].split(",")):
-            files.append((file if batch == 1 else file.with_name(f"{called}-batch{batch}.onnx"), batch))
+        export(name, file, "--batch", BATCHES[name])
+        files += [(file if batch == 1 else file.with_name(f"{called}-batch{batch}.onnx"), batch, PROVIDERS) for batch in batches]
+        quantised = folder / f"{called.replace('float16', 'int8')}.onnx"
+        export(name, quantised, "--type", "int8", "--batch", "0")
+        quantised = quantised.with_name(f"{quantised.stem}-batchs.onnx")
+        files += [(quantised, batch, PROVIDERS if batch == 1 else ("fused",)) for batch in batches]
+    for name, process in running:
+        if process.wait() != 0:
+            sys.exit(f"networks: {name} was not exported, as is said above")
     return files
 
 
@@ -61,9 +79,9 @@ def main() -> int:
 
     session = programs.programs("bench")[SESSION]
     with tempfile.TemporaryDirectory() as folder:
-        files = exported(Path(folder)) + [(ROOT / ".cache" / "models" / f"{name}.onnx", 1) for name in OTHERS]
-        for model, batch in files:
-            for provider in PROVIDERS:
+        others: list[Case] = [(ROOT / ".cache" / "models" / f"{name}.onnx", 1, PROVIDERS) for name in OTHERS]
+        for model, batch, providers in exported(Path(folder)) + others:
+            for provider in providers:
                 measure([str(session), "--batch", str(batch), "--provider", provider, str(model)], provider=provider)
     if not given.no_peers:
         python, env = host_python()
