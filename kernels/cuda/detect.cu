@@ -19,6 +19,15 @@
 
 constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, OBJECTS = 128, MOST_ROWS = 56;
 constexpr uint32_t ALL = 0xffffffffu;
+// Numbers of an anchor that a thread reads before it looks at the first: so many reads take hardly longer than one.
+constexpr uint32_t AT_ONCE = 10;
+// Blocks of 256 threads that a multiprocessor has registers for, so that many of a batch's reads are under way at the same time.
+// Those before compute capability 8.0 have room for no more threads than these.
+#if __CUDA_ARCH__ >= 800
+constexpr uint32_t BLOCKS = 6;
+#else
+constexpr uint32_t BLOCKS = 4;
+#endif
 // The class of an anchor that has a score that is NaN or +infinity.
 constexpr uint32_t BAD = 0xffffffffu;
 // Within the 4 KB that parameters may have: they are there when the kernel begins, with no copy before it.
@@ -105,9 +114,15 @@ __device__ Score score_row(const Decode& p, const Source& s, uint32_t cell, uint
     }
     uint32_t before = l.background == FIRST, classes = l.score_columns - (l.background != NO_BACKGROUND);
     Best best = nothing_yet();
-#pragma unroll 5
-    for (uint32_t c = lane; c < classes; c += LANES) {
-        best.see(load<TYPE>(s.scores, s.score_type, row + before + c), c);
+    for (uint32_t first = lane; first < classes; first += AT_ONCE * LANES) {
+        float v[AT_ONCE];
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            uint32_t c = first + k * LANES;
+            v[k] = c < classes ? load<TYPE>(s.scores, s.score_type, row + before + c) : -infinity();
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) best.see(v[k], first + k * LANES);
     }
     for (uint32_t step = LANES / 2; step > 0; step /= 2) {
         float score = __shfl_xor_sync(group, best.score, step);
@@ -160,10 +175,14 @@ __device__ uint32_t rows_in_use(const Decode& p, const Source& lists, uint32_t r
 template <uint32_t TYPE>
 __device__ float expectation(const Source& s, uint64_t from, uint32_t bins) {
     float highest = -infinity(), sum = 0.0f, weighted = 0.0f;
-#pragma unroll 8
-    for (uint32_t bin = 0; bin < bins; bin++) {
-        float logit = load<TYPE>(s.boxes, s.box_type, from + bin);
-        highest = logit > highest ? logit : highest;
+    for (uint32_t first = 0; first < bins; first += AT_ONCE) {
+        float logits[AT_ONCE];
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            logits[k] = first + k < bins ? load<TYPE>(s.boxes, s.box_type, from + first + k) : -infinity();
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) highest = logits[k] > highest ? logits[k] : highest;
     }
 #pragma unroll 4
     for (uint32_t bin = 0; bin < bins; bin++) {
@@ -353,15 +372,15 @@ __device__ __forceinline__ void all_rows(const Decode& p) {
     if (threadIdx.x < ANCHORS) collect<ROTATED>(p, s, first + threadIdx.x, scores[threadIdx.x], sides[threadIdx.x]);
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows(const __grid_constant__ Decode p) {
+extern "C" __global__ void __launch_bounds__(ANCHORS* LANES, BLOCKS) decode_rows(const __grid_constant__ Decode p) {
     all_rows<false>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* LANES) decode_rows_rotated(const __grid_constant__ Decode p) {
+extern "C" __global__ void __launch_bounds__(ANCHORS* LANES, BLOCKS) decode_rows_rotated(const __grid_constant__ Decode p) {
     all_rows<true>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(OBJECTS) decode_objects(const __grid_constant__ Decode p) {
+extern "C" __global__ void __launch_bounds__(OBJECTS, 8) decode_objects(const __grid_constant__ Decode p) {
     __shared__ uint32_t passing[OBJECTS], count;
     __shared__ Score scores[OBJECTS];
     const Layout& l = p.layout;
@@ -447,11 +466,11 @@ __device__ __forceinline__ void all_columns(const Decode& p) {
     collect<ROTATED>(p, s, anchor, score, nullptr);
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns(const __grid_constant__ Decode p) {
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS, BLOCKS) decode_columns(const __grid_constant__ Decode p) {
     all_columns<false>(p);
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_columns_rotated(const __grid_constant__ Decode p) {
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS, BLOCKS) decode_columns_rotated(const __grid_constant__ Decode p) {
     all_columns<true>(p);
 }
 
@@ -524,7 +543,7 @@ __device__ void anchored_box(const Layout& l, const Source& s, uint32_t level, c
     box[3] = y + h * 0.5f;
 }
 
-extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS) decode_anchors(const __grid_constant__ Decode p) {
+extern "C" __global__ void __launch_bounds__(ANCHORS* WARPS, BLOCKS) decode_anchors(const __grid_constant__ Decode p) {
     const Layout& l = p.layout;
     const Source s = source_of(p, blockIdx.y);
     hand_on_row(p);

@@ -192,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) select(const __grid_cons
     if (!p.last) {
         if (threadIdx.x == 0) p.counts->found = found;
     } else if (found < p.top_k_after && lacks_room(p)) {
-        if (threadIdx.x == 0) refuse(p);
+        refuse(p);
     } else {
         deliver(p, found, SELECTORS);
     }

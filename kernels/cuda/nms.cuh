@@ -89,9 +89,13 @@ __device__ __forceinline__ uint32_t ranked_count(const Nms& p) { return min(min(
 // Whether more candidates must be ranked than there is room for.
 __device__ __forceinline__ bool lacks_room(const Nms& p) { return min(min(p.counts->kept, p.capacity), p.wanted) > p.top_k_before; }
 
-// Reports that room is missing, and nothing else: the batch is started again.
+// Reports that room is missing, and nothing else: the batch is started again. All threads of the block call it.
 __device__ __forceinline__ void refuse(const Nms& p) {
+    // All have read the counts.
+    __syncthreads();
+    if (threadIdx.x > 0) return;
     p.report->counts = {p.counts->kept, 0, 0, TOO_MANY};
+    *p.counts = {};
     *p.delivered = 0;
 }
 

@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(SELECTORS) soften(const __grid_cons
     __shared__ float4 chosen;
     __shared__ uint32_t chosen_class;
     if (lacks_room(p)) {
-        if (threadIdx.x == 0) refuse(p);
+        refuse(p);
         return;
     }
     uint32_t n = ranked_count(p), own = threadIdx.x, found = 0;

@@ -84,13 +84,20 @@ __device__ float4 around_center(const Layout& l, const Source& s, const Source& 
     return {x - a, y - b, x + c, y + d};
 }
 
+// The four values of a box.
+template <uint32_t TYPE>
+__device__ __forceinline__ float4 box_values(const Layout& l, const Source& s, uint64_t at) {
+    uint64_t step = l.box_value_step;
+    return {load<TYPE>(s.boxes, s.box_type, at), load<TYPE>(s.boxes, s.box_type, at + step),
+            load<TYPE>(s.boxes, s.box_type, at + 2 * step), load<TYPE>(s.boxes, s.box_type, at + 3 * step)};
+}
+
 // Left, top, right, bottom of this class's box in tensor pixels, or of ANCHORED the `distances` themselves. `offsets` are
 // what CENTERS and PRIORS have in sources[1].
 __device__ float4 corners(const Layout& l, const Source& s, const Source& offsets, uint32_t cell, uint32_t klass,
                           const float* distances) {
     if (l.coding == CENTERS) return around_center(l, s, offsets, cell, klass);
     if (l.coding == ANCHORED) return {distances[0], distances[1], distances[2], distances[3]};
-    float a, b, c, d;
     if (l.coding == DISTANCES) {
         float x = (static_cast<float>(cell % s.columns) + l.point) * s.stride;
         float y = (static_cast<float>(cell / s.columns) + l.point) * s.stride;
@@ -98,10 +105,9 @@ __device__ float4 corners(const Layout& l, const Source& s, const Source& offset
                 y + distances[3] * s.stride};
     }
     uint64_t at = cell * l.box_step;
-    a = load<ANY>(s.boxes, s.box_type, at);
-    b = load<ANY>(s.boxes, s.box_type, at + l.box_value_step);
-    c = load<ANY>(s.boxes, s.box_type, at + 2 * l.box_value_step);
-    d = load<ANY>(s.boxes, s.box_type, at + 3 * l.box_value_step);
+    // Where the type is known, all four are on their way at once.
+    float4 values = s.box_type == FLOAT32 ? box_values<FLOAT32>(l, s, at) : box_values<ANY>(l, s, at);
+    float a = values.x, b = values.y, c = values.z, d = values.w;
     if (l.coding == PRIORS) {
         const float* prior = static_cast<const float*>(offsets.boxes) + 4 * static_cast<uint64_t>(cell);
         float x = prior[0] + a * (l.unit[0] * prior[2]), y = prior[1] + b * (l.unit[0] * prior[3]);

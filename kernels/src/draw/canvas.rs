@@ -23,6 +23,28 @@ impl Ink {
     }
 }
 
+/// The inks of colours, for one frame: what is drawn after each other often has the same colour.
+#[derive(Debug)]
+pub(super) struct Inks {
+    layout: Layout,
+    last: (Rgb, Ink),
+}
+
+impl Inks {
+    pub fn new(layout: &Layout) -> Self {
+        let black = Rgb(0, 0, 0);
+        Self { layout: *layout, last: (black, layout.ink(black)) }
+    }
+
+    /// The ink of a colour.
+    pub fn of(&mut self, color: Rgb) -> Ink {
+        if self.last.0 != color {
+            self.last = (color, self.layout.ink(color));
+        }
+        self.last.1
+    }
+}
+
 /// How pixels lie in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Samples {

@@ -39,7 +39,7 @@ pub use text_picture::TextPicture;
 
 use crate::frame::{FrameFormat, FrameMut};
 use crate::geometry::Rect;
-use canvas::Canvas;
+use canvas::{Canvas, Inks};
 use surface::Surface;
 
 /// A shape or text to draw.
@@ -129,10 +129,11 @@ pub fn draw(
 }
 
 fn paint(canvas: &mut impl Canvas, primitives: &[Primitive<'_>]) {
+    let mut inks = Inks::new(canvas.layout());
     for primitive in primitives {
         match *primitive {
             Primitive::Rect { rect, thickness, color } => {
-                raster::rect(canvas, &rect, thickness, color);
+                raster::rect(canvas, &rect, thickness, inks.of(color));
             }
             Primitive::Label { x, y, text, color, scale } => {
                 label::draw(canvas, [x, y], text, color, scale);
@@ -141,10 +142,10 @@ fn paint(canvas: &mut impl Canvas, primitives: &[Primitive<'_>]) {
                 label::draw_picture(canvas, [x, y], text, color);
             }
             Primitive::Polyline { points, thickness, color } => {
-                raster::polyline(canvas, points, thickness, color);
+                raster::polyline(canvas, points, thickness, inks.of(color));
             }
             Primitive::Disc { x, y, radius, color } => {
-                raster::disc(canvas, [x, y], radius, color);
+                raster::disc(canvas, [x, y], radius, inks.of(color));
             }
         }
     }

@@ -1,13 +1,12 @@
 //! Which pixels a primitive covers: those whose centre lies in it.
 
-use super::Rgb;
-use super::canvas::Canvas;
+use super::canvas::{Canvas, Ink};
 use super::capsule::Capsule;
 use super::pixels::pixel;
 use crate::geometry::Rect;
 
 /// The border of `rect`.
-pub(super) fn rect(canvas: &mut impl Canvas, rect: &Rect, thickness: u32, color: Rgb) {
+pub(super) fn rect(canvas: &mut impl Canvas, rect: &Rect, thickness: u32, ink: Ink) {
     let [x, y, w, h] = [rect.x, rect.y, rect.w, rect.h].map(f64::from);
     if ![x, y, w, h].iter().all(|v| v.is_finite()) || w <= 0.0 || h <= 0.0 || thickness == 0 {
         return;
@@ -15,7 +14,6 @@ pub(super) fn rect(canvas: &mut impl Canvas, rect: &Rect, thickness: u32, color:
     let (left, top) = (pixel(x), pixel(y));
     let (right, bottom) = (pixel(x + w).max(left + 1), pixel(y + h).max(top + 1));
     let t = i64::from(thickness).min((right - left + 1) / 2).min((bottom - top + 1) / 2);
-    let ink = canvas.layout().ink(color);
     let mut fill = |x, y| canvas.fill(x, y, ink);
     fill(left..right, top..top + t);
     fill(left..right, bottom - t..bottom);
@@ -24,23 +22,24 @@ pub(super) fn rect(canvas: &mut impl Canvas, rect: &Rect, thickness: u32, color:
 }
 
 /// A filled circle.
-pub(super) fn disc(canvas: &mut impl Canvas, [x, y]: [f32; 2], radius: f32, color: Rgb) {
+pub(super) fn disc(canvas: &mut impl Canvas, [x, y]: [f32; 2], radius: f32, ink: Ink) {
     let ([x, y], r) = ([x, y].map(f64::from), f64::from(radius));
     if !(x.is_finite() && y.is_finite() && r.is_finite()) || r <= 0.0 {
         return;
     }
-    let ink = canvas.layout().ink(color);
-    let (column, row) = (pixel(x.floor()), pixel(y.floor()));
-    canvas.fill(column..column + 1, row..row + 1, ink);
+    // From this radius on the pixel that holds the centre is one of the disc's.
+    if r < 1.0 {
+        let (column, row) = (pixel(x.floor()), pixel(y.floor()));
+        canvas.fill(column..column + 1, row..row + 1, ink);
+    }
     canvas.capsule(&Capsule::new([x, y], [x, y], r), ink);
 }
 
 /// Lines from point to point.
-pub(super) fn polyline(canvas: &mut impl Canvas, points: &[(f32, f32)], thickness: u32, color: Rgb) {
+pub(super) fn polyline(canvas: &mut impl Canvas, points: &[(f32, f32)], thickness: u32, ink: Ink) {
     if thickness == 0 {
         return;
     }
-    let ink = canvas.layout().ink(color);
     // `windows` has none for a single point, which is a line to itself.
     let single = points.first().filter(|_| points.len() == 1).map(|p| (*p, *p));
     for (a, b) in points.windows(2).map(|ends| (ends[0], ends[1])).chain(single) {

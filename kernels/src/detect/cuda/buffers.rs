@@ -1,8 +1,6 @@
 //! What the kernels keep between them, in one piece of device memory, and the report to the host: a block of each for
 //! every row of a batch, one after the other.
 
-use std::ops::Range;
-
 use crate::device::{CudaStream, DeviceError, DeviceSlice, Memory, Pinned};
 
 use super::params::{COUNTS_BYTES, Candidates, DETECTION_BYTES, FRAME_IN_ROW, MOST_SMALL, ROW_BYTES};
@@ -66,8 +64,6 @@ pub struct Buffers {
     memory: Memory,
     /// Bytes from a row's start that are zero between frames.
     zero: usize,
-    /// Those of the matrix.
-    words: Range<usize>,
 }
 
 impl Buffers {
@@ -90,10 +86,6 @@ impl Buffers {
         let report_bytes = (extra_at(found) + found * extra).next_multiple_of(64);
         let report = stream.pin(rows * report_bytes)?;
         let memory = stream.allocate(rows * row_bytes)?;
-        // The small kernels read up to three candidates beyond the last, and ignore them: so that it is nobody's leftovers.
-        for row in 0..rows {
-            stream.fill(memory.slice().after(row * row_bytes + keys).first(boxes - keys), 0)?;
-        }
         let at = |offset: usize| memory.pointer() + offset as u64;
         Ok(Self {
             capacity,
@@ -115,7 +107,6 @@ impl Buffers {
             report_bytes,
             memory,
             zero,
-            words: matrix..matrix + words * 4,
         })
     }
 
@@ -124,16 +115,10 @@ impl Buffers {
         self.row + FRAME_IN_ROW
     }
 
-    /// What must be zero when a batch begins, row by row. The kernels leave it so.
+    /// What must be zero when a batch begins, row by row. Its kernels leave it so, whether anybody waits for them or not.
     pub fn zeros(&self) -> impl Iterator<Item = DeviceSlice<'_>> {
         let row = |index| self.memory.slice().after(index * self.row_bytes).first(self.zero);
         (0..self.capacity.rows).map(row)
-    }
-
-    /// What must be zero besides when the small kernels begin, which leave it so; the others do not.
-    pub fn matrices(&self) -> impl Iterator<Item = DeviceSlice<'_>> {
-        let row = |index| self.memory.slice().after(index * self.row_bytes + self.words.start);
-        (0..self.capacity.rows).map(move |index| row(index).first(self.words.len()))
     }
 
     /// What the kernels have reported, row by row.

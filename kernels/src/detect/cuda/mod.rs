@@ -8,7 +8,6 @@
 //! has as many, those are launched at once.
 
 mod buffers;
-mod clear;
 mod layout;
 mod output;
 mod params;
@@ -26,7 +25,6 @@ use super::layout::Layout;
 use super::{Attached, Decoder, DetectError, DetectParams, Detection, Outcome};
 
 use buffers::{Buffers, Capacity, extra_at};
-use clear::Clear;
 use layout::PackedLayout;
 use output::Output;
 use params::{COUNTS_BYTES, DETECTION_BYTES, Decode, Gather, Gathered, MOST_ROWS, MOST_SMALL, TOO_MANY};
@@ -74,7 +72,8 @@ pub struct CudaDetector {
     lowest: f32,
     suppressor: Suppressor,
     buffers: Option<Buffers>,
-    clear: Clear,
+    /// Whether what must be zero when a batch begins is so: all kernels of the last one are enqueued, and did not fail.
+    is_clear: bool,
     /// Whether the last batch had a frame with too many candidates for the small kernels.
     crowded: bool,
     /// Candidates of a frame that the others rank: as many as the last batches had, so that the launches of a crowd are not
@@ -83,8 +82,6 @@ pub struct CudaDetector {
     done: Event,
     /// Rows that are under way, and what is gathered of their detections.
     pending: usize,
-    /// Whether the small kernels work on them.
-    small: bool,
     gathered: Option<Gathered>,
     /// Candidates that there was room for in each.
     room: usize,
@@ -130,12 +127,11 @@ impl CudaDetector {
             lowest,
             suppressor: Suppressor::new(rotated, &params, &gate, stream)?,
             buffers: None,
-            clear: Clear::default(),
+            is_clear: false,
             crowded: false,
             reach: LEAST_REACH,
             done: Event::new(context)?,
             pending: 0,
-            small: false,
             gathered: None,
             room: 0,
             attached: Vec::new(),
@@ -198,12 +194,8 @@ impl CudaDetector {
         self.reserve(stream, rows.len(), candidates, gathered.as_ref().map_or(0, Gathered::bytes))?;
         let Some(buffers) = &self.buffers else { return Ok(()) };
         let small = self.suppressor.has_small() && gathered.is_none() && !self.crowded;
-        let to_clear = self.clear.begin(small);
-        if to_clear.counts {
+        if !mem::take(&mut self.is_clear) {
             buffers.zeros().try_for_each(|zero| stream.fill(zero, 0))?;
-        }
-        if to_clear.matrices {
-            buffers.matrices().try_for_each(|zero| stream.fill(zero, 0))?;
         }
         let objects = self.decode_objects.as_ref().filter(|_| layout.has_objectness());
         let (kernel, anchors, threads) = match objects {
@@ -257,9 +249,9 @@ impl CudaDetector {
             // has room for what as many detections carry as may be found, and both stay as this function's docs demand.
             unsafe { stream.launch(gather, grid, [GATHERERS, 1, 1], 0, &params)? };
         }
+        self.is_clear = true;
         stream.record(&self.done)?;
         self.pending = rows.len();
-        self.small = small;
         self.gathered = gathered;
         self.room = candidates;
         Ok(())
@@ -286,9 +278,8 @@ impl CudaDetector {
             return Ok(Vec::new());
         }
         let outcomes = self.read_all(stream, found);
-        if outcomes.is_ok() {
-            self.clear.done(self.small);
-        } else {
+        if let Err(error) = &outcomes {
+            self.is_clear &= matches!(error, DetectError::NoRoom);
             found.iter_mut().for_each(Vec::clear);
             self.attached.iter_mut().for_each(Attached::clear);
         }
@@ -366,7 +357,7 @@ impl CudaDetector {
         let [rows, candidates, extra, ranked] = [0, 1, 2, 3].map(|i| wanted[i].max(has[i]));
         let found = self.suppressor.ranked_of(candidates).min(self.params.top_k_after);
         let capacity = Capacity { rows, candidates, ranked, found, extra };
-        self.clear = Clear::default();
+        self.is_clear = false;
         self.buffers = None;
         self.buffers = Some(Buffers::new(stream, capacity)?);
         Ok(())

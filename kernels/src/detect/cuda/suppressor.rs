@@ -5,7 +5,7 @@ use crate::device::{CudaStream, Kernel};
 use super::super::candidates::Gate;
 use super::super::{DetectError, DetectParams, Nms};
 use super::buffers::{Buffers, WINDOW};
-use super::params::{Gathered, Suppress, SuppressRotated, SuppressSmall};
+use super::params::{Gathered, MOST_SMALL, Suppress, SuppressRotated, SuppressSmall};
 use super::table::Table;
 
 /// Threads of a block of `rank`, candidates that it ranks in one go, and the most blocks.
@@ -17,11 +17,12 @@ const SUPPRESSORS: u32 = 256;
 const WORDS: u32 = 8;
 /// Threads of `select`, `soften` and `decide_small`.
 const SELECTORS: u32 = 1024;
-/// Threads of a block of `compare_small`; its blocks for a row, the most and the least, and for a batch.
+/// Threads of a block of `compare_small`; its blocks for a row, the most and the least, and for a batch. A block compares 32
+/// candidates with 32 at a time.
 const COMPARERS: u32 = 256;
-const MOST_BLOCKS: usize = 256;
+const MOST_BLOCKS: usize = 1024;
 const LEAST_BLOCKS: usize = 16;
-const BLOCKS: usize = 1024;
+const BLOCKS: usize = 2048;
 
 /// `Among` and `Decay` in the kernels.
 const SAME_CLASS: u32 = 0;
@@ -161,8 +162,8 @@ impl Suppressor {
         Ok(())
     }
 
-    /// Enqueues the same in two launches, if there are kernels for it. A row of more than [`super::params::MOST_SMALL`] candidates
-    /// reports so. The matrices are zero.
+    /// Enqueues the same in two launches, if there are kernels for it. A row of more than [`MOST_SMALL`] candidates
+    /// reports so.
     pub fn start_small(
         &self,
         stream: &CudaStream,
@@ -178,7 +179,9 @@ impl Suppressor {
             room: count(buffers.capacity.room()),
             padding: 0,
         };
-        let blocks = count((BLOCKS / rows.max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS));
+        let chunks = candidates.min(MOST_SMALL).div_ceil(32);
+        let pairs = (chunks * (chunks + 1) / 2).max(1);
+        let blocks = count((BLOCKS / rows.max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(pairs));
         let rows = count(rows);
         // SAFETY: as above; the kernels wait before they touch what those before them write.
         unsafe {

@@ -85,12 +85,17 @@ fn replay(picture: &mut Picture, Recorded { commands, data }: &Recorded) {
 fn discs_and_labels_are_few_commands() {
     let primitives = [
         Primitive::Disc { x: 30.0, y: 30.0, radius: 9.0, color: ORANGE },
+        Primitive::Disc { x: 60.0, y: 30.0, radius: 0.9, color: ORANGE },
         Primitive::Label { x: 40.0, y: 40.0, text: "label", color: ORANGE, scale: 1 },
     ];
     let found = recorded(&format(PixelFormat::Nv12, 99, 65), &primitives);
     let kinds: Vec<u32> = found.commands.iter().map(|command| command.kind).collect();
-    assert_eq!(kinds, [FILL, CAPSULE, FILL, LETTERS], "centre, circle, background, text");
-    assert_eq!(found.data.len(), 20 + 5 * 4);
+    assert_eq!(
+        kinds,
+        [CAPSULE, FILL, CAPSULE, FILL, LETTERS],
+        "circle; centre and circle; background and text"
+    );
+    assert_eq!(found.data.len(), 2 * 20 + 5 * 4);
 }
 
 proptest! {
