@@ -233,8 +233,10 @@ __device__ __forceinline__ void finish_tile(
     const Buffers& b, const Warp<S>& warp, const Sums& all, typename S::Sum* sums, int first_output, Locate locate) {
     using T = Tile<S>;
     constexpr int EIGHTS = S::COLUMNS / 8, ROWS = S::ROWS / T::PARTS;
-    // Pixels of the same channels that a thread takes at once.
-    constexpr int PLACES = S::PIXELS_FIRST ? 1 : least(S::PLACES, (ROWS * EIGHTS + T::THREADS - 1) / T::THREADS);
+    // Rows that all threads together take at once, and pixels of the same channels that a thread does.
+    constexpr int LINES = T::THREADS / EIGHTS;
+    constexpr int PLACES = S::PIXELS_FIRST ? 1 : least(S::PLACES, (ROWS + LINES - 1) / LINES);
+    constexpr int TURNS = S::PIXELS_FIRST ? (ROWS * EIGHTS + T::THREADS - 1) / T::THREADS : (ROWS + LINES * PLACES - 1) / (LINES * PLACES);
     // A part has some rows of each warp.
     constexpr int OF_WARP = T::PART_16 * 16;
 #pragma unroll
@@ -248,9 +250,14 @@ __device__ __forceinline__ void finish_tile(
         }
         __syncthreads();
 #pragma unroll 1
-        for (int unit = threadIdx.x; unit < ROWS * EIGHTS; unit += T::THREADS * PLACES) {
-            // Threads that follow each other have neighbours in the output's memory. There are as many of them as eights of channels, or more.
+        for (int turn = 0; turn < TURNS; ++turn) {
+            // Threads that follow each other have neighbours in the output's memory.
+            const int unit = threadIdx.x + turn * T::THREADS;
             const int c = S::PIXELS_FIRST ? unit / ROWS * 8 : threadIdx.x % EIGHTS * 8;
+            const int first = S::PIXELS_FIRST ? unit % ROWS : turn * PLACES * LINES + int(threadIdx.x) / EIGHTS;
+            if (c >= S::COLUMNS || first >= ROWS || (!S::PIXELS_FIRST && threadIdx.x >= LINES * EIGHTS)) {
+                continue;
+            }
             const unsigned k = first_output + c;
             using Sum = typename S::Sum;
             constexpr int COUNT = S::FINISHED;
@@ -258,8 +265,9 @@ __device__ __forceinline__ void finish_tile(
             Pixel at[PLACES];
 #pragma unroll
             for (int u = 0; u < PLACES; ++u) {
-                const int r = S::PIXELS_FIRST ? unit % ROWS : (unit + u * T::THREADS) / EIGHTS;
+                const int r = least(first + u * LINES, ROWS - 1);
                 at[u] = locate(r / OF_WARP * (T::DOWN_16 * 16) + part * OF_WARP + r % OF_WARP);
+                at[u].there &= first + u * LINES < ROWS;
 #pragma unroll
                 for (int i = 0; i < 8; i += 4) {
                     const Four<Sum> four = *reinterpret_cast<const Four<Sum>*>(sums + r * T::PITCH + c + i);

@@ -61,6 +61,15 @@ const TILES: [Tile; 10] = [
 const LARGE_TILES: [Tile; 3] =
     [tile(128, 128, 4, 3, [2, 4, 1]), tile(128, 128, 4, 3, [2, 2, 1]), tile(128, 64, 4, 4, [2, 2, 1])];
 
+/// Those of a width that divides a product into parts of no power of two, of which nothing is computed for nobody, as for 80 channels; for float16
+/// and integers alone.
+fn fitting_tiles(outputs: usize) -> Vec<Tile> {
+    let padded = outputs.next_multiple_of(16);
+    let width = [112, 96, 80, 48].into_iter().find(|width| padded.is_multiple_of(*width));
+    let widths = width.filter(|_| !padded.is_multiple_of(64)).into_iter();
+    widths.flat_map(|width| [tile(128, width, 4, 3, [4, 1, 1]), tile(64, width, 4, 4, [2, 1, 2])]).collect()
+}
+
 /// Those without tensor cores: a thread makes 8 x 8 sums at most.
 const PLAIN_TILES: [Tile; 4] = [
     tile(128, 64, 4, 4, [4, 1, 1]),
@@ -142,7 +151,8 @@ fn of(convolution: &Convolution, batches: Option<&Batches>) -> Vec<Kernel> {
         tiles.into_iter().filter_map(|tile| kernel(convolution, batches, tile, &extent, cores)).collect()
     };
     if input.ty != TensorType::Float32 {
-        return kernels(extent.best(TILES.iter().chain(&LARGE_TILES), MOST_KERNELS), true);
+        let fitting = fitting_tiles(outputs);
+        return kernels(extent.best(TILES.iter().chain(&LARGE_TILES).chain(&fitting), MOST_KERNELS), true);
     }
     let mut all = kernels(extent.best(TILES.iter(), MOST_KERNELS), true);
     all.extend(kernels(extent.best(PLAIN_TILES.iter(), MOST_PLAIN), false));
