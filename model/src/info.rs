@@ -154,6 +154,12 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
+    /// The information of a sidecar with these words, for tests.
+    #[cfg(any(test, feature = "samples"))]
+    pub fn of(words: Sidecar) -> Self {
+        Self(Arc::new(Known { words, ..Known::default() }))
+    }
+
     /// The information from a model whose outputs have a layout that no decoder reads, for tests.
     #[cfg(any(test, feature = "samples"))]
     pub fn of_unsupported(maker: &str, layout: &str) -> Self {
