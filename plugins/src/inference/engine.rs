@@ -14,7 +14,9 @@ use super::device_bytes::Before;
 use super::rival::{self, Rival};
 use super::start::StartPart;
 use super::variant::ActiveVariant;
-use super::{Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, watched};
+use super::{
+    Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, State, state, watched,
+};
 use crate::log::ENGINE as CAT;
 use crate::model::onnx::external_files;
 use crate::model::{ImageInput, ModelError, ModelInfo};
@@ -33,6 +35,8 @@ pub struct Engine {
     pub fallbacks: Vec<String>,
     /// All its inputs that are tensors of numbers.
     pub inputs: Vec<TensorDesc>,
+    /// What it remembers from one frame of a stream to the next; empty where it is not recurrent.
+    pub states: Vec<State>,
     /// One for each worker.
     pub sessions: Vec<SharedSession>,
     /// Frames of a run, at most.
@@ -144,9 +148,11 @@ impl Engine {
         let inputs = first.inputs().to_vec();
         let (info, contradictions) = info.resolve(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
-        let batch = batch_size(config, &input)?;
-        first.reserve(batch);
         let outputs = first.outputs().to_vec();
+        let states = state::states(&info, &input, &inputs, &outputs, path)?;
+        // Those of several streams are not put together in one run.
+        let batch = if state::may_share_runs(&states) { batch_size(config, &input)? } else { 1 };
+        first.reserve(batch);
         if outputs.is_empty() {
             let why =
                 "it has no output that is a tensor of numbers. Export it with such an output".to_owned();
@@ -169,6 +175,7 @@ impl Engine {
         let mut warnings = info.warnings.clone();
         warnings.extend(contradictions);
         warnings.extend(info.contradictions(&inputs, &outputs));
+        warnings.extend(state::unnamed(&info, &input, &inputs, &outputs));
         warnings.extend(cache.warnings());
         warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);
@@ -178,6 +185,7 @@ impl Engine {
             info,
             fallbacks,
             inputs,
+            states,
             sessions,
             batch,
             context,

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
+use super::elements::reserved;
 use super::{Constant, FrameTensors, InferenceError};
 use crate::memory::tensor::part;
 use crate::meta::tensor::Tensor;
@@ -62,6 +63,7 @@ impl RunShape {
                 return Err(refuse(&desc));
             }
         }
+        tensors.states.iter().try_for_each(|state| check(&state.input, state.input.ty.size()))?;
         tensors.outputs.iter().try_for_each(|output| check(output, output.ty.size()))?;
         Ok(Self(tensors))
     }
@@ -111,7 +113,7 @@ impl RunShape {
         batch_dims(&self.image, rows).split_off(usize::from(!self.batched))
     }
 
-    /// The other inputs of a run of `rows` rows.
+    /// The inputs of a run of `rows` rows that are the same for every frame.
     ///
     /// # Errors
     /// [`InferenceError::Memory`].
@@ -135,9 +137,9 @@ impl RunShape {
         self.constants.iter().map(|constant| input(constant, rows)).collect()
     }
 
-    /// Whether all outputs' sizes are known before the run.
+    /// Whether all tensors' sizes are known before the run.
     pub fn is_known(&self) -> bool {
-        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some))
+        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some)) && self.has_fixed_states()
     }
 
     /// Whether a batch of frames like these can hold one with that shape.
@@ -147,14 +149,6 @@ impl RunShape {
         };
         (&self.image, self.given) == (&other.image, other.given) && constants(self) == constants(other)
     }
-}
-
-/// A vector with room for this many bytes.
-fn reserved(bytes: usize) -> Result<Vec<u8>, InferenceError> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(bytes)
-        .map_err(|_| InferenceError::Memory(format!("{bytes} bytes for an input are not available")))?;
-    Ok(room)
 }
 
 /// This many zeros.
@@ -242,6 +236,7 @@ mod tests {
                 Constant { desc: desc("size", &[1, 2]), dims: vec![1, 2], data: vec![4, 5], batched: true },
                 Constant { desc: desc("iou", &[1]), dims: vec![1], data: vec![7], batched: false },
             ],
+            states: Vec::new(),
             outputs: vec![desc("boxes", &[1, 2, 3])],
             fixed,
         };

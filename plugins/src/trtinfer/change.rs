@@ -171,6 +171,7 @@ impl TrtInfer {
         if !self.flow.switch(next, self.in_flight(next), negotiated, &caps) {
             return Ok(());
         }
+        self.memories.forget();
         let taken = self.switch.take(next);
         if let Some(followed) = taken.followed {
             self.adopt_model(&followed, next);

@@ -28,6 +28,8 @@ pub(super) struct Flow {
     pub is_live: AtomicBool,
     /// Whether a frame was dropped before the next one.
     pub has_gap: AtomicBool,
+    /// Whether streams of which something was remembered were forgotten because there were too many.
+    pub has_forgotten: AtomicBool,
 }
 
 #[derive(Default)]

@@ -32,6 +32,7 @@ mod instance_slot;
 mod lane;
 mod latency;
 mod leaky;
+mod memories;
 mod negotiate;
 mod owner;
 mod profile;

@@ -189,7 +189,7 @@ impl TrtInfer {
     ) -> Result<(gst::Caps, OutputForms), String> {
         let model = instance.setup.config.model.file_stem().map(|stem| stem.to_string_lossy());
         let mut fields = gst::Structure::builder("outputs")
-            .field(caps::OUTPUTS, caps::outputs_value(&shape.outputs))
+            .field(caps::OUTPUTS, caps::outputs_value(&shape.results()))
             .field(caps::MODEL, format!("{}#{}", model.unwrap_or_default(), instance.number))
             .build();
         for size in ["tensor-width", "tensor-height"] {

@@ -1,11 +1,10 @@
 //! The caps of a stream's frames, checked against the model.
 
-use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::words::Words as _;
-use half::f16;
 
 use crate::caps;
-use crate::inference::{Constant, Engine, FrameTensors, RunShape};
+use crate::inference::{Constant, Engine, FrameTensors, RunShape, elements};
 use crate::log::TRTINFER as CAT;
 use crate::model::{ConstantValue, ImageInput, ModelInfo, SizeOf};
 use crate::strings;
@@ -45,11 +44,19 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
             text("tensor-layout"),
         ));
     }
+    if let (Some(roi), Some(state)) = (strings::field(s, caps::ROI), engine.states.first()) {
+        return Err(format!(
+            "the model is recurrent: it remembers {} of a stream's frame for the next one, but frames come with roi={roi}, as any \
+             number of regions. Remove the property roi of fusedpreproc, or [state] of the sidecar",
+            state.output
+        ));
+    }
+    let is_state = |desc: &&TensorDesc| engine.states.iter().any(|state| state.input.name == desc.name);
     let sizes = [[width, height], caps::frame_size(caps)];
     let constants = engine
         .inputs
         .iter()
-        .filter(|desc| desc.name != wanted.name)
+        .filter(|desc| desc.name != wanted.name && !is_state(desc))
         .map(|desc| constant(desc, &engine.info, wanted.batch, sizes))
         .collect::<Result<_, _>>()?;
     let tensors = FrameTensors::of(
@@ -58,6 +65,7 @@ pub(super) fn shape(caps: &gst::CapsRef, engine: &Engine) -> Result<RunShape, St
         given.unwrap_or(wanted.ty),
         [width, height],
         constants,
+        engine.states.clone(),
     );
     tensors.and_then(|tensors| RunShape::new(tensors, engine.batch)).map_err(|e| e.to_string())
 }
@@ -113,8 +121,9 @@ fn constant(
     let value = known.ok_or_else(|| {
         format!(
             "the model has a second input, {desc}, which has no value. Give it one in the sidecar: [constants] {} = [numbers], \
-             \"input-height-width\", \"input-width-height\" or \"frame-height-width\"",
-            desc.name
+             \"input-height-width\", \"input-width-height\" or \"frame-height-width\"; or in [state], as OUTPUT = \"{}\", if it is \
+             what the run before has made",
+            desc.name, desc.name
         )
     })?;
     let pair = |[w, h]: [usize; 2]| vec![h as f64, w as f64];
@@ -145,18 +154,5 @@ fn constant(
             numbers.len()
         ));
     }
-    let mut bytes = Vec::with_capacity(numbers.len() * desc.ty.size());
-    for n in numbers {
-        // `as` saturates: an integer input cannot hold more.
-        match desc.ty {
-            TensorType::Float32 => bytes.extend((n as f32).to_ne_bytes()),
-            TensorType::Float16 => bytes.extend(f16::from_f64(n).to_ne_bytes()),
-            TensorType::UInt8 => bytes.push(n as u8),
-            TensorType::Int8 => bytes.extend((n as i8).to_ne_bytes()),
-            TensorType::Int32 => bytes.extend((n as i32).to_ne_bytes()),
-            TensorType::Int64 => bytes.extend((n as i64).to_ne_bytes()),
-            TensorType::Bool => bytes.push(u8::from(n != 0.0)),
-        }
-    }
-    Ok(Constant { desc: desc.clone(), dims, data: bytes, batched })
+    Ok(Constant { desc: desc.clone(), dims, data: elements(numbers, desc.ty), batched })
 }

@@ -10,6 +10,7 @@ mod inspect_model;
 mod modelinfo;
 mod openvino;
 mod prebuild;
+mod recurrent;
 mod shared_runtime;
 mod unwinder;
 mod webgpu;

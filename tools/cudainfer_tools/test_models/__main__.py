@@ -20,6 +20,7 @@ from cudainfer_tools.test_models import (
     planes,
     points,
     queries,
+    recurrent,
     sleap,
 )
 from cudainfer_tools.test_models.graph import FOLDER
@@ -51,6 +52,7 @@ MAKERS = (
     points.keypoints,
     sleap.exports,
     labs.networks,
+    recurrent.recurrent,
     cells.region_head,
     others.others,
     # It cuts a model of another in two.
