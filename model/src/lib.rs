@@ -32,7 +32,9 @@ pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use origin::{Group, Origin, OriginKind};
 pub use reading::{names as names_reading, origins as origins_reading};
-pub use sidecar::{Anchors, ConstantValue, MAX_SIZE, Priors, Sidecar, SizeOf, State, States};
+pub use sidecar::{
+    Anchors, ArrayFile, ConstantValue, Fill, MAX_SIZE, Priors, Sidecar, SizeOf, State, States,
+};
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;
 pub use toml_error::TomlError;

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{ModelError, Skeleton, TensorIds, TomlError, sidecar_path};
 
 pub use classify::{Classify, Embed, Head};
-pub use constants::{ConstantValue, SizeOf};
+pub use constants::{ArrayFile, ConstantValue, Fill, SizeOf};
 pub use input::{Input, MAX_SIZE};
 pub use labels::labels;
 pub use maps::{Map, Segment};

@@ -33,3 +33,19 @@ pub(super) fn reserved(bytes: usize) -> Result<Vec<u8>, InferenceError> {
         .map_err(|_| InferenceError::Memory(format!("{bytes} bytes for an input are not available")))?;
     Ok(room)
 }
+
+/// This many elements of a type, all of which are this number.
+///
+/// # Errors
+/// [`InferenceError::Memory`].
+pub fn filled(number: f64, count: usize, ty: TensorType) -> Result<Vec<u8>, InferenceError> {
+    let element = elements([number], ty);
+    let bytes = count.saturating_mul(element.len());
+    let mut all = reserved(bytes)?;
+    if element.iter().all(|byte| *byte == 0) {
+        all.resize(bytes, 0);
+    } else {
+        (0..count).for_each(|_| all.extend_from_slice(&element));
+    }
+    Ok(all)
+}

@@ -1,5 +1,7 @@
 //! The tensors that a run takes for each frame, and those that it gives.
 
+use std::sync::Arc;
+
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::{InferenceError, State};
@@ -75,7 +77,7 @@ pub struct Constant {
     /// Its dimensions for a frame alone.
     pub dims: Vec<usize>,
     /// Its elements.
-    pub data: Vec<u8>,
+    pub data: Arc<[u8]>,
     /// Whether each frame of a batch has its own.
     pub batched: bool,
 }

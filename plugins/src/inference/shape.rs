@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
@@ -125,7 +126,7 @@ impl RunShape {
                 *first *= rows;
             }
             let data = match times {
-                1 => Cow::Borrowed(data.as_slice()),
+                1 => Cow::Borrowed(&**data),
                 times => {
                     let mut repeated = reserved(data.len() * times)?;
                     (0..times).for_each(|_| repeated.extend_from_slice(data));
@@ -145,7 +146,11 @@ impl RunShape {
     /// Whether a batch of frames like these can hold one with that shape.
     pub fn fits(&self, other: &Self) -> bool {
         let constants = |shape: &Self| -> Vec<_> {
-            shape.constants.iter().map(|c| (c.desc.name.clone(), c.dims.clone(), c.data.clone())).collect()
+            shape
+                .constants
+                .iter()
+                .map(|c| (c.desc.name.clone(), c.dims.clone(), Arc::clone(&c.data)))
+                .collect()
         };
         (&self.image, self.given) == (&other.image, other.given) && constants(self) == constants(other)
     }
@@ -233,8 +238,13 @@ mod tests {
             batched: true,
             given: TensorType::UInt8,
             constants: vec![
-                Constant { desc: desc("size", &[1, 2]), dims: vec![1, 2], data: vec![4, 5], batched: true },
-                Constant { desc: desc("iou", &[1]), dims: vec![1], data: vec![7], batched: false },
+                Constant {
+                    desc: desc("size", &[1, 2]),
+                    dims: vec![1, 2],
+                    data: [4, 5].into(),
+                    batched: true,
+                },
+                Constant { desc: desc("iou", &[1]), dims: vec![1], data: [7].into(), batched: false },
             ],
             states: Vec::new(),
             outputs: vec![desc("boxes", &[1, 2, 3])],
@@ -299,7 +309,7 @@ mod tests {
     fn frames_fit_if_what_they_are_fed_with_is_the_same() {
         let (one, mut other) = (shape(None), shape(None));
         assert!(one.fits(&other));
-        other.0.constants[0].data = vec![4, 6];
+        other.0.constants[0].data = [4, 6].into();
         assert!(!one.fits(&other));
     }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::InferenceError;
-use super::elements::{elements, reserved};
+use super::elements::filled;
+use super::frame_dims::{of_one_frame, with_shape};
 use crate::model::{ImageInput, ModelError, ModelInfo, sidecar_path};
 
 /// A state of a recurrent model.
@@ -36,14 +37,7 @@ impl State {
     /// # Errors
     /// [`InferenceError::Memory`].
     pub fn at_first(&self) -> Result<Vec<u8>, InferenceError> {
-        let element = elements([self.initial], self.input.ty);
-        let mut all = reserved(self.bytes())?;
-        if element.iter().all(|byte| *byte == 0) {
-            all.resize(self.bytes(), 0);
-        } else {
-            (0..self.bytes() / element.len().max(1)).for_each(|_| all.extend_from_slice(&element));
-        }
-        Ok(all)
+        filled(self.initial, self.dims(1).iter().product(), self.input.ty)
     }
 
     /// The dimensions of the input for runs of `rows` rows, where no run changes them.
@@ -118,28 +112,17 @@ pub(super) fn states(
                  output and the input that belong together in [state]"
             ));
         }
-        let batched = to.dims.len() > 1 && to.dims.first() == Some(&image.batch) && image.batch != Some(1);
-        let mut wanted = to.clone();
-        if let (true, Some(first)) = (batched, wanted.dims.first_mut()) {
-            *first = Some(1);
-        }
-        let fits = |shape: &[usize]| {
-            let same = |(dim, stated): (&Option<usize>, &usize)| dim.is_none_or(|dim| dim == *stated);
-            shape.len() == wanted.dims.len() && wanted.dims.iter().zip(shape).all(same)
-        };
-        if let Some(shape) = state.shape.as_ref().filter(|shape| !fits(shape)) {
-            let words: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        let (dims, batched) = of_one_frame(&to, image.batch);
+        let wanted = TensorDesc { dims, ..to.clone() };
+        let Some(dims) = with_shape(&wanted.dims, state.shape.as_deref()) else {
+            let shape = state.shape.iter().flatten().map(ToString::to_string).collect::<Vec<_>>();
             return Err(format!(
                 "state.{output}.shape is {}, but for a frame alone the input is {wanted}. Write its dimensions, with any number where \
                  the model has '?'",
-                words.join("x")
+                shape.join("x")
             ));
-        }
-        let is_fixed = state.shape.is_some() || wanted.dims.iter().all(Option::is_some);
-        let dims = match &state.shape {
-            Some(shape) => shape.clone(),
-            None => wanted.dims.iter().map(|dim| dim.unwrap_or(1)).collect(),
         };
+        let is_fixed = state.shape.is_some() || wanted.dims.iter().all(Option::is_some);
         let input = TensorDesc::fixed(&to.name, to.ty, &dims);
         Ok(State {
             input,
@@ -246,6 +229,7 @@ mod tests {
     use cudainfer_kernels::tensor::TensorType;
 
     use super::*;
+    use crate::inference::elements;
     use crate::model::Sidecar;
 
     fn descs(texts: &[&str]) -> Vec<TensorDesc> {

@@ -172,6 +172,7 @@ impl TrtInfer {
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _range = nvtx::range(&*self.obj());
         let arrival = self.tally.delays.arrive(Instant::now());
+        self.follow_constants();
         self.follow();
         let (running, negotiated) = self.flow.negotiated();
         let running = running.ok_or(gst::FlowError::Flushing)?;

@@ -8,8 +8,10 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::constants::check;
 use super::flow::Flow;
 use super::forms;
+use super::given_slot::GivenConstants;
 use super::instance::Instance;
 use super::instance_slot::{self, NoInstance};
 use super::memories::Memories;
@@ -35,6 +37,8 @@ pub struct TrtInfer {
     pub(super) flow: Flow,
     /// What a recurrent model remembers of the streams.
     pub(super) memories: Memories,
+    /// What the property `constants` gives.
+    pub(super) given: GivenConstants,
     pub(super) counters: Arc<Counters>,
     pub(super) tally: Arc<Tally>,
 }
@@ -70,6 +74,10 @@ impl TrtInfer {
             NoInstance::Unloadable(why) => gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")),
         })?;
         self.adopt_on_start(&setup, &instance);
+        if let Some(given) = self.given.any() {
+            check(&given, &instance.engine)
+                .map_err(|why| gst::error_msg!(gst::ResourceError::Settings, ("{name}: {why}")))?;
+        }
         if let (Some(gpu), None) = (instance.gpu(), &shared) {
             auto_gpu::remember(self.obj().upcast_ref(), gpu);
         }
@@ -259,6 +267,7 @@ impl ObjectSubclass for TrtInfer {
             switch: ModelSwitch::default(),
             flow: Flow::default(),
             memories: Memories::default(),
+            given: GivenConstants::default(),
             counters: Arc::default(),
             tally: Arc::default(),
         }
@@ -275,6 +284,9 @@ impl ObjectImpl for TrtInfer {
         if pspec.name() == "model" {
             lock(&self.settings).find_in_folder();
             self.change_model();
+        }
+        if pspec.name() == "constants" {
+            self.change_constants();
         }
     }
 

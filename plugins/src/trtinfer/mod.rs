@@ -22,10 +22,14 @@ use gst::prelude::*;
 
 mod batcher;
 mod change;
+mod change_constants;
+mod constants;
 mod cores;
 mod flow;
 mod forms;
 mod frames;
+mod given;
+mod given_slot;
 mod imp;
 mod instance;
 mod instance_slot;

@@ -25,6 +25,7 @@ use crate::stats;
 pub(super) struct Settings {
     pub model: Option<PathBuf>,
     pub labels: Option<PathBuf>,
+    pub constants: Option<gst::Structure>,
     onnxruntime: Option<PathBuf>,
     openvino: Option<PathBuf>,
     provider_library: Option<PathBuf>,
@@ -59,6 +60,7 @@ impl Default for Settings {
         Self {
             model: None,
             labels: None,
+            constants: None,
             onnxruntime: None,
             openvino: None,
             provider_library: None,
@@ -265,6 +267,17 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Labels",
             "Path of a text file with one class name per line; overrides the sidecar's labels. If set while frames flow, it \
              applies to the next model that is set",
+        )
+        .playing(),
+        property!(
+            Settings,
+            constants,
+            (),
+            "Constants",
+            "Values of the model's inputs other than the image, by their names, as constants,txt_feats=prompts.npy,labels=<cat,dog>: a \
+             .npy or .npz file, numbers as <0.5,1.5>, or a GstBuffer; they override the sidecar's. labels are the names of the classes \
+             that change with them, or a file of them. If set while frames flow, the next frame has them; if they do not fit, a \
+             WARNING is posted and those before stay",
         )
         .playing(),
         property!(

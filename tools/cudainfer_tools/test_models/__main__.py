@@ -22,6 +22,7 @@ from cudainfer_tools.test_models import (
     queries,
     recurrent,
     sleap,
+    vocabulary,
 )
 from cudainfer_tools.test_models.graph import FOLDER
 
@@ -53,6 +54,7 @@ MAKERS = (
     sleap.exports,
     labs.networks,
     recurrent.recurrent,
+    vocabulary.vocabulary,
     cells.region_head,
     others.others,
     # It cuts a model of another in two.

@@ -11,14 +11,15 @@ NAMED = '[input]\nresize = "stretch"\n[state]\ncount_out = "count_in"\ntotal_out
 
 def recurrent() -> None:
     """Recurrent models whose states a test can calculate."""
-    for name, batch, sidecar in [
+    cases: list[tuple[str, int | str, str]] = [
         ("recurrent", "batch", NAMED),
         ("recurrent-other", "batch", NAMED.replace("initial = 100", "initial = 200")),
         ("recurrent-fixed-batch", 4, NAMED),
         # Nothing is named: without values it does not run, with them it remembers nothing.
         ("recurrent-bare", "batch", '[input]\nresize = "stretch"\n'),
         ("recurrent-forgetful", "batch", '[input]\nresize = "stretch"\n[constants]\ncount_in = [0]\ntotal_in = [0]\n'),
-    ]:
+    ]
+    for name, batch, sidecar in cases:
         graph = Graph(F32, [batch, 3, 8, 8])
         counts(graph, batch)
         graph.save(name, sidecar)
