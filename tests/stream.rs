@@ -147,7 +147,7 @@ pub struct Stream {
 }
 
 /// A frame's brightness: over the threshold, under white.
-fn brightness(number: u64) -> u8 {
+pub fn brightness(number: u64) -> u8 {
     u8::try_from(110 + number * 37 % 139).unwrap()
 }
 

@@ -54,7 +54,8 @@ fn measure(model: &str, provider: Provider, graphs: bool, batch: Option<usize>, 
     let frames = input.batch.unwrap_or(engine.batch);
     let size =
         [input.width, input.height].map(|size| size.expect("the model leaves the size of its input open"));
-    let tensors = FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new()).unwrap();
+    let tensors =
+        FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new(), Vec::new()).unwrap();
     // Without a name the fastest variant is used, as trtinfer does.
     let (shape, _) =
         engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| (), &Default::default()).unwrap();
@@ -77,7 +78,7 @@ fn measure(model: &str, provider: Provider, graphs: bool, batch: Option<usize>, 
     let (warm_up, measured) = (50, (1000 / frames).max(150));
     for n in 0..warm_up + measured {
         let images: Vec<&gst::BufferRef> = batches[n % AHEAD].iter().map(AsRef::as_ref).collect();
-        runs.push_back(session.run(&shape, &images).unwrap());
+        runs.push_back(session.run(&shape, &images, &[]).unwrap());
         if runs.len() == AHEAD {
             let outputs = runs.pop_front().unwrap();
             device_memory(&outputs[0].data).unwrap().wait_written(&stream).unwrap();

@@ -154,6 +154,21 @@ impl ModelInfo {
         Self(Arc::new(known))
     }
 
+    /// The same with these names of the classes, which a property gives.
+    pub fn with_labels(&self, labels: &[String]) -> Self {
+        let mut known = Known::clone(&self.0);
+        known.words.output.labels = labels.to_vec();
+        known.words.output.labels_file = None;
+        known.origins.insert(Group::Labels, Origin::of(OriginKind::Property));
+        Self(Arc::new(known))
+    }
+
+    /// The information of a sidecar with these words, for tests.
+    #[cfg(any(test, feature = "samples"))]
+    pub fn of(words: Sidecar) -> Self {
+        Self(Arc::new(Known { words, ..Known::default() }))
+    }
+
     /// The information from a model whose outputs have a layout that no decoder reads, for tests.
     #[cfg(any(test, feature = "samples"))]
     pub fn of_unsupported(maker: &str, layout: &str) -> Self {

@@ -32,7 +32,7 @@ pub struct ImageInput {
 
 impl ImageInput {
     /// Finds the image among a model's inputs: the one that the sidecar names, else the only one of rank 4 with 1 or
-    /// 3 channels, else the only one of rank 3.
+    /// 3 channels, else the only one of rank 3. What the sidecar's `[constants]` and `[state]` name is none.
     ///
     /// # Errors
     /// [`ModelError::Unfit`] lists the model's inputs and what is supported.
@@ -55,7 +55,14 @@ impl ImageInput {
             return Self::image(desc, info)
                 .map_err(|why| wrong(format!("'{name}' takes no image: {why}. Correct name in the sidecar's [input], or export the model with another input")));
         }
-        let images: Vec<_> = inputs.iter().filter_map(|d| Self::image(d, info).ok()).collect();
+        let given = |name: &String| {
+            info.constants.contains_key(name) || info.state.outputs.values().any(|state| state.input == *name)
+        };
+        let images: Vec<_> = inputs
+            .iter()
+            .filter(|desc| !given(&desc.name))
+            .filter_map(|desc| Self::image(desc, info).ok())
+            .collect();
         // Beside a batch of pictures, three dimensions are boxes or points.
         let (batches, alone): (Vec<_>, Vec<_>) = images.into_iter().partition(|image| image.batched);
         match if batches.is_empty() { &alone } else { &batches }.as_slice() {

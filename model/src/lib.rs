@@ -1,6 +1,7 @@
 //! What a model is: its inputs, and what its sidecar and the model itself state about them, the outputs and the keypoints.
 //! Nothing here runs it, and nothing here knows GStreamer.
 
+mod array;
 mod choices;
 mod declared;
 mod error;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 /// The kernels, whose enums are the choices of a sidecar's keys.
 pub use cudainfer_kernels as kernels;
 
+pub use array::Array;
 pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop};
 pub use error::ModelError;
 pub use folder::file_of;
@@ -30,7 +32,9 @@ pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use origin::{Group, Origin, OriginKind};
 pub use reading::{names as names_reading, origins as origins_reading};
-pub use sidecar::{Anchors, ConstantValue, MAX_SIZE, Priors, Sidecar, SizeOf};
+pub use sidecar::{
+    Anchors, ArrayFile, ConstantValue, Fill, MAX_SIZE, Priors, Sidecar, SizeOf, State, States,
+};
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;
 pub use toml_error::TomlError;

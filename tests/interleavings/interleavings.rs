@@ -16,6 +16,7 @@ macro_rules! in_every_order {
 
 in_every_order! {
     1 frames_leave_in_order
+    1 what_is_remembered_goes_from_frame_to_frame
     2 a_full_lane_lets_a_frame_in_when_one_has_left
     2 the_end_does_not_wait_for_a_batch_to_fill
     2 who_leaves_is_not_waited_for

@@ -13,7 +13,7 @@ use std::time::Duration;
 use gst::{FlowError, FlowSuccess};
 use loom::thread::{JoinHandle, spawn};
 
-use batcher::{Batcher, Client, Rules};
+use batcher::{Batcher, Client, Rules, StreamKey};
 use cores::Cores;
 use lane::{Item, Lane, Ticket};
 use leaky::Leaky;
@@ -73,12 +73,19 @@ impl batcher::Batchable for Frame {
     fn fits(&self, _: &Self) -> bool {
         true
     }
+
+    fn stream(&self) -> Option<StreamKey> {
+        self.element.stream
+    }
 }
 
 /// An element: its lane, and what it has pushed.
 struct Element {
     lane: Lane<u32>,
     pushed: Mutex<Vec<u32>>,
+    /// Its stream, where the model remembers something of streams, and the frames that were run for it.
+    stream: Option<StreamKey>,
+    remembered: Mutex<Vec<u32>>,
 }
 
 type Queue = Arc<Batcher<Frame>>;
@@ -90,7 +97,12 @@ fn queue(size: usize, waits: bool) -> Queue {
 }
 
 fn element() -> Arc<Element> {
-    Arc::new(Element { lane: Lane::new(), pushed: Mutex::new(Vec::new()) })
+    element_of(None)
+}
+
+fn element_of(stream: Option<StreamKey>) -> Arc<Element> {
+    let (pushed, remembered) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    Arc::new(Element { lane: Lane::new(), pushed, stream, remembered })
 }
 
 impl Element {
@@ -140,10 +152,15 @@ fn worker(queue: &Queue) -> JoinHandle<()> {
     let queue = Arc::clone(queue);
     spawn(move || {
         while let Some(mut batch) = queue.take(None, |frames| frames) {
+            let streams: Vec<_> = batch.iter().filter_map(batcher::Batchable::stream).collect();
             batch.retain(|frame| frame.element.lane.wants(frame.ticket));
             for Frame { number, ticket, element } in batch {
+                if element.stream.is_some() {
+                    lock(&element.remembered).push(number);
+                }
                 element.lane.finish(ticket, Ok(number));
             }
+            queue.done(&streams);
         }
     })
 }
@@ -167,6 +184,20 @@ pub fn frames_leave_in_order() {
     }
     assert!(element.drain(&queue, client));
     assert_eq!(element.pushed(), [0, 1]);
+    end(&queue, &element, client, threads);
+}
+
+/// Frames of a stream of which the model remembers something are run in their order by any number of workers, none of which waits
+/// forever for another.
+pub fn what_is_remembered_goes_from_frame_to_frame() {
+    let (queue, element) = (queue(1, false), element_of(Some(StreamKey(1))));
+    let client = queue.join(Some(2));
+    let threads = [worker(&queue), worker(&queue), element.task()];
+    for number in 0..2 {
+        assert_eq!(element.chain(&queue, client, Leaky::No, number), Ok(true));
+    }
+    assert!(element.drain(&queue, client));
+    assert_eq!((element.pushed(), lock(&element.remembered).clone()), (vec![0, 1], vec![0, 1]));
     end(&queue, &element, client, threads);
 }
 

@@ -104,6 +104,7 @@ impl Sidecar {
         if !self.output.labels.is_empty() && self.output.labels_file.is_some() {
             return Err("output.labels and output.labels-file both name the classes: keep one".into());
         }
+        self.state.check()?;
         self.tensors.check()
     }
 

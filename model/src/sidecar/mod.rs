@@ -9,6 +9,7 @@ mod labels;
 mod maps;
 mod output;
 mod peaks;
+mod state;
 mod write;
 
 use std::collections::BTreeMap;
@@ -20,12 +21,13 @@ use serde::{Deserialize, Serialize};
 use super::{ModelError, Skeleton, TensorIds, TomlError, sidecar_path};
 
 pub use classify::{Classify, Embed, Head};
-pub use constants::{ConstantValue, SizeOf};
+pub use constants::{ArrayFile, ConstantValue, Fill, SizeOf};
 pub use input::{Input, MAX_SIZE};
 pub use labels::labels;
 pub use maps::{Map, Segment};
 pub use output::{Anchors, Output, Priors};
 pub use peaks::Peaks;
+pub use state::{State, States};
 
 /// The whole file. All keys are optional.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -58,6 +60,8 @@ pub struct Sidecar {
     pub tensors: TensorIds,
     /// Values of inputs other than the image.
     pub constants: BTreeMap<String, ConstantValue>,
+    /// Outputs that are inputs of the same stream's next run.
+    pub state: States,
     /// Warnings for the user about the model's files, a sentence each: which of them are empty.
     #[serde(skip)]
     pub warnings: Vec<String>,

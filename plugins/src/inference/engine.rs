@@ -1,5 +1,6 @@
 //! A loaded model and its sessions: opening them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,10 +15,12 @@ use super::device_bytes::Before;
 use super::rival::{self, Rival};
 use super::start::StartPart;
 use super::variant::ActiveVariant;
-use super::{Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, watched};
+use super::{
+    Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, State, state, watched,
+};
 use crate::log::ENGINE as CAT;
 use crate::model::onnx::external_files;
-use crate::model::{ImageInput, ModelError, ModelInfo};
+use crate::model::{Array, ArrayFile, ConstantValue, ImageInput, ModelError, ModelInfo, sidecar_path};
 use crate::sync::lock;
 
 /// A loaded model: its inputs and outputs, and the sessions that run it.
@@ -33,6 +36,10 @@ pub struct Engine {
     pub fallbacks: Vec<String>,
     /// All its inputs that are tensors of numbers.
     pub inputs: Vec<TensorDesc>,
+    /// What it remembers from one frame of a stream to the next; empty where it is not recurrent.
+    pub states: Vec<State>,
+    /// The arrays of the sidecar's `[constants]`, by the names of the inputs.
+    pub arrays: BTreeMap<String, Array>,
     /// One for each worker.
     pub sessions: Vec<SharedSession>,
     /// Frames of a run, at most.
@@ -144,9 +151,12 @@ impl Engine {
         let inputs = first.inputs().to_vec();
         let (info, contradictions) = info.resolve(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
-        let batch = batch_size(config, &input)?;
-        first.reserve(batch);
         let outputs = first.outputs().to_vec();
+        let states = state::states(&info, &input, &inputs, &outputs, path)?;
+        let arrays = read_arrays(&info, path)?;
+        // Those of several streams are not put together in one run.
+        let batch = if state::may_share_runs(&states) { batch_size(config, &input)? } else { 1 };
+        first.reserve(batch);
         if outputs.is_empty() {
             let why =
                 "it has no output that is a tensor of numbers. Export it with such an output".to_owned();
@@ -169,6 +179,7 @@ impl Engine {
         let mut warnings = info.warnings.clone();
         warnings.extend(contradictions);
         warnings.extend(info.contradictions(&inputs, &outputs));
+        warnings.extend(state::unnamed(&info, &input, &inputs, &outputs));
         warnings.extend(cache.warnings());
         warnings.extend(backend.warning(provider));
         let cache = Mutex::new(cache);
@@ -178,6 +189,8 @@ impl Engine {
             info,
             fallbacks,
             inputs,
+            states,
+            arrays,
             sessions,
             batch,
             context,
@@ -192,6 +205,23 @@ impl Engine {
             times,
         })
     }
+}
+
+/// Reads the arrays that the sidecar names.
+fn read_arrays(info: &ModelInfo, model: &Path) -> Result<BTreeMap<String, Array>, ModelError> {
+    let sidecar = sidecar_path(model);
+    let mut arrays = BTreeMap::new();
+    for (input, value) in &info.constants {
+        let ConstantValue::File(ArrayFile { file, array }) = value else { continue };
+        let path = sidecar.with_file_name(file);
+        let read = Array::read(&path, array.as_deref().unwrap_or(input));
+        let read = read.map_err(|why| {
+            let why = format!("the file '{}' of the constant {input} cannot be used: {why}", path.display());
+            ModelError::Sidecar(sidecar.clone(), why)
+        })?;
+        arrays.insert(input.clone(), read);
+    }
+    Ok(arrays)
 }
 
 /// The GPU that the model will run on, if it may run on one.

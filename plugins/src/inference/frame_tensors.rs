@@ -1,8 +1,10 @@
 //! The tensors that a run takes for each frame, and those that it gives.
 
+use std::sync::Arc;
+
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
-use super::InferenceError;
+use super::{InferenceError, State};
 use crate::model::ImageInput;
 
 /// What is the same for every frame until the caps change. Descriptions are those of a frame alone: their first
@@ -15,8 +17,10 @@ pub struct FrameTensors {
     pub batched: bool,
     /// The type in which frames bring the image; float32 and float16 are converted.
     pub given: TensorType,
-    /// Inputs other than the image.
+    /// Inputs that are the same for every frame.
     pub constants: Vec<Constant>,
+    /// Inputs that are outputs of the same stream's run before.
+    pub states: Vec<State>,
     /// The outputs; dimensions that depend on the picture are open.
     pub outputs: Vec<TensorDesc>,
     /// Frames that every run takes, where the model has a fixed batch.
@@ -35,12 +39,14 @@ impl FrameTensors {
         given: TensorType,
         [width, height]: [usize; 2],
         constants: Vec<Constant>,
+        states: Vec<State>,
     ) -> Result<Self, InferenceError> {
         Ok(Self {
             image: TensorDesc::fixed(input.name.as_str(), input.ty, &input.dims(width, height)),
             batched: input.batched,
             given,
             constants,
+            states,
             outputs: of_one_frame(input, outputs)?,
             fixed: input.batch,
         })
@@ -71,7 +77,7 @@ pub struct Constant {
     /// Its dimensions for a frame alone.
     pub dims: Vec<usize>,
     /// Its elements.
-    pub data: Vec<u8>,
+    pub data: Arc<[u8]>,
     /// Whether each frame of a batch has its own.
     pub batched: bool,
 }

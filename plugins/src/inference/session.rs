@@ -8,7 +8,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::stop::Interrupt;
-use super::{InferenceError, Outlook, RunShape};
+use super::{InferenceError, Outlook, Remembered, RunShape};
 use crate::meta::tensor::Tensor;
 
 /// A model that is ready to run, on one provider; it makes one run at a time.
@@ -34,9 +34,10 @@ pub trait Session: Debug + Send {
     /// Rows of a run of `frames` frames: at least as many; the rest is padding.
     fn rows(&self, shape: &RunShape, frames: usize) -> usize;
 
-    /// Runs the model once on frames of the same shape, given by their image tensors. Returns the outputs of the whole
-    /// batch, of as many rows as [`Session::rows`] says. On a GPU, where all their dimensions are known, the run is only
-    /// enqueued and the outputs stay in device memory.
+    /// Runs the model once on frames of the same shape, given by their image tensors. `before` has what a recurrent model
+    /// remembers of each frame's stream; frames that it does not have, or has nothing of, are the first of theirs. Returns the
+    /// outputs of the whole batch, of as many rows as [`Session::rows`] says. On a GPU, where all dimensions are known, the run is
+    /// only enqueued and the outputs stay in device memory.
     ///
     /// # Errors
     /// [`InferenceError::Memory`], or [`InferenceError::Run`] with the runtime's own words.
@@ -44,6 +45,7 @@ pub trait Session: Debug + Send {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError>;
 
     /// As [`Session::run`], but the outputs are on the host and own their memory.
@@ -54,6 +56,7 @@ pub trait Session: Debug + Send {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError>;
 
     /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile, and returns what is known of

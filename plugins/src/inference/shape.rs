@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use half::f16;
 
+use super::elements::reserved;
 use super::{Constant, FrameTensors, InferenceError};
 use crate::memory::tensor::part;
 use crate::meta::tensor::Tensor;
@@ -62,6 +64,7 @@ impl RunShape {
                 return Err(refuse(&desc));
             }
         }
+        tensors.states.iter().try_for_each(|state| check(&state.input, state.input.ty.size()))?;
         tensors.outputs.iter().try_for_each(|output| check(output, output.ty.size()))?;
         Ok(Self(tensors))
     }
@@ -111,7 +114,7 @@ impl RunShape {
         batch_dims(&self.image, rows).split_off(usize::from(!self.batched))
     }
 
-    /// The other inputs of a run of `rows` rows.
+    /// The inputs of a run of `rows` rows that are the same for every frame.
     ///
     /// # Errors
     /// [`InferenceError::Memory`].
@@ -123,7 +126,7 @@ impl RunShape {
                 *first *= rows;
             }
             let data = match times {
-                1 => Cow::Borrowed(data.as_slice()),
+                1 => Cow::Borrowed(&**data),
                 times => {
                     let mut repeated = reserved(data.len() * times)?;
                     (0..times).for_each(|_| repeated.extend_from_slice(data));
@@ -135,26 +138,22 @@ impl RunShape {
         self.constants.iter().map(|constant| input(constant, rows)).collect()
     }
 
-    /// Whether all outputs' sizes are known before the run.
+    /// Whether all tensors' sizes are known before the run.
     pub fn is_known(&self) -> bool {
-        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some))
+        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some)) && self.has_fixed_states()
     }
 
     /// Whether a batch of frames like these can hold one with that shape.
     pub fn fits(&self, other: &Self) -> bool {
         let constants = |shape: &Self| -> Vec<_> {
-            shape.constants.iter().map(|c| (c.desc.name.clone(), c.dims.clone(), c.data.clone())).collect()
+            shape
+                .constants
+                .iter()
+                .map(|c| (c.desc.name.clone(), c.dims.clone(), Arc::clone(&c.data)))
+                .collect()
         };
         (&self.image, self.given) == (&other.image, other.given) && constants(self) == constants(other)
     }
-}
-
-/// A vector with room for this many bytes.
-fn reserved(bytes: usize) -> Result<Vec<u8>, InferenceError> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(bytes)
-        .map_err(|_| InferenceError::Memory(format!("{bytes} bytes for an input are not available")))?;
-    Ok(room)
 }
 
 /// This many zeros.
@@ -239,9 +238,15 @@ mod tests {
             batched: true,
             given: TensorType::UInt8,
             constants: vec![
-                Constant { desc: desc("size", &[1, 2]), dims: vec![1, 2], data: vec![4, 5], batched: true },
-                Constant { desc: desc("iou", &[1]), dims: vec![1], data: vec![7], batched: false },
+                Constant {
+                    desc: desc("size", &[1, 2]),
+                    dims: vec![1, 2],
+                    data: [4, 5].into(),
+                    batched: true,
+                },
+                Constant { desc: desc("iou", &[1]), dims: vec![1], data: [7].into(), batched: false },
             ],
+            states: Vec::new(),
             outputs: vec![desc("boxes", &[1, 2, 3])],
             fixed,
         };
@@ -304,7 +309,7 @@ mod tests {
     fn frames_fit_if_what_they_are_fed_with_is_the_same() {
         let (one, mut other) = (shape(None), shape(None));
         assert!(one.fits(&other));
-        other.0.constants[0].data = vec![4, 6];
+        other.0.constants[0].data = [4, 6].into();
         assert!(!one.fits(&other));
     }
 

@@ -182,14 +182,16 @@ impl Session for Runs {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        self.run_on_host(shape, images)
+        self.run_on_host(shape, images, before)
     }
 
     fn run_on_host(
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        _: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         if let Some((begun, go_on)) = lock(&self.gate).take() {
             begun.send(()).unwrap();
@@ -270,9 +272,15 @@ fn library(known: Option<&'static str>) -> (Arc<Mutex<Log>>, Library) {
 }
 
 fn shape(engine: &Engine, side: usize) -> RunShape {
-    let tensors =
-        FrameTensors::of(&engine.input, &engine.outputs, TensorType::UInt8, [side, side], Vec::new())
-            .unwrap();
+    let tensors = FrameTensors::of(
+        &engine.input,
+        &engine.outputs,
+        TensorType::UInt8,
+        [side, side],
+        Vec::new(),
+        Vec::new(),
+    )
+    .unwrap();
     RunShape::new(tensors, engine.batch).unwrap()
 }
 
@@ -283,7 +291,7 @@ fn warm_up(engine: &Engine, side: usize) -> Arc<RunShape> {
 /// The variant that serves, by what a run of it notes.
 fn serving(engine: &Engine, log: &Mutex<Log>, shape: &Arc<RunShape>) -> &'static str {
     let image = gst::Buffer::from_slice(vec![0u8; shape.given_bytes()]);
-    lock(&engine.sessions[0]).run(shape, &[&image]).unwrap();
+    lock(&engine.sessions[0]).run(shape, &[&image], &[]).unwrap();
     lock(log).runs.last().unwrap().0
 }
 
@@ -435,9 +443,10 @@ fn an_output_without_the_fixed_batch_is_refused_with_its_name() {
     let (_, library) = library(None);
     let (root, mut engine) = engine("without", Library { batch: "8", ..library });
     engine.outputs = vec!["sums:float32:1x2".parse().unwrap()];
-    let refused = FrameTensors::of(&engine.input, &engine.outputs, TensorType::UInt8, [4, 4], Vec::new())
-        .unwrap_err()
-        .to_string();
+    let refused =
+        FrameTensors::of(&engine.input, &engine.outputs, TensorType::UInt8, [4, 4], Vec::new(), Vec::new())
+            .unwrap_err()
+            .to_string();
     assert!(refused.contains("sums:float32:1x2") && refused.contains('8'), "{refused}");
     fs::remove_dir_all(root).unwrap();
 }
@@ -511,7 +520,7 @@ fn a_faster_runtime_with_the_same_results_serves_in_every_session_once_it_is_war
     for shape in &shapes {
         for session in 0..2 {
             let image = gst::Buffer::from_slice(vec![0u8; shape.given_bytes()]);
-            lock(&engine.sessions[session]).run(shape, &[&image]).unwrap();
+            lock(&engine.sessions[session]).run(shape, &[&image], &[]).unwrap();
             assert_eq!(lock(&log).runs.last().unwrap().0, "quick");
         }
     }

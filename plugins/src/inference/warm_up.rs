@@ -19,7 +19,7 @@ pub(super) const GAP: Duration = Duration::from_millis(1);
 impl Engine {
     /// Runs the model on zeros in every session and every size of batch that it will have, so that the first frames find
     /// everything chosen and allocated. Where the model leaves dimensions of its outputs open, they are learnt from that and from
-    /// a run on noise; those that come out empty or different depend on the picture and stay open. Batches of other shapes run in
+    /// a run on noise, which a recurrent model makes with what it remembers of the first one; those that come out empty or different depend on the picture and stay open. Batches of other shapes run in
     /// between. Before that, the first shape starts the search for the fastest variant of the session. Returns the shape,
     /// complete, and how long a run of a whole batch takes.
     ///
@@ -78,18 +78,23 @@ impl Engine {
             let first = self.first_session()?;
             let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
             let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given, darkness(0, 1))?);
-            let [black, noisy] = [&zeros, &noise].map(|image| {
+            let run = |image: &gst::Buffer, before| {
                 let mut session = lock(first);
-                let made = stop.during(session.interrupt(), || session.run_on_host(&shape, &[image]));
+                let interrupt = session.interrupt();
+                let made = stop.during(interrupt, || session.run_on_host(&shape, &[image], &[before]));
                 let made = made.unwrap_or(Err(InferenceError::Interrupted))?;
                 row(&made, 0, shape.rows(1))
-            });
-            let black = black?;
+            };
+            let black = run(&zeros, None)?;
+            let noisy = run(&noise, shape.remembered(&black));
             if stop.is_set() {
                 return Err(InferenceError::Interrupted);
             }
             // A model that fails only on this picture is left to the frames.
             shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
+            if self.batch > 1 && !shape.has_fixed_states() {
+                return Err(InferenceError::Run(shape.other_states()));
+            }
         }
         Ok(Arc::new(shape))
     }
@@ -125,7 +130,7 @@ pub(super) fn run_all_sizes(
                 session.finish()?;
                 let started = Instant::now();
                 let rows = session.rows(shape, frames);
-                let outputs = stop.during(session.interrupt(), || session.run(shape, &images[..frames]));
+                let outputs = stop.during(session.interrupt(), || session.run(shape, &images[..frames], &[]));
                 let Some(outputs) = outputs else { return Ok(took) };
                 let finished = session.finish();
                 took = started.elapsed();

@@ -176,6 +176,24 @@ impl Field for Vec<f64> {
     }
 }
 
+/// Fields with names; NULL until it is set.
+impl Field for Option<gst::Structure> {
+    type Range = ();
+
+    fn spec(about: &About<'_>, (): &(), _: &Self) -> glib::ParamSpec {
+        let builder = glib::ParamSpecBoxed::builder::<gst::Structure>(about.name).nick(about.nick);
+        builder.blurb(about.blurb).flags(about.flags).build()
+    }
+
+    fn get(&self) -> glib::Value {
+        self.to_value()
+    }
+
+    fn read(value: &glib::Value) -> Option<Self> {
+        value.get().ok()
+    }
+}
+
 /// An enum whose words a property has.
 pub(crate) trait Words:
     Copy

@@ -1,7 +1,7 @@
 //! The queue of an instance: frames of all elements that share it wait here until a batch is due.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex, MutexGuard, lock};
@@ -23,7 +23,17 @@ pub(super) struct Rules {
 pub(super) trait Batchable {
     /// Whether both can be in one batch.
     fn fits(&self, other: &Self) -> bool;
+
+    /// What the model remembers this one by, where it remembers something: those of one stream go one after the other, in the order in
+    /// which they came.
+    fn stream(&self) -> Option<StreamKey> {
+        None
+    }
 }
+
+/// Names a stream of which a model remembers something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StreamKey(pub u64);
 
 /// Names an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +72,8 @@ struct Inner<B> {
     waiting: VecDeque<Waiting<B>>,
     /// The elements that have joined and not left.
     clients: HashMap<Client, Member>,
+    /// The streams with one in a batch that was taken and is not done.
+    in_run: HashMap<StreamKey, Client>,
     joined: u64,
     arrived: u64,
     /// The round of the frame that was taken last, by priority. An element that had nothing to send until now begins there.
@@ -84,6 +96,8 @@ struct Member {
     last: Option<(i32, u64)>,
     /// The turn for its next frame: that of a frame that was dropped in its favour.
     vacant: Option<Turn>,
+    /// Where the model remembers something of streams: of how many there were frames at the same time, at most.
+    streams: Option<usize>,
 }
 
 /// The queue. Every method may be called from any thread.
@@ -100,6 +114,7 @@ impl<B: Batchable> Batcher<B> {
         let inner = Inner {
             waiting: VecDeque::new(),
             clients: HashMap::new(),
+            in_run: HashMap::new(),
             joined: 0,
             arrived: 0,
             rounds: HashMap::new(),
@@ -151,12 +166,14 @@ impl<B: Batchable> Batcher<B> {
         let mut guard = self.lock();
         let inner = &mut *guard;
         inner.arrived += 1;
+        let streams = request.stream().map(|stream| inner.streams_with(client, stream));
         let mine = inner.waiting.iter().filter(|other| (other.client, other.priority) == (client, priority));
         let waits = mine.map(|other| other.turn.round).max();
         let under_way = inner.rounds.get(&priority).copied().unwrap_or(0);
         let mut turn = Turn { round: under_way, arrival: inner.arrived, deadline: now + self.rules.timeout };
         if let Some(member) = inner.clients.get_mut(&client) {
             member.done = false;
+            member.streams = member.streams.max(streams);
             let went = member.last.filter(|(class, _)| *class == priority).map(|(_, round)| round);
             turn.round = turn.round.max(waits.max(went).map_or(0, |round| round + 1));
             turn = member.vacant.take().unwrap_or(turn);
@@ -172,6 +189,18 @@ impl<B: Batchable> Batcher<B> {
     pub fn hurry(&self, client: Client) {
         if let Some(member) = self.lock().clients.get_mut(&client) {
             member.done = true;
+        }
+        self.changed.notify_all();
+    }
+
+    /// The frames of these streams that were taken are done: the next ones may go.
+    pub fn done(&self, streams: &[StreamKey]) {
+        if streams.is_empty() {
+            return;
+        }
+        let mut inner = self.lock();
+        for stream in streams {
+            inner.in_run.remove(stream);
         }
         self.changed.notify_all();
     }
@@ -307,17 +336,20 @@ impl<B: Batchable> Inner<B> {
             if member.done {
                 self.waiting.iter().filter(|w| w.client == *client).count()
             } else {
-                member.limit.unwrap_or_else(|| self.share(rules))
+                member.limit.unwrap_or_else(|| self.share(rules)).min(member.streams.unwrap_or(usize::MAX))
             }
         });
         let enough = self.size.min(more.sum::<usize>().max(1));
         let done = |waiting: &Waiting<B>| self.clients.get(&waiting.client).is_none_or(|member| member.done);
         // Frames that do not fit the first one make batches of their own, which do not wait for the first one's batch.
-        let firsts = self.waiting.iter().enumerate().filter(|(index, first)| {
-            self.waiting.iter().take(*index).all(|before| !first.request.fits(&before.request))
+        let ready = || self.waiting.iter().enumerate().filter(|(_, waiting)| self.is_ready(waiting));
+        let firsts = ready().filter(|(index, first)| {
+            ready()
+                .take_while(|(before, _)| before < index)
+                .all(|(_, before)| !first.request.fits(&before.request))
         });
         for (index, first) in firsts {
-            let batch = || self.waiting.iter().filter(|other| other.request.fits(&first.request));
+            let batch = || ready().map(|(_, other)| other).filter(|other| other.request.fits(&first.request));
             let count = batch().take(self.size).count();
             let due = || {
                 rules.min > 0 && count >= rules.min
@@ -328,31 +360,52 @@ impl<B: Batchable> Inner<B> {
             }
         }
         // When `busy` ends, everything is looked at again: what is due by then is taken, whatever its deadline.
-        let deadline = self.waiting.iter().map(|waiting| waiting.turn.deadline).min();
+        let deadline = ready().map(|(_, waiting)| waiting.turn.deadline).min();
         deadline.map_or(Due::Never, |deadline| Due::At(busy.unwrap_or(deadline)))
     }
 
     /// The frame at this place and the later ones that fit it, as many of them as `portion` says.
     fn batch(&mut self, first: usize, portion: impl Fn(usize) -> usize) -> Vec<B> {
         let fits = |other: &&Waiting<B>| {
-            self.waiting.get(first).is_some_and(|first| other.request.fits(&first.request))
+            self.is_ready(other)
+                && self.waiting.get(first).is_some_and(|first| other.request.fits(&first.request))
         };
         let count = self.waiting.iter().skip(first).filter(fits).take(self.size).count();
         let size = portion(count).clamp(1, count.max(1));
         let mut batch: Vec<B> = Vec::with_capacity(size);
         let mut index = first;
         while batch.len() < size && index < self.waiting.len() {
-            let fits = batch.first().is_none_or(|first| self.waiting[index].request.fits(first));
+            let other = &self.waiting[index];
+            let fits = self.is_ready(other) && batch.first().is_none_or(|first| other.request.fits(first));
             match if fits { self.waiting.remove(index) } else { None } {
-                Some(Waiting { request, priority, turn, .. }) => {
+                Some(Waiting { request, client, priority, turn }) => {
                     let round = self.rounds.entry(priority).or_default();
                     *round = turn.round.max(*round);
+                    // The stream's later frames are not ready from now on.
+                    self.in_run.extend(request.stream().map(|stream| (stream, client)));
                     batch.push(request);
                 }
                 None => index += 1,
             }
         }
         batch
+    }
+
+    /// Whether nothing of its stream has to go before it.
+    fn is_ready(&self, waiting: &Waiting<B>) -> bool {
+        let Some(stream) = waiting.request.stream() else { return true };
+        let before = |other: &Waiting<B>| {
+            other.turn.arrival < waiting.turn.arrival && other.request.stream() == Some(stream)
+        };
+        !self.in_run.contains_key(&stream) && !self.waiting.iter().any(before)
+    }
+
+    /// Streams of an element of which frames wait or are in a run, with this one.
+    fn streams_with(&self, client: Client, stream: StreamKey) -> usize {
+        let mine = self.waiting.iter().filter(|waiting| waiting.client == client);
+        let waiting = mine.filter_map(|waiting| waiting.request.stream());
+        let in_run = self.in_run.iter().filter(|(_, of)| **of == client).map(|(stream, _)| *stream);
+        waiting.chain(in_run).chain([stream]).collect::<HashSet<_>>().len()
     }
 }
 

@@ -9,6 +9,7 @@ use gst::subclass::prelude::*;
 
 use super::flow::Negotiated;
 use super::forms::OutputForms;
+use super::given::Given;
 use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::setup::{ModelSelection, Setup};
@@ -22,7 +23,7 @@ use crate::model::{self, accepts};
 use crate::sync::lock;
 
 /// Why an instance cannot take over.
-enum Refusal {
+pub(super) enum Refusal {
     /// The frames carry other tensors than it needs.
     Input(String),
     /// Anything else.
@@ -30,7 +31,7 @@ enum Refusal {
 }
 
 impl Refusal {
-    fn why(self) -> String {
+    pub(super) fn why(self) -> String {
         let (Self::Input(why) | Self::Final(why)) = self;
         why
     }
@@ -101,7 +102,8 @@ impl TrtInfer {
             return Ok(());
         }
         // Warmed up before its first frame comes, and refused before the elements upstream are asked for other tensors.
-        let suited = self.sink.current_caps().map(|caps| self.suits(&instance, &expected(&caps, &instance)));
+        let suited =
+            self.sink.current_caps().map(|caps| self.suits_as_given(&instance, &expected(&caps, &instance)));
         let shape = suited.transpose().map_err(Refusal::why)?.map(|(shape, ..)| shape);
         drop(self.switch.offer(load, &instance, shape.map(|shape| shape as Arc<_>)));
         Ok(())
@@ -115,7 +117,7 @@ impl TrtInfer {
             Ok(()) => (),
             Err(Refusal::Final(why)) => self.refuse_next(&next, &why),
             Err(Refusal::Input(why)) => match self.switch.wait_for_tensors() {
-                Patience::Ask => match self.suits(&next, &expected(&incoming, &next)) {
+                Patience::Ask => match self.suits_as_given(&next, &expected(&incoming, &next)) {
                     Ok(_) => {
                         drop(self.switch.ask(&next));
                         self.sink.push_event(gst::event::Reconfigure::new());
@@ -147,30 +149,45 @@ impl TrtInfer {
     /// The instance that the elements upstream were asked to make these tensors for, where they do not suit the one in use.
     fn belated(&self, incoming: &gst::CapsRef) -> Option<Arc<Instance>> {
         let in_use = self.switch.in_use()?;
-        let unsuited = shape::shape(incoming, &in_use.engine).is_err();
+        let unsuited =
+            shape::shape(incoming, &in_use.engine, self.given.of(&in_use.engine).as_deref()).is_err();
         self.switch.asked().filter(|_| unsuited)
     }
 
-    /// Whether the instance could work with frames of these caps, and so could the elements downstream: the shape, and the caps of
-    /// what it makes.
-    fn suits(
+    /// As [`TrtInfer::suits`], with what is given now, if that is for this model.
+    fn suits_as_given(
         &self,
         next: &Instance,
         incoming: &gst::CapsRef,
     ) -> Result<(Arc<RunShape>, OutputForms, gst::Caps), Refusal> {
-        let wanted = shape::shape(incoming, &next.engine).map_err(Refusal::Input)?;
+        self.suits(next, incoming, self.given.of(&next.engine).as_ref())
+    }
+
+    /// Whether the instance could work with frames of these caps and these constants, and so could the elements downstream: the
+    /// shape, and the caps of what it makes.
+    pub(super) fn suits(
+        &self,
+        next: &Instance,
+        incoming: &gst::CapsRef,
+        given: Option<&Arc<Given>>,
+    ) -> Result<(Arc<RunShape>, OutputForms, gst::Caps), Refusal> {
+        let given = given.map(|given| &**given);
+        let wanted = shape::shape(incoming, &next.engine, given).map_err(Refusal::Input)?;
         let shape = self.warm(next, wanted).map_err(|e| Refusal::Final(e.to_string()))?;
-        let (caps, forms) = self.outgoing(next, &shape, incoming).map_err(Refusal::Final)?;
-        accepts::ask(&self.src, &caps, &next.engine.info).map_err(Refusal::Final)?;
+        let (caps, forms) = self.outgoing(next, &shape, incoming, given).map_err(Refusal::Final)?;
+        let info = given.map_or_else(|| next.engine.info.clone(), |given| given.info(&next.engine.info));
+        accepts::ask(&self.src, &caps, &info).map_err(Refusal::Final)?;
         Ok((shape, forms, caps))
     }
 
     fn take_over(&self, next: &Arc<Instance>, incoming: &gst::CapsRef) -> Result<(), Refusal> {
-        let (shape, forms, caps) = self.suits(next, incoming)?;
+        let (shape, forms, caps) = self.suits_as_given(next, incoming)?;
         let negotiated = Negotiated { shape, forms, frame: caps::frame_size(incoming) };
-        if !self.flow.switch(next, self.in_flight(next), negotiated, &caps) {
+        if !self.flow.switch(next, self.in_flight(next), negotiated, (&caps, self.info_of(next))) {
             return Ok(());
         }
+        self.memories.forget();
+        self.drop_constants_of_others(next);
         let taken = self.switch.take(next);
         if let Some(followed) = taken.followed {
             self.adopt_model(&followed, next);

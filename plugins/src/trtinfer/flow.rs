@@ -28,6 +28,8 @@ pub(super) struct Flow {
     pub is_live: AtomicBool,
     /// Whether a frame was dropped before the next one.
     pub has_gap: AtomicBool,
+    /// Whether streams of which something was remembered were forgotten because there were too many.
+    pub has_forgotten: AtomicBool,
 }
 
 #[derive(Default)]
@@ -117,7 +119,7 @@ impl Flow {
         next: &Arc<Instance>,
         in_flight: Option<usize>,
         negotiated: Negotiated,
-        caps: &gst::Caps,
+        (caps, info): (&gst::Caps, ModelInfo),
     ) -> bool {
         let mut inner = lock(&self.inner);
         let Some(running) = &mut inner.running else { return false };
@@ -126,15 +128,15 @@ impl Flow {
         running.instance = Arc::clone(next);
         let owner = Arc::clone(&running.owner);
         inner.negotiated = Some(negotiated);
-        inner.announce(&owner, next, caps);
+        inner.announce(&owner, caps, info);
         true
     }
 
-    /// Queues caps of what the instance makes. False while flushing, and where the element is stopped.
-    pub fn announce(&self, instance: &Instance, caps: &gst::Caps) -> bool {
+    /// Queues caps of what the model makes of which this is known. False while flushing, and where the element is stopped.
+    pub fn announce(&self, caps: &gst::Caps, info: ModelInfo) -> bool {
         let mut inner = lock(&self.inner);
         let owner = inner.running.as_ref().map(|running| Arc::clone(&running.owner));
-        owner.is_some_and(|owner| inner.announce(&owner, instance, caps))
+        owner.is_some_and(|owner| inner.announce(&owner, caps, info))
     }
 
     /// What is known of a model that was announced under this name.
@@ -189,10 +191,10 @@ impl Flow {
 }
 
 impl FlowInner {
-    fn announce(&mut self, owner: &Owner, instance: &Instance, caps: &gst::Caps) -> bool {
+    fn announce(&mut self, owner: &Owner, caps: &gst::Caps, info: ModelInfo) -> bool {
         if let Some(model) = caps::loaded_model(caps) {
             self.infos.retain(|(known, _)| *known != model);
-            self.infos.push_back((model, instance.engine.info.clone()));
+            self.infos.push_back((model, info));
             let old = self.infos.len().saturating_sub(INFOS);
             self.infos.drain(..old);
         }

@@ -142,7 +142,7 @@ pub(super) fn choose(
         announced && (downstream.is_empty() || accepted())
     };
     let caps =
-        offer.caps.iter().find(fits).cloned().ok_or_else(|| unfit(&offer, &downstream, &shape.outputs))?;
+        offer.caps.iter().find(fits).cloned().ok_or_else(|| unfit(&offer, &downstream, &shape.results()))?;
     let forms = OutputForms { without_ours: form != TensorForm::Both, gst };
     Ok(Chosen { caps, forms, remark: misplaced(incoming) })
 }
@@ -185,10 +185,11 @@ fn offer(engine: &Engine, shape: &RunShape, incoming: &gst::CapsRef) -> Result<O
     })?;
     let info = &engine.info;
     let named = Some(info.tensors.clone()).filter(|ids| *ids != TensorIds::default());
-    let ids = named.or_else(|| TensorIds::derived(info.output.decoder, &shape.outputs)).unwrap_or_default();
+    let outputs = shape.results();
+    let ids = named.or_else(|| TensorIds::derived(info.output.decoder, &outputs)).unwrap_or_default();
     let ids = if gst_tensor::is_announced() { ids } else { ids.of_1_26() };
     let plain = caps::without_tensors(&incoming.to_owned());
-    let mut caps = gst_tensor::candidates(&plain, &ids, &shape.outputs, &engine.outputs);
+    let mut caps = gst_tensor::candidates(&plain, &ids, &outputs, &engine.outputs);
     caps.push(plain);
     Ok(Offer { functions, ids, caps })
 }

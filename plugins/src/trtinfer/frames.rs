@@ -48,6 +48,7 @@ impl TrtInfer {
             gst::loggable_error!(CAT, "no thread to push with: {e}")
         })?;
         let client = instance.batcher.join(self.in_flight(&instance));
+        self.memories.forget();
         self.flow.start(Running { owner, instance: Arc::clone(&instance), client }, pusher);
         self.switch.begin();
         self.change_model_set_meanwhile(&instance);
@@ -75,6 +76,8 @@ impl TrtInfer {
         if let Some(running) = &running {
             running.instance.leave(running.client);
         }
+        // Device memory that nothing reads any more.
+        self.memories.forget();
     }
 
     /// Pushes what has left the lane.
@@ -169,6 +172,7 @@ impl TrtInfer {
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _range = nvtx::range(&*self.obj());
         let arrival = self.tally.delays.arrive(Instant::now());
+        self.follow_constants();
         self.follow();
         let (running, negotiated) = self.flow.negotiated();
         let running = running.ok_or(gst::FlowError::Flushing)?;
@@ -199,6 +203,7 @@ impl TrtInfer {
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
         let guard = ReturnGuard::new(ticket, &owner);
+        let memory = shape.is_recurrent().then(|| self.memories.of(&buffer));
         queue.submit(
             client,
             priority,
@@ -206,6 +211,7 @@ impl TrtInfer {
                 ticket,
                 buffer,
                 shape,
+                memory,
                 forms,
                 frame,
                 owner,

@@ -8,10 +8,13 @@ use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 
+use super::constants::check;
 use super::flow::Flow;
 use super::forms;
+use super::given_slot::GivenConstants;
 use super::instance::Instance;
 use super::instance_slot::{self, NoInstance};
+use super::memories::Memories;
 use super::owner::Tally;
 use super::settings::{self, InvalidSettings, Settings};
 use super::switch::ModelSwitch;
@@ -32,6 +35,10 @@ pub struct TrtInfer {
     pub(super) switch: ModelSwitch<Instance, JoinHandle<()>>,
     /// From PAUSED on.
     pub(super) flow: Flow,
+    /// What a recurrent model remembers of the streams.
+    pub(super) memories: Memories,
+    /// What the property `constants` gives.
+    pub(super) given: GivenConstants,
     pub(super) counters: Arc<Counters>,
     pub(super) tally: Arc<Tally>,
 }
@@ -67,6 +74,10 @@ impl TrtInfer {
             NoInstance::Unloadable(why) => gst::error_msg!(gst::ResourceError::NotFound, ("{name}: {why}")),
         })?;
         self.adopt_on_start(&setup, &instance);
+        if let Some(given) = self.given.any() {
+            check(&given, &instance.engine)
+                .map_err(|why| gst::error_msg!(gst::ResourceError::Settings, ("{name}: {why}")))?;
+        }
         if let (Some(gpu), None) = (instance.gpu(), &shared) {
             auto_gpu::remember(self.obj().upcast_ref(), gpu);
         }
@@ -98,15 +109,23 @@ impl TrtInfer {
         for warning in &engine.warnings {
             gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
         }
+        if let Some(recurrent) = engine.recurrent() {
+            post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {recurrent}", self.obj().name()));
+        }
         self.obj().notify(reading::PROPERTY);
         reading::post(&*self.obj(), &engine.info.input_reading(&engine.input), &engine.info.to_toml(None));
     }
 
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
-        let Tally { busy_ns, batches, batched, dropped, .. } = &*self.tally;
-        let counts =
-            [("busy-ns", busy_ns), ("batches", batches), ("batched-frames", batched), ("dropped", dropped)];
+        let Tally { busy_ns, batches, batched, dropped, state_starts, .. } = &*self.tally;
+        let counts = [
+            ("busy-ns", busy_ns),
+            ("batches", batches),
+            ("batched-frames", batched),
+            ("dropped", dropped),
+            ("state-starts", state_starts),
+        ];
         for (name, count) in counts {
             stats.set(name, count.load(Ordering::Relaxed));
         }
@@ -144,6 +163,10 @@ impl TrtInfer {
             return gst::Pad::event_default(&self.sink, Some(&*self.obj()), event);
         };
         let lane = &running.owner.lane;
+        let recurrent = !running.instance.engine.states.is_empty();
+        if self.memories.see(&event) && recurrent && !self.flow.has_forgotten.swap(true, Ordering::Relaxed) {
+            notice::streams_forgotten(&*self.obj(), "their states");
+        }
         match event.view() {
             EventView::Caps(caps) => {
                 // Frames of another kind do not fill the batch that waits.
@@ -243,6 +266,8 @@ impl ObjectSubclass for TrtInfer {
             settings: Mutex::default(),
             switch: ModelSwitch::default(),
             flow: Flow::default(),
+            memories: Memories::default(),
+            given: GivenConstants::default(),
             counters: Arc::default(),
             tally: Arc::default(),
         }
@@ -259,6 +284,9 @@ impl ObjectImpl for TrtInfer {
         if pspec.name() == "model" {
             lock(&self.settings).find_in_folder();
             self.change_model();
+        }
+        if pspec.name() == "constants" {
+            self.change_constants();
         }
     }
 

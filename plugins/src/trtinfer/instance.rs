@@ -280,6 +280,7 @@ mod tests {
             batched: true,
             given: TensorType::UInt8,
             constants: Vec::new(),
+            states: Vec::new(),
             outputs: Vec::new(),
             fixed: None,
         };

@@ -9,6 +9,7 @@ use gst::subclass::prelude::*;
 
 use super::flow::Negotiated;
 use super::forms::{self, OutputForms};
+use super::given::Given;
 use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::instance_slot;
@@ -32,7 +33,8 @@ impl TrtInfer {
         // The element was stopped meanwhile, which is not an error.
         let Some(running) = self.flow.running() else { return false };
         let prepared = (|| -> Result<_, String> {
-            let wanted = shape::shape(incoming, &running.instance.engine)?;
+            let given = self.given.of(&running.instance.engine);
+            let wanted = shape::shape(incoming, &running.instance.engine, given.as_deref())?;
             self.warm(&running.instance, wanted).map_err(|e| e.to_string())
         })();
         if prepared.is_err() && self.flow.warming().is_set() {
@@ -40,7 +42,9 @@ impl TrtInfer {
         }
         match prepared {
             Ok(shape) => {
-                let (caps, forms) = match self.outgoing(&running.instance, &shape, incoming) {
+                let given = self.given.of(&running.instance.engine);
+                let (caps, forms) = match self.outgoing(&running.instance, &shape, incoming, given.as_deref())
+                {
                     Ok(chosen) => chosen,
                     Err(why) => return self.refuse(&why),
                 };
@@ -49,7 +53,7 @@ impl TrtInfer {
                 self.update_latency(incoming);
                 self.check_timeout(&running.instance);
                 self.check_regions(&running.instance, incoming);
-                self.flow.announce(&running.instance, &caps)
+                self.flow.announce(&caps, self.info_of(&running.instance))
             }
             Err(why) => self.refuse(&why),
         }
@@ -186,11 +190,14 @@ impl TrtInfer {
         instance: &Instance,
         shape: &RunShape,
         incoming: &gst::CapsRef,
+        given: Option<&Given>,
     ) -> Result<(gst::Caps, OutputForms), String> {
+        // Elements downstream prepare again for other names of the classes, even if all else is the same.
+        let constants = given.map_or_else(String::new, |given| format!(".{}", given.number));
         let model = instance.setup.config.model.file_stem().map(|stem| stem.to_string_lossy());
         let mut fields = gst::Structure::builder("outputs")
-            .field(caps::OUTPUTS, caps::outputs_value(&shape.outputs))
-            .field(caps::MODEL, format!("{}#{}", model.unwrap_or_default(), instance.number))
+            .field(caps::OUTPUTS, caps::outputs_value(&shape.results()))
+            .field(caps::MODEL, format!("{}#{}{constants}", model.unwrap_or_default(), instance.number))
             .build();
         for size in ["tensor-width", "tensor-height"] {
             if let Some(value) = incoming.structure(0).and_then(|s| s.get::<i32>(size).ok()) {
@@ -217,7 +224,7 @@ impl TrtInfer {
 
     /// What is known of the model that caps name.
     fn info(&self, model: Option<&str>) -> Option<ModelInfo> {
-        let in_use = || self.switch.in_use().map(|instance| instance.engine.info.clone());
+        let in_use = || self.switch.in_use().map(|instance| self.info_of(&instance));
         model.and_then(|model| self.flow.info(model)).or_else(in_use)
     }
 

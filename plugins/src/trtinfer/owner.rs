@@ -47,6 +47,8 @@ pub(super) struct Tally {
     pub batched: AtomicU64,
     /// Frames that were left out because they came too fast.
     pub dropped: AtomicU64,
+    /// Frames for which a recurrent model remembered nothing.
+    pub state_starts: AtomicU64,
     /// How many frames the runs with a frame of this element had, and how long they took.
     pub batch_sizes: Histogram,
     pub runs: Histogram,
@@ -63,6 +65,7 @@ impl Default for Tally {
             batches: AtomicU64::new(0),
             batched: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            state_starts: AtomicU64::new(0),
             batch_sizes: Histogram::of_sizes(),
             runs: Histogram::of_times(),
             queueing: Histogram::of_times(),
@@ -74,7 +77,7 @@ impl Default for Tally {
 impl Tally {
     /// Starts anew.
     pub fn reset(&self) {
-        let all = [&self.busy_ns, &self.batches, &self.batched, &self.dropped];
+        let all = [&self.busy_ns, &self.batches, &self.batched, &self.dropped, &self.state_starts];
         all.into_iter().for_each(|c| c.store(0, Ordering::Relaxed));
         self.histograms().into_iter().for_each(|(_, histogram)| histogram.reset());
         self.delays.reset(Instant::now());

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use gst::prelude::*;
 
-use super::batcher;
+use super::batcher::{self, StreamKey};
 use super::forms::OutputForms;
 use super::lane::Ticket;
 use super::latency::Entry;
+use super::memories::Memory;
 use super::owner::Owner;
 use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
@@ -20,6 +21,8 @@ pub(super) struct Request {
     pub ticket: Ticket,
     pub buffer: gst::Buffer,
     pub shape: Arc<RunShape>,
+    /// What a recurrent model remembers of its stream.
+    pub memory: Option<Arc<Memory>>,
     /// How the outputs are put on it.
     pub forms: OutputForms,
     /// Width and height of the frame.
@@ -69,6 +72,10 @@ impl Drop for ReturnGuard {
 impl batcher::Batchable for Request {
     fn fits(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shape, &other.shape)
+    }
+
+    fn stream(&self) -> Option<StreamKey> {
+        self.memory.as_ref().map(|memory| memory.key())
     }
 }
 

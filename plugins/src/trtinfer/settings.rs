@@ -25,6 +25,7 @@ use crate::stats;
 pub(super) struct Settings {
     pub model: Option<PathBuf>,
     pub labels: Option<PathBuf>,
+    pub constants: Option<gst::Structure>,
     onnxruntime: Option<PathBuf>,
     openvino: Option<PathBuf>,
     provider_library: Option<PathBuf>,
@@ -59,6 +60,7 @@ impl Default for Settings {
         Self {
             model: None,
             labels: None,
+            constants: None,
             onnxruntime: None,
             openvino: None,
             provider_library: None,
@@ -269,6 +271,17 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         .playing(),
         property!(
             Settings,
+            constants,
+            (),
+            "Constants",
+            "Values of the model's inputs other than the image, by their names, as constants,txt_feats=prompts.npy,labels=<cat,dog>: a \
+             .npy or .npz file, numbers as <0.5,1.5>, or a GstBuffer; they override the sidecar's. labels are the names of the classes \
+             that change with them, or a file of them. If set while frames flow, the next frame has them; if they do not fit, a \
+             WARNING is posted and those before stay",
+        )
+        .playing(),
+        property!(
+            Settings,
             onnxruntime,
             (),
             "ONNX Runtime",
@@ -464,7 +477,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         stats::param_spec(
             "; busy-ns (time in ONNX Runtime or OpenVINO, summed over the workers), batches (that contained a frame of this element), \
-             batched-frames (all frames in those), dropped (because of leaky), batch-limit (current maximum batch), step-downs \
+             batched-frames (all frames in those), dropped (because of leaky), state-starts (frames for which a recurrent model remembered nothing: the first of their streams, \
+             and those after a reset), batch-limit (current maximum batch), step-downs \
              (times the maximum was lowered for want of memory), device-memory-used and device-memory-total (bytes of the whole GPU); \
              device-bytes is a share of the model's memory where elements share an instance; of the start, in nanoseconds: \
              start-library-ns, start-session-ns, start-search-ns, start-warm-up-ns, start-graphs-ns (a part of warming up) and \

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use cudainfer_kernels::geometry::RowFrame;
 use gst::prelude::*;
 
-use super::batcher::Batcher;
+use super::batcher::{Batchable, Batcher, StreamKey};
 use super::cores;
 use super::request::Request;
-use crate::inference::{InferenceError, Outlook, SharedSession, Stop, row};
+use crate::inference::{InferenceError, Outlook, Remembered, SharedSession, Stop, row};
 use crate::log::TRTINFER as CAT;
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
@@ -38,6 +38,7 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Sto
             Outlook::default()
         };
         let Some(mut batch) = queue.take(outlook.busy_until, |frames| outlook.portion(frames)) else { break };
+        let _turns = Turns::of(queue, &batch);
         // A flush may have passed since they came.
         batch.retain(|request| request.owner.lane.wants(request.ticket));
         let Some(first) = batch.first() else { continue };
@@ -58,6 +59,24 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Sto
                 gst::info!(CAT, "batches of {size} frames are tried again");
             }
         }
+    }
+}
+
+/// The streams of a batch of which the model remembers something: their next frames wait until this is dropped.
+struct Turns<'a> {
+    queue: &'a Batcher<Request>,
+    streams: Vec<StreamKey>,
+}
+
+impl<'a> Turns<'a> {
+    fn of(queue: &'a Batcher<Request>, batch: &[Request]) -> Self {
+        Self { queue, streams: batch.iter().filter_map(Batchable::stream).collect() }
+    }
+}
+
+impl Drop for Turns<'_> {
+    fn drop(&mut self) {
+        self.queue.done(&self.streams);
     }
 }
 
@@ -239,6 +258,8 @@ impl Runner<Image> for OnSession<'_> {
     fn infer(&mut self, batch: &[Image]) -> Result<Self::Output, InferenceError> {
         let first =
             self.frames(batch).next().ok_or_else(|| InferenceError::Run("there is no frame".into()))?;
+        let memories = self.frames(batch).filter_map(|frame| frame.request.memory.as_ref());
+        let before: Vec<_> = memories.map(|memory| memory.state()).collect();
         let busy = (self.cores > 0).then(|| cores::take(self.cores));
         let _range = nvtx::range_of(&first.request.owner.element);
         let _working = spans::working_of(&first.request.owner.element);
@@ -248,7 +269,7 @@ impl Runner<Image> for OnSession<'_> {
             let wanted =
                 || self.frames(batch).any(|frame| frame.request.owner.lane.wants(frame.request.ticket));
             loop {
-                match infer(self.session, self.runs, &wanted, &first.request, batch) {
+                match infer(self.session, self.runs, &wanted, &first.request, batch, &before) {
                     // The interrupt was meant for another run.
                     Err(InferenceError::Interrupted) if wanted() => {}
                     done => break done,
@@ -288,7 +309,7 @@ impl Runner<Image> for OnSession<'_> {
     }
 
     fn finish(&mut self, batch: Vec<Image>, outcome: Result<Self::Output, InferenceError>) {
-        let (outputs, mut rows) = match outcome {
+        let (mut outputs, mut rows) = match outcome {
             Ok(outputs) => outputs,
             Err(e) => {
                 let frames = batch.into_iter().map(|image| image.frame);
@@ -299,7 +320,22 @@ impl Runner<Image> for OnSession<'_> {
             let frame = self.frames.get(image.frame)?.as_ref()?;
             Some(RowFrame { to_frame: frame.sets.get(image.set)?.to_frame, frame: frame.request.frame })
         });
-        let outputs = Batch::new(outputs, places.collect());
+        let places = places.collect();
+        for (image, row) in batch.iter().zip(&mut rows) {
+            let Some(PendingFrame { request, .. }) = self.frames.get(image.frame).and_then(Option::as_ref)
+            else {
+                continue;
+            };
+            if let Some(memory) = &request.memory {
+                if memory.state().is_none() {
+                    request.owner.tally.state_starts.fetch_add(1, Ordering::Relaxed);
+                }
+                memory.remember(request.shape.remembered(row));
+                row.retain(|tensor| request.shape.is_result(&tensor.desc));
+                outputs.retain(|tensor| request.shape.is_result(&tensor.desc));
+            }
+        }
+        let outputs = Batch::new(outputs, places);
         for (index, Image { frame, set, .. }) in batch.into_iter().enumerate() {
             let slot = self.frames.get_mut(frame).and_then(Option::as_mut);
             if let Some(set) = slot.and_then(|frame| frame.sets.get_mut(set)) {
@@ -318,6 +354,7 @@ fn infer(
     wanted: &dyn Fn() -> bool,
     first: &Request,
     batch: &[Image],
+    before: &[Option<Remembered>],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
     let images: Vec<&gst::BufferRef> = batch.iter().map(|image| image.data.as_ref()).collect();
     let (outputs, rows) = {
@@ -326,7 +363,11 @@ fn infer(
         let interrupt = session.interrupt();
         let run = || {
             // The elements that gave the frames up before this moment had no run to end.
-            if wanted() { session.run(&first.shape, &images) } else { Err(InferenceError::Interrupted) }
+            if wanted() {
+                session.run(&first.shape, &images, before)
+            } else {
+                Err(InferenceError::Interrupted)
+            }
         };
         let outputs = runs.during(interrupt, run);
         let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));

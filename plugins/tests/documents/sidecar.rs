@@ -11,6 +11,8 @@ use crate::properties::{elements, own};
 use crate::{cells, page};
 
 const PAGE: &str = "docs/model-sidecar.md";
+/// Sections whose keys are names of the model's inputs and outputs.
+const OF_MODELS: [&str; 2] = ["constants", "state"];
 /// The element whose properties override a section's keys.
 const ELEMENTS: [(&str, &str); 7] = [
     ("input", "fusedpreproc"),
@@ -86,11 +88,12 @@ fn every_key_is_described_and_no_other() {
     assert!(sections.contains("input") && sections.contains("skeleton"), "{sections:?}");
     let keys = documented();
     let described: BTreeSet<_> = keys.iter().map(|key| key.section.clone()).collect();
-    // The names in it are the model's inputs'.
-    let described: BTreeSet<_> = described.into_iter().chain(["constants".to_owned()]).collect();
-    assert!(page(PAGE).contains("\n## `[constants]`"));
+    let described: BTreeSet<_> = described.into_iter().chain(OF_MODELS.map(str::to_owned)).collect();
+    for section in OF_MODELS {
+        assert!(page(PAGE).contains(&format!("\n## `[{section}]`")));
+    }
     assert_eq!(described, sections);
-    for section in sections.iter().filter(|section| *section != "constants") {
+    for section in sections.iter().filter(|section| !OF_MODELS.contains(&section.as_str())) {
         let names = expected(&format!("[{section}]\nthere-is-no-such-key = 1"));
         let described: Vec<_> =
             keys.iter().filter(|key| key.section == *section).map(|key| key.name.clone()).collect();

@@ -1,6 +1,7 @@
 //! The element trtinfer: how it reads and loads a model, and the tensors that it makes.
 
 mod cache;
+mod constants;
 mod declared;
 mod exit;
 mod float16;
@@ -10,6 +11,7 @@ mod inspect_model;
 mod modelinfo;
 mod openvino;
 mod prebuild;
+mod recurrent;
 mod shared_runtime;
 mod unwinder;
 mod webgpu;

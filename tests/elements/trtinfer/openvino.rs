@@ -34,7 +34,8 @@ fn open(config: &Config) -> Engine {
 fn shape(engine: &Engine) -> Arc<RunShape> {
     let image = &engine.input;
     let size = [image.width.unwrap_or(64), image.height.unwrap_or(64)];
-    let tensors = FrameTensors::of(&engine.input, &engine.outputs, image.ty, size, Vec::new()).unwrap();
+    let tensors =
+        FrameTensors::of(&engine.input, &engine.outputs, image.ty, size, Vec::new(), Vec::new()).unwrap();
     let shape = RunShape::new(tensors, engine.batch).unwrap();
     engine.warm_up(shape, &|_| (), &Stop::default()).unwrap().0
 }
@@ -52,7 +53,7 @@ fn outputs(
     shape: &Arc<RunShape>,
     images: &[&gst::BufferRef],
 ) -> Vec<Vec<u8>> {
-    let outputs = engine.sessions[session].lock().unwrap().run(shape, images).unwrap();
+    let outputs = engine.sessions[session].lock().unwrap().run(shape, images, &[]).unwrap();
     outputs.iter().map(|output| output.data.map_readable().unwrap().to_vec()).collect()
 }
 
@@ -120,7 +121,7 @@ fn a_frames_results_are_the_same_to_the_bit_in_whatever_batch_it_is() {
             let expected: Vec<Vec<u8>> = (0..alone[0].len())
                 .map(|output| alone[..frames].iter().flat_map(|one| one[output].clone()).collect())
                 .collect();
-            let made = engine.sessions[1].lock().unwrap().run(&shape, &batch).unwrap();
+            let made = engine.sessions[1].lock().unwrap().run(&shape, &batch, &[]).unwrap();
             assert!(made.iter().all(|output| output.desc.dims[0] == Some(frames)), "{name}: {made:?}");
             assert_eq!(outputs(&engine, 1, &shape, &batch), expected, "{name}, {frames} frames");
         }
@@ -149,7 +150,7 @@ fn outputs_whose_sizes_depend_on_the_picture_have_the_right_ones() {
         let shape = shape(&reference);
         let image = image(&shape, 3);
         let of = |engine: &Engine| {
-            let made = engine.sessions[0].lock().unwrap().run(&shape, &[&image]).unwrap();
+            let made = engine.sessions[0].lock().unwrap().run(&shape, &[&image], &[]).unwrap();
             made.into_iter().map(|output| output.desc).collect::<Vec<_>>()
         };
         assert_eq!(of(&engine), of(&reference), "{name}");
@@ -164,7 +165,7 @@ fn an_interrupted_run_ends_and_the_next_one_runs() {
     let image = image(&shape, 1);
     let interrupt = engine.sessions[0].lock().unwrap().interrupt().unwrap();
     interrupt.interrupt();
-    let ended = engine.sessions[0].lock().unwrap().run(&shape, &[&image]);
+    let ended = engine.sessions[0].lock().unwrap().run(&shape, &[&image], &[]);
     assert!(matches!(ended, Err(InferenceError::Interrupted)), "{ended:?}");
     let expected = outputs(&engine, 0, &shape, &[&image]);
     interrupt.interrupt();
@@ -173,7 +174,7 @@ fn an_interrupted_run_ends_and_the_next_one_runs() {
     // While runs are under way: each either ends, or is complete.
     std::thread::scope(|scope| {
         let runs = scope.spawn(|| {
-            let run = || engine.sessions[0].lock().unwrap().run(&shape, &[&image]);
+            let run = || engine.sessions[0].lock().unwrap().run(&shape, &[&image], &[]);
             (0..100).find(|_| matches!(run(), Err(InferenceError::Interrupted)))
         });
         while !runs.is_finished() {

@@ -6,6 +6,7 @@ mod bus;
 mod contexts;
 mod load;
 mod readers;
+mod recurrent;
 mod results;
 mod stopping;
 mod two_gpus;

@@ -99,7 +99,8 @@ fn engine(
     let cache = Some("none".into());
     let config = Config { provider, device, search, cache, graphs, batch, ..Config::new(model) };
     let engine = Engine::open(&config, &Arc::default(), &|_| ()).unwrap();
-    let tensors = FrameTensors::of(&engine.input, &engine.outputs, given, size, Vec::new()).unwrap();
+    let tensors =
+        FrameTensors::of(&engine.input, &engine.outputs, given, size, Vec::new(), Vec::new()).unwrap();
     let (shape, _) =
         engine.warm_up(RunShape::new(tensors, engine.batch).unwrap(), &|_| (), &Stop::default()).unwrap();
     (engine, shape)
@@ -160,7 +161,7 @@ fn everything(engine: &Engine, shape: &Arc<RunShape>) -> Vec<Vec<Vec<f32>>> {
             for first in [0, 1, 0] {
                 let images: Vec<&gst::BufferRef> =
                     frames[first..first + size].iter().map(AsRef::as_ref).collect();
-                let mut outputs = values(&session.run(shape, &images).unwrap());
+                let mut outputs = values(&session.run(shape, &images, &[]).unwrap());
                 // Rows of padding may have any values.
                 let rows = session.rows(shape, size);
                 outputs.iter_mut().for_each(|values| values.truncate(values.len() / rows * size));
@@ -168,7 +169,7 @@ fn everything(engine: &Engine, shape: &Arc<RunShape>) -> Vec<Vec<Vec<f32>>> {
             }
         }
     }
-    all.push(values(&session.run_on_host(shape, &[&host[0]]).unwrap()));
+    all.push(values(&session.run_on_host(shape, &[&host[0]], &[]).unwrap()));
     all
 }
 

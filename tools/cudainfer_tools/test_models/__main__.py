@@ -20,7 +20,9 @@ from cudainfer_tools.test_models import (
     planes,
     points,
     queries,
+    recurrent,
     sleap,
+    vocabulary,
 )
 from cudainfer_tools.test_models.graph import FOLDER
 
@@ -51,6 +53,8 @@ MAKERS = (
     points.keypoints,
     sleap.exports,
     labs.networks,
+    recurrent.recurrent,
+    vocabulary.vocabulary,
     cells.region_head,
     others.others,
     # It cuts a model of another in two.

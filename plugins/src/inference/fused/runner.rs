@@ -39,8 +39,10 @@ impl Model {
     /// Its graph for a run of this many rows.
     fn graph(&self, shape: &RunShape, rows: usize) -> Result<Graph, InferenceError> {
         let (dims, others) = (shape.image_dims(rows), shape.constants(rows)?);
+        let states: Vec<_> = shape.states.iter().map(|state| (&state.input.name, state.dims(rows))).collect();
         let mut given: Vec<(&str, &[usize])> = vec![(&shape.image.name, &dims)];
         given.extend(others.iter().map(|input| (input.name, &input.dims[..])));
+        given.extend(states.iter().map(|(name, dims)| (name.as_str(), &dims[..])));
         let folder = self.path.parent().unwrap_or(Path::new("."));
         import::read(&self.bytes, folder, &given).map_err(|e| refused(&e))
     }
@@ -48,7 +50,8 @@ impl Model {
     /// The shape with its outputs' dimensions, which the file need not declare: they follow from the inputs'.
     ///
     /// # Errors
-    /// [`InferenceError::Batch`]: an output cannot be divided among the rows.
+    /// [`InferenceError::Batch`]: an output cannot be divided among the rows; [`InferenceError::Provider`]: the dimensions of states
+    /// change.
     pub fn completed(&self, shape: &RunShape, frames: usize) -> Result<RunShape, InferenceError> {
         let rows = shape.rows(frames);
         let graph = self.graph(shape, rows)?;
@@ -66,7 +69,13 @@ impl Model {
             Ok(TensorDesc::fixed(name, *ty, &dims))
         };
         let outputs = graph.outputs.iter().map(of_one).collect::<Result<_, _>>()?;
-        RunShape::new(FrameTensors { outputs, ..FrameTensors::clone(shape) }, frames)
+        let known = RunShape::new(FrameTensors { outputs, ..FrameTensors::clone(shape) }, frames)?;
+        if !known.has_fixed_states() {
+            let why = "the dimensions of its states change from the first run to the second, for which a network is made for each. Write \
+                       shape for them in the sidecar's [state]";
+            return Err(refused(&why));
+        }
+        Ok(known)
     }
 }
 
@@ -93,7 +102,7 @@ impl Runner for FusedRunner {
     type Run = FusedRun;
 
     fn bind(&mut self, stream: &CudaStream, memory: RunMemory<'_>) -> Result<FusedRun, InferenceError> {
-        let RunMemory { shape, rows, image, constants, outputs } = memory;
+        let RunMemory { shape, rows, image, constants, states, outputs } = memory;
         let others = shape.constants(rows)?;
         let graph = self.model.graph(shape, rows)?;
         let plan = lower::lower(&graph).map_err(|e| refused(&e))?;
@@ -101,8 +110,12 @@ impl Runner for FusedRunner {
         let mut kept = constants;
         let mut places = [Vec::new(), Vec::new()];
         for input in &graph.inputs {
-            let other = others.iter().position(|other| other.name == *name(input));
-            places[0].push(other.map_or(image.pointer(), |index| kept[index].pointer()));
+            let name = name(input);
+            let other = others.iter().zip(&kept).find(|(other, _)| other.name == *name);
+            let state = shape.states.iter().zip(&states).find(|(state, _)| state.input.name == *name);
+            let place =
+                other.map(|(_, memory)| memory.pointer()).or(state.map(|(_, memory)| memory.pointer()));
+            places[0].push(place.unwrap_or(image.pointer()));
         }
         for (output, view) in graph.outputs.iter().zip(&plan.outputs) {
             let wanted = shape.outputs.iter().position(|desc| desc.name == *name(output));

@@ -9,7 +9,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use super::super::gpu::{self, Gpu};
 use super::super::image::ImageOrder;
-use super::super::{InferenceError, Outlook, RunShape, Session};
+use super::super::{InferenceError, Outlook, Remembered, RunShape, Session};
 use super::kept::Kept;
 use super::refusal::refused;
 use super::runner::{FusedRun, FusedRunner, Model};
@@ -79,8 +79,9 @@ impl Session for FusedSession {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        self.gpu.run(&mut self.runner, shape, images)
+        self.gpu.run(&mut self.runner, shape, images, before)
     }
 
     /// Outputs of sizes that the file does not declare are made once this way, to learn them.
@@ -88,9 +89,10 @@ impl Session for FusedSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let known = self.runner.model.completed(shape, images.len())?;
-        let made = self.gpu.run(&mut self.runner, &Arc::new(known), images)?;
+        let made = self.gpu.run(&mut self.runner, &Arc::new(known), images, before)?;
         self.gpu.finish()?;
         let on_host = |tensor: Tensor| {
             let map = tensor.data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;

@@ -1,7 +1,9 @@
 //! A session on the GPU: runs are enqueued in a stream, on memory of its own at fixed addresses.
 //!
 //! A run gathers the frames' tensors, which may be on the GPU or on the host, of another float type and with their channels in
-//! another place, runs the model, and copies its outputs to pooled memory, which belongs to the frames from then on. The copies
+//! another place, runs the model, and copies its outputs to pooled memory, which belongs to the frames from then on. What a
+//! recurrent model remembers of a stream is such an output, and is gathered as the frames' tensors are: so one graph serves any
+//! number of streams, whose states never leave the GPU. The copies
 //! take some microseconds. Because of them, the model always runs at the same addresses, so that its run is captured as a CUDA
 //! graph once for each number of rows, if the model permits it, and is launched as a whole from then on and not waited for.
 //!
@@ -24,12 +26,12 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use self::arrange::Arrange;
 pub(super) use self::runner::{RunMemory, Runner};
-use self::shape_runs::{BoundRun, ShapeRuns};
+use self::shape_runs::{BoundRun, ShapeRuns, StateMemory};
 use self::staging::{Staging, near};
 use super::image::ImageOrder;
 use super::pace::Pace;
 use super::shape::{batch_dims, bytes};
-use super::{InferenceError, Outlook, RunShape};
+use super::{InferenceError, Outlook, Remembered, RunShape};
 use crate::log::ENGINE as CAT;
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
@@ -153,6 +155,7 @@ impl<Run> Gpu<Run> {
         runner: &mut impl Runner<Run = Run>,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         self.limit(MAX_RUNNING)?;
         if self.shapes.last().is_some_and(|last| !Arc::ptr_eq(&last.shape, shape)) {
@@ -160,7 +163,7 @@ impl<Run> Gpu<Run> {
         }
         // Taken out, so that `self` can be used beside it.
         let mut shaped = self.runs_of(shape)?;
-        let done = self.enqueue(runner, &mut shaped, images);
+        let done = self.enqueue(runner, &mut shaped, images, before);
         self.shapes.push(shaped);
         done
     }
@@ -189,20 +192,22 @@ impl<Run> Gpu<Run> {
         runner: &mut impl Runner<Run = Run>,
         shaped: &mut ShapeRuns<Run>,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let stream = Arc::clone(&self.stream);
-        let ShapeRuns { shape, input, outputs, bound } = shaped;
+        let ShapeRuns { shape, memory, bound } = shaped;
         let rows = self.rows(shape, images.len());
-        self.gather(shape, input, images)?;
+        self.gather(shape, &memory.input, images)?;
+        self.gather_states(shape, &memory.states, rows, before)?;
         // The run stays in its place, whatever fails: to capture it anew would hold the stream up.
         let run = match bound.entry(rows) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(BoundRun::new(&stream, runner, shape, input, outputs, rows)?),
+            Entry::Vacant(free) => free.insert(BoundRun::new(&stream, runner, shape, memory, rows)?),
         };
         let steady = run.runs > WARM_UP;
         let enqueued = Instant::now();
         self.launch(runner, run)?;
-        let outputs = shape.outputs.iter().zip(outputs);
+        let outputs = shape.outputs.iter().zip(&mut memory.outputs);
         let kept = outputs
             .map(|(desc, output)| {
                 let kept = output.keep(&stream, bytes(desc) * rows)?;
@@ -233,8 +238,9 @@ impl<Run> Gpu<Run> {
         let may_wait = !self.graphs;
         let _unrecorded = (run.runs < WARM_UP).then(|| stream.context().unrecorded());
         let mut launch = || match &mut run.graph {
-            // SAFETY: it uses memory of the session and of the `ShapeRuns` that holds it (inputs, constants and outputs), which live
-            // as long as the graph. Nobody else uses that memory: images are copied there, and outputs from there, in this stream.
+            // SAFETY: it uses memory of the session and of the `ShapeRuns` that holds it (inputs, constants, states and outputs), which
+            // live as long as the graph. Nobody else uses that memory: images and states are copied there, and outputs from there, in
+            // this stream.
             Some(graph) => unsafe { stream.launch_graph(graph) }.map_err(InferenceError::from),
             None => {
                 stream.counters().launches.add(1);
@@ -317,6 +323,44 @@ impl<Run> Gpu<Run> {
                 self.staging.bring(&stream, image, scratch.slice())?;
                 self.arrange.start(&stream, shape, scratch.slice(), place)?;
                 self.scratch = Some(scratch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Enqueues the copies of what is remembered to where the model reads it; rows of which nothing is remembered are as at first.
+    fn gather_states(
+        &mut self,
+        shape: &RunShape,
+        memory: &[StateMemory],
+        rows: usize,
+        before: &[Option<Remembered>],
+    ) -> Result<(), InferenceError> {
+        let stream = Arc::clone(&self.stream);
+        for (index, (state, StateMemory { memory, at_first })) in shape.states.iter().zip(memory).enumerate()
+        {
+            let bytes = state.bytes();
+            for row in 0..if state.batched { rows } else { 1 } {
+                let place = memory.slice().after(row * bytes).first(bytes);
+                let remembered = before.get(row).and_then(|before| before.as_ref()?.get(index));
+                let Some(tensor) = remembered else {
+                    stream.copy_on_device(at_first.slice(), place)?;
+                    continue;
+                };
+                if tensor.data.size() != bytes {
+                    let (has, wants) = (&tensor.desc, &state.input);
+                    return Err(InferenceError::Run(format!("the state {has} is not what {wants} reads")));
+                }
+                match near(&stream, &tensor.data) {
+                    Some(near) => {
+                        near.begin_read(&stream)?;
+                        let copied = stream.copy_on_device(near.slice(), place);
+                        near.end_read(&stream)?;
+                        copied?;
+                    }
+                    // Made by a session on the host, or on another GPU.
+                    None => self.staging.bring(&stream, &tensor.data, place)?,
+                }
             }
         }
         Ok(())

@@ -41,6 +41,8 @@ pub(in crate::inference) struct RunMemory<'a> {
     pub image: DeviceSlice<'a>,
     /// The other inputs, as [`RunShape::constants`] has them, for the run to keep.
     pub constants: Vec<Memory>,
+    /// Where the run finds the states, with room for the largest batch.
+    pub states: Vec<DeviceSlice<'a>>,
     /// With room for the largest batch.
     pub outputs: Vec<DeviceSlice<'a>>,
 }

@@ -7,17 +7,23 @@ use cudainfer_kernels::device::{CudaStream, Graph, Memory, SharedMemory};
 
 use super::runner::{RunMemory, Runner};
 use crate::inference::shape::bytes;
-use crate::inference::{InferenceError, RunShape};
+use crate::inference::{InferenceError, RunShape, State};
 
 /// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
 #[derive(Debug)]
 pub(super) struct ShapeRuns<Run> {
     pub shape: Arc<RunShape>,
-    /// Room for the largest batch.
-    pub input: Memory,
-    pub outputs: Vec<Output>,
+    pub memory: ShapeMemory,
     /// The runs, by the number of rows.
     pub bound: HashMap<usize, BoundRun<Run>>,
+}
+
+/// Where the model reads and writes, with room for the largest batch.
+#[derive(Debug)]
+pub(super) struct ShapeMemory {
+    pub input: Memory,
+    pub states: Vec<StateMemory>,
+    pub outputs: Vec<Output>,
 }
 
 /// An output: where the model writes it, and where it is kept.
@@ -25,6 +31,14 @@ pub(super) struct ShapeRuns<Run> {
 pub(super) struct Output {
     memory: Memory,
     pool: Vec<Arc<SharedMemory>>,
+}
+
+/// A state: where the model reads it.
+#[derive(Debug)]
+pub(super) struct StateMemory {
+    pub memory: Memory,
+    /// A frame's state at first.
+    pub at_first: Memory,
 }
 
 /// How a run of this many rows is made.
@@ -53,7 +67,13 @@ impl<Run> ShapeRuns<Run> {
             Ok(Output { memory, pool: Vec::new() })
         };
         let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
-        Ok(Self { shape: Arc::clone(shape), input, outputs, bound: HashMap::new() })
+        let state = |state: &State| {
+            let memory = stream.allocate(state.bytes() * if state.batched { most } else { 1 })?;
+            Ok(StateMemory { memory, at_first: upload(stream, &state.at_first()?)? })
+        };
+        let states = shape.states.iter().map(state).collect::<Result<_, InferenceError>>()?;
+        let memory = ShapeMemory { input, states, outputs };
+        Ok(Self { shape: Arc::clone(shape), memory, bound: HashMap::new() })
     }
 }
 
@@ -63,16 +83,16 @@ impl<Run> BoundRun<Run> {
         stream: &CudaStream,
         runner: &mut impl Runner<Run = Run>,
         shape: &RunShape,
-        input: &Memory,
-        outputs: &[Output],
+        memory: &ShapeMemory,
         rows: usize,
     ) -> Result<Self, InferenceError> {
         let constants = shape.constants(rows)?;
         let constants =
             constants.iter().map(|input| upload(stream, &input.data)).collect::<Result<_, _>>()?;
-        let image = input.slice().first(shape.image_bytes() * rows);
-        let outputs = outputs.iter().map(|output| output.memory.slice()).collect();
-        let run = runner.bind(stream, RunMemory { shape, rows, image, constants, outputs })?;
+        let image = memory.input.slice().first(shape.image_bytes() * rows);
+        let states = memory.states.iter().map(|state| state.memory.slice()).collect();
+        let outputs = memory.outputs.iter().map(|output| output.memory.slice()).collect();
+        let run = runner.bind(stream, RunMemory { shape, rows, image, constants, states, outputs })?;
         Ok(Self { run, graph: None, runs: 0, spoilt: 0 })
     }
 }

@@ -12,9 +12,10 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 use super::failure::failed;
 use super::network::{Compiled, InputDims, Network};
 use super::request::{Interrupted, Request};
+use crate::inference::remembered::HostStates;
 use crate::inference::shape::Input;
 use crate::inference::stop::Interrupt;
-use crate::inference::{InferenceError, Outlook, RunShape, Session, exit};
+use crate::inference::{InferenceError, Outlook, Remembered, RunShape, Session, exit};
 use crate::meta::tensor::Tensor;
 
 /// Shapes that a session keeps ready.
@@ -68,18 +69,21 @@ impl OpenVinoSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let _call = exit::begin()?;
         // Frames of a request, which is all of a fixed batch.
         let rows = shape.fixed.unwrap_or(1).max(1);
         let constants = shape.constants(rows)?;
-        let dims = self.input_dims(shape, &constants, rows)?;
+        let states = HostStates::map(shape, of_request(before, 0, rows))?;
+        let given = [&constants[..], &states.inputs(shape, rows)?[..]].concat();
+        let dims = self.input_dims(shape, &given, rows)?;
         let interrupted = Arc::clone(&self.interrupted);
         let network = Arc::clone(&self.network);
         let count = images.len().div_ceil(rows);
         let prepared = self.prepare(dims, count)?;
         let mut made = Made::new(&network.outputs, count);
-        let result = prepared.run(&network, shape, &constants, images, rows, &interrupted, &mut made);
+        let result = prepared.run(&network, shape, &constants, images, before, rows, &interrupted, &mut made);
         if result.is_err() {
             // None may be in flight when the next run fills them.
             prepared.requests.iter_mut().for_each(Request::cancel);
@@ -92,16 +96,16 @@ impl OpenVinoSession {
     fn input_dims(
         &self,
         shape: &RunShape,
-        constants: &[Input<'_>],
+        given: &[Input<'_>],
         rows: usize,
     ) -> Result<InputDims, InferenceError> {
         let of = |input: &TensorDesc| {
             if input.name == shape.image.name {
                 return Ok(shape.image_dims(rows));
             }
-            let constant = constants.iter().find(|constant| constant.name == input.name);
+            let other = given.iter().find(|other| other.name == input.name);
             let missing = || InferenceError::Run(format!("nothing is given for the input '{}'", input.name));
-            constant.map(|constant| constant.dims.clone()).ok_or_else(missing)
+            other.map(|other| other.dims.clone()).ok_or_else(missing)
         };
         self.network.inputs.iter().map(of).collect()
     }
@@ -116,6 +120,7 @@ impl Prepared {
         shape: &RunShape,
         constants: &[Input<'_>],
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
         rows: usize,
         interrupted: &Interrupted,
         made: &mut Made,
@@ -130,7 +135,9 @@ impl Prepared {
             if interrupted.is_set() {
                 return Err(InferenceError::Interrupted);
             }
-            fill(request, network, shape, constants, images)?;
+            let states = HostStates::map(shape, of_request(before, turn, rows))?;
+            let given = [constants, &states.inputs(shape, rows)?].concat();
+            fill(request, network, shape, &given, images)?;
             request.start()?;
         }
         // The oldest first: outputs come in the frames' order.
@@ -144,28 +151,33 @@ impl Prepared {
     }
 }
 
-/// Puts the images and the constants into a request's inputs; rows without an image are zeros.
+/// What is remembered of the frames of a request, each of which has `rows` rows.
+fn of_request(before: &[Option<Remembered>], request: usize, rows: usize) -> &[Option<Remembered>] {
+    before.chunks(rows).nth(request).unwrap_or_default()
+}
+
+/// Puts the images and the other inputs into a request; rows without an image are zeros.
 fn fill(
     request: &mut Request,
     network: &Network,
     shape: &RunShape,
-    constants: &[Input<'_>],
+    given: &[Input<'_>],
     images: &[&gst::BufferRef],
 ) -> Result<(), InferenceError> {
     let run = |e: &dyn fmt::Display| InferenceError::Run(e.to_string());
     let dims = shape.image_dims(1);
     for (input, tensor) in network.inputs.iter().zip(&mut request.inputs) {
         let to = tensor.get_raw_data_mut().map_err(|e| failed(&e))?;
-        if let Some(constant) = constants.iter().find(|constant| constant.name == input.name) {
-            if to.len() != constant.data.len() {
+        if let Some(other) = given.iter().find(|other| other.name == input.name) {
+            if to.len() != other.data.len() {
                 return Err(run(&format!(
                     "'{}' has {} bytes, not {}",
                     input.name,
-                    constant.data.len(),
+                    other.data.len(),
                     to.len()
                 )));
             }
-            to.copy_from_slice(&constant.data);
+            to.copy_from_slice(&other.data);
             continue;
         }
         let bytes = shape.image_bytes();
@@ -263,16 +275,18 @@ impl Session for OpenVinoSession {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        self.run_on_host(shape, images)
+        self.run_on_host(shape, images, before)
     }
 
     fn run_on_host(
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        let made = self.run_all(shape, images);
+        let made = self.run_all(shape, images, before);
         // An interruption that came too late for this run does not end the next one.
         self.interrupted.take();
         made

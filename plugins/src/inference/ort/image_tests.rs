@@ -27,6 +27,7 @@ fn shape(session: &OrtSession, given: TensorType) -> Arc<RunShape> {
         batched: true,
         given,
         constants: Vec::new(),
+        states: Vec::new(),
         outputs: session.outputs().to_vec(),
         fixed: None,
     };
@@ -48,7 +49,7 @@ fn frames(given: TensorType) -> Vec<gst::Buffer> {
 /// The outputs, as names with dimensions, and bytes.
 fn run(session: &mut OrtSession, shape: &Arc<RunShape>, frames: &[gst::Buffer]) -> Vec<(String, Vec<u8>)> {
     let images: Vec<&gst::BufferRef> = frames.iter().map(AsRef::as_ref).collect();
-    let outputs = session.run(shape, &images).unwrap();
+    let outputs = session.run(shape, &images, &[]).unwrap();
     outputs.iter().map(|o| (o.desc.to_string(), o.data.map_readable().unwrap().to_vec())).collect()
 }
 
@@ -96,6 +97,7 @@ fn the_image_is_bound_by_its_other_name_and_dimensions_and_described_by_its_own(
         batched: true,
         given: TensorType::Float16,
         constants: Vec::new(),
+        states: Vec::new(),
         outputs: Vec::new(),
         fixed: None,
     };

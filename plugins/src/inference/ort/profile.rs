@@ -37,7 +37,12 @@ fn dims(input: &TensorDesc, info: &ModelInfo, batch: usize) -> Option<Vec<usize>
         Some(Layout::Nhwc) => [1, 2],
         _ => [2, 3],
     };
+    let mut states = info.state.outputs.values();
+    let state = states.find(|state| state.input == input.name);
     let stated = |index: usize| match index {
+        0 if state.is_some() => Some(batch),
+        // A state's sides are none of the image's.
+        _ if state.is_some() => state.and_then(|state| state.shape.as_ref()?.get(index).copied()),
         // Three dimensions are an image without a batch, or something unknown.
         0 if input.dims.len() != 3 => Some(batch),
         _ if input.dims.len() != 4 => None,
@@ -62,6 +67,19 @@ mod tests {
         let profile = of(&["images:float32:?x3x640x640", "size:float32:?x2", "scale:float32:1"], 8);
         let (min, max) = ("images:1x3x640x640,size:1x2", "images:8x3x640x640,size:8x2");
         assert_eq!(profile, Some((min.to_owned(), max.to_owned())));
+    }
+
+    #[test]
+    fn a_state_has_the_dimensions_that_the_sidecar_states_and_not_the_images() {
+        let input: TensorDesc = "r1i:float32:?x16x?x?".parse().unwrap();
+        let of = |text: &str| {
+            let info = ModelInfo::of(toml::from_str(text).unwrap());
+            Profile::of(std::slice::from_ref(&input), &info, 4).map(|profile| profile.max)
+        };
+        let image = "[input]\nwidth = 64\nheight = 32\n[state]\n";
+        let stated = of(&format!("{image}r1o = {{ input = \"r1i\", shape = [1, 16, 8, 12] }}"));
+        assert_eq!(stated.as_deref(), Some("r1i:4x16x8x12"));
+        assert_eq!(of(&format!("{image}r1o = \"r1i\"")), None);
     }
 
     #[test]

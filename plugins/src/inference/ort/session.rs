@@ -24,9 +24,10 @@ use super::{messages, plugin};
 use crate::inference::cache::{Cache, Graph};
 use crate::inference::gpu::{self, Gpu};
 use crate::inference::image::ImageOrder;
+use crate::inference::remembered::HostStates;
 use crate::inference::shape::{Input, batch_dims};
 use crate::inference::stop::Interrupt;
-use crate::inference::{Config, InferenceError, Outlook, Provider, RunShape, Session, exit};
+use crate::inference::{Config, InferenceError, Outlook, Provider, Remembered, RunShape, Session, exit};
 use crate::log::ENGINE as CAT;
 use crate::meta::tensor;
 use crate::model::ModelError;
@@ -203,21 +204,22 @@ impl Session for OrtSession {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
         let made = match &mut self.gpu {
             Some(gpu) if shape.is_known() && !self.varies => {
                 let mut runner =
                     OrtRunner { session: &mut self.session, options: &self.options, image: self.image };
-                let made = gpu.run(&mut runner, shape, images);
-                made.or_else(|failure| self.run_other_size(shape, images, failure))
+                let made = gpu.run(&mut runner, shape, images, before);
+                made.or_else(|failure| self.run_other_size(shape, images, before, failure))
             }
             Some(gpu) => {
-                // Sizes that depend on the picture are known only after the run.
+                // Sizes that depend on the picture, or on what is remembered, are known only after the run.
                 gpu.stream().counters().fallbacks.add(1);
-                self.run_through_host(shape, images)
+                self.run_through_host(shape, images, before)
             }
-            None => self.run_through_host(shape, images),
+            None => self.run_through_host(shape, images, before),
         };
         self.options.conclude(made)
     }
@@ -246,9 +248,10 @@ impl Session for OrtSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
-        let made = self.run_through_host(shape, images);
+        let made = self.run_through_host(shape, images, before);
         self.options.conclude(made)
     }
 }
@@ -259,6 +262,7 @@ impl OrtSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let rows = shape.rows(images.len());
         let maps = images
@@ -273,6 +277,8 @@ impl OrtSession {
         let image = Input { name: &name, ty: shape.image.ty, dims, data: Cow::Borrowed(bytes) };
         let mut inputs = shape.constants(rows)?;
         inputs.insert(0, image);
+        let states = HostStates::map(shape, before)?;
+        inputs.extend(states.inputs(shape, rows)?);
         let values = inputs
             .iter()
             .map(|input| Ok((Cow::Borrowed(input.name), value(input)?)))
@@ -299,13 +305,14 @@ impl OrtSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
+        before: &[Option<Remembered>],
         failure: InferenceError,
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let open = self.outputs.iter().any(|output| output.dims.contains(&None));
         if failure.is_memory() || !open {
             return Err(failure);
         }
-        let Ok(made) = self.run_through_host(shape, images) else { return Err(failure) };
+        let Ok(made) = self.run_through_host(shape, images, before) else { return Err(failure) };
         let rows = shape.rows(images.len());
         let other = |(made, desc): (&tensor::Tensor, &TensorDesc)| {
             !made.desc.dims.iter().copied().eq(batch_dims(desc, rows).into_iter().map(Some))

@@ -6,7 +6,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::*;
-use crate::inference::Outlook;
+use crate::inference::{Outlook, Remembered};
 
 const VARIANTS: [&str; 3] = ["plain", "nhwc", "nhwc+fused"];
 
@@ -42,11 +42,21 @@ impl Session for Named {
         frames
     }
 
-    fn run(&mut self, _: &Arc<RunShape>, _: &[&gst::BufferRef]) -> Result<Vec<Tensor>, InferenceError> {
+    fn run(
+        &mut self,
+        _: &Arc<RunShape>,
+        _: &[&gst::BufferRef],
+        _: &[Option<Remembered>],
+    ) -> Result<Vec<Tensor>, InferenceError> {
         Err(InferenceError::Run("it is only a name".into()))
     }
 
-    fn run_on_host(&mut self, _: &RunShape, _: &[&gst::BufferRef]) -> Result<Vec<Tensor>, InferenceError> {
+    fn run_on_host(
+        &mut self,
+        _: &RunShape,
+        _: &[&gst::BufferRef],
+        _: &[Option<Remembered>],
+    ) -> Result<Vec<Tensor>, InferenceError> {
         Err(InferenceError::Run("it is only a name".into()))
     }
 

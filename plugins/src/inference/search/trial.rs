@@ -9,7 +9,7 @@ use super::Bench;
 use crate::inference::backend::Backend;
 use crate::inference::shape::{darkness, noise, zeros};
 use crate::inference::stop::Stop;
-use crate::inference::{Config, InferenceError, RunShape, Session};
+use crate::inference::{Config, InferenceError, Remembered, RunShape, Session, row};
 use crate::memory::tensor::{TensorAllocator, part};
 use crate::meta::tensor::Tensor;
 
@@ -63,9 +63,15 @@ impl<'a> OnNoise<'a> {
         Ok(Self { sessions, shape, images, needed: None, stream })
     }
 
-    fn run(&self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError> {
+    /// A run with what is remembered of each image's stream.
+    fn run(
+        &self,
+        session: &mut dyn Session,
+        before: &[Option<Remembered>],
+    ) -> Result<Vec<Tensor>, InferenceError> {
         let images: Vec<&gst::BufferRef> = self.images.iter().map(AsRef::as_ref).collect();
-        let outputs = self.sessions.stop.during(session.interrupt(), || session.run(self.shape, &images));
+        let outputs =
+            self.sessions.stop.during(session.interrupt(), || session.run(self.shape, &images, before));
         let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));
         let finished = session.finish();
         if let Some(stream) = session.stream() {
@@ -89,9 +95,17 @@ impl Bench for OnNoise<'_> {
 
     fn outputs(&mut self, session: &mut dyn Session) -> Result<Vec<Tensor>, InferenceError> {
         let before = free_memory(session);
-        let mut outputs = self.run(session)?;
+        let mut outputs = self.run(session, &[])?;
         for _ in 1..session.warm_up_runs() {
-            outputs = self.run(session)?;
+            outputs = self.run(session, &[])?;
+        }
+        if self.shape.is_recurrent() {
+            // At first, a state may be zeros, which show little of what becomes of it.
+            let rows = session.rows(self.shape, self.images.len());
+            let before =
+                (0..self.images.len()).map(|index| Ok(self.shape.remembered(&row(&outputs, index, rows)?)));
+            let before = before.collect::<Result<Vec<_>, InferenceError>>()?;
+            outputs = self.run(session, &before)?;
         }
         self.needed = self.needed.or_else(|| memory_for(self.sessions.config, before, free_memory(session)));
         let on_host = |output: &Tensor| {
@@ -103,7 +117,7 @@ impl Bench for OnNoise<'_> {
 
     fn time(&mut self, session: &mut dyn Session) -> Result<Duration, InferenceError> {
         let started = Instant::now();
-        self.run(session)?;
+        self.run(session, &[])?;
         Ok(started.elapsed())
     }
 

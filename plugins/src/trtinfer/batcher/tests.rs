@@ -258,3 +258,70 @@ fn who_sends_many_frames_at_once_has_one_turn_a_round_like_all_others() {
     assert_eq!(numbers(all(&queue)), [21, 3, 22]);
     assert_eq!(numbers(all(&queue)), [4, 5]);
 }
+
+/// A frame of a stream of which the model remembers something; all fit each other.
+#[derive(Debug, PartialEq, Eq)]
+struct OfStream(char, u32);
+
+impl Batchable for OfStream {
+    fn fits(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn stream(&self) -> Option<StreamKey> {
+        Some(key(self.0))
+    }
+}
+
+fn key(stream: char) -> StreamKey {
+    StreamKey(u64::from(stream))
+}
+
+#[test]
+fn frames_of_a_stream_of_which_something_is_remembered_go_one_after_the_other_and_in_order() {
+    let queue = Batcher::new(Rules { size: 4, min: 0, timeout: Duration::ZERO, in_flight: 12 });
+    let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
+    let now = Instant::now();
+    // The later frames of a stream may have a higher priority, which the user may set at any time.
+    for (client, priority, frame) in
+        [(a, 0, ('a', 0)), (a, 5, ('a', 1)), (a, 5, ('a', 2)), (b, 0, ('b', 0)), (b, 0, ('b', 1))]
+    {
+        queue.submit_at(now, client, priority, OfStream(frame.0, frame.1));
+    }
+    let frames = |batch: Option<Vec<OfStream>>| -> Vec<(char, u32)> {
+        batch.into_iter().flatten().map(|OfStream(stream, number)| (stream, number)).collect()
+    };
+    assert_eq!(frames(queue.take_at(now)), [('a', 0), ('b', 0)]);
+    assert_eq!(frames(queue.take_at(now)), [], "both streams have a frame in a run");
+    queue.done(&[key('b')]);
+    assert_eq!(frames(queue.take_at(now)), [('b', 1)]);
+    queue.done(&[key('a')]);
+    assert_eq!(frames(queue.take_at(now)), [('a', 1)]);
+    assert_eq!(frames(queue.take_at(now)), []);
+    queue.done(&[key('a'), key('b')]);
+    // A frame that is dropped in favour of the next one leaves the order as it is.
+    queue.submit_at(now, a, 0, OfStream('a', 3));
+    assert_eq!(queue.take_oldest_back(a), Some(OfStream('a', 2)));
+    queue.submit_at(now, a, 0, OfStream('a', 4));
+    assert_eq!(frames(queue.take_at(now)), [('a', 3)]);
+    queue.done(&[key('a')]);
+    assert_eq!(frames(queue.take_at(now)), [('a', 4)]);
+}
+
+#[test]
+fn a_batch_does_not_wait_for_more_frames_of_a_stream_that_can_have_only_one_in_it() {
+    let queue = Batcher::new(Rules { size: 4, min: 0, timeout: LONG, in_flight: 12 });
+    let [a, b] = [queue.join(Some(8)), queue.join(Some(8))];
+    let now = Instant::now();
+    queue.submit_at(now, a, 0, OfStream('a', 0));
+    assert!(queue.take_at(now).is_none(), "the other element may send something");
+    queue.submit_at(now, b, 0, OfStream('b', 0));
+    assert_eq!(queue.take_at(now).unwrap().len(), 2);
+    // Of an element whose streams take turns, as many are waited for as there were.
+    queue.submit_at(now, a, 0, OfStream('c', 0));
+    queue.done(&[key('a'), key('b'), key('c')]);
+    for (client, stream) in [(a, 'a'), (b, 'b')] {
+        queue.submit_at(now, client, 0, OfStream(stream, 1));
+    }
+    assert_eq!(queue.take_at(now).unwrap().len(), 3);
+}

@@ -91,6 +91,7 @@ fn each_property_of_each_element_is_the_operators_unless_the_table_grants_it() {
     for (factory, property) in [
         ("trtinfer", "onnxruntime"),
         ("trtinfer", "labels"),
+        ("trtinfer", "constants"),
         ("trtinfer", "engine-cache"),
         ("trtinfer", "instance"),
         ("inferpublish", "location"),

@@ -1,0 +1,12 @@
+//! Arrays of numbers in files, as NumPy writes them: `.npy`, and `.npz` of several.
+
+mod dense;
+mod npy;
+mod npz;
+mod part;
+mod read;
+
+pub use dense::Array;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+use cudainfer_kernels::tensor::TensorType;
+
+use super::Array;
+
+/// A `.npy` with this header and these bytes.
+fn npy(header: &str, data: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [b"\x93NUMPY\x01\x00".as_slice(), &length, header.as_bytes(), data].concat()
+}
+
+fn header(descr: &str, shape: &str) -> String {
+    format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}   \n")
+}
+
+/// An archive as numpy.savez writes it: of each file its name, its method and its bytes, and how many the table says.
+fn npz(files: &[(&str, u16, &[u8], u64)]) -> Vec<u8> {
+    let (mut all, mut table) = (Vec::new(), Vec::new());
+    for (name, method, data, claimed) in files {
+        let offset = u32::try_from(all.len()).unwrap();
+        let length = u16::try_from(name.len()).unwrap().to_le_bytes();
+        // numpy forces the field of 64 bits in the member's own header.
+        all.extend(b"PK\x03\x04\x2d\x00\x00\x00");
+        all.extend([&method.to_le_bytes()[..], &[0; 8], &[0xff; 8], &length, &20u16.to_le_bytes()].concat());
+        all.extend(name.as_bytes());
+        all.extend([&1u16.to_le_bytes()[..], &16u16.to_le_bytes(), &[0; 16]].concat());
+        all.extend(*data);
+        let claimed = u32::try_from(*claimed).unwrap().to_le_bytes();
+        table.extend(b"PK\x01\x02\x2d\x03\x2d\x00\x00\x00");
+        table.extend([&method.to_le_bytes()[..], &[0; 8], &claimed, &claimed, &length].concat());
+        table.extend([0; 12]);
+        table.extend(offset.to_le_bytes());
+        table.extend(name.as_bytes());
+    }
+    let [begin, size] = [all.len(), table.len()].map(|n| u32::try_from(n).unwrap().to_le_bytes());
+    all.extend(table);
+    all.extend([b"PK\x05\x06".as_slice(), &[0; 8], &size, &begin, &[0; 2]].concat());
+    all
+}
+
+fn read(bytes: &[u8], name: &str) -> Result<Array, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    std::fs::write(&path, bytes).unwrap();
+    Array::read(&path, name)
+}
+
+fn floats(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+#[test]
+fn an_array_is_read_as_numpy_writes_it() {
+    let array = read(&npy(&header("<f4", "(1, 2, 3)"), &floats(&[1.0; 6])), "").unwrap();
+    assert_eq!((array.to_string().as_str(), array.data.len()), ("1x2x3 float32", 24));
+    for (descr, ty, size) in [
+        ("<f2", TensorType::Float16, 2),
+        ("|u1", TensorType::UInt8, 1),
+        ("<i8", TensorType::Int64, 8),
+        ("|b1", TensorType::Bool, 1),
+    ] {
+        let array = read(&npy(&header(descr, "(2,)"), &vec![1; 2 * size]), "").unwrap();
+        assert_eq!((array.ty, array.dims), (ty, vec![2]), "{descr}");
+    }
+    assert_eq!(read(&npy(&header("<f4", "()"), &floats(&[2.0])), "").unwrap().dims, [0usize; 0]);
+}
+
+#[test]
+fn an_archive_has_the_array_of_the_name_or_the_only_one() {
+    let [one, two] = [[1.0], [2.0]].map(|n| npy(&header("<f4", "(1,)"), &floats(&n)));
+    let both = npz(&[("a.npy", 0, &one, one.len() as u64), ("b.npy", 0, &two, two.len() as u64)]);
+    assert_eq!(&*read(&both, "b").unwrap().data, floats(&[2.0]));
+    assert_eq!(&*read(&both, "a").unwrap().data, floats(&[1.0]));
+    let error = read(&both, "c").unwrap_err();
+    assert!(error.contains("no array 'c'") && error.contains("a.npy, b.npy"), "{error}");
+    let only = npz(&[("a.npy", 0, &one, one.len() as u64)]);
+    assert_eq!(&*read(&only, "c").unwrap().data, floats(&[1.0]));
+}
+
+#[test]
+fn what_a_file_says_of_its_size_is_compared_with_the_file_before_there_is_room_for_it() {
+    let whole = npy(&header("<f4", "(1,)"), &floats(&[1.0]));
+    let huge = npy(&header("<f4", "(100000, 100000)"), &floats(&[1.0]));
+    let endless = npy(&header("<f4", "(4294967296, 4294967296, 4294967296)"), &[]);
+    let length = whole.len() as u64;
+    for (bytes, part) in [
+        (huge.clone(), "100000x100000 float32, but 4 bytes follow"),
+        (endless, "but 0 bytes follow"),
+        (whole[..whole.len() - 2].to_vec(), "1 float32, but 2 bytes follow"),
+        ([whole.clone(), vec![0; 3]].concat(), "but 7 bytes follow"),
+        (npz(&[("a.npy", 0, &whole, 4_000_000_000)]), "says 4000000000 bytes of a.npy"),
+        (npz(&[("a.npy", 0, &huge, huge.len() as u64)]), "but 4 bytes follow"),
+        (npz(&[("a.npy", 8, &whole, length)]), "a.npy is compressed"),
+        (npz(&[]), "none at all"),
+        (whole[..9].to_vec(), "header is no NumPy array's"),
+        (b"PK\x03\x04 and so on".to_vec(), "no whole archive"),
+        (b"hello".to_vec(), "neither a .npy nor a .npz"),
+        (Vec::new(), "neither a .npy nor a .npz"),
+        (npy(&header("<f8", "(1,)"), &[0; 8]), "NumPy's type <f8"),
+        (npy(&header(">f4", "(1,)"), &[0; 4]), "NumPy's type >f4"),
+        (npy(&header("<f4", "(1,)").replace("False", "True"), &[0; 4]), "Fortran's order"),
+        (npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", &[0; 4]), "a structure"),
+    ] {
+        let error = read(&bytes, "a").unwrap_err();
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn no_bytes_make_reading_panic() {
+    let whole = npy(&header("<f4", "(2,)"), &floats(&[1.0, 2.0]));
+    let archive = npz(&[("a.npy", 0, &whole, whole.len() as u64)]);
+    for original in [whole, archive] {
+        for at in 0..original.len() {
+            let mut changed = original.clone();
+            for value in [0, 0x7f, 0xff] {
+                changed[at] = value;
+                let _ = read(&changed, "a");
+            }
+            let _ = read(&original[..at], "a");
+        }
+    }
+}
