@@ -24,12 +24,13 @@ REFERENCE = "provider=cpu"
 ALL = 1_000_000
 
 
-def row(model: str, properties: str, processor: str, found: agreement.Agreement, frames: int) -> dict:
+def row(model: str, properties: str, processor: str, found: agreement.Agreement, video: str, frames: int) -> dict:
     """What is kept of a comparison."""
     return {
         "model": model,
         "properties": properties,
         "processor": processor,
+        "video": video,
         "frames": frames,
         "true": found.true,
         "found": found.found,
@@ -67,7 +68,8 @@ def main() -> None:
         truth = detect(REFERENCE)
         rows = []
         for properties in given.properties:
-            one = row(given.model.stem, properties, processor, agreement.agreement(truth, detect(properties)), len(truth))
+            found = agreement.agreement(truth, detect(properties))
+            one = row(given.model.stem, properties, processor, found, given.video.name, len(truth))
             rows.append(one)
             print(f"{properties}: F1 {one['f1']:.4f} of {one['true']} objects in {one['frames']} frames", flush=True)
     before = json.loads(given.results.read_text()) if given.results.exists() else []

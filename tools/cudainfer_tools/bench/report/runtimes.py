@@ -61,7 +61,7 @@ def networks(results: Path) -> list[str]:
     return [
         "### The network alone",
         "",
-        f"Frames a second on one {machine['gpu']} (driver {machine['driver']}, torch {machine['versions']['torch']}), all in one visit: the session loop",
+        f"Frames a second on one {machine['gpu']} (driver {machine['driver']}, torch {machine['versions']['torch']}): the session loop",
         "with CUDA graphs, ONNX Runtime in the variant that engine search chose. Random weights; what is named without a type is float32.",
         f"ONNX Runtime computes int8 in float32, so its batches are left out. {machine.get('note', '')}".rstrip(),
         "",
