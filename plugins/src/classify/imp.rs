@@ -12,6 +12,7 @@ use super::activation::{ActivationChoice, Decided, Undecided};
 use super::objects::{Classes, ClassifierParams};
 use super::settings::{PROPERTIES, Settings};
 use super::text::{Alphabet, Texts};
+use super::unstated::{are_scores_stated, assumption, refuse_few};
 use crate::caps;
 use crate::decoding::reading::resolve_labels;
 use crate::decoding::{
@@ -21,6 +22,7 @@ use crate::element::described;
 use crate::log::CLASSIFY as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::ModelInfo;
+use crate::model::onnx::Ending;
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -117,6 +119,7 @@ impl DecodingElementImpl for Classify {
         let mut params = settings.params(&output, info);
         let named = caps::loaded_model(incoming.caps);
         let named = named.unwrap_or_default();
+        let is_stated = are_scores_stated(&settings, &output, info);
         let undecided =
             match ActivationChoice::of(settings.activation(&output, info), info.ending(&output), classes) {
                 ActivationChoice::Set(activation) => {
@@ -128,7 +131,9 @@ impl DecodingElementImpl for Classify {
                     params.activation = activation;
                     None
                 }
-                ActivationChoice::Open => Some(Undecided::new(&named, &output, classes, &self.decided)),
+                ActivationChoice::Open => {
+                    Some(Undecided::new(&named, &output, classes, is_stated, &self.decided))
+                }
             };
         let setup = ClassifierParams {
             scores,
@@ -144,7 +149,11 @@ impl DecodingElementImpl for Classify {
             let alphabet = Alphabet::new(info.labels_of(&output), classes, &output)?;
             return Ok(Box::new(Texts::new(setup, alphabet, undecided)?));
         }
+        let announced = setup.scores.clone();
         let made = Box::new(Classes::new(setup, undecided)?);
+        if !is_stated {
+            refuse_few(&announced, classes)?;
+        }
         if incoming.outgoing.is_some() {
             self.check_labels(&output, classes, info);
         }
@@ -163,7 +172,14 @@ impl DecodingElementImpl for Classify {
         let count = scores.and_then(classes);
         let (info, warning) = resolve_labels(info, count);
         let what = count.map_or_else(|| "scores of classes".into(), |count| format!("{count} classes"));
-        Reading { warnings: warning.into_iter().collect(), ..Reading::of(incoming, &info, &what) }
+        // Where the graph's end is not known, the first scores may show that they are probabilities.
+        let assumed = scores.map(|scores| scores.name.as_str()).filter(|output| {
+            info.ending(output) == Some(Ending::Logits)
+                && !are_scores_stated(&lock(&self.settings), output, &info)
+        });
+        let assumed = assumed.map(|output| assumption(output, count));
+        let warnings = warning.into_iter().chain(assumed).collect();
+        Reading { warnings, ..Reading::of(incoming, &info, &what) }
     }
 
     fn tensors_taken(taker: &str) -> String {

@@ -22,6 +22,7 @@ mod imp;
 mod objects;
 mod settings;
 mod text;
+mod unstated;
 
 glib::wrapper! {
     /// The element.

@@ -16,11 +16,11 @@ use crate::stats;
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    output: String,
-    mode: Option<ClassMode>,
-    activation: Option<Activation>,
-    top_k: Option<u32>,
-    threshold: Option<f32>,
+    pub output: String,
+    pub mode: Option<ClassMode>,
+    pub activation: Option<Activation>,
+    pub top_k: Option<u32>,
+    pub threshold: Option<f32>,
     pub metadata: Metadata,
 }
 
@@ -76,10 +76,15 @@ impl Settings {
         }
     }
 
+    /// What the property or the sidecar says the output of this name has.
+    pub fn mode(&self, output: &str, info: &ModelInfo) -> Option<ClassMode> {
+        let head = info.classify.heads.get(output).and_then(|head| head.mode);
+        self.mode.or(head).or(info.classify.mode)
+    }
+
     /// Whether the output of this name has the scores of a line's characters.
     pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
-        let head = info.classify.heads.get(output).and_then(|head| head.mode);
-        self.mode.or(head).or(info.classify.mode) == Some(ClassMode::Text)
+        self.mode(output, info) == Some(ClassMode::Text)
     }
 
     /// The activation that the property or the sidecar names for the output of this name.

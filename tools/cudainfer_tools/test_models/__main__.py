@@ -44,6 +44,7 @@ MAKERS = (
     points.groups,
     classes.classifiers,
     classes.attributes,
+    classes.numbers,
     classes.text,
     planes.class_maps,
     planes.masks,

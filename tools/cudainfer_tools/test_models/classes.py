@@ -66,6 +66,27 @@ def attributes() -> None:
         graph.save(name, stretch + labels)
 
 
+def numbers() -> None:
+    """Numbers that are no scores of one set of classes: of a face as gender and age models give them, two logits and an age in
+    hundreds of years, `people`; an age in years, `age`; 101 logits of ages, `ages`, and the same of unknown origin,
+    `ages-open`. From the picture's mean colours, 0..1: 8 times red and green, and blue; 40 times blue; 10 times red at 20 and
+    blue at 60."""
+    people = 8 * np.diag(np.array([1, 1, 0.125], np.float32))
+    years = np.array([[0], [0], [40]], np.float32)
+    ages = np.zeros((3, 101), np.float32)
+    ages[0, 20] = ages[2, 60] = 10
+    for name, weights in [("people", people), ("age", years), ("ages", ages), ("ages-open", ages)]:
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        if name == "ages-open":
+            graph.node("MatMul", ["mean", graph.constant("weights", weights)], "product")
+            graph.node("Mul", ["product", graph.constant("one", np.float32(1))], "fc")
+        else:
+            graph.node("MatMul", ["mean", graph.constant("weights", weights)], "fc")
+        graph.output("fc", F32, ["batch", weights.shape[1]])
+        graph.save(name)
+
+
 def text() -> None:
     """A map of text that is the greatest of a pixel's colours, and a reader of stripes. Of each eight columns it reads R, G, B
     or a space (white), or nothing where they are black or gray: its logits follow from the mean colours, -1..1 as PP-OCR has
