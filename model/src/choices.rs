@@ -9,11 +9,31 @@ pub enum ClassMode {
     Classes,
     /// The characters of a line of text.
     Text,
+    /// Numbers that are no scores of one set of classes.
+    Values,
+}
+
+/// What the numbers of a slice of an output are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SliceMode {
+    /// Scores of classes.
+    Class,
+    /// Each a value.
+    Value,
+    /// Scores of bins.
+    Expectation,
+}
+
+words! { SliceMode:
+    Class = "class", "Scores of classes that exclude each other";
+    Value = "value", "Each number is a value";
+    Expectation = "expectation", "Scores of bins, of which the mean is the value";
 }
 
 words! { ClassMode:
     Classes = "classes", "[1,C]: the classes of an object";
     Text = "text", "[1,T,C] or [T,1,C]: the characters of a line of text, from the left to the right (CTC)";
+    Values = "values", "[1,C]: values and classes that the sidecar names, in [classify.NAME] with channels";
 }
 
 /// How overlapping boxes are suppressed.

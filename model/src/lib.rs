@@ -23,14 +23,14 @@ use std::path::{Path, PathBuf};
 /// The kernels, whose enums are the choices of a sidecar's keys.
 pub use cudainfer_kernels as kernels;
 
-pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop};
+pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop, SliceMode};
 pub use error::ModelError;
 pub use folder::file_of;
 pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use origin::{Group, Origin, OriginKind};
 pub use reading::{names as names_reading, origins as origins_reading};
-pub use sidecar::{Anchors, ConstantValue, MAX_SIZE, Priors, Sidecar, SizeOf};
+pub use sidecar::{Anchors, ConstantValue, MAX_SIZE, Priors, Sidecar, SizeOf, Slice};
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;
 pub use toml_error::TomlError;

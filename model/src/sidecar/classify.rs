@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use cudainfer_kernels::detect;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use super::Slice;
 use crate::{ClassMode, mistakes, word};
 
 /// `[classify]`
@@ -14,7 +15,7 @@ use crate::{ClassMode, mistakes, word};
 pub struct Classify {
     /// The output that holds the scores.
     pub output: Option<String>,
-    /// `classes` or `text`.
+    /// `classes`, `text` or `values`.
     #[serde(with = "word")]
     pub mode: Option<ClassMode>,
     /// `none`, `sigmoid` or `softmax`.
@@ -27,6 +28,9 @@ pub struct Classify {
     /// `[classify.NAME]`: how the output of that name is read, where it differs.
     #[serde(skip_deserializing, flatten)]
     pub heads: BTreeMap<String, Head>,
+    /// `[classify.NAME]` with `channels`: what some of an output's numbers are.
+    #[serde(skip_deserializing, flatten)]
+    pub slices: BTreeMap<String, Slice>,
 }
 
 /// `[classify.NAME]`
@@ -37,7 +41,7 @@ pub struct Head {
     pub labels: Vec<String>,
     /// File beside the sidecar with the same names, one per line.
     pub labels_file: Option<PathBuf>,
-    /// `classes` or `text`.
+    /// `classes`, `text` or `values`.
     #[serde(with = "word")]
     pub mode: Option<ClassMode>,
     /// `none`, `sigmoid` or `softmax`.
@@ -59,17 +63,23 @@ pub struct Embed {
     pub normalize: Option<bool>,
 }
 
-/// The keys of `[classify]`, and the tables in it, which are named after outputs.
+/// The keys of `[classify]`, and the tables in it, which are named after outputs, or, with `channels`, by whoever writes them.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Classify, D::Error> {
     let table = toml::Table::deserialize(deserializer)?;
-    let (heads, own): (toml::Table, toml::Table) = table.into_iter().partition(|(_, value)| value.is_table());
+    let (tables, own): (toml::Table, toml::Table) =
+        table.into_iter().partition(|(_, value)| value.is_table());
     let mut read: Classify = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
-    for (name, head) in heads {
+    for (name, table) in tables {
         let wrong = |e: toml::de::Error| {
             de::Error::custom(format!("in classify.{name}: {}", mistakes::sentence(e.message())))
         };
-        let head: Head = head.try_into().map_err(wrong)?;
-        read.heads.insert(name, head);
+        if table.get("channels").is_some() {
+            let slice: Slice = table.try_into().map_err(wrong)?;
+            read.slices.insert(name, slice);
+        } else {
+            let head: Head = table.try_into().map_err(wrong)?;
+            read.heads.insert(name, head);
+        }
     }
     Ok(read)
 }

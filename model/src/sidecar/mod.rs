@@ -9,6 +9,7 @@ mod labels;
 mod maps;
 mod output;
 mod peaks;
+mod slice;
 mod write;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub use labels::labels;
 pub use maps::{Map, Segment};
 pub use output::{Anchors, Output, Priors};
 pub use peaks::Peaks;
+pub use slice::Slice;
 
 /// The whole file. All keys are optional.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

@@ -13,6 +13,7 @@ use super::objects::{Classes, ClassifierParams};
 use super::settings::{PROPERTIES, Settings};
 use super::text::{Alphabet, Texts};
 use super::unstated::{are_scores_stated, assumption, refuse_few};
+use super::values::{Values, slices_of};
 use crate::caps;
 use crate::decoding::reading::resolve_labels;
 use crate::decoding::{
@@ -21,8 +22,8 @@ use crate::decoding::{
 use crate::element::described;
 use crate::log::CLASSIFY as CAT;
 use crate::meta::analytics::{Contents, Forms};
-use crate::model::ModelInfo;
 use crate::model::onnx::Ending;
+use crate::model::{ClassMode, ModelInfo};
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -33,6 +34,26 @@ pub struct Classify {
 }
 
 impl Classify {
+    /// The decoder of an output of which the sidecar says what its numbers are.
+    fn prepare_values(
+        &self,
+        settings: &Settings,
+        output: TensorDesc,
+        incoming: &Incoming<'_>,
+    ) -> Result<Box<dyn Decode>, String> {
+        settings.metadata.forms(Contents::Values)?;
+        let slices = slices_of(&incoming.model.outputs, &output.name, incoming.info)?;
+        let setup = ClassifierParams {
+            params: settings.params(&output.name, incoming.info),
+            scores: output,
+            info: incoming.info.clone(),
+            model: caps::model_name(&caps::loaded_model(incoming.caps).unwrap_or_default()).to_owned(),
+            frame: caps::frame_size(incoming.caps),
+            hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
+        };
+        Ok(Box::new(Values::new(setup, &slices)?))
+    }
+
     /// Warns of labels that are not as many as the classes.
     fn check_labels(&self, output: &str, classes: Option<usize>, info: &ModelInfo) {
         let labels = info.labels_of(output).len();
@@ -105,7 +126,8 @@ impl DecodingElementImpl for Classify {
         let settings = lock(&self.settings).clone();
         let scores = outputs[settings.output(outputs, info)?].clone();
         let output = scores.name.clone();
-        let reads_text = settings.reads_text(&output, info);
+        let mode = settings.mode(&output, info).unwrap_or(ClassMode::Classes);
+        let reads_text = mode == ClassMode::Text;
         let classes = if reads_text {
             scores.dims.last().copied().flatten()
         } else {
@@ -113,6 +135,9 @@ impl DecodingElementImpl for Classify {
             // The dimensions of one frame, whatever the model says about the batch.
             classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
         };
+        if mode == ClassMode::Values {
+            return self.prepare_values(&settings, scores, incoming);
+        }
         // A dictionary may leave out some characters.
         let resolved = (!reads_text).then(|| resolve_labels(info, classes).0);
         let info = resolved.as_ref().unwrap_or(info);
@@ -164,10 +189,16 @@ impl DecodingElementImpl for Classify {
         let (outputs, info) = (&incoming.model.outputs, incoming.info);
         let output = lock(&self.settings).output(outputs, info).ok();
         let scores = output.and_then(|index| outputs.get(index));
-        if let Some(scores) = scores.filter(|scores| lock(&self.settings).reads_text(&scores.name, info)) {
+        let mode = scores.and_then(|scores| lock(&self.settings).mode(&scores.name, info));
+        if let Some(scores) = scores.filter(|_| mode == Some(ClassMode::Text)) {
             let count = scores.dims.last().copied().flatten();
             let what = count.map_or_else(|| "text".into(), |count| format!("text of {count} characters"));
             return Reading::of(incoming, info, &what);
+        }
+        if let Some(scores) = scores.filter(|_| mode == Some(ClassMode::Values)) {
+            let slices = slices_of(outputs, &scores.name, info).unwrap_or_default();
+            let names: Vec<_> = slices.iter().map(|(name, _)| *name).collect();
+            return Reading::of(incoming, info, &format!("values {}", names.join(", ")));
         }
         let count = scores.and_then(classes);
         let (info, warning) = resolve_labels(info, count);

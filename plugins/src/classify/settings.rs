@@ -79,12 +79,10 @@ impl Settings {
     /// What the property or the sidecar says the output of this name has.
     pub fn mode(&self, output: &str, info: &ModelInfo) -> Option<ClassMode> {
         let head = info.classify.heads.get(output).and_then(|head| head.mode);
-        self.mode.or(head).or(info.classify.mode)
-    }
-
-    /// Whether the output of this name has the scores of a line's characters.
-    pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
-        self.mode(output, info) == Some(ClassMode::Text)
+        let is_of = |named: Option<&String>| named.is_none_or(|named| named == output);
+        let mut slices = info.classify.slices.values();
+        let sliced = slices.any(|slice| is_of(slice.output.as_ref().or(info.classify.output.as_ref())));
+        self.mode.or(head).or(info.classify.mode).or(sliced.then_some(ClassMode::Values))
     }
 
     /// The activation that the property or the sidecar names for the output of this name.

@@ -9,7 +9,7 @@ use cudainfer_kernels::text::{CudaReader, Line, Reader};
 use super::activation::Undecided;
 use super::objects::{ClassifierParams, put};
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
-use crate::meta::object::ClassificationParam;
+use crate::meta::object::{ClassificationParam, Finding};
 use crate::meta::tensor::{Failure, TensorSet};
 use crate::notice::Remark;
 
@@ -133,7 +133,10 @@ impl Decode for Texts {
                 label_ids: vec![0],
                 confidence: vec![line.confidence.into()],
             };
-            counts.add("objects", usize::from(put(read, set, self.setup.frame, frame)));
+            counts.add(
+                "objects",
+                usize::from(put(Finding::Classification(read), set, self.setup.frame, frame)),
+            );
         }
         if self.setup.hands_on {
             TensorSet::put(sets, frame);

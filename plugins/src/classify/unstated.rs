@@ -28,8 +28,8 @@ pub(super) fn refuse_few(output: &TensorDesc, numbers: Option<usize>) -> Result<
     let plural = if numbers == 1 { "" } else { "s" };
     Err(format!(
         "'{output}' has {numbers} number{plural}, and nothing says that these are scores of classes, as labels or a softmax at the \
-         model's end would. If they are, set mode=classes, or give trtinfer labels=FILE. They may be other numbers, such as an \
-         age or angles, which classify does not read"
+         model's end would. If they are, set mode=classes, or give trtinfer labels=FILE. If they are other numbers, such as an age \
+         or angles, name them in the model's sidecar: [classify.NAME] with channels"
     ))
 }
 

@@ -68,14 +68,19 @@ def attributes() -> None:
 
 def numbers() -> None:
     """Numbers that are no scores of one set of classes: of a face as gender and age models give them, two logits and an age in
-    hundreds of years, `people`; an age in years, `age`; 101 logits of ages, `ages`, and the same of unknown origin,
+    hundreds of years, `people`, and `people-named` with a sidecar that says so; an age in years, `age`; 101 logits of ages, `ages`, and the same of unknown origin,
     `ages-open`. From the picture's mean colours, 0..1: 8 times red and green, and blue; 40 times blue; 10 times red at 20 and
     blue at 60."""
     people = 8 * np.diag(np.array([1, 1, 0.125], np.float32))
     years = np.array([[0], [0], [40]], np.float32)
     ages = np.zeros((3, 101), np.float32)
     ages[0, 20] = ages[2, 60] = 10
-    for name, weights in [("people", people), ("age", years), ("ages", ages), ("ages-open", ages)]:
+    named = (
+        "[classify.age]\nchannels = [2, 3]\nscale = 100.0\noffset = 1.5\n"
+        '[classify.gender]\nchannels = [0, 2]\nmode = "class"\nlabels = ["female", "male"]\n'
+    )
+    models = {"people": people, "people-named": people, "age": years, "ages": ages, "ages-open": ages}
+    for name, weights in models.items():
         graph = Graph(F32, ["batch", 3, 16, 16])
         graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
         if name == "ages-open":
@@ -84,7 +89,7 @@ def numbers() -> None:
         else:
             graph.node("MatMul", ["mean", graph.constant("weights", weights)], "fc")
         graph.output("fc", F32, ["batch", weights.shape[1]])
-        graph.save(name)
+        graph.save(name, named if name == "people-named" else "")
 
 
 def text() -> None:
