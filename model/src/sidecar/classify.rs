@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cudainfer_kernels::detect;
+use cudainfer_kernels::text::TextLayout;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::Slice;
@@ -15,7 +16,7 @@ use crate::{ClassMode, mistakes, word};
 pub struct Classify {
     /// The output that holds the scores.
     pub output: Option<String>,
-    /// `classes`, `text` or `values`.
+    /// `classes`, `text`, `slots`, `sequence` or `values`.
     #[serde(with = "word")]
     pub mode: Option<ClassMode>,
     /// `none`, `sigmoid` or `softmax`.
@@ -25,6 +26,15 @@ pub struct Classify {
     pub top_k: Option<u32>,
     /// Minimum confidence of a class.
     pub threshold: Option<f32>,
+    /// Number of the symbol that stands for no character, with `mode = "text"`.
+    pub blank: Option<u32>,
+    /// Number of the symbol that stands for no character, with `mode = "slots"`.
+    pub pad: Option<u32>,
+    /// Number of the symbol that ends the line, with `mode = "sequence"`.
+    pub eos: Option<u32>,
+    /// `tc` or `ct`, of text.
+    #[serde(with = "word")]
+    pub layout: Option<TextLayout>,
     /// `[classify.NAME]`: how the output of that name is read, where it differs.
     #[serde(skip_deserializing, flatten)]
     pub heads: BTreeMap<String, Head>,
@@ -41,7 +51,7 @@ pub struct Head {
     pub labels: Vec<String>,
     /// File beside the sidecar with the same names, one per line.
     pub labels_file: Option<PathBuf>,
-    /// `classes`, `text` or `values`.
+    /// `classes`, `text`, `slots`, `sequence` or `values`.
     #[serde(with = "word")]
     pub mode: Option<ClassMode>,
     /// `none`, `sigmoid` or `softmax`.
@@ -51,6 +61,15 @@ pub struct Head {
     pub top_k: Option<u32>,
     /// Minimum confidence of a class.
     pub threshold: Option<f32>,
+    /// Number of the symbol that stands for no character, with `mode = "text"`.
+    pub blank: Option<u32>,
+    /// Number of the symbol that stands for no character, with `mode = "slots"`.
+    pub pad: Option<u32>,
+    /// Number of the symbol that ends the line, with `mode = "sequence"`.
+    pub eos: Option<u32>,
+    /// `tc` or `ct`, of text.
+    #[serde(with = "word")]
+    pub layout: Option<TextLayout>,
 }
 
 /// `[embed]`

@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use cudainfer_kernels::tensor::TensorDesc;
-use cudainfer_kernels::text::Reader;
+use cudainfer_kernels::text::{Reader, TextParams};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -11,7 +11,7 @@ use gst_base::subclass::prelude::*;
 use super::activation::{ActivationChoice, Decided, Undecided};
 use super::objects::{Classes, ClassifierParams};
 use super::settings::{PROPERTIES, Settings};
-use super::text::{Alphabet, Texts};
+use super::text::{Alphabet, Texts, symbols_of};
 use super::unstated::{are_scores_stated, assumption, refuse_few};
 use super::values::{Values, slices_of};
 use crate::caps;
@@ -127,9 +127,9 @@ impl DecodingElementImpl for Classify {
         let scores = outputs[settings.output(outputs, info)?].clone();
         let output = scores.name.clone();
         let mode = settings.mode(&output, info).unwrap_or(ClassMode::Classes);
-        let reads_text = mode == ClassMode::Text;
-        let classes = if reads_text {
-            scores.dims.last().copied().flatten()
+        let text = settings.text(&output, info)?;
+        let classes = if let Some((_, layout)) = text {
+            symbols_of(&scores, layout)
         } else {
             let classes = scores.dims.iter().copied().product::<Option<usize>>();
             // The dimensions of one frame, whatever the model says about the batch.
@@ -139,7 +139,7 @@ impl DecodingElementImpl for Classify {
             return self.prepare_values(&settings, scores, incoming);
         }
         // A dictionary may leave out some characters.
-        let resolved = (!reads_text).then(|| resolve_labels(info, classes).0);
+        let resolved = text.is_none().then(|| resolve_labels(info, classes).0);
         let info = resolved.as_ref().unwrap_or(info);
         let mut params = settings.params(&output, info);
         let named = caps::loaded_model(incoming.caps);
@@ -168,11 +168,12 @@ impl DecodingElementImpl for Classify {
             frame: caps::frame_size(incoming.caps),
             hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
         };
-        if reads_text {
+        if let Some((decoding, layout)) = text {
             // Scores of another shape are refused before their dictionary is.
-            Reader::new(&setup.scores, setup.params.activation).map_err(|e| e.to_string())?;
-            let alphabet = Alphabet::new(info.labels_of(&output), classes, &output)?;
-            return Ok(Box::new(Texts::new(setup, alphabet, undecided)?));
+            let params = TextParams { activation: setup.params.activation, decoding, layout };
+            Reader::new(&setup.scores, params).map_err(|e| e.to_string())?;
+            let alphabet = Alphabet::new(info.labels_of(&output), classes, decoding, &output)?;
+            return Ok(Box::new(Texts::new(setup, (decoding, layout), alphabet, undecided)?));
         }
         let announced = setup.scores.clone();
         let made = Box::new(Classes::new(setup, undecided)?);
@@ -190,8 +191,9 @@ impl DecodingElementImpl for Classify {
         let output = lock(&self.settings).output(outputs, info).ok();
         let scores = output.and_then(|index| outputs.get(index));
         let mode = scores.and_then(|scores| lock(&self.settings).mode(&scores.name, info));
-        if let Some(scores) = scores.filter(|_| mode == Some(ClassMode::Text)) {
-            let count = scores.dims.last().copied().flatten();
+        let text = scores.and_then(|scores| lock(&self.settings).text(&scores.name, info).ok().flatten());
+        if let Some((scores, (_, layout))) = scores.zip(text) {
+            let count = symbols_of(scores, layout);
             let what = count.map_or_else(|| "text".into(), |count| format!("text of {count} characters"));
             return Reading::of(incoming, info, &what);
         }

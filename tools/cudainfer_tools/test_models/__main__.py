@@ -45,6 +45,7 @@ MAKERS = (
     classes.classifiers,
     classes.attributes,
     classes.numbers,
+    classes.plates,
     classes.text,
     planes.class_maps,
     planes.masks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudainfer_tools.test_models.graph import F32, Graph
+from cudainfer_tools.test_models.graph import F32, Graph, constant_outputs
 
 
 def classifiers() -> None:
@@ -90,6 +90,24 @@ def numbers() -> None:
             graph.node("MatMul", ["mean", graph.constant("weights", weights)], "fc")
         graph.output("fc", F32, ["batch", weights.shape[1]])
         graph.save(name, named if name == "people-named" else "")
+
+
+def plates() -> None:
+    """Recognisers of number plates that are no CTC with the blank first, of six characters A B C 1 2 and one that is none, the same
+    for each picture: slots, `plate-slots`, read ABC112; a sequence with its end first and a text after it, `plate-sequence`,
+    ABC112; CTC with its blank last and the steps last, `plate-lprnet`, AAB1. The surest character of each step has the logit 8."""
+    image = '[input]\nresize = "stretch"\n'
+    labels = image + '[output]\nlabels = ["A", "B", "C", "1", "2"]\n[classify]\n'
+    for name, path, sidecar in [
+        ("slots", [0, 1, 2, 3, 3, 4, 5, 5, 5], 'mode = "slots"\npad = 5\n'),
+        ("sequence", [1, 2, 3, 4, 4, 5, 0, 2, 2], 'mode = "sequence"\neos = 0\n'),
+        ("lprnet", [0, 0, 5, 0, 1, 1, 5, 3, 5], 'mode = "text"\nblank = 5\nlayout = "ct"\n'),
+    ]:
+        logits = np.zeros((len(path), 6), np.float32)
+        logits[np.arange(len(path)), path] = 8
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        constant_outputs(graph, {"plate": np.ascontiguousarray(logits.T) if name == "lprnet" else logits})
+        graph.save(f"plate-{name}", labels + sidecar + 'activation = "softmax"\n')
 
 
 def text() -> None:
