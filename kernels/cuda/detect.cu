@@ -19,7 +19,7 @@
 
 constexpr uint32_t ANCHORS = 32, LANES = 8, WARPS = 8, OBJECTS = 128, MOST_ROWS = 56;
 constexpr uint32_t ALL = 0xffffffffu;
-// Numbers of an anchor that a thread reads before it looks at the first: so many reads take hardly longer than one.
+// Numbers of an anchor that a thread reads before it looks at the first: several reads take hardly longer than one.
 constexpr uint32_t AT_ONCE = 10;
 // Blocks of 256 threads that a multiprocessor has registers for, so that many of a batch's reads are under way at the same time.
 // Those before compute capability 8.0 have room for no more threads than these.

@@ -88,6 +88,16 @@ impl Affine {
         )
     }
 
+    /// From the frame to the tensor; `None` where the tensor lies in no area of the frame.
+    pub fn inverse(&self) -> Option<Self> {
+        let Self { scale: [a, d], skew: [b, c], offset: [x, y] } = *self;
+        let determinant = a * d - b * c;
+        let inverse = |v: f64| v / determinant;
+        let offset = [inverse(b * y - d * x), inverse(c * x - a * y)];
+        let found = Self { scale: [inverse(d), inverse(a)], skew: [inverse(-b), inverse(-c)], offset };
+        (determinant.is_finite() && determinant != 0.0).then_some(found)
+    }
+
     /// The upright box around a box of the tensor, in the frame.
     pub fn rect(&self, rect: &Rect) -> Rect {
         let corners = [
@@ -143,5 +153,21 @@ mod tests {
         assert_eq!(map.point(2.0, 3.0), (7.0, 22.0));
         let r = map.rect(&Rect { x: 0.0, y: 0.0, w: 4.0, h: 6.0 });
         assert_eq!(r, Rect { x: 4.0, y: 20.0, w: 6.0, h: 4.0 });
+    }
+
+    #[test]
+    fn the_inverse_leads_back_also_from_rotated_tensors() {
+        for map in [
+            Affine::upright([2.0, 0.5], [-3.0, 7.0]),
+            Affine { scale: [1.5, 0.8], skew: [-0.4, 0.9], offset: [10.0, -20.0] },
+        ] {
+            let back = map.inverse().unwrap();
+            for (x, y) in [(0.0, 0.0), (12.5, -3.0), (640.0, 480.0)] {
+                let (fx, fy) = map.point(x, y);
+                let (bx, by) = back.point(fx, fy);
+                assert!((bx - x).abs() < 1e-3 && (by - y).abs() < 1e-3, "{map:?}: {bx} {by}");
+            }
+        }
+        assert_eq!(Affine::upright([0.0, 1.0], [0.0, 0.0]).inverse(), None);
     }
 }

@@ -7,13 +7,39 @@ use cudainfer_kernels::words;
 pub enum ClassMode {
     /// The classes of an object.
     Classes,
-    /// The characters of a line of text.
+    /// The characters of a line of text, with blanks and repetitions.
     Text,
+    /// The character of each place of a line of text.
+    Slots,
+    /// The characters of a line of text one by one, and its end.
+    Sequence,
+    /// Numbers that are no scores of one set of classes.
+    Values,
+}
+
+/// What the numbers of a slice of an output are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SliceMode {
+    /// Scores of classes.
+    Class,
+    /// Each a value.
+    Value,
+    /// Scores of bins.
+    Expectation,
+}
+
+words! { SliceMode:
+    Class = "class", "Scores of classes that exclude each other";
+    Value = "value", "Each number is a value";
+    Expectation = "expectation", "Scores of bins, of which the mean is the value";
 }
 
 words! { ClassMode:
     Classes = "classes", "[1,C]: the classes of an object";
     Text = "text", "[1,T,C] or [T,1,C]: the characters of a line of text, from the left to the right (CTC)";
+    Slots = "slots", "The same, a character or none for each place of the line (fast-plate-ocr)";
+    Sequence = "sequence", "The same, a character for each step until the end of the line (PARSeq)";
+    Values = "values", "[1,C]: values and classes that the sidecar names, in [classify.NAME] with channels";
 }
 
 /// How overlapping boxes are suppressed.

@@ -78,6 +78,12 @@ impl ModelInfo {
                 head.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
             }
         }
+        for (name, slice) in &mut sidecar.classify.slices {
+            if let Some(file) = &slice.labels_file {
+                slice.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
+            }
+            slice.check_labels(name).map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
+        }
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
         let (declared, notes) = declared::read(model);
         let endings = onnx::output_endings(model);

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub use cudainfer_kernels as kernels;
 
 pub use array::Array;
-pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop};
+pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop, SliceMode};
 pub use error::ModelError;
 pub use folder::file_of;
 pub use info::ModelInfo;
@@ -33,7 +33,7 @@ pub use input::ImageInput;
 pub use origin::{Group, Origin, OriginKind};
 pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{
-    Anchors, ArrayFile, ConstantValue, Fill, MAX_SIZE, Priors, Sidecar, SizeOf, State, States,
+    Anchors, ArrayFile, ConstantValue, Fill, MAX_SIZE, Priors, Sidecar, SizeOf, Slice, State, States,
 };
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;

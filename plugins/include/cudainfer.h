@@ -66,6 +66,14 @@ typedef struct
   const gchar *model, *output;  /* whose scores these are */
 } CudaInferClass;
 
+/* A number that a model gives for an object, such as an age, in the model's unit. */
+typedef struct
+{
+  const gchar *name;
+  gdouble value;
+  const gchar *model, *output;  /* where it comes from */
+} CudaInferValue;
+
 /* A vector that describes an object. */
 typedef struct
 {
@@ -177,7 +185,7 @@ cudainfer_parameter (const CudaInferObject * object, const gchar * name, guint n
 static inline gboolean
 cudainfer_next_region (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
 {
-  static const gchar *const rest[] = { "keypoints", "classification", "embedding", "zones" };
+  static const gchar *const rest[] = { "keypoints", "classification", "values", "embedding", "zones" };
   GstMeta *meta;
 
   while ((meta = gst_buffer_iterate_meta_filtered (buffer, state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))) {
@@ -485,6 +493,19 @@ cudainfer_class (const CudaInferObject * object, guint classifier, guint nth, Cu
       || !cudainfer_entry_double (s, "confidence", nth, &found->confidence))
     return FALSE;
   found->label_id = g_value_get_uint (id);
+  found->model = gst_structure_get_string (s, "model");
+  found->output = gst_structure_get_string (s, "output");
+  return TRUE;
+}
+
+/* The nth value that an output of a model gives an object; FALSE after the last one. */
+static inline gboolean
+cudainfer_value (const CudaInferObject * object, guint output, guint nth, CudaInferValue * found)
+{
+  const GstStructure *s = cudainfer_parameter (object, "values", output);
+
+  if (!cudainfer_entry_string (s, "names", nth, &found->name) || !cudainfer_entry_double (s, "values", nth, &found->value))
+    return FALSE;
   found->model = gst_structure_get_string (s, "model");
   found->output = gst_structure_get_string (s, "output");
   return TRUE;

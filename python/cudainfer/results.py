@@ -68,6 +68,17 @@ class Classification:
 
 
 @dataclass
+class Values:
+    """Numbers that a model gives for an object, such as an age, in the model's units."""
+
+    names: list[str]
+    values: list[float]
+    model: str
+    output: str
+    """The model's output that these are of."""
+
+
+@dataclass
 class Embedding:
     """A vector that describes an object: similar objects have similar ones."""
 
@@ -102,6 +113,7 @@ class Object:
     """The id of the object in whose region a second model has found it."""
     keypoints: Keypoints | None = None
     classifications: list[Classification] = field(default_factory=list)
+    values: list[Values] = field(default_factory=list)
     embeddings: list[Embedding] = field(default_factory=list)
     zones: dict[str, int | None] = field(default_factory=dict)
     """The polygons that it is in, and for how long: nanoseconds, None where that is not known."""
@@ -291,6 +303,8 @@ def _take(found: Object, s: gst.Structure) -> bool:
                 found.classifications.append(
                     Classification(s["labels"], s["label-ids"], s["confidence"], s["model"], s["output"])
                 )
+            case "values":
+                found.values.append(Values(s["names"], s["values"], s["model"], s["output"]))
             case "embedding":
                 data = Array(s["data"], np.dtype("<f4"), (s["length"],))
                 found.embeddings.append(Embedding(data, s["normalized"], s["model"], s["output"]))

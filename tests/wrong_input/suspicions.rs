@@ -122,11 +122,22 @@ fn points_in_pixels_that_are_read_as_fractions_are_warned_about_once() {
     let wrong = with_sidecar("regressed", "[input]\nresize = \"stretch\"\n");
     for frames in [1, 120] {
         run(frames, "red", &wrong, "peakfind name=points").once(&[
-            "points: nearly all points lie far outside of the model's input, up to pixel 3072",
+            "points lie outside of the model's input by more than its size, up to pixel 3072",
             "if they are pixels, set normalized = false in [peaks]",
         ]);
     }
     run(30, "red", &model("regressed"), "peakfind").nothing();
+}
+
+#[test]
+fn keypoints_of_boxes_that_lie_far_outside_are_warned_about_once() {
+    for frames in [1, 120] {
+        run(frames, "red", &model("pose-far"), "gpunms name=find").once(&[
+            "find: 3 of 3 points lie outside of the model's input by more than its size, up to pixel 4480",
+            "Set the right keypoints or decoder in [output]",
+        ]);
+    }
+    run(30, "red", &model("pose"), "gpunms").nothing();
 }
 
 #[test]

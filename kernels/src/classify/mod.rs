@@ -14,9 +14,11 @@ mod key;
 mod params;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use cuda::CudaClassifier;
 pub use params::{Class, ClassifyParams, Outcome};
+pub use values::ValueParams;
 
 use self::key::{classes_of, key_of, score_of};
 use self::params::FEW;

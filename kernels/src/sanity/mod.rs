@@ -17,5 +17,5 @@ mod tests;
 mod watch;
 
 pub use expected::{Activation, Expected};
-pub use survey::{Glance, Survey, is_far};
+pub use survey::{Glance, PointSurvey, Survey};
 pub use watch::{LAST, Suspicion, Watch};

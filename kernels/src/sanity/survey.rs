@@ -5,10 +5,46 @@ const SUM_SLACK: f32 = 0.01;
 /// A box of which a corner is that many times the input's size away from the origin is far outside.
 const FAR: f32 = 4.0;
 
-/// Whether a point is far outside of a picture of this width and height.
-pub fn is_far([x, y]: [f32; 2], size: [usize; 2]) -> bool {
+/// Whether a corner of a box is far outside of a picture of this width and height.
+fn is_far([x, y]: [f32; 2], size: [usize; 2]) -> bool {
     let [width, height] = size.map(|side| side as f32);
     x.abs() > FAR * width || y.abs() > FAR * height
+}
+
+/// Where the points of results lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PointSurvey {
+    /// Points.
+    pub all: usize,
+    /// Those of them that lie outside of the input tensor by more than its size.
+    pub far: usize,
+    /// The coordinate that is farthest from 0, in pixels of the input tensor.
+    pub farthest: f32,
+}
+
+impl PointSurvey {
+    /// Adds a point, in pixels of an input tensor of this width and height.
+    pub fn see(&mut self, point: [f32; 2], input: [usize; 2]) {
+        let is_far = |(value, side): (f32, usize)| {
+            let side = side as f32;
+            !(-side..=2.0 * side).contains(&value)
+        };
+        self.all += 1;
+        self.far += usize::from(point.into_iter().zip(input).any(is_far));
+        self.farthest = point.iter().fold(self.farthest, |farthest, x| farthest.max(x.abs()));
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Self) {
+        self.all += other.all;
+        self.far += other.far;
+        self.farthest = self.farthest.max(other.farthest);
+    }
+
+    /// Whether more than half of the points are far outside.
+    pub(super) fn are_far(&self) -> bool {
+        self.far * 2 > self.all
+    }
 }
 
 /// Statistics of the results of a frame, which need no outputs.
@@ -20,8 +56,8 @@ pub struct Glance {
     pub confidences: [f32; 2],
     /// Whether there are boxes, and none has two pixels of the input tensor.
     pub tiny: bool,
-    /// Whether there are points, and nearly all are far outside of the frame.
-    pub far: bool,
+    /// Where points are.
+    pub points: PointSurvey,
     /// Boxes that were compared with each other.
     pub compared: usize,
     /// Those of them that lie on a stronger one of their class.
@@ -36,7 +72,7 @@ impl Default for Glance {
             found: 0,
             confidences: [f32::INFINITY, f32::NEG_INFINITY],
             tiny: false,
-            far: false,
+            points: PointSurvey::default(),
             compared: 0,
             repeated: 0,
             class: None,
@@ -69,10 +105,12 @@ pub struct Survey {
     pub probability_rows: usize,
     /// Boxes that have a size, or points.
     pub places: usize,
-    /// Those of them that are far outside of the input tensor, a box by one of its corners.
+    /// Boxes that are far outside of the input tensor by one of their corners.
     pub far_places: usize,
     /// The coordinate of a corner or point that is farthest from 0, in pixels of the input tensor.
     pub farthest: f32,
+    /// Where the points of the results are.
+    pub points: PointSurvey,
     /// Boxes of the results that were compared with each other.
     pub compared: usize,
     /// Those of them that lie on a stronger one of their class.
@@ -93,6 +131,7 @@ impl Default for Survey {
             places: 0,
             far_places: 0,
             farthest: 0.0,
+            points: PointSurvey::default(),
             compared: 0,
             repeated: 0,
             class: None,
@@ -143,13 +182,14 @@ impl Survey {
         if !(x2 > x1 && y2 > y1) {
             return;
         }
-        self.point([x1.abs().max(x2.abs()), y1.abs().max(y2.abs())], input);
+        let corner = [x1.abs().max(x2.abs()), y1.abs().max(y2.abs())];
+        self.far_places += usize::from(is_far(corner, input));
+        self.point(corner);
     }
 
-    /// Adds a point, in pixels of an input tensor of this width and height.
-    pub fn point(&mut self, point: [f32; 2], input: [usize; 2]) {
+    /// Adds a point, in pixels of the input tensor.
+    pub fn point(&mut self, point: [f32; 2]) {
         self.places += 1;
-        self.far_places += usize::from(is_far(point, input));
         self.farthest = point.iter().fold(self.farthest, |farthest, x| farthest.max(x.abs()));
     }
 
@@ -157,6 +197,7 @@ impl Survey {
     pub fn results(&mut self, glance: &Glance) {
         // An anchor may be of several classes.
         self.class = self.class.max(glance.class);
+        self.points.add(&glance.points);
         self.compared += glance.compared;
         self.repeated += glance.repeated;
     }
@@ -172,6 +213,7 @@ impl Survey {
         self.places += other.places;
         self.far_places += other.far_places;
         self.farthest = self.farthest.max(other.farthest);
+        self.points.add(&other.points);
         self.compared += other.compared;
         self.repeated += other.repeated;
         self.class = self.class.max(other.class);

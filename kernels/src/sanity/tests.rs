@@ -238,11 +238,28 @@ fn boxes_that_nobody_has_suppressed_are_suspected_once_and_neighbours_in_a_crowd
 }
 
 #[test]
-fn points_far_outside_are_suspected_like_boxes() {
-    let mut survey = Survey::default();
-    (0..5u8).for_each(|i| survey.point([40.0 * f32::from(i) + 640.0, 9.0], [64, 64]));
-    let points = Expected { normalized: Some(true), threshold: None, slack: None, ..PLAIN };
-    assert_eq!(suspicions(300, &survey, &points, 5), [Suspicion::Far { farthest: 800.0 }]);
-    let far = Glance { far: true, ..found(5) };
-    assert!(Watch::default().wants(&far, &points, true) && !Watch::default().wants(&found(5), &points, true));
+fn points_are_suspected_if_more_than_half_are_outside_by_more_than_the_inputs_size() {
+    let points = |all: &[[f32; 2]]| {
+        let mut points = PointSurvey::default();
+        all.iter().for_each(|point| points.see(*point, [64, 48]));
+        points
+    };
+    // Within, at the limits, and beyond each of them.
+    assert_eq!(points(&[[0.0, 0.0], [-64.0, 96.0], [128.0, -48.0]]).far, 0);
+    let far = [[-64.5, 9.0], [128.5, 9.0], [9.0, -48.5], [9.0, 96.5]];
+    let survey = points(&far);
+    assert_eq!(survey, PointSurvey { all: 4, far: 4, farthest: 128.5 });
+    for normalized in [Some(true), Some(false), None] {
+        let expected = Expected { normalized, threshold: None, slack: None, ..PLAIN };
+        let frames = |points| suspicions(300, &Survey { points, ..Survey::default() }, &expected, 1);
+        let mut half = far.to_vec();
+        half.extend([[9.0, 9.0]; 4]);
+        assert_eq!(frames(points(&half)), [], "half of them are not more than half");
+        assert_eq!(frames(PointSurvey::default()), [], "there are none");
+        // Once, of the first frame.
+        assert_eq!(frames(survey), [Suspicion::FarPoints(survey)]);
+        let glance = Glance { points: survey, ..found(4) };
+        assert!(Watch::default().wants(&glance, &expected, true));
+        assert!(!Watch::default().wants(&found(4), &expected, true));
+    }
 }

@@ -1,6 +1,6 @@
 //! Which frames of a model are looked at, and what is suspected.
 
-use super::{Activation, Expected, Glance, Survey};
+use super::{Activation, Expected, Glance, PointSurvey, Survey};
 
 /// No frame after this one is surveyed.
 pub const LAST: usize = 100;
@@ -49,11 +49,13 @@ pub enum Suspicion {
         /// The coordinate that is farthest from 0.
         farthest: f32,
     },
-    /// Nearly all boxes or points are far outside of the input tensor.
+    /// Nearly all boxes are far outside of the input tensor.
     Far {
         /// The coordinate that is farthest from 0, in pixels of the input tensor.
         farthest: f32,
     },
+    /// More than half of all points are outside of the input tensor by more than its size.
+    FarPoints(PointSurvey),
     /// At least half of a frame's boxes lie on a stronger one of their class, though the model should have suppressed them.
     Repeated {
         /// How many.
@@ -90,6 +92,7 @@ impl Suspicion {
             Self::Class { .. } => 1 << 6,
             Self::NothingFound { .. } => 1 << 7,
             Self::Repeated { .. } => 1 << 8,
+            Self::FarPoints(_) => 1 << 9,
         }
     }
 }
@@ -134,12 +137,13 @@ impl Watch {
         let total = &self.total;
         let scored = self.scores(expected);
         let places = if total.places > 0 { places(total, expected) } else { None };
+        let far_points = total.points.are_far().then_some(Suspicion::FarPoints(total.points));
         let Survey { repeated, compared: boxes, .. } = *survey;
         let repeated =
             are_repeated(repeated, boxes, expected).then_some(Suspicion::Repeated { repeated, boxes });
         let class = unnamed(total.class, expected).map(|(class, labels)| Suspicion::Class { class, labels });
         let mut new = Vec::new();
-        for suspicion in [non_finite, scored, places, repeated, class].into_iter().flatten() {
+        for suspicion in [non_finite, scored, places, far_points, repeated, class].into_iter().flatten() {
             self.say(suspicion, &mut new);
         }
         if self.is_over() && self.reported == 0 && !self.found {
@@ -191,7 +195,7 @@ impl Watch {
     }
 }
 
-/// What is suspected of boxes and points.
+/// What is suspected of boxes, and of the unit of points.
 fn places(total: &Survey, expected: &Expected) -> Option<Suspicion> {
     let normalized = expected.normalized?;
     let farthest = total.farthest;
@@ -207,7 +211,7 @@ fn is_doubtful(glance: &Glance, expected: &Expected) -> bool {
     let [lowest, highest] = glance.confidences;
     let twice = lowest <= highest && expected.twice.is_some_and(|range| is_within([lowest, highest], range));
     glance.tiny && expected.normalized == Some(false)
-        || glance.far && expected.normalized.is_some()
+        || glance.points.are_far()
         || are_repeated(glance.repeated, glance.compared, expected)
         || lowest <= highest && is_outside([lowest, highest], expected)
         || twice

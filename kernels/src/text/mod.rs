@@ -1,11 +1,16 @@
-//! From a recogniser's scores to a line of text: the best path of connectionist temporal classification (Graves et al. 2006,
-//! section 3.2).
+//! From a recogniser's scores to a line of text.
 //!
-//! The scores are a tensor `[N, T, C]` of float32 or float16: N pictures of lines, T steps from left to right, C symbols, the
-//! first of which is the blank. A recogniser that ends in a recurrent network may give `[T, 1, C]`, of one line. Each step gives
-//! its surest symbol, the first of equals. A symbol that repeats the previous step's is dropped, and so are blanks:
-//! `--HH-EE-L-LL-O-` is HELLO. The confidence of the line is the mean over the steps whose symbols are kept, as in PP-OCR's
-//! `CTCLabelDecode`. A step whose scores are all NaN or infinite is a blank.
+//! The scores are a tensor `[N, T, C]` of float32 or float16: N pictures of lines, T steps from left to right, C symbols. A
+//! recogniser that ends in a recurrent network may give `[T, 1, C]`, of one line; others have the symbols before the steps, `[N, C,
+//! T]`. Each step gives its surest symbol, the first of equals. [`TextDecoding`] says which of them are the line:
+//!
+//! - the best path of connectionist temporal classification (Graves et al. 2006, section 3.2): a symbol that repeats the previous
+//!   step's is dropped, and so are blanks: `--HH-EE-L-LL-O-` is HELLO;
+//! - slots, as fast-plate-ocr has them: each step is a place of the line, and the pad stands for none;
+//! - a sequence, as of PARSeq (Bautista and Atienza 2022): each step is a symbol, until the end.
+//!
+//! The confidence of the line is the mean over the steps whose symbols are kept, as in PP-OCR's `CTCLabelDecode`. A step whose
+//! scores are all NaN or infinite has no symbol.
 //!
 //! The surest symbol of a step is the surest class of a row of scores, so [`Reader`] and [`CudaReader`] are a
 //! [`Classifier`] and a [`CudaClassifier`] of one class over T rows a line, and equal results are guaranteed as there. A GPU
@@ -14,23 +19,90 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use crate::classify::{Class, Classifier, ClassifyError, ClassifyParams, CudaClassifier, Outcome};
 use crate::detect::Activation;
 use crate::device::{CudaStream, DeviceTensor};
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 
-/// The symbol that stands for none.
-pub const BLANK: u32 = 0;
+/// How the symbols of the steps become a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextDecoding {
+    /// Repetitions are one symbol, and the blank is none.
+    Ctc {
+        /// Its number.
+        blank: u32,
+    },
+    /// Each step is a place of the line.
+    Slots {
+        /// The number of the symbol that stands for none.
+        pad: u32,
+    },
+    /// Each step is a symbol, until the end.
+    Sequence {
+        /// The number of the symbol that ends the line.
+        end: u32,
+    },
+}
+
+impl TextDecoding {
+    /// The symbol that is no character.
+    pub fn special(self) -> u32 {
+        match self {
+            Self::Ctc { blank: special } | Self::Slots { pad: special } | Self::Sequence { end: special } => {
+                special
+            }
+        }
+    }
+}
+
+/// The order of the scores' dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextLayout {
+    /// The symbols of a step lie together.
+    StepsFirst,
+    /// The steps of a symbol lie together.
+    SymbolsFirst,
+}
+
+crate::words! { TextLayout:
+    StepsFirst = "tc", "[1,T,C], or [T,1,C]: the scores of a step lie together";
+    SymbolsFirst = "ct", "[1,C,T]: the scores of a character lie together";
+}
+
+/// How scores become a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TextParams {
+    /// What makes the scores of a step probabilities.
+    pub activation: Activation,
+    /// Which symbols are the line.
+    pub decoding: TextDecoding,
+    /// The order of the dimensions. [`CudaReader`] reads [`TextLayout::StepsFirst`] alone.
+    pub layout: TextLayout,
+}
 
 /// Scores that no text can be read from.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     /// An output that is not a row of scores for each step.
     #[error(
-        "'{0}' are no scores of characters, which are [1,T,C] or [T,1,C] in float32 or float16: T steps from left to right, C \
-         characters. Set output to the one that has them"
+        "'{0}' are no scores of characters, which are [1,T,C] or [T,1,C], with layout = \"ct\" [1,C,T], in float32 or float16: T steps \
+         from left to right, C characters. Set output to the one that has them"
     )]
     Scores(String),
+    /// A symbol that the output has not.
+    #[error(
+        "'{output}' has {symbols} characters, of which none has the number {special}: correct blank, pad or eos"
+    )]
+    Special {
+        /// The output.
+        output: String,
+        /// Its symbols.
+        symbols: usize,
+        /// The number that stands for no character.
+        special: u32,
+    },
     /// Scores whose type or dimensions are not the announced ones.
     #[error("the scores came as '{got}', but '{declared}' was announced")]
     Changed {
@@ -47,7 +119,7 @@ pub enum TextError {
 /// The text of a line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// Its symbols, from left to right, none of which is the blank.
+    /// Its symbols, from left to right, all of which are characters.
     pub symbols: Vec<u32>,
     /// The mean confidence of its symbols; 0 where there are none.
     pub confidence: f32,
@@ -55,12 +127,18 @@ pub struct Line {
 
 impl Line {
     /// The line of the surest class of each step.
-    fn of<'a>(steps: impl IntoIterator<Item = Option<&'a Class>>) -> Self {
-        let (mut symbols, mut sum, mut before) = (Vec::new(), 0.0, BLANK);
+    fn of<'a>(steps: impl IntoIterator<Item = Option<&'a Class>>, decoding: TextDecoding) -> Self {
+        let (mut symbols, mut sum, mut before) = (Vec::new(), 0.0, None);
         for step in steps {
-            let symbol = step.map_or(BLANK, |class| class.index);
-            if let Some(class) = step.filter(|_| symbol != BLANK && symbol != before) {
-                symbols.push(symbol);
+            let symbol = step.map(|class| class.index);
+            let is_kept = match decoding {
+                TextDecoding::Ctc { blank } => symbol != Some(blank) && symbol != before,
+                TextDecoding::Slots { pad } => symbol != Some(pad),
+                TextDecoding::Sequence { end } if symbol == Some(end) => break,
+                TextDecoding::Sequence { .. } => true,
+            };
+            if let Some(class) = step.filter(|_| is_kept) {
+                symbols.push(class.index);
                 sum += f64::from(class.confidence);
             }
             before = symbol;
@@ -76,15 +154,17 @@ struct Announced {
     output: TensorDesc,
     /// `[T, 1, C]`, where others have the lines first.
     steps_first: bool,
-    params: ClassifyParams,
+    params: TextParams,
 }
 
 impl Announced {
-    fn new(output: &TensorDesc, activation: Activation) -> Result<Self, TextError> {
+    fn new(output: &TensorDesc, params: TextParams) -> Result<Self, TextError> {
         let float = matches!(output.ty, TensorType::Float32 | TensorType::Float16);
         // Where one of two dimensions is 1, the other one has the steps; in `[1, 1, C]` it does not matter.
         let steps_first = match output.dims[..] {
             [_, Some(0), _] | [_, _, Some(0)] => None,
+            [None | Some(1), ..] if params.layout == TextLayout::SymbolsFirst => Some(false),
+            _ if params.layout == TextLayout::SymbolsFirst => None,
             [Some(1), ..] => Some(false),
             [_, Some(1), _] | [Some(2..), None, _] => Some(true),
             [None, ..] => Some(false),
@@ -93,21 +173,47 @@ impl Announced {
         let Some(steps_first) = steps_first.filter(|_| float && output.dims.len() == 3) else {
             return Err(TextError::Scores(output.to_string()));
         };
-        let params = ClassifyParams { activation, top_k: 1, threshold: f32::NEG_INFINITY };
-        Ok(Self { output: output.clone(), steps_first, params })
+        let announced = Self { output: output.clone(), steps_first, params };
+        let special = params.decoding.special();
+        match announced.symbols() {
+            Some(symbols) if usize::try_from(special).is_ok_and(|special| special >= symbols) => {
+                Err(TextError::Special { output: output.to_string(), symbols, special })
+            }
+            _ => Ok(announced),
+        }
     }
 
-    /// A step's scores, described for a classifier.
-    fn step(&self) -> TensorDesc {
-        let symbols = self.output.dims.get(2).copied().flatten();
-        TensorDesc { dims: vec![None, symbols], ..self.output.clone() }
+    /// The number of symbols, if the output's description has it.
+    fn symbols(&self) -> Option<usize> {
+        let place = if self.params.layout == TextLayout::SymbolsFirst { 1 } else { 2 };
+        self.output.dims.get(place).copied().flatten()
+    }
+
+    /// A step's scores, described for a classifier, and how it reads them.
+    fn step(&self) -> (TensorDesc, ClassifyParams) {
+        let desc = TensorDesc { dims: vec![None, self.symbols()], ..self.output.clone() };
+        let activation = self.params.activation;
+        (desc, ClassifyParams { activation, top_k: 1, threshold: f32::NEG_INFINITY })
     }
 
     /// The lines, steps and symbols of scores that arrived.
     fn dims(&self, name: &str, ty: TensorType, dims: &[usize]) -> Result<[usize; 3], TextError> {
         let Self { output, steps_first, .. } = self;
+        let changed = || TextError::Changed {
+            got: TensorDesc::fixed(name, ty, dims).to_string(),
+            declared: output.to_string(),
+        };
         let fits = |got: usize, want: Option<usize>| got > 0 && want.is_none_or(|want| want == got);
         match (dims, &output.dims[..]) {
+            (&[lines, symbols, steps], &[_, c, t])
+                if self.params.layout == TextLayout::SymbolsFirst
+                    && ty == output.ty
+                    && fits(steps, t)
+                    && fits(symbols, c) =>
+            {
+                Ok([lines, steps, symbols])
+            }
+            (_, _) if self.params.layout == TextLayout::SymbolsFirst => Err(changed()),
             (&[lines, steps, symbols], &[_, t, c])
                 if !steps_first && ty == output.ty && fits(steps, t) && fits(symbols, c) =>
             {
@@ -118,10 +224,7 @@ impl Announced {
             {
                 Ok([1, steps, symbols])
             }
-            _ => Err(TextError::Changed {
-                got: TensorDesc::fixed(name, ty, dims).to_string(),
-                declared: output.to_string(),
-            }),
+            _ => Err(changed()),
         }
     }
 }
@@ -143,13 +246,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Prepares for `output`, described as that of one line; `activation` makes the scores of a step probabilities.
+    /// Prepares for `output`, described as that of one line.
     ///
     /// # Errors
-    /// An output that is not a row of scores for each step.
-    pub fn new(output: &TensorDesc, activation: Activation) -> Result<Self, TextError> {
-        let announced = Announced::new(output, activation)?;
-        let steps = Classifier::new(&announced.step(), announced.params)?;
+    /// An output that is not a row of scores for each step, or lacks the symbol that is no character.
+    pub fn new(output: &TensorDesc, params: TextParams) -> Result<Self, TextError> {
+        let announced = Announced::new(output, params)?;
+        let (step, of_step) = announced.step();
+        let steps = Classifier::new(&step, of_step)?;
         Ok(Self { announced, steps, best: Vec::new() })
     }
 
@@ -162,14 +266,29 @@ impl Reader {
         let [_, count, symbols] = announced.dims(scores.name, scores.ty, &scores.dims)?;
         let mut surest = Vec::with_capacity(count);
         let mut outcomes = Vec::with_capacity(count);
-        for data in scores.bytes().chunks_exact(symbols * scores.ty.size()).take(count) {
+        let size = scores.ty.size();
+        let by_step = match announced.params.layout {
+            TextLayout::StepsFirst => Cow::Borrowed(scores.bytes()),
+            TextLayout::SymbolsFirst => Cow::Owned(transposed(scores.bytes(), [symbols, count], size)),
+        };
+        for data in by_step.chunks_exact(symbols * size).take(count) {
             let changed = |_| TextError::Scores(announced.output.to_string());
             let step = TensorView::new(scores.name, scores.ty, &[1, symbols], data).map_err(changed)?;
             outcomes.push(steps.run(&step, best)?);
             surest.push(best.first().copied());
         }
-        Ok((Line::of(surest.iter().map(Option::as_ref)), outcome_of(outcomes)))
+        let line = Line::of(surest.iter().map(Option::as_ref), announced.params.decoding);
+        Ok((line, outcome_of(outcomes)))
     }
+}
+
+/// The first matrix of these dimensions, with its columns as rows; numbers have `size` bytes.
+fn transposed(matrix: &[u8], [rows, columns]: [usize; 2], size: usize) -> Vec<u8> {
+    let number = |row: usize, column: usize| {
+        let first = (row * columns + column) * size;
+        matrix.get(first..first + size).unwrap_or_default()
+    };
+    (0..columns).flat_map(|column| (0..rows).flat_map(move |row| number(row, column)).copied()).collect()
 }
 
 /// [`Reader`] on the GPU, for all lines of a batch at once. One batch is in flight at a time.
@@ -183,13 +302,17 @@ pub struct CudaReader {
 }
 
 impl CudaReader {
-    /// Prepares for `output`, described as that of one line; `activation` makes the scores of a step probabilities.
+    /// Prepares for `output`, described as that of one line.
     ///
     /// # Errors
-    /// As [`Reader::new`], and an error of the driver.
-    pub fn new(output: &TensorDesc, activation: Activation, stream: &CudaStream) -> Result<Self, TextError> {
-        let announced = Announced::new(output, activation)?;
-        let steps = CudaClassifier::new(&announced.step(), announced.params, stream)?;
+    /// As [`Reader::new`], also for another layout than [`TextLayout::StepsFirst`], and an error of the driver.
+    pub fn new(output: &TensorDesc, params: TextParams, stream: &CudaStream) -> Result<Self, TextError> {
+        let announced = Announced::new(output, params)?;
+        if params.layout != TextLayout::StepsFirst {
+            return Err(TextError::Scores(output.to_string()));
+        }
+        let (step, of_step) = announced.step();
+        let steps = CudaClassifier::new(&step, of_step, stream)?;
         Ok(Self { announced, steps, count: 1, best: Vec::new() })
     }
 
@@ -217,11 +340,12 @@ impl CudaReader {
     /// # Errors
     /// An error of the driver, also for faults of earlier work.
     pub fn finish(&mut self, stream: &CudaStream) -> Result<Vec<(Line, Outcome)>, TextError> {
-        let Self { steps, count, best, .. } = self;
+        let Self { announced, steps, count, best } = self;
+        let decoding = announced.params.decoding;
         let outcomes = steps.finish(stream, best)?;
         let lines = best.chunks(*count).zip(outcomes.chunks(*count));
         let line = |(best, outcomes): (&[Vec<Class>], &[Outcome])| {
-            (Line::of(best.iter().map(|step| step.first())), outcome_of(outcomes.iter().copied()))
+            (Line::of(best.iter().map(|step| step.first()), decoding), outcome_of(outcomes.iter().copied()))
         };
         Ok(lines.map(line).collect())
     }

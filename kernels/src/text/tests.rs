@@ -4,6 +4,12 @@ use half::f16;
 
 use super::*;
 
+/// CTC, of which the first symbol is the blank.
+fn ctc(activation: Activation) -> TextParams {
+    let decoding = TextDecoding::Ctc { blank: 0 };
+    TextParams { activation, decoding, layout: TextLayout::StepsFirst }
+}
+
 /// Scores in which each step's symbol has its confidence, and the others share the rest.
 fn scores(steps: &[(u32, f32)], symbols: usize) -> Vec<f32> {
     let step = |(symbol, confidence): &(u32, f32)| {
@@ -24,7 +30,7 @@ fn read(values: &[f32], symbols: usize, activation: Activation) -> (Line, Outcom
     let data = floats(values);
     let view = TensorView::new("text", TensorType::Float32, &dims, &data).unwrap();
     let desc = TensorDesc::fixed("text", TensorType::Float32, &dims);
-    Reader::new(&desc, activation).unwrap().run(&view).unwrap()
+    Reader::new(&desc, ctc(activation)).unwrap().run(&view).unwrap()
 }
 
 #[track_caller]
@@ -75,7 +81,7 @@ fn half_precision_is_read() {
     let data: Vec<u8> = values.iter().flat_map(|v| f16::from_f32(*v).to_le_bytes()).collect();
     let view = TensorView::new("text", TensorType::Float16, &[1, 3, 3], &data).unwrap();
     let desc = "text:float16:?x?x3".parse().unwrap();
-    let (line, _) = Reader::new(&desc, Activation::None).unwrap().run(&view).unwrap();
+    let (line, _) = Reader::new(&desc, ctc(Activation::None)).unwrap().run(&view).unwrap();
     assert_line(&line, &[1, 2], 0.625);
 }
 
@@ -92,7 +98,7 @@ fn steps_may_come_first_of_one_line() {
         ("x:float32:2x?x4", [2, 2, 4], false),
         ("x:float32:5x1x4", [4, 1, 4], false),
     ] {
-        let mut reader = Reader::new(&announced.parse().unwrap(), Activation::None).unwrap();
+        let mut reader = Reader::new(&announced.parse().unwrap(), ctc(Activation::None)).unwrap();
         let view = TensorView::new("x", TensorType::Float32, &dims, &data).unwrap();
         match reader.run(&view) {
             Ok((line, _)) if right => assert_line(&line, &[1, 2], 0.75),
@@ -113,14 +119,57 @@ fn what_is_no_row_of_scores_for_each_step_is_refused_with_a_sentence() {
         ("x:float32:1x40x0", false),
         ("x:float32:1x1x40x97", false),
     ] {
-        match Reader::new(&text.parse().unwrap(), Activation::None) {
+        match Reader::new(&text.parse().unwrap(), ctc(Activation::None)) {
             Ok(_) => assert!(right, "{text}"),
             Err(e) => assert!(!right && e.to_string().contains(text), "{e}"),
         }
     }
-    let mut reader = Reader::new(&"x:float32:1x?x4".parse().unwrap(), Activation::None).unwrap();
+    let mut reader = Reader::new(&"x:float32:1x?x4".parse().unwrap(), ctc(Activation::None)).unwrap();
     let data = floats(&[0.0; 10]);
     let view = TensorView::new("x", TensorType::Float32, &[1, 2, 5], &data).unwrap();
     let error = reader.run(&view).unwrap_err().to_string();
     assert_eq!(error, "the scores came as 'x:float32:1x2x5', but 'x:float32:1x?x4' was announced");
+}
+
+/// The symbols that are read of steps with these surest symbols, the steps first and the symbols first.
+#[track_caller]
+fn decoded(decoding: TextDecoding, path: &[u32]) -> Vec<u32> {
+    const SYMBOLS: usize = 4;
+    let steps: Vec<_> = path.iter().map(|symbol| (*symbol, 0.75)).collect();
+    let values = scores(&steps, SYMBOLS);
+    let by_symbol: Vec<f32> =
+        (0..SYMBOLS).flat_map(|symbol| values.iter().copied().skip(symbol).step_by(SYMBOLS)).collect();
+    let read = |values: &[f32], dims: [usize; 3], layout| {
+        let data = floats(values);
+        let view = TensorView::new("text", TensorType::Float32, &dims, &data).unwrap();
+        let desc = TensorDesc::fixed("text", TensorType::Float32, &dims);
+        let params = TextParams { decoding, layout, ..ctc(Activation::None) };
+        Reader::new(&desc, params).unwrap().run(&view).unwrap().0
+    };
+    let line = read(&values, [1, path.len(), SYMBOLS], TextLayout::StepsFirst);
+    assert_eq!(read(&by_symbol, [1, SYMBOLS, path.len()], TextLayout::SymbolsFirst), line);
+    line.symbols
+}
+
+#[test]
+fn slots_keep_repetitions_and_a_sequence_goes_on_until_its_end() {
+    let slots = TextDecoding::Slots { pad: 3 };
+    assert_eq!(decoded(slots, &[0, 1, 1, 2, 3, 3]), [0, 1, 1, 2]);
+    assert_eq!(decoded(slots, &[3, 0, 3, 0]), [0, 0]);
+    assert_eq!(decoded(slots, &[3, 3]), [0; 0]);
+    let sequence = TextDecoding::Sequence { end: 0 };
+    assert_eq!(decoded(sequence, &[1, 1, 2, 0, 3, 3]), [1, 1, 2], "what follows the end is no text");
+    assert_eq!(decoded(sequence, &[0, 1]), [0; 0]);
+    assert_eq!(decoded(sequence, &[1, 2]), [1, 2], "without an end, all steps are text");
+    // LPRNet's blank is the last.
+    assert_eq!(decoded(TextDecoding::Ctc { blank: 3 }, &[3, 0, 0, 3, 0, 1]), [0, 0, 1]);
+}
+
+#[test]
+fn a_special_symbol_that_there_is_not_is_refused() {
+    let params = TextParams { decoding: TextDecoding::Slots { pad: 37 }, ..ctc(Activation::None) };
+    let error = Reader::new(&"x:float32:1x9x37".parse().unwrap(), params).unwrap_err().to_string();
+    assert!(error.contains("has 37 characters, of which none has the number 37"), "{error}");
+    let by_symbol = TextParams { layout: TextLayout::SymbolsFirst, ..params };
+    assert!(Reader::new(&"x:float32:1x38x9".parse().unwrap(), by_symbol).is_ok());
 }

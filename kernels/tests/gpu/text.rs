@@ -3,10 +3,16 @@
 use cudainfer_kernels::detect::Activation;
 use cudainfer_kernels::device::DeviceTensor;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
-use cudainfer_kernels::text::{CudaReader, Reader};
+use cudainfer_kernels::text::{CudaReader, Reader, TextDecoding, TextLayout, TextParams};
 use half::f16;
 
 use super::{Random, stream, upload};
+
+const CTC: TextParams = TextParams {
+    activation: Activation::None,
+    decoding: TextDecoding::Ctc { blank: 0 },
+    layout: TextLayout::StepsFirst,
+};
 
 /// Scores of a few levels, so that symbols repeat and many are equal, with some that are no numbers.
 fn scores(random: &mut Random, count: usize) -> Vec<f32> {
@@ -22,10 +28,10 @@ fn a_line_whose_steps_come_first_is_that_of_the_twin() {
     let desc = TensorDesc::fixed("text", TensorType::Float32, &[40, 1, 97]);
     let memory = upload(&stream, &data);
     let tensor = DeviceTensor::new("text", TensorType::Float32, &[40, 1, 97], memory.slice()).unwrap();
-    let mut gpu = CudaReader::new(&desc, Activation::None, &stream).unwrap();
+    let mut gpu = CudaReader::new(&desc, CTC, &stream).unwrap();
     gpu.start(&stream, &tensor, 1).unwrap();
     let view = TensorView::new("text", TensorType::Float32, &[40, 1, 97], &data).unwrap();
-    let (wanted, outcome) = Reader::new(&desc, Activation::None).unwrap().run(&view).unwrap();
+    let (wanted, outcome) = Reader::new(&desc, CTC).unwrap().run(&view).unwrap();
     assert!(!wanted.symbols.is_empty());
     let found = gpu.finish(&stream).unwrap();
     assert_eq!(found.len(), 1);
@@ -48,8 +54,8 @@ fn lines_of_a_batch_are_those_of_the_twin() {
             let desc = TensorDesc::fixed("text", ty, &[1, steps, symbols]);
             let memory = upload(&stream, &data);
             let tensor = DeviceTensor::new("text", ty, &dims, memory.slice()).unwrap();
-            let mut gpu = CudaReader::new(&desc, Activation::None, &stream).unwrap();
-            let mut cpu = Reader::new(&desc, Activation::None).unwrap();
+            let mut gpu = CudaReader::new(&desc, CTC, &stream).unwrap();
+            let mut cpu = Reader::new(&desc, CTC).unwrap();
             // All lines, and all but one: the bytes after them are not read.
             for count in [lines, lines.saturating_sub(1).max(1)] {
                 gpu.start(&stream, &tensor, count).unwrap();

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cudainfer_kernels::detect;
+use cudainfer_kernels::text::TextLayout;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use super::Slice;
 use crate::{ClassMode, mistakes, word};
 
 /// `[classify]`
@@ -14,7 +16,7 @@ use crate::{ClassMode, mistakes, word};
 pub struct Classify {
     /// The output that holds the scores.
     pub output: Option<String>,
-    /// `classes` or `text`.
+    /// `classes`, `text`, `slots`, `sequence` or `values`.
     #[serde(with = "word")]
     pub mode: Option<ClassMode>,
     /// `none`, `sigmoid` or `softmax`.
@@ -24,9 +26,21 @@ pub struct Classify {
     pub top_k: Option<u32>,
     /// Minimum confidence of a class.
     pub threshold: Option<f32>,
+    /// Number of the symbol that stands for no character, with `mode = "text"`.
+    pub blank: Option<u32>,
+    /// Number of the symbol that stands for no character, with `mode = "slots"`.
+    pub pad: Option<u32>,
+    /// Number of the symbol that ends the line, with `mode = "sequence"`.
+    pub eos: Option<u32>,
+    /// `tc` or `ct`, of text.
+    #[serde(with = "word")]
+    pub layout: Option<TextLayout>,
     /// `[classify.NAME]`: how the output of that name is read, where it differs.
     #[serde(skip_deserializing, flatten)]
     pub heads: BTreeMap<String, Head>,
+    /// `[classify.NAME]` with `channels`: what some of an output's numbers are.
+    #[serde(skip_deserializing, flatten)]
+    pub slices: BTreeMap<String, Slice>,
 }
 
 /// `[classify.NAME]`
@@ -37,7 +51,7 @@ pub struct Head {
     pub labels: Vec<String>,
     /// File beside the sidecar with the same names, one per line.
     pub labels_file: Option<PathBuf>,
-    /// `classes` or `text`.
+    /// `classes`, `text`, `slots`, `sequence` or `values`.
     #[serde(with = "word")]
     pub mode: Option<ClassMode>,
     /// `none`, `sigmoid` or `softmax`.
@@ -47,6 +61,15 @@ pub struct Head {
     pub top_k: Option<u32>,
     /// Minimum confidence of a class.
     pub threshold: Option<f32>,
+    /// Number of the symbol that stands for no character, with `mode = "text"`.
+    pub blank: Option<u32>,
+    /// Number of the symbol that stands for no character, with `mode = "slots"`.
+    pub pad: Option<u32>,
+    /// Number of the symbol that ends the line, with `mode = "sequence"`.
+    pub eos: Option<u32>,
+    /// `tc` or `ct`, of text.
+    #[serde(with = "word")]
+    pub layout: Option<TextLayout>,
 }
 
 /// `[embed]`
@@ -59,17 +82,23 @@ pub struct Embed {
     pub normalize: Option<bool>,
 }
 
-/// The keys of `[classify]`, and the tables in it, which are named after outputs.
+/// The keys of `[classify]`, and the tables in it, which are named after outputs, or, with `channels`, by whoever writes them.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Classify, D::Error> {
     let table = toml::Table::deserialize(deserializer)?;
-    let (heads, own): (toml::Table, toml::Table) = table.into_iter().partition(|(_, value)| value.is_table());
+    let (tables, own): (toml::Table, toml::Table) =
+        table.into_iter().partition(|(_, value)| value.is_table());
     let mut read: Classify = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
-    for (name, head) in heads {
+    for (name, table) in tables {
         let wrong = |e: toml::de::Error| {
             de::Error::custom(format!("in classify.{name}: {}", mistakes::sentence(e.message())))
         };
-        let head: Head = head.try_into().map_err(wrong)?;
-        read.heads.insert(name, head);
+        if table.get("channels").is_some() {
+            let slice: Slice = table.try_into().map_err(wrong)?;
+            read.slices.insert(name, slice);
+        } else {
+            let head: Head = table.try_into().map_err(wrong)?;
+            read.heads.insert(name, head);
+        }
     }
     Ok(read)
 }

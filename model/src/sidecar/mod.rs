@@ -9,6 +9,7 @@ mod labels;
 mod maps;
 mod output;
 mod peaks;
+mod slice;
 mod state;
 mod write;
 
@@ -27,6 +28,7 @@ pub use labels::labels;
 pub use maps::{Map, Segment};
 pub use output::{Anchors, Output, Priors};
 pub use peaks::Peaks;
+pub use slice::Slice;
 pub use state::{State, States};
 
 /// The whole file. All keys are optional.

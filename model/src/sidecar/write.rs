@@ -14,6 +14,9 @@ impl Sidecar {
         for head in words.classify.heads.values_mut().filter(|head| head.labels_file.is_some()) {
             head.labels.clear();
         }
+        for slice in words.classify.slices.values_mut().filter(|slice| slice.labels_file.is_some()) {
+            slice.labels.clear();
+        }
         let Ok(mut table) = toml::Table::try_from(&words) else { return String::new() };
         if words.skeleton == Skeleton::default() {
             table.remove("skeleton");
@@ -80,7 +83,7 @@ mod tests {
                     [priors]\naspect-ratios = [[2.0], []]\nclip = true\nmin-sizes = [[16.0, 32.0], [64.5]]\nvariances = [0.1, 0.2]\n\n\
                     [anchors]\nformula = \"yolov3\"\nscale-xy = [1.2]\nsizes = [[12.0, 16.5]]\n\n\
                     [peaks]\nblur-border = \"reflect\"\nblur-sigma = 0.8\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
-                    [classify]\nactivation = \"none\"\n\n[segment]\nbackground = -1\n\n[map]\nchannels = \"bgr\"\nrange = \"fixed\"\nrange-max = 10.5\nrange-min = 0.0\n\n[constants]\n\"a.b\" = [0.3]\n\
+                    [classify]\nactivation = \"none\"\nage = { bins = [0.0, 1.0], channels = [0, 101], mode = \"expectation\" }\n\n[segment]\nbackground = -1\n\n[map]\nchannels = \"bgr\"\nrange = \"fixed\"\nrange-max = 10.5\nrange-min = 0.0\n\n[constants]\n\"a.b\" = [0.3]\n\
                     prompts = { file = \"prompts.npz\" }\nsize = \"frame-height-width\"\nzeros = { fill = 0.0, shape = [1, 2] }\n\n[state]\ninitial = 0.5\nr1o = { input = \"r1i\", shape = [1, 2] }\n";
         let once = toml::from_str::<Sidecar>(text).unwrap().to_toml();
         let twice = toml::from_str::<Sidecar>(&once).unwrap().to_toml();

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::classify::Outcome;
 use cudainfer_kernels::detect::Activation;
 
+use super::unstated::assumption;
 use crate::model::onnx::Ending;
 use crate::notice::Remark;
 use crate::sync::lock;
@@ -48,15 +49,22 @@ pub(super) type Decided = Arc<Mutex<BTreeMap<String, Activation>>>;
 pub(super) struct Undecided {
     output: String,
     classes: Option<usize>,
+    is_stated: bool,
     key: String,
     decided: Decided,
 }
 
 impl Undecided {
-    /// For an output of a model, as caps name it, with `classes` classes.
-    pub fn new(model: &str, output: &str, classes: Option<usize>, decided: &Decided) -> Self {
+    /// For an output of a model, as caps name it, with `classes` classes; `is_stated` says whether anybody says that it has scores.
+    pub fn new(
+        model: &str,
+        output: &str,
+        classes: Option<usize>,
+        is_stated: bool,
+        decided: &Decided,
+    ) -> Self {
         let key = format!("{model} {output}");
-        Self { output: output.to_owned(), classes, key, decided: Arc::clone(decided) }
+        Self { output: output.to_owned(), classes, is_stated, key, decided: Arc::clone(decided) }
     }
 
     /// The decision by earlier scores.
@@ -66,13 +74,18 @@ impl Undecided {
 
     /// The activation from now on, after the first scores, and a remark for the user.
     pub fn decide(&self, first: &Outcome) -> (Activation, Option<Remark>) {
-        let (activation, remark) = assume(&self.output, self.classes, first);
+        let (activation, remark) = assume(&self.output, self.classes, self.is_stated, first);
         lock(&self.decided).insert(self.key.clone(), activation);
         (activation, remark)
     }
 }
 
-fn assume(output: &str, classes: Option<usize>, first: &Outcome) -> (Activation, Option<Remark>) {
+fn assume(
+    output: &str,
+    classes: Option<usize>,
+    is_stated: bool,
+    first: &Outcome,
+) -> (Activation, Option<Remark>) {
     let one = classes == Some(1);
     if first.is_distribution() && !one {
         let remark = format!(
@@ -91,6 +104,7 @@ fn assume(output: &str, classes: Option<usize>, first: &Outcome) -> (Activation,
              they need"
         )
     });
+    let doubt = doubt.or_else(|| (!is_stated).then(|| assumption(output, classes)));
     (activation, doubt.map(Remark::Warning))
 }
 
@@ -123,7 +137,7 @@ mod tests {
     #[test]
     fn the_first_scores_decide_once_for_a_model_and_output() {
         let decided = Decided::default();
-        let first = |model: &str| Undecided::new(model, "scores", Some(3), &decided);
+        let first = |model: &str| Undecided::new(model, "scores", Some(3), true, &decided);
         let probabilities = Outcome { non_finite: 0, outside: 0, total: 1.0 };
         let logits = Outcome { non_finite: 0, outside: 2, total: 1.0 };
         assert_eq!(first("a#1").known(), None);
@@ -138,13 +152,19 @@ mod tests {
     #[test]
     fn scores_that_may_be_probabilities_are_warned_about() {
         let scores = |total| Outcome { non_finite: 0, outside: 0, total };
-        let (activation, remark) = assume("x", Some(3), &scores(1.7));
+        let (activation, remark) = assume("x", Some(3), true, &scores(1.7));
         assert!(activation == Activation::Softmax && matches!(remark, Some(Remark::Warning(_))));
-        assert_eq!(assume("x", Some(3), &scores(0.0)), (Activation::Softmax, None));
+        assert_eq!(assume("x", Some(3), true, &scores(0.0)), (Activation::Softmax, None));
         // One probability is no distribution over classes.
-        let (activation, remark) = assume("x", Some(1), &scores(1.0));
+        let (activation, remark) = assume("x", Some(1), true, &scores(1.0));
         assert!(activation == Activation::Sigmoid && matches!(remark, Some(Remark::Warning(_))));
+        // Of logits that nobody calls so, the user hears what is assumed.
+        let logits = Outcome { non_finite: 0, outside: 40, total: 90.0 };
+        assert_eq!(assume("x", Some(512), true, &logits), (Activation::Softmax, None));
+        let (activation, remark) = assume("x", Some(512), false, &logits);
+        assert!(activation == Activation::Softmax && matches!(remark, Some(Remark::Warning(_))));
+        assert!(matches!(assume("x", Some(512), false, &scores(1.0)).1, Some(Remark::Info(_))));
         let logit = Outcome { non_finite: 0, outside: 1, total: -3.0 };
-        assert_eq!(assume("x", Some(1), &logit), (Activation::Sigmoid, None));
+        assert_eq!(assume("x", Some(1), true, &logit), (Activation::Sigmoid, None));
     }
 }

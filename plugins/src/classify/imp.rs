@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use cudainfer_kernels::tensor::TensorDesc;
-use cudainfer_kernels::text::Reader;
+use cudainfer_kernels::text::{Reader, TextParams};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -11,7 +11,9 @@ use gst_base::subclass::prelude::*;
 use super::activation::{ActivationChoice, Decided, Undecided};
 use super::objects::{Classes, ClassifierParams};
 use super::settings::{PROPERTIES, Settings};
-use super::text::{Alphabet, Texts};
+use super::text::{Alphabet, Texts, symbols_of};
+use super::unstated::{are_scores_stated, assumption, refuse_few};
+use super::values::{Values, slices_of};
 use crate::caps;
 use crate::decoding::reading::resolve_labels;
 use crate::decoding::{
@@ -20,7 +22,8 @@ use crate::decoding::{
 use crate::element::described;
 use crate::log::CLASSIFY as CAT;
 use crate::meta::analytics::{Contents, Forms};
-use crate::model::ModelInfo;
+use crate::model::onnx::Ending;
+use crate::model::{ClassMode, ModelInfo};
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -31,6 +34,26 @@ pub struct Classify {
 }
 
 impl Classify {
+    /// The decoder of an output of which the sidecar says what its numbers are.
+    fn prepare_values(
+        &self,
+        settings: &Settings,
+        output: TensorDesc,
+        incoming: &Incoming<'_>,
+    ) -> Result<Box<dyn Decode>, String> {
+        settings.metadata.forms(Contents::Values)?;
+        let slices = slices_of(&incoming.model.outputs, &output.name, incoming.info)?;
+        let setup = ClassifierParams {
+            params: settings.params(&output.name, incoming.info),
+            scores: output,
+            info: incoming.info.clone(),
+            model: caps::model_name(&caps::loaded_model(incoming.caps).unwrap_or_default()).to_owned(),
+            frame: caps::frame_size(incoming.caps),
+            hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
+        };
+        Ok(Box::new(Values::new(setup, &slices)?))
+    }
+
     /// Warns of labels that are not as many as the classes.
     fn check_labels(&self, output: &str, classes: Option<usize>, info: &ModelInfo) {
         let labels = info.labels_of(output).len();
@@ -103,20 +126,25 @@ impl DecodingElementImpl for Classify {
         let settings = lock(&self.settings).clone();
         let scores = outputs[settings.output(outputs, info)?].clone();
         let output = scores.name.clone();
-        let reads_text = settings.reads_text(&output, info);
-        let classes = if reads_text {
-            scores.dims.last().copied().flatten()
+        let mode = settings.mode(&output, info).unwrap_or(ClassMode::Classes);
+        let text = settings.text(&output, info)?;
+        let classes = if let Some((_, layout)) = text {
+            symbols_of(&scores, layout)
         } else {
             let classes = scores.dims.iter().copied().product::<Option<usize>>();
             // The dimensions of one frame, whatever the model says about the batch.
             classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
         };
+        if mode == ClassMode::Values {
+            return self.prepare_values(&settings, scores, incoming);
+        }
         // A dictionary may leave out some characters.
-        let resolved = (!reads_text).then(|| resolve_labels(info, classes).0);
+        let resolved = text.is_none().then(|| resolve_labels(info, classes).0);
         let info = resolved.as_ref().unwrap_or(info);
         let mut params = settings.params(&output, info);
         let named = caps::loaded_model(incoming.caps);
         let named = named.unwrap_or_default();
+        let is_stated = are_scores_stated(&settings, &output, info);
         let undecided =
             match ActivationChoice::of(settings.activation(&output, info), info.ending(&output), classes) {
                 ActivationChoice::Set(activation) => {
@@ -128,7 +156,9 @@ impl DecodingElementImpl for Classify {
                     params.activation = activation;
                     None
                 }
-                ActivationChoice::Open => Some(Undecided::new(&named, &output, classes, &self.decided)),
+                ActivationChoice::Open => {
+                    Some(Undecided::new(&named, &output, classes, is_stated, &self.decided))
+                }
             };
         let setup = ClassifierParams {
             scores,
@@ -138,13 +168,18 @@ impl DecodingElementImpl for Classify {
             frame: caps::frame_size(incoming.caps),
             hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
         };
-        if reads_text {
+        if let Some((decoding, layout)) = text {
             // Scores of another shape are refused before their dictionary is.
-            Reader::new(&setup.scores, setup.params.activation).map_err(|e| e.to_string())?;
-            let alphabet = Alphabet::new(info.labels_of(&output), classes, &output)?;
-            return Ok(Box::new(Texts::new(setup, alphabet, undecided)?));
+            let params = TextParams { activation: setup.params.activation, decoding, layout };
+            Reader::new(&setup.scores, params).map_err(|e| e.to_string())?;
+            let alphabet = Alphabet::new(info.labels_of(&output), classes, decoding, &output)?;
+            return Ok(Box::new(Texts::new(setup, (decoding, layout), alphabet, undecided)?));
         }
+        let announced = setup.scores.clone();
         let made = Box::new(Classes::new(setup, undecided)?);
+        if !is_stated {
+            refuse_few(&announced, classes)?;
+        }
         if incoming.outgoing.is_some() {
             self.check_labels(&output, classes, info);
         }
@@ -155,15 +190,29 @@ impl DecodingElementImpl for Classify {
         let (outputs, info) = (&incoming.model.outputs, incoming.info);
         let output = lock(&self.settings).output(outputs, info).ok();
         let scores = output.and_then(|index| outputs.get(index));
-        if let Some(scores) = scores.filter(|scores| lock(&self.settings).reads_text(&scores.name, info)) {
-            let count = scores.dims.last().copied().flatten();
+        let mode = scores.and_then(|scores| lock(&self.settings).mode(&scores.name, info));
+        let text = scores.and_then(|scores| lock(&self.settings).text(&scores.name, info).ok().flatten());
+        if let Some((scores, (_, layout))) = scores.zip(text) {
+            let count = symbols_of(scores, layout);
             let what = count.map_or_else(|| "text".into(), |count| format!("text of {count} characters"));
             return Reading::of(incoming, info, &what);
+        }
+        if let Some(scores) = scores.filter(|_| mode == Some(ClassMode::Values)) {
+            let slices = slices_of(outputs, &scores.name, info).unwrap_or_default();
+            let names: Vec<_> = slices.iter().map(|(name, _)| *name).collect();
+            return Reading::of(incoming, info, &format!("values {}", names.join(", ")));
         }
         let count = scores.and_then(classes);
         let (info, warning) = resolve_labels(info, count);
         let what = count.map_or_else(|| "scores of classes".into(), |count| format!("{count} classes"));
-        Reading { warnings: warning.into_iter().collect(), ..Reading::of(incoming, &info, &what) }
+        // Where the graph's end is not known, the first scores may show that they are probabilities.
+        let assumed = scores.map(|scores| scores.name.as_str()).filter(|output| {
+            info.ending(output) == Some(Ending::Logits)
+                && !are_scores_stated(&lock(&self.settings), output, &info)
+        });
+        let assumed = assumed.map(|output| assumption(output, count));
+        let warnings = warning.into_iter().chain(assumed).collect();
+        Reading { warnings, ..Reading::of(incoming, &info, &what) }
     }
 
     fn tensors_taken(taker: &str) -> String {

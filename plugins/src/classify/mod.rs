@@ -5,6 +5,8 @@
 //! whole frame, they are put on a region of interest as large as the frame. The names of the classes are the labels in the
 //! model's sidecar.
 //!
+//! With `mode=values` the numbers are those that the sidecar names, such as an age: values, and classes of parts of them.
+//!
 //! With `mode=text` the scores are those of a line's characters, and what is read becomes the `classification`.
 //!
 //! The tensors go on to an element downstream that asks for them, so that each output of a model with several has a classify:
@@ -22,6 +24,8 @@ mod imp;
 mod objects;
 mod settings;
 mod text;
+mod unstated;
+mod values;
 
 glib::wrapper! {
     /// The element.

@@ -88,24 +88,23 @@ impl Classes {
             label_ids: classes.iter().map(|class| class.index).collect(),
             confidence: classes.iter().map(|class| class.confidence.into()).collect(),
         };
-        put(found, set, *size, frame)
+        put(Finding::Classification(found), set, *size, frame)
     }
 }
 
 /// Puts the result on the tensors' object, or on one that is as large as their region or the frame, of this width and height, and
-/// is called as the first label; false where the object is gone.
-pub(super) fn put(
-    found: ClassificationParam,
-    set: &TensorSet,
-    size: [usize; 2],
-    frame: &mut gst::BufferRef,
-) -> bool {
+/// is called as the best class; false where the object is gone.
+pub(super) fn put(found: Finding, set: &TensorSet, size: [usize; 2], frame: &mut gst::BufferRef) -> bool {
     let Some(object) = set.object else {
-        let label = found.labels.first().cloned().unwrap_or_default();
-        attach_to_region(frame, &set.outline(size), &label, Finding::Classification(found));
+        let best = match &found {
+            Finding::Classification(classes) => classes.labels.first().cloned(),
+            _ => None,
+        };
+        let label = best.unwrap_or_else(|| set.outline_label().to_owned());
+        attach_to_region(frame, &set.outline(size), &label, found);
         return true;
     };
-    attach(frame, object, &Finding::Classification(found))
+    attach(frame, object, &found)
 }
 
 impl Decode for Classes {

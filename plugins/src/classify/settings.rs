@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use cudainfer_kernels::classify::ClassifyParams;
 use cudainfer_kernels::detect::Activation;
 use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::text::{TextDecoding, TextLayout};
+use cudainfer_kernels::words::Words as _;
 
 use crate::decoding::named::{list, named};
 use crate::meta::analytics::{self, Metadata};
@@ -16,11 +18,11 @@ use crate::stats;
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    output: String,
-    mode: Option<ClassMode>,
-    activation: Option<Activation>,
-    top_k: Option<u32>,
-    threshold: Option<f32>,
+    pub output: String,
+    pub mode: Option<ClassMode>,
+    pub activation: Option<Activation>,
+    pub top_k: Option<u32>,
+    pub threshold: Option<f32>,
     pub metadata: Metadata,
 }
 
@@ -58,7 +60,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
-    .with([stats::param_spec("; objects (that were given classes), non-finite (scores that are NaN or infinity)")])
+    .with([stats::param_spec("; objects (that were given classes, values or text), non-finite (scores that are NaN or infinity)")])
 });
 
 impl Settings {
@@ -76,10 +78,58 @@ impl Settings {
         }
     }
 
-    /// Whether the output of this name has the scores of a line's characters.
-    pub fn reads_text(&self, output: &str, info: &ModelInfo) -> bool {
+    /// What the property or the sidecar says the output of this name has.
+    pub fn mode(&self, output: &str, info: &ModelInfo) -> Option<ClassMode> {
         let head = info.classify.heads.get(output).and_then(|head| head.mode);
-        self.mode.or(head).or(info.classify.mode) == Some(ClassMode::Text)
+        let is_of = |named: Option<&String>| named.is_none_or(|named| named == output);
+        let mut slices = info.classify.slices.values();
+        let sliced = slices.any(|slice| is_of(slice.output.as_ref().or(info.classify.output.as_ref())));
+        self.mode.or(head).or(info.classify.mode).or(sliced.then_some(ClassMode::Values))
+    }
+
+    /// How the symbols of the output of this name become a line; `None` where they are no text.
+    ///
+    /// # Errors
+    /// A sentence: the sidecar lacks the number of a symbol that the mode needs, or has one that it has no use for.
+    pub fn text(&self, output: &str, info: &ModelInfo) -> Result<Option<(TextDecoding, TextLayout)>, String> {
+        let classify = &info.classify;
+        let head = classify.heads.get(output);
+        let mode = self.mode(output, info).unwrap_or(ClassMode::Classes);
+        let blank = head.and_then(|head| head.blank).or(classify.blank);
+        let pad = head.and_then(|head| head.pad).or(classify.pad);
+        let eos = head.and_then(|head| head.eos).or(classify.eos);
+        let layout = head.and_then(|head| head.layout).or(classify.layout);
+        for (key, is_set, of) in [
+            ("blank", blank.is_some(), ClassMode::Text),
+            ("pad", pad.is_some(), ClassMode::Slots),
+            ("eos", eos.is_some(), ClassMode::Sequence),
+        ] {
+            if is_set && mode != of {
+                return Err(format!(
+                    "{key} in [classify] of the model's sidecar applies to mode={} alone, but mode is {}: drop {key}, or set that mode",
+                    of.word(),
+                    mode.word()
+                ));
+            }
+        }
+        let missing = |meaning: &str, example: &str| {
+            format!(
+                "mode is {}, but nothing says which symbol {meaning}. Write its number into [classify] of the model's sidecar, \
+                 counted from 0, as in {example}",
+                mode.word()
+            )
+        };
+        let decoding = match mode {
+            ClassMode::Text => TextDecoding::Ctc { blank: blank.unwrap_or(0) },
+            ClassMode::Slots => TextDecoding::Slots {
+                pad: pad.ok_or_else(|| missing("stands for no character", "pad = 36"))?,
+            },
+            ClassMode::Sequence => {
+                TextDecoding::Sequence { end: eos.ok_or_else(|| missing("ends the line", "eos = 0"))? }
+            }
+            ClassMode::Classes | ClassMode::Values => return Ok(None),
+        };
+        Ok(Some((decoding, layout.unwrap_or(TextLayout::StepsFirst))))
     }
 
     /// The activation that the property or the sidecar names for the output of this name.

@@ -3,13 +3,13 @@
 use cudainfer_kernels::classify::Outcome;
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::RowFrame;
-use cudainfer_kernels::tensor::TensorView;
-use cudainfer_kernels::text::{CudaReader, Line, Reader};
+use cudainfer_kernels::tensor::{TensorDesc, TensorView};
+use cudainfer_kernels::text::{CudaReader, Line, Reader, TextDecoding, TextLayout, TextParams};
 
 use super::activation::Undecided;
 use super::objects::{ClassifierParams, put};
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
-use crate::meta::object::ClassificationParam;
+use crate::meta::object::{ClassificationParam, Finding};
 use crate::meta::tensor::{Failure, TensorSet};
 use crate::notice::Remark;
 
@@ -17,17 +17,22 @@ use crate::notice::Remark;
 #[derive(Clone, Debug)]
 pub(super) struct Alphabet {
     labels: Vec<String>,
-    /// The first symbol that has a label.
-    first: usize,
+    /// The symbol that has no label, because it is no character.
+    unlabelled: Option<u32>,
 }
 
 impl Alphabet {
-    /// For scores of `symbols` symbols, the first of which is the blank. The labels are all of them, or all but the blank, or, as
-    /// PP-OCR's dictionaries, all but the blank and a space at the end.
+    /// For scores of `symbols` symbols. The labels are all of them, or all but the one that is no character, or, as PP-OCR's
+    /// dictionaries, all but the blank before them and a space at the end.
     ///
     /// # Errors
     /// A sentence: the number of labels is none of these.
-    pub fn new(labels: &[String], symbols: Option<usize>, output: &str) -> Result<Self, String> {
+    pub fn new(
+        labels: &[String],
+        symbols: Option<usize>,
+        decoding: TextDecoding,
+        output: &str,
+    ) -> Result<Self, String> {
         let Some(symbols) = symbols else {
             return Err(format!(
                 "the number of characters in '{output}' is not known before the first frame. Export the model with a fixed last \
@@ -40,43 +45,70 @@ impl Alphabet {
                  dictionary, one character on each line, or name the file in the sidecar"
             ));
         }
-        let missing = symbols.checked_sub(labels.len()).filter(|missing| *missing <= 2);
+        let (most_missing, name) = match decoding {
+            TextDecoding::Ctc { blank: 0 } => (2, "blank"),
+            TextDecoding::Ctc { .. } => (1, "blank"),
+            TextDecoding::Slots { .. } => (1, "pad"),
+            TextDecoding::Sequence { .. } => (1, "end"),
+        };
+        let missing = symbols.checked_sub(labels.len()).filter(|missing| *missing <= most_missing);
         let Some(missing) = missing else {
-            let few = symbols.saturating_sub(2);
+            let with_space = if most_missing == 2 {
+                format!(
+                    "{} lines (without the blank before them and the space after them), ",
+                    symbols.saturating_sub(2)
+                )
+            } else {
+                String::new()
+            };
             return Err(format!(
-                "there are {} labels, but '{output}' has scores of {symbols} characters. A dictionary has {few} lines (without the \
-                 blank before them and the space after them), {} (without the blank) or {symbols}. Give trtinfer labels=FILE \
-                 with the dictionary that the model was made with",
+                "there are {} labels, but '{output}' has scores of {symbols} characters. A dictionary has {with_space}{} (without the \
+                 {name}) or {symbols}. Give trtinfer labels=FILE with the dictionary that the model was made with",
                 labels.len(),
                 symbols.saturating_sub(1),
             ));
         };
-        Ok(Self { labels: labels.to_vec(), first: missing.min(1) })
+        Ok(Self { labels: labels.to_vec(), unlabelled: (missing > 0).then(|| decoding.special()) })
     }
 
     /// The text of these symbols. A label without letters is a space, which readers of files take away.
     pub fn text(&self, symbols: &[u32]) -> String {
         let character = |symbol: &u32| {
-            let place = usize::try_from(*symbol).ok()?.checked_sub(self.first)?;
+            let is_after = self.unlabelled.is_some_and(|unlabelled| *symbol > unlabelled);
+            let place = usize::try_from(*symbol).ok()?.checked_sub(usize::from(is_after))?;
             self.labels.get(place).map(String::as_str).filter(|label| !label.is_empty())
         };
         symbols.iter().map(|symbol| character(symbol).unwrap_or(" ")).collect()
     }
 }
 
+/// The number of symbols of an output in this layout, if its description has it.
+pub(super) fn symbols_of(scores: &TensorDesc, layout: TextLayout) -> Option<usize> {
+    let symbols = match layout {
+        TextLayout::StepsFirst => scores.dims.last(),
+        TextLayout::SymbolsFirst => scores.dims.get(1),
+    };
+    symbols.copied().flatten()
+}
+
 /// Gives frames, or the objects of their regions, the text that is read there.
 pub(super) struct Texts {
     rows: Rows<Scores>,
     setup: ClassifierParams,
+    text: (TextDecoding, TextLayout),
     alphabet: Alphabet,
     /// The activation is decided by the first scores.
     undecided: Option<Undecided>,
     remark: Option<Remark>,
 }
 
-fn rows(setup: &ClassifierParams) -> Result<Rows<Scores>, String> {
-    let decoder = Scores { setup: (setup.scores.clone(), setup.params.activation) };
-    let key = format!("text {:?}", decoder.setup);
+fn rows(
+    setup: &ClassifierParams,
+    (decoding, layout): (TextDecoding, TextLayout),
+) -> Result<Rows<Scores>, String> {
+    let params = TextParams { activation: setup.params.activation, decoding, layout };
+    let decoder = Scores { announced: setup.scores.clone(), params };
+    let key = format!("text {:?} {params:?}", decoder.announced);
     Rows::new(decoder, &key, vec![setup.scores.clone()], setup.frame)
 }
 
@@ -87,13 +119,14 @@ impl Texts {
     /// A sentence: an output that is not a row of scores for each step.
     pub fn new(
         mut setup: ClassifierParams,
+        text: (TextDecoding, TextLayout),
         alphabet: Alphabet,
         undecided: Option<Undecided>,
     ) -> Result<Self, String> {
         let known = undecided.as_ref().and_then(Undecided::known);
         setup.params.activation = known.unwrap_or(setup.params.activation);
         let undecided = undecided.filter(|_| known.is_none());
-        Ok(Self { rows: rows(&setup)?, setup, alphabet, undecided, remark: None })
+        Ok(Self { rows: rows(&setup, text)?, setup, text, alphabet, undecided, remark: None })
     }
 
     /// The line of a row and statistics of its scores. The first row decides the activation.
@@ -106,7 +139,7 @@ impl Texts {
             return Ok(found);
         }
         self.setup.params.activation = activation;
-        self.rows = rows(&self.setup)?;
+        self.rows = rows(&self.setup, self.text)?;
         self.rows.find(set, side)
     }
 }
@@ -133,7 +166,10 @@ impl Decode for Texts {
                 label_ids: vec![0],
                 confidence: vec![line.confidence.into()],
             };
-            counts.add("objects", usize::from(put(read, set, self.setup.frame, frame)));
+            counts.add(
+                "objects",
+                usize::from(put(Finding::Classification(read), set, self.setup.frame, frame)),
+            );
         }
         if self.setup.hands_on {
             TensorSet::put(sets, frame);
@@ -148,7 +184,8 @@ impl Decode for Texts {
 
 /// The kernels.
 struct Scores {
-    setup: (cudainfer_kernels::tensor::TensorDesc, cudainfer_kernels::detect::Activation),
+    announced: TensorDesc,
+    params: TextParams,
 }
 
 impl RowDecoder for Scores {
@@ -157,14 +194,16 @@ impl RowDecoder for Scores {
     /// The line, and statistics of its scores.
     type Found = (Line, Outcome);
 
+    fn is_on_gpu(&self) -> bool {
+        self.params.layout == TextLayout::StepsFirst
+    }
+
     fn cpu(&self) -> Result<Self::Cpu, Failure> {
-        let (announced, activation) = &self.setup;
-        Ok(Box::new(Reader::new(announced, *activation)?))
+        Ok(Box::new(Reader::new(&self.announced, self.params)?))
     }
 
     fn gpu(&self, stream: &CudaStream) -> Result<Self::Gpu, Failure> {
-        let (announced, activation) = &self.setup;
-        Ok(Box::new(CudaReader::new(announced, *activation, stream)?))
+        Ok(Box::new(CudaReader::new(&self.announced, self.params, stream)?))
     }
 
     fn run(
@@ -195,22 +234,41 @@ impl RowDecoder for Scores {
 mod tests {
     use super::*;
 
+    const CTC: TextDecoding = TextDecoding::Ctc { blank: 0 };
+
+    #[test]
+    fn the_symbol_that_is_no_character_may_have_a_label_or_none_wherever_it_is() {
+        let labels = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let slots = TextDecoding::Slots { pad: 3 };
+        for names in [&["A", "B", "1"][..], &["A", "B", "1", "_"]] {
+            let alphabet = Alphabet::new(&labels(names), Some(4), slots, "text").unwrap();
+            assert_eq!(alphabet.text(&[0, 1, 2, 2]), "AB11", "{names:?}");
+        }
+        let sequence = TextDecoding::Sequence { end: 1 };
+        for names in [&["A", "B", "1"][..], &["A", "end", "B", "1"]] {
+            let alphabet = Alphabet::new(&labels(names), Some(4), sequence, "text").unwrap();
+            assert_eq!(alphabet.text(&[0, 2, 3, 3]), "AB11", "{names:?}");
+        }
+        let error = Alphabet::new(&labels(&["A", "B"]), Some(4), slots, "text").unwrap_err();
+        assert!(error.contains("A dictionary has 3 (without the pad) or 4"), "{error}");
+    }
+
     #[test]
     fn a_dictionary_is_that_of_ppocr_or_has_the_space_or_has_the_blank_too() {
         let labels = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         for names in [&["A", "B"][..], &["A", "B", ""], &["blank", "A", "B", ""]] {
-            let alphabet = Alphabet::new(&labels(names), Some(4), "text").unwrap();
+            let alphabet = Alphabet::new(&labels(names), Some(4), CTC, "text").unwrap();
             assert_eq!(alphabet.text(&[1, 3, 2, 2]), "A BB", "{names:?}");
         }
         for (names, count) in [(&["A"][..], "there are 1 labels"), (&["A"; 5], "there are 5 labels")] {
-            let error = Alphabet::new(&labels(names), Some(4), "text").unwrap_err();
+            let error = Alphabet::new(&labels(names), Some(4), CTC, "text").unwrap_err();
             assert!(
                 error.starts_with(count) && error.contains("'text' has scores of 4 characters"),
                 "{error}"
             );
         }
-        let error = Alphabet::new(&[], Some(4), "text").unwrap_err();
+        let error = Alphabet::new(&[], Some(4), CTC, "text").unwrap_err();
         assert!(error.contains("nobody says which"), "{error}");
-        assert!(Alphabet::new(&labels(&["A"]), None, "text").unwrap_err().contains("not known"));
+        assert!(Alphabet::new(&labels(&["A"]), None, CTC, "text").unwrap_err().contains("not known"));
     }
 }

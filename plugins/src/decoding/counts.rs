@@ -2,6 +2,7 @@
 
 use cudainfer_kernels::sanity::Glance;
 
+use crate::meta::tensor::TensorSet;
 use crate::notice::Limit;
 
 /// Maximum number of counts of an element.
@@ -91,9 +92,14 @@ impl Counts {
         self.watched
     }
 
-    /// Notes that there are points, and that nearly all are far outside of the frame.
-    pub fn see_far_points(&mut self) {
-        self.glance.far = true;
+    /// Notes where points of the frame lie in the input tensor of `set`, which they were found in.
+    pub fn see_points(&mut self, set: &TensorSet, points: impl IntoIterator<Item = [f32; 2]>) {
+        let to_tensor = self.watched.then(|| set.to_frame.inverse()).flatten();
+        let Some(to_tensor) = to_tensor else { return };
+        for [x, y] in points {
+            let (x, y) = to_tensor.point(x, y);
+            self.glance.points.see([x, y], set.input);
+        }
     }
 
     /// Notes how many boxes were compared, and how many of them lie on a stronger one of their class.

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use cudainfer_kernels::sanity::{Activation, Expected, LAST, Suspicion, Watch};
+use cudainfer_kernels::sanity::{Activation, Expected, LAST, PointSurvey, Suspicion, Watch};
 use gst::prelude::*;
 
 use super::{Counts, Decode};
@@ -153,15 +153,27 @@ fn sentence(
         ),
         Suspicion::Far { farthest } => {
             let seen = format!(
-                "nearly all {results} lie far outside of the model's input, up to pixel {}",
+                "nearly all boxes lie far outside of the model's input, up to pixel {}",
                 number(farthest)
             );
             if expected.normalized == Some(true) {
                 let cure = set("normalized", "false", false);
                 format!("{seen}. They are read as fractions of its size; if they are pixels, {cure}")
             } else {
-                let keys =
-                    if *results == "points" { "axis-order or encoding" } else { "box-format or decoder" };
+                format!("{seen}. Set the right box-format or decoder in {section} of the model's sidecar")
+            }
+        }
+        Suspicion::FarPoints(PointSurvey { all, far, farthest }) => {
+            let seen = format!(
+                "{far} of {all} points lie outside of the model's input by more than its size, up to pixel {}",
+                number(farthest)
+            );
+            let of_boxes = *results == "boxes";
+            if expected.normalized == Some(true) && !of_boxes {
+                let cure = set("normalized", "false", false);
+                format!("{seen}. They are read as fractions of its size; if they are pixels, {cure}")
+            } else {
+                let keys = if of_boxes { "keypoints or decoder" } else { "axis-order or encoding" };
                 format!("{seen}. Set the right {keys} in {section} of the model's sidecar")
             }
         }

@@ -5,8 +5,8 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
+use super::asked;
 use super::objects::Embeddings;
-use super::rows::{self, EmbeddingOutput};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
 use crate::decoding::{
@@ -15,6 +15,7 @@ use crate::decoding::{
 use crate::element::described;
 use crate::log::EMBED as CAT;
 use crate::meta::analytics::Forms;
+use crate::meta::row::OutputRows;
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -51,7 +52,7 @@ impl BaseTransformImpl for Embed {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        rows::asked(query) || BaseTransformImplExt::parent_query(self, direction, query)
+        asked::asked(query) || BaseTransformImplExt::parent_query(self, direction, query)
     }
 }
 
@@ -74,7 +75,7 @@ impl DecodingElementImpl for Embed {
         let output = settings.output(&incoming.model.outputs, incoming.info)?;
         let model = caps::loaded_model(incoming.caps);
         Ok(Box::new(Embeddings {
-            output: EmbeddingOutput::new(output.name.clone()),
+            output: OutputRows::new(output.name.clone()),
             model: caps::model_name(&model.unwrap_or_default()).to_owned(),
             normalize: settings.normalize(incoming.info),
             frame: caps::frame_size(incoming.caps),

@@ -13,9 +13,9 @@
 
 use gst::prelude::*;
 
+pub(crate) mod asked;
 mod imp;
 mod objects;
-pub(crate) mod rows;
 mod settings;
 
 glib::wrapper! {

@@ -1,19 +1,13 @@
 //! From a model's output to embeddings on the frame.
 
-use super::rows::EmbeddingOutput;
 use crate::decoding::{Counts, Decode, Side};
 use crate::meta::object::{EmbeddingParam, Finding, attach, attach_to_region};
+use crate::meta::row::OutputRows;
 use crate::meta::tensor::TensorSet;
-
-/// The label of the object that stands for the whole frame.
-const FRAME: &str = "frame";
-
-/// The label of one that stands for a region that is the same in every frame.
-const REGION: &str = "region";
 
 /// Gives frames, or the objects of their regions, embeddings.
 pub(super) struct Embeddings {
-    pub output: EmbeddingOutput,
+    pub output: OutputRows,
     /// The model's name.
     pub model: String,
     /// Whether vectors are scaled to length 1.
@@ -48,8 +42,7 @@ impl Decode for Embeddings {
             let put = match set.object {
                 Some(object) => attach(frame, object, &found),
                 None => {
-                    let label = if set.region.is_some() { REGION } else { FRAME };
-                    attach_to_region(frame, &set.outline(self.frame), label, found);
+                    attach_to_region(frame, &set.outline(self.frame), set.outline_label(), found);
                     true
                 }
             };

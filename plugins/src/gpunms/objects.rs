@@ -85,6 +85,10 @@ impl Decode for Objects {
             if are_tiny(&found.detections, &set.to_frame) {
                 counts.see_tiny_boxes();
             }
+            let keypoints = found.attached.keypoints.iter();
+            // Those that are no numbers are all 0.
+            let known = keypoints.filter(|point| **point != [0.0; 3]).map(|[x, y, _]| [*x, *y]);
+            counts.see_points(set, known);
             if is_unique && counts.is_watched() {
                 counts.see_repeated(repeated(&found.detections));
             }

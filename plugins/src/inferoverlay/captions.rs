@@ -32,5 +32,14 @@ fn caption(object: &Object, settings: &Settings) -> String {
     if settings.labels {
         words.extend(object.classifications.iter().filter_map(|classes| classes.labels.first().cloned()));
     }
+    if settings.labels {
+        let values = object.values.iter().flat_map(|values| values.names.iter().zip(&values.values));
+        words.extend(values.map(|(name, value)| format!("{name} {}", short(*value))));
+    }
     words.join(" ")
+}
+
+/// With a tenth, or three digits below 1.
+fn short(value: f64) -> String {
+    if value.abs() < 1.0 { format!("{value:.3}") } else { format!("{value:.1}") }
 }

@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::inferoverlay::captions::captions;
-    use crate::meta::object::{ClassificationParam, DetectionParam, TrackingParam};
+    use crate::meta::object::{ClassificationParam, DetectionParam, TrackingParam, ValuesParam};
 
     fn fly(tracked: bool) -> Object {
         let rect = Rect { x: 0.0, y: 0.0, w: 40.0, h: 40.0 };
@@ -263,8 +263,16 @@ mod tests {
             ],
             ..Object::default()
         };
+        let values = ValuesParam {
+            names: vec!["doors".into(), "rust".into()],
+            values: vec![4.25, 0.0625],
+            ..ValuesParam::default()
+        };
+        let valued = Object { values: vec![values], ..car.clone() };
         let written = |settings: &Settings| drawn(std::slice::from_ref(&car), settings).1;
         assert_eq!(written(&Settings::default()), [(3.0, 4.0, "car 50% taxi red".into())]);
+        let (_, captions) = drawn(&[valued], &Settings::default());
+        assert_eq!(captions, [(3.0, 4.0, "car 50% taxi red doors 4.2 rust 0.062".into())]);
         assert_eq!(written(&Settings { labels: false, ..Settings::default() }), [(3.0, 4.0, "50%".into())]);
     }
 }

@@ -10,6 +10,7 @@ pub mod mask;
 pub mod object;
 mod params;
 pub mod region;
+pub(crate) mod row;
 pub mod tensor;
 pub mod zone;
 

@@ -5,7 +5,9 @@ use cudainfer_kernels::geometry::Rect;
 use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
 
 use super::analytics;
-pub use super::params::{ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, TrackingParam};
+pub use super::params::{
+    ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, TrackingParam, ValuesParam,
+};
 pub use super::region::Object;
 use super::region::{is_ours, pixels, regions};
 use super::zone::ZonesParam;
@@ -17,6 +19,8 @@ pub enum Finding {
     Keypoints(KeypointsParam),
     /// Its classes.
     Classification(ClassificationParam),
+    /// Its values.
+    Values(ValuesParam),
     /// Its embedding.
     Embedding(EmbeddingParam),
     /// Which individual it is.
@@ -43,7 +47,7 @@ fn adopt(buffer: &mut gst::BufferRef) {
 }
 
 /// Adds a second model's result to the object of that number; false where there is none. An object's points are those of the
-/// first model that found some; classifications and embeddings are kept beside existing ones.
+/// first model that found some; classifications, values and embeddings are kept beside existing ones.
 pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
     if add_finding(buffer, object, what) {
         return true;
@@ -60,6 +64,7 @@ fn add_finding(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool
     meta.add_param(match what {
         Finding::Keypoints(points) => points.to_structure(),
         Finding::Classification(classes) => classes.to_structure(),
+        Finding::Values(values) => values.to_structure(),
         Finding::Embedding(embedding) => embedding.to_structure(),
         Finding::Tracking(tracking) => tracking.to_structure(),
     });
@@ -73,7 +78,9 @@ pub fn attach_to_region(buffer: &mut gst::BufferRef, outline: &Rect, label: &str
         object.detection.is_none()
             && object.tracking.is_none()
             && object.keypoints.is_none()
-            && !(object.classifications.is_empty() && object.embeddings.is_empty())
+            && !(object.classifications.is_empty()
+                && object.values.is_empty()
+                && object.embeddings.is_empty())
     };
     let regions = buffer.iter_meta::<Roi>().filter(|meta| meta.rect() == pixels(outline));
     let known = regions.map(|meta| Object::of(&meta)).find(stands_for_it);
@@ -86,6 +93,7 @@ pub fn attach_to_region(buffer: &mut gst::BufferRef, outline: &Rect, label: &str
     match what {
         Finding::Keypoints(points) => object.keypoints = Some(points),
         Finding::Classification(classes) => object.classifications.push(classes),
+        Finding::Values(values) => object.values.push(values),
         Finding::Embedding(embedding) => object.embeddings.push(embedding),
         Finding::Tracking(tracking) => object.tracking = Some(tracking),
     }

@@ -73,6 +73,19 @@ pub struct ClassificationParam {
     pub confidence: Vec<f64>,
 }
 
+/// Numbers that a model gives for an object, such as an age or angles.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ValuesParam {
+    /// The model's name.
+    pub model: String,
+    /// The name of the output.
+    pub output: String,
+    /// One name for each value.
+    pub names: Vec<String>,
+    /// Their units are those of the model and its sidecar.
+    pub values: Vec<f64>,
+}
+
 /// A vector that describes an object: similar objects have similar ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbeddingParam {
@@ -107,6 +120,7 @@ pub(super) struct Names {
     pub parent: gst::Structure,
     pub keypoints: Quark,
     pub classification: Quark,
+    pub values: Quark,
     pub embedding: Quark,
     pub zones: Quark,
     pub angle: Quark,
@@ -131,6 +145,7 @@ pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     parent: gst::Structure::new_empty("parent"),
     keypoints: Quark::from_str("keypoints"),
     classification: Quark::from_str("classification"),
+    values: Quark::from_str("values"),
     embedding: Quark::from_str("embedding"),
     zones: Quark::from_str("zones"),
     angle: Quark::from_str("angle"),
@@ -275,6 +290,26 @@ impl ClassificationParam {
             labels: strings::list(s, "labels")?,
             label_ids: array(s, "label-ids")?,
             confidence: array(s, "confidence")?,
+        })
+    }
+}
+
+impl ValuesParam {
+    pub(super) fn to_structure(&self) -> gst::Structure {
+        gst::Structure::builder("values")
+            .field("names", gst::Array::new(self.names.iter().map(String::as_str)))
+            .field("values", doubles(&self.values))
+            .field("model", self.model.as_str())
+            .field("output", self.output.as_str())
+            .build()
+    }
+
+    pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        Some(Self {
+            model: strings::field(s, "model").unwrap_or_default(),
+            output: strings::field(s, "output").unwrap_or_default(),
+            names: strings::list(s, "names")?,
+            values: array(s, "values")?,
         })
     }
 }

@@ -9,6 +9,7 @@
 //! | `tracking` | `id` (uint64), `age` (uint, frames), `hits` (uint, detections so far), `state` (string: `tracked`, or `lost` if it was not detected in this frame), `x`, `y`, `w`, `h` (double: the filter's box), `velocity-x`, `velocity-y` (double: of its centre, frame pixels per second), `first-seen`, `last-seen` (uint64, ns: running times of the first and the last frame in which it was detected) |
 //! | `keypoints` | `names` (array of string), `x`, `y`, `score` (arrays of double, frame pixels), `edges` (array of int: pairs of indices into the others, the skeleton's edges) |
 //! | `classification`, one for each classifier | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first; `model`, `output` (string: whose scores they are of) |
+//! | `values`, one for each output that has some | `names` (array of string), `values` (array of double); `model`, `output` (string) |
 //! | `embedding`, one for each model that makes embeddings | `data` (`GstBuffer`: float32, little-endian), `length` (uint: its numbers), `normalized` (boolean: the length of the vector is 1), `model`, `output` (string) |
 //! | `parent` | `id` (int: the `id` of the object in whose region this one was found; the meta's `parent_id` is the same) |
 //! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
@@ -21,7 +22,7 @@ use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta
 
 use super::label::Label;
 use super::params::{
-    ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, NAMES, TrackingParam,
+    ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, NAMES, TrackingParam, ValuesParam,
 };
 use super::zone::ZonesParam;
 
@@ -44,6 +45,8 @@ pub struct Object {
     pub keypoints: Option<KeypointsParam>,
     /// Set by classify, one by each in the pipeline.
     pub classifications: Vec<ClassificationParam>,
+    /// Set by classify with mode=values, one by each in the pipeline.
+    pub values: Vec<ValuesParam>,
     /// Set by embed, one by each in the pipeline.
     pub embeddings: Vec<EmbeddingParam>,
     /// Set by zonecount, of all that are in the pipeline.
@@ -96,8 +99,9 @@ impl Object {
             self.zones.as_ref().map(ZonesParam::to_structure),
         ];
         let classifications = self.classifications.iter().map(ClassificationParam::to_structure);
+        let values = self.values.iter().map(ValuesParam::to_structure);
         let embeddings = self.embeddings.iter().map(EmbeddingParam::to_structure);
-        let params = params.into_iter().flatten().chain(classifications).chain(embeddings);
+        let params = params.into_iter().flatten().chain(classifications).chain(values).chain(embeddings);
         params.for_each(|param| meta.add_param(param));
     }
 
@@ -110,8 +114,8 @@ impl Object {
         object
     }
 
-    /// Takes in a parameter, unless there is already one with its name; there may be several classifications, embeddings and
-    /// zones. False if it is none of ours.
+    /// Takes in a parameter, unless there is already one with its name; there may be several classifications, values,
+    /// embeddings and zones. False if it is none of ours.
     fn take(&mut self, param: &gst::StructureRef) -> bool {
         fn fill<T>(slot: &mut Option<T>, read: impl FnOnce() -> Option<T>) -> bool {
             if slot.is_none() {
@@ -138,6 +142,11 @@ impl Object {
             let known = read.is_some();
             self.classifications.extend(read);
             known
+        } else if name == NAMES.values {
+            let read = ValuesParam::from_structure(param);
+            let known = read.is_some();
+            self.values.extend(read);
+            known
         } else if name == NAMES.embedding {
             let read = EmbeddingParam::from_structure(param);
             let known = read.is_some();
@@ -157,6 +166,7 @@ impl Object {
             || self.tracking.is_some()
             || self.keypoints.is_some()
             || !self.classifications.is_empty()
+            || !self.values.is_empty()
             || !self.embeddings.is_empty()
             || self.zones.is_some()
     }

@@ -16,7 +16,8 @@ use proptest::prelude::*;
 use super::map::Map;
 use super::mask::{self, Mask};
 use super::object::{
-    ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, Object, TrackingParam, objects,
+    ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, Object, TrackingParam, ValuesParam,
+    objects,
 };
 use super::tensor::{self, Tensor, TensorSet};
 use super::zone::{self, Zone, ZoneEvent, ZonesParam};
@@ -51,6 +52,12 @@ fn frame() -> gst::Buffer {
             labels: names.clone(),
             label_ids: vec![0, 1],
             confidence: points,
+        }],
+        values: vec![ValuesParam {
+            model: "model".into(),
+            output: "output".into(),
+            names: vec!["age".into()],
+            values: vec![31.5],
         }],
         embeddings: vec![EmbeddingParam::new("model", "output", true, &[1.0])],
         zones: Some(ZonesParam { names: vec!["yard".into()], dwell: vec![Some(1)] }),

@@ -67,7 +67,8 @@ pub(crate) fn ask_labels(sink: &gst::Pad) -> Vec<Vec<String>> {
 /// All classes that the model or one of its classifiers has a name for.
 fn all_labels(info: &ModelInfo) -> gst::List {
     let heads = info.classify.heads.values().map(|head| &head.labels);
-    gst::List::new(std::iter::once(&info.output.labels).chain(heads).flatten())
+    let slices = info.classify.slices.values().map(|slice| &slice.labels);
+    gst::List::new(std::iter::once(&info.output.labels).chain(heads).chain(slices).flatten())
 }
 
 fn asked(sink: &gst::Pad, question: gst::Structure) -> ModelInfo {

@@ -4,7 +4,7 @@ use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::group::{Identity, Keypoint, MOST_PEAKS, Pose};
 use cudainfer_kernels::keypoints::{self, Instance};
 use cudainfer_kernels::peaks::Peak;
-use cudainfer_kernels::sanity::{Expected, Survey, is_far};
+use cudainfer_kernels::sanity::{Expected, Survey};
 
 use super::encoding::Coding;
 use super::found::Found;
@@ -16,24 +16,12 @@ use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attac
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
 
-/// Whether there are points, and nine of ten are far outside of the frame.
-fn are_far(found: &Found, frame: [usize; 2]) -> bool {
-    let (mut all, mut far) = (0, 0);
-    for point in found.points() {
-        all += 1;
-        far += usize::from(is_far(point, frame));
-    }
-    all > 0 && far * 10 >= all * 9
-}
-
 /// Puts the points of frames and regions on them.
 pub(super) struct Points {
     rows: Rows<Search>,
     plan: GroupingPlan,
     info: ModelInfo,
     limits: Limits,
-    /// The frame's width and height.
-    frame: [usize; 2],
 }
 
 /// How many there may be in a frame.
@@ -57,7 +45,7 @@ impl Points {
             GroupingPlan::Displacements(params) => Limits { peaks, poses: params.max_poses },
             _ => Limits { peaks, poses: usize::MAX },
         };
-        Ok(Self { rows: Rows::new(search, &key, reads, frame)?, plan, info, limits, frame })
+        Ok(Self { rows: Rows::new(search, &key, reads, frame)?, plan, info, limits })
     }
 }
 
@@ -69,12 +57,10 @@ impl Decode for Points {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let Self { rows, plan, info, limits, frame: size } = self;
+        let Self { rows, plan, info, limits } = self;
         let mut unidentified = Unidentified::default();
         let found = rows.find_each(sets, side, |set, (found, outcome)| {
-            if counts.is_watched() && are_far(&found, *size) {
-                counts.see_far_points();
-            }
+            counts.see_points(set, found.points());
             put(frame, &found, plan, info, set, &mut unidentified);
             match &found {
                 Found::Peaks(peaks) | Found::Points(keypoints::Points { peaks, .. }) => {

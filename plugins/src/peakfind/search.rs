@@ -186,7 +186,7 @@ impl RowDecoder for Search {
         let row = RowFrame { to_frame: Affine::IDENTITY, frame: self.input };
         let (found, _) = Self::run(&mut self.cpu().ok()?, tensors, &row).ok()?;
         let mut survey = Survey::default();
-        found.points().for_each(|point| survey.point(point, self.input));
+        found.points().for_each(|point| survey.point(point));
         Some(survey)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::device::CudaStream;
-use cudainfer_kernels::geometry::{Affine, Rect};
+use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::{
     CudaInstanceMasks, CudaPrototypes, InstanceMasks, Instances as Objects, Prototypes, Region, Window,
@@ -152,7 +152,7 @@ impl Instances {
     fn place(&mut self, set: &TensorSet, job: &Job) -> Result<usize, String> {
         match &mut self.method {
             Method::Sums(prototypes, regions) => {
-                let to_tensor = inverse(&set.to_frame).ok_or("the tensor does not lie in the frame")?;
+                let to_tensor = set.to_frame.inverse().ok_or("the tensor does not lie in the frame")?;
                 let boxes: Vec<_> = job.boxes.iter().map(|rect| to_tensor.rect(rect)).collect();
                 Ok(prototypes.regions(&boxes, regions))
             }
@@ -296,35 +296,4 @@ impl Job {
 
 fn room(bytes: usize) -> usize {
     bytes.next_power_of_two().max(ROOM)
-}
-
-/// From the frame to the tensor; `None` where the tensor lies in no area of the frame.
-fn inverse(map: &Affine) -> Option<Affine> {
-    let Affine { scale: [a, d], skew: [b, c], offset: [x, y] } = *map;
-    let determinant = a * d - b * c;
-    let inverse = |v: f64| v / determinant;
-    let offset = [inverse(b * y - d * x), inverse(c * x - a * y)];
-    let found = Affine { scale: [inverse(d), inverse(a)], skew: [inverse(-b), inverse(-c)], offset };
-    (determinant.is_finite() && determinant != 0.0).then_some(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_inverse_leads_back_also_from_rotated_tensors() {
-        for map in [
-            Affine::upright([2.0, 0.5], [-3.0, 7.0]),
-            Affine { scale: [1.5, 0.8], skew: [-0.4, 0.9], offset: [10.0, -20.0] },
-        ] {
-            let back = inverse(&map).unwrap();
-            for (x, y) in [(0.0, 0.0), (12.5, -3.0), (640.0, 480.0)] {
-                let (fx, fy) = map.point(x, y);
-                let (bx, by) = back.point(fx, fy);
-                assert!((bx - x).abs() < 1e-3 && (by - y).abs() < 1e-3, "{map:?}: {bx} {by}");
-            }
-        }
-        assert_eq!(inverse(&Affine::upright([0.0, 1.0], [0.0, 0.0])), None);
-    }
 }

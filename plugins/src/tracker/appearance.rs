@@ -11,8 +11,8 @@ use cudainfer_kernels::track::Embeddings;
 use super::Appearance;
 use super::pixels::Pixels;
 use crate::caps;
-use crate::embed::rows::EmbeddingOutput;
 use crate::meta::object::{EmbeddingParam, Object};
+use crate::meta::row::OutputRows;
 use crate::meta::tensor::TensorSet;
 use crate::strings;
 
@@ -35,7 +35,7 @@ enum EmbeddingSource {
     Cpu(Pixels, Box<Describer>),
     Gpu(Pixels, Box<CudaDescriber>, Arc<CudaStream>),
     /// A second model's output, which is read as by an embed upstream of the tracker.
-    Model(EmbeddingOutput),
+    Model(OutputRows),
 }
 
 /// The kind of the embeddings: those of two kinds cannot be compared.
@@ -74,7 +74,7 @@ impl Embedder {
         stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<Option<&EmbeddingKind>, String> {
         self.source = if has_embeddings(caps) {
-            EmbeddingSource::Model(EmbeddingOutput::new(embedding(&outputs(caps), output)?))
+            EmbeddingSource::Model(OutputRows::new(embedding(&outputs(caps), output)?))
         } else if let Some(name) = output.filter(|_| !embedded) {
             return Err(format!(
                 "embedding-output names '{name}', but the frames carry no embeddings: put fusedpreproc roi=objects, a \
@@ -228,7 +228,7 @@ fn by_object<'a>(
 /// Appends the embedding of each object, or zeros where it had no region. Returns the length of one.
 fn by_model(
     sets: &[TensorSet],
-    output: &EmbeddingOutput,
+    output: &OutputRows,
     ids: &[i32],
     values: &mut Vec<f32>,
 ) -> Result<usize, String> {

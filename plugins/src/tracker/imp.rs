@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::stream_tracker::StreamTracker;
 use crate::device::{self, Gpu};
 use crate::element::described;
-use crate::embed::rows;
+use crate::embed::asked;
 use crate::log::TRACKER as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::meta::analytics::Contents;
@@ -224,7 +224,7 @@ impl BaseTransformImpl for Tracker {
     fn set_caps(&self, incaps: &gst::Caps, _outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let oks = lock(&self.settings).similarity == Similarity::Oks;
         let sink = self.obj().static_pad("sink");
-        let embedded = sink.as_ref().is_some_and(rows::are_made_upstream);
+        let embedded = sink.as_ref().is_some_and(asked::are_made_upstream);
         let skeleton = sink.filter(|_| oks).map(|sink| model::ask_skeleton(&sink));
         let prepared = {
             let mut state = lock(&self.state);

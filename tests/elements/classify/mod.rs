@@ -2,4 +2,5 @@
 
 mod attributes;
 mod classes;
+mod numbers;
 mod text;

@@ -227,3 +227,37 @@ fn a_map_of_text_is_read_only_where_it_is_asked_for() {
     let seen = frame(SCENE, &[], tilted("RGB", [160.0, 96.0], [1.0, 0.0]));
     assert_eq!(run(SCENE, &elements("decoder=db"), seen).len(), 1);
 }
+
+#[test]
+fn slots_and_sequences_keep_repetitions_and_a_blank_may_be_the_last_symbol_of_a_layout_with_the_steps_last() {
+    for (name, wanted) in [("slots", "ABC112"), ("sequence", "ABC112"), ("lprnet", "AAB1")] {
+        let path = model(&format!("plate-{name}"));
+        let elements = format!("fusedpreproc ! trtinfer model={path} ! classify");
+        let objects = run(LINE, &elements, frame(LINE, &[], stripes("R")));
+        let (text, confidence) = read(&objects[0]);
+        assert_eq!(text, wanted, "{name}");
+        assert!((confidence - share(&[0.0; 5])).abs() < 1e-6, "{name}: {confidence}");
+    }
+}
+
+#[test]
+fn symbols_that_a_mode_needs_and_those_that_it_has_no_use_for_are_named() {
+    let slots = model("plate-slots");
+    let of = |properties: &str| format!("fusedpreproc ! trtinfer model={slots} ! classify {properties}");
+    refused(
+        &of("mode=sequence"),
+        &["pad in [classify]", "applies to mode=slots alone, but mode is sequence"],
+    );
+    let path = scratch("plates").join("plate.onnx");
+    std::fs::copy(&slots, &path).unwrap();
+    for (sidecar, parts) in [
+        ("mode = \"slots\"", ["which symbol stands for no character", "pad = 36"]),
+        ("mode = \"sequence\"", ["which symbol ends the line", "eos = 0"]),
+        ("mode = \"slots\"\npad = 6", ["has 6 characters", "none has the number 6"]),
+    ] {
+        let labels = "[output]\nlabels = [\"A\", \"B\", \"C\", \"1\", \"2\"]\n[classify]\n";
+        std::fs::write(path.with_extension("toml"), format!("{labels}{sidecar}\n")).unwrap();
+        let elements = format!("fusedpreproc ! trtinfer model={} ! classify", path.display());
+        refused(&elements, &parts);
+    }
+}

@@ -51,7 +51,7 @@ fn elements_that_decode_tensors_share_a_class_and_describe_what_they_count() {
     for (name, counts) in [
         ("gpunms", "objects, candidates (above the threshold)"),
         ("peakfind", "peaks, instances"),
-        ("classify", "objects (that were given classes)"),
+        ("classify", "objects (that were given classes, values or text)"),
         ("embed", "objects (that were given embeddings)"),
         ("segmask", "masks, non-finite"),
         ("tensormap", "maps (and pictures), non-finite"),

@@ -145,7 +145,7 @@ fn modules_in_the_graph_tell_torchvisions_background_and_rf_detrs_input() {
 
 #[test]
 fn a_classifier_of_torchvision_is_normalised_and_reading_says_that_this_is_assumed() {
-    let found = outcome(model("says-resnet"), "classify top-k=1");
+    let found = outcome(model("says-resnet"), "classify top-k=1 mode=classes");
     assert!(found.errors.is_empty() && found.warnings.is_empty(), "{found:?}");
     let reading = found.reading("infer");
     for wanted in [
@@ -282,7 +282,7 @@ fn files_beside_a_model_are_read_unless_another_model_lies_there() {
         "{alone:?}"
     );
     std::fs::copy(&path, path.with_file_name("other.onnx")).unwrap();
-    assert!(outcome(&path, "classify").reading("decode").contains("no names"));
+    assert!(outcome(&path, "classify mode=classes").reading("decode").contains("no names"));
 }
 
 #[test]

@@ -46,6 +46,8 @@ MAKERS = (
     points.groups,
     classes.classifiers,
     classes.attributes,
+    classes.numbers,
+    classes.plates,
     classes.text,
     planes.class_maps,
     planes.masks,

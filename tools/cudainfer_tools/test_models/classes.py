@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudainfer_tools.test_models.graph import F32, Graph
+from cudainfer_tools.test_models.graph import F32, Graph, constant_outputs
 
 
 def classifiers() -> None:
@@ -64,6 +64,50 @@ def attributes() -> None:
             graph.node("Div", ["powers", "sum"], "scores")
         graph.output("scores", F32, ["batch", 3])
         graph.save(name, stretch + labels)
+
+
+def numbers() -> None:
+    """Numbers that are no scores of one set of classes: of a face as gender and age models give them, two logits and an age in
+    hundreds of years, `people`, and `people-named` with a sidecar that says so; an age in years, `age`; 101 logits of ages, `ages`, and the same of unknown origin,
+    `ages-open`. From the picture's mean colours, 0..1: 8 times red and green, and blue; 40 times blue; 10 times red at 20 and
+    blue at 60."""
+    people = 8 * np.diag(np.array([1, 1, 0.125], np.float32))
+    years = np.array([[0], [0], [40]], np.float32)
+    ages = np.zeros((3, 101), np.float32)
+    ages[0, 20] = ages[2, 60] = 10
+    named = (
+        "[classify.age]\nchannels = [2, 3]\nscale = 100.0\noffset = 1.5\n"
+        '[classify.gender]\nchannels = [0, 2]\nmode = "class"\nlabels = ["female", "male"]\n'
+    )
+    models = {"people": people, "people-named": people, "age": years, "ages": ages, "ages-open": ages}
+    for name, weights in models.items():
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        graph.node("ReduceMean", ["images"], "mean", axes=[2, 3], keepdims=0)
+        if name == "ages-open":
+            graph.node("MatMul", ["mean", graph.constant("weights", weights)], "product")
+            graph.node("Mul", ["product", graph.constant("one", np.float32(1))], "fc")
+        else:
+            graph.node("MatMul", ["mean", graph.constant("weights", weights)], "fc")
+        graph.output("fc", F32, ["batch", weights.shape[1]])
+        graph.save(name, named if name == "people-named" else "")
+
+
+def plates() -> None:
+    """Recognisers of number plates that are no CTC with the blank first, of six characters A B C 1 2 and one that is none, the same
+    for each picture: slots, `plate-slots`, read ABC112; a sequence with its end first and a text after it, `plate-sequence`,
+    ABC112; CTC with its blank last and the steps last, `plate-lprnet`, AAB1. The surest character of each step has the logit 8."""
+    image = '[input]\nresize = "stretch"\n'
+    labels = image + '[output]\nlabels = ["A", "B", "C", "1", "2"]\n[classify]\n'
+    for name, path, sidecar in [
+        ("slots", [0, 1, 2, 3, 3, 4, 5, 5, 5], 'mode = "slots"\npad = 5\n'),
+        ("sequence", [1, 2, 3, 4, 4, 5, 0, 2, 2], 'mode = "sequence"\neos = 0\n'),
+        ("lprnet", [0, 0, 5, 0, 1, 1, 5, 3, 5], 'mode = "text"\nblank = 5\nlayout = "ct"\n'),
+    ]:
+        logits = np.zeros((len(path), 6), np.float32)
+        logits[np.arange(len(path)), path] = 8
+        graph = Graph(F32, ["batch", 3, 16, 16])
+        constant_outputs(graph, {"plate": np.ascontiguousarray(logits.T) if name == "lprnet" else logits})
+        graph.save(f"plate-{name}", labels + sidecar + 'activation = "softmax"\n')
 
 
 def text() -> None:

@@ -94,6 +94,11 @@ def heads() -> None:
     graph.save("pose", RED_AND_BLUE + SKELETON)
     graph.save("pose-of-two", RED_AND_BLUE + '[skeleton]\npoints = ["head", "tail"]\n')
     graph.save("pose-of-four", RED_AND_BLUE + "keypoints = 4\n")
+    # Points as a model has them that counts them in another unit.
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    coloured(graph, np.concatenate([boxes, scores, points * 64]), 4, colours)
+    graph.output("coloured", F32, ["batch", 15, 84])
+    graph.save("pose-far", RED_AND_BLUE + SKELETON)
 
     # Rotated boxes: red in the middle, over a weaker one of its own; blue over the upper right corner of a frame of 64x64.
     rotated = boxes.copy()

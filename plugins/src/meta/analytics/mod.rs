@@ -61,6 +61,8 @@ pub enum Contents {
     Masks,
     /// Points, since 1.30.
     Keypoints,
+    /// Named numbers, which it has no entries for.
+    Values,
 }
 
 /// The forms in which an element writes results.
@@ -91,6 +93,11 @@ impl Metadata {
             Self::Both => Forms { analytics: Some(needed("both")?), ..Forms::default() },
             Self::Analytics => {
                 let functions = needed("analytics")?;
+                if matches!(contents, Contents::Values) {
+                    return Err(
+                        "metadata=analytics cannot hold values. Set metadata to auto, both or roi".into()
+                    );
+                }
                 let lacks = match contents {
                     Contents::Masks if functions.segmentation.is_none() => Some(("masks", "1.26")),
                     Contents::Keypoints if functions.keypoints.is_none() => Some(("keypoints", "1.30")),

@@ -44,6 +44,11 @@ impl TensorSet {
         self.region.map_or(Rect { x: 0.0, y: 0.0, w, h }, |region| region.rect)
     }
 
+    /// What the object is called that stands for the whole frame, or for a region that is the same in every frame.
+    pub fn outline_label(&self) -> &'static str {
+        if self.region.is_some() { "region" } else { "frame" }
+    }
+
     /// The batch that the tensors are a row of, and which row; a batch of its own for a frame that comes alone. `frame` is the
     /// frame's width and height.
     pub fn batch(&self, frame: [usize; 2]) -> (Batch, usize) {

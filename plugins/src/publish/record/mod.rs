@@ -13,13 +13,13 @@ mod zones;
 
 pub(crate) use head::Head;
 pub(crate) use maps::MapRecord;
-use rounding::{pixels, score};
+use rounding::{number, pixels, score};
 pub(crate) use track::TrackEndRecord;
 use zones::{StayRecord, stays};
 pub(crate) use zones::{ZoneEventRecord, ZoneRecords};
 
 use super::changes::Change;
-use crate::meta::object::{ClassificationParam, EmbeddingParam, KeypointsParam, Object};
+use crate::meta::object::{ClassificationParam, EmbeddingParam, KeypointsParam, Object, ValuesParam};
 
 /// What is written of a frame.
 #[derive(Serialize)]
@@ -75,6 +75,8 @@ pub(crate) struct ObjectRecord {
     /// All classifications, the first of which is `classification`, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classifications: Vec<ClassificationRecord>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub embeddings: Vec<EmbeddingRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +152,14 @@ pub(crate) struct ClassificationRecord {
 }
 
 #[derive(Serialize)]
+pub(crate) struct ValueRecord {
+    pub name: String,
+    pub value: f64,
+    pub model: String,
+    pub output: String,
+}
+
+#[derive(Serialize)]
 pub(crate) struct EmbeddingRecord {
     pub model: String,
     pub output: String,
@@ -207,6 +217,16 @@ fn classes(from: ClassificationParam) -> Vec<ClassRecord> {
     let classes = from.labels.into_iter().zip(from.label_ids).zip(from.confidence);
     let classes = classes.filter(|(_, confidence)| confidence.is_finite());
     classes.map(|((label, label_id), c)| ClassRecord { label, label_id, confidence: score(c) }).collect()
+}
+
+/// The values that are finite, which JSON can write.
+fn values(from: ValuesParam) -> impl Iterator<Item = ValueRecord> {
+    let ValuesParam { model, output, names, values } = from;
+    let finite = names.into_iter().zip(values).filter(|(_, value)| value.is_finite());
+    finite.map(move |(name, value)| {
+        let (model, output) = (model.clone(), output.clone());
+        ValueRecord { name, value: number(value), model, output }
+    })
 }
 
 /// None of which the memory cannot be read or a number is not finite, which JSON cannot write.
@@ -268,6 +288,7 @@ impl From<Object> for ObjectRecord {
             pose_score: pose_score.map(score),
             classification,
             classifications,
+            values: object.values.into_iter().flat_map(values).collect(),
             embeddings: Vec::new(),
             zones: object.zones.map(stays),
             label: object.label,

@@ -140,6 +140,14 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
             ),
             "box,classification,classifications,confidence,embeddings,label_id",
         ),
+        (
+            format!(
+                "{few} ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! classify",
+                model("detector"),
+                model("people-named")
+            ),
+            "box,classification,confidence,label_id,values",
+        ),
         (format!("{blue} ! trtinfer model={} ! gpunms", model("rotated")), "angle,box,confidence,label_id"),
         (
             format!(
@@ -298,7 +306,7 @@ fn the_header_reads_gstreamers_own_tensors() {
 #[test]
 fn the_header_reads_masks_tensors_classes_and_embeddings_and_leaves_regions_of_others_alone() {
     let test = std::fs::read_to_string(root().join("tests/elements/plugin/readers/test.c")).unwrap();
-    let models = ["masks-colours", "detector", "attributes"].map(model);
+    let models = ["masks-colours", "detector", "attributes", "people-named"].map(model);
     let said = c(&["c++", "cc"], &test, &models.each_ref().map(String::as_str));
     assert_eq!(said, "as it must be\n");
 }

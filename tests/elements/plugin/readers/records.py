@@ -64,6 +64,12 @@ def of_object(found, parents):
         record["classification"] = classifications[0]["classes"]
     if len(classifications) > 1:
         record["classifications"] = classifications
+    if found.values:
+        record["values"] = [
+            {"name": name, "value": value, "model": each.model, "output": each.output}
+            for each in found.values
+            for name, value in zip(each.names, each.values, strict=True)
+        ]
     if found.embeddings:
         record["embeddings"] = [
             {"model": each.model, "output": each.output, "normalized": each.normalized, "values": each.numpy().tolist()}

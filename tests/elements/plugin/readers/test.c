@@ -130,6 +130,30 @@ has_attributes (GstBuffer * buffer)
   g_assert_cmpuint (objects, >, 0);
 }
 
+static void
+has_values (GstBuffer * buffer)
+{
+  CudaInferObject object;
+  CudaInferClass found;
+  CudaInferValue value;
+  gpointer state = NULL;
+  guint objects = 0;
+
+  for (; cudainfer_next_object (buffer, &state, &object); objects++) {
+    g_assert_true (cudainfer_class (&object, 0, 0, &found));
+    g_assert_cmpstr (found.label, ==, "female");
+    g_assert_cmpstr (found.output, ==, "gender");
+    g_assert_true (cudainfer_value (&object, 0, 0, &value));
+    g_assert_cmpstr (value.name, ==, "age");
+    g_assert_cmpstr (value.model, ==, "people-named");
+    g_assert_cmpstr (value.output, ==, "fc");
+    g_assert_true (fabs (value.value - 1.5) < 1e-3);
+    g_assert_false (cudainfer_value (&object, 0, 1, &value));
+    g_assert_false (cudainfer_value (&object, 1, 0, &value));
+  }
+  g_assert_cmpuint (objects, >, 0);
+}
+
 /* Regions of other elements, some with parameters of our names and other fields, and what is only half there. */
 static void
 leaves_others_alone (void)
@@ -178,6 +202,7 @@ main (int argc, char **argv)
       argv[3], has_tensors_of_regions);
   play (FEW " ! gpunms ! fusedpreproc roi=objects ! trtinfer model=%s ! classify output=colour ! classify output=traits ! embed "
       "! fakesink name=out", argv[2], argv[3], has_attributes);
+  play (FEW " ! gpunms ! fusedpreproc roi=objects ! trtinfer model=%s ! classify ! fakesink name=out", argv[2], argv[4], has_values);
   g_print ("as it must be\n");
   return 0;
 }
