@@ -143,9 +143,11 @@ pub fn all(element: &gst::Element) -> Vec<(glib::ParamSpec, String)> {
         .filter(|pspec| pspec.flags().contains(both) && pspec.name() != "name" && pspec.name() != "parent");
     kept.filter_map(|pspec| {
         let value = element.property_value(pspec.name());
-        let text = match value.get::<Option<String>>() {
-            Ok(text) => text.unwrap_or_default(),
-            Err(_) => value.serialize().ok()?.to_string(),
+        let text = match (value.get::<Option<String>>(), value.get::<Option<gst::Structure>>()) {
+            (Ok(text), _) => text.unwrap_or_default(),
+            // GStreamer takes no structure for a mistake.
+            (_, Ok(None)) => String::new(),
+            _ => value.serialize().ok()?.to_string(),
         };
         Some((pspec, text))
     })
