@@ -72,7 +72,8 @@ impl Compiled {
             let sources = part.iter().map(|kernel| kernel.source.as_str());
             let source: String = [emit::prelude()].into_iter().chain(sources).collect();
             let made = image(nvrtc, &source, capability, store)?;
-            part.iter().for_each(|kernel| store.put(&place(kernel), key("image", &source).as_bytes()));
+            let key = key("image", &source);
+            part.iter().for_each(|kernel| store.put(&place(kernel), key.as_bytes()));
             Ok((part.iter().map(|kernel| kernel.name.clone()).collect(), made))
         };
         let compiled: Vec<Result<Part, GpuError>> = thread::scope(|scope| {
