@@ -80,6 +80,8 @@ pub enum RoiCrop {
     Sleap,
     /// As DeepLabCut does it.
     DeepLabCut,
+    /// By an object's points.
+    Align,
 }
 
 words! { RoiCrop:
@@ -92,6 +94,8 @@ words! { RoiCrop:
         "Upright, from whole pixels on, as sleap-nn: points are placed as if the corner had not been rounded";
     DeepLabCut = "deeplabcut",
         "Upright, of whole pixels, as DeepLabCut: points are placed by the first pixel's centre, not by its edge";
+    Align = "align",
+        "Turned, scaled and moved so that the object's points come nearest to those of the sidecar's align, as insightface's norm_crop";
 }
 
 /// Which numbers of a map become which samples.

@@ -142,7 +142,10 @@ impl Group {
             Self::Interpolation => input.interpolation.is_some(),
             Self::Padding => input.padding.is_some(),
             Self::Regions => {
-                input.roi_padding.is_some() || input.roi_size.is_some() || input.roi_crop.is_some()
+                input.roi_padding.is_some()
+                    || input.roi_size.is_some()
+                    || input.roi_crop.is_some()
+                    || input.align.is_some()
             }
             Self::Decoding => {
                 let Output { decoder, nms, strides, box_format, normalized, .. } = output;
@@ -229,6 +232,8 @@ impl Group {
             Self::Regions => {
                 (input.roi_padding, input.roi_size) = (from.input.roi_padding, from.input.roi_size);
                 input.roi_crop = from.input.roi_crop;
+                (input.align, input.align_points) =
+                    (from.input.align.clone(), from.input.align_points.clone());
             }
             Self::Decoding => {
                 output.decoder = from.output.decoder;

@@ -42,6 +42,12 @@ pub const SIZE_MULTIPLE: &str = "tensor-size-multiple";
 /// What the library that exported the model leaves out of the bars: multiples of this number of pixels.
 pub const BARS_MODULO: &str = "tensor-bars-modulo";
 
+/// Where the tensor has an object's points: x and y of each.
+pub const ROI_ALIGN: &str = "tensor-roi-align";
+
+/// The names of these points.
+pub const ROI_ALIGN_POINTS: &str = "tensor-roi-align-points";
+
 /// Which model made the outputs: its name, and the number of its loading, so that caps change with the model.
 pub const MODEL: &str = "tensor-model";
 

@@ -47,6 +47,7 @@ impl Sidecar {
         if self.input.roi_padding.is_some_and(|factor| !(0.01..=100.0).contains(&factor)) {
             return Err("input.roi-padding must be between 0.01 and 100; 1 is the object's box".into());
         }
+        self.input.check_align()?;
         for (name, value) in [("output.confidence", self.output.confidence), ("output.iou", self.output.iou)]
         {
             if value.is_some_and(|v| !(0.0..=1.0).contains(&v)) {

@@ -53,7 +53,86 @@ pub struct Input {
     pub roi_padding: Option<f32>,
     /// Number of frame pixels along the tensor's longer side in objects' regions; 0 uses the object's box.
     pub roi_size: Option<u32>,
-    /// `box`, `mmpose`, `mmpose-udp`, `pixels` or `sleap`.
+    /// `box`, `mmpose`, `mmpose-udp`, `pixels`, `sleap`, `deeplabcut` or `align`.
     #[serde(with = "word")]
     pub roi_crop: Option<RoiCrop>,
+    /// Where the tensor has an object's points: x and y in the tensor's pixels, counted from the first pixel's centre.
+    pub align: Option<Vec<[f64; 2]>>,
+    /// The names of these points, where an object has others as well or in another order.
+    pub align_points: Option<Vec<String>>,
+}
+
+impl Input {
+    /// Whether the points of `align` say how a region is cut.
+    pub(super) fn check_align(&self) -> Result<(), String> {
+        let aligned = self.roi_crop == Some(RoiCrop::Align);
+        let Some(align) = &self.align else {
+            return match &self.align_points {
+                _ if aligned => Err(
+                    "input.roi-crop is \"align\", but nothing says where the points are to lie: add align = [[x, y], ...] in pixels of \
+                     the tensor, a pair for each point"
+                        .into(),
+                ),
+                Some(_) => Err("input.align-points names points for an align that is not there: add align, or drop it".into()),
+                None => Ok(()),
+            };
+        };
+        if !aligned {
+            return Err(
+                "input.align needs a crop that uses it: add roi-crop = \"align\", or drop align".into()
+            );
+        }
+        if self.roi_padding.is_some() || self.roi_size.is_some() {
+            return Err(
+                "input.roi-padding and input.roi-size have no effect with roi-crop = \"align\", whose points say how large an object \
+                 is: drop them"
+                    .into(),
+            );
+        }
+        let lie_apart = align.iter().any(|point| Some(point) != align.first());
+        if !align.iter().flatten().all(|v| v.abs() <= MAX_SIZE as f64) || !lie_apart {
+            return Err(format!(
+                "input.align has {} points, but needs two or more that lie apart: write each as [x, y] in pixels of the tensor",
+                align.len()
+            ));
+        }
+        if let Some(points) = &self.align_points
+            && points.len() != align.len()
+        {
+            return Err(format!(
+                "input.align-points has {} names, but input.align {} points: give each point its name",
+                points.len(),
+                align.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Sidecar;
+
+    #[test]
+    fn an_alignment_has_two_points_that_lie_apart_and_the_crop_that_uses_it() {
+        let checked = |text: &str| toml::from_str::<Sidecar>(&format!("[input]\n{text}")).unwrap().check();
+        let align = "roi-crop = \"align\"\nalign = [[38.3, 51.7], [73.5, 51.5]]";
+        assert_eq!(checked(align), Ok(()));
+        assert_eq!(checked(&format!("{align}\nalign-points = [\"left\", \"right\"]")), Ok(()));
+        for (text, part) in [
+            ("roi-crop = \"align\"", "add align ="),
+            ("align-points = [\"left\"]", "add align, or drop it"),
+            ("align = [[1, 2], [3, 4]]", "add roi-crop = \"align\""),
+            (&format!("{align}\nroi-padding = 1.2"), "have no effect"),
+            (&format!("{align}\nroi-size = 100"), "have no effect"),
+            ("roi-crop = \"align\"\nalign = []", "has 0 points"),
+            ("roi-crop = \"align\"\nalign = [[1, 2]]", "has 1 points"),
+            ("roi-crop = \"align\"\nalign = [[1, 2], [1, 2]]", "that lie apart"),
+            ("roi-crop = \"align\"\nalign = [[1, 2], [nan, 2]]", "in pixels of the tensor"),
+            (&format!("{align}\nalign-points = [\"left\"]"), "has 1 names, but input.align 2 points"),
+        ] {
+            let error = checked(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
 }

@@ -65,7 +65,8 @@ impl Crop {
                 let (from, to_frame) = as_deeplabcut(&map, self.tensor);
                 Cutout::Moved { from, to_frame }
             }
-            RoiCrop::Box | RoiCrop::Pixels => Cutout::Map(map),
+            // What is aligned is cut by a template.
+            RoiCrop::Box | RoiCrop::Pixels | RoiCrop::Align => Cutout::Map(map),
         })
     }
 

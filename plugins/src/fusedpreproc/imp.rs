@@ -43,6 +43,8 @@ pub struct FusedPreproc {
     skipped: Counter,
     /// Whether it was reported since READY to PAUSED that objects are left out.
     limit_reported: AtomicBool,
+    /// Whether it was reported since READY to PAUSED that objects cannot be aligned.
+    misfit_reported: AtomicBool,
     gpu: Gpu,
     counters: Arc<Counters>,
 }
@@ -214,6 +216,7 @@ impl BaseTransformImpl for FusedPreproc {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
         [&self.tensors, &self.skipped].into_iter().for_each(Counter::reset);
         self.limit_reported.store(false, Ordering::Relaxed);
+        self.misfit_reported.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -340,6 +343,20 @@ impl BaseTransformImpl for FusedPreproc {
         self.skipped.add_size(skipped.count);
         if let Some(limit) = skipped.limit.filter(|_| !self.limit_reported.swap(true, Ordering::Relaxed)) {
             notice::limited(&*self.obj(), "skipped", &limit);
+        }
+        if let Some([has, wanted]) =
+            skipped.misfit.filter(|_| !self.misfit_reported.swap(true, Ordering::Relaxed))
+        {
+            gst::element_imp_warning!(
+                self,
+                gst::StreamError::Format,
+                (
+                    "{}: an object has {has}, but roi-crop=align needs {wanted}, so such objects are left out and counted (skipped in \
+                     stats). Put a model upstream that finds these points, correct align and align-points in the sidecar, or set \
+                     roi-crop=box",
+                    self.obj().name()
+                )
+            );
         }
         TensorSet::put(&sets, buffer);
         Ok(gst::FlowSuccess::Ok)

@@ -14,6 +14,7 @@ use cudainfer_kernels::preproc::{
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
+use super::align::Template;
 use super::crop::{Crop, Cutout};
 use super::fixed::FixedRegion;
 use super::regions::{Chooser, ChosenRegions, Rules, Turns};
@@ -29,8 +30,8 @@ use crate::video;
 pub(super) enum Cut {
     /// The whole frame: one tensor.
     Frame,
-    /// The regions of objects.
-    Objects(Rules, Crop),
+    /// The regions of objects, cut by their boxes or by their points.
+    Objects(Rules, Crop, Option<Template>),
     /// The same regions of every frame.
     Fixed(Vec<FixedRegion>, Crop),
 }
@@ -71,6 +72,8 @@ pub(super) struct Skipped {
     pub count: usize,
     /// Where there is no room for all.
     pub limit: Option<Limit>,
+    /// What one that cannot be aligned has, and what it must have.
+    pub misfit: Option<[String; 2]>,
 }
 
 /// The places in a frame that the tensors are made from.
@@ -117,7 +120,7 @@ impl Maker {
         let failed = |e: PreprocError| e.to_string();
         let parts = match &cut {
             Cut::Frame => None,
-            Cut::Objects(_, crop) | Cut::Fixed(_, crop) => Some(crop.is_of_parts()),
+            Cut::Objects(_, crop, _) | Cut::Fixed(_, crop) => Some(crop.is_of_parts()),
         };
         let (preprocessor, dims, bytes, to_frame) = match (stream, parts) {
             (None, None) => {
@@ -167,7 +170,9 @@ impl Maker {
         };
         let source = match cut {
             Cut::Frame => TensorSource::Frame(to_frame),
-            Cut::Objects(rules, crop) => TensorSource::Objects(Chooser::new(rules, crop, bytes)),
+            Cut::Objects(rules, crop, template) => {
+                TensorSource::Objects(Chooser::new(rules, crop, template, bytes))
+            }
             Cut::Fixed(regions, _) => TensorSource::Fixed(regions),
         };
         let pools = Pools { bytes, allocator, pools: HashMap::new() };
@@ -221,11 +226,12 @@ impl Maker {
                 Skipped::default(),
             ),
             TensorSource::Objects(chooser) => {
-                let ChosenRegions { regions, outside, cut, most, is_set } =
+                let ChosenRegions { regions, outside, unaligned, misfit, cut, most, is_set } =
                     chooser.choose(&objects(buffer), turns);
                 let limit =
                     Limit { name: "max-regions", value: most, what: "objects", cut: Some(cut), is_set };
-                let skipped = Skipped { count: outside + cut, limit: (cut > 0).then_some(limit) };
+                let skipped =
+                    Skipped { count: outside + unaligned + cut, limit: (cut > 0).then_some(limit), misfit };
                 let chosen = |(object, cutout)| Chosen { cutout, object: Some(object), region: None };
                 (regions.into_iter().map(chosen).collect(), skipped)
             }

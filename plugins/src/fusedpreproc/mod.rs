@@ -31,6 +31,7 @@
 
 use gst::prelude::*;
 
+mod align;
 mod crop;
 mod doubts;
 mod fixed;

@@ -5,6 +5,7 @@ use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, MAX_SIDE, 
 use cudainfer_kernels::tensor::TensorType;
 use cudainfer_kernels::words::Words as _;
 
+use super::align::Template;
 use super::crop::{Crop, Extent};
 use super::fixed;
 use super::maker::Cut;
@@ -206,13 +207,33 @@ impl Settings {
         };
         match self.roi {
             Roi::Frame => Ok(Cut::Frame),
-            Roi::Objects => Ok(Cut::Objects(self.rules(s), crop)),
+            Roi::Objects => {
+                let template = (crop.kind == RoiCrop::Align).then(|| self.template(s)).transpose()?;
+                Ok(Cut::Objects(self.rules(s), crop, template))
+            }
+            Roi::Tiles | Roi::List if crop.kind == RoiCrop::Align => Err(
+                "roi-crop=align cuts regions by the points of objects, but tiles and regions of a list have none. Set roi=objects, or \
+                 another roi-crop"
+                    .into(),
+            ),
             Roi::Tiles => {
                 let set = usize::try_from(self.tile_size).unwrap_or(usize::MAX);
                 let tile = if set > 0 { [set; 2] } else { crop.tensor };
                 fixed(&fixed::tiles(tile, self.overlap.unwrap_or(OVERLAP), self.whole, frame)?)
             }
             Roi::List => fixed(&fixed::list(&self.regions, self.whole, frame)?),
+        }
+    }
+
+    /// What regions are cut by, instead of boxes.
+    fn template(&self, s: &gst::StructureRef) -> Result<Template, String> {
+        let (padding, size) = (self.roi_padding.map(|_| "roi-padding"), self.roi_size.map(|_| "roi-size"));
+        match padding.or(size) {
+            Some(name) => Err(format!(
+                "the property {name} is set, but has no effect with roi-crop=align, where the points say how large an object is. Do not \
+                 set it, or set another roi-crop"
+            )),
+            None => Template::of(s),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use cudainfer_kernels::geometry::Rect;
 
+use super::align::Template;
 use super::crop::{Crop, Cutout, Extent};
 use crate::meta::object::{KeypointsParam, Object};
 use crate::streams::PerStream;
@@ -74,6 +75,8 @@ impl Turns {
 pub(super) struct Chooser {
     rules: Rules,
     crop: Crop,
+    /// What regions are cut by, instead of boxes.
+    template: Option<Template>,
     most: usize,
 }
 
@@ -84,6 +87,10 @@ pub(super) struct ChosenRegions {
     pub regions: Vec<(i32, Cutout)>,
     /// Those that should be examined, but have no region in the frame.
     pub outside: usize,
+    /// Those that cannot be aligned, because they have not the points.
+    pub unaligned: usize,
+    /// What the first of them has, and what it must have.
+    pub misfit: Option<[String; 2]>,
     /// Those for which there is no room.
     pub cut: usize,
     /// The number of objects for which there is room.
@@ -94,13 +101,25 @@ pub(super) struct ChosenRegions {
 
 impl Chooser {
     /// For tensors of this many bytes.
-    pub fn new(rules: Rules, crop: Crop, bytes: usize) -> Self {
-        Self { most: most(rules.most, bytes), rules, crop }
+    pub fn new(rules: Rules, crop: Crop, template: Option<Template>, bytes: usize) -> Self {
+        Self { most: most(rules.most, bytes), rules, crop, template }
+    }
+
+    /// The part that is cut out for an object, if it lies in the frame.
+    ///
+    /// # Errors
+    /// What the object has, and what it must have.
+    fn cut(&self, object: &Object, rect: Rect) -> Result<Option<Cutout>, [String; 2]> {
+        let Some(template) = &self.template else {
+            return Ok(self.crop.cut(rect, object.angle, self.rules.extent));
+        };
+        let map = template.cut(object, self.crop.tensor, self.crop.frame);
+        map.map(|map| map.map(Cutout::Map)).map_err(|has| [has, template.wanted()])
     }
 
     /// The objects of the next frame to examine. Those for which there is no room stay due.
     pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> ChosenRegions {
-        let Rules { classes, min_size, interval, most: set, extent } = &self.rules;
+        let Rules { classes, min_size, interval, most: set, .. } = &self.rules;
         let mut choice = ChosenRegions { most: self.most, is_set: set.is_some(), ..ChosenRegions::default() };
         for object in objects {
             let Some(rect) = outline(object) else { continue };
@@ -113,9 +132,13 @@ impl Chooser {
                 continue;
             }
             turns.look(object, *interval);
-            match self.crop.cut(rect, object.angle, *extent) {
-                Some(region) => choice.regions.push((object.id, region)),
-                None => choice.outside += 1,
+            match self.cut(object, rect) {
+                Ok(Some(region)) => choice.regions.push((object.id, region)),
+                Ok(None) => choice.outside += 1,
+                Err(misfit) => {
+                    choice.unaligned += 1;
+                    choice.misfit.get_or_insert(misfit);
+                }
             }
         }
         // Objects that are gone would be examined at once anyway, if they came back.
@@ -162,7 +185,7 @@ mod tests {
             frame: [100, 100],
         };
         let rules = Rules { classes: vec![], min_size: 0.0, interval: 5, most: Some(2), extent: Extent::BOX };
-        let chooser = Chooser::new(rules, crop, 1);
+        let chooser = Chooser::new(rules, crop, None, 1);
         let rect = Rect { x: 1.0, y: 1.0, w: 9.0, h: 9.0 };
         let object = |id: i32| Object {
             id,

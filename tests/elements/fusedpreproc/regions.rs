@@ -1,9 +1,9 @@
 //! Regions of interest: fusedpreproc roi=objects and the model after it.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{TestPipeline, end, model, push, until};
+use cudainfer_tests::{TestPipeline, end, model, push, run, scratch, until};
 use gst::prelude::*;
-use gstcudainfer::meta::object::{DetectionParam, Object, TrackingParam};
+use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam};
 use gstcudainfer::meta::tensor::TensorSet;
 
 const WIDTH: usize = 96;
@@ -290,6 +290,85 @@ fn regions_are_cut_as_the_libraries_cut_them() {
     // A letterbox at the top left begins with the box; what is right of it follows.
     let map = set("resize=letterbox-top-left", whole()).to_frame;
     assert_eq!((map.scale, map.point(0.0, 0.0)), ([0.5, 0.5], (24.0, 16.0)));
+}
+
+/// A model of 64x64 pixels whose sidecar says where the tensor has an object's points.
+fn model_of_aligned(name: &str, input: &str) -> String {
+    let path = scratch(name).join("model.onnx");
+    std::fs::copy(model("constants-batch"), &path).unwrap();
+    let constants = "size = \"frame-height-width\"\nfactor = [2.0]";
+    let sidecar = format!("[input]\nresize = \"stretch\"\n{input}\n[constants]\n{constants}\n");
+    std::fs::write(path.with_extension("toml"), sidecar).unwrap();
+    path.display().to_string()
+}
+
+/// The object with these points.
+fn with_points(object: Object, points: &[(&str, f64, f64)]) -> Object {
+    let names = points.iter().map(|point| point.0.to_owned()).collect();
+    let (x, y): (Vec<_>, Vec<_>) = points.iter().map(|point| (point.1, point.2)).unzip();
+    let score = vec![1.0; points.len()];
+    Object { keypoints: Some(KeypointsParam { names, x, y, score, ..KeypointsParam::default() }), ..object }
+}
+
+#[test]
+fn objects_are_turned_until_their_points_lie_where_the_sidecar_has_them() {
+    // A quarter turn to the right, sixteen tensor pixels for each of the frame's, around 28, 20. Points count from pixels' centres.
+    let points = [("tail", 90.0, 60.0), ("left", 27.5, 18.5), ("right", 27.5, 20.5)];
+    let object = |id, points: &[_]| with_points(object(id, "a", [3, 2], 0.0), points);
+    let objects = vec![object(0, &points), object(1, &points[..1]), object(2, &points[1..])];
+    let align = "roi-crop = \"align\"\nalign = [[15.5, 31.5], [47.5, 31.5]]";
+    for (names, seen) in [("\nalign-points = [\"left\", \"right\"]", vec![0, 2]), ("", vec![2])] {
+        let path = model_of_aligned("aligned", &format!("{align}{names}"));
+        let elements = format!("fusedpreproc name=crop roi=objects ! trtinfer model={path} batch-size=2");
+        let sets = sets(&elements, std::slice::from_ref(&objects)).remove(0);
+        assert_eq!(sets.iter().map(|set| set.object.unwrap()).collect::<Vec<_>>(), seen);
+        for set in sets {
+            let near = |x, y, wanted: (f32, f32)| {
+                let point = set.to_frame.point(x, y);
+                (point.0 - wanted.0).hypot(point.1 - wanted.1) < 1e-3
+            };
+            assert!(near(32.0, 32.0, (28.0, 20.0)) && near(48.0, 32.0, (28.0, 21.0)), "{:?}", set.to_frame);
+            let got = mean(&set);
+            let wanted = color(3, 2).map(f32::from);
+            assert!(wanted.iter().zip(got).all(|(a, b)| (a - b).abs() < 0.01), "{got:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_aligned_is_said() {
+    let align = "roi-crop = \"align\"\nalign = [[15.5, 31.5], [47.5, 31.5]]";
+    let aligned = model_of_aligned("said", align);
+    let unaligned = model("constants-batch");
+    let report = |properties: &str, path: &str| {
+        run(&format!(
+            "videotestsrc num-buffers=1 ! video/x-raw,format=RGB,width=64,height=64 ! fusedpreproc {properties} \
+             ! trtinfer model={path} ! fakesink"
+        ))
+    };
+    report("roi=objects roi-crop=align", &unaligned).fails_with(&["does not state", "Add align ="]);
+    report("roi=tiles", &aligned).fails_with(&["tiles and regions of a list have none", "Set roi=objects"]);
+    report("roi=objects roi-padding=2", &aligned).fails_with(&["roi-padding is set", "has no effect"]);
+    let pipeline = TestPipeline::new(&format!(
+        "appsrc name=in format=time caps=video/x-raw,format=RGB,width={WIDTH},height={HEIGHT},framerate=100/1 \
+         ! fusedpreproc name=crop roi=objects ! trtinfer model={aligned} ! fakesink"
+    ));
+    pipeline.play();
+    for number in 0..2 {
+        let mut buffer = frame(number);
+        object(0, "a", [3, 2], 0.0).put(buffer.get_mut().unwrap(), &Rect::default());
+        push(&pipeline.element("in"), buffer);
+    }
+    end(&pipeline.element("in"));
+    let report = pipeline.wait().succeeds();
+    let said: Vec<_> = report.warnings.iter().filter(|text| text.contains("roi-crop=align")).collect();
+    assert!(
+        matches!(said[..], [text] if text.contains("an object has no points, but") && text.contains("needs 2 points")),
+        "{said:?}"
+    );
+    let stats: gst::Structure = pipeline.element("crop").property("stats");
+    assert_eq!((stats.get::<u64>("skipped"), stats.get::<u64>("tensors")), (Ok(2), Ok(0)));
+    pipeline.stop();
 }
 
 #[test]

@@ -319,6 +319,34 @@ fn read_text_finds_lines_and_reads_them() {
     is_watchable(&output);
 }
 
+#[test]
+fn faces_are_aligned_and_get_embeddings() {
+    // The tests' own models: two faces in every frame, and the mean colour of what is seen of one.
+    let embedder = scratch("faces-embedder").join("mean.onnx");
+    std::fs::copy(model("constants-batch"), &embedder).unwrap();
+    // Of 64x64 pixels. The faces' five points fit it: eyes, nose, corners of the mouth.
+    let align = "[[22, 18], [42, 18], [32, 30], [24, 42], [40, 42]]";
+    let sidecar = format!(
+        "[input]\nroi-crop = \"align\"\nalign = {align}\n[constants]\nsize = \"frame-height-width\"\nfactor = [2.0]\n[embed]\noutput \
+         = \"scaled\"\n"
+    );
+    std::fs::write(embedder.with_extension("toml"), sidecar).unwrap();
+    let (detector, embedder) = (model("scrfd"), embedder.display().to_string());
+    let (records, output) = publish("faces", &[("detector", &detector), ("model", &embedder)]);
+    assert_eq!(records.len(), 30);
+    for record in &records {
+        let faces = record["objects"].as_array().unwrap();
+        let seen = |face: &Value| (face["label"].clone(), face["keypoints"].as_array().map(Vec::len));
+        assert_eq!(faces.iter().map(seen).collect::<Vec<_>>(), vec![("face".into(), Some(5)); 2]);
+        let vector = faces[0]["embeddings"][0]["values"].as_array().unwrap();
+        let length: f64 = vector.iter().map(|v| v.as_f64().unwrap().powi(2)).sum();
+        assert!(vector.len() == 3 && (length - 1.0).abs() < 1e-3, "{record}");
+        // All points of the other one are in one place.
+        assert!(faces[1].get("embeddings").is_none(), "{record}");
+    }
+    is_watchable(&output);
+}
+
 /// How much two lists of samples rise and fall together: Pearson's coefficient.
 fn correlation(a: &[u8], b: &[u8]) -> f64 {
     let count = a.len() as f64;
@@ -372,6 +400,7 @@ fn every_launch_file_has_a_test_here() {
             "detect",
             "detect-tiles",
             "detect-track",
+            "faces",
             "labels-bottomup",
             "labels-topdown",
             "pose-bottomup",

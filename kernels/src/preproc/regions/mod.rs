@@ -29,7 +29,7 @@ mod tiles;
 
 pub use cuda::CudaRegionPreproc;
 pub use parts::{CudaPartPreproc, Part, PartPreproc, part};
-pub use place::{Fit, as_deeplabcut, as_mmpose, as_sleap, region};
+pub use place::{Fit, aligned, as_deeplabcut, as_mmpose, as_sleap, region};
 pub use tiles::Tiles;
 
 use self::cpu::Cpu;

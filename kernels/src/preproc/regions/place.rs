@@ -63,25 +63,32 @@ pub fn region(
         center[1] - 0.5 * (skew[1] * fill_w + scale[1] * fill_h),
     ];
     let to_frame = Affine { scale, skew, offset };
-    // Checks that the map can be sampled, and so is finite.
-    Grid::new(&to_frame, tensor, Interpolation::Bilinear)?;
+    is_seen(&to_frame, tensor, frame).then_some(to_frame)
+}
+
+/// Whether a tensor of `tensor` pixels can be sampled, and shows some of a frame of `frame` pixels.
+fn is_seen(to_frame: &Affine, tensor: [usize; 2], frame: [usize; 2]) -> bool {
+    if Grid::new(to_frame, tensor, Interpolation::Bilinear).is_none() {
+        return false;
+    }
     // Two rectangles overlap if they do along the axes of each.
-    let [frame_w, frame_h] = frame.map(|n| n as f64);
+    let Affine { scale: [a, d], skew: [b, c], offset } = *to_frame;
+    let ([tensor_w, tensor_h], [frame_w, frame_h]) = (tensor.map(|n| n as f64), frame.map(|n| n as f64));
     let corners = |w: f64, h: f64| [(0.0, 0.0), (w, 0.0), (0.0, h), (w, h)];
-    let in_frame = corners(tensor_w, tensor_h)
-        .map(|(x, y)| [scale[0] * x + skew[0] * y + offset[0], skew[1] * x + scale[1] * y + offset[1]]);
+    let in_frame =
+        corners(tensor_w, tensor_h).map(|(x, y)| [a * x + b * y + offset[0], c * x + d * y + offset[1]]);
+    let determinant = a * d - b * c;
     let in_tensor = corners(frame_w, frame_h).map(|(x, y)| {
         let (dx, dy) = (x - offset[0], y - offset[1]);
-        [(cos * dx + sin * dy) / sx, (cos * dy - sin * dx) / sy]
+        [(d * dx - b * dy) / determinant, (a * dy - c * dx) / determinant]
     });
     let overlap = |points: &[[f64; 2]; 4], axis: usize, length: f64| {
         points.iter().any(|p| p[axis] > 0.0) && points.iter().any(|p| p[axis] < length)
     };
-    let seen = overlap(&in_frame, 0, frame_w)
+    overlap(&in_frame, 0, frame_w)
         && overlap(&in_frame, 1, frame_h)
         && overlap(&in_tensor, 0, tensor_w)
-        && overlap(&in_tensor, 1, tensor_h);
-    seen.then_some(to_frame)
+        && overlap(&in_tensor, 1, tensor_h)
 }
 
 /// A region as mmpose's `TopdownAffine` cuts it (mmpose 1, structures/bbox/transforms.py), from the map that [`region`] gives
@@ -140,6 +147,43 @@ pub fn as_deeplabcut(map: &Affine, tensor: [usize; 2]) -> (Affine, Affine) {
     (Affine::upright([wide, high], [x, y]), Affine::upright([wide, high], said))
 }
 
+/// The map of a tensor in which points of the frame come nearest to those of a template: turned, scaled alike on both axes and
+/// moved, but not mirrored, so that the sum of their squared distances in the tensor is the least. That is what Umeyama's method
+/// finds (IEEE TPAMI 13, 1991), which insightface's `norm_crop` uses.
+///
+/// `template` has as many points, in the same order. Both are counted from the centre of the first pixel, as insightface does for OpenCV's
+/// `warpAffine`.
+///
+/// None where fewer than two points lie apart, in the frame or in the template, where one is not finite, and where a tensor of `tensor`
+/// (width, height) pixels would be wholly outside of the frame of `frame` pixels.
+pub fn aligned(
+    points: &[[f64; 2]],
+    template: &[[f64; 2]],
+    tensor: [usize; 2],
+    frame: [usize; 2],
+) -> Option<Affine> {
+    let mean = |points: &[[f64; 2]]| {
+        [0, 1].map(|axis| points.iter().map(|point| point[axis]).sum::<f64>() / points.len() as f64)
+    };
+    let (from, to) = (mean(points), mean(template));
+    // As complex numbers, the template's point is the frame's times `turn`, both counted from their mean.
+    let (mut turn, mut spread) = ([0.0, 0.0], 0.0);
+    for (point, wanted) in points.iter().zip(template) {
+        let (x, y) = (point[0] - from[0], point[1] - from[1]);
+        let (u, v) = (wanted[0] - to[0], wanted[1] - to[1]);
+        turn = [turn[0] + x * u + y * v, turn[1] + x * v - y * u];
+        spread += x * x + y * y;
+    }
+    let [a, b] = turn.map(|part| part / spread);
+    let offset = [to[0] - a * from[0] + b * from[1], to[1] - b * from[0] - a * from[1]];
+    let to_frame = Affine { scale: [a, a], skew: [-b, b], offset }.inverse()?;
+    let Affine { scale, skew, offset } = to_frame;
+    // Both count from the centre of the first pixel.
+    let from_edges = |axis: usize| offset[axis] + 0.5 - 0.5 * (scale[axis] + skew[axis]);
+    let to_frame = Affine { offset: [from_edges(0), from_edges(1)], ..to_frame };
+    is_seen(&to_frame, tensor, frame).then_some(to_frame)
+}
+
 #[cfg(test)]
 mod tests {
     use std::f32::consts::{FRAC_PI_2, PI};
@@ -194,6 +238,58 @@ mod tests {
         assert_eq!(map, Affine::upright([1.0, 1.0], [20.25, -19.5]));
         assert!(region(point, 0.0, 1.0, Fit::Stretch, [160, 160], FRAME).is_none());
         assert!(region(point, 0.0, 1.0, Fit::Letterbox, [160, 160], FRAME).is_none());
+    }
+
+    /// insightface's template of 112x112 pixels (`arcface_dst`): eyes, nose, corners of the mouth.
+    const ARCFACE: [[f64; 2]; 5] =
+        [[38.2946, 51.6963], [73.5318, 51.5014], [56.0252, 71.7366], [41.5493, 92.3655], [70.7299, 92.2041]];
+
+    #[test]
+    fn points_that_fit_the_template_lie_where_it_has_them() {
+        // Turned by 36.87 degrees and two and a half times as large: cosine 4/5, sine 3/5.
+        let in_frame = |[x, y]: [f64; 2]| [2.0 * x - 1.5 * y + 200.0, 1.5 * x + 2.0 * y + 10.0];
+        let map = aligned(&ARCFACE.map(in_frame), &ARCFACE, [112, 112], FRAME).unwrap();
+        for template in ARCFACE {
+            let (x, y) = map.point(template[0] as f32 + 0.5, template[1] as f32 + 0.5);
+            let [wanted_x, wanted_y] = in_frame(template).map(|v| v as f32 + 0.5);
+            assert_near((x, y), (wanted_x, wanted_y));
+        }
+    }
+
+    /// The rows of what skimage's `SimilarityTransform` (0.25.2), which insightface's `estimate_norm` calls, estimates of `FACE` for
+    /// [`ARCFACE`].
+    const ESTIMATED: [[f64; 3]; 2] = [
+        [0.6929240748924295, 0.13158364926154206, -167.11702946644962],
+        [-0.13158364926154204, 0.6929240748924295, -12.113462207931192],
+    ];
+
+    const FACE: [[f64; 2]; 5] =
+        [[270.5, 140.25], [315.0, 150.5], [290.75, 180.0], [265.25, 200.5], [301.5, 209.0]];
+
+    #[test]
+    fn points_that_do_not_fit_are_aligned_as_insightface_does_it() {
+        let map = aligned(&FACE, &ARCFACE, [112, 112], FRAME).unwrap();
+        let back = map.inverse().unwrap();
+        for (axis, [by_x, by_y, moved]) in ESTIMATED.into_iter().enumerate() {
+            for [x, y] in FACE {
+                let (u, v) = back.point(x as f32 + 0.5, y as f32 + 0.5);
+                let wanted = by_x * x + by_y * y + moved + 0.5;
+                assert!((f64::from([u, v][axis]) - wanted).abs() < 1e-3, "{axis}: {u} {v} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn points_in_one_place_and_faces_outside_of_the_frame_have_no_region() {
+        let of = |points: &[[f64; 2]]| aligned(points, &ARCFACE[..points.len()], [112, 112], FRAME);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[[10.0, 10.0]]), None);
+        assert_eq!(of(&[[10.0, 10.0], [10.0, 10.0]]), None);
+        assert_eq!(of(&[[10.0, 10.0], [f64::NAN, 10.0]]), None);
+        assert_eq!(of(&[[1000.0, 100.0], [1010.0, 100.0]]), None);
+        assert!(of(&[[100.0, 100.0], [110.0, 100.0]]).is_some());
+        let apart = [[100.0, 100.0], [110.0, 100.0]];
+        assert_eq!(aligned(&apart, &[[5.0, 5.0]; 2], [112, 112], FRAME), None);
     }
 
     #[test]
