@@ -5,7 +5,7 @@
 // 16 bytes. The input has channels last in memory, and its matrix is never written down: a chunk lies at a tap's cell, or
 // is ZERO outside of the image. A block makes a tile of ROWS x COLUMNS. It goes through the depth in steps of CHUNKS chunks, of which STAGES
 // are on their way into shared memory.
-// Products of two computed matrices are such convolutions of 1x1, one for each of BATCHES: the left one is the input, one row of pixels, the
+// Products of two computed matrices are such convolutions of 1x1, one for each batch (BATCHED): the left one is the input, one row of pixels, the
 // right one has the weights, which are not known before (KNOWN).
 // Moved: the input once for each COLUMNS channels, the weights once for each ROWS pixels (mostly from the L2 cache), the output once.
 
@@ -36,8 +36,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     using Element = typename S::Element;
     __shared__ __align__(16) char stages[P::BYTES];
     const Warp<S> warp;
-    const unsigned batch = S::BATCHES == 1 ? 0u : blockIdx.x / unsigned(P::BLOCKS);
-    const unsigned block = S::BATCHES == 1 ? blockIdx.x : blockIdx.x % unsigned(P::BLOCKS);
+    const unsigned batch = !S::BATCHED ? 0u : blockIdx.x / unsigned(P::BLOCKS);
+    const unsigned block = !S::BATCHED ? blockIdx.x : blockIdx.x % unsigned(P::BLOCKS);
     const int first_pixel = block / P::ACROSS * S::ROWS, first_output = block % P::ACROSS * S::COLUMNS;
     const Element* input = S::input(b) + S::input_begin(batch);
     const Element* weights = S::weights(b) + S::weights_begin(batch);
@@ -51,10 +51,10 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         const unsigned column = pixel % unsigned(S::OUT_COLUMNS), rest = pixel / unsigned(S::OUT_COLUMNS);
         const unsigned line = rest % unsigned(S::OUT_ROWS), image = rest / unsigned(S::OUT_ROWS);
         // Pixels beyond the last lie outside of every image.
-        y[i] = pixel < unsigned(P::PIXELS) ? int(line) * S::STRIDE_Y - S::BEGIN_Y : -(1 << 28);
+        y[i] = pixel < b.count ? int(line) * S::STRIDE_Y - S::BEGIN_Y : -(1 << 28);
         x[i] = int(column) * S::STRIDE_X - S::BEGIN_X;
         cell[i] = int(image) * S::IMAGE_STRIDE + y[i] * S::ROW_STRIDE + x[i] * S::COLUMN_STRIDE;
-        cell[i] = pixel < unsigned(P::PIXELS) ? cell[i] : 0;
+        cell[i] = pixel < b.count ? cell[i] : 0;
     }
     auto copy_cells = [&](int step) {
         char* left = stages + step % S::STAGES * P::STAGE;
@@ -127,9 +127,9 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     }
     copies_wait<0>();
     auto locate = [&](int row) {
-        const bool there = first_pixel + row < P::PIXELS;
+        const bool there = unsigned(first_pixel + row) < b.count;
         const unsigned pixel = there ? first_pixel + row : 0, rest = pixel / unsigned(S::OUT_COLUMNS);
-        const unsigned image = S::BATCHES == 1 ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
+        const unsigned image = !S::BATCHED ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
         return Pixel{image, rest % unsigned(S::OUT_ROWS), pixel % unsigned(S::OUT_COLUMNS), there};
     };
     finish_tile(b, warp, sums, reinterpret_cast<typename S::Sum*>(stages), first_output, locate);

@@ -17,7 +17,8 @@ __host__ __device__ constexpr int parts_of(int bytes, int most) {
 template <class S> struct Tile {
     static constexpr int THREADS = 32 * S::WARPS_DOWN * S::WARPS_ACROSS * S::WARPS_DEEP;
     static constexpr int ACROSS = (S::OUTPUTS + S::COLUMNS - 1) / S::COLUMNS;
-    static constexpr int PIXELS = S::IMAGES * S::OUT_ROWS * S::OUT_COLUMNS;
+    // Of an image.
+    static constexpr int PIXELS = S::OUT_ROWS * S::OUT_COLUMNS;
     // Of a warp.
     static constexpr int DOWN_16 = S::ROWS / S::WARPS_DOWN / 16;
     static constexpr int ACROSS_16 = S::COLUMNS / S::WARPS_ACROSS / 16;

@@ -12,14 +12,23 @@ use super::store::{Store, key};
 use crate::emit;
 use crate::plan::BufferId;
 
-/// Addresses that a kernel gets: its only parameter, `Buffers` in its source.
-pub(super) type Addresses = [u64; emit::MOST_BUFFERS];
+/// A kernel's only parameter, `Buffers` in its source.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameter {
+    addresses: [u64; emit::MOST_BUFFERS],
+    count: u32,
+}
 
-/// Where a kernel's buffers are.
-pub(super) fn addresses(kernel: &emit::Kernel, at: impl Fn(BufferId) -> u64) -> Addresses {
-    let mut addresses = [0; emit::MOST_BUFFERS];
-    addresses.iter_mut().zip(&kernel.buffers).for_each(|(address, buffer)| *address = at(*buffer));
-    addresses
+const _: () = assert!(size_of::<Parameter>() == 8 * emit::MOST_BUFFERS + 8);
+
+impl Parameter {
+    /// Of a kernel whose buffers are at these addresses.
+    pub fn new(kernel: &emit::Kernel, at: impl Fn(BufferId) -> u64) -> Self {
+        let mut addresses = [0; emit::MOST_BUFFERS];
+        addresses.iter_mut().zip(&kernel.buffers).for_each(|(address, buffer)| *address = at(*buffer));
+        Self { addresses, count: kernel.count }
+    }
 }
 
 /// Machine code of a source, which is compiled if it was not before.
