@@ -56,11 +56,15 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         cell[i] = int(image) * S::IMAGE_STRIDE + y[i] * S::ROW_STRIDE + x[i] * S::COLUMN_STRIDE;
         cell[i] = pixel < b.count ? cell[i] : 0;
     }
+    // Rows that are AT_ONCE apart have their chunks permuted in the same way.
+    static_assert(P::AT_ONCE % 8 == 0);
+    const int own = place<S::CHUNKS>(row, chunk);
     auto copy_cells = [&](int step) {
         char* left = stages + step % S::STAGES * P::STAGE;
         const int at = step * S::CHUNKS + chunk;
         const int tap = at / (S::CHANNELS / P::COUNT), channel = at % (S::CHANNELS / P::COUNT) * P::COUNT;
         const int dy = tap / S::TAPS_X * S::DILATION_Y, dx = tap % S::TAPS_X * S::DILATION_X;
+        const int beside = dy * S::ROW_STRIDE + dx * S::COLUMN_STRIDE + channel;
         const bool in_depth = P::ALL_CHUNKS % S::CHUNKS == 0 || at < P::ALL_CHUNKS;
 #pragma unroll
         for (int i = 0; i < P::COPIES_A; ++i) {
@@ -68,8 +72,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             if (S::ROWS % P::AT_ONCE == 0 || to < S::ROWS) {
                 const bool there = in_depth && unsigned(y[i] + dy) < unsigned(S::IN_ROWS) &&
                                    unsigned(x[i] + dx) < unsigned(S::IN_COLUMNS);
-                const int from = cell[i] + dy * S::ROW_STRIDE + dx * S::COLUMN_STRIDE + channel;
-                char* at_chunk = left + place<S::CHUNKS>(to, chunk);
+                const int from = cell[i] + beside;
+                char* at_chunk = left + own + i * P::AT_ONCE * S::CHUNKS * 16;
                 if (S::ZERO != 0 && !there) {
                     *reinterpret_cast<uint4*>(at_chunk) = zeros<S>();
                 } else {
@@ -88,7 +92,7 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             if (S::COLUMNS % P::AT_ONCE == 0 || to < S::COLUMNS) {
                 const bool there = in_depth && first_output + to < S::OUTPUTS;
                 const int from = (first_output + to) * S::WEIGHT_STRIDE + at * P::COUNT;
-                copy_async<false>(right + place<S::CHUNKS>(to, chunk), weights + (there ? from : 0), there);
+                copy_async<false>(right + own + i * P::AT_ONCE * S::CHUNKS * 16, weights + (there ? from : 0), there);
             }
         }
     };
