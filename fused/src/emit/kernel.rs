@@ -49,7 +49,7 @@ impl Kernel {
         }
     }
 
-    /// It makes so many.
+    /// With this [`Kernel::count`].
     pub(super) fn counting(self, count: usize) -> Self {
         Self { count: whole(count), ..self }
     }
