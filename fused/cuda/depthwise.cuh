@@ -27,7 +27,7 @@ template <class S> __device__ __forceinline__ void convolve_depthwise(const Buff
     const unsigned q = rest % unsigned(TILES) * S::TILE;
     rest /= TILES;
     const unsigned p = rest % unsigned(S::OUT_ROWS), n = rest / S::OUT_ROWS;
-    if (n >= unsigned(S::IMAGES) || first + channel >= S::OUTPUTS) {
+    if (n >= b.count || first + channel >= S::OUTPUTS) {
         return;
     }
     const int cell = int(n) * S::IMAGE_STRIDE + first + channel;

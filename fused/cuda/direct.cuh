@@ -10,7 +10,6 @@ template <class S> __device__ __forceinline__ void convolve_direct(const Buffers
     constexpr int LENGTH = TAPS * S::DEPTH;
     constexpr int BLOCKS = S::OUTPUTS / S::KEPT;
     constexpr int LANES = S::THREADS / S::SPLIT;
-    constexpr int ALL = S::IMAGES * S::OUT_ROWS * S::OUT_COLUMNS;
     next_begins();
     __shared__ __align__(16) float taps[LENGTH][S::KEPT];
     const int k = blockIdx.x % BLOCKS * S::KEPT;
@@ -31,7 +30,7 @@ template <class S> __device__ __forceinline__ void convolve_direct(const Buffers
         p[j] = rest % unsigned(S::OUT_ROWS);
         n[j] = rest / S::OUT_ROWS;
         // Pixels beyond the last lie outside of every image.
-        y0[j] = first + j * LANES < unsigned(ALL) ? int(p[j]) * S::STRIDE_Y - S::BEGIN_Y : -(1 << 28);
+        y0[j] = first + j * LANES < b.count ? int(p[j]) * S::STRIDE_Y - S::BEGIN_Y : -(1 << 28);
         x0[j] = int(q[j]) * S::STRIDE_X - S::BEGIN_X;
         cell[j] = int(n[j]) * S::IMAGE_STRIDE + k / (S::OUTPUTS / S::GROUPS) * S::DEPTH * S::CHANNEL_STRIDE;
     }
@@ -74,7 +73,7 @@ template <class S> __device__ __forceinline__ void convolve_direct(const Buffers
                 sum[j][o] += __shfl_xor_sync(~0u, sum[j][o], lane);
             }
         }
-        if (part == 0 && first + j * LANES < unsigned(ALL)) {
+        if (part == 0 && first + j * LANES < b.count) {
             const Pixel at = {unsigned(n[j]), unsigned(p[j]), unsigned(q[j]), true};
             S::template finish<1>(b, sum[j], k, &at);
         }

@@ -5,7 +5,7 @@
 // 16 bytes. The input has channels last in memory, and its matrix is never written down: a chunk lies at a tap's cell, or
 // is ZERO outside of the image. A block makes a tile of ROWS x COLUMNS. It goes through the depth in steps of CHUNKS chunks, of which STAGES
 // are on their way into shared memory.
-// Products of two computed matrices are such convolutions of 1x1, one for each of BATCHES: the left one is the input, one row of pixels, the
+// Products of two computed matrices are such convolutions of 1x1, one for each batch (BATCHED): the left one is the input, one row of pixels, the
 // right one has the weights, which are not known before (KNOWN).
 // Moved: the input once for each COLUMNS channels, the weights once for each ROWS pixels (mostly from the L2 cache), the output once.
 
@@ -36,8 +36,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     using Element = typename S::Element;
     __shared__ __align__(16) char stages[P::BYTES];
     const Warp<S> warp;
-    const unsigned batch = S::BATCHES == 1 ? 0u : blockIdx.x / unsigned(P::BLOCKS);
-    const unsigned block = S::BATCHES == 1 ? blockIdx.x : blockIdx.x % unsigned(P::BLOCKS);
+    const unsigned batch = !S::BATCHED ? 0u : blockIdx.x / unsigned(P::BLOCKS);
+    const unsigned block = !S::BATCHED ? blockIdx.x : blockIdx.x % unsigned(P::BLOCKS);
     const int first_pixel = block / P::ACROSS * S::ROWS, first_output = block % P::ACROSS * S::COLUMNS;
     const Element* input = S::input(b) + S::input_begin(batch);
     const Element* weights = S::weights(b) + S::weights_begin(batch);
@@ -51,16 +51,20 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
         const unsigned column = pixel % unsigned(S::OUT_COLUMNS), rest = pixel / unsigned(S::OUT_COLUMNS);
         const unsigned line = rest % unsigned(S::OUT_ROWS), image = rest / unsigned(S::OUT_ROWS);
         // Pixels beyond the last lie outside of every image.
-        y[i] = pixel < unsigned(P::PIXELS) ? int(line) * S::STRIDE_Y - S::BEGIN_Y : -(1 << 28);
+        y[i] = pixel < b.count ? int(line) * S::STRIDE_Y - S::BEGIN_Y : -(1 << 28);
         x[i] = int(column) * S::STRIDE_X - S::BEGIN_X;
         cell[i] = int(image) * S::IMAGE_STRIDE + y[i] * S::ROW_STRIDE + x[i] * S::COLUMN_STRIDE;
-        cell[i] = pixel < unsigned(P::PIXELS) ? cell[i] : 0;
+        cell[i] = pixel < b.count ? cell[i] : 0;
     }
+    // Rows that are AT_ONCE apart have their chunks permuted in the same way.
+    static_assert(P::AT_ONCE % 8 == 0);
+    const int own = place<S::CHUNKS>(row, chunk);
     auto copy_cells = [&](int step) {
         char* left = stages + step % S::STAGES * P::STAGE;
         const int at = step * S::CHUNKS + chunk;
         const int tap = at / (S::CHANNELS / P::COUNT), channel = at % (S::CHANNELS / P::COUNT) * P::COUNT;
         const int dy = tap / S::TAPS_X * S::DILATION_Y, dx = tap % S::TAPS_X * S::DILATION_X;
+        const int beside = dy * S::ROW_STRIDE + dx * S::COLUMN_STRIDE + channel;
         const bool in_depth = P::ALL_CHUNKS % S::CHUNKS == 0 || at < P::ALL_CHUNKS;
 #pragma unroll
         for (int i = 0; i < P::COPIES_A; ++i) {
@@ -68,8 +72,8 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             if (S::ROWS % P::AT_ONCE == 0 || to < S::ROWS) {
                 const bool there = in_depth && unsigned(y[i] + dy) < unsigned(S::IN_ROWS) &&
                                    unsigned(x[i] + dx) < unsigned(S::IN_COLUMNS);
-                const int from = cell[i] + dy * S::ROW_STRIDE + dx * S::COLUMN_STRIDE + channel;
-                char* at_chunk = left + place<S::CHUNKS>(to, chunk);
+                const int from = cell[i] + beside;
+                char* at_chunk = left + own + i * P::AT_ONCE * S::CHUNKS * 16;
                 if (S::ZERO != 0 && !there) {
                     *reinterpret_cast<uint4*>(at_chunk) = zeros<S>();
                 } else {
@@ -88,7 +92,7 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
             if (S::COLUMNS % P::AT_ONCE == 0 || to < S::COLUMNS) {
                 const bool there = in_depth && first_output + to < S::OUTPUTS;
                 const int from = (first_output + to) * S::WEIGHT_STRIDE + at * P::COUNT;
-                copy_async<false>(right + place<S::CHUNKS>(to, chunk), weights + (there ? from : 0), there);
+                copy_async<false>(right + own + i * P::AT_ONCE * S::CHUNKS * 16, weights + (there ? from : 0), there);
             }
         }
     };
@@ -127,9 +131,9 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     }
     copies_wait<0>();
     auto locate = [&](int row) {
-        const bool there = first_pixel + row < P::PIXELS;
+        const bool there = unsigned(first_pixel + row) < b.count;
         const unsigned pixel = there ? first_pixel + row : 0, rest = pixel / unsigned(S::OUT_COLUMNS);
-        const unsigned image = S::BATCHES == 1 ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
+        const unsigned image = !S::BATCHED ? rest / unsigned(S::OUT_ROWS) : unsigned(S::output_begin(batch));
         return Pixel{image, rest % unsigned(S::OUT_ROWS), pixel % unsigned(S::OUT_COLUMNS), there};
     };
     finish_tile(b, warp, sums, reinterpret_cast<typename S::Sum*>(stages), first_output, locate);

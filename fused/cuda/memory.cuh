@@ -1,8 +1,10 @@
 // A generated kernel's parameter, the types of tensors, and loads and stores of several elements at once.
 
-// The addresses of the buffers that a kernel reads and writes: its only parameter.
+// A kernel's only parameter: the addresses of the buffers that it reads and writes, and how many there are of what it makes: pixels, images,
+// rows, elements. No source has that number, so that batches of other sizes run the same machine code.
 struct Buffers {
     char* at[16];
+    unsigned count;
 };
 
 struct float16 {

@@ -65,12 +65,12 @@ template <class S> struct Share {
     int lane, group;
     unsigned unit;
     bool there;
-    __device__ Share() {
+    __device__ Share(unsigned count) {
         lane = S::COLUMNS ? threadIdx.x % LANES : threadIdx.x / S::GROUPS;
         group = S::COLUMNS ? threadIdx.x / LANES : threadIdx.x % S::GROUPS;
         unit = blockIdx.x * unsigned(LANES) + lane;
-        there = unit < unsigned(S::UNITS);
-        unit = there ? unit : unsigned(S::UNITS) - 1;
+        there = unit < count;
+        unit = there ? unit : count - 1;
     }
 
     // Brings together what the threads of a unit have found out: all of them have it then.
@@ -114,7 +114,7 @@ template <class S> struct Share {
 template <class S, class State> __device__ __forceinline__ void reduce(const Buffers& b) {
     next_begins();
     previous_wait();
-    const Share<S> share;
+    const Share<S> share(b.count);
     State state[Share<S>::ROWS];
     const int first = S::offset(share.unit);
 #pragma unroll 4
@@ -142,7 +142,7 @@ template <class S> __device__ __forceinline__ void softmax(const Buffers& b) {
     next_begins();
     previous_wait();
     constexpr int LOADS = (S::LENGTH + S::GROUPS - 1) / S::GROUPS;
-    const Share<S> share;
+    const Share<S> share(b.count);
     Most most[Share<S>::ROWS];
     Sum sum[Share<S>::ROWS];
     const int first = S::offset(share.unit);

@@ -17,7 +17,8 @@ __host__ __device__ constexpr int parts_of(int bytes, int most) {
 template <class S> struct Tile {
     static constexpr int THREADS = 32 * S::WARPS_DOWN * S::WARPS_ACROSS * S::WARPS_DEEP;
     static constexpr int ACROSS = (S::OUTPUTS + S::COLUMNS - 1) / S::COLUMNS;
-    static constexpr int PIXELS = S::IMAGES * S::OUT_ROWS * S::OUT_COLUMNS;
+    // Of an image.
+    static constexpr int PIXELS = S::OUT_ROWS * S::OUT_COLUMNS;
     // Of a warp.
     static constexpr int DOWN_16 = S::ROWS / S::WARPS_DOWN / 16;
     static constexpr int ACROSS_16 = S::COLUMNS / S::WARPS_ACROSS / 16;
@@ -125,15 +126,17 @@ template <class S> struct CoreSums {
         for (int k = 0; k < PAIRS; ++k) {
             const int first = (warp.deep * PAIRS + k) * 2;
             Numbers a[T::DOWN_16], b[T::ACROSS_16];
+            // Sixteen rows further, chunks are permuted in the same way.
+            const char* from_left = left + place<S::CHUNKS>(warp.down * T::DOWN_16 * 16 + lane % 16, first + lane / 16);
+            const char* from_right =
+                right + place<S::CHUNKS>(warp.across * T::ACROSS_16 * 16 + lane / 16 * 8 + lane % 8, first + lane / 8 % 2);
 #pragma unroll
             for (int i = 0; i < T::DOWN_16; ++i) {
-                const int row = (warp.down * T::DOWN_16 + i) * 16 + lane % 16;
-                a[i].load(left + place<S::CHUNKS>(row, first + lane / 16));
+                a[i].load(from_left + i * 16 * S::CHUNKS * 16);
             }
 #pragma unroll
             for (int j = 0; j < T::ACROSS_16; ++j) {
-                const int row = (warp.across * T::ACROSS_16 + j) * 16 + lane / 16 * 8 + lane % 8;
-                b[j].load(right + place<S::CHUNKS>(row, first + lane / 8 % 2));
+                b[j].load(from_right + j * 16 * S::CHUNKS * 16);
             }
 #pragma unroll
             for (int i = 0; i < T::DOWN_16; ++i) {
@@ -147,6 +150,7 @@ template <class S> struct CoreSums {
 
     // Writes part `part`, or adds it to what is there.
     __device__ void write(const Warp<S>& warp, Sum* sums, int part, bool is_first) const {
+        Sum* own = sums + (warp.down * T::PART_16 * 16 + warp.lane / 4) * T::PITCH + warp.across * T::ACROSS_16 * 16 + warp.lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < T::DOWN_16; ++i) {
             if (i / T::PART_16 == part) {
@@ -154,9 +158,7 @@ template <class S> struct CoreSums {
                 for (int j = 0; j < T::ACROSS_16 * 2; ++j) {
 #pragma unroll
                     for (int half = 0; half < 2; ++half) {
-                        const int r = (warp.down * T::PART_16 + i % T::PART_16) * 16 + half * 8 + warp.lane / 4;
-                        const int c = (warp.across * T::ACROSS_16 * 2 + j) * 8 + warp.lane % 4 * 2;
-                        Two<Sum>* to = reinterpret_cast<Two<Sum>*>(sums + r * T::PITCH + c);
+                        Two<Sum>* to = reinterpret_cast<Two<Sum>*>(own + (i % T::PART_16 * 16 + half * 8) * T::PITCH + j * 8);
                         const Two<Sum> old = is_first ? Two<Sum>{} : *to;
                         *to = {{old.at[0] + sum[i][j][half * 2], old.at[1] + sum[i][j][half * 2 + 1]}};
                     }

@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::launch::whole;
 use crate::plan::{BufferId, View};
 
 /// The word in generated sources that becomes the kernel's name.
@@ -14,7 +15,7 @@ pub const MOST_BUFFERS: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Of the function: `extern "C"`. It says what it does, and has a hash of the source: kernels of one name have one source, which need
-    /// be compiled only once.
+    /// be compiled only once, however many blocks of it run.
     pub name: String,
     /// CUDA C++.
     pub source: String,
@@ -26,16 +27,31 @@ pub struct Kernel {
     pub shared: u32,
     /// What the kernel's parameter `Buffers` has the addresses of, in this order: multiples of 16 bytes.
     pub buffers: Vec<BufferId>,
+    /// How many there are of what it makes, for that parameter as well.
+    pub count: u32,
 }
 
 impl Kernel {
     /// A kernel without dynamic shared memory, in whose `source` [`NAME`] is where its name belongs.
     pub(super) fn new(what: &str, source: &str, blocks: u32, threads: u32, slots: Slots) -> Self {
         let mut hasher = DefaultHasher::new();
-        (source, blocks, threads).hash(&mut hasher);
+        source.hash(&mut hasher);
         let name = format!("{what}_{:016x}", hasher.finish());
         let source = source.replace(NAME, &name);
-        Self { name, source, grid: [blocks, 1, 1], block: [threads, 1, 1], shared: 0, buffers: slots.buffers }
+        Self {
+            name,
+            source,
+            grid: [blocks, 1, 1],
+            block: [threads, 1, 1],
+            shared: 0,
+            buffers: slots.buffers,
+            count: 0,
+        }
+    }
+
+    /// With this [`Kernel::count`].
+    pub(super) fn counting(self, count: usize) -> Self {
+        Self { count: whole(count), ..self }
     }
 }
 

@@ -13,7 +13,7 @@ use cudainfer_kernels::tensor::TensorType;
 
 use super::check::Check;
 use super::choice::{Choice, Chosen, Way};
-use super::compiled::{Compiled, addresses};
+use super::compiled::{Compiled, Parameter};
 use super::cudnn::{ConvolutionGraph, Engine, Execution, Handle};
 use super::engines::{Engines, engines_of};
 use super::network::Options;
@@ -292,9 +292,9 @@ impl<'a> Trials<'a> {
         scratch: &Scratch,
         writer: usize,
     ) -> Result<(), GpuError> {
-        let addresses = addresses(kernel, |buffer| scratch.address(buffer, writer));
-        // SAFETY: `Addresses` is the kernel's parameter; the scratch memory has all its tensors.
-        Ok(unsafe { self.stream.launch(loaded, kernel.grid, kernel.block, 0, &addresses) }?)
+        let parameter = Parameter::new(kernel, |buffer| scratch.address(buffer, writer));
+        // SAFETY: `Parameter` is the kernel's; the scratch memory has all its tensors.
+        Ok(unsafe { self.stream.launch(loaded, kernel.grid, kernel.block, 0, &parameter) }?)
     }
 
     fn launch_cudnn(&mut self, execution: &Execution) -> Result<(), GpuError> {

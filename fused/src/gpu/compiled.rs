@@ -12,14 +12,23 @@ use super::store::{Store, key};
 use crate::emit;
 use crate::plan::BufferId;
 
-/// Addresses that a kernel gets: its only parameter, `Buffers` in its source.
-pub(super) type Addresses = [u64; emit::MOST_BUFFERS];
+/// A kernel's only parameter, `Buffers` in its source.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameter {
+    addresses: [u64; emit::MOST_BUFFERS],
+    count: u32,
+}
 
-/// Where a kernel's buffers are.
-pub(super) fn addresses(kernel: &emit::Kernel, at: impl Fn(BufferId) -> u64) -> Addresses {
-    let mut addresses = [0; emit::MOST_BUFFERS];
-    addresses.iter_mut().zip(&kernel.buffers).for_each(|(address, buffer)| *address = at(*buffer));
-    addresses
+const _: () = assert!(size_of::<Parameter>() == 8 * emit::MOST_BUFFERS + 8);
+
+impl Parameter {
+    /// Of a kernel whose buffers are at these addresses.
+    pub fn new(kernel: &emit::Kernel, at: impl Fn(BufferId) -> u64) -> Self {
+        let mut addresses = [0; emit::MOST_BUFFERS];
+        addresses.iter_mut().zip(&kernel.buffers).for_each(|(address, buffer)| *address = at(*buffer));
+        Self { addresses, count: kernel.count }
+    }
 }
 
 /// Machine code of a source, which is compiled if it was not before.
@@ -66,7 +75,7 @@ impl Compiled {
         let unique: Vec<&emit::Kernel> = kernels.filter(|kernel| names.insert(kernel.name.clone())).collect();
         let (kept, unknown) = kept(unique, store);
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let parts = unknown.chunks(unknown.len().div_ceil(processors).max(4));
+        let parts = parts(&unknown, processors);
         let capability = context.device().capability;
         let compile = |part: &[&emit::Kernel]| {
             let sources = part.iter().map(|kernel| kernel.source.as_str());
@@ -80,7 +89,8 @@ impl Compiled {
             let start =
                 |part| thread::Builder::new().name("nvrtc".into()).spawn_scoped(scope, move || compile(part));
             // Where there is no thread, this one does its part.
-            let threads: Vec<_> = parts.map(|part| start(part).map_err(|_| part)).collect();
+            let slices = parts.iter().map(Vec::as_slice);
+            let threads: Vec<_> = slices.map(|part| start(part).map_err(|_| part)).collect();
             let ended = |_| Err(GpuError::Compile("a thread that compiled has ended".into()));
             let join = |thread: Result<thread::ScopedJoinHandle<'_, _>, _>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(ended),
@@ -103,6 +113,13 @@ impl Compiled {
             self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
         Ok(module.overlapping_kernel(&kernel.name)?)
     }
+}
+
+/// As many parts as there are processors, of four kernels or more. A convolution's candidates follow each other and take about as long to
+/// compile: each part has some of many convolutions.
+fn parts<'a>(kernels: &[&'a emit::Kernel], processors: usize) -> Vec<Vec<&'a emit::Kernel>> {
+    let count = kernels.len().div_ceil(4).min(processors);
+    (0..count).map(|part| kernels.iter().copied().skip(part).step_by(count).collect()).collect()
 }
 
 /// What the store has of kernels, and those that it has not.

@@ -3,7 +3,7 @@
 use cudainfer_kernels::device::{CudaStream, Kernel};
 
 use super::GpuError;
-use super::compiled::{Addresses, Compiled, addresses};
+use super::compiled::{Compiled, Parameter};
 use super::cudnn::{Execution, Handle};
 use crate::emit;
 use crate::plan::BufferId;
@@ -16,13 +16,13 @@ pub(super) enum Launch {
     Cudnn(Execution),
 }
 
-/// A kernel and its addresses.
+/// A kernel and its parameter.
 #[derive(Debug)]
 pub(super) struct Bound {
     kernel: Kernel,
     grid: [u32; 3],
     block: [u32; 3],
-    addresses: Addresses,
+    parameter: Parameter,
 }
 
 impl Launch {
@@ -50,18 +50,18 @@ impl Bound {
     ) -> Result<Self, GpuError> {
         let loaded = compiled.kernel(kernel)?;
         let emit::Kernel { grid, block, .. } = *kernel;
-        Ok(Self { kernel: loaded, grid, block, addresses: addresses(kernel, at) })
+        Ok(Self { kernel: loaded, grid, block, parameter: Parameter::new(kernel, at) })
     }
 
     fn launch(&self, stream: &CudaStream, overlap: bool) -> Result<(), GpuError> {
-        let Self { kernel, grid, block, addresses } = self;
-        // SAFETY: `Addresses` is the kernel's parameter, `Buffers` in its source; the memory lives as long as the network. Kernels of
+        let Self { kernel, grid, block, parameter } = self;
+        // SAFETY: `Parameter` is the kernel's, `Buffers` in its source; the memory lives as long as the network. Kernels of
         // `emit` begin with `griddepcontrol.wait`, or read constants alone before that.
         let launched = unsafe {
             if overlap {
-                stream.launch_overlapping(kernel, *grid, *block, addresses)
+                stream.launch_overlapping(kernel, *grid, *block, parameter)
             } else {
-                stream.launch(kernel, *grid, *block, 0, addresses)
+                stream.launch(kernel, *grid, *block, 0, parameter)
             }
         };
         Ok(launched?)

@@ -22,15 +22,29 @@ impl Libraries {
     /// # Errors
     /// [`GpuError::Library`]: one that is missing, or of another major version.
     pub fn open(folders: &[PathBuf]) -> Result<Self, GpuError> {
-        let nvrtc = open(&["libnvrtc.so.13", "libnvrtc.so.12"], folders).map_err(|e| missing("NVRTC", &e))?;
+        let nvrtc = nvrtc(folders)?;
         let cudnn = open(&["libcudnn.so.9"], folders).map_err(|e| missing("cuDNN 9", &e))?;
-        Ok(Self { cudnn: Arc::new(Cudnn::of(cudnn)?), nvrtc: Arc::new(Nvrtc::of(nvrtc)?) })
+        Ok(Self { cudnn: Arc::new(Cudnn::of(cudnn)?), nvrtc: Arc::new(nvrtc) })
     }
 
     /// cuDNN's version: 91900 is 9.19.0.
     pub fn cudnn_version(&self) -> usize {
         self.cudnn.version()
     }
+}
+
+/// Machine code of a source for devices of this compute capability, for measurements: no GPU is needed. NVRTC is opened as by
+/// [`Libraries::open`].
+///
+/// # Errors
+/// [`GpuError::Library`], and [`GpuError::Compile`] with what NVRTC printed.
+pub fn compile(source: &str, capability: (i32, i32), folders: &[PathBuf]) -> Result<Vec<u8>, GpuError> {
+    nvrtc(folders)?.compile(source, capability)
+}
+
+fn nvrtc(folders: &[PathBuf]) -> Result<Nvrtc, GpuError> {
+    let names = ["libnvrtc.so.13", "libnvrtc.so.12"];
+    Nvrtc::of(open(&names, folders).map_err(|e| missing("NVRTC", &e))?)
 }
 
 fn missing(library: &str, why: &str) -> GpuError {

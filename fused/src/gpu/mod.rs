@@ -19,7 +19,7 @@ mod timing;
 
 pub use self::choose::Report;
 pub use self::constants::Constants;
-pub use self::libraries::Libraries;
+pub use self::libraries::{Libraries, compile};
 pub use self::network::{Network, Options, Tolerance};
 pub use self::store::{NoStore, Store};
 

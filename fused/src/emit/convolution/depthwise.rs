@@ -49,6 +49,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
             sums: Sums::Floats,
             blocks: places.div_ceil(THREADS / chunks) * all_chunks.div_ceil(chunks),
             threads: THREADS,
+            count: images,
             batches: None,
         }
         .kernel(convolution)

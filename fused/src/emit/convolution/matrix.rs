@@ -193,7 +193,7 @@ fn kernel(
         ("CACHED", usize::from(cached)),
         ("PIXELS_FIRST", usize::from(convolution.output.strides[1] != 1)),
         ("CORES", usize::from(cores)),
-        ("BATCHES", extent.count),
+        ("BATCHED", usize::from(extent.count > 1)),
         ("KNOWN", usize::from(batches.is_none())),
     ];
     let instance = Instance {
@@ -209,6 +209,7 @@ fn kernel(
         sums: if is_byte(convolution.input.ty) { Sums::Integers } else { Sums::Floats },
         blocks: extent.blocks(tile),
         threads: 32 * down * across * deep,
+        count: extent.pixels,
         batches,
     };
     instance.kernel(convolution)

@@ -3,10 +3,13 @@
 
 use super::epilogue::{Finish, Sums};
 use crate::emit::kernel::{Kernel, Slots};
-use crate::emit::launch::blocks;
+use crate::emit::launch::whole;
 use crate::emit::reader::Reader;
 use crate::graph::number::is_byte;
 use crate::plan::Convolution;
+
+/// Threads of a block.
+const THREADS: usize = 128;
 
 /// The kernel; none where a convolution has too many tensors.
 pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
@@ -18,7 +21,6 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
     let (sums, sum) = if is_byte(input.ty) { (Sums::Integers, "int") } else { (Sums::Floats, "float") };
     let finish = Finish::new(convolution).source("KERNEL_finish", 1, sums, &mut slots);
     let threads = output.elements();
-    let (grid, block) = blocks(threads);
     let cell = cells.element(&super::super::nest::offset(
         &["n".into(), "(first + c)".into(), "y".into(), "x".into()],
         &input.strides,
@@ -40,11 +42,11 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
         }
     };
     let source = format!(
-        "{finish}extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{
+        "{finish}extern \"C\" __global__ void __launch_bounds__({THREADS}) KERNEL(const Buffers b) {{
     next_begins();
     previous_wait();
-    unsigned rest = blockIdx.x * {block}u + threadIdx.x;
-    if (rest >= {threads}u) {{
+    unsigned rest = blockIdx.x * {THREADS}u + threadIdx.x;
+    if (rest >= b.count) {{
         return;
     }}
     const unsigned k = rest % {k}u;
@@ -83,5 +85,8 @@ pub(super) fn kernel(convolution: &Convolution) -> Option<Kernel> {
         h = input.dims[2],
         w = input.dims[3],
     );
-    slots.fit().then(|| Kernel::new("convolution_naive", &source, grid, block, slots))
+    let blocks = whole(threads.div_ceil(THREADS));
+    slots
+        .fit()
+        .then(|| Kernel::new("convolution_naive", &source, blocks, whole(THREADS), slots).counting(threads))
 }

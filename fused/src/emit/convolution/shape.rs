@@ -28,6 +28,8 @@ pub(super) struct Instance<'a> {
     pub(super) blocks: usize,
     /// Threads of each.
     pub(super) threads: usize,
+    /// How many there are of what is counted: pixels, or images.
+    pub(super) count: usize,
     /// The products that it computes, if it is no convolution.
     pub(super) batches: Option<&'a Batches<'a>>,
 }
@@ -75,7 +77,9 @@ impl Instance<'_> {
             "struct KERNEL_shape {{\n{shape}}};\nextern \"C\" __global__ void __launch_bounds__({threads}) \
              KERNEL(const Buffers b) {{\n    {template}<KERNEL_shape>(b);\n}}\n"
         );
-        slots.fit().then(|| Kernel::new(what, &source, whole(self.blocks), whole(*threads), slots))
+        slots.fit().then(|| {
+            Kernel::new(what, &source, whole(self.blocks), whole(*threads), slots).counting(self.count)
+        })
     }
 }
 
@@ -85,15 +89,14 @@ fn beginning_at_0(name: &str) -> String {
 }
 
 /// The constants that describe a convolution; none where its tensors have not four dimensions.
-fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 23]> {
+fn constants(convolution: &Convolution) -> Option<[(&'static str, isize); 22]> {
     let Convolution { input, weights, window, groups, zero, output, .. } = convolution;
-    let ([images, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
+    let ([_, channels, rows, columns], [outputs, depth, taps_y, taps_x]) =
         (<[usize; 4]>::try_from(&input.dims[..]).ok()?, <[usize; 4]>::try_from(&weights.dims[..]).ok()?);
     let [image_stride, channel_stride, row_stride, column_stride] =
         <[isize; 4]>::try_from(&input.strides[..]).ok()?;
     let [_, _, out_rows, out_columns] = <[usize; 4]>::try_from(&output.dims[..]).ok()?;
     Some([
-        ("IMAGES", images.cast_signed()),
         ("CHANNELS", channels.cast_signed()),
         ("IN_ROWS", rows.cast_signed()),
         ("IN_COLUMNS", columns.cast_signed()),

@@ -125,9 +125,9 @@ fn kernel(map: &Map) -> Kernel {
     let source = format!(
         "extern \"C\" __global__ void __launch_bounds__({block}) KERNEL(const Buffers b) {{\n    next_begins();\n    previous_wait();\n    \
          const unsigned thread = blockIdx.x * {block}u + threadIdx.x;\n    \
-         if (thread >= {threads}u) {{\n        return;\n    }}\n{counters}{body}}}\n"
+         if (thread >= b.count) {{\n        return;\n    }}\n{counters}{body}}}\n"
     );
-    Kernel::new("map", &source, blocks, block, slots)
+    Kernel::new("map", &source, blocks, block, slots).counting(threads)
 }
 
 /// The loops of a map.

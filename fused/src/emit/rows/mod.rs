@@ -79,7 +79,7 @@ impl<'a> Rows<'a> {
 
     /// The constants of the kernel's shape, and how it reads.
     fn shape(&self, slots: &mut Slots) -> String {
-        let Share { columns, count, units, length, groups, threads } = self.share;
+        let Share { columns, count, length, groups, threads, .. } = self.share;
         let kept = length.div_ceil(groups) * count <= MOST_KEPT;
         let reader = Reader::new(self.input, slots);
         let (unit_step, load_step) = if columns { (count, 1) } else { (1, count) };
@@ -89,7 +89,7 @@ impl<'a> Rows<'a> {
         };
         format!(
             "    static constexpr bool COLUMNS = {columns}, KEPT = {kept};\n    static constexpr int COUNT = {count}, \
-             UNITS = {units}, LENGTH = {length}, GROUPS = {groups}, THREADS = {threads};\n    \
+             LENGTH = {length}, GROUPS = {groups}, THREADS = {threads};\n    \
              static __device__ int offset(unsigned unit) {{\n{}    }}\n    static __device__ int step(unsigned j) {{\n{}    }}\n    \
              static __device__ void read(const Buffers& b, float* to, int at) {{\n        {}\n    }}\n",
             place(&self.outer, "unit", unit_step),
@@ -167,7 +167,7 @@ impl<'a> Rows<'a> {
              {{\n    {call}\n}}\n"
         );
         let blocks = units.div_ceil(threads / groups);
-        Kernel::new(what, &source, whole(blocks), whole(threads), slots)
+        Kernel::new(what, &source, whole(blocks), whole(threads), slots).counting(units)
     }
 }
 

@@ -67,6 +67,17 @@ impl Shape {
     }
 }
 
+#[test]
+fn batches_of_other_sizes_have_the_same_sources() {
+    let kernels = |images: usize| {
+        let shape = Shape { image: [images, 64, 20, 20], ..PLAIN };
+        let all = candidates(&shape.convolution()).into_iter().map(|kernel| (kernel.name, kernel.source));
+        all.collect::<BTreeSet<_>>()
+    };
+    assert!(kernels(1).len() > 2);
+    assert_eq!(kernels(1), kernels(16));
+}
+
 fn check(shapes: &[Shape]) -> BTreeSet<String> {
     for shape in shapes {
         assert!(candidates(&shape.convolution()).last().unwrap().name.starts_with("convolution_naive"));

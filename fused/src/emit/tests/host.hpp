@@ -252,9 +252,10 @@ struct Guarded {
 };
 
 template <class Buffers> static void launch(
-    void (*kernel)(Buffers), unsigned blocks, unsigned threads, char** buffers, const size_t* bytes, size_t count) {
+    void (*kernel)(Buffers), unsigned threads, unsigned blocks, unsigned made, char** buffers, const size_t* bytes, size_t count) {
     std::vector<Guarded*> guarded;
     static Buffers b;
+    b.count = made;
     for (size_t i = 0; i < count; ++i) {
         guarded.push_back(new Guarded(buffers[i], bytes[i]));
         b.at[i] = guarded[i]->data;

@@ -11,7 +11,7 @@ use crate::emit::{Kernel, candidates, host_prelude, kernels};
 use crate::plan::{Buffer, Content, Plan, Step, View};
 use crate::reference::{Memory, run_step, write};
 
-type Launch = unsafe extern "C" fn(*mut *mut u8, *const usize, usize);
+type Launch = unsafe extern "C" fn(u32, u32, *mut *mut u8, *const usize, usize);
 
 /// Compares the kernels of all steps with the reference: see [`alternatives`].
 pub(super) fn check(steps: &[Step]) {
@@ -93,12 +93,12 @@ fn contents(ty: TensorType, bytes: usize) -> Vec<u8> {
 fn build(kernels: &[&Kernel], folder: &std::path::Path) -> Library {
     let sources: BTreeMap<&str, &Kernel> = kernels.iter().map(|kernel| (&kernel.name[..], *kernel)).collect();
     let mut source = format!("{}\n{}", include_str!("host.hpp"), host_prelude());
-    for (name, Kernel { source: text, grid, block, .. }) in sources {
+    for (name, Kernel { source: text, block, .. }) in sources {
         let _ = writeln!(
             source,
-            "{text}\nextern \"C\" void launch_{name}(char** at, const size_t* bytes, size_t count) {{"
+            "{text}\nextern \"C\" void launch_{name}(unsigned blocks, unsigned made, char** at, const size_t* bytes, size_t count) {{"
         );
-        let _ = writeln!(source, "    launch({name}, {}, {}, at, bytes, count);\n}}", grid[0], block[0]);
+        let _ = writeln!(source, "    launch({name}, {}, blocks, made, at, bytes, count);\n}}", block[0]);
     }
     let (file, library) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
     std::fs::write(&file, source).unwrap();
@@ -128,7 +128,7 @@ fn launch(library: &Library, kernel: &Kernel, memory: &mut Memory) {
     // SAFETY: `build` made this function with this signature; the addresses are those of buffers of these sizes.
     unsafe {
         let function = library.get::<Launch>(format!("launch_{}", kernel.name).as_bytes()).unwrap();
-        function(addresses.as_mut_ptr(), sizes.as_ptr(), sizes.len());
+        function(kernel.grid[0], kernel.count, addresses.as_mut_ptr(), sizes.as_ptr(), sizes.len());
     }
     for (id, buffer) in kernel.buffers.iter().zip(buffers) {
         memory.replace(*id, buffer);
