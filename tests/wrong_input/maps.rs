@@ -16,7 +16,7 @@ fn elements_that_are_missing_before_it_are_named() {
         run(&format!("{SOURCE} ! tensormap output={output} ! fakesink"))
             .fails_with(&["a network's input but not its outputs", "Put trtinfer before"]);
     }
-    run(&format!("{SOURCE} ! trtinfer model={} ! gpunms name=a ! tensormap ! fakesink", model("detector")))
+    run(&format!("{SOURCE} ! trtinfer model={} ! gpunms name=a ! video/x-raw ! tensormap ! fakesink", model("detector")))
         .fails_with(&["without tensors: 'a' has taken them"]);
     run(&format!(
         "{SOURCE} ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! tensormap ! fakesink",

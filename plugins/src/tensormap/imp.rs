@@ -13,7 +13,7 @@ use super::settings::{Output, Settings, TensorMapPlan};
 use super::video::{self, Video};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::element::described;
 use crate::log::TENSORMAP as CAT;
@@ -82,7 +82,7 @@ impl ElementImpl for TensorMap {
         "Filter/Analyzer/Video",
         "Reads a network's maps of numbers (depth, anomaly, heat-map) and pictures: as metadata, or as GRAY16 or RGB frames",
         sink: caps::sink_template(),
-        src: caps::any_video(),
+        src: hand_on::src_template(),
     }
 }
 
@@ -126,6 +126,7 @@ impl BaseTransformImpl for TensorMap {
 }
 
 impl DecodingElementImpl for TensorMap {
+    const HANDS_ON: bool = true;
     const COUNTS: &'static [&'static str] = &["maps", "non-finite", "out-of-range"];
     const NON_FINITE: &'static str = "values of this frame's map";
 
