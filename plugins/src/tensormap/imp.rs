@@ -168,10 +168,11 @@ impl DecodingElementImpl for TensorMap {
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
         let settings = lock(&self.settings).clone();
         let Ok(plan) = settings.plan(incoming.model, incoming.info) else { return Reading::default() };
-        let TensorMapPlan { tensor, shape, params, score, range_origin, input } = plan;
-        let what = match settings.output {
-            Output::Rgb => "picture",
-            _ => "map",
+        let TensorMapPlan { tensor, shape, params, score, counts, range_origin, input } = plan;
+        let what = match (shape.channels, settings.output) {
+            (1, _) => "map",
+            (3, Output::Rgb) => "picture",
+            _ => "vectors",
         };
         let mut text = format!("{what} '{}' of {}x{} {}", tensor.name, shape.width, shape.height, tensor.ty);
         if settings.output != Output::Meta {
@@ -180,6 +181,9 @@ impl DecodingElementImpl for TensorMap {
                 Range::Frame => "that of each frame".into(),
             };
             text += &format!(", range {range}{range_origin}");
+        }
+        if let Some(counts) = counts {
+            text += &format!(", the sum counts {counts}");
         }
         if let Some(score) = score {
             text += &format!(", score '{score}'");

@@ -96,6 +96,23 @@ def maps() -> None:
     graph.output("anomaly_map", F32, ["batch", 1, 16, 24])
     graph.output("pred_mask", TensorProto.BOOL, ["batch", 1, 16, 24])
     graph.save("map-anomaly", stretch)
+    # A density of half a thing a cell, in cells of 2x2 pixels, whatever the picture.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Add", [graph.constant("halves", np.full((1, 1, 8, 12), 0.5, np.float32)), graph.nothing()], "density")
+    graph.output("density", F32, [1, 1, 8, 12])
+    graph.save("map-density", '[input]\nresize = "letterbox"\n[map]\ncounts = "people"\n')
+    # Optical flow: where it is red to the left, where it is blue up, four pixels; and normals.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("ends", np.array([0, 2], np.int64))], "ends_only", axis=1)
+    graph.node("Mul", ["ends_only", graph.constant("factor", np.float32(-4))], "flow")
+    graph.output("flow", F32, [1, 2, 16, 24])
+    graph.save("map-flow", stretch)
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Mul", ["images", graph.constant("twice", np.float32(2))], "doubled")
+    graph.node("Sub", ["doubled", graph.constant("one", np.float32(1))], "signed")
+    graph.node("Transpose", ["signed"], "normals", perm=[0, 2, 3, 1])
+    graph.output("normals", F32, [1, 16, 24, 3])
+    graph.save("map-normals", stretch + "[map]\nrange-min = -1.0\nrange-max = 1.0\n")
     # Pictures: each pixel four times, from -1 to 1; the colours exchanged, of whole numbers; and too bright by half.
     graph = Graph(F32, [1, 3, 16, 24])
     graph.node(
