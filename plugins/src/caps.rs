@@ -13,6 +13,7 @@
 //! | `tensor-order`, `tensor-resize`, … | | how the model wants it filled: see [`crate::fusedpreproc`] |
 //! | `tensor-roi` | string | `objects`: tensors are those of objects' regions, any number in a frame; `tiles`, `list`: of the same regions in every frame |
 //! | `tensor-outputs` | array of string | downstream of trtinfer: `name:type:dims` of each output |
+//! | `tensor-masks` | array of string | downstream of gpunms: the output that objects' masks are made of, and the tensors that gpunms adds |
 //! | `tensor-model` | string | downstream of trtinfer: the model that made them, a `#`, and the number of its loading |
 
 use cudainfer_kernels::tensor::TensorDesc;
@@ -25,6 +26,10 @@ pub const FEATURE: &str = "meta:CudaInferTensor";
 
 /// The array of `name:type:dims` that describes the network's outputs.
 pub const OUTPUTS: &str = "tensor-outputs";
+
+/// Downstream of gpunms, what it adds to the outputs of a model whose objects have masks: an array of `name:type:dims` as
+/// [`OUTPUTS`], the output that the masks are made of and then the tensors of the objects.
+pub const MASKS: &str = "tensor-masks";
 
 /// `objects` where tensors are those of objects' regions, any number a frame, and not the frame's; `tiles` and `list` where they
 /// are those of the same regions in every frame.
@@ -105,6 +110,11 @@ pub fn loaded_model(caps: &gst::CapsRef) -> Option<String> {
 /// The model's name without the number of its loading.
 pub fn model_name(model: &str) -> &str {
     model.rsplit_once('#').map_or(model, |(name, _)| name)
+}
+
+/// Whether the tensors of these caps are those of regions, and not of the frame.
+pub fn of_regions(caps: &gst::CapsRef) -> bool {
+    caps.structure(0).is_some_and(|s| s.has_field(ROI))
 }
 
 /// Whether the tensors of these caps are those of tiles, each of which shows a part of the next one.
@@ -241,6 +251,8 @@ pub fn outputs_value(outputs: &[TensorDesc]) -> gst::Array {
 pub struct ModelOutputs {
     /// The outputs, in the model's order.
     pub outputs: Vec<TensorDesc>,
+    /// The output that objects' masks are made of, and the tensors that gpunms has added for them; empty without such masks.
+    pub masks: Vec<TensorDesc>,
     /// Width and height of the input tensor.
     pub input: [usize; 2],
 }
@@ -256,10 +268,14 @@ impl ModelOutputs {
         }
         let read = || {
             let s = caps.structure(0)?;
-            let array = s.get::<gst::ArrayRef>(OUTPUTS).ok()?;
+            let tensors = |field| {
+                let array = s.get::<gst::ArrayRef>(field).ok()?;
+                array.iter().map(|v| strings::text(v)?.parse().ok()).collect::<Option<_>>()
+            };
             let size = |field| usize::try_from(s.get::<i32>(field).ok()?).ok();
             Some(Self {
-                outputs: array.iter().map(|v| strings::text(v)?.parse().ok()).collect::<Option<_>>()?,
+                outputs: tensors(OUTPUTS)?,
+                masks: if s.has_field(MASKS) { tensors(MASKS)? } else { Vec::new() },
                 input: [size("tensor-width")?, size("tensor-height")?],
             })
         };

@@ -8,7 +8,7 @@ use gst::prelude::*;
 use gst_check::Harness;
 use gst_video::{VideoFormat, VideoInfo};
 use gstcudainfer::caps;
-use gstcudainfer::meta::mask::{COEFFICIENTS, Mask, MaskKind, masks};
+use gstcudainfer::meta::mask::{COEFFICIENTS, Mask, MaskKind, OBJECTS, masks};
 use gstcudainfer::meta::object::{DetectionParam, Object, objects};
 use gstcudainfer::meta::tensor::{Tensor, TensorSet};
 
@@ -37,7 +37,18 @@ fn video(format: VideoFormat, width: u32, height: u32) -> VideoInfo {
 
 /// A harness of `description` after a model with these outputs, whose input is as large as the frame.
 fn after_model(description: &str, info: &VideoInfo, outputs: &[TensorDesc]) -> Harness {
+    after_gpunms(description, info, outputs, None)
+}
+
+/// The same after gpunms, which has added what it needs for the objects' `masks`.
+fn after_gpunms(
+    description: &str,
+    info: &VideoInfo,
+    outputs: &[TensorDesc],
+    masks: Option<&[TensorDesc]>,
+) -> Harness {
     let fields = gst::Structure::builder("fields")
+        .field_if_some("tensor-masks", masks.map(caps::outputs_value))
         .field("tensor-width", info.width().cast_signed())
         .field("tensor-height", info.height().cast_signed())
         .field("tensor-outputs", caps::outputs_value(outputs))
@@ -211,11 +222,25 @@ fn prototypes() -> Tensor {
     tensor("protos", &[1, 2, 2, 4], &half(true).chain(half(false)).collect::<Vec<f32>>())
 }
 
+/// The ids of the objects with masks.
+fn ids(ids: std::ops::Range<usize>) -> Tensor {
+    let desc = TensorDesc::fixed(OBJECTS, TensorType::Int32, &[ids.len()]);
+    let bytes: Vec<u8> = ids.flat_map(|id| i32::try_from(id).unwrap().to_ne_bytes()).collect();
+    Tensor { desc, data: gst::Buffer::from_mut_slice(bytes) }
+}
+
+/// The caps' fields for the prototypes: the model's outputs, and what gpunms adds.
+fn outputs_with_masks() -> ([TensorDesc; 1], [TensorDesc; 3]) {
+    let values = desc("protos", &[1, 2, 2, 4]);
+    let objects = TensorDesc::fixed(OBJECTS, TensorType::Int32, &[0]);
+    ([values.clone()], [values, desc(COEFFICIENTS, &[0, 2]), objects])
+}
+
 /// A frame of 8x4 with a stranger's region, and detections with these boxes and coefficients.
 fn detections(info: &VideoInfo, found: &[(Rect, [f32; 2])]) -> gst::Buffer {
     let coefficients: Vec<f32> = found.iter().flat_map(|(_, c)| *c).collect();
-    let mut buffer =
-        frame(info, 40, vec![prototypes(), tensor(COEFFICIENTS, &[found.len(), 2], &coefficients)]);
+    let rows = tensor(COEFFICIENTS, &[found.len(), 2], &coefficients);
+    let mut buffer = frame(info, 40, vec![prototypes(), rows, ids(5..5 + found.len())]);
     for (id, (rect, _)) in (5..).zip(found) {
         let detection = Some(DetectionParam { rect: *rect, confidence: 0.5, label_id: 3 });
         Object { id, label: "thing".into(), detection, ..Object::default() }
@@ -227,9 +252,9 @@ fn detections(info: &VideoInfo, found: &[(Rect, [f32; 2])]) -> gst::Buffer {
 #[test]
 fn each_detection_gets_its_own_mask_within_its_box_in_its_own_colour() {
     let info = video(VideoFormat::Rgb, 8, 4);
-    let outputs = [desc("protos", &[1, 2, 2, 4]), desc(COEFFICIENTS, &[0, 2])];
+    let (outputs, added) = outputs_with_masks();
     let overlay = "segmask ! inferoverlay boxes=false labels=false confidences=false";
-    let mut harness = after_model(overlay, &info, &outputs);
+    let mut harness = after_gpunms(overlay, &info, &outputs, Some(&added));
     let whole = Rect { x: 0.0, y: 0.0, w: 8.0, h: 4.0 };
     let out = harness
         .push_and_pull(detections(
@@ -264,17 +289,17 @@ fn each_detection_gets_its_own_mask_within_its_box_in_its_own_colour() {
 }
 
 #[test]
-fn coefficients_for_more_objects_than_there_are_say_what_to_do() {
+fn coefficients_of_objects_that_are_gone_say_what_to_do() {
     let info = video(VideoFormat::Rgb, 8, 4);
-    let outputs = [desc("protos", &[1, 2, 2, 4]), desc(COEFFICIENTS, &[0, 2])];
-    let mut harness = after_model("segmask", &info, &outputs);
+    let (outputs, added) = outputs_with_masks();
+    let mut harness = after_gpunms("segmask", &info, &outputs, Some(&added));
     let bus = gst::Bus::new();
     harness.element().unwrap().set_bus(Some(&bus));
-    let buffer = frame(&info, 0, vec![prototypes(), tensor(COEFFICIENTS, &[1, 2], &[1.0, 1.0])]);
+    let buffer = frame(&info, 0, vec![prototypes(), tensor(COEFFICIENTS, &[1, 2], &[1.0, 1.0]), ids(5..6)]);
     assert_eq!(harness.push(buffer), Err(gst::FlowError::Error));
     let message = bus.pop_filtered(&[gst::MessageType::Error]).unwrap();
     let gst::MessageView::Error(error) = message.view() else { panic!("{message:?}") };
     let text = error.error().to_string();
-    assert!(text.contains("1 rows of 'mask-coefficients' arrived for 0 detections"), "{text}");
+    assert!(text.contains("1 rows of 'mask-coefficients' arrived, but not all of their objects"), "{text}");
     assert!(text.contains("directly after gpunms"), "{text}");
 }

@@ -147,13 +147,17 @@ class Map:
     name: str
     """The model's output."""
     data: Array
-    """float32, float16 or uint8, of shape [rows, columns]."""
+    """float32, float16 or uint8, of shape [rows, columns]; of vectors [channels, rows, columns] or [rows, columns, channels]."""
     box: Box
     """What it covers; it may reach beyond the frame."""
     min: float | None
     """Of the finite numbers within the frame; None if there is none. So are mean and max."""
     mean: float | None
     max: float | None
+    sum: float | None
+    """Of the finite numbers within the frame, of maps of one channel."""
+    counts: str | None
+    """What the sum is a number of."""
     non_finite: int
     """Numbers within the frame that are NaN or infinity."""
     score: float | None
@@ -342,10 +346,13 @@ def _mask(s: gst.Structure) -> Mask:
 
 
 def _map(s: gst.Structure) -> Map:
-    data = Array(s["data"], np.dtype(s["type"]), (s["height"], s["width"]))
+    shape = (s["height"], s["width"])
+    if s["channels"] > 1:
+        shape = (s["channels"], *shape) if s["layout"] == "nchw" else (*shape, s["channels"])
+    data = Array(s["data"], np.dtype(s["type"]), shape)
     least, most = s.get("range-min"), s.get("range-max")
     span = None if least is None or most is None else (least, most)
-    numbers = (s.get(name) for name in ("min", "mean", "max"))
+    numbers = (s.get(name) for name in ("min", "mean", "max", "sum", "counts"))
     return Map(s["name"], data, _box(s), *numbers, s["non-finite"], s.get("score"), span)
 
 

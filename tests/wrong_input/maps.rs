@@ -16,8 +16,11 @@ fn elements_that_are_missing_before_it_are_named() {
         run(&format!("{SOURCE} ! tensormap output={output} ! fakesink"))
             .fails_with(&["a network's input but not its outputs", "Put trtinfer before"]);
     }
-    run(&format!("{SOURCE} ! trtinfer model={} ! gpunms name=a ! tensormap ! fakesink", model("detector")))
-        .fails_with(&["without tensors: 'a' has taken them"]);
+    run(&format!(
+        "{SOURCE} ! trtinfer model={} ! gpunms name=a ! video/x-raw ! tensormap ! fakesink",
+        model("detector")
+    ))
+    .fails_with(&["without tensors: 'a' has taken them"]);
     run(&format!(
         "{SOURCE} ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! tensormap ! fakesink",
         model("detector"),
@@ -33,14 +36,24 @@ fn elements_that_are_missing_before_it_are_named() {
 
 #[test]
 fn a_tensor_that_is_no_map_or_picture_is_named() {
-    with("two-inputs", "").fails_with(&["none of the model's outputs", "is a map", "Set tensor"]);
+    with("two-inputs", "output=gray16").fails_with(&[
+        "none of the model's outputs",
+        "is a map",
+        "Set tensor",
+    ]);
     with("two-inputs", "tensor=mean").fails_with(&["'mean:float32:1x3' must have the dimensions 1xHxW"]);
     with("two-inputs", "tensor=size_again").fails_with(&["must be float32, float16 or uint8"]);
     with("two-inputs", "tensor=depth").fails_with(&["no output 'depth'", "Set tensor to one of them"]);
-    with("identity-f32-nchw", "").fails_with(&["1x1xHxW", "the map", "make video with output=rgb"]);
+    with("identity-f32-nchw", "output=gray16").fails_with(&[
+        "1x1xHxW",
+        "the map",
+        "make video with output=rgb",
+    ]);
     with("map-depth", "output=rgb").fails_with(&["1x3xHxW", "the picture", "make video with output=gray16"]);
     with("identity-f32-nchw", "output=rgb layout=nhwc range-min=0 range-max=1").fails_with(&["1xHxWx3"]);
-    with("masks-colours", "tensor=logits").fails_with(&["logits:float32:1x3x16x24"]);
+    with("masks-colours", "tensor=logits output=gray16").fails_with(&["logits:float32:1x3x16x24"]);
+    with("map-flow", "output=gray16").fails_with(&["1x1xHxW", "the map"]);
+    with("map-flow", "output=rgb range-max=-1").fails_with(&["a range from 0 to -1 has no values"]);
 }
 
 #[test]

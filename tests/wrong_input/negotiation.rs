@@ -37,7 +37,9 @@ fn an_element_after_the_wrong_one_reports_what_to_put_before_it() {
             ["without a tensor", "Put fusedpreproc before"],
         ),
         (
-            format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms ! gpunms ! fakesink"),
+            format!(
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms ! video/x-raw ! gpunms ! fakesink"
+            ),
             ["without tensors: 'gpunms", "has taken them"],
         ),
     ] {
@@ -126,15 +128,25 @@ fn tensors_that_are_missing_or_of_another_task_are_reported_with_who_has_taken_t
         ),
         (
             format!(
-                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! tracker ! classify ! fakesink"
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! video/x-raw ! classify ! fakesink"
             ),
-            ["without tensors: 'a' has taken them", "Put this element before 'a'"],
+            ["without tensors: 'a' has taken them", "Put this element next to 'a'"],
         ),
         (
             format!(
-                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! segmask ! fakesink"
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms name=a ! video/x-raw ! segmask ! fakesink"
             ),
-            ["without tensors: 'a' has taken them", "a model that has them, such as YOLO11n-seg"],
+            ["without tensors: 'a' has taken them", "Put this element next to 'a'"],
+        ),
+        (
+            format!(
+                "{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms ! tracker ! classify ! fakesink"
+            ),
+            ["'detections:float32:1x6x84' are no scores", "Set output to the one"],
+        ),
+        (
+            format!("{SOURCE} ! fusedpreproc ! trtinfer model={detector} ! gpunms ! segmask ! fakesink"),
+            ["look like a detector's boxes", "Put gpunms in place of segmask"],
         ),
         (
             format!(

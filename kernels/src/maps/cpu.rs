@@ -6,14 +6,14 @@ use super::summary::Summary;
 use crate::preproc::ChannelOrder;
 
 /// The tensor's numbers, to look up cells in.
-struct Cells<'a> {
-    plan: &'a MapPlan,
-    values: &'a [f32],
+pub(super) struct Cells<'a> {
+    pub plan: &'a MapPlan,
+    pub values: &'a [f32],
 }
 
 impl Cells<'_> {
     /// A channel's number: a map's as it is, a picture's without its normalisation.
-    fn number(&self, channel: usize, x: usize, y: usize) -> f32 {
+    pub fn number(&self, channel: usize, x: usize, y: usize) -> f32 {
         let MapPlan { shape, params, .. } = self.plan;
         let [cell_step, channel_step] = shape.steps();
         let value = self.values[(y * shape.width + x) * cell_step + channel * channel_step];
@@ -21,7 +21,7 @@ impl Cells<'_> {
     }
 
     /// Interpolates between four cells. A cell without weight does not count, even if it is NaN.
-    fn between(&self, channel: usize, x: Taps, y: Taps) -> f32 {
+    pub fn between(&self, channel: usize, x: Taps, y: Taps) -> f32 {
         let row =
             |y: usize| mix(self.number(channel, x.first, y), x.weight, || self.number(channel, x.second, y));
         mix(row(y.first), y.weight, || row(y.second))

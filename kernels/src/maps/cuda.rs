@@ -88,7 +88,7 @@ pub struct CudaPicture<'a> {
     pub out: DevicePlane<'a>,
 }
 
-/// [`super::MapReader`] on the GPU: the same samples and counts, to the bit. One frame is in flight at a time.
+/// [`super::MapReader`] on the GPU: the same samples and counts, to the bit; no video of vectors. One frame is in flight at a time.
 #[derive(Debug)]
 pub struct CudaMapReader {
     plan: MapPlan,
@@ -142,6 +142,9 @@ impl CudaMapReader {
         self.started = false;
         self.plan.check(tensor.name, tensor.ty, &tensor.dims, region)?;
         if let Some(CudaPicture { place, out }) = &picture {
+            if self.plan.shape.channels == 2 {
+                return Err(MapError::Vectors(self.plan.tensor.to_string()));
+            }
             self.plan.check_room(place, out.bytes(), out.stride())?;
         }
         let [width, height] = region.size;

@@ -17,7 +17,7 @@ pub enum MapError {
         tensor: String,
         /// The shapes.
         wanted: &'static str,
-        /// "map" or "picture".
+        /// "map", "vectors" or "picture".
         what: &'static str,
     },
     /// A dimension of 0.
@@ -53,6 +53,9 @@ pub enum MapError {
         /// The map's width and height.
         size: [usize; 2],
     },
+    /// Video of vectors, on the GPU.
+    #[error("vectors become video on the CPU only; download '{0}' for it")]
+    Vectors(String),
     /// Room for another number of bytes.
     #[error(
         "video of {width}x{height} was handed {bytes} bytes in rows of {stride}; make them fit each other"

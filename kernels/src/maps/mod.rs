@@ -1,7 +1,8 @@
-//! Maps of numbers, such as depth, anomaly scores and heat-maps, and pictures that a network makes.
+//! Maps of numbers, such as depth, anomaly scores and heat-maps, of vectors, such as optical flow, and pictures that a network makes.
 //!
 //! A map is one number a cell, a picture three: [`MapReader`] summarises a frame's numbers ([`Summary`]), and makes video of
-//! them: GRAY16_LE of a map, RGB of a picture. [`CudaMapReader`] does the same on the GPU.
+//! them: GRAY16_LE of a map, RGB of a picture. [`CudaMapReader`] does the same on the GPU. Vectors of two numbers become the
+//! colours of vectors.rs, on the CPU only.
 //!
 //! # How a number becomes a sample
 //! 1. A map's number is taken as it is. A picture's is `value * std + mean`, by channel, which undoes a network's normalisation.
@@ -24,6 +25,7 @@ mod shape;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 pub use cuda::{CudaMapReader, CudaPicture};
 pub use error::MapError;
@@ -40,7 +42,7 @@ use plan::MapPlan;
 pub struct Picture<'a> {
     /// Which cells its pixels show.
     pub place: &'a Place,
-    /// Its first row's first byte, and so on: 2 bytes a pixel of a map, 3 of a picture.
+    /// Its first row's first byte, and so on: 2 bytes a pixel of a map, 3 of vectors and pictures.
     pub out: &'a mut [u8],
     /// Bytes from row to row.
     pub stride: usize,
@@ -54,7 +56,7 @@ pub struct MapReader {
 
 impl MapReader {
     /// Prepares for `output`, which is float32, float16 or uint8: a map `[1, H, W]`, `[1, 1, H, W]`, `[1, H, W, 1]` or
-    /// `[H, W]`, or a picture `[1, 3, H, W]` or `[1, H, W, 3]`, as [`MapParams::channels`] says; one frame's, all dimensions known.
+    /// `[H, W]`, vectors `[1, 2, H, W]` or `[1, H, W, 2]`, or a picture `[1, 3, H, W]` or `[1, H, W, 3]`, as [`MapParams::channels`] says; one frame's, all dimensions known.
     ///
     /// # Errors
     /// Every [`MapError`] that says what is wrong with `output` or `params`.
@@ -81,10 +83,16 @@ impl MapReader {
         let Self { plan } = self;
         plan.check(tensor.name, tensor.ty, &tensor.dims, region)?;
         let values = tensor.to_f32();
-        let summary = cpu::measure(plan, &values, region);
+        let mut summary = cpu::measure(plan, &values, region);
         if let Some(Picture { place, out, stride }) = picture {
             plan.check_room(place, out.len(), stride)?;
-            cpu::paint(plan, &values, place, &plan.levels(&summary), out, stride);
+            if plan.shape.channels == 2 {
+                let lengths = vectors::measure(plan, &values, region);
+                summary.out_of_range = lengths.beyond;
+                vectors::paint(plan, &values, place, &lengths, out, stride);
+            } else {
+                cpu::paint(plan, &values, place, &plan.levels(&summary), out, stride);
+            }
         }
         Ok(summary)
     }

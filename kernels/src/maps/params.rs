@@ -5,10 +5,10 @@ use crate::preproc::{ChannelOrder, Layout};
 /// Which numbers become which samples of video.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Range {
-    /// From the least to the greatest finite number of each frame.
+    /// From the least to the greatest finite number of each frame; of vectors, up to the longest.
     #[default]
     Frame,
-    /// From a minimum to a maximum.
+    /// From a minimum to a maximum; of vectors, the maximum is a length.
     Fixed(f32, f32),
 }
 
@@ -17,7 +17,7 @@ pub enum Range {
 pub struct MapParams {
     /// Order of the dimensions; by the shape if there is none.
     pub layout: Option<Layout>,
-    /// 1: a map. 3: a picture.
+    /// 1: a map. 2: vectors. 3: a picture, or vectors of three numbers.
     pub channels: usize,
     /// Which numbers become which samples.
     pub range: Range,

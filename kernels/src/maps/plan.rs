@@ -109,11 +109,11 @@ impl MapPlan {
         self.fixed().unwrap_or_else(|| Levels::new(summary.min, summary.max, self.most()))
     }
 
-    /// The levels, if they do not depend on the frame.
+    /// The levels, if they do not depend on the frame. Vectors have lengths.
     pub fn fixed(&self) -> Option<Levels> {
         match self.params.range {
-            Range::Fixed(min, max) => Some(Levels::new(min, max, self.most())),
-            Range::Frame => None,
+            Range::Fixed(min, max) if self.shape.channels != 2 => Some(Levels::new(min, max, self.most())),
+            _ => None,
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) const MOST: usize = 1 << 15;
 pub struct Shape {
     /// Where the channels are.
     pub layout: Layout,
-    /// 1 or 3.
+    /// 1, 2 or 3.
     pub channels: usize,
     /// Cells in a row.
     pub width: usize,
@@ -30,7 +30,7 @@ impl Shape {
     }
 }
 
-/// How a tensor with `channels` numbers a cell, 1 or 3, is read.
+/// How a tensor with `channels` numbers a cell, from 1 to 3, is read.
 ///
 /// # Errors
 /// [`MapError::Type`], [`MapError::Rank`], [`MapError::Empty`], [`MapError::TooLarge`].
@@ -38,10 +38,10 @@ pub fn shape(tensor: &TensorDesc, channels: usize, layout: Option<Layout>) -> Re
     if !matches!(tensor.ty, TensorType::Float32 | TensorType::Float16 | TensorType::UInt8) {
         return Err(MapError::Type(tensor.to_string()));
     }
-    let (wanted, what) = if channels == 1 {
-        ("1xHxW, 1x1xHxW, 1xHxWx1 or HxW", "map")
-    } else {
-        ("1x3xHxW or 1xHxWx3", "picture")
+    let (wanted, what) = match channels {
+        1 => ("1xHxW, 1x1xHxW, 1xHxWx1 or HxW", "map"),
+        2 => ("1x2xHxW or 1xHxWx2", "vectors"),
+        _ => ("1x3xHxW or 1xHxWx3", "picture"),
     };
     let refused = || MapError::Rank { tensor: tensor.to_string(), wanted, what };
     let dims = tensor.dims.iter().copied().collect::<Option<Vec<usize>>>().ok_or_else(refused)?;

@@ -48,6 +48,8 @@ pub struct Map {
     pub output: Option<String>,
     /// The output with one number for the frame.
     pub score: Option<String>,
+    /// What the map's sum is a number of.
+    pub counts: Option<String>,
     /// `nchw` or `nhwc`.
     #[serde(with = "word")]
     pub layout: Option<Layout>,

@@ -16,9 +16,7 @@ use super::unstated::{are_scores_stated, assumption, refuse_few};
 use super::values::{Values, slices_of};
 use crate::caps;
 use crate::decoding::reading::resolve_labels;
-use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading, hand_on,
-};
+use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, hand_on};
 use crate::element::described;
 use crate::log::CLASSIFY as CAT;
 use crate::meta::analytics::{Contents, Forms};
@@ -49,7 +47,6 @@ impl Classify {
             info: incoming.info.clone(),
             model: caps::model_name(&caps::loaded_model(incoming.caps).unwrap_or_default()).to_owned(),
             frame: caps::frame_size(incoming.caps),
-            hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
         };
         Ok(Box::new(Values::new(setup, &slices)?))
     }
@@ -108,7 +105,7 @@ impl BaseTransformImpl for Classify {
 
 impl DecodingElementImpl for Classify {
     const COUNTS: &'static [&'static str] = &["objects", "non-finite"];
-    const HANDS_ON: HandsOn = HandsOn::All;
+    const HANDS_ON: bool = true;
     const NON_FINITE: &'static str = "of this frame's scores";
     const SECTION: &'static str = "[classify]";
     const ACTIVATION: &'static str = "softmax";
@@ -166,7 +163,6 @@ impl DecodingElementImpl for Classify {
             info: info.clone(),
             model: caps::model_name(&named).to_owned(),
             frame: caps::frame_size(incoming.caps),
-            hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
         };
         if let Some((decoding, layout)) = text {
             // Scores of another shape are refused before their dictionary is.
@@ -213,13 +209,6 @@ impl DecodingElementImpl for Classify {
         let assumed = assumed.map(|output| assumption(output, count));
         let warnings = warning.into_iter().chain(assumed).collect();
         Reading { warnings, ..Reading::of(incoming, &info, &what) }
-    }
-
-    fn tensors_taken(taker: &str) -> String {
-        format!(
-            "frames arrive without tensors: '{taker}' has taken them. Put this element before '{taker}', which gets them all the \
-             same, or put fusedpreproc and a trtinfer with a model for this one between them"
-        )
     }
 }
 

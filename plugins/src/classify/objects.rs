@@ -34,8 +34,6 @@ pub(super) struct ClassifierParams {
     pub model: String,
     /// The frame's width and height.
     pub frame: [usize; 2],
-    /// Whether the tensors are handed on to the elements downstream.
-    pub hands_on: bool,
 }
 
 impl ClassifierParams {
@@ -121,9 +119,6 @@ impl Decode for Classes {
             // The other labels may be anything.
             classes.iter().take(1).for_each(|best| counts.see(best.confidence));
             counts.add("objects", usize::from(self.put_classes(&classes, set, frame)));
-        }
-        if self.setup.hands_on {
-            TensorSet::put(sets, frame);
         }
         Ok(())
     }

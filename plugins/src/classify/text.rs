@@ -171,9 +171,6 @@ impl Decode for Texts {
                 usize::from(put(Finding::Classification(read), set, self.setup.frame, frame)),
             );
         }
-        if self.setup.hands_on {
-            TensorSet::put(sets, frame);
-        }
         Ok(())
     }
 

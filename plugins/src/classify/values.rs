@@ -225,9 +225,6 @@ impl Decode for Values {
                 findings.into_iter().fold(is_found, |put_all, found| put(found, set, size, frame) && put_all);
             counts.add("objects", usize::from(is_put));
         }
-        if self.setup.hands_on {
-            TensorSet::put(sets, frame);
-        }
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use gst_base::subclass::prelude::*;
 use super::doubts::{self, Doubts};
 use super::foreign::PlainFrames;
 use super::methods::{Methods, MethodsOf};
-use super::{Counts, Decode, DecodingElementImpl, HandsOn, Reading, Side, hand_on, reading};
+use super::{Counts, Decode, DecodingElementImpl, Reading, Side, hand_on, reading};
 use crate::caps;
 use crate::device::{self, AskedDevice};
 use crate::memory::cropping::{self, Use};
@@ -31,6 +31,8 @@ pub struct DecodingElement {
     pub(super) decoder: Mutex<Option<Box<dyn Decode>>>,
     /// Frames whose caps announce no tensors of this plugin.
     pub(super) plain: Mutex<PlainFrames>,
+    /// Whether frames go on with their tensors.
+    hands_on: AtomicBool,
     /// Whether properties that the decoder was made from have changed since.
     pub(super) changed: AtomicBool,
     /// The form of the results, since READY to PAUSED.
@@ -51,9 +53,24 @@ impl DecodingElement {
         self.obj().class().as_ref().methods.ok_or("the base class decodes nothing")
     }
 
-    /// Which tensors go on.
-    fn tensors(&self) -> HandsOn {
-        self.methods().map_or(HandsOn::Nothing, |methods| methods.tensors)
+    /// The caps of the frames that go on, of those `offered`: with tensors only if an element downstream asks for them.
+    fn outgoing(
+        &self,
+        caps: &gst::Caps,
+        offered: impl FnOnce(Option<&gst::Caps>) -> gst::Caps,
+        info: impl FnOnce() -> ModelInfo,
+    ) -> gst::Caps {
+        let peer = self.obj().static_pad("src").map(|src| src.peer_query_caps(None));
+        hand_on::choose(caps, &offered(peer.as_ref()), peer.as_ref(), || {
+            let methods = self.methods().ok();
+            let added = methods.and_then(|methods| (methods.added_fields)(&self.obj(), caps, &info()));
+            added.unwrap_or_else(|| gst::Structure::new_empty("tensors"))
+        })
+    }
+
+    /// Whether tensors may go on.
+    fn may_hand_on(&self) -> bool {
+        self.methods().is_ok_and(|methods| methods.hands_on)
     }
 
     pub(super) fn stats(&self) -> gst::Structure {
@@ -77,15 +94,11 @@ impl DecodingElement {
             // Whether the tensors are those that this element reads is known with the frames.
             return Ok(());
         }
-        let handed_on = || {
-            self.prepare(caps, info, None)?;
-            (self.methods()?.hands_on)(&self.obj(), caps, info)
-        };
-        let handed_on = handed_on().map_err(|why| format!("{}: {why}", self.obj().name()))?;
-        match (handed_on, self.obj().static_pad("src")) {
-            (Some(caps), Some(src)) => accepts::ask(&src, &caps, info),
-            _ => Ok(()),
-        }
+        self.prepare(caps, info, None).map_err(|why| format!("{}: {why}", self.obj().name()))?;
+        let (true, Some(src)) = (self.may_hand_on(), self.obj().static_pad("src")) else { return Ok(()) };
+        let offered = |peer: Option<&gst::Caps>| hand_on::transform(gst::PadDirection::Sink, caps, peer);
+        let outgoing = self.outgoing(caps, offered, || info.clone());
+        if caps::has_tensors(&outgoing) { accepts::ask(&src, &outgoing, info) } else { Ok(()) }
     }
 
     /// Whether frames of these caps may carry tensors of another element: no element of this plugin has removed any, and
@@ -222,15 +235,17 @@ impl BaseTransformImpl for DecodingElement {
         from: &gst::Caps,
         filter: Option<&gst::Caps>,
     ) -> Option<gst::Caps> {
-        Some(match self.tensors() {
-            HandsOn::Nothing => caps::consumed(direction, from, filter),
-            HandsOn::Some | HandsOn::All => hand_on::transform(direction, from, filter),
-        })
+        let transform = if self.may_hand_on() { hand_on::transform } else { caps::consumed };
+        Some(transform(direction, from, filter))
     }
 
     fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
-        let other = if direction == gst::PadDirection::Sink && self.tensors() == HandsOn::All {
-            hand_on::all(&*self.obj(), caps, Some(&other))
+        let other = if direction == gst::PadDirection::Sink && self.may_hand_on() {
+            // Where nothing is linked, BaseTransform offers only the incoming caps, tensors and all.
+            let linked = self.obj().static_pad("src").is_some_and(|src| src.is_linked());
+            let offered = if linked { other } else { hand_on::transform(direction, caps, None) };
+            let info = || self.sink().map(|sink| model::ask(&sink, caps)).unwrap_or_default();
+            self.outgoing(caps, |_| offered, info)
         } else {
             other
         };
@@ -240,6 +255,7 @@ impl BaseTransformImpl for DecodingElement {
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
         let info = self.sink().map(|sink| model::ask(&sink, incaps)).unwrap_or_default();
         self.changed.store(false, Ordering::Release);
+        self.hands_on.store(caps::has_tensors(outcaps), Ordering::Release);
         if self.may_carry_others(incaps) {
             *lock(&self.decoder) = None;
             lock(&self.plain).begin(incaps, outcaps, info);
@@ -338,7 +354,11 @@ impl BaseTransformImpl for DecodingElement {
             let forms = *lock(&self.forms);
             let done = sets.and_then(|sets| {
                 forms.write(buffer, |frame| decoder.decode(&sets, frame, &self.side, &mut counts))?;
-                Ok(self.doubts.of(&**decoder, &sets, &counts))
+                let suspicions = self.doubts.of(&**decoder, &sets, &counts);
+                if self.hands_on.load(Ordering::Acquire) {
+                    hand_on::put_back(sets, decoder.added(), buffer);
+                }
+                Ok(suspicions)
             });
             (done, decoder.remark())
         };

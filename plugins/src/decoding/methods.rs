@@ -7,7 +7,7 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::InputBuffer;
 
 use super::doubts::Description;
-use super::{Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading};
+use super::{Decode, DecodingElement, DecodingElementImpl, Incoming, Reading};
 use crate::meta::analytics::Forms;
 use crate::model::ModelInfo;
 
@@ -22,15 +22,14 @@ pub(super) struct Methods {
     pub counts: &'static [&'static str],
     pub non_finite: &'static str,
     pub described: Description,
-    pub tensors: HandsOn,
+    pub hands_on: bool,
     pub category: fn() -> gst::DebugCategory,
     pub prepare: Prepare,
     pub reading: fn(&DecodingElement, &Incoming<'_>) -> Reading,
-    pub hands_on: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Result<Option<gst::Caps>, String>,
+    pub added_fields: fn(&DecodingElement, &gst::Caps, &ModelInfo) -> Option<gst::Structure>,
     pub instead_of: InsteadOf,
     pub forms: fn(&DecodingElement) -> Result<Forms, String>,
     pub reads_on: fn(&DecodingElement) -> bool,
-    pub tensors_taken: fn(&str) -> String,
 }
 
 /// A method was called with an element of another class, which the base class never does.
@@ -44,7 +43,7 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
         counts: T::COUNTS,
         non_finite: T::NON_FINITE,
         described: Description { section: T::SECTION, activation: T::ACTIVATION, results: T::RESULTS },
-        tensors: T::HANDS_ON,
+        hands_on: T::HANDS_ON,
         category: T::category,
         prepare: |element, incoming| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
@@ -54,9 +53,9 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
             let element = element.downcast_ref::<T::Type>();
             element.map(|element| element.imp().reading(incoming)).unwrap_or_default()
         },
-        hands_on: |element, caps, info| {
-            let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
-            element.imp().hands_on(caps, info)
+        added_fields: |element, caps, info| {
+            let element = element.downcast_ref::<T::Type>();
+            element.map(|element| element.imp().added_fields(caps, info))
         },
         instead_of: |element, frame| {
             let element = element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?;
@@ -64,6 +63,5 @@ impl<T: DecodingElementImpl> MethodsOf<T> {
         },
         forms: |element| element.downcast_ref::<T::Type>().ok_or(OTHER_CLASS)?.imp().forms(),
         reads_on: |element| element.downcast_ref::<T::Type>().is_some_and(|element| element.imp().reads_on()),
-        tensors_taken: T::tensors_taken,
     };
 }

@@ -17,9 +17,9 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::InputBuffer;
 use gst_base::subclass::prelude::*;
 
-use crate::caps::{self, ModelOutputs};
+use crate::caps::ModelOutputs;
 use crate::meta::analytics::{Contents, Forms, Metadata};
-use crate::meta::tensor::TensorSet;
+use crate::meta::tensor::{Tensor, TensorSet};
 use crate::model::{self, ModelInfo};
 use crate::notice::Remark;
 use crate::property::Table;
@@ -41,7 +41,6 @@ mod side;
 
 pub use crate::notice::Limit;
 pub use counts::Counts;
-pub use hand_on::HandsOn;
 pub use reading::Reading;
 pub use rows::{RowDecoder, Rows};
 pub use side::Side;
@@ -78,6 +77,12 @@ pub trait Decode: Any + Send {
         counts: &mut Counts,
     ) -> Result<(), String>;
 
+    /// Tensors of the last frame that go on beside those that were decoded, if these do
+    /// ([`DecodingElementImpl::HANDS_ON`]). Asked once a frame.
+    fn added(&mut self) -> Vec<Tensor> {
+        Vec::new()
+    }
+
     /// Something about the last frame that the user should know, a sentence without the element's name. Asked once a frame.
     fn remark(&mut self) -> Option<Remark> {
         None
@@ -113,8 +118,9 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// The activation that usually makes the logits of such a model probabilities.
     const ACTIVATION: &'static str = "sigmoid";
 
-    /// Which tensors go on.
-    const HANDS_ON: HandsOn = HandsOn::Nothing;
+    /// Whether all tensors go on to elements downstream whose caps ask for a model's outputs. The template of the source pad has
+    /// to have the feature, then.
+    const HANDS_ON: bool = false;
 
     /// Where the element logs.
     fn category() -> gst::DebugCategory;
@@ -128,17 +134,9 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// How the outputs are read that [`DecodingElementImpl::prepare`] accepted, for the property `reading`.
     fn reading(&self, incoming: &Incoming<'_>) -> Reading;
 
-    /// The source caps for frames of these caps, if elements downstream may get tensors; `None` if they never do.
-    ///
-    /// # Errors
-    /// A sentence, without the element's name: an element downstream needs tensors, and there would be none.
-    fn hands_on(&self, caps: &gst::Caps, _info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
-        if Self::HANDS_ON != HandsOn::All {
-            return Ok(None);
-        }
-        let element = self.obj();
-        let outgoing = hand_on::all(element.upcast_ref::<gst::Element>(), caps, None);
-        Ok(Some(outgoing).filter(|caps| caps::has_tensors(caps)))
+    /// The fields of caps that describe what [`Decode::added`] adds to the tensors of frames of these caps.
+    fn added_fields(&self, _caps: &gst::Caps, _info: &ModelInfo) -> gst::Structure {
+        gst::Structure::new_empty("tensors")
     }
 
     /// The frame that goes on with the results in place of the one that arrives, without any yet, if that one must not be shared.
@@ -160,14 +158,6 @@ pub trait DecodingElementImpl: BaseTransformImpl + ObjectSubclass<Type: IsA<Deco
     /// Whether the element may still be reading a frame when it pushes the frame on.
     fn reads_on(&self) -> bool {
         false
-    }
-
-    /// The error if the element `taker` upstream has removed the tensors.
-    fn tensors_taken(taker: &str) -> String {
-        format!(
-            "frames arrive without tensors: '{taker}' has taken them. Take out one of the two elements, or put fusedpreproc \
-             and a trtinfer with a model for this one between them"
-        )
     }
 }
 

@@ -11,6 +11,14 @@ use crate::caps::{self, ModelOutputs};
 use crate::model::{self, ModelInfo};
 use crate::sync::lock;
 
+/// The error if the element `taker` upstream has removed the tensors.
+fn taken(taker: &str) -> String {
+    format!(
+        "frames arrive without tensors: '{taker}' has taken them, because no element directly after it asks for them. Put this \
+         element next to '{taker}', or put fusedpreproc and a trtinfer with a model for this one between the two"
+    )
+}
+
 impl DecodingElement {
     /// A decoder for frames of these caps; `outgoing` are the source caps.
     pub(super) fn prepare(
@@ -23,7 +31,7 @@ impl DecodingElement {
         let model = ModelOutputs::of(caps).map_err(|why| {
             let taker = self.sink().filter(|_| !caps::has_tensors(caps));
             let taker = taker.and_then(|sink| model::ask_taker(&sink));
-            taker.map_or_else(|| why.to_owned(), |taker| (methods.tensors_taken)(&taker))
+            taker.map_or_else(|| why.to_owned(), |taker| taken(&taker))
         })?;
         (methods.prepare)(&self.obj(), &Incoming { caps, model: &model, info, outgoing })
     }

@@ -9,9 +9,7 @@ use super::asked;
 use super::objects::Embeddings;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, HandsOn, Incoming, Reading, hand_on,
-};
+use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, hand_on};
 use crate::element::described;
 use crate::log::EMBED as CAT;
 use crate::meta::analytics::Forms;
@@ -58,7 +56,7 @@ impl BaseTransformImpl for Embed {
 
 impl DecodingElementImpl for Embed {
     const COUNTS: &'static [&'static str] = &["objects", "non-finite"];
-    const HANDS_ON: HandsOn = HandsOn::All;
+    const HANDS_ON: bool = true;
     const NON_FINITE: &'static str = "embeddings of this frame";
 
     fn category() -> gst::DebugCategory {
@@ -79,7 +77,6 @@ impl DecodingElementImpl for Embed {
             model: caps::model_name(&model.unwrap_or_default()).to_owned(),
             normalize: settings.normalize(incoming.info),
             frame: caps::frame_size(incoming.caps),
-            hands_on: incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps)),
         }))
     }
 
@@ -91,12 +88,5 @@ impl DecodingElementImpl for Embed {
             None => "embeddings".into(),
         };
         Reading::of(incoming, incoming.info, &what)
-    }
-
-    fn tensors_taken(taker: &str) -> String {
-        format!(
-            "frames arrive without tensors: '{taker}' has taken them. Put this element before '{taker}', or put fusedpreproc and a \
-             trtinfer with a model for this one between them"
-        )
     }
 }

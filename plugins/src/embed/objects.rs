@@ -14,8 +14,6 @@ pub(super) struct Embeddings {
     pub normalize: bool,
     /// The frame's width and height.
     pub frame: [usize; 2],
-    /// Whether the tensors are handed on to the elements downstream.
-    pub hands_on: bool,
 }
 
 impl Decode for Embeddings {
@@ -47,9 +45,6 @@ impl Decode for Embeddings {
                 }
             };
             counts.add("objects", usize::from(put));
-        }
-        if self.hands_on {
-            TensorSet::put(sets, frame);
         }
         Ok(())
     }

@@ -1,9 +1,7 @@
 use std::sync::Mutex;
 
-use cudainfer_kernels::detect as kernels;
 use cudainfer_kernels::sanity::Expected;
 use gst::glib;
-use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
@@ -14,8 +12,7 @@ use super::objects::{Detections, Objects};
 use super::settings::{PROPERTIES, Settings};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, HandsOn, Incoming, Reading,
-    hand_on,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::element::described;
 use crate::log::GPUNMS as CAT;
@@ -32,12 +29,6 @@ impl GpuNms {
     fn choose(&self, incaps: &gst::Caps, info: &ModelInfo) -> Result<ChosenDecoder, String> {
         let model = ModelOutputs::of(incaps)?;
         contradictions::choose(&lock(&self.settings), &model, info)
-    }
-
-    /// The caps of the frames that go on, from those that arrive: with tensors only if an element downstream asks for them.
-    fn outgoing(&self, caps: &gst::Caps, offered: &gst::Caps, info: &ModelInfo) -> gst::Caps {
-        let peer = self.obj().static_pad("src").map(|src| src.peer_query_caps(None));
-        masks::fixate(caps, offered, peer.as_ref(), || Some(self.choose(caps, info).ok()?.decoder))
     }
 }
 
@@ -68,22 +59,10 @@ impl BaseTransformImpl for GpuNms {
     const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
     const PASSTHROUGH_ON_SAME_CAPS: bool = false;
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
-
-    fn fixate_caps(&self, direction: gst::PadDirection, caps: &gst::Caps, other: gst::Caps) -> gst::Caps {
-        let other = if direction == gst::PadDirection::Sink {
-            // Where nothing is linked, BaseTransform offers only the incoming caps, tensors and all.
-            let linked = self.obj().static_pad("src").is_some_and(|src| src.is_linked());
-            let other = if linked { other } else { hand_on::transform(direction, caps, None) };
-            self.outgoing(caps, &other, &self.ask_model(caps))
-        } else {
-            other
-        };
-        self.parent_fixate_caps(direction, caps, other)
-    }
 }
 
 impl DecodingElementImpl for GpuNms {
-    const HANDS_ON: HandsOn = HandsOn::Some;
+    const HANDS_ON: bool = true;
     const COUNTS: &'static [&'static str] =
         &["objects", "candidates", "non-finite", "truncated", "limited", "merged"];
     const NON_FINITE: &'static str =
@@ -110,16 +89,14 @@ impl DecodingElementImpl for GpuNms {
             let limits = settings.limits(&params);
             (params, merging, limits, settings.nms(&info).is_none())
         };
-        let with_masks = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
-        if with_masks {
-            check_masks(&decoder)?;
-        }
+        let hands_on = incoming.outgoing.is_some_and(|caps| caps::has_tensors(caps));
+        let masks = decoder.masks().filter(|_| hands_on && !caps::of_regions(incoming.caps));
         let frame = caps::frame_size(incoming.caps);
         let expected = decoder.expected(&params, info.output.labels.len());
         // A user who sets the suppression knows what overlaps.
         let expected = Expected { unique: expected.unique && is_auto, ..expected };
         let detections = Detections { decoder, params, expected, input: incoming.model.input };
-        Ok(Box::new(Objects::new(detections, info, frame, with_masks, merging, limits)?))
+        Ok(Box::new(Objects::new(detections, &incoming.model.outputs, info, frame, masks, merging, limits)?))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
@@ -134,24 +111,8 @@ impl DecodingElementImpl for GpuNms {
         Reading { sidecar, warnings, ..Reading::of(incoming, &choice.info, &what) }
     }
 
-    fn hands_on(&self, caps: &gst::Caps, info: &ModelInfo) -> Result<Option<gst::Caps>, String> {
-        let Some(src) = self.obj().static_pad("src") else { return Ok(None) };
-        let offered = hand_on::transform(gst::PadDirection::Sink, caps, Some(&src.peer_query_caps(None)));
-        let outgoing = self.outgoing(caps, &offered, info);
-        if caps::has_tensors(&outgoing) {
-            check_masks(&self.choose(caps, info)?.decoder)?;
-        }
-        Ok(Some(outgoing))
+    fn added_fields(&self, caps: &gst::Caps, info: &ModelInfo) -> gst::Structure {
+        let masks = self.choose(caps, info).ok().and_then(|choice| choice.decoder.masks());
+        masks::fields(caps, masks.filter(|_| !caps::of_regions(caps)))
     }
-}
-
-/// Whether there are tensors of masks to pass on.
-fn check_masks(decoder: &kernels::Decoder) -> Result<(), String> {
-    let kind = decoder.kind();
-    decoder.masks().map(drop).ok_or_else(|| {
-        format!(
-            "an element downstream needs tensors, but decoder {kind} has no masks to pass on. Remove that element or its \
-             caps, or set a model with masks: of decoder yolo-seg, or of queries or detections with an output for them"
-        )
-    })
 }

@@ -1,13 +1,13 @@
 //! From the outputs to objects on the frame.
 
 use cudainfer_kernels::detect::{
-    Attached, CudaDetector, Decoder, DetectError, DetectParams, Detection, Detector, MergeParams, Outcome,
-    repeated,
+    Attached, CudaDetector, Decoder, DetectError, DetectParams, Detection, Detector, Masks, MergeParams,
+    Outcome, repeated,
 };
 use cudainfer_kernels::device::{CudaStream, DeviceTensor};
 use cudainfer_kernels::geometry::{Affine, RowFrame};
 use cudainfer_kernels::sanity::{Expected, Survey};
-use cudainfer_kernels::tensor::TensorView;
+use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 use gst::prelude::*;
 
 use super::limits::Limits;
@@ -17,17 +17,18 @@ use super::regions::{Merger, Pieces};
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
 use crate::log::GPUNMS as CAT;
 use crate::meta::object::{DetectionParam, Object, objects};
-use crate::meta::tensor::{Failure, TensorSet};
+use crate::meta::tensor::{Failure, Tensor, TensorSet};
 use crate::model::ModelInfo;
 
 /// Makes the objects of frames.
 pub(super) struct Objects {
     rows: Rows<Detections>,
-    decoder: Decoder,
     info: ModelInfo,
     points: Points,
-    /// Whether the masks' tensors are handed on.
-    with_masks: bool,
+    /// The objects' masks, if elements downstream get their tensors.
+    masks: Option<Masks>,
+    /// Those of the last frame.
+    added: Vec<Tensor>,
     merger: Merger,
     limits: Limits,
 }
@@ -41,16 +42,17 @@ pub(super) struct Found {
 }
 
 impl Objects {
-    /// Of frames of this width and height. `with_masks` says whether the masks' tensors are handed on, `merging` how the boxes of
-    /// several regions are merged.
+    /// Of the model's `outputs` and frames of this width and height. `masks` are those whose tensors elements downstream get,
+    /// `merging` says how the boxes of several regions are merged.
     ///
     /// # Errors
     /// A sentence: parameters that do not fit.
     pub fn new(
         detections: Detections,
+        outputs: &[TensorDesc],
         info: ModelInfo,
         frame: [usize; 2],
-        with_masks: bool,
+        masks: Option<Masks>,
         merging: MergeParams,
         limits: Limits,
     ) -> Result<Self, String> {
@@ -59,10 +61,9 @@ impl Objects {
         let points = Points::new(&info, decoder.keypoints());
         let keypoints = decoder.keypoints();
         let merger = Merger { params: merging, min_size: params.min_size, frame, keypoints, limits };
-        let decoder = decoder.clone();
-        // The decoder was chosen for all outputs.
-        let rows = Rows::new(detections, &key, Vec::new(), frame)?;
-        Ok(Self { rows, decoder, info, points, with_masks, merger, limits })
+        // The decoder was chosen for all outputs; frames may have tensors of another gpunms besides.
+        let rows = Rows::new(detections, &key, outputs.to_vec(), frame)?;
+        Ok(Self { rows, info, points, masks, added: Vec::new(), merger, limits })
     }
 }
 
@@ -74,7 +75,7 @@ impl Decode for Objects {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let Self { rows, decoder, info, points, with_masks, merger, limits } = self;
+        let Self { rows, info, points, masks, added, merger, limits } = self;
         let mut pieces = Pieces::default();
         let is_unique = rows.expected().is_some_and(|expected| expected.unique);
         rows.find_each(sets, side, |set, found| {
@@ -100,11 +101,8 @@ impl Decode for Objects {
                 return Ok(());
             }
             counts.add("objects", found.detections.len());
-            put(&found.detections, &found.attached, set.object, info, points, frame);
-            if let ([_], true, Some(masks)) = (sets, *with_masks, decoder.masks()) {
-                let kept = masks::tensors(set, masks, &found.attached);
-                TensorSet::put(&[kept.ok_or("a frame came without its masks. Put the element that removes metadata from frames before fusedpreproc")?], frame);
-            }
+            let ids = put(&found.detections, &found.attached, set.object, info, points, frame);
+            *added = masks.map(|masks| masks::tensors(masks, &found.attached, &ids)).unwrap_or_default();
             Ok(())
         })?;
         if !pieces.is_empty() {
@@ -114,6 +112,10 @@ impl Decode for Objects {
         }
         gst::log!(CAT, "{} objects in the frame at {}", objects(frame).len(), frame.pts().display());
         Ok(())
+    }
+
+    fn added(&mut self) -> Vec<Tensor> {
+        std::mem::take(&mut self.added)
     }
 
     fn expected(&self) -> Option<Expected> {
@@ -131,7 +133,7 @@ fn are_tiny(found: &[Detection], to_frame: &Affine) -> bool {
     !found.is_empty() && found.iter().all(|detection| detection.rect.w <= x && detection.rect.h <= y)
 }
 
-/// Puts the results on the frame, as new objects; `parent` is the object in whose region they were found.
+/// Puts the results on the frame, as new objects, and returns their ids; `parent` is the object in whose region they were found.
 fn put(
     detections: &[Detection],
     attached: &Attached,
@@ -139,8 +141,9 @@ fn put(
     info: &ModelInfo,
     points: &Points,
     frame: &mut gst::BufferRef,
-) {
+) -> Vec<i32> {
     let first = objects(frame).len();
+    let mut ids = Vec::with_capacity(detections.len());
     let mut keypoints = attached.keypoints.chunks_exact(points.count().max(1));
     let mut rotated = attached.rotated.iter();
     for (id, detection) in (first..).zip(detections) {
@@ -160,7 +163,9 @@ fn put(
             ..Object::default()
         };
         object.put(frame, &detection.rect);
+        ids.push(object.id);
     }
+    ids
 }
 
 /// The kernels.

@@ -13,9 +13,10 @@ use gst_base::subclass::prelude::*;
 use super::arrows::{self, arrows};
 use super::captions::captions;
 use super::choice::ObjectChoice;
+use super::counts;
 use super::gpu::Artist;
 use super::heat::{self, Heat};
-use super::lettering::Lettering;
+use super::lettering::{Lettering, line_height};
 use super::picture::{limbs, masks, primitives, rings, thickness};
 use super::privacy::{Cover, Labels};
 use super::properties::PROPERTIES;
@@ -28,6 +29,7 @@ use crate::log::INFEROVERLAY as CAT;
 use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
 use crate::memory::{MappedHostFrameMut, order};
+use crate::meta::map;
 use crate::meta::mask;
 use crate::meta::object::{Object, objects};
 use crate::meta::zone;
@@ -131,20 +133,24 @@ impl InferOverlay {
         let thickness = thickness(&settings, state.format.height);
         let (found, _) = zone::zones(buffer).unwrap_or_default();
         let figures = zones::figures(&found, &settings, thickness);
-        let (captions, counts) = {
+        let sums = counts::counts(&map::maps(buffer), &settings);
+        let (captions, zone_counts, written_sums) = {
             let size = [state.format.width, state.format.height];
             let mut lettering = lock(&self.lettering);
             let mut write = |text| lettering.write(text, &settings, size, warnings);
             let captions: Vec<_> = captions(&objects, &settings).into_iter().map(&mut write).collect();
-            let counts: Vec<_> = zones::captions(&figures).cloned().map(&mut write).collect();
-            (captions, counts)
+            let zone_counts: Vec<_> = zones::captions(&figures).cloned().map(&mut write).collect();
+            let written_sums: Vec<_> = sums.iter().map(|(_, text)| write(text.clone())).collect();
+            (captions, zone_counts, written_sums)
         };
         // Zones lie on the ground, below the objects; their counts are drawn above these.
         let mut all: Vec<_> = zones::strokes(&figures, thickness).collect();
         all.extend(primitives(&objects, &captions, &limbs, &rings, trails, &settings, thickness));
         let arrows = arrows(&objects, &settings, state.frame, thickness);
         all.extend(arrows::strokes(&arrows, thickness));
-        all.extend(zones::labels(&figures, &counts));
+        all.extend(zones::labels(&figures, &zone_counts));
+        let line = line_height(&settings, state.format.height);
+        all.extend(counts::labels(&sums, &written_sums, line));
         let primitives = all;
         let heat = heat.layers();
         let mut below: Vec<_> = heat::masks(&heat, settings.heatmap_opacity).collect();

@@ -57,6 +57,11 @@ fn font_size(settings: &Settings, height: usize) -> u32 {
     u32::try_from(height / 40).unwrap_or(u32::MAX).max(BUILT_IN)
 }
 
+/// Pixels from a line of text to the next, with the label's border.
+pub(super) fn line_height(settings: &Settings, height: usize) -> f32 {
+    font_size(settings, height) as f32 * 1.5
+}
+
 /// The writer of one element's labels.
 #[derive(Debug, Default)]
 pub(super) struct Lettering {

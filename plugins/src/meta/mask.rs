@@ -25,16 +25,19 @@ pub const NAME: &str = "GstCudaInferMaskMeta";
 /// Its field.
 const MASKS: &str = "masks";
 
-/// The tensor that gpunms hands on of models with a mask head: `[n, M]` float32, row `i` belongs to the `i`-th of the `n`
-/// detections that it put on the frame.
+/// The tensor that gpunms adds of models with a mask head: `[n, M]` float32, row `i` belongs to the `i`-th of the `n` objects in
+/// [`OBJECTS`].
 pub const COEFFICIENTS: &str = "mask-coefficients";
 
-/// The tensors that gpunms hands on of models that give a map for each query or box: `[n]` int32, number `i` says which of
-/// the maps belongs to the `i`-th of the `n` detections that it put on the frame. The maps cover the network's input, or, if
-/// the tensor has the second name, their boxes.
+/// The tensors that gpunms adds of models that give a map for each query or box: `[n]` int32, number `i` says which of the maps
+/// belongs to the `i`-th of the `n` objects in [`OBJECTS`]. The maps cover the network's input, or, if the tensor has the second
+/// name, their boxes.
 pub const ROWS: &str = "mask-rows";
 /// See [`ROWS`].
 pub const BOX_ROWS: &str = "box-mask-rows";
+
+/// The tensor that gpunms adds beside one of these: `[n]` int32, the ids of the objects that it put on the frame.
+pub const OBJECTS: &str = "mask-objects";
 
 /// The name of the tensor with the numbers of maps that cover this.
 pub(crate) fn rows_name(extent: Extent) -> &'static str {

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use cudainfer_kernels::geometry::{Affine, Rect};
+use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use cudainfer_kernels::zones::{Counts, EventKind, ZoneKind};
 use gst::glib::{self, SendValue, types::Type};
@@ -94,9 +95,13 @@ fn frame() -> gst::Buffer {
         ty: TensorType::UInt8,
         width: 2,
         height: 2,
+        channels: 2,
+        layout: Layout::Nchw,
         data: data.clone(),
         rect,
         min_mean_max: None,
+        sum: None,
+        counts: Some("people".into()),
         non_finite: 0,
         score: None,
         range: None,

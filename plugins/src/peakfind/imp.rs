@@ -10,7 +10,7 @@ use super::objects::Points;
 use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading};
+use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, hand_on};
 use crate::element::described;
 use crate::log::PEAKFIND as CAT;
 use crate::meta::analytics::{Contents, Forms};
@@ -41,7 +41,7 @@ impl ElementImpl for PeakFind {
         "Filter/Analyzer/Video",
         "Finds keypoints in the outputs of pose models and groups them into objects",
         sink: caps::sink_template(),
-        src: caps::any_video(),
+        src: hand_on::src_template(),
     }
 }
 
@@ -52,6 +52,7 @@ impl BaseTransformImpl for PeakFind {
 }
 
 impl DecodingElementImpl for PeakFind {
+    const HANDS_ON: bool = true;
     const COUNTS: &'static [&'static str] = &["peaks", "instances", "non-finite", "truncated", "limited"];
     const NON_FINITE: &'static str = "values of this frame's keypoint outputs";
     const SECTION: &'static str = "[peaks]";

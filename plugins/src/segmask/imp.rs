@@ -16,7 +16,7 @@ use super::target::MaskTarget;
 use super::whole::{SegmenterSetup, Smoothed, Whole};
 use crate::caps;
 use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::device::Gpu;
 use crate::element::described;
@@ -58,7 +58,7 @@ impl ElementImpl for SegMask {
         "Filter/Analyzer/Video",
         "Makes masks from a segmentation network's outputs: as metadata, as the frame's alpha channel or as gray frames",
         sink: caps::sink_template(),
-        src: caps::any_video(),
+        src: hand_on::src_template(),
     }
 
     fn set_context(&self, context: &gst::Context) {
@@ -140,6 +140,7 @@ impl BaseTransformImpl for SegMask {
 }
 
 impl DecodingElementImpl for SegMask {
+    const HANDS_ON: bool = true;
     const COUNTS: &'static [&'static str] = &["masks", "non-finite", "out-of-range"];
     const NON_FINITE: &'static str = "of their values";
     const SECTION: &'static str = "[segment]";
@@ -150,13 +151,6 @@ impl DecodingElementImpl for SegMask {
 
     fn forms(&self) -> Result<Forms, String> {
         lock(&self.settings).metadata.forms(Contents::Masks)
-    }
-
-    fn tensors_taken(taker: &str) -> String {
-        format!(
-            "frames arrive without tensors: '{taker}' has taken them. For masks of objects set a model that has them, such as \
-             YOLO11n-seg; for masks by another model put fusedpreproc and trtinfer between the two elements"
-        )
     }
 
     fn instead_of(&self, input: &InputBuffer) -> Result<Option<gst::Buffer>, String> {

@@ -16,7 +16,7 @@ use super::settings::Each;
 use super::whole::writable;
 use crate::decoding;
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
-use crate::meta::mask::{COEFFICIENTS, Mask, MaskKind, rows_name};
+use crate::meta::mask::{COEFFICIENTS, Mask, MaskKind, OBJECTS, rows_name};
 use crate::meta::object::Object;
 use crate::meta::tensor::{Failure, OnDevice, Tensor, TensorSet};
 
@@ -99,7 +99,7 @@ impl Instances {
         Ok(Self { values: values.name.clone(), rows, input, frame, upsample, method, host: None, gpu: None })
     }
 
-    /// The masks of the last of `objects` that have a detection: as many as there are rows for.
+    /// The masks of those of `objects` that there are rows for.
     ///
     /// # Errors
     /// A sentence.
@@ -115,8 +115,8 @@ impl Instances {
                 .find(|t| t.desc.name == name)
                 .ok_or_else(|| format!("a frame came without the tensor '{name}'"))
         };
-        let (values, rows) = (find(&self.values)?, find(self.rows)?);
-        let Some(job) = Job::new(rows, objects)? else { return Ok(Vec::new()) };
+        let values = find(&self.values)?;
+        let Some(job) = Job::new(find(self.rows)?, find(OBJECTS)?, objects)? else { return Ok(Vec::new()) };
         let bytes = self.place(set, &job)?;
         if bytes == 0 {
             return Ok(Vec::new());
@@ -269,21 +269,28 @@ impl Instances {
 }
 
 impl Job {
-    /// `None` if no object has a row of the tensor `rows`, which the last of `objects` with a detection have.
-    fn new(rows: &Tensor, objects: &[Object]) -> Result<Option<Self>, String> {
-        let mapped = rows.map().map_err(|e| e.to_string())?;
-        let view = mapped.view().map_err(|e| e.to_string())?;
-        let count = view.dims.first().copied().unwrap_or(0);
-        let detected: Vec<_> =
-            objects.iter().filter_map(|o| Some((o.id, o.detection.as_ref()?.rect))).collect();
-        let Some(ours) = detected.len().checked_sub(count).map(|first| &detected[first..]) else {
-            return Err(format!(
-                "{count} rows of '{}' arrived for {} detections: put segmask directly after gpunms",
-                rows.desc.name,
-                detected.len()
-            ));
+    /// `None` if no object has a row of the tensor `rows`; those with the ids in `ids` have one each.
+    fn new(rows: &Tensor, ids: &Tensor, objects: &[Object]) -> Result<Option<Self>, String> {
+        let words = |e: gst::glib::BoolError| e.to_string();
+        let (rows_mapped, ids_mapped) = (rows.map().map_err(words)?, ids.map().map_err(words)?);
+        let view = rows_mapped.view().map_err(|e| e.to_string())?;
+        let ids = ids_mapped.view().map_err(|e| e.to_string())?;
+        let ids: Vec<_> = ids.bytes().as_chunks().0.iter().map(|id| i32::from_ne_bytes(*id)).collect();
+        if view.dims.first() != Some(&ids.len()) {
+            return Err(format!("'{}' has not a row for each of {} objects", rows.desc, ids.len()));
+        }
+        // Objects of other programs may have the same ids; they were there before.
+        let box_of = |id: &i32| {
+            objects.iter().rev().find_map(|o| o.detection.as_ref().filter(|_| o.id == *id).map(|d| d.rect))
         };
-        let (ids, boxes): (Vec<_>, Vec<_>) = ours.iter().copied().unzip();
+        let boxes: Option<Vec<_>> = ids.iter().map(box_of).collect();
+        let boxes = boxes.ok_or_else(|| {
+            format!(
+                "{} rows of '{}' arrived, but not all of their objects are on the frame: put segmask directly after gpunms",
+                ids.len(),
+                rows.desc.name
+            )
+        })?;
         let (mut coefficients, mut numbers) = (Vec::new(), Vec::new());
         if rows.desc.name == COEFFICIENTS {
             coefficients = view.to_f32().into_owned();

@@ -4,12 +4,13 @@ use gst_video::VideoFormat;
 
 use super::settings::Output;
 use crate::caps;
+use crate::decoding::hand_on;
 use crate::memory::caps::CUDA_MEMORY;
 
 /// Formats whose alpha channel the mask can become, which fusedpreproc reads and compositors take as they are.
 const WITH_ALPHA: [VideoFormat; 2] = [VideoFormat::Rgba, VideoFormat::Bgra];
 
-/// For BaseTransform's `transform_caps`: see [`caps::consumed`].
+/// For BaseTransform's `transform_caps`: see [`hand_on::transform`].
 pub(super) fn transform(
     output: Output,
     direction: gst::PadDirection,
@@ -17,17 +18,13 @@ pub(super) fn transform(
     filter: Option<&gst::Caps>,
 ) -> gst::Caps {
     match output {
-        Output::Meta => caps::consumed(direction, from, filter),
+        Output::Meta => hand_on::transform(direction, from, filter),
         Output::Alpha => {
-            let other = caps::consumed(direction, from, filter);
+            let other = hand_on::transform(direction, from, filter);
             let formats = || gst_video::VideoCapsBuilder::new().format_list(WITH_ALPHA);
             let mut allowed = formats().features([CUDA_MEMORY]).build();
             allowed.merge(formats().build());
-            if direction == gst::PadDirection::Src {
-                let mut both = caps::with_feature(&allowed);
-                both.merge(allowed);
-                allowed = both;
-            }
+            allowed.merge(caps::with_feature(&allowed));
             other.intersect_with_mode(&allowed, gst::CapsIntersectMode::First)
         }
         Output::Gray => {
@@ -36,10 +33,7 @@ pub(super) fn transform(
             } else {
                 gray(&caps::without_tensors(from))
             };
-            match filter {
-                Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
-                None => other,
-            }
+            hand_on::with_tensors(direction, other, filter)
         }
     }
 }

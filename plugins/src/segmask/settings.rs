@@ -133,9 +133,9 @@ enum Handed<'a> {
 }
 
 impl<'a> Handed<'a> {
-    fn among(outputs: &'a [TensorDesc]) -> Option<Self> {
-        outputs.iter().find_map(|output| match output.name.as_str() {
-            COEFFICIENTS => Some(Self::Coefficients(output)),
+    fn among(tensors: &'a [TensorDesc]) -> Option<Self> {
+        tensors.iter().find_map(|tensor| match tensor.name.as_str() {
+            COEFFICIENTS => Some(Self::Coefficients(tensor)),
             ROWS => Some(Self::Rows(Extent::Input)),
             BOX_ROWS => Some(Self::Rows(Extent::Box)),
             _ => None,
@@ -149,13 +149,14 @@ impl Settings {
     /// # Errors
     /// A sentence: which output, parameter or neighbour does not fit.
     pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
-        let from_gpunms = Handed::among(&model.outputs);
-        let tensor = self.tensor(&model.outputs, info)?.clone();
+        let mode = self.mode.or(info.segment.mode);
+        // The output that gpunms names is the one of its objects' masks.
+        let of_objects = model.masks.first().filter(|_| mode.is_none_or(|mode| mode == MaskMode::Instances));
+        let tensor = self.tensor(&model.outputs, of_objects, info)?.clone();
         let input = model.input;
         let layout = self.layout.or(info.segment.layout);
-        let mode = self.mode.or(info.segment.mode);
-        if mode == Some(MaskMode::Instances) || (mode.is_none() && from_gpunms.is_some()) {
-            let handed = from_gpunms.ok_or_else(|| {
+        if mode == Some(MaskMode::Instances) || of_objects.is_some_and(|values| *values == tensor) {
+            let handed = Handed::among(&model.masks).ok_or_else(|| {
                 format!(
                     "mode=instances needs gpunms before this element, and a model whose objects have masks: no tensor \
                      '{COEFFICIENTS}', '{ROWS}' or '{BOX_ROWS}' arrives, only {}",
@@ -316,14 +317,15 @@ impl Settings {
     }
 
     /// The output that holds the logits or the prototypes.
-    fn tensor<'a>(&self, outputs: &'a [TensorDesc], info: &ModelInfo) -> Result<&'a TensorDesc, String> {
-        if let Some(named) = named(outputs, "tensor", &self.tensor, info.segment.output.as_deref())? {
-            return Ok(named);
-        }
-        let mut others =
-            outputs.iter().filter(|d| ![COEFFICIENTS, ROWS, BOX_ROWS].contains(&d.name.as_str()));
-        match (others.next(), others.next()) {
-            (Some(only), None) => Ok(only),
+    fn tensor<'a>(
+        &self,
+        outputs: &'a [TensorDesc],
+        of_objects: Option<&'a TensorDesc>,
+        info: &ModelInfo,
+    ) -> Result<&'a TensorDesc, String> {
+        let named = named(outputs, "tensor", &self.tensor, info.segment.output.as_deref())?;
+        match (named.or(of_objects), outputs) {
+            (Some(known), _) | (None, [known]) => Ok(known),
             _ => Err(format!(
                 "the model has several outputs, {}. Set tensor to the one with the masks",
                 list(outputs)

@@ -56,6 +56,14 @@ impl RangeCheck {
             return;
         };
         self.warned = true;
+        if plan.params.channels == 2 {
+            self.remark = Some(Remark::Warning(format!(
+                "{} of the vectors in '{}' are longer than {max}: they have the colour of that length. Set range-max if it matters; \
+                 the property stats counts them in out-of-range",
+                summary.out_of_range, plan.tensor.name
+            )));
+            return;
+        }
         let most = if plan.params.channels == 1 { 65535 } else { 255 };
         self.remark = Some(Remark::Warning(format!(
             "{} of the values in '{}' are not from {min} to {max}, but from {} to {}: they became 0 or {most}. Set range-min and \
@@ -89,6 +97,10 @@ impl Decode for Maps {
         let place = video.as_ref().map(place_of).transpose().map_err(|e| e.to_string())?;
         let target = video.as_ref().zip(place.as_ref());
         let made = match side.on_device(std::slice::from_ref(tensor))? {
+            Some((_, stream)) if plan.params.channels == 2 && target.is_some() => {
+                stream.counters().fallbacks.add(1);
+                on_cpu(plan, reader, tensor, &region, target, frame)
+            }
             Some((tensors, stream)) => on_gpu(plan, reader, &tensors, &region, target, frame, &stream),
             None => on_cpu(plan, reader, tensor, &region, target, frame),
         };
@@ -100,7 +112,7 @@ impl Decode for Maps {
         counts.add("non-finite", count(summary.non_finite));
         counts.add("non-finite", usize::from(score.is_some() && finite_score.is_none()));
         counts.add("out-of-range", count(summary.out_of_range));
-        if plan.params.channels == 1 {
+        if plan.params.channels != 3 || target.is_none() {
             let ends = |min: f32, max: f32| [f64::from(min), f64::from(max)];
             let samples = match plan.params.range {
                 Range::Fixed(min, max) => Some(ends(min, max)),
@@ -120,12 +132,16 @@ impl Decode for Maps {
                 ty: plan.tensor.ty,
                 width: size[0],
                 height: size[1],
+                channels: plan.shape.channels,
+                layout: plan.shape.layout,
                 data: tensor.data.clone(),
                 rect,
                 min_mean_max: summary.min_mean_max(),
+                sum: (plan.shape.channels == 1 && summary.finite > 0).then_some(summary.sum),
+                counts: plan.counts.clone(),
                 non_finite: summary.non_finite,
                 score: finite_score,
-                range: samples.filter(|_| target.is_some()),
+                range: samples.filter(|_| plan.params.channels == 1 && target.is_some()),
             };
             map::put(frame, &found);
         }

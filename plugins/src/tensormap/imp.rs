@@ -13,7 +13,7 @@ use super::settings::{Output, Settings, TensorMapPlan};
 use super::video::{self, Video};
 use crate::caps::{self, ModelOutputs};
 use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading,
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt, Incoming, Reading, hand_on,
 };
 use crate::element::described;
 use crate::log::TENSORMAP as CAT;
@@ -82,7 +82,7 @@ impl ElementImpl for TensorMap {
         "Filter/Analyzer/Video",
         "Reads a network's maps of numbers (depth, anomaly, heat-map) and pictures: as metadata, or as GRAY16 or RGB frames",
         sink: caps::sink_template(),
-        src: caps::any_video(),
+        src: hand_on::src_template(),
     }
 }
 
@@ -126,6 +126,7 @@ impl BaseTransformImpl for TensorMap {
 }
 
 impl DecodingElementImpl for TensorMap {
+    const HANDS_ON: bool = true;
     const COUNTS: &'static [&'static str] = &["maps", "non-finite", "out-of-range"];
     const NON_FINITE: &'static str = "values of this frame's map";
 
@@ -167,10 +168,11 @@ impl DecodingElementImpl for TensorMap {
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
         let settings = lock(&self.settings).clone();
         let Ok(plan) = settings.plan(incoming.model, incoming.info) else { return Reading::default() };
-        let TensorMapPlan { tensor, shape, params, score, range_origin, input } = plan;
-        let what = match settings.output {
-            Output::Rgb => "picture",
-            _ => "map",
+        let TensorMapPlan { tensor, shape, params, score, counts, range_origin, input } = plan;
+        let what = match (shape.channels, settings.output) {
+            (1, _) => "map",
+            (3, Output::Rgb) => "picture",
+            _ => "vectors",
         };
         let mut text = format!("{what} '{}' of {}x{} {}", tensor.name, shape.width, shape.height, tensor.ty);
         if settings.output != Output::Meta {
@@ -179,6 +181,9 @@ impl DecodingElementImpl for TensorMap {
                 Range::Frame => "that of each frame".into(),
             };
             text += &format!(", range {range}{range_origin}");
+        }
+        if let Some(counts) = counts {
+            text += &format!(", the sum counts {counts}");
         }
         if let Some(score) = score {
             text += &format!(", score '{score}'");

@@ -9,6 +9,7 @@ use gst_video::VideoFormat;
 
 use super::settings::{Output, Settings, TensorMapPlan};
 use crate::caps;
+use crate::decoding::hand_on;
 use crate::memory::caps::CUDA_MEMORY;
 use crate::strings;
 
@@ -21,14 +22,15 @@ pub(super) fn format(output: Output) -> Option<VideoFormat> {
     }
 }
 
-/// For BaseTransform's `transform_caps`: see [`caps::consumed`].
+/// For BaseTransform's `transform_caps`: see [`hand_on::transform`]. Frames of another size go on without tensors, whose place
+/// is in pixels of the incoming frame.
 pub(super) fn transform(
     settings: &Settings,
     direction: gst::PadDirection,
     from: &gst::Caps,
     filter: Option<&gst::Caps>,
 ) -> gst::Caps {
-    let Some(format) = format(settings.output) else { return caps::consumed(direction, from, filter) };
+    let Some(format) = format(settings.output) else { return hand_on::transform(direction, from, filter) };
     let resized = settings.is_model_sized();
     let other = if direction == gst::PadDirection::Src {
         let made = made(&gst::Caps::new_empty_simple("video/x-raw"), format, resized);
@@ -36,6 +38,9 @@ pub(super) fn transform(
     } else {
         made(&caps::without_tensors(from), format, resized)
     };
+    if !resized {
+        return hand_on::with_tensors(direction, other, filter);
+    }
     match filter {
         Some(filter) => filter.intersect_with_mode(&other, gst::CapsIntersectMode::First),
         None => other,

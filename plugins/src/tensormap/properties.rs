@@ -29,6 +29,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            counts,
+            (),
+            "Counts",
+            "What the map's sum is a number of, as people: the metadata has it, and inferoverlay writes the sum. If not set: the \
+             sidecar's",
+        ),
+        property!(
+            Settings,
             layout,
             (),
             "Layout",

@@ -1,6 +1,6 @@
 //! From properties, sidecar and defaults to the tensor that is read, and how.
 
-use cudainfer_kernels::maps::{MapParams, MapReader, Range, Shape, shape};
+use cudainfer_kernels::maps::{MapError, MapParams, MapReader, Range, Shape, shape};
 use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
@@ -24,7 +24,8 @@ pub enum Output {
     )]
     Gray16,
     #[enum_value(
-        name = "RGB frames in system memory replace the frame: the picture that a network with three channels makes",
+        name = "RGB frames in system memory replace the frame: the picture that a network with three channels makes, or the colours of \
+                vectors of two",
         nick = "rgb"
     )]
     Rgb,
@@ -56,6 +57,7 @@ impl Words for Size {}
 pub(super) struct Settings {
     pub tensor: String,
     pub score: String,
+    pub counts: String,
     pub layout: Option<Layout>,
     pub output: Output,
     pub size: Size,
@@ -76,6 +78,8 @@ pub(super) struct TensorMapPlan {
     pub params: MapParams,
     /// The output with the frame's score.
     pub score: Option<String>,
+    /// What the map's sum is a number of.
+    pub counts: Option<String>,
     /// Width and height of the network's input.
     pub input: [usize; 2],
     /// The source of the range, as in " from the sidecar"; empty if it is not used.
@@ -96,14 +100,16 @@ impl Settings {
     /// # Errors
     /// A sentence: which output or parameter does not fit.
     pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<TensorMapPlan, String> {
-        let channels = if self.output == Output::Rgb { 3 } else { 1 };
         let layout = self.layout.or(info.map.layout);
-        let tensor = self.tensor(&model.outputs, info, channels, layout)?.clone();
-        let shape = shape(&tensor, channels, layout).map_err(|e| self.with_hint(&tensor, &e.to_string()))?;
-        let (range, range_origin) = self.range(&tensor, info)?;
+        let tensor = self.tensor(&model.outputs, info, layout)?.clone();
+        let shape = self.shape(&tensor, layout).map_err(|e| self.with_hint(&tensor, &e.to_string()))?;
+        let channels = shape.channels;
+        let (range, range_origin) = self.range(&tensor, channels, info)?;
+        let picture = self.output == Output::Rgb && channels == 3;
         let by_channel = |own: &[f64], sidecar: &Option<Vec<f32>>, name: &str, usual: f32| {
             let own: Vec<f32> = own.iter().map(|v| *v as f32).collect();
             let values = if own.is_empty() { sidecar.clone().unwrap_or_default() } else { own };
+            let values = if picture { values } else { Vec::new() };
             match values[..] {
                 [] => Ok([usual; 3]),
                 [one] => Ok([one; 3]),
@@ -126,7 +132,25 @@ impl Settings {
         // Wrong parameters are reported now, not with the first frame.
         MapReader::new(&tensor, params).map_err(|e| e.to_string())?;
         let score = self.score(&model.outputs, info, &tensor)?;
-        Ok(TensorMapPlan { tensor, shape, params, score, input: model.input, range_origin })
+        let own = Some(self.counts.clone()).filter(|counts| !counts.is_empty());
+        let counts = own.or_else(|| info.map.counts.clone()).filter(|_| shape.channels == 1);
+        Ok(TensorMapPlan { tensor, shape, params, score, counts, input: model.input, range_origin })
+    }
+
+    /// Numbers of a cell that can be read, those that are preferred first.
+    fn channels(&self) -> &'static [usize] {
+        match self.output {
+            Output::Meta => &[1, 2, 3],
+            Output::Gray16 => &[1],
+            Output::Rgb => &[3, 2],
+        }
+    }
+
+    /// The shape as which `tensor` is read.
+    fn shape(&self, tensor: &TensorDesc, layout: Option<Layout>) -> Result<Shape, MapError> {
+        let [preferred, others @ ..] = self.channels() else { return shape(tensor, 1, layout) };
+        shape(tensor, *preferred, layout)
+            .or_else(|why| others.iter().find_map(|n| shape(tensor, *n, layout).ok()).ok_or(why))
     }
 
     /// The output that holds the map or picture.
@@ -134,17 +158,19 @@ impl Settings {
         &self,
         outputs: &'a [TensorDesc],
         info: &ModelInfo,
-        channels: usize,
         layout: Option<Layout>,
     ) -> Result<&'a TensorDesc, String> {
         if let Some(named) = named(outputs, "tensor", &self.tensor, info.map.output.as_deref())? {
             return Ok(named);
         }
-        let mut fitting = outputs.iter().filter(|d| shape(d, channels, layout).is_ok());
-        let what = if channels == 1 { "map" } else { "picture" };
-        match (fitting.next(), fitting.next(), outputs) {
-            (Some(only), None, _) | (None, _, [only]) => Ok(only),
-            (None, ..) => Err(self.with_hint(
+        let with = |channels: &usize| -> Vec<&TensorDesc> {
+            outputs.iter().filter(|d| shape(d, *channels, layout).is_ok()).collect()
+        };
+        let fitting = self.channels().iter().map(with).find(|fitting| !fitting.is_empty());
+        let what = if self.output == Output::Rgb { "picture" } else { "map" };
+        match (fitting.as_deref(), outputs) {
+            (Some(&[only]), _) | (None, [only]) => Ok(only),
+            (None, _) => Err(self.with_hint(
                 &outputs[0],
                 &format!(
                     "none of the model's outputs, {}, is a {what}. Set tensor to the one to read",
@@ -162,9 +188,7 @@ impl Settings {
     fn with_hint(&self, tensor: &TensorDesc, sentence: &str) -> String {
         let hint = match self.output {
             Output::Rgb if shape(tensor, 1, None).is_ok() => ". Of a map, make video with output=gray16",
-            Output::Meta | Output::Gray16 if shape(tensor, 3, None).is_ok() => {
-                ". Of a picture, make video with output=rgb"
-            }
+            Output::Gray16 if shape(tensor, 3, None).is_ok() => ". Of a picture, make video with output=rgb",
             _ => "",
         };
         format!("{sentence}{hint}")
@@ -197,11 +221,28 @@ impl Settings {
         })
     }
 
+    /// Which length of vectors has the wheel's own colour, and where that is set.
+    fn lengths(&self, info: &ModelInfo) -> (Range, String) {
+        let own =
+            self.range_max.map(|most| (most as f32, format!(" from {}", Origin::of(OriginKind::Property))));
+        let sidecar = info.map.range_max.map(|most| (most, origins_reading(info, &[Group::Maps])));
+        let fixed = own.or(sidecar).filter(|_| self.range.or(info.map.range) != Some(MapRange::Frame));
+        fixed.map_or((Range::Frame, String::new()), |(most, origin)| (Range::Fixed(0.0, most), origin))
+    }
+
     /// Which values become which samples, and where that is set.
-    fn range(&self, tensor: &TensorDesc, info: &ModelInfo) -> Result<(Range, String), String> {
+    fn range(
+        &self,
+        tensor: &TensorDesc,
+        channels: usize,
+        info: &ModelInfo,
+    ) -> Result<(Range, String), String> {
         let rgb = self.output == Output::Rgb;
         if self.output == Output::Meta {
             return Ok((Range::Frame, String::new()));
+        }
+        if channels == 2 {
+            return Ok(self.lengths(info));
         }
         let by_property = || format!(" from {}", Origin::of(OriginKind::Property));
         let by_words = || origins_reading(info, &[Group::Maps]);

@@ -8,6 +8,7 @@ mod names;
 pub mod pipeline_files;
 pub mod processes;
 mod readers;
+mod several_decoders;
 mod stats;
 mod tracer;
 mod tutorials;

@@ -147,17 +147,18 @@ fn the_numbers_of_maps_go_to_who_asks_for_tensors() {
         let outputs: Vec<String> = caps
             .structure(0)
             .unwrap()
-            .get::<gst::ArrayRef>("tensor-outputs")
+            .get::<gst::ArrayRef>("tensor-masks")
             .unwrap()
             .iter()
             .map(|v| v.get().unwrap())
             .collect();
-        assert_eq!(outputs, [maps.to_owned(), format!("{rows}:int32:?")]);
+        assert_eq!(outputs, [maps.to_owned(), format!("{rows}:int32:?"), "mask-objects:int32:?".to_owned()]);
         let frame = &seen.lock().unwrap()[0];
         let labels: Vec<_> = objects(frame).into_iter().map(|object| object.label).collect();
         let sets = TensorSet::of(frame).unwrap();
-        assert_eq!(sets[0].tensors[1].desc.to_string(), format!("{rows}:int32:2"));
-        let bytes = sets[0].tensors[1].data.map_readable().unwrap();
+        let numbers = sets[0].tensors.iter().find(|tensor| tensor.desc.name == rows).unwrap();
+        assert_eq!(numbers.desc.to_string(), format!("{rows}:int32:2"));
+        let bytes = numbers.data.map_readable().unwrap();
         let numbers: Vec<_> = bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
         let of = |label: &str| numbers[labels.iter().position(|l| l == label).unwrap()];
         // The list has a box that is nothing between the two.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use cudainfer_kernels::preproc::Layout;
 use cudainfer_tests::{TestPipeline, buffers, end, filled, model, push, until};
 use gst::prelude::*;
 use gstcudainfer::meta::map::{Map, maps};
@@ -346,4 +347,91 @@ fn another_model_may_change_the_size_of_the_video_and_one_without_a_picture_is_r
     let seen = seen.lock().unwrap();
     assert_eq!(seen.last(), Some(&large));
     assert!(seen.iter().all(|frame| [small, large].contains(frame)), "{seen:?}");
+}
+
+#[test]
+fn the_sum_of_a_density_counts_the_networks_cells_that_lie_in_the_frame() {
+    // 12x8 cells of a half each: all of them in a frame of the network's shape; without four columns of bars in a square one.
+    for (source, sum) in [(HALVES, 48.0), (SQUARE, 32.0)] {
+        for properties in ["", "counts=cars", "output=gray16 range-min=0 range-max=1"] {
+            let ran = run(source, "map-density", properties);
+            let counts = if properties == "counts=cars" { "cars" } else { "people" };
+            assert!(ran.reading.contains(&format!("the sum counts {counts}")), "{}", ran.reading);
+            for frame in &ran.frames {
+                let map = only(frame);
+                assert_eq!((map.sum, map.counts.as_deref()), (Some(sum), Some(counts)), "{properties}");
+            }
+        }
+    }
+    assert_eq!(only(&run(HALVES, "map-depth", "").frames[0]).counts, None);
+}
+
+#[test]
+fn inferoverlay_writes_what_is_counted_and_inferpublish_has_it() {
+    let path = cudainfer_tests::scratch("counts").join("counts.jsonl");
+    let pipeline = |elements: &str| {
+        format!(
+            "videotestsrc num-buffers=1 pattern=black ! video/x-raw,format=RGB,width=240,height=160 ! fusedpreproc ! trtinfer \
+             model={} ! tensormap ! {elements} ! fakesink name=out",
+            model("map-density")
+        )
+    };
+    let drawn = |elements: &str| bytes(&buffers(&pipeline(elements))[0]);
+    let plain = drawn("inferoverlay labels=false");
+    let written = drawn(&format!("inferpublish location={} ! inferoverlay", path.display()));
+    let differs: Vec<_> =
+        (0..plain.len() / 3).filter(|i| plain[3 * i..][..3] != written[3 * i..][..3]).collect();
+    assert!(!differs.is_empty());
+    assert!(differs.iter().all(|i| i % 240 < 120 && i / 240 < 40), "the text is in the upper left corner");
+    let record = crate::lines(&path).remove(0);
+    assert_eq!(crate::violations(&record), Vec::<String>::new());
+    assert_eq!((&record["maps"][0]["sum"], &record["maps"][0]["counts"]), (&48.0.into(), &"people".into()));
+}
+
+#[test]
+fn vectors_keep_their_numbers_and_their_colours_are_those_of_the_wheel() {
+    let flow = only(&run(HALVES, "map-flow", "").frames[0]);
+    assert_eq!((flow.channels, flow.layout, flow.sum), (2, Layout::Nchw, None));
+    let values = numbers(&flow);
+    assert_eq!((values.len(), values[0], values[24 * 16]), (2 * 24 * 16, -4.0, 0.0));
+    assert_eq!((values[23], values[24 * 16 + 23]), (0.0, -4.0));
+    for (properties, left, up) in [
+        ("", [0, 209, 255], [88, 0, 255]),
+        // Half as far from white.
+        ("range-max=8", [127, 232, 255], [171, 127, 255]),
+        ("range-max=8 range=frame", [0, 209, 255], [88, 0, 255]),
+        ("range-max=4 size=frame", [0, 209, 255], [88, 0, 255]),
+    ] {
+        let ran = run(HALVES, "map-flow", &format!("output=rgb {properties}"));
+        assert_eq!(size(&ran.caps), ("RGB".to_owned(), [24, 16]));
+        let frame = &ran.frames[0];
+        let near = |at: usize, wanted: [u8; 3]| {
+            let got = &bytes(frame)[3 * at..][..3];
+            // A rounding error of float64 may give the neighbour of a value.
+            assert!(
+                got.iter().zip(wanted).all(|(got, wanted)| got.abs_diff(wanted) <= 1),
+                "{properties}: {got:?}"
+            );
+        };
+        near(0, left);
+        near(23, up);
+        assert_eq!(only(frame).channels, 2, "the numbers are there as well");
+        assert!(ran.warnings.iter().all(|warning| !warning.contains("vectors")), "{:?}", ran.warnings);
+    }
+    let ran = run(HALVES, "map-flow", "output=rgb range-max=2");
+    assert_eq!(ran.stats.get("out-of-range"), Ok(4u64 * 24 * 16));
+    let warning = "384 of the vectors in 'flow' are longer than 2";
+    assert!(ran.warnings.iter().any(|posted| posted.contains(warning)), "{:?}", ran.warnings);
+}
+
+#[test]
+fn normals_are_numbers_and_a_picture_of_the_same_inference() {
+    let ran = run(HALVES, "map-normals", "! tensormap output=rgb size=frame");
+    let frame = &ran.frames[0];
+    let normals = only(frame);
+    assert_eq!((normals.channels, normals.layout), (3, Layout::Nhwc));
+    assert_eq!(numbers(&normals)[..3], [1.0, -1.0, -1.0]);
+    // (n + 1) / 2.
+    assert_eq!(bytes(frame)[..3], [255, 0, 0]);
+    assert_eq!(bytes(frame)[3 * 23..][..3], [0, 0, 255]);
 }

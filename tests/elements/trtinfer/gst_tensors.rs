@@ -407,6 +407,6 @@ fn frames_without_tensors_are_refused_with_the_same_sentence_in_every_version() 
             "decode: frames arrive without tensors. Put fusedpreproc and trtinfer before this element",
         ]);
     }
-    let taken = run(&format!("{} ! gpunms ! gpunms name=second ! fakesink", yolo()));
+    let taken = run(&format!("{} ! gpunms ! video/x-raw ! gpunms name=second ! fakesink", yolo()));
     taken.fails_with(&["second: ", "has taken them"]);
 }

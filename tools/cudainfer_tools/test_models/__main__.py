@@ -52,6 +52,7 @@ MAKERS = (
     planes.class_maps,
     planes.masks,
     planes.maps,
+    planes.tasks,
     points.keypoints,
     sleap.exports,
     labs.networks,

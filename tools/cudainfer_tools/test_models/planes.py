@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from cudainfer_tools.test_models.graph import F16, F32, I64, U8, Graph
+from cudainfer_tools.test_models.graph import F16, F32, I64, U8, Graph, constant_outputs
 
 
 def class_maps() -> None:
@@ -96,6 +96,23 @@ def maps() -> None:
     graph.output("anomaly_map", F32, ["batch", 1, 16, 24])
     graph.output("pred_mask", TensorProto.BOOL, ["batch", 1, 16, 24])
     graph.save("map-anomaly", stretch)
+    # A density of half a thing a cell, in cells of 2x2 pixels, whatever the picture.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Add", [graph.constant("halves", np.full((1, 1, 8, 12), 0.5, np.float32)), graph.nothing()], "density")
+    graph.output("density", F32, [1, 1, 8, 12])
+    graph.save("map-density", '[input]\nresize = "letterbox"\n[map]\ncounts = "people"\n')
+    # Optical flow: where it is red to the left, where it is blue up, four pixels; and normals.
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Gather", ["images", graph.constant("ends", np.array([0, 2], np.int64))], "ends_only", axis=1)
+    graph.node("Mul", ["ends_only", graph.constant("factor", np.float32(-4))], "flow")
+    graph.output("flow", F32, [1, 2, 16, 24])
+    graph.save("map-flow", stretch)
+    graph = Graph(F32, [1, 3, 16, 24])
+    graph.node("Mul", ["images", graph.constant("twice", np.float32(2))], "doubled")
+    graph.node("Sub", ["doubled", graph.constant("one", np.float32(1))], "signed")
+    graph.node("Transpose", ["signed"], "normals", perm=[0, 2, 3, 1])
+    graph.output("normals", F32, [1, 16, 24, 3])
+    graph.save("map-normals", stretch + "[map]\nrange-min = -1.0\nrange-max = 1.0\n")
     # Pictures: each pixel four times, from -1 to 1; the colours exchanged, of whole numbers; and too bright by half.
     graph = Graph(F32, [1, 3, 16, 24])
     graph.node(
@@ -118,3 +135,29 @@ def maps() -> None:
     graph.node("Mul", ["images", graph.constant("factor", np.float32(1.5))], "picture")
     graph.output("picture", F32, [1, 3, 16, 24])
     graph.save("picture-bright", stretch + "[map]\nrange-min = 0.0\nrange-max = 1.0\n")
+
+
+def tasks() -> None:
+    """Several tasks at once, 64x64, as YOLOP: two boxes as YOLOv5 gives them, a mask of the red, one of the blue; besides the mean
+    colours as scores, two confidence maps and ten times the red."""
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    boxes = np.zeros((252, 6), np.float32)
+    boxes[7], boxes[100] = [16, 32, 8, 16, 0.9, 1], [48, 24, 12, 8, 0.8, 1]
+    heat = np.zeros((2, 16, 16), np.float32)
+    heat[0, 4, 4], heat[1, 8, 12] = 0.75, 0.5
+    constant_outputs(graph, {"det_out": boxes, "heat": heat})
+    half = graph.constant("half", np.full((1, 1, 64, 64), 0.5, np.float32))
+    for name, channel in [("drive", 0), ("lane", 2)]:
+        one = graph.constant(f"channel_{name}", np.array([channel], np.int64))
+        graph.node("Gather", ["images", one], f"colour_{name}", axis=1)
+        # The same half for each frame of a batch.
+        graph.node("Mul", [f"colour_{name}", graph.constant(f"not_{name}", np.float32(0))], f"none_{name}")
+        graph.node("Add", [f"none_{name}", half], f"half_{name}")
+        graph.node("Concat", [f"half_{name}", f"colour_{name}"], name, axis=1)
+        graph.output(name, F32, ["batch", 2, 64, 64])
+    graph.node("ReduceMean", ["images"], "scene", axes=[2, 3], keepdims=0)
+    graph.output("scene", F32, ["batch", 3])
+    graph.node("Mul", ["colour_drive", graph.constant("ten", np.float32(10))], "depth")
+    graph.output("depth", F32, ["batch", 1, 64, 64])
+    labels = '[classify.scene]\nlabels = ["red", "green", "blue"]\nactivation = "softmax"\n'
+    graph.save("tasks", '[input]\nresize = "stretch"\n[output]\ndecoder = "yolov5"\n' + labels)

@@ -84,7 +84,8 @@ def of_object(found, parents):
 
 def of_map(found):
     record = {"name": found.name, "non_finite": found.non_finite}
-    optional = {"min": found.min, "mean": found.mean, "max": found.max, "score": found.score}
+    names = ("min", "mean", "max", "sum", "counts", "score")
+    optional = {name: getattr(found, name) for name in names}
     record |= {name: value for name, value in optional.items() if value is not None}
     return record | ({"range": list(found.range)} if found.range else {})
 

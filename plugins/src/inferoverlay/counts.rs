@@ -1,0 +1,74 @@
+//! How many there are of what maps count: a line of text for each map, in the frame's upper left corner.
+
+use cudainfer_kernels::draw::Primitive;
+
+use super::lettering::Caption;
+use super::picture::color_of_name;
+use super::settings::Settings;
+use crate::meta::map::Map;
+
+/// The texts, with what is counted in each; none if labels are switched off.
+pub(super) fn counts(maps: &[Map], settings: &Settings) -> Vec<(String, String)> {
+    let of = |map: &Map| {
+        let counted = map.counts.as_ref().filter(|_| settings.labels)?;
+        Some((counted.clone(), format!("{counted}: {:.1}", map.sum.unwrap_or(0.0))))
+    };
+    maps.iter().filter_map(of).collect()
+}
+
+/// The texts as they are `written`, one below the other, `line` pixels apart. A label lies above its place.
+pub(super) fn labels<'a>(
+    counts: &[(String, String)],
+    written: &'a [Caption],
+    line: f32,
+) -> impl Iterator<Item = Primitive<'a>> {
+    let placed = counts.iter().zip(written).zip(1u8..);
+    placed.filter_map(move |(((counted, _), caption), row)| {
+        caption.label((0.0, f32::from(row) * line), color_of_name(counted))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::geometry::Rect;
+    use cudainfer_kernels::preproc::Layout;
+    use cudainfer_kernels::tensor::TensorType;
+
+    use super::*;
+
+    fn map(counts: Option<&str>, sum: Option<f64>) -> Map {
+        gst::init().unwrap();
+        Map {
+            name: "density".into(),
+            ty: TensorType::Float32,
+            width: 1,
+            height: 1,
+            channels: 1,
+            layout: Layout::Nchw,
+            data: gst::Buffer::new(),
+            rect: Rect::default(),
+            min_mean_max: None,
+            sum,
+            counts: counts.map(str::to_owned),
+            non_finite: 0,
+            score: None,
+            range: None,
+        }
+    }
+
+    #[test]
+    fn only_maps_that_count_are_written_each_below_the_one_before() {
+        let maps = [map(Some("people"), Some(12.34)), map(None, Some(5.0)), map(Some("cars"), None)];
+        let counts = super::counts(&maps, &Settings::default());
+        let written: Vec<_> = counts.iter().map(|(_, text)| Caption::built_in(text.clone(), 1)).collect();
+        let labels: Vec<_> = labels(&counts, &written, 20.0)
+            .map(|label| match label {
+                Primitive::Label { x, y, text, .. } => (x, y, text.to_owned()),
+                _ => panic!("{label:?}"),
+            })
+            .collect();
+        assert_eq!(labels, [(0.0, 20.0, "people: 12.3".into()), (0.0, 40.0, "cars: 0.0".into())]);
+        let off = Settings { labels: false, ..Settings::default() };
+        assert!(super::counts(&maps, &off).is_empty());
+    }
+}
