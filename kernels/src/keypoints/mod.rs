@@ -20,6 +20,7 @@ mod format;
 mod identities;
 mod individuals;
 mod instances;
+mod layout;
 mod params;
 mod points;
 mod poses;

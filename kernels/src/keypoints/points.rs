@@ -1,8 +1,8 @@
 //! The coordinates of one person's points.
 
 use super::coordinates::Coordinates;
-use super::format::PointLayout;
 use super::identities::softmax;
+use super::layout::PointLayout;
 use super::reader::{agrees, first_rows, holds};
 use super::{CoordinateParams, KeypointsError, PointFormat, RowReader};
 use crate::geometry::Affine;

@@ -1,8 +1,8 @@
 //! The coordinates of several people's or animals' points, mostly with the scores in outputs of their own.
 
 use super::coordinates::Coordinates;
-use super::format::PointLayout;
 use super::identities::{identify, softmax};
+use super::layout::PointLayout;
 use super::reader::{belong, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, PointFormat, RowReader};
 use crate::geometry::Affine;
