@@ -192,6 +192,9 @@ impl Group {
                     || peaks.normalized.is_some()
                     || peaks.axis_order.is_some()
                     || peaks.coordinate_scale.is_some()
+                    || peaks.coordinate_range.is_some()
+                    || peaks.point_format.is_some()
+                    || peaks.pose_activation.is_some()
                     || peaks.pixel_origin.is_some()
                     || peaks.grouping.is_some()
                     || peaks.label.is_some()
@@ -280,6 +283,8 @@ impl Group {
                 (into.encoding, into.grouping) = (from.encoding, from.grouping);
                 (into.normalized, into.axis_order) = (from.normalized, from.axis_order);
                 (into.coordinate_scale, into.pixel_origin) = (from.coordinate_scale, from.pixel_origin);
+                (into.coordinate_range, into.point_format) = (from.coordinate_range, from.point_format);
+                into.pose_activation = from.pose_activation;
                 into.label.clone_from(&from.label);
             }
             Self::Thresholds => {

@@ -53,6 +53,8 @@ class Keypoints:
     """The skeleton's lines, as pairs of indices into the points: int32, of shape [m, 2]."""
     pose_score: float | None = None
     """The score of all points together, where the model states one."""
+    z: np.ndarray[Any, Any] | None = None
+    """Depths in frame pixels, where the model gives three coordinates: float64, of shape [n]."""
 
 
 @dataclass
@@ -330,7 +332,9 @@ def _track(s: gst.Structure) -> Track:
 def _keypoints(s: gst.Structure) -> Keypoints:
     points = np.array([s["x"], s["y"]], np.float64).T
     edges = np.array(s.get("edges", []), np.int32).reshape(-1, 2)
-    return Keypoints(s["names"], points, np.array(s["score"], np.float64), edges, s.get("pose-score"))
+    depths = s.get("z")
+    z = None if depths is None else np.array(depths, np.float64)
+    return Keypoints(s["names"], points, np.array(s["score"], np.float64), edges, s.get("pose-score"), z)
 
 
 def _time(ns: int) -> int | None:

@@ -222,7 +222,8 @@ fn an_output_that_peakfind_cannot_read_is_named() {
     };
     report_of("heat-maps", "output=hot").fails_with(&["no output 'hot'", "heat:float32:1x2x24x32"]);
     report_of("two-inputs", "").fails_with(&["several outputs", "Set output to the one"]);
-    report_of("two-inputs", "output=mean").fails_with(&["1xCxHxW or 1xHxWxC"]);
+    report_of("two-inputs", "output=mean")
+        .fails_with(&["'mean:float32:1x3'", "nothing says how many points"]);
     report_of("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
 }
 

@@ -130,6 +130,30 @@ fn points_in_pixels_that_are_read_as_fractions_are_warned_about_once() {
 }
 
 #[test]
+fn a_third_number_that_is_no_score_is_warned_about_once() {
+    for frames in [1, 120] {
+        run(frames, "red", &model("hand-rows"), "peakfind name=points").once(&[
+            "points: the model's scores are -20.0 to 0, but probabilities of 0 to 1",
+            "set point-format there, such as point-format = \"xyz\"",
+        ]);
+    }
+    run(30, "red", &model("hand"), "peakfind").nothing();
+}
+
+#[test]
+fn points_of_minus_1_to_1_that_are_read_as_fractions_are_warned_about_once() {
+    let stretch = "[input]\nresize = \"stretch\"\n";
+    let wrong = with_sidecar("landmarks", &format!("{stretch}[peaks]\npoint-format = \"xy\"\n"));
+    for frames in [1, 120] {
+        run(frames, "red", &wrong, "peakfind name=points").once(&[
+            "points: 10 of 16 points lie to the left of the model's input or above it",
+            "if they are -1 to 1, set coordinate-range = [-1, 1] in [peaks]",
+        ]);
+    }
+    run(30, "red", &model("landmarks"), "peakfind").nothing();
+}
+
+#[test]
 fn keypoints_of_boxes_that_lie_far_outside_are_warned_about_once() {
     for frames in [1, 120] {
         run(frames, "red", &model("pose-far"), "gpunms name=find").once(&[

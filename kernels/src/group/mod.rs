@@ -34,6 +34,8 @@ pub struct Keypoint {
     pub x: f32,
     /// Down, likewise.
     pub y: f32,
+    /// Its depth in frame pixels, where the network gives three coordinates; what is 0 is the network's.
+    pub z: Option<f32>,
     /// The confidence map's activated value there.
     pub score: f32,
 }

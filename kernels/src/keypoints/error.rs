@@ -50,9 +50,52 @@ pub enum KeypointsError {
     /// Not coordinates a point.
     #[error(
         "output '{0}' must have the dimensions 1xKx2, 1xKx3 or 1x1xKx3: two coordinates, and mostly a score, for each of K \
-         points"
+         points. If a point has other numbers, set point-format in the sidecar's [peaks]"
     )]
     PointsShape(String),
+    /// Points of another number of numbers.
+    #[error(
+        "output '{output}' does not hold {numbers} numbers for each point, as point-format = \"{format}\" says. Correct point-format \
+         in the sidecar's [peaks]"
+    )]
+    Format {
+        /// The output's description.
+        output: String,
+        /// The word.
+        format: &'static str,
+        /// How many numbers a point of it has.
+        numbers: usize,
+    },
+    /// Scores in two places.
+    #[error(
+        "point-format = \"{0}\" says that points have scores, and the sidecar's [peaks] names another output with them: set \
+         point-format to xy or xyz, or leave scores out"
+    )]
+    ScoredTwice(&'static str),
+    /// Numbers that are not as many points.
+    #[error(
+        "the {all} numbers of output '{output}' are not two or three for each of the {points} points that are named. Name each of the \
+         model's points in [skeleton], or set point-format in the sidecar's [peaks]"
+    )]
+    Named {
+        /// The output's description.
+        output: String,
+        /// How many numbers an object has.
+        all: usize,
+        /// How many points have names.
+        points: usize,
+    },
+    /// Numbers of which nothing says how many points they are.
+    #[error(
+        "output '{output}' has {all} numbers for an object, and nothing says how many points these are: name the points in \
+         [skeleton] of the model's sidecar, or set point-format in [peaks], such as xy, xy-score or xyz"
+    )]
+    Undivided {
+        /// The output's description.
+        output: String,
+        /// How many numbers an object has.
+        all: usize,
+    },
     /// Not points, a box and a score an instance.
     #[error(
         "output '{0}' must have the dimensions 1xNxV with V = 3*K + 5: two coordinates and a score for each of K points, a \
@@ -61,8 +104,8 @@ pub enum KeypointsError {
     InstancesShape(String),
     /// Not coordinates of points of several poses.
     #[error(
-        "output '{0}' must have the dimensions 1xNxKx2, or 1xNx2 where a pose has one point: two coordinates for each of K points \
-         of N poses"
+        "output '{0}' must have the dimensions 1xNxKxV or 1xNxV: V numbers, two of which are coordinates, for each of K points of N \
+         poses, or for all of a pose's points together"
     )]
     PosesShape(String),
     /// Not coordinates of peaks.
@@ -105,6 +148,11 @@ pub enum KeypointsError {
         "a coordinate-scale of {0} leaves no coordinates; set it to a number above 0, 1 for the input's pixels"
     )]
     Scale(String),
+    /// A range that is none.
+    #[error(
+        "a coordinate-range from {0} to {1} leaves no coordinates; give two different numbers, such as [-1, 1]"
+    )]
+    Range(String, String),
     /// Another number of outputs than were announced.
     #[error("{got} outputs arrived where {wanted} were announced; renegotiate with all that are read")]
     Count {

@@ -2,7 +2,7 @@
 
 use super::coordinates::Coordinates;
 use super::reader::first_rows;
-use super::{CoordinateParams, KeypointsError, RowReader};
+use super::{CoordinateParams, KeypointsError, PointFormat, RowReader};
 use crate::geometry::{Affine, Rect};
 use crate::group::Pose;
 use crate::peaks::{Outcome, activate};
@@ -74,8 +74,10 @@ impl RowReader for InstanceReader {
         let (mut instances, mut outcome) = (Vec::new(), Outcome::default());
         for values in rows.iter().flat_map(|row| row.chunks_exact(each)) {
             let Some((points, &[a, b, c, d, score])) = values.split_last_chunk::<EXTRA>() else { continue };
-            let (of_points, found): (Vec<_>, Vec<_>) =
-                points.chunks_exact(3).map(|values| coordinates.point(values, to_frame)).unzip();
+            let (of_points, found): (Vec<_>, Vec<_>) = points
+                .chunks_exact(3)
+                .map(|values| coordinates.point(PointFormat::XyScore, values, to_frame))
+                .unzip();
             let bad = [a, b, c, d, score].iter().filter(|v| !v.is_finite()).count();
             outcome.non_finite += found.iter().sum::<usize>() + bad;
             let score = activate(coordinates.params.activation, score);

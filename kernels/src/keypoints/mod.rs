@@ -3,11 +3,11 @@
 //! | | the network's outputs | result |
 //! |---|---|---|
 //! | [`SimccReader`] | two vectors of scores a point, one an axis: SimCC (Li et al., ECCV 2022; RTMPose, DWPose) | points |
-//! | [`PointReader`] | coordinates, and mostly a score, of each point of one person: MoveNet, regression heads | points |
+//! | [`PointReader`] | coordinates, and mostly a score, of each point of one person: MoveNet, MediaPipe, regression heads | points |
 //! | [`InstanceReader`] | the same of several people, each with a box and a score: MoveNet MultiPose | instances |
 //! | [`CandidateReader`] | peaks, and scores of the lines between them: sleap-nn's bottom-up exports | poses |
 //! | [`IndividualReader`] | peaks, and which individual each is taken for: sleap-nn's multi-class bottom-up exports | poses |
-//! | [`PoseReader`] | coordinates of several people's points, and scores in outputs of their own: sleap-nn's exports | poses |
+//! | [`PoseReader`] | coordinates of several people's points, and mostly scores in outputs of their own: sleap-nn's exports | poses |
 //!
 //! [`CudaSimcc`] and [`CudaReader`] read outputs that lie on the GPU. The maxima of SimCC are found there; coordinates are results
 //! already, some hundred bytes a frame, so they are downloaded and read by the CPU's own code.
@@ -16,9 +16,11 @@ mod candidates;
 mod coordinates;
 mod cuda;
 mod error;
+mod format;
 mod identities;
 mod individuals;
 mod instances;
+mod layout;
 mod params;
 mod points;
 mod poses;
@@ -30,11 +32,12 @@ mod tests;
 pub use candidates::{CandidateOutputs, CandidateReader};
 pub use cuda::{CudaReader, CudaSimcc};
 pub use error::KeypointsError;
+pub use format::PointFormat;
 pub use identities::identify;
 pub use individuals::{IndividualOutputs, IndividualReader};
 pub use instances::{Instance, InstanceReader};
 pub use params::{CoordinateParams, PixelOrigin, SimccParams};
-pub use points::{PointReader, Points};
+pub use points::{PointOutputs, PointReader, Points};
 pub use poses::{PoseOutputs, PoseReader};
 pub use reader::RowReader;
 pub use simcc::SimccReader;

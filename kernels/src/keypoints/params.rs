@@ -1,5 +1,6 @@
 //! How keypoints are read.
 
+use super::PointFormat;
 use crate::detect::AxisOrder;
 use crate::peaks::{Activation, Grid};
 use crate::sanity::Expected;
@@ -37,6 +38,9 @@ crate::words! { PixelOrigin:
     Center = "center", "0 is the first pixel's centre (SLEAP, mmpose)";
 }
 
+/// How far outside of 0..1 a point's score may be.
+const SLACK: f32 = 0.01;
+
 /// How coordinates are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CoordinateParams {
@@ -44,13 +48,19 @@ pub struct CoordinateParams {
     pub threshold: f32,
     /// What makes scores of the output's values: those of points and of instances.
     pub activation: Activation,
-    /// Whether coordinates are fractions of the input's width and height instead of its pixels. 0 is the edge of the first pixel
-    /// then.
-    pub normalized: bool,
-    /// Pixels of the input for each unit of coordinates that are not normalized: 2 for those of a picture of half the size, which
+    /// What makes scores of the values of an output with the scores of poses.
+    pub pose_activation: Activation,
+    /// The numbers of each point; `None` where the dimensions tell them.
+    pub format: Option<PointFormat>,
+    /// How many points have names. They divide an output that holds the numbers of all points in one dimension.
+    pub points: Option<usize>,
+    /// The coordinates of the input's first and last edge, both across and down: 0 and 1 if they are fractions of its size. `None`
+    /// if they are pixels.
+    pub range: Option<[f32; 2]>,
+    /// Pixels of the input for each unit of coordinates without a range: 2 for those of a picture of half the size, which
     /// the network has made itself.
     pub scale: f32,
-    /// Where coordinates that are not normalized begin.
+    /// Where coordinates without a range begin.
     pub origin: PixelOrigin,
     /// Which coordinate comes first; of boxes, too.
     pub order: AxisOrder,
@@ -59,16 +69,20 @@ pub struct CoordinateParams {
 }
 
 impl CoordinateParams {
-    /// What the points should be; their scores may be of any height.
+    /// The range of coordinates that are fractions of the input's size.
+    pub const FRACTIONS: [f32; 2] = [0.0, 1.0];
+
+    /// What the points should be.
     pub fn expected(&self) -> Expected {
         Expected {
             activation: self.activation.into(),
             raw: true,
-            slack: None,
+            // Scores in an output of their own, as those of maps, may be of any height.
+            slack: self.format.filter(|format| format.scores() > 0).map(|_| SLACK),
             twice: None,
             threshold: None,
             final_scores: false,
-            normalized: Some(self.normalized),
+            normalized: Some(self.range.is_some()),
             unique: false,
             labels: None,
         }
@@ -80,7 +94,10 @@ impl Default for CoordinateParams {
         Self {
             threshold: 0.3,
             activation: Activation::None,
-            normalized: true,
+            pose_activation: Activation::None,
+            format: None,
+            points: None,
+            range: Some(Self::FRACTIONS),
             scale: 1.0,
             origin: PixelOrigin::Corner,
             order: AxisOrder::Xy,

@@ -2,74 +2,116 @@
 
 use super::coordinates::Coordinates;
 use super::identities::softmax;
-use super::reader::{agrees, first_rows};
-use super::{CoordinateParams, KeypointsError, RowReader};
+use super::layout::PointLayout;
+use super::reader::{agrees, first_rows, holds};
+use super::{CoordinateParams, KeypointsError, PointFormat, RowReader};
 use crate::geometry::Affine;
-use crate::peaks::{Outcome, Peak};
+use crate::group::Keypoint;
+use crate::peaks::{Outcome, Peak, activate};
 use crate::tensor::{TensorDesc, TensorView};
 
 /// The points of one object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Points {
-    /// Those that were found, in their order.
-    pub peaks: Vec<Peak>,
+    /// All in their order; `None` where one was not found. Empty if there is no object.
+    pub points: Vec<Option<Keypoint>>,
+    /// The object's score, if it has an output of its own.
+    pub score: Option<f32>,
     /// The probability that the object is each of the individuals that the network tells apart; empty if it tells none.
     pub identities: Vec<f32>,
+}
+
+impl Points {
+    /// Those that were found.
+    pub fn peaks(&self) -> impl Iterator<Item = Peak> {
+        let points = self.points.iter().zip(0..);
+        points
+            .filter_map(|(at, channel)| at.map(|Keypoint { x, y, score, .. }| Peak { channel, x, y, score }))
+    }
+}
+
+/// The outputs that hold the points of one object.
+#[derive(Clone, Copy, Debug)]
+pub struct PointOutputs<'a> {
+    /// `[1, K, V]`, `[1, 1, K, V]` or, all in one dimension, `[1, V*K]`: V numbers for each of K points, the first two of them
+    /// coordinates.
+    pub points: &'a TensorDesc,
+    /// K numbers: the score of each point. One whose coordinates are NaN is absent then.
+    pub scores: Option<&'a TensorDesc>,
+    /// One number: the score of the object.
+    pub pose: Option<&'a TensorDesc>,
+    /// `[1, C]`: how much the object looks like each of C individuals, before the softmax; only beside `scores`.
+    pub identities: Option<&'a TensorDesc>,
+}
+
+impl<'a> PointOutputs<'a> {
+    /// Of an output that has everything.
+    pub fn of(points: &'a TensorDesc) -> Self {
+        Self { points, scores: None, pose: None, identities: None }
+    }
+
+    /// Those that there are, in the order in which they are read.
+    fn all(&self) -> impl Iterator<Item = &'a TensorDesc> {
+        std::iter::once(self.points).chain(self.scores).chain(self.pose).chain(self.identities)
+    }
 }
 
 /// Reads outputs that hold the coordinates of points.
 #[derive(Debug)]
 pub struct PointReader {
-    /// The coordinates, the scores if they have an output of their own, and with them that of the individuals if there is one.
     outputs: Vec<TensorDesc>,
+    has_scores: bool,
+    has_pose: bool,
+    has_identities: bool,
+    layout: PointLayout,
     coordinates: Coordinates,
 }
 
 impl PointReader {
-    /// Prepares for an output `points` `[1, K, 2]`, `[1, K, 3]` or `[1, 1, K, 3]`, float32 or float16, of a network whose input
-    /// is `input` (width, height) pixels: two coordinates and, if there is a third value, a score of each point. The scores of
-    /// `[1, K, 2]` may be the output `scores` `[1, K]`; a point whose coordinates are NaN is absent then, and `identities` `[1, C]`
-    /// may say how much the object looks like each of C individuals, before the softmax.
+    /// Prepares for outputs in float32 or float16 of a network whose input is `input` (width, height) pixels.
     ///
     /// # Errors
     /// Every [`KeypointsError`] that says what is wrong with the outputs or `params`.
     pub fn new(
-        points: &TensorDesc,
-        scores: Option<&TensorDesc>,
-        identities: Option<&TensorDesc>,
+        outputs: &PointOutputs<'_>,
         input: [usize; 2],
         params: CoordinateParams,
     ) -> Result<Self, KeypointsError> {
-        let fits = match (&points.dims[..], scores.map(|scores| &scores.dims[..])) {
-            ([None | Some(1), _, Some(2 | 3)] | [None | Some(1), Some(1), _, Some(3)], None) => true,
-            ([None | Some(1), of_points, Some(2)], Some([None | Some(1), of_scores])) => {
-                of_points.is_none() || of_scores.is_none() || of_points == of_scores
-            }
-            _ => false,
-        };
-        match scores {
-            _ if fits => {}
-            Some(scores) => {
-                return Err(KeypointsError::Scores {
-                    points: points.to_string(),
-                    scores: scores.to_string(),
-                });
-            }
-            None => return Err(KeypointsError::PointsShape(points.to_string())),
-        }
-        if let Some(wrong) = identities.filter(|output| scores.is_none() || !agrees(output, &[Some(1), None]))
+        let PointOutputs { points, scores, pose, identities } = *outputs;
+        let [has_scores, has_pose, has_identities] =
+            [scores, pose, identities].map(|output| output.is_some());
+        let shape = || KeypointsError::PointsShape(points.to_string());
+        let Some((None | Some(1), mut object)) = points.dims.split_first() else { return Err(shape()) };
+        // The dimensions of 1 that converters add.
+        while let Some((Some(1), rest)) = object.split_first()
+            && (rest.len() >= 2 || matches!(rest, [Some(4..)]))
         {
+            object = rest;
+        }
+        let layout = PointLayout::new(points, object, has_scores, &params)?;
+        let misfit = [(scores, layout.points), (pose, Some(1))]
+            .into_iter()
+            .filter_map(|(output, numbers)| output.filter(|output| !holds(output, numbers)));
+        if let Some(output) = misfit.into_iter().next() {
+            return Err(KeypointsError::Scores { points: points.to_string(), scores: output.to_string() });
+        }
+        if let Some(wrong) = identities.filter(|output| !has_scores || !agrees(output, &[Some(1), None])) {
             return Err(KeypointsError::IdentitiesShape(wrong.to_string()));
         }
-        let outputs: Vec<_> = std::iter::once(points).chain(scores).chain(identities).collect();
-        let coordinates = Coordinates::new(&outputs, input, params)?;
-        Ok(Self { outputs: outputs.into_iter().cloned().collect(), coordinates })
+        let all: Vec<_> = outputs.all().collect();
+        let coordinates = Coordinates::new(&all, input, params)?;
+        let outputs = all.into_iter().cloned().collect();
+        Ok(Self { outputs, has_scores, has_pose, has_identities, layout, coordinates })
     }
 
     /// The number of points, if the output's description has it.
     pub fn points(&self) -> Option<usize> {
-        let dims = &self.outputs.first()?.dims;
-        dims.len().checked_sub(2).and_then(|i| dims[i])
+        self.layout.points
+    }
+
+    /// The numbers of each point.
+    pub fn format(&self) -> PointFormat {
+        self.layout.format
     }
 }
 
@@ -85,23 +127,32 @@ impl RowReader for PointReader {
         outputs: &[TensorView<'_>],
         to_frame: &Affine,
     ) -> Result<(Points, Outcome), KeypointsError> {
-        let rows = first_rows(&self.outputs, outputs)?;
-        let each = outputs.first().and_then(|points| points.dims.last()).map_or(1, |values| (*values).max(1));
-        let (mut peaks, mut outcome) = (Vec::new(), Outcome::default());
-        let points = rows.first().into_iter().flat_map(|row| row.chunks_exact(each));
-        for (point, values) in points.enumerate() {
-            let (found, non_finite) = match rows.get(1) {
-                None => self.coordinates.point(values, to_frame),
+        let Self { coordinates, layout: PointLayout { format, .. }, .. } = self;
+        let mut rows = first_rows(&self.outputs, outputs)?.into_iter();
+        let Some(points) = rows.next() else { return Ok(Default::default()) };
+        let mut next = |is_there: bool| if is_there { rows.next() } else { None };
+        let [scores, pose, identities] =
+            [next(self.has_scores), next(self.has_pose), next(self.has_identities)];
+        let (params, mut outcome) = (&coordinates.params, Outcome::default());
+        let pose = pose.map(|pose| pose.first().copied().unwrap_or(f32::NAN));
+        let pose = pose.map(|score| activate(params.pose_activation, score));
+        outcome.non_finite += usize::from(pose.is_some_and(|score| !score.is_finite()));
+        if pose.is_some_and(|score| !(score.is_finite() && score >= params.min_score)) {
+            return Ok((Points { score: pose, ..Points::default() }, outcome));
+        }
+        let mut found = Vec::new();
+        for (point, numbers) in points.chunks_exact(format.numbers()).enumerate() {
+            let (at, non_finite) = match &scores {
+                None => coordinates.point(*format, numbers, to_frame),
                 Some(scores) => {
                     let score = scores.get(point).copied().unwrap_or(f32::NAN);
-                    self.coordinates.scored(values, score, to_frame)
+                    coordinates.scored(numbers, score, to_frame)
                 }
             };
             outcome.non_finite += non_finite;
-            let channel = u32::try_from(point).unwrap_or(u32::MAX);
-            peaks.extend(found.map(|at| Peak { channel, x: at.x, y: at.y, score: at.score }));
+            found.push(at);
         }
-        let identities = rows.get(2).map(|logits| softmax(logits)).unwrap_or_default();
-        Ok((Points { peaks, identities }, outcome))
+        let identities = identities.map(|logits| softmax(&logits)).unwrap_or_default();
+        Ok((Points { points: found, score: pose, identities }, outcome))
     }
 }

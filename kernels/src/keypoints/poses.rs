@@ -1,22 +1,23 @@
-//! The coordinates of several people's or animals' points, with the scores in outputs of their own.
+//! The coordinates of several people's or animals' points, mostly with the scores in outputs of their own.
 
 use super::coordinates::Coordinates;
 use super::identities::{identify, softmax};
+use super::layout::PointLayout;
 use super::reader::{belong, first_rows, is_empty};
-use super::{CoordinateParams, KeypointsError, RowReader};
+use super::{CoordinateParams, KeypointsError, PointFormat, RowReader};
 use crate::geometry::Affine;
 use crate::group::Pose;
-use crate::peaks::Outcome;
+use crate::peaks::{Outcome, activate};
 use crate::tensor::{TensorDesc, TensorView};
 
 /// The outputs that hold the poses of a frame, in N places of which some may be empty.
 #[derive(Clone, Copy, Debug)]
 pub struct PoseOutputs<'a> {
-    /// `[1, N, K, 2]`: the coordinates of the K points of each pose; `[1, N, 2]` where a pose has one point. An absent point is
-    /// NaN.
+    /// `[1, N, K, V]`, or `[1, N, V*K]`: V numbers for each of the K points of each pose, the first two of them coordinates;
+    /// `[1, N, 2]` where a pose has one point.
     pub points: &'a TensorDesc,
-    /// `[1, N, K]`, or `[1, N]`: the score of each point.
-    pub scores: &'a TensorDesc,
+    /// `[1, N, K]`; `[1, N]` where a pose has one point: the score of each point. One whose coordinates are NaN is absent then.
+    pub scores: Option<&'a TensorDesc>,
     /// `[1, N]`: the score of each pose; the mean of its points' scores, if there is no such output.
     pub poses: Option<&'a TensorDesc>,
     /// `[1, N, C]`: how much each looks like each of C individuals, before the softmax.
@@ -29,6 +30,8 @@ pub struct PoseOutputs<'a> {
 #[derive(Debug)]
 pub struct PoseReader {
     outputs: Vec<TensorDesc>,
+    layout: PointLayout,
+    has_scores: bool,
     has_poses: bool,
     has_identities: bool,
     has_valid: bool,
@@ -47,31 +50,43 @@ impl PoseReader {
         params: CoordinateParams,
     ) -> Result<Self, KeypointsError> {
         let PoseOutputs { points, scores, poses, identities, valid } = *outputs;
-        let (Some((Some(2), before)), Some(None | Some(1)), 3 | 4) =
-            (points.dims.split_last(), points.dims.first(), points.dims.len())
-        else {
-            return Err(KeypointsError::PosesShape(points.to_string()));
+        let (places, object) = match &points.dims[..] {
+            [None | Some(1), _, object @ ..] if matches!(object.len(), 1 | 2) => points.dims.split_at(2),
+            _ => return Err(KeypointsError::PosesShape(points.to_string())),
         };
-        let places = &before[..2];
         let of_identities = [places, &[None]].concat();
-        let others = std::iter::once((scores, before))
+        let (layout, of_points) = match object {
+            // One point.
+            [Some(2)] => {
+                (PointLayout::new(points, &[Some(1), Some(2)], scores.is_some(), &params)?, places.to_vec())
+            }
+            _ => {
+                let layout = PointLayout::new(points, object, scores.is_some(), &params)?;
+                (layout, [places, &[layout.points]].concat())
+            }
+        };
+        let others = scores
+            .map(|output| (output, &of_points[..]))
+            .into_iter()
             .chain(poses.into_iter().chain(valid).map(|output| (output, places)))
             .chain(identities.map(|output| (output, &of_identities[..])));
         belong(points, others)?;
-        let numbers: Vec<_> = [points, scores].into_iter().chain(poses).chain(identities).collect();
+        let numbers: Vec<_> = std::iter::once(points).chain(scores).chain(poses).chain(identities).collect();
         let coordinates = Coordinates::new(&numbers, input, params)?;
         let outputs = numbers.into_iter().chain(valid).cloned().collect();
-        let [has_poses, has_identities, has_valid] =
-            [poses, identities, valid].map(|output| output.is_some());
-        Ok(Self { outputs, has_poses, has_identities, has_valid, coordinates })
+        let [has_scores, has_poses, has_identities, has_valid] =
+            [scores, poses, identities, valid].map(|output| output.is_some());
+        Ok(Self { outputs, layout, has_scores, has_poses, has_identities, has_valid, coordinates })
     }
 
     /// The number of a pose's points, if the output's description has it.
     pub fn points(&self) -> Option<usize> {
-        match self.outputs.first()?.dims[..] {
-            [_, _, points, _] => points,
-            _ => Some(1),
-        }
+        self.layout.points
+    }
+
+    /// The numbers of each point.
+    pub fn format(&self) -> PointFormat {
+        self.layout.format
     }
 }
 
@@ -89,31 +104,36 @@ impl RowReader for PoseReader {
         to_frame: &Affine,
     ) -> Result<(Vec<Pose>, Outcome), KeypointsError> {
         let (coordinates, rows) = (&self.coordinates, first_rows(&self.outputs, outputs)?);
-        let [points, scores, others @ ..] = &rows[..] else { return Ok(Default::default()) };
-        let each = match outputs[0].dims[..] {
-            [_, _, points, _] => points.max(1),
-            _ => 1,
-        };
-        let of_poses = others.first().filter(|_| self.has_poses);
-        let identities = others.get(usize::from(self.has_poses)).filter(|_| self.has_identities);
-        let individuals = identities.map_or(0, |all| all.len() / (scores.len() / each).max(1));
-        let valid = others.last().filter(|_| self.has_valid);
+        let mut rows = rows.into_iter();
+        let Some(points) = rows.next() else { return Ok(Default::default()) };
+        let mut next = |is_there: bool| if is_there { rows.next() } else { None };
+        let [scores, of_poses, identities, valid] =
+            [next(self.has_scores), next(self.has_poses), next(self.has_identities), next(self.has_valid)];
+        let (format, places) = (self.layout.format, outputs[0].dims[1].max(1));
+        let numbers = (points.len() / places).max(1);
+        let each = numbers / format.numbers();
+        let individuals = identities.as_ref().map_or(0, |all| all.len() / places);
         let (mut poses, mut outcome, mut probabilities) = (Vec::new(), Outcome::default(), Vec::new());
-        for (place, (points, scores)) in
-            points.chunks_exact(2 * each).zip(scores.chunks_exact(each)).enumerate()
-        {
-            if is_empty(valid, place) {
+        for (place, points) in points.chunks_exact(numbers).enumerate() {
+            if is_empty(valid.as_ref(), place) {
                 continue;
             }
-            let (points, non_finite): (Vec<_>, Vec<_>) = points
-                .chunks_exact(2)
-                .zip(scores)
-                .map(|(at, score)| coordinates.scored(at, *score, to_frame))
-                .unzip();
+            let point = |(point, numbers): (usize, &[f32])| match &scores {
+                None => coordinates.point(format, numbers, to_frame),
+                Some(scores) => {
+                    let score = scores.get(place * each + point).copied().unwrap_or(f32::NAN);
+                    coordinates.scored(numbers, score, to_frame)
+                }
+            };
+            let (points, non_finite): (Vec<_>, Vec<_>) =
+                points.chunks_exact(format.numbers()).enumerate().map(point).unzip();
             outcome.non_finite += non_finite.iter().sum::<usize>();
             let mut pose = Pose { points, ..Pose::default() };
-            pose.score = match of_poses {
-                Some(of_poses) => of_poses.get(place).copied().unwrap_or(f32::NAN),
+            pose.score = match &of_poses {
+                Some(of_poses) => {
+                    let score = of_poses.get(place).copied().unwrap_or(f32::NAN);
+                    activate(coordinates.params.pose_activation, score)
+                }
                 None => {
                     pose.points.iter().flatten().map(|point| point.score).sum::<f32>() / pose.found() as f32
                 }
@@ -123,8 +143,9 @@ impl RowReader for PoseReader {
             if !is_nothing && pose.score >= coordinates.params.min_score {
                 poses.push(pose);
                 let of_pose = place * individuals..(place + 1) * individuals;
-                probabilities
-                    .extend(softmax(identities.and_then(|all| all.get(of_pose)).unwrap_or_default()));
+                probabilities.extend(softmax(
+                    identities.as_ref().and_then(|all| all.get(of_pose)).unwrap_or_default(),
+                ));
             }
         }
         if identities.is_some() {

@@ -32,6 +32,13 @@ pub(super) fn agrees(output: &TensorDesc, dims: &[Option<usize>]) -> bool {
     output.dims.len() == dims.len() && output.dims.iter().zip(dims).all(agree)
 }
 
+/// Whether an output may hold that many numbers for a frame, in whatever dimensions.
+pub(super) fn holds(output: &TensorDesc, numbers: Option<usize>) -> bool {
+    let [None | Some(1), of_frame @ ..] = &output.dims[..] else { return false };
+    let all: Option<usize> = of_frame.iter().copied().product();
+    all.zip(numbers).is_none_or(|(all, numbers)| all == numbers)
+}
+
 /// Checks that outputs belong to that of the coordinates: each has the dimensions that come with it.
 ///
 /// # Errors

@@ -1,6 +1,8 @@
 //! Against values calculated by hand from the definitions of mmpose (`get_simcc_maximum`, `SimCCLabel.decode`) and MoveNet
 //! (the model cards of its single-pose and multi-pose networks).
 
+mod formats;
+
 use half::f16;
 
 use super::*;
@@ -147,8 +149,8 @@ fn points(
     let dims: Vec<usize> = desc.dims.iter().map(|dim| dim.unwrap()).collect();
     let view = TensorView::new(&desc.name, desc.ty, &dims, bytemuck::cast_slice(data)).unwrap();
     let (points, outcome) =
-        PointReader::new(&desc, None, None, input, params).unwrap().run(&[view], to_frame).unwrap();
-    (points.peaks, outcome)
+        PointReader::new(&PointOutputs::of(&desc), input, params).unwrap().run(&[view], to_frame).unwrap();
+    (points.peaks().collect(), outcome)
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn movenets_points_are_fractions_of_the_input_y_first() {
 
 #[test]
 fn regressed_points_may_be_pixels_and_have_no_score() {
-    let pixels = CoordinateParams { normalized: false, ..CoordinateParams::default() };
+    let pixels = CoordinateParams { range: None, ..CoordinateParams::default() };
     let data = [10.5, 20.25, 30.0, 40.0];
     let (peaks, _) = points("o:float32:1x2x2", &data, [192, 256], pixels, &Affine::IDENTITY);
     assert_eq!(
@@ -180,6 +182,36 @@ fn regressed_points_may_be_pixels_and_have_no_score() {
     let (peaks, _) = points("o:float32:1x1x3", &[0.5, 0.25, 2.0], [64, 32], logits, &Affine::IDENTITY);
     assert_eq!((peaks[0].x, peaks[0].y), (32.0, 8.0));
     assert!((peaks[0].score - 0.880_797).abs() < 1e-6, "{peaks:?}");
+}
+
+#[test]
+fn several_objects_points_may_have_their_scores_and_all_numbers_in_one_dimension() {
+    let params = CoordinateParams { points: Some(2), min_score: 0.0, ..CoordinateParams::default() };
+    // Two poses of two points: x, y and a score. The last point is below the threshold.
+    let numbers = [0.25, 0.5, 0.5, 0.5, 0.5, 0.75, 0.75, 0.25, 1.0, 0.0, 0.0, 0.125];
+    let point = |x: f32, y: f32, score| Some(Keypoint { x: 64.0 * x, y: 32.0 * y, z: None, score });
+    let wanted = [
+        Pose { score: 1.0, points: vec![point(0.75, 0.25, 1.0), None], identity: None },
+        Pose { score: 0.625, points: vec![point(0.25, 0.5, 0.5), point(0.5, 0.5, 0.75)], identity: None },
+    ];
+    for text in ["o:float32:1x2x2x3", "o:float32:1x2x6"] {
+        let output = Output::new(text, &numbers);
+        let outputs =
+            PoseOutputs { points: &output.desc, scores: None, poses: None, identities: None, valid: None };
+        let mut reader = PoseReader::new(&outputs, [64, 32], params).unwrap();
+        assert_eq!((reader.points(), reader.format()), (Some(2), PointFormat::XyScore));
+        let (poses, outcome) = reader.run(&[output.view()], &Affine::IDENTITY).unwrap();
+        assert_eq!((&poses[..], outcome), (&wanted[..], Outcome::default()), "{text}");
+    }
+    // Another activation makes the scores of poses probabilities: 0.5, and 1 / (1 + e^3) = 0.0474.
+    let output = Output::new("o:float32:1x2x6", &numbers);
+    let logits = Output::new("logits:float32:1x2", &[0.0, -3.0]);
+    let poses = Some(&logits.desc);
+    let outputs = PoseOutputs { points: &output.desc, scores: None, poses, identities: None, valid: None };
+    let params = CoordinateParams { pose_activation: Activation::Sigmoid, min_score: 0.25, ..params };
+    let mut reader = PoseReader::new(&outputs, [64, 32], params).unwrap();
+    let (poses, _) = reader.run(&[output.view(), logits.view()], &Affine::IDENTITY).unwrap();
+    assert_eq!(poses.iter().map(|pose| pose.score).collect::<Vec<_>>(), [0.5]);
 }
 
 #[test]
@@ -201,7 +233,7 @@ fn movenets_people_have_points_a_box_and_a_score() {
     // The best first; 0.2 is below the least score.
     let [first, second] = &instances[..] else { panic!("{instances:?}") };
     assert_eq!((first.pose.score, second.pose.score), (0.75, 0.5));
-    let nose = Keypoint { x: 0.5 * 256.0 + 10.0, y: 0.5 * 128.0, score: 0.8 };
+    let nose = Keypoint { x: 0.5 * 256.0 + 10.0, y: 0.5 * 128.0, z: None, score: 0.8 };
     assert_eq!(first.pose.points, [Some(nose), None]);
     assert_eq!(first.rect, Rect { x: 74.0, y: 48.0, w: 128.0, h: 80.0 });
     assert_eq!(second.rect, Rect { x: 74.0, y: 16.0, w: 128.0, h: 80.0 });
@@ -210,8 +242,9 @@ fn movenets_people_have_points_a_box_and_a_score() {
 #[test]
 fn coordinates_of_another_shape_are_refused() {
     let p = CoordinateParams::default();
-    let of_points =
-        |text: &str| PointReader::new(&text.parse().unwrap(), None, None, [192, 192], p).map(|r| r.points());
+    let of_points = |text: &str| {
+        PointReader::new(&PointOutputs::of(&text.parse().unwrap()), [192, 192], p).map(|r| r.points())
+    };
     assert_eq!(of_points("o:float32:1x1x17x3"), Ok(Some(17)));
     assert_eq!(of_points("o:float16:?x?x2"), Ok(None));
     for text in
@@ -228,7 +261,7 @@ fn coordinates_of_another_shape_are_refused() {
     assert!(matches!(of_points("o:int32:1x17x3"), Err(KeypointsError::Type(_))));
     assert!(matches!(of_points("o:float32:1x0x3"), Err(KeypointsError::Empty(..))));
     let mut reader =
-        PointReader::new(&"o:float32:1x17x3".parse().unwrap(), None, None, [192, 192], p).unwrap();
+        PointReader::new(&PointOutputs::of(&"o:float32:1x17x3".parse().unwrap()), [192, 192], p).unwrap();
     let data = [0u8; 16 * 3 * 4];
     let view = TensorView::new("o", FLOAT, &[1, 16, 3], &data).unwrap();
     let error = reader.run(&[view], &Affine::IDENTITY).unwrap_err();
@@ -241,7 +274,7 @@ const NAN: f32 = f32::NAN;
 fn pixels() -> CoordinateParams {
     CoordinateParams {
         threshold: 0.2,
-        normalized: false,
+        range: None,
         origin: PixelOrigin::Center,
         min_score: 0.0,
         ..CoordinateParams::default()
@@ -274,22 +307,25 @@ impl Output {
 fn points_may_have_their_scores_in_an_output_of_their_own_and_nan_is_absent() {
     let at = Output::new("peaks:float32:1x4x2", &[10.0, 20.0, NAN, NAN, 1.0, NAN, 0.0, 0.0]);
     let scores = Output::new("peak_vals:float32:1x4", &[0.9, 0.0, 0.9, 0.25]);
-    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), None, [64, 64], pixels()).unwrap();
-    let (peaks, outcome) =
+    let outputs = PointOutputs { scores: Some(&scores.desc), ..PointOutputs::of(&at.desc) };
+    let mut reader = PointReader::new(&outputs, [64, 64], pixels()).unwrap();
+    let (found, outcome) =
         reader.run(&[at.view(), scores.view()], &Affine::upright([2.0, 2.0], [1.0, 0.0])).unwrap();
     // The first pixel's centre is at 0.5.
     let first = Peak { channel: 0, x: 22.0, y: 41.0, score: 0.9 };
-    assert_eq!(peaks.peaks, [first, Peak { channel: 3, x: 2.0, y: 1.0, score: 0.25 }]);
+    assert_eq!(found.peaks().collect::<Vec<_>>(), [first, Peak { channel: 3, x: 2.0, y: 1.0, score: 0.25 }]);
     assert_eq!(
         outcome.non_finite, 1,
         "half a point is none; both coordinates NaN are a point that is absent"
     );
     let new = |points: &str, scores: &str| {
-        PointReader::new(&points.parse().unwrap(), Some(&scores.parse().unwrap()), None, [64, 64], pixels())
-            .map(|_| ())
+        let [points, scores] = [points, scores].map(|text| text.parse().unwrap());
+        let outputs = PointOutputs { scores: Some(&scores), ..PointOutputs::of(&points) };
+        PointReader::new(&outputs, [64, 64], pixels()).map(|reader| reader.format())
     };
-    assert_eq!(new("p:float32:?x?x2", "s:float32:?x4"), Ok(()));
-    for (points, scores) in [("p:float32:1x4x2", "s:float32:1x5"), ("p:float32:1x4x3", "s:float32:1x4")] {
+    assert_eq!(new("p:float32:?x?x2", "s:float32:?x4"), Ok(PointFormat::Xy));
+    assert_eq!(new("p:float32:1x4x3", "s:float32:1x4x1"), Ok(PointFormat::Xyz), "a third number is no score");
+    for (points, scores) in [("p:float32:1x4x2", "s:float32:1x5"), ("p:float32:1x4x2", "s:float32:4x1")] {
         assert!(matches!(new(points, scores), Err(KeypointsError::Scores { .. })), "{points} {scores}");
     }
     let error = reader.run(&[at.view()], &Affine::IDENTITY).unwrap_err();
@@ -301,12 +337,13 @@ fn coordinates_of_a_picture_that_the_network_has_made_smaller_are_scaled_before_
     let at = Output::new("peaks:float32:1x1x2", &[10.0, 20.0]);
     let scores = Output::new("peak_vals:float32:1x1", &[0.9]);
     let params = CoordinateParams { scale: 2.0, ..pixels() };
-    let mut reader = PointReader::new(&at.desc, Some(&scores.desc), None, [64, 64], params).unwrap();
-    let (peaks, _) = reader.run(&[at.view(), scores.view()], &Affine::IDENTITY).unwrap();
-    assert_eq!((peaks.peaks[0].x, peaks.peaks[0].y), (20.5, 40.5));
+    let outputs = PointOutputs { scores: Some(&scores.desc), ..PointOutputs::of(&at.desc) };
+    let mut reader = PointReader::new(&outputs, [64, 64], params).unwrap();
+    let (found, _) = reader.run(&[at.view(), scores.view()], &Affine::IDENTITY).unwrap();
+    assert_eq!(found.peaks().map(|peak| (peak.x, peak.y)).collect::<Vec<_>>(), [(20.5, 40.5)]);
     for scale in [0.0, -1.0, NAN, f32::INFINITY] {
         let params = CoordinateParams { scale, ..params };
-        let error = PointReader::new(&at.desc, Some(&scores.desc), None, [64, 64], params).unwrap_err();
+        let error = PointReader::new(&outputs, [64, 64], params).unwrap_err();
         assert!(matches!(error, KeypointsError::Scale(_)), "{error}");
     }
 }
@@ -320,7 +357,7 @@ fn poses_lie_in_places_of_which_some_are_empty() {
     let valid = Output::flags("instance_valid:bool:1x3", &[true, false, true]);
     let outputs = PoseOutputs {
         points: &at.desc,
-        scores: &scores.desc,
+        scores: Some(&scores.desc),
         poses: Some(&of_poses.desc),
         identities: None,
         valid: Some(&valid.desc),
@@ -330,7 +367,7 @@ fn poses_lie_in_places_of_which_some_are_empty() {
     let views = [at.view(), scores.view(), of_poses.view(), valid.view()];
     let (poses, outcome) = reader.run(&views, &Affine::IDENTITY).unwrap();
     assert_eq!(outcome, Outcome::default());
-    let point = |x, y, score| Some(Keypoint { x, y, score });
+    let point = |x, y, score| Some(Keypoint { x, y, z: None, score });
     // The best first; 0.1 is below the threshold of a point, an empty place is no pose.
     let wanted = [(0.8, [point(5.5, 6.5, 0.75), None]), (0.4, [point(1.5, 2.5, 0.5), None])];
     let found: Vec<_> = poses.iter().map(|pose| (pose.score, [pose.points[0], pose.points[1]])).collect();
@@ -345,8 +382,13 @@ fn poses_lie_in_places_of_which_some_are_empty() {
     // One point a pose: centroids.
     let at = Output::new("centroids:float32:1x2x2", &[8.0, 9.0, 1.0, 1.0]);
     let scores = Output::new("centroid_vals:float32:1x2", &[0.6, 0.3]);
-    let outputs =
-        PoseOutputs { points: &at.desc, scores: &scores.desc, poses: None, identities: None, valid: None };
+    let outputs = PoseOutputs {
+        points: &at.desc,
+        scores: Some(&scores.desc),
+        poses: None,
+        identities: None,
+        valid: None,
+    };
     let mut reader = PoseReader::new(&outputs, [64, 64], pixels()).unwrap();
     assert_eq!(reader.points(), Some(1));
     let (poses, _) = reader.run(&[at.view(), scores.view()], &Affine::IDENTITY).unwrap();
@@ -359,7 +401,7 @@ fn outputs_of_poses_that_do_not_belong_together_are_refused() {
         let [points, scores, valid] = [points, scores, valid].map(|text| text.parse().unwrap());
         let outputs = PoseOutputs {
             points: &points,
-            scores: &scores,
+            scores: Some(&scores),
             poses: None,
             identities: None,
             valid: Some(&valid),
@@ -369,16 +411,16 @@ fn outputs_of_poses_that_do_not_belong_together_are_refused() {
     let (points, scores, valid) = ("p:float32:?x20x2x2", "s:float32:?x20x2", "v:bool:?x20");
     assert_eq!(new(points, scores, valid), Ok(Some(2)));
     assert_eq!(new("p:float32:?x?x?x2", "s:float32:?x?x?", "v:bool:?x?"), Ok(None));
-    for points in [
-        "p:float32:1x20x2",
-        "p:float32:1x20x2x3",
-        "p:float32:20x2",
-        "p:float32:4x20x2x2",
-        "p:float32:1x20x2x?",
-    ] {
+    assert_eq!(new("p:float32:1x20x2x3", scores, valid), Ok(Some(2)), "a third number is no score");
+    for points in ["p:float32:1x20x2", "p:float32:20x2", "p:float32:4x20x2x2", "p:float32:1x20x2x?"] {
         let error = new(points, scores, valid).unwrap_err();
         assert!(
-            matches!(error, KeypointsError::PosesShape(_) | KeypointsError::Scores { .. }),
+            matches!(
+                error,
+                KeypointsError::PosesShape(_)
+                    | KeypointsError::PointsShape(_)
+                    | KeypointsError::Scores { .. }
+            ),
             "{points}: {error}"
         );
     }
@@ -461,7 +503,7 @@ fn a_pose_is_one_individual_and_no_other_pose_is_the_same() {
     let valid = Output::flags("instance_valid:bool:1x3", &[true, false, true]);
     let outputs = PoseOutputs {
         points: &at.desc,
-        scores: &scores.desc,
+        scores: Some(&scores.desc),
         poses: Some(&of_poses.desc),
         identities: Some(&logits.desc),
         valid: Some(&valid.desc),
@@ -487,11 +529,12 @@ fn the_points_of_a_crop_come_with_probabilities_of_whom_it_shows() {
     let scores = Output::new("peak_vals:float32:1x1", &[0.5]);
     let logits = Output::new("class_logits:float32:1x3", &[0.0, 0.0, -200.0]);
     let new = |scores: Option<&TensorDesc>, logits: &TensorDesc| {
-        PointReader::new(&at.desc, scores, Some(logits), [64, 64], pixels())
+        let outputs = PointOutputs { scores, identities: Some(logits), ..PointOutputs::of(&at.desc) };
+        PointReader::new(&outputs, [64, 64], pixels())
     };
     let mut reader = new(Some(&scores.desc), &logits.desc).unwrap();
     let (points, _) = reader.run(&[at.view(), scores.view(), logits.view()], &Affine::IDENTITY).unwrap();
-    assert_eq!((points.peaks.len(), &points.identities[..]), (1, &[0.5, 0.5, 0.0][..]));
+    assert_eq!((points.peaks().count(), &points.identities[..]), (1, &[0.5, 0.5, 0.0][..]));
     let wrong = "class_logits:float32:1x1x3".parse().unwrap();
     for error in [new(Some(&scores.desc), &wrong), new(None, &logits.desc)] {
         assert!(matches!(error, Err(KeypointsError::IdentitiesShape(_))));

@@ -11,6 +11,9 @@ fn is_far([x, y]: [f32; 2], size: [usize; 2]) -> bool {
     x.abs() > FAR * width || y.abs() > FAR * height
 }
 
+/// Fewer points than this may all lie on a side by chance.
+const FEWEST_POINTS: usize = 16;
+
 /// Where the points of results lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PointSurvey {
@@ -18,6 +21,8 @@ pub struct PointSurvey {
     pub all: usize,
     /// Those of them that lie outside of the input tensor by more than its size.
     pub far: usize,
+    /// Those that lie to the left of the input tensor or above it.
+    pub before: usize,
     /// The coordinate that is farthest from 0, in pixels of the input tensor.
     pub farthest: f32,
 }
@@ -31,6 +36,7 @@ impl PointSurvey {
         };
         self.all += 1;
         self.far += usize::from(point.into_iter().zip(input).any(is_far));
+        self.before += usize::from(point.into_iter().any(|value| value < 0.0));
         self.farthest = point.iter().fold(self.farthest, |farthest, x| farthest.max(x.abs()));
     }
 
@@ -38,12 +44,19 @@ impl PointSurvey {
     pub fn add(&mut self, other: &Self) {
         self.all += other.all;
         self.far += other.far;
+        self.before += other.before;
         self.farthest = self.farthest.max(other.farthest);
     }
 
     /// Whether more than half of the points are far outside.
     pub(super) fn are_far(&self) -> bool {
         self.far * 2 > self.all
+    }
+
+    /// Whether most points lie to the left or above, and none is far outside: as those around the middle of a range that begins
+    /// below 0.
+    pub(super) fn are_before(&self) -> bool {
+        self.all >= FEWEST_POINTS && self.far == 0 && self.before * 2 > self.all
     }
 }
 

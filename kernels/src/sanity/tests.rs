@@ -248,7 +248,7 @@ fn points_are_suspected_if_more_than_half_are_outside_by_more_than_the_inputs_si
     assert_eq!(points(&[[0.0, 0.0], [-64.0, 96.0], [128.0, -48.0]]).far, 0);
     let far = [[-64.5, 9.0], [128.5, 9.0], [9.0, -48.5], [9.0, 96.5]];
     let survey = points(&far);
-    assert_eq!(survey, PointSurvey { all: 4, far: 4, farthest: 128.5 });
+    assert_eq!(survey, PointSurvey { all: 4, far: 4, before: 2, farthest: 128.5 });
     for normalized in [Some(true), Some(false), None] {
         let expected = Expected { normalized, threshold: None, slack: None, ..PLAIN };
         let frames = |points| suspicions(300, &Survey { points, ..Survey::default() }, &expected, 1);
@@ -262,4 +262,26 @@ fn points_are_suspected_if_more_than_half_are_outside_by_more_than_the_inputs_si
         assert!(Watch::default().wants(&glance, &expected, true));
         assert!(!Watch::default().wants(&found(4), &expected, true));
     }
+}
+
+#[test]
+fn most_points_below_0_are_of_another_range_than_0_to_1() {
+    // Around the middle of -1..1, read as fractions of 64x48 pixels.
+    let mut survey = PointSurvey::default();
+    for i in 0..16 {
+        let at = f32::from(i16::try_from(i).unwrap() - 9) / 9.0;
+        survey.see([64.0 * at, -48.0 * at], [64, 48]);
+    }
+    // All but that at 0 have one coordinate below it.
+    assert_eq!((survey.before, survey.far), (15, 0));
+    let normalized = Expected { normalized: Some(true), threshold: None, slack: None, ..PLAIN };
+    let frames =
+        |points, expected: Expected| suspicions(300, &Survey { points, ..Survey::default() }, &expected, 1);
+    assert_eq!(frames(survey, normalized), [Suspicion::PointsBefore(survey)]);
+    assert!(Watch::default().wants(&Glance { points: survey, ..found(16) }, &normalized, true));
+    for normalized in [Some(false), None] {
+        let expected = Expected { normalized, threshold: None, slack: None, ..PLAIN };
+        assert_eq!(frames(survey, expected), []);
+    }
+    assert_eq!(frames(PointSurvey { before: 8, ..survey }, normalized), [], "half of them are not most");
 }

@@ -56,6 +56,8 @@ pub enum Suspicion {
     },
     /// More than half of all points are outside of the input tensor by more than its size.
     FarPoints(PointSurvey),
+    /// More than half of all points that should be fractions of the input tensor's size are below 0, and none far from it.
+    PointsBefore(PointSurvey),
     /// At least half of a frame's boxes lie on a stronger one of their class, though the model should have suppressed them.
     Repeated {
         /// How many.
@@ -93,6 +95,7 @@ impl Suspicion {
             Self::NothingFound { .. } => 1 << 7,
             Self::Repeated { .. } => 1 << 8,
             Self::FarPoints(_) => 1 << 9,
+            Self::PointsBefore(_) => 1 << 10,
         }
     }
 }
@@ -138,12 +141,15 @@ impl Watch {
         let scored = self.scores(expected);
         let places = if total.places > 0 { places(total, expected) } else { None };
         let far_points = total.points.are_far().then_some(Suspicion::FarPoints(total.points));
+        let before = are_before(&total.points, expected).then_some(Suspicion::PointsBefore(total.points));
         let Survey { repeated, compared: boxes, .. } = *survey;
         let repeated =
             are_repeated(repeated, boxes, expected).then_some(Suspicion::Repeated { repeated, boxes });
         let class = unnamed(total.class, expected).map(|(class, labels)| Suspicion::Class { class, labels });
         let mut new = Vec::new();
-        for suspicion in [non_finite, scored, places, far_points, repeated, class].into_iter().flatten() {
+        for suspicion in
+            [non_finite, scored, places, far_points, before, repeated, class].into_iter().flatten()
+        {
             self.say(suspicion, &mut new);
         }
         if self.is_over() && self.reported == 0 && !self.found {
@@ -212,10 +218,16 @@ fn is_doubtful(glance: &Glance, expected: &Expected) -> bool {
     let twice = lowest <= highest && expected.twice.is_some_and(|range| is_within([lowest, highest], range));
     glance.tiny && expected.normalized == Some(false)
         || glance.points.are_far()
+        || are_before(&glance.points, expected)
         || are_repeated(glance.repeated, glance.compared, expected)
         || lowest <= highest && is_outside([lowest, highest], expected)
         || twice
         || unnamed(glance.class, expected).is_some()
+}
+
+/// Whether points that should be fractions are those of another range.
+fn are_before(points: &PointSurvey, expected: &Expected) -> bool {
+    expected.normalized == Some(true) && points.are_before()
 }
 
 /// The greatest class and the number of names, if it has none.

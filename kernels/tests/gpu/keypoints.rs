@@ -4,8 +4,8 @@ use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::device::{CudaStream, DeviceTensor, Memory};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::keypoints::{
-    CoordinateParams, CudaReader, CudaSimcc, InstanceReader, KeypointsError, PointReader, PoseOutputs,
-    PoseReader, RowReader, SimccParams, SimccReader,
+    CoordinateParams, CudaReader, CudaSimcc, InstanceReader, KeypointsError, PointFormat, PointOutputs,
+    PointReader, PoseOutputs, PoseReader, RowReader, SimccParams, SimccReader,
 };
 use cudainfer_kernels::peaks::{Activation, Peak};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType, TensorView};
@@ -142,9 +142,18 @@ fn coordinates_are_read_as_on_the_cpu_in_every_row_and_type() {
     for ty in TYPES {
         for order in [AxisOrder::Xy, AxisOrder::Yx] {
             let params = CoordinateParams { order, ..CoordinateParams::default() };
-            for dims in [&[5, 17, 2][..], &[5, 17, 3], &[5, 1, 17, 3]] {
+            let cases = [
+                (&[5, 17, 2][..], None),
+                (&[5, 17, 3], None),
+                (&[5, 1, 17, 3], None),
+                (&[5, 63], Some(PointFormat::Xyz)),
+                (&[5, 195], Some(PointFormat::XyzVisibilityPresence)),
+            ];
+            for (dims, format) in cases {
+                let params = CoordinateParams { format, ..params };
                 let output = Output::new(&stream, "o", ty, dims, &values(&mut random, dims.iter().product()));
-                let reader = || PointReader::new(&output.desc(), None, None, [192, 256], params).unwrap();
+                let reader =
+                    || PointReader::new(&PointOutputs::of(&output.desc()), [192, 256], params).unwrap();
                 let (mut gpu, mut cpu) = (CudaReader::new(reader(), &stream).unwrap(), reader());
                 for rows in [3, 5, 1, 0] {
                     let to_frame: Vec<_> = (0..rows).map(self::to_frame).collect();
@@ -174,8 +183,13 @@ fn outputs_that_are_read_together_are_copied_together_with_one_wait() {
         Output::new(&stream, "p", TensorType::Float32, &[4, 6, 3, 2], &values(&mut random, 4 * 6 * 3 * 2));
     let scores = Output::new(&stream, "s", TensorType::Float16, &[4, 6, 3], &values(&mut random, 4 * 6 * 3));
     let (of_points, of_scores) = (points.desc(), scores.desc());
-    let outputs =
-        PoseOutputs { points: &of_points, scores: &of_scores, poses: None, identities: None, valid: None };
+    let outputs = PoseOutputs {
+        points: &of_points,
+        scores: Some(&of_scores),
+        poses: None,
+        identities: None,
+        valid: None,
+    };
     let params = CoordinateParams { min_score: 0.0, ..CoordinateParams::default() };
     let reader = || PoseReader::new(&outputs, [192, 256], params).unwrap();
     let (mut gpu, mut cpu) = (CudaReader::new(reader(), &stream).unwrap(), reader());

@@ -66,6 +66,17 @@ impl Sidecar {
                 "peaks.offset-scale is a number from -1000 to 1000, for DeepLabCut its locref_std".into()
             );
         }
+        if let Some([first, last]) = self.peaks.coordinate_range {
+            if !(first.is_finite() && last.is_finite() && first != last) {
+                return Err("peaks.coordinate-range is two different numbers, such as [-1, 1]".into());
+            }
+            let Peaks { normalized, coordinate_scale, pixel_origin, .. } = &self.peaks;
+            if normalized.is_some() || coordinate_scale.is_some() || pixel_origin.is_some() {
+                return Err("peaks.coordinate-range says of itself where coordinates begin and how large they are: leave out \
+                            normalized, coordinate-scale and pixel-origin"
+                    .into());
+            }
+        }
         if let Some(stride) = self.peaks.stride {
             if !STRIDE.contains(&stride) {
                 return Err("peaks.stride is a number of pixels from 0.1 to 1024".into());

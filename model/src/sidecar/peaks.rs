@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::PafConvention;
-use cudainfer_kernels::keypoints::PixelOrigin;
+use cudainfer_kernels::keypoints::{PixelOrigin, PointFormat};
 use cudainfer_kernels::peaks;
 use cudainfer_kernels::preproc::Layout;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct Peaks {
     pub scores: Option<String>,
     /// The output that holds the scores of the poses.
     pub pose_scores: Option<String>,
+    /// What makes them probabilities: `none` or `sigmoid`.
+    #[serde(with = "word")]
+    pub pose_activation: Option<peaks::Activation>,
     /// The output that says which places hold something.
     pub valid: Option<String>,
     /// The output that holds the scores of the lines between peaks.
@@ -35,6 +38,11 @@ pub struct Peaks {
     /// The names of these individuals, in the network's order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub individuals: Vec<String>,
+    /// The numbers of each point: `xy`, `xy-score`, `xyz`, `xyz-score` or `xyz-visibility-presence`.
+    #[serde(with = "word")]
+    pub point_format: Option<PointFormat>,
+    /// The coordinates of the input's first and last edge.
+    pub coordinate_range: Option<[f32; 2]>,
     /// Pixels of the input for each unit of the coordinates.
     pub coordinate_scale: Option<f32>,
     /// Where coordinates begin: `corner` or `center` of the first pixel.

@@ -120,10 +120,14 @@ fn sentence(
                 )
             } else {
                 let cure = set("activation", activation, true);
-                let other = if expected.threshold.is_some() && expected.normalized.is_some() {
-                    ". If they are not, set the right decoder there"
-                } else {
-                    ""
+                let other = match (*results, expected.normalized) {
+                    ("points", Some(_)) => {
+                        ". If they are another coordinate, set point-format there, such as point-format = \"xyz\""
+                    }
+                    (_, Some(_)) if expected.threshold.is_some() => {
+                        ". If they are not, set the right decoder there"
+                    }
+                    _ => "",
                 };
                 format!("{seen}. If they are logits, {cure}{other}")
             }
@@ -163,7 +167,7 @@ fn sentence(
                 format!("{seen}. Set the right box-format or decoder in {section} of the model's sidecar")
             }
         }
-        Suspicion::FarPoints(PointSurvey { all, far, farthest }) => {
+        Suspicion::FarPoints(PointSurvey { all, far, farthest, .. }) => {
             let seen = format!(
                 "{far} of {all} points lie outside of the model's input by more than its size, up to pixel {}",
                 number(farthest)
@@ -175,6 +179,15 @@ fn sentence(
             } else {
                 let keys = if of_boxes { "keypoints or decoder" } else { "axis-order or encoding" };
                 format!("{seen}. Set the right {keys} in {section} of the model's sidecar")
+            }
+        }
+        Suspicion::PointsBefore(PointSurvey { all, before, .. }) => {
+            let seen = format!("{before} of {all} points lie to the left of the model's input or above it");
+            if *results == "points" {
+                let cure = set("coordinate-range", "[-1, 1]", false);
+                format!("{seen}. Their coordinates are read as 0 to 1; if they are -1 to 1, {cure}")
+            } else {
+                format!("{seen}. Set the right keypoints or decoder in {section} of the model's sidecar")
             }
         }
         Suspicion::Repeated { repeated, boxes } => format!(

@@ -32,6 +32,7 @@ impl Points {
             x: all(0),
             y: all(1),
             score: all(2),
+            z: Vec::new(),
             edges: self.edges.clone(),
             pose_score: None,
         }

@@ -165,6 +165,7 @@ mod tests {
             x: vec![0.5, 1.25],
             y: vec![2.0, 3.0],
             score: vec![0.25, 1.0],
+            z: vec![-0.5, 0.5],
             edges: vec![[0, 1]],
             pose_score: Some(0.75),
         };

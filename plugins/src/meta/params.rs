@@ -52,6 +52,8 @@ pub struct KeypointsParam {
     pub y: Vec<f64>,
     /// 0..1 where the model's maps are probabilities.
     pub score: Vec<f64>,
+    /// Depths in frame pixels, where the model gives three coordinates; what is 0 is the model's. Empty where it gives two.
+    pub z: Vec<f64>,
     /// The skeleton's lines, as pairs of indices into the points.
     pub edges: Vec<[u32; 2]>,
     /// The score of all points together, where the model or the grouping of its points states one; its range is theirs.
@@ -249,6 +251,7 @@ impl KeypointsParam {
             .field("x", doubles(&self.x))
             .field("y", doubles(&self.y))
             .field("score", doubles(&self.score))
+            .field_if("z", doubles(&self.z), !self.z.is_empty())
             .field("edges", gst::Array::new(edges))
             .field_if_some("pose-score", self.pose_score)
             .build()
@@ -265,6 +268,7 @@ impl KeypointsParam {
             x: array(s, "x")?,
             y: array(s, "y")?,
             score: array(s, "score")?,
+            z: array(s, "z").unwrap_or_default(),
             edges: pairs.collect::<Option<_>>()?,
             pose_score: s.get::<f64>("pose-score").ok(),
         })

@@ -44,6 +44,7 @@ fn frame() -> gst::Buffer {
             x: points.clone(),
             y: points.clone(),
             score: points.clone(),
+            z: points.clone(),
             edges: vec![[0, 1]],
             pose_score: Some(0.75),
         }),

@@ -33,14 +33,15 @@ impl Reader {
         plan: &GroupingPlan,
     ) -> Result<Option<Self>, KeypointsError> {
         Ok(match (*coding, plan, outputs) {
-            (Coding::Points(params), _, [points, others @ ..]) => {
-                Some(Self::Points(PointReader::new(points, others.first(), others.get(1), input, params)?))
+            (Coding::Points(params, further), ..) => {
+                let reader = further.points(outputs).map(|outputs| PointReader::new(&outputs, input, params));
+                reader.transpose()?.map(Self::Points)
             }
             (Coding::Instances(params), _, [output]) => {
                 Some(Self::Instances(InstanceReader::new(output, input, params)?))
             }
             (Coding::Poses(params, further), ..) => {
-                let reader = further.of(outputs).map(|outputs| PoseReader::new(&outputs, input, params));
+                let reader = further.poses(outputs).map(|outputs| PoseReader::new(&outputs, input, params));
                 reader.transpose()?.map(Self::Poses)
             }
             (Coding::Candidates(params), GroupingPlan::Paf(paf), _) => {

@@ -4,10 +4,11 @@
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::keypoints::{
     CandidateOutputs, CandidateReader, CoordinateParams, IndividualOutputs, IndividualReader, InstanceReader,
-    PointReader, PoseOutputs, PoseReader, SimccParams, SimccReader,
+    KeypointsError, PointFormat, PointOutputs, PointReader, PoseOutputs, PoseReader, SimccParams,
+    SimccReader,
 };
 use cudainfer_kernels::peaks::{PeakFinder, PeakParams};
-use cudainfer_kernels::tensor::TensorDesc;
+use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use cudainfer_kernels::words::Words as _;
 
 use super::grouping::{GroupingPlan, Outputs};
@@ -20,11 +21,11 @@ pub(super) enum Coding {
     Maps(PeakParams),
     /// The output along x and the one along y.
     Simcc(SimccParams),
-    /// One output with the coordinates of an object's points, and mostly their scores, or another one with these.
-    Points(CoordinateParams),
+    /// Outputs with the coordinates of an object's points, and what else is there.
+    Points(CoordinateParams, Further),
     /// One output with the coordinates of several objects' points, and their boxes.
     Instances(CoordinateParams),
-    /// Outputs with the coordinates of several objects' points, their scores, and what else is there.
+    /// Outputs with the coordinates of several objects' points, and what else is there.
     Poses(CoordinateParams, Further),
     /// Outputs with peaks, their scores and those of the lines between them, and which of them are there, if there is one. They are
     /// grouped by part affinity fields' rules.
@@ -33,9 +34,11 @@ pub(super) enum Coding {
     Individuals(CoordinateParams),
 }
 
-/// Which outputs there are after those of the coordinates and the points' scores.
+/// Which outputs there are after that of the coordinates, in this order, which is that of [`PointReader`] and [`PoseReader`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Further {
+    /// The scores of the points.
+    pub scores: bool,
     /// The scores of the objects.
     pub poses: bool,
     /// Which individuals they are.
@@ -45,17 +48,32 @@ pub(super) struct Further {
 }
 
 impl Further {
-    /// The outputs by their roles; they come in the order of [`PoseReader`].
-    pub fn of(self, outputs: &[TensorDesc]) -> Option<PoseOutputs<'_>> {
-        let [points, scores, others @ ..] = outputs else { return None };
-        Some(PoseOutputs {
-            points,
-            scores,
-            poses: others.first().filter(|_| self.poses),
-            identities: others.get(usize::from(self.poses)).filter(|_| self.identities),
-            valid: others.last().filter(|_| self.valid),
-        })
+    /// The outputs by their roles: the coordinates, and those of the fields.
+    fn split(self, outputs: &[TensorDesc]) -> Option<(&TensorDesc, [Option<&TensorDesc>; 4])> {
+        let (points, others) = outputs.split_first()?;
+        let mut others = others.iter();
+        let mut next = |is_there: bool| if is_there { others.next() } else { None };
+        Some((points, [next(self.scores), next(self.poses), next(self.identities), next(self.valid)]))
     }
+
+    /// Those of one object.
+    pub fn points(self, outputs: &[TensorDesc]) -> Option<PointOutputs<'_>> {
+        let (points, [scores, pose, identities, _]) = self.split(outputs)?;
+        Some(PointOutputs { points, scores, pose, identities })
+    }
+
+    /// Those of several objects.
+    pub fn poses(self, outputs: &[TensorDesc]) -> Option<PoseOutputs<'_>> {
+        let (points, [scores, poses, identities, valid]) = self.split(outputs)?;
+        Some(PoseOutputs { points, scores, poses, identities, valid })
+    }
+}
+
+/// The output with the coordinates and those beside it, as [`Further`] finds them again.
+fn chain<'a>(points: &'a TensorDesc, others: [Option<&'a TensorDesc>; 4]) -> (Further, Vec<&'a TensorDesc>) {
+    let [scores, poses, identities, valid] = others.map(|output| output.is_some());
+    let outputs = std::iter::once(points).chain(others.into_iter().flatten()).collect();
+    (Further { scores, poses, identities, valid }, outputs)
 }
 
 /// The outputs of candidates by their roles.
@@ -76,9 +94,17 @@ impl Coding {
         match self {
             Self::Maps(_) => "confidence maps",
             Self::Simcc(_) => "SimCC",
-            Self::Points(_) => "coordinates",
+            Self::Points(..) => "coordinates",
             Self::Instances(_) | Self::Poses(..) => "coordinates of several objects",
             Self::Candidates(_) | Self::Individuals(_) => "candidates",
+        }
+    }
+
+    /// The numbers of each point, where they are coordinates.
+    pub fn format(self) -> Option<PointFormat> {
+        match self {
+            Self::Points(params, _) | Self::Poses(params, _) => params.format,
+            _ => None,
         }
     }
 }
@@ -129,16 +155,20 @@ impl Outputs<'_> {
                 (Coding::Simcc(settings.simcc(info)), vec![x, y], points)
             }
             Encoding::Points => {
-                let output = self.coordinates()?;
+                let (points, peaks) = (self.coordinates()?, &info.peaks);
                 // MoveNet's outputs have a dimension more.
-                let order = if output.dims.len() == 4 { AxisOrder::Yx } else { AxisOrder::Xy };
-                let params = settings.coordinates(info, order);
-                let scores = self.stated(&info.peaks.scores)?;
-                let identities = self.stated(&info.peaks.identity_scores)?;
-                let reader = PointReader::new(output, scores, identities, input, params);
-                let points = reader.map_err(|e| e.to_string())?.points();
-                let outputs = std::iter::once(output).chain(scores).chain(identities).collect();
-                (Coding::Points(params), outputs, points)
+                let of_movenet = matches!(points.dims[..], [_, _, _, Some(3)])
+                    && peaks.point_format.is_none_or(|format| format == PointFormat::XyScore);
+                let order = if of_movenet { AxisOrder::Yx } else { AxisOrder::Xy };
+                let params = settings.of_one(info, order);
+                let scores = self.stated(&peaks.scores)?;
+                let pose = self.stated(&peaks.pose_scores)?;
+                let identities = self.stated(&peaks.identity_scores)?;
+                let outputs = PointOutputs { points, scores, pose, identities };
+                let reader = PointReader::new(&outputs, input, params).map_err(|e| e.to_string())?;
+                let params = CoordinateParams { format: Some(reader.format()), ..params };
+                let (further, outputs) = chain(points, [scores, pose, identities, None]);
+                (Coding::Points(params, further), outputs, reader.points())
             }
             Encoding::Instances => {
                 let output = self.coordinates()?;
@@ -148,17 +178,17 @@ impl Outputs<'_> {
             }
             Encoding::Poses => {
                 let (params, peaks) = (settings.scored(info), &info.peaks);
-                let (points, scores) = (self.coordinates()?, self.needed(&peaks.scores, "scores", encoding)?);
+                let (points, scores) = (self.coordinates()?, self.stated(&peaks.scores)?);
                 let (poses, valid) = (self.stated(&peaks.pose_scores)?, self.stated(&peaks.valid)?);
                 let identities = self.stated(&peaks.identity_scores)?;
                 let outputs = PoseOutputs { points, scores, poses, identities, valid };
                 let reader = PoseReader::new(&outputs, input, params).map_err(|e| e.to_string())?;
-                let [poses_there, identities_there, valid_there] =
-                    [poses, identities, valid].map(|output| output.is_some());
-                let further =
-                    Further { poses: poses_there, identities: identities_there, valid: valid_there };
-                let outputs =
-                    [points, scores].into_iter().chain(poses).chain(identities).chain(valid).collect();
+                // Something must say which objects there are.
+                if poses.or(valid).is_none() && reader.format().scores() == 0 {
+                    self.needed(&peaks.scores, "scores", encoding)?;
+                }
+                let params = CoordinateParams { format: Some(reader.format()), ..params };
+                let (further, outputs) = chain(points, [scores, poses, identities, valid]);
                 (Coding::Poses(params, further), outputs, reader.points())
             }
             Encoding::Candidates if info.peaks.identity_scores.is_some() => {
@@ -263,15 +293,33 @@ impl Outputs<'_> {
             return Encoding::Maps;
         };
         let named = Some(info.skeleton.points.len()).filter(|points| *points > 0);
-        let coordinates = CoordinateParams::default();
+        let coordinates = settings.coordinates(info, AxisOrder::Xy);
+        let is_points = || match PointReader::new(&PointOutputs::of(only), input, coordinates) {
+            Ok(_) => true,
+            // That says best what is missing: there is no other reading.
+            Err(
+                KeypointsError::Undivided { .. }
+                | KeypointsError::Named { .. }
+                | KeypointsError::Format { .. },
+            ) => only.dims.len() == 2 && matches!(only.ty, TensorType::Float32 | TensorType::Float16),
+            Err(_) => false,
+        };
+        let is_poses = || {
+            let outputs =
+                PoseOutputs { points: only, scores: None, poses: None, identities: None, valid: None };
+            let reader = PoseReader::new(&outputs, input, coordinates).ok();
+            let reader = reader.filter(|reader| only.dims.len() == 4 && reader.format().scores() > 0);
+            named.is_some() && reader.and_then(|reader| reader.points()) == named
+        };
         let is_instances = || {
             let points =
                 InstanceReader::new(only, input, coordinates).ok().and_then(|reader| reader.points());
             points.is_some_and(|points| points == named.unwrap_or(POINTS))
         };
         match () {
-            () if PointReader::new(only, None, None, input, coordinates).is_ok() => Encoding::Points,
+            () if is_points() => Encoding::Points,
             () if is_instances() => Encoding::Instances,
+            () if is_poses() => Encoding::Poses,
             () => Encoding::Maps,
         }
     }

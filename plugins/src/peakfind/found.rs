@@ -17,13 +17,15 @@ pub(super) enum Found {
 impl Found {
     /// Where the points are.
     pub fn points(&self) -> impl Iterator<Item = [f32; 2]> {
-        let (peaks, poses, instances) = match self {
-            Self::Peaks(peaks) | Self::Points(Points { peaks, .. }) => (&peaks[..], &[][..], &[][..]),
-            Self::Poses(poses) => (&[][..], &poses[..], &[][..]),
-            Self::Instances(instances) => (&[][..], &[][..], &instances[..]),
+        let (peaks, points, poses, instances) = match self {
+            Self::Peaks(peaks) => (&peaks[..], &[][..], &[][..], &[][..]),
+            Self::Points(Points { points, .. }) => (&[][..], &points[..], &[][..], &[][..]),
+            Self::Poses(poses) => (&[][..], &[][..], &poses[..], &[][..]),
+            Self::Instances(instances) => (&[][..], &[][..], &[][..], &instances[..]),
         };
         let poses = poses.iter().chain(instances.iter().map(|instance| &instance.pose));
-        let points = poses.flat_map(|pose| pose.points.iter().flatten()).map(|point| [point.x, point.y]);
+        let points = points.iter().chain(poses.flat_map(|pose| &pose.points)).flatten();
+        let points = points.map(|point| [point.x, point.y]);
         peaks.iter().map(|peak| [peak.x, peak.y]).chain(points)
     }
 }

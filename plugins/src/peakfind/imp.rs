@@ -1,5 +1,6 @@
 use std::sync::Mutex;
 
+use cudainfer_kernels::words::Words as _;
 use gst::glib;
 use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
@@ -90,7 +91,10 @@ impl DecodingElementImpl for PeakFind {
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
         let Incoming { model, info, .. } = incoming;
         let chosen = Outputs::new(&model.outputs, &lock(&self.settings), info).choose(model.input).ok();
-        let coding = chosen.as_ref().map_or("confidence maps", |chosen| chosen.coding.words());
+        let mut coding = chosen.as_ref().map_or("confidence maps", |chosen| chosen.coding.words()).to_owned();
+        if let Some(format) = chosen.as_ref().and_then(|chosen| chosen.coding.format()) {
+            coding += &format!(" ({} of each point)", format.word());
+        }
         let what = match info.skeleton.points.len() {
             0 if [Group::Peaks, Group::Coordinates].iter().all(|group| info.origin(*group).is_none()) => {
                 format!("points of {coding}")

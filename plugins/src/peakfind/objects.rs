@@ -63,9 +63,13 @@ impl Decode for Points {
             counts.see_points(set, found.points());
             put(frame, &found, plan, info, set, &mut unidentified);
             match &found {
-                Found::Peaks(peaks) | Found::Points(keypoints::Points { peaks, .. }) => {
+                Found::Peaks(peaks) => {
                     counts.add("peaks", peaks.len());
                     peaks.iter().for_each(|peak| counts.see(peak.score));
+                }
+                Found::Points(points) => {
+                    counts.add("peaks", points.peaks().count());
+                    points.peaks().for_each(|peak| counts.see(peak.score));
                 }
                 Found::Poses(poses) => {
                     counts.add("peaks", poses.iter().map(|pose| pose.found()).sum());
@@ -115,9 +119,12 @@ fn put(
     unidentified: &mut Unidentified,
 ) {
     match (found, plan) {
-        (Found::Peaks(peaks) | Found::Points(keypoints::Points { peaks, .. }), GroupingPlan::Each) => {
+        (Found::Peaks(peaks), GroupingPlan::Each) => {
             let each = peaks.iter().map(|peak| (info.point(peak.channel), *peak));
             put_each(buffer, each, set);
+        }
+        (Found::Points(points), GroupingPlan::Each) => {
+            put_each(buffer, points.peaks().map(|peak| (info.point(peak.channel), peak)), set);
         }
         (Found::Poses(poses), GroupingPlan::Each) => {
             let each = poses.iter().filter_map(|pose| {
@@ -129,18 +136,18 @@ fn put(
         (Found::Peaks(peaks), _) => {
             put_points(buffer, std::iter::once((param_of_peaks(peaks, info), None)), "keypoints", info, set);
         }
-        (Found::Points(keypoints::Points { peaks, identities }), _) => {
-            let points = param_of_peaks(peaks, info);
+        (Found::Points(keypoints::Points { points, score, identities }), _) => {
+            let points = param_of(points, *score, info);
             let around = points.outline().unwrap_or_default();
             let object = put_points(buffer, std::iter::once((points, None)), "keypoints", info, set);
             object.into_iter().for_each(|object| unidentified.add(object, around, identities));
         }
         (Found::Poses(poses), _) => {
-            let params = poses.iter().map(|pose| (param_of(pose, info), pose.identity));
+            let params = poses.iter().map(|pose| (param_of_pose(pose, info), pose.identity));
             put_points(buffer, params, label(info), info, set);
         }
         (Found::Instances(instances), _) if set.object.is_some() => {
-            let params = instances.iter().map(|one| (param_of(&one.pose, info), one.pose.identity));
+            let params = instances.iter().map(|one| (param_of_pose(&one.pose, info), one.pose.identity));
             put_points(buffer, params, label(info), info, set);
         }
         (Found::Instances(instances), _) => put_instances(buffer, instances, info),
@@ -171,24 +178,27 @@ fn label(info: &ModelInfo) -> &str {
 /// The points of one object.
 fn param_of_peaks(peaks: &[Peak], info: &ModelInfo) -> KeypointsParam {
     let point = |peak: &Peak| {
-        let at = Keypoint { x: peak.x, y: peak.y, score: peak.score };
+        let at = Keypoint { x: peak.x, y: peak.y, z: None, score: peak.score };
         (usize::try_from(peak.channel).unwrap_or(usize::MAX), at)
     };
     param(&peaks.iter().map(point).collect::<Vec<_>>(), None, info)
 }
 
-/// The points of a pose that were found.
-fn param_of(pose: &Pose, info: &ModelInfo) -> KeypointsParam {
-    let points = pose.points.iter().enumerate();
-    let found: Vec<_> = points.filter_map(|(point, at)| Some((point, (*at)?))).collect();
-    param(&found, Some(pose.score), info)
+/// Those of an object's points that were found.
+fn param_of(points: &[Option<Keypoint>], score: Option<f32>, info: &ModelInfo) -> KeypointsParam {
+    let found: Vec<_> = points.iter().enumerate().filter_map(|(point, at)| Some((point, (*at)?))).collect();
+    param(&found, score, info)
+}
+
+fn param_of_pose(pose: &Pose, info: &ModelInfo) -> KeypointsParam {
+    param_of(&pose.points, Some(pose.score), info)
 }
 
 /// Each is an object with a detection, also where none of its points was found.
 fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &ModelInfo) {
     let first = objects(buffer).len();
     for (i, Instance { rect, pose }) in instances.iter().enumerate() {
-        let points = param_of(pose, info);
+        let points = param_of_pose(pose, info);
         let object = Object {
             id: id(first + i),
             label: label(info).to_owned(),
@@ -263,6 +273,7 @@ fn param(points: &[(usize, Keypoint)], pose_score: Option<f32>, info: &ModelInfo
         x: all(|at| at.x),
         y: all(|at| at.y),
         score: all(|at| at.score),
+        z: points.iter().filter_map(|(_, at)| at.z.map(f64::from)).collect(),
         edges: info.skeleton.edges_among(&present),
         pose_score: pose_score.map(f64::from),
     }
@@ -293,12 +304,16 @@ mod tests {
         };
         let pose = |x: f32, score: f32| Pose {
             score,
-            points: vec![Some(Keypoint { x, y: 30.0, score }), Some(Keypoint { x, y: 50.0, score }), None],
+            points: vec![
+                Some(Keypoint { x, y: 30.0, z: None, score }),
+                Some(Keypoint { x, y: 50.0, z: None, score }),
+                None,
+            ],
             identity: None,
         };
         // A stray point in the middle is worth less than the person there; the neighbours stand at the region's sides.
         let stray = Pose {
-            points: vec![Some(Keypoint { x: 50.0, y: 40.0, score: 0.7 })],
+            points: vec![Some(Keypoint { x: 50.0, y: 40.0, z: None, score: 0.7 })],
             score: 0.7,
             identity: None,
         };

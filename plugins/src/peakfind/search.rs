@@ -5,7 +5,7 @@ use cudainfer_kernels::geometry::{Affine, RowFrame};
 use cudainfer_kernels::group::{
     CudaDisplacementGrouper, CudaPafGrouper, DisplacementGrouper, DisplacementOutputs, GroupError, PafGrouper,
 };
-use cudainfer_kernels::keypoints::{CudaReader, CudaSimcc, RowReader, SimccReader};
+use cudainfer_kernels::keypoints::{CoordinateParams, CudaReader, CudaSimcc, RowReader, SimccReader};
 use cudainfer_kernels::peaks::{CudaPeaks, Outcome, PeakFinder, PeaksError};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
@@ -168,7 +168,7 @@ impl RowDecoder for Search {
     fn expected(&self) -> Option<Expected> {
         match self.coding {
             Coding::Maps(params) => Some(params.expected()),
-            Coding::Points(params)
+            Coding::Points(params, _)
             | Coding::Instances(params)
             | Coding::Poses(params, _)
             | Coding::Candidates(params)
@@ -186,6 +186,15 @@ impl RowDecoder for Search {
         let row = RowFrame { to_frame: Affine::IDENTITY, frame: self.input };
         let (found, _) = Self::run(&mut self.cpu().ok()?, tensors, &row).ok()?;
         let mut survey = Survey::default();
+        if let Coding::Points(CoordinateParams { format: Some(format), .. }, _)
+        | Coding::Poses(CoordinateParams { format: Some(format), .. }, _) = self.coding
+            && format.scores() > 0
+        {
+            let numbers = tensors.first()?.to_f32();
+            for point in numbers.chunks_exact(format.numbers()) {
+                point.iter().skip(format.coordinates()).for_each(|score| survey.score(*score));
+            }
+        }
         found.points().for_each(|point| survey.point(point));
         Some(survey)
     }

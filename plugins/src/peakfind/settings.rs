@@ -18,6 +18,9 @@ use crate::stats;
 /// The convention of part affinity fields, unless the property or the sidecar has another one.
 const CONVENTION: PafConvention = PafConvention::Sleap;
 
+/// The least score of the object of `encoding = "points"`, as MediaPipe has it.
+const PRESENT: f32 = 0.5;
+
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
@@ -133,8 +136,9 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             published(CONVENTION).min_score,
             "Minimum score",
             format!(
-                "With grouping=paf and displacements, and encoding=instances: minimum score of an object. If not set: the \
-                 sidecar's, else {}, or {} with paf-layout=openpose, or {} with encoding=instances",
+                "With grouping=paf and displacements, and encoding=instances, poses and points: minimum score of an object. If not \
+                 set: the sidecar's, else {}, or {} with paf-layout=openpose, {} with encoding=instances and {PRESENT} with \
+                 encoding=points",
                 sleap.min_score,
                 openpose.min_score,
                 CoordinateParams::default().min_score
@@ -204,7 +208,14 @@ impl Settings {
         CoordinateParams {
             threshold,
             activation,
-            normalized: peaks.normalized.unwrap_or(defaults.normalized),
+            pose_activation: peaks.pose_activation.unwrap_or(defaults.pose_activation),
+            format: peaks.point_format,
+            points: [&info.skeleton.points, &info.output.labels].into_iter().map(Vec::len).find(|n| *n > 0),
+            range: match (peaks.coordinate_range, peaks.normalized) {
+                (Some(range), _) => Some(range),
+                (None, Some(false)) => None,
+                (None, _) => defaults.range,
+            },
             scale: peaks.coordinate_scale.unwrap_or(defaults.scale),
             origin: peaks.pixel_origin.unwrap_or(defaults.origin),
             order: peaks.axis_order.unwrap_or(order),
@@ -212,10 +223,18 @@ impl Settings {
         }
     }
 
-    /// The same for poses whose scores are in outputs of their own: all are kept unless something says otherwise.
+    /// The same for one object, which is there if an output of its score, if there is one, says that it is likely.
+    pub fn of_one(&self, info: &ModelInfo, order: AxisOrder) -> CoordinateParams {
+        self.with_min_score(PRESENT, self.coordinates(info, order), info)
+    }
+
+    /// The same for poses, which all are kept unless something says otherwise.
     pub fn scored(&self, info: &ModelInfo) -> CoordinateParams {
-        let min_score = self.min_score.or(info.peaks.min_score).unwrap_or(0.0);
-        CoordinateParams { min_score, ..self.coordinates(info, AxisOrder::Xy) }
+        self.with_min_score(0.0, self.coordinates(info, AxisOrder::Xy), info)
+    }
+
+    fn with_min_score(&self, default: f32, params: CoordinateParams, info: &ModelInfo) -> CoordinateParams {
+        CoordinateParams { min_score: self.min_score.or(info.peaks.min_score).unwrap_or(default), ..params }
     }
 
     /// The property, if it is set.
@@ -235,8 +254,10 @@ impl Settings {
 
     /// The number of points and the score of an object that apply likewise.
     fn least(&self) -> (usize, f32) {
-        if self.encoding == Some(Encoding::Instances) {
-            return (0, CoordinateParams::default().min_score);
+        match self.encoding {
+            Some(Encoding::Instances) => return (0, CoordinateParams::default().min_score),
+            Some(Encoding::Points) => return (0, PRESENT),
+            _ => {}
         }
         if self.grouping == Some(Grouping::Displacements) {
             let defaults = DisplacementParams::default();
@@ -275,6 +296,8 @@ mod tests {
         assert_eq!(shown(), (0.0, 0, 0.0), "there are no fields");
         element.set_property_from_str("encoding", "instances");
         assert_eq!(shown(), (0.0, 0, 0.25), "MoveNet's");
+        element.set_property_from_str("encoding", "points");
+        assert_eq!(shown(), (0.0, 0, 0.5), "MediaPipe's");
         element.set_property("min-line-score", 0.5f32);
         element.set_property("min-points", 7u32);
         element.set_property("min-score", -1.0f32);

@@ -142,6 +142,49 @@ fn regressed_points_may_be_in_pixels() {
     assert_points(&points, &[(80.0, 60.0, 1.0), (240.0, 30.0, 1.0)]);
 }
 
+/// A copy of a model with another sidecar, whose frames fill the input.
+fn with_sidecar(name: &str, sidecar: &str) -> String {
+    let path = scratch(&format!("{name}-otherwise")).join("model.onnx");
+    std::fs::copy(model(name), &path).unwrap();
+    std::fs::write(path.with_extension("toml"), format!("[input]\nresize = \"stretch\"\n{sidecar}")).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn mediapipes_hand_has_depths_and_is_there_if_its_presence_says_so() {
+    let hand = points(&found("white", &model("hand"), ""));
+    assert_eq!((hand.names.len(), hand.pose_score), (21, Some(0.875)));
+    // The point i is pixel i, 2i of 64x96, which is a fifth and two fifths of the frame's width and height; z is -i pixels across.
+    let place = |i: usize| (hand.x[i], hand.y[i], hand.z[i], hand.score[i]);
+    assert_eq!((place(0), place(20)), ((0.0, 0.0, 0.0, 1.0), (100.0, 100.0, -100.0, 1.0)));
+    assert_eq!(found("white", &model("hand"), "min-score=0.9"), [], "0.875 is too little");
+    let reading = "hand-rows";
+    assert_eq!(found("white", &model(reading), ""), [], "the third numbers are taken for scores");
+    let sidecar = "[peaks]\nnormalized = false\npoint-format = \"xyz\"";
+    assert_eq!(points(&found("white", &with_sidecar(reading, sidecar), "")).z[20], -100.0);
+}
+
+#[test]
+fn landmarks_from_minus_1_to_1_in_one_dimension_are_points() {
+    let face = points(&found("white", &model("landmarks"), ""));
+    assert_eq!(face.x.len(), 16);
+    // (1 - 0.5) / 2 of 320 and (1 - 0.75) / 2 of 240; three quarters of both.
+    assert_eq!((face.x[0], face.y[0], face.x[15], face.y[15]), (80.0, 30.0, 240.0, 180.0));
+    assert!(face.z.is_empty(), "{face:?}");
+    let names: Vec<String> = (0..16).map(|i| format!("\"p{i}\"")).collect();
+    let sidecar = format!("[peaks]\ncoordinate-range = [-1, 1]\n[skeleton]\npoints = [{}]", names.join(", "));
+    let named = points(&found("white", &with_sidecar("landmarks", &sidecar), ""));
+    assert_eq!((named.names[15].as_str(), named.x), ("p15", face.x));
+}
+
+#[test]
+fn several_objects_points_with_scores_are_recognised_by_the_skeleton() {
+    let people = found("white", &model("people-scored"), "");
+    let [first, second] = &people[..] else { panic!("{people:?}") };
+    assert_points(first.keypoints.as_ref().unwrap(), &[(240.0, 60.0, 1.0)]);
+    assert_points(second.keypoints.as_ref().unwrap(), &[(80.0, 120.0, 0.5), (160.0, 120.0, 0.75)]);
+}
+
 /// The values of tools/cudainfer_tools/reference/refinement.py, "on the input" of 192x256 pixels, half a pixel further.
 #[test]
 fn maps_of_unbiased_data_processing_are_decoded_as_by_the_numpy_reference() {
@@ -169,6 +212,17 @@ fn what_does_not_fit_together_is_said() {
     refused("movenet-people", "grouping=each", &["grouping=each does not go with encoding=instances"]);
     refused("simcc", "encoding=points", &["several outputs", "the one with the coordinates"]);
     refused("heat-maps", "encoding=simcc", &["simcc-x and simcc-y", "heat:float32"]);
+    refused("landmarks", "encoding=poses", &["1xNxKxV or 1xNxV"]);
+    let refused_with = |name: &str, sidecar: &str, parts: &[&str]| {
+        pipeline_of(&with_sidecar(name, sidecar), "").fails_with(parts);
+    };
+    refused_with("landmarks", "", &["32 numbers", "nothing says how many points", "point-format in [peaks]"]);
+    let seven = "[skeleton]\npoints = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\"]";
+    refused_with("landmarks", seven, &["32 numbers of output", "7 points that are named"]);
+    let both = "[peaks]\ncoordinate-range = [-1, 1]\nnormalized = true";
+    refused_with("landmarks", both, &["coordinate-range", "leave out normalized"]);
+    refused_with("landmarks", "[peaks]\ncoordinate-range = [1, 1]", &["two different numbers"]);
+    refused_with("landmarks", "[peaks]\npoint-format = \"xyz\"", &["3 numbers for each point"]);
     let folder = scratch("blur");
     std::fs::copy(model("heat-maps"), folder.join("model.onnx")).unwrap();
     std::fs::write(folder.join("model.toml"), "[peaks]\nblur-kernel = 10").unwrap();

@@ -58,9 +58,18 @@ fn peaks_are_those_of_the_cpu() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn keypoints_without_maps_and_integer_inputs_are_those_of_the_cpu() {
-    for name in
-        ["simcc", "simcc-unnamed", "movenet", "movenet-uint8", "movenet-people", "regressed", "heat-maps-udp"]
-    {
+    for name in [
+        "simcc",
+        "simcc-unnamed",
+        "movenet",
+        "movenet-uint8",
+        "movenet-people",
+        "regressed",
+        "hand",
+        "landmarks",
+        "people-scored",
+        "heat-maps-udp",
+    ] {
         let points = |upload: &str, device: &str| {
             found(&format!(
                 "videotestsrc num-buffers=4 pattern=white ! video/x-raw,format=RGBA,width=320,height=240 {upload} \

@@ -94,6 +94,32 @@ def groups() -> None:
     )
 
 
+def mediapipe() -> None:
+    """Points in the forms in which MediaPipe's networks and regression heads give them, for an input of 64x96 (width, height):
+    21 points x, y, z of a hand in pixels, with its presence; landmarks of -1 to 1; two objects' points with scores."""
+    i = np.arange(21, dtype=np.float32)
+    hand = np.stack([i, 2 * i, -i], axis=1)
+    flags = {"presence": np.array([[0.875]], np.float32), "handedness": np.array([[0.25]], np.float32)}
+    of_hand = '[peaks]\nencoding = "points"\noutput = "landmarks"\npose-scores = "presence"\n'
+    xyz = 'point-format = "xyz"\nnormalized = false\n'
+    # The first row is left of the input and above it, the second right and below.
+    face = np.array([[-0.5, -0.75]] * 10 + [[0.5, 0.5]] * 6, np.float32)
+    people = np.array([[[0.25, 0.5, 0.5], [0.5, 0.5, 0.75]], [[0.75, 0.25, 1], [0, 0, 0.125]]], np.float32)
+    skeleton = '[skeleton]\npoints = ["nose", "tail"]\n'
+    for name, outputs, sidecar in [
+        ("hand", {"landmarks": hand.reshape(1, 63), **flags}, of_hand + xyz),
+        ("hand-rows", {"landmarks": hand[None]}, "[peaks]\nnormalized = false\n"),
+        ("landmarks", {"face": face.reshape(1, 32)}, '[peaks]\npoint-format = "xy"\ncoordinate-range = [-1, 1]\n'),
+        ("people-scored", {"people": people[None]}, skeleton),
+    ]:
+        graph = Graph(F32, [1, 3, 96, 64])
+        nothing = graph.nothing()
+        for output, values in outputs.items():
+            graph.node("Add", [graph.constant(f"some-{output}", values), nothing], output)
+            graph.output(output, F32, list(values.shape))
+        graph.save(name, '[input]\nresize = "stretch"\n' + sidecar)
+
+
 def simcc_scores(cells: int, maxima: list[tuple[int, float]]) -> np.ndarray:
     """A vector of low scores a point, with the given cell and score of its maximum."""
     scores = np.full((1, len(maxima), cells), 0.02, np.float32)
@@ -157,6 +183,7 @@ def keypoints() -> None:
         graph.node("Add", [graph.constant("some", values), graph.nothing()], "output_0")
         graph.output("output_0", F32, list(values.shape))
         graph.save(name, stretch + more)
+    mediapipe()
     # Two of the maps of tools/cudainfer_tools/reference/refinement.py, for an input of 192x256.
     y, x = np.mgrid[0:64, 0:48].astype(np.float64)
     maps = np.zeros((1, 2, 64, 48), np.float32)

@@ -46,7 +46,7 @@ impl Suppression<'_> {
             let score = new.map(|point| scores[point]).sum::<f32>() / parts.len() as f32;
             let points = parts.iter().zip(&scores).map(|(part, score)| {
                 let (x, y) = self.to_frame.point(part.x, part.y);
-                (*score >= params.min_point_score).then_some(Keypoint { x, y, score: *score })
+                (*score >= params.min_point_score).then_some(Keypoint { x, y, z: None, score: *score })
             });
             poses.push(Pose { score, points: points.collect(), identity: None });
             taken.extend_from_slice(&parts);

@@ -98,7 +98,7 @@ fn connections(
 fn pose(parts: &Parts, of_points: &[Option<usize>], score: f32) -> Pose {
     let peak = |part: &Option<usize>| {
         let (peak, _) = parts.found.get((*part)?)?;
-        Some(Keypoint { x: peak.x, y: peak.y, score: peak.score })
+        Some(Keypoint { x: peak.x, y: peak.y, z: None, score: peak.score })
     };
     Pose { score, points: of_points.iter().map(peak).collect(), identity: None }
 }

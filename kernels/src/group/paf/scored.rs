@@ -30,7 +30,7 @@ impl ScoredPeaks {
 
     /// Adds a peak; those of a point follow one another, in the order of the points.
     pub fn push(&mut self, point: usize, place: usize, at: Keypoint) {
-        let Keypoint { x, y, score } = at;
+        let Keypoint { x, y, score, .. } = at;
         let channel = u32::try_from(point).unwrap_or(u32::MAX);
         // The place of equals decides their order, as the cell does elsewhere.
         let peak = TensorPeak { cell: place, x: x.into(), y: y.into(), value: score };

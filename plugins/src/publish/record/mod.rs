@@ -142,6 +142,9 @@ pub(crate) struct KeypointRecord {
     pub x: f64,
     pub y: f64,
     pub score: f64,
+    /// Its depth, where the model gives three coordinates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub z: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -201,11 +204,13 @@ impl From<&Rect> for BoxRecord {
 fn points(from: KeypointsParam) -> (Vec<KeypointRecord>, Vec<[usize; 2]>) {
     let mut places = Vec::with_capacity(from.names.len());
     let mut listed = Vec::with_capacity(from.names.len());
-    for (((name, x), y), s) in from.names.into_iter().zip(from.x).zip(from.y).zip(from.score) {
+    let points = from.names.into_iter().zip(from.x).zip(from.y).zip(from.score);
+    for (i, (((name, x), y), s)) in points.enumerate() {
         let known = x.is_finite() && y.is_finite() && s.is_finite();
         places.push(known.then_some(listed.len()));
         if known {
-            listed.push(KeypointRecord { name, x: pixels(x), y: pixels(y), score: score(s) });
+            let z = from.z.get(i).copied().filter(|z| z.is_finite()).map(pixels);
+            listed.push(KeypointRecord { name, x: pixels(x), y: pixels(y), score: score(s), z });
         }
     }
     let place = |index: u32| places.get(usize::try_from(index).ok()?).copied().flatten();
@@ -335,6 +340,7 @@ mod tests {
                 x: vec![f64::NAN, 1.0, 2.0, 3.0],
                 y: vec![0.0, 1.0, 2.0, f64::INFINITY],
                 score: vec![0.5; 4],
+                z: vec![9.0, -1.5, f64::NAN],
                 edges: vec![[0, 1], [2, 1], [2, 3], [1, 4]],
                 pose_score: Some(0.75),
             }),
@@ -351,7 +357,7 @@ mod tests {
             "id": 0,
             "label": "",
             "keypoints": [
-                { "name": "b", "x": 1.0, "y": 1.0, "score": 0.5 },
+                { "name": "b", "x": 1.0, "y": 1.0, "score": 0.5, "z": -1.5 },
                 { "name": "c", "x": 2.0, "y": 2.0, "score": 0.5 },
             ],
             "edges": [[1, 0]],

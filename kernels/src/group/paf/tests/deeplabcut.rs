@@ -81,7 +81,7 @@ fn frames(text: &str) -> Vec<Frame> {
             "peaks" => {
                 let peak = |word: &str| {
                     let [x, y, score] = numbers(word.split(',')).try_into().unwrap();
-                    Keypoint { x, y, score }
+                    Keypoint { x, y, z: None, score }
                 };
                 frame.peaks.push(words.map(peak).collect());
             }
@@ -122,7 +122,7 @@ const TRIANGLE: [[usize; 2]; 3] = [[0, 1], [0, 2], [1, 2]];
 
 /// Peaks at these places, and lines as `[edge, from, to]`; the others have a score of 0.
 fn frame(edges: &[[usize; 2]], places: &[&[[f32; 2]]], lines: &[([usize; 3], f32)]) -> Frame {
-    let peak = |[x, y]: &[f32; 2]| Keypoint { x: *x, y: *y, score: 0.9 };
+    let peak = |[x, y]: &[f32; 2]| Keypoint { x: *x, y: *y, z: None, score: 0.9 };
     let peaks: Vec<Vec<Keypoint>> =
         places.iter().map(|of_point| of_point.iter().map(peak).collect()).collect();
     let mut scores: Vec<Vec<f32>> =
