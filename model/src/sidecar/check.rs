@@ -106,6 +106,7 @@ impl Sidecar {
             return Err("output.labels and output.labels-file both name the classes: keep one".into());
         }
         self.state.check()?;
+        self.check_frames()?;
         self.tensors.check()
     }
 

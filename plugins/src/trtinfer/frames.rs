@@ -12,10 +12,13 @@ use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::leaky::Leaky;
+use super::memories::Memory;
 use super::owner::Owner;
 use super::pusher::Pusher;
-use super::request::{Request, ReturnGuard};
+use super::request::{Request, ReturnGuard, picture};
+use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
+use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
 use crate::tracer::calls;
 use crate::{nvtx, refused, strings};
@@ -191,6 +194,10 @@ impl TrtInfer {
             let settings = lock(&self.settings);
             (settings.leaky, settings.priority)
         };
+        let remembers = shape.is_recurrent() || shape.looks_back();
+        let memory = remembers.then(|| self.memories.of(&buffer));
+        // Also of a frame that is dropped: those after it do not see another one in its place.
+        let pictures = memory.as_deref().map_or_else(Vec::new, |memory| pictures(&buffer, &shape, memory));
         let Some(ticket) = self.enter(&running, leaky)? else {
             self.flow.has_gap.store(true, Ordering::Relaxed);
             self.drop_frame(&buffer);
@@ -203,7 +210,7 @@ impl TrtInfer {
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
         let guard = ReturnGuard::new(ticket, &owner);
-        let memory = shape.is_recurrent().then(|| self.memories.of(&buffer));
+        let memory = memory.filter(|_| shape.is_recurrent());
         queue.submit(
             client,
             priority,
@@ -212,6 +219,7 @@ impl TrtInfer {
                 buffer,
                 shape,
                 memory,
+                pictures,
                 forms,
                 frame,
                 owner,
@@ -262,4 +270,14 @@ impl TrtInfer {
             running.owner.lane.drain()
         })
     }
+}
+
+/// The pictures that a run takes for a frame; none where it takes that of the frame alone, or the frame brings none.
+fn pictures(frame: &gst::BufferRef, shape: &RunShape, memory: &Memory) -> Vec<gst::Buffer> {
+    if !shape.looks_back() {
+        return Vec::new();
+    }
+    let sets = TensorSet::of(frame).unwrap_or_default();
+    let own = sets.first().and_then(|set| picture(set, shape));
+    own.map_or_else(Vec::new, |own| memory.see(own, &shape.ago()))
 }

@@ -1,4 +1,4 @@
-//! What a recurrent model remembers of an element's streams, and when it is forgotten.
+//! What is remembered of an element's streams, for a recurrent model or one that sees earlier frames, and when it is forgotten.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use gst::ClockTime;
 
 use super::batcher::StreamKey;
+use super::history::History;
 use crate::inference::Remembered;
 use crate::log::TRTINFER as CAT;
 use crate::streams::{PerStream, Streams};
@@ -20,12 +21,18 @@ const TOLERANCE: ClockTime = ClockTime::from_mseconds(100);
 pub(super) struct Memory {
     key: StreamKey,
     state: Mutex<Option<Remembered>>,
+    /// Only the streaming thread takes it.
+    history: Mutex<History>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        Self { key: StreamKey(COUNT.fetch_add(1, Ordering::Relaxed)), state: Mutex::default() }
+        Self {
+            key: StreamKey(COUNT.fetch_add(1, Ordering::Relaxed)),
+            state: Mutex::default(),
+            history: Mutex::default(),
+        }
     }
 }
 
@@ -38,6 +45,11 @@ impl Memory {
     /// What the last run has made; nothing before the first.
     pub fn state(&self) -> Option<Remembered> {
         lock(&self.state).clone()
+    }
+
+    /// The pictures that a run takes for the frame that comes now and has this one: those of so many frames before it as `ago` says.
+    pub fn see(&self, picture: &gst::Buffer, ago: &[usize]) -> Vec<gst::Buffer> {
+        lock(&self.history).see(picture, ago)
     }
 
     /// A run has made this.

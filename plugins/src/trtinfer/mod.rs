@@ -30,6 +30,7 @@ mod forms;
 mod frames;
 mod given;
 mod given_slot;
+mod history;
 mod imp;
 mod instance;
 mod instance_slot;

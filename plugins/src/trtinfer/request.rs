@@ -14,6 +14,7 @@ use super::memories::Memory;
 use super::owner::Owner;
 use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
+use crate::meta::tensor::TensorSet;
 use crate::tracer::otlp::Frame;
 
 /// A frame for a model.
@@ -23,6 +24,8 @@ pub(super) struct Request {
     pub shape: Arc<RunShape>,
     /// What a recurrent model remembers of its stream.
     pub memory: Option<Arc<Memory>>,
+    /// The pictures that a run takes for it, where that is not its own alone.
+    pub pictures: Vec<gst::Buffer>,
     /// How the outputs are put on it.
     pub forms: OutputForms,
     /// Width and height of the frame.
@@ -77,6 +80,13 @@ impl batcher::Batchable for Request {
     fn stream(&self) -> Option<StreamKey> {
         self.memory.as_ref().map(|memory| memory.key())
     }
+}
+
+/// The picture that a frame, or a region of it, brings.
+pub(super) fn picture<'a>(set: &'a TensorSet, shape: &RunShape) -> Option<&'a gst::Buffer> {
+    let wanted = &shape.image;
+    let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
+    given.filter(|t| (t.desc.ty, &t.desc.dims) == (shape.given, &wanted.dims)).map(|t| &t.data)
 }
 
 impl Request {

@@ -10,7 +10,7 @@ use gst::prelude::*;
 
 use super::batcher::{Batchable, Batcher, StreamKey};
 use super::cores;
-use super::request::Request;
+use super::request::{Request, picture};
 use crate::inference::{InferenceError, Outlook, Remembered, SharedSession, Stop, row};
 use crate::log::TRTINFER as CAT;
 use crate::meta::batch::Batch;
@@ -162,7 +162,8 @@ struct Image {
     /// Which of the runner's frames, and which of its sets.
     frame: usize,
     set: usize,
-    data: gst::Buffer,
+    /// As many as the shape says.
+    pictures: Vec<gst::Buffer>,
 }
 
 /// Takes the tensors off the frames, and sends those back that have nothing to do for the model: frames without a region, and
@@ -170,15 +171,14 @@ struct Image {
 fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
     let (mut frames, mut images) = (Vec::new(), Vec::new());
     for mut request in requests {
-        let wanted = &request.shape.image;
-        let image = |set: &TensorSet| {
-            let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
-            given
-                .filter(|t| (t.desc.ty, &t.desc.dims) == (request.shape.given, &wanted.dims))
-                .map(|t| t.data.clone())
-        };
         let sets = TensorSet::take(request.buffer.make_mut());
-        let data = sets.as_deref().and_then(|sets| sets.iter().map(image).collect::<Option<Vec<_>>>());
+        let mut before = Some(std::mem::take(&mut request.pictures)).filter(|before| !before.is_empty());
+        let mut pictures = |set: &TensorSet| {
+            let own = picture(set, &request.shape)?;
+            Some(before.take().unwrap_or_else(|| vec![own.clone()]))
+        };
+        let data =
+            sets.as_deref().and_then(|sets| sets.iter().map(&mut pictures).collect::<Option<Vec<_>>>());
         match (sets, data) {
             (Some(sets), Some(data)) if data.is_empty() => {
                 TensorSet::put(&sets, request.buffer.make_mut());
@@ -186,13 +186,15 @@ fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
             }
             (Some(sets), Some(data)) => {
                 let frame = frames.len();
-                images.extend(data.into_iter().enumerate().map(|(set, data)| Image { frame, set, data }));
+                let image = |(set, pictures)| Image { frame, set, pictures };
+                images.extend(data.into_iter().enumerate().map(image));
                 frames.push(Some(PendingFrame { request, left: sets.len(), sets, failure: None }));
             }
             _ => {
                 let why = format!(
-                    "a frame came without a tensor, but should carry {wanted}. Put the element that removes metadata from \
-                     frames before fusedpreproc"
+                    "a frame came without a tensor, but should carry {}. Put the element that removes metadata from \
+                     frames before fusedpreproc",
+                    request.shape.image
                 );
                 request.finish(Err(why));
             }
@@ -356,10 +358,11 @@ fn infer(
     batch: &[Image],
     before: &[Option<Remembered>],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
-    let images: Vec<&gst::BufferRef> = batch.iter().map(|image| image.data.as_ref()).collect();
+    let images: Vec<&gst::BufferRef> =
+        batch.iter().flat_map(|image| &image.pictures).map(AsRef::as_ref).collect();
     let (outputs, rows) = {
         let mut session = lock(session);
-        let rows = session.rows(&first.shape, images.len());
+        let rows = session.rows(&first.shape, batch.len());
         let interrupt = session.interrupt();
         let run = || {
             // The elements that gave the frames up before this moment had no run to end.
@@ -377,7 +380,7 @@ fn infer(
         }
         (outputs?, rows)
     };
-    let parts = (0..images.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;
+    let parts = (0..batch.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;
     Ok((outputs, parts))
 }
 

@@ -3,6 +3,7 @@
 mod cache;
 mod constants;
 mod declared;
+mod earlier;
 mod exit;
 mod float16;
 mod fused;
