@@ -99,7 +99,8 @@ impl ImageInput {
             [a, b, c] => (false, Some(1), [a, b, c]),
             _ => {
                 return Err(format!(
-                    "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C], or 3, [C,H,W] or [H,W,C]",
+                    "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C], or 3, [C,H,W] or [H,W,C]; 5 are those of a clip, for which \
+                     the sidecar has [clip]",
                     desc.dims.len()
                 ));
             }

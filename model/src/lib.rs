@@ -35,7 +35,8 @@ pub use joined::Joined;
 pub use origin::{Group, Origin, OriginKind};
 pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{
-    Anchors, ArrayFile, ConstantValue, Fill, Frames, MAX_SIZE, Priors, Sidecar, SizeOf, Slice, State, States,
+    Anchors, ArrayFile, Clip, ConstantValue, Fill, Frames, MAX_SIZE, Priors, Sidecar, SizeOf, Slice, State,
+    States,
 };
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;

@@ -107,6 +107,7 @@ impl Sidecar {
         }
         self.state.check()?;
         self.check_frames()?;
+        self.check_clip()?;
         self.tensors.check()
     }
 

@@ -3,6 +3,7 @@
 
 mod check;
 mod classify;
+mod clip;
 mod constants;
 mod frames;
 mod input;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::{ModelError, Skeleton, TensorIds, TomlError, sidecar_path};
 
 pub use classify::{Classify, Embed, Head};
+pub use clip::Clip;
 pub use constants::{ArrayFile, ConstantValue, Fill, SizeOf};
 pub use frames::Frames;
 pub use input::{Input, MAX_SIZE};
@@ -71,6 +73,9 @@ pub struct Sidecar {
     pub state: States,
     /// The frames that the model sees besides the current one.
     pub frames: Frames,
+    /// How an input takes the frames of a clip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<Clip>,
     /// Warnings for the user about the model's files, a sentence each: which of them are empty.
     #[serde(skip)]
     pub warnings: Vec<String>,

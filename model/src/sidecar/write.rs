@@ -38,6 +38,7 @@ impl Sidecar {
             "constants",
             "state",
             "frames",
+            "clip",
         ] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;

@@ -76,6 +76,11 @@ impl RunShape {
         image.into_iter().chain(self.earlier.iter().map(|picture| picture.ago)).collect()
     }
 
+    /// Every so many frames there is a run, once all their pictures are there; none, if there is one for each frame.
+    pub fn hop(&self) -> Option<usize> {
+        self.joined.as_ref().and_then(|joined| joined.hop)
+    }
+
     /// Pictures that a run takes for each frame.
     pub fn pictures(&self) -> usize {
         self.joined_pictures() + self.earlier.len()

@@ -19,10 +19,15 @@ impl Engine {
         let earlier = self.earlier.iter().map(|picture| (&picture.input, frames(&[picture.ago])));
         let all: Vec<_> =
             image.chain(earlier).map(|(input, frames)| format!("{frames} in '{input}'")).collect();
+        let before = match self.input.joined.as_ref().and_then(|joined| joined.hop) {
+            Some(hop) => format!(
+                "There is a run at every {hop}th frame, once there are as many, and the frames between carry the answer before"
+            ),
+            None => "Before there are as many, the oldest takes their place".to_owned(),
+        };
         (!all.is_empty()).then(|| {
             format!(
-                "the model sees these frames of a stream, of which 0 is the current one: {}. Before there are as many, the oldest takes \
-                 their place",
+                "the model sees these frames of a stream, of which 0 is the current one: {}. {before}",
                 all.join("; ")
             )
         })

@@ -12,13 +12,11 @@ use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::leaky::Leaky;
-use super::memories::Memory;
+use super::look::{self, Look, Outgoing};
 use super::owner::Owner;
 use super::pusher::Pusher;
-use super::request::{Request, ReturnGuard, picture};
-use crate::inference::RunShape;
+use super::request::{Request, ReturnGuard};
 use crate::log::TRTINFER as CAT;
-use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
 use crate::tracer::calls;
 use crate::{nvtx, refused, strings};
@@ -84,7 +82,7 @@ impl TrtInfer {
     }
 
     /// Pushes what has left the lane.
-    pub(super) fn push(&self, lane: &Lane<gst::Buffer>, item: Item<gst::Buffer>) {
+    pub(super) fn push(&self, lane: &Lane<Outgoing>, item: Item<Outgoing>) {
         match item {
             Item::Event(event) => {
                 // Upstream has sent its last frame, so only this element can report that it did not arrive.
@@ -96,7 +94,11 @@ impl TrtInfer {
                 self.tally.delays.push(false, Instant::now());
                 lane.pushed_event();
             }
-            Item::Frame(Ok(mut buffer)) if lane.flow().is_ok() => {
+            Item::Frame(Ok(Outgoing { mut buffer, answers })) if lane.flow().is_ok() => {
+                if let Some(answers) = answers {
+                    let held = answers.put(buffer.make_mut());
+                    self.tally.held.fetch_add(held as u64, Ordering::Relaxed);
+                }
                 self.announce_latency();
                 if lane.take_gap() {
                     buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
@@ -197,9 +199,11 @@ impl TrtInfer {
         let remembers = shape.is_recurrent() || shape.looks_back();
         let memory = remembers.then(|| self.memories.of(&buffer));
         // Also of a frame that is dropped: those after it do not see another one in its place.
-        let pictures = memory.as_deref().map_or_else(Vec::new, |memory| pictures(&buffer, &shape, memory));
+        let seeing = memory.as_ref().filter(|_| shape.looks_back());
+        let look = seeing.and_then(|memory| Look::of(&mut buffer, &shape, memory));
         let Some(ticket) = self.enter(&running, leaky)? else {
             self.flow.has_gap.store(true, Ordering::Relaxed);
+            look.iter().for_each(Look::postpone);
             self.drop_frame(&buffer);
             return Ok(gst::FlowSuccess::Ok);
         };
@@ -211,31 +215,34 @@ impl TrtInfer {
         let queue = Arc::clone(&instance.batcher);
         let guard = ReturnGuard::new(ticket, &owner);
         let memory = memory.filter(|_| shape.is_recurrent());
-        queue.submit(
-            client,
-            priority,
-            Request {
-                ticket,
-                buffer,
-                shape,
-                memory,
-                pictures,
-                forms,
-                frame,
-                owner,
-                entry,
-                instance,
-                guard,
-                sampled: calls::sampled(),
-            },
-        );
+        let is_held = look.as_ref().is_some_and(|look| !look.sets.is_empty() && look.is_held());
+        let request = Request {
+            ticket,
+            buffer,
+            shape,
+            memory,
+            look,
+            answers: None,
+            forms,
+            frame,
+            owner,
+            entry,
+            instance,
+            guard,
+            sampled: calls::sampled(),
+        };
+        if is_held {
+            request.hold();
+        } else {
+            queue.submit(client, priority, request);
+        }
         Ok(gst::FlowSuccess::Ok)
     }
 
     /// A place in the lane for a frame; `None` if this frame is the one to be dropped.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
         let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
-        leaky.enter(lane, queue, running.client, Request::give_up, |buffer| self.drop_frame(&buffer))
+        leaky.enter(lane, queue, running.client, Request::give_up, |frame| self.drop_frame(&frame.buffer))
     }
 
     /// Counts a frame that is dropped, and posts a QOS message.
@@ -263,6 +270,20 @@ impl TrtInfer {
         self.post_message(message);
     }
 
+    /// Warns at the end of streams of which no run was made, because they were too short for a clip, or no object had an identity.
+    pub(super) fn warn_without_run(&self, instance: &Instance) {
+        let engine = &instance.engine;
+        let Some((longest, untracked)) = self.memories.without_run().filter(|_| engine.looks_back()) else {
+            return;
+        };
+        let why = match (untracked, engine.info.clip) {
+            (0, Some(clip)) => look::without_full_clip(clip, longest),
+            (0, None) => return,
+            (count, _) => look::without_identity(count),
+        };
+        gst::element_imp_warning!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
+    }
+
     /// Waits until everything that came in has gone out; false while flushing.
     pub(super) fn drain(&self) -> bool {
         self.flow.running().is_some_and(|running| {
@@ -270,14 +291,4 @@ impl TrtInfer {
             running.owner.lane.drain()
         })
     }
-}
-
-/// The pictures that a run takes for a frame; none where it takes that of the frame alone, or the frame brings none.
-fn pictures(frame: &gst::BufferRef, shape: &RunShape, memory: &Memory) -> Vec<gst::Buffer> {
-    if !shape.looks_back() {
-        return Vec::new();
-    }
-    let sets = TensorSet::of(frame).unwrap_or_default();
-    let own = sets.first().and_then(|set| picture(set, shape));
-    own.map_or_else(Vec::new, |own| memory.see(own, &shape.ago()))
 }

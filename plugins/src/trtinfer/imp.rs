@@ -118,13 +118,14 @@ impl TrtInfer {
 
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
-        let Tally { busy_ns, batches, batched, dropped, state_starts, .. } = &*self.tally;
+        let Tally { busy_ns, batches, batched, dropped, state_starts, held, .. } = &*self.tally;
         let counts = [
             ("busy-ns", busy_ns),
             ("batches", batches),
             ("batched-frames", batched),
             ("dropped", dropped),
             ("state-starts", state_starts),
+            ("held", held),
         ];
         for (name, count) in counts {
             stats.set(name, count.load(Ordering::Relaxed));
@@ -175,6 +176,7 @@ impl TrtInfer {
                 self.caps_event(caps.caps())
             }
             EventView::Eos(_) => {
+                self.warn_without_run(&running.instance);
                 running.instance.batcher.hurry(running.client);
                 lane.push_event(event)
             }

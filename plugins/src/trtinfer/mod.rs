@@ -37,6 +37,7 @@ mod instance_slot;
 mod lane;
 mod latency;
 mod leaky;
+mod look;
 mod memories;
 mod negotiate;
 mod owner;

@@ -57,12 +57,6 @@ pub(super) fn shape(
             state.output
         ));
     }
-    if let (Some(roi), true) = (strings::field(s, caps::ROI), engine.looks_back()) {
-        return Err(format!(
-            "the model sees earlier frames of a stream, but frames come with roi={roi}, as any number of regions. Remove the property \
-             roi of fusedpreproc, or [frames] of the sidecar"
-        ));
-    }
     let is_picture = |desc: &&TensorDesc| {
         desc.name == wanted.name || engine.earlier.iter().any(|picture| picture.input == desc.name)
     };

@@ -10,6 +10,9 @@ use gst::prelude::*;
 
 use super::batcher::{Batchable, Batcher, StreamKey};
 use super::cores;
+use super::history::Key;
+use super::look::{FrameAnswers, Look, LookedAt};
+use super::memories::Memory;
 use super::request::{Request, picture};
 use crate::inference::{InferenceError, Outlook, Remembered, SharedSession, Stop, row};
 use crate::log::TRTINFER as CAT;
@@ -152,6 +155,8 @@ fn run<B, R: Runner<B>>(runner: &mut R, mut batch: Vec<B>) -> bool {
 struct PendingFrame {
     request: Request,
     sets: Vec<TensorSet>,
+    /// Where the model sees earlier frames: what each set is of, and whether there is a run for it.
+    turns: Option<(Arc<Memory>, Vec<(Key, bool)>)>,
     /// Sets that have not been through the model.
     left: usize,
     failure: Option<String>,
@@ -171,14 +176,21 @@ struct Image {
 fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
     let (mut frames, mut images) = (Vec::new(), Vec::new());
     for mut request in requests {
-        let sets = TensorSet::take(request.buffer.make_mut());
-        let mut before = Some(std::mem::take(&mut request.pictures)).filter(|before| !before.is_empty());
-        let mut pictures = |set: &TensorSet| {
-            let own = picture(set, &request.shape)?;
-            Some(before.take().unwrap_or_else(|| vec![own.clone()]))
+        let (sets, data, turns) = match request.look.take() {
+            Some(Look { memory, sets }) => {
+                let turns = sets.iter().map(|one| (one.key, one.pictures.is_some())).collect();
+                let parts = sets.into_iter().map(|LookedAt { set, pictures, .. }| (set, pictures));
+                let (sets, data): (_, Vec<_>) = parts.unzip();
+                (Some(sets), Some(data), Some((memory, turns)))
+            }
+            None if request.shape.looks_back() => (None, None, None),
+            None => {
+                let sets = TensorSet::take(request.buffer.make_mut());
+                let own = |set| Some(Some(vec![picture(set, &request.shape)?.clone()]));
+                let data = sets.as_deref().and_then(|sets| sets.iter().map(own).collect::<Option<Vec<_>>>());
+                (sets, data, None)
+            }
         };
-        let data =
-            sets.as_deref().and_then(|sets| sets.iter().map(&mut pictures).collect::<Option<Vec<_>>>());
         match (sets, data) {
             (Some(sets), Some(data)) if data.is_empty() => {
                 TensorSet::put(&sets, request.buffer.make_mut());
@@ -186,9 +198,12 @@ fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
             }
             (Some(sets), Some(data)) => {
                 let frame = frames.len();
-                let image = |(set, pictures)| Image { frame, set, pictures };
-                images.extend(data.into_iter().enumerate().map(image));
-                frames.push(Some(PendingFrame { request, left: sets.len(), sets, failure: None }));
+                let image =
+                    |(set, pictures): (usize, Option<_>)| Some(Image { frame, set, pictures: pictures? });
+                let before = images.len();
+                images.extend(data.into_iter().enumerate().filter_map(image));
+                let left = images.len() - before;
+                frames.push(Some(PendingFrame { request, left, sets, turns, failure: None }));
             }
             _ => {
                 let why = format!(
@@ -243,10 +258,17 @@ impl OnSession<'_> {
             frame.left -= 1;
             frame.failure = frame.failure.take().or(failure);
         }
-        if let Some(PendingFrame { mut request, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
-            if failure.is_none() {
-                let forms = request.forms.clone();
-                forms.put(&sets, request.buffer.make_mut());
+        if let Some(PendingFrame { mut request, sets, turns, failure, .. }) =
+            slot.take_if(|frame| frame.left == 0)
+        {
+            let forms = request.forms.clone();
+            match turns {
+                _ if failure.is_some() => (),
+                Some((memory, turns)) => {
+                    let sets = sets.into_iter().zip(turns).map(|(set, (key, is_new))| (set, key, is_new));
+                    request.answers = Some(FrameAnswers { memory, forms, sets: sets.collect() });
+                }
+                None => forms.put(&sets, request.buffer.make_mut()),
             }
             request.finish(failure.map_or(Ok(()), Err));
         }

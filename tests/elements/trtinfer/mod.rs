@@ -1,6 +1,7 @@
 //! The element trtinfer: how it reads and loads a model, and the tensors that it makes.
 
 mod cache;
+mod clips;
 mod constants;
 mod declared;
 mod earlier;

@@ -58,6 +58,7 @@ MAKERS = (
     labs.networks,
     recurrent.recurrent,
     earlier.earlier,
+    earlier.clips,
     vocabulary.vocabulary,
     cells.region_head,
     others.others,
