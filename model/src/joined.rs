@@ -15,7 +15,7 @@ pub struct Joined {
     pub axis: usize,
     /// Whether that is the dimension of the channels, and none of its own.
     pub in_channels: bool,
-    /// Every so many frames there is a run, once there are all of them; none, if there is one for each frame from the first on.
+    /// There is a run at every `hop`th frame, once there are all of them; none, if there is one for each frame from the first on.
     pub hop: Option<usize>,
 }
 

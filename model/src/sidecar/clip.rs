@@ -10,10 +10,10 @@ use super::{Frames, MOST_FRAMES_BEFORE, Sidecar};
 pub struct Clip {
     /// Frames of a clip.
     pub frames: usize,
-    /// Every so manieth frame is in a clip.
+    /// Of every `stride` frames one is in a clip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stride: Option<usize>,
-    /// A run is made every so many frames, once a clip is full.
+    /// There is a run at every `hop`th frame, once a clip is full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop: Option<usize>,
     /// The dimension of the input along which the frames lie, where the batch is 0.
@@ -22,12 +22,12 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// Every so manieth frame is in a clip.
+    /// Of every `stride` frames one is in a clip.
     pub fn stride(&self) -> usize {
         self.stride.unwrap_or(1)
     }
 
-    /// A run is made every so many frames; unless stated, each frame of a stride is in one clip.
+    /// There is a run at every `hop`th frame; unless stated, a clip begins where the last one has ended.
     pub fn hop(&self) -> usize {
         self.hop.unwrap_or_else(|| self.frames.saturating_mul(self.stride()))
     }

@@ -12,7 +12,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 use super::backend::{Backend, Opened, loading};
 use super::cache::Cache;
 use super::device_bytes::Before;
-use super::pictures::earlier_pictures;
+use super::earlier::earlier_pictures;
 use super::rival::{self, Rival};
 use super::start::StartPart;
 use super::variant::ActiveVariant;

@@ -242,7 +242,13 @@ impl TrtInfer {
     /// A place in the lane for a frame; `None` if this frame is the one to be dropped.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
         let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
-        leaky.enter(lane, queue, running.client, Request::give_up, |frame| self.drop_frame(&frame.buffer))
+        leaky.enter(lane, queue, running.client, Request::give_up, |Outgoing { mut buffer, answers }| {
+            // The frames after it carry its answer all the same.
+            if let Some(answers) = answers {
+                answers.put(buffer.make_mut());
+            }
+            self.drop_frame(&buffer);
+        })
     }
 
     /// Counts a frame that is dropped, and posts a QOS message.

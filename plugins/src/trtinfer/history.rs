@@ -13,7 +13,7 @@ pub(super) type Key = u64;
 pub(super) struct Wanted {
     /// How many frames before the current one each is.
     pub ago: Vec<usize>,
-    /// Every so many frames there is a run, once there are all pictures; none: for every frame.
+    /// There is a run at every `hop`th frame, once there are all pictures; none: for every frame.
     pub hop: Option<usize>,
 }
 

@@ -1,19 +1,15 @@
 //! What a run takes for a frame of a stream whose earlier frames the model sees, and how answers get on those frames for which there is
 //! no run.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use cudainfer_kernels::geometry::Affine;
-
+use super::answers::Answer;
 use super::forms::OutputForms;
 use super::history::{Key, Wanted};
 use super::memories::Memory;
-use super::request::picture;
 use crate::inference::RunShape;
-use crate::meta::batch::Batch;
 use crate::meta::object::objects;
-use crate::meta::tensor::{Tensor, TensorSet};
+use crate::meta::tensor::TensorSet;
 use crate::model::Clip;
 
 /// What a run takes for a frame.
@@ -69,6 +65,13 @@ impl Look {
     }
 }
 
+/// The picture that a frame, or a region of it, brings.
+pub(super) fn picture<'a>(set: &'a TensorSet, shape: &RunShape) -> Option<&'a gst::Buffer> {
+    let wanted = &shape.image;
+    let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
+    given.filter(|t| (t.desc.ty, &t.desc.dims) == (shape.given, &wanted.dims)).map(|t| &t.data)
+}
+
 /// What the pictures of a frame belong to; nothing for objects without an identity.
 fn keys(sets: &[TensorSet], frame: &gst::BufferRef) -> Vec<Option<Key>> {
     let objects = if sets.iter().any(|set| set.object.is_some()) { objects(frame) } else { Vec::new() };
@@ -77,17 +80,6 @@ fn keys(sets: &[TensorSet], frame: &gst::BufferRef) -> Vec<Option<Key>> {
         None => Some(index as Key),
     };
     sets.iter().enumerate().map(key).collect()
-}
-
-/// The latest answers of what is seen in a stream.
-pub(super) type Answers = HashMap<Key, Answer>;
-
-/// The latest answer of a run.
-#[derive(Debug)]
-pub(super) struct Answer {
-    tensors: Vec<Tensor>,
-    batch: Option<(Batch, usize)>,
-    to_frame: Affine,
 }
 
 /// The sets of a frame that goes out, and whether a run was made for each: the others get the answer before.
@@ -105,15 +97,11 @@ impl FrameAnswers {
         let sets = self.memory.answer(|answers| {
             let answered = |(mut set, key, is_new): (TensorSet, Key, bool)| {
                 if is_new {
-                    let (tensors, batch) = (set.tensors.clone(), set.batch.clone());
-                    answers.insert(key, Answer { tensors, batch, to_frame: set.to_frame });
-                    return Some(set);
+                    answers.insert(key, Answer::of(&set));
+                } else {
+                    answers.get(&key)?.put(&mut set);
+                    held += 1;
                 }
-                let answer = answers.get(&key)?;
-                held += 1;
-                set.tensors.clone_from(&answer.tensors);
-                // What is decoded with its batch lies where that was.
-                set.batch = answer.batch.clone().filter(|_| answer.to_frame == set.to_frame);
                 Some(set)
             };
             self.sets.into_iter().filter_map(answered).collect::<Vec<_>>()

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use gst::ClockTime;
 
+use super::answers::Answers;
 use super::batcher::StreamKey;
 use super::history::{Histories, Key, Wanted};
-use super::look::Answers;
 use crate::inference::Remembered;
 use crate::log::TRTINFER as CAT;
 use crate::streams::{PerStream, Streams};

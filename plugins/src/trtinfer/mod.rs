@@ -20,6 +20,7 @@
 
 use gst::prelude::*;
 
+mod answers;
 mod batcher;
 mod change;
 mod change_constants;

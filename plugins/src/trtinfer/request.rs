@@ -15,7 +15,6 @@ use super::memories::Memory;
 use super::owner::Owner;
 use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
-use crate::meta::tensor::TensorSet;
 use crate::tracer::otlp::Frame;
 
 /// A frame for a model.
@@ -85,13 +84,6 @@ impl batcher::Batchable for Request {
         let clips = self.look.as_ref().filter(|_| self.shape.hop().is_some()).map(|look| &look.memory);
         self.memory.as_ref().or(clips).map(|memory| memory.key())
     }
-}
-
-/// The picture that a frame, or a region of it, brings.
-pub(super) fn picture<'a>(set: &'a TensorSet, shape: &RunShape) -> Option<&'a gst::Buffer> {
-    let wanted = &shape.image;
-    let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
-    given.filter(|t| (t.desc.ty, &t.desc.dims) == (shape.given, &wanted.dims)).map(|t| &t.data)
 }
 
 impl Request {

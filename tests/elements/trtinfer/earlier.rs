@@ -19,7 +19,7 @@ const MODELS: [(&str, &[u64]); 5] = [
     ("earlier-stack-last", &[1, 0]),
 ];
 
-/// Whether a frame has seen those of so many frames before it, the first of which is `first`.
+/// Whether a frame has seen the frames that are that far before it, the first of which is `first`.
 fn assert_seen(frame: &gst::Buffer, model_name: &str, ago: &[u64], first: u64) {
     let number = frame.pts().unwrap().mseconds() / 10;
     let seen = values(frame, "seen");

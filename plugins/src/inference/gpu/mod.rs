@@ -351,7 +351,7 @@ impl<Run> Gpu<Run> {
         let stride = length * joined.ago.len();
         for (row, frame) in images.chunks(shape.pictures()).enumerate() {
             let place = input.slice().after(row * size).first(size);
-            // The pictures as they come, where they are converted, and behind them one that comes from the host.
+            // The pictures as they come, where they are converted, and after them one that comes from the host.
             let scratch = self.scratch(whole + picture)?;
             let is_given = self.image.is_given(shape);
             let target = if is_given { place } else { scratch.slice().first(whole) };
