@@ -127,7 +127,7 @@ mod tests {
         gst::init().unwrap();
         let none: Vec<u8> = Vec::new();
         let clips = seen(0..9, &[4, 2, 0], Some(3));
-        assert_eq!(clips[..4], [const { Vec::new() }; 4]);
+        assert!(clips[..4].iter().all(Vec::is_empty));
         assert_eq!(
             (&clips[4], &clips[7], &clips[5], &clips[8]),
             (&vec![0, 2, 4], &vec![3, 5, 7], &none, &none)
@@ -140,7 +140,7 @@ mod tests {
         gst::init().unwrap();
         let mut histories = Histories::default();
         let wanted = Wanted { ago: vec![1, 0], hop: Some(10) };
-        let mut see = |histories: &mut Histories, keys: &[Key]| {
+        let see = |histories: &mut Histories, keys: &[Key]| {
             histories.begin_frame(&wanted);
             let picture = gst::Buffer::from_slice([1u8]);
             keys.iter().map(|key| histories.see(*key, &picture, &wanted).is_some()).collect::<Vec<_>>()
@@ -155,6 +155,6 @@ mod tests {
         assert_eq!([1, 2].map(|key| histories.has(key)), [true, true]);
         see(&mut histories, &[2]);
         assert_eq!([1, 2].map(|key| histories.has(key)), [false, true]);
-        assert_eq!((histories.longest, histories.runs), (2, 7));
+        assert_eq!((histories.longest, histories.runs), (2, 6));
     }
 }
