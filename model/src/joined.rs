@@ -188,7 +188,7 @@ mod tests {
             ("i:float32:?x3x8x4x6", "[clip]\nframes = 8\naxis = 5", "clip.axis is 5, and must be 1 to 4"),
             ("i:float32:?x3x4x6", "[clip]\nframes = 8", "it has 4 dimensions, and one of a [clip] has 5"),
             ("i:float32:?x3x8x4x6", "", "5 are those of a clip"),
-            ("i:float32:?x9x4x6", "[frames]\nstack = [-1, 0]", "1 or 3 for each of the 2 frames"),
+            ("i:float32:?x9x4x8", "[frames]\nstack = [-1, 0]", "1 or 3 for each of the 2 frames"),
         ] {
             let error = image(desc, sidecar).unwrap_err();
             assert!(error.contains(part), "{desc} {sidecar}: {error}");
