@@ -55,7 +55,8 @@ fn measure(model: &str, provider: Provider, graphs: bool, batch: Option<usize>, 
     let size =
         [input.width, input.height].map(|size| size.expect("the model leaves the size of its input open"));
     let tensors =
-        FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new(), Vec::new()).unwrap();
+        FrameTensors::of(&engine.input, &engine.outputs, input.ty, size, Vec::new(), Vec::new(), Vec::new())
+            .unwrap();
     // Without a name the fastest variant is used, as trtinfer does.
     let (shape, _) =
         engine.warm_up(RunShape::new(tensors, frames).unwrap(), &|_| (), &Default::default()).unwrap();

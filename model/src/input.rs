@@ -6,8 +6,9 @@ use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use cudainfer_kernels::words::Words as _;
 
+use super::joined::one_picture;
 use super::sidecar::MAX_SIZE;
-use super::{ModelError, ModelInfo};
+use super::{Joined, ModelError, ModelInfo};
 
 /// The input of the model that takes the frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,17 +23,19 @@ pub struct ImageInput {
     pub batched: bool,
     /// Number of frames in a run; `None` if any number is possible.
     pub batch: Option<usize>,
-    /// 1 or 3.
+    /// Of a picture: 1 or 3.
     pub channels: usize,
     /// In pixels; `None` if any size is possible.
     pub width: Option<usize>,
     /// In pixels; `None` if any size is possible.
     pub height: Option<usize>,
+    /// How the pictures of several frames lie in it; none, if it takes the current frame alone.
+    pub joined: Option<Joined>,
 }
 
 impl ImageInput {
     /// Finds the image among a model's inputs: the one that the sidecar names, else the only one of rank 4 with 1 or
-    /// 3 channels, else the only one of rank 3. What the sidecar's `[constants]` and `[state]` name is none.
+    /// 3 channels, else the only one of rank 3. What the sidecar's `[constants]`, `[state]` and `[frames]` name is none.
     ///
     /// # Errors
     /// [`ModelError::Unfit`] lists the model's inputs and what is supported.
@@ -56,7 +59,9 @@ impl ImageInput {
                 .map_err(|why| wrong(format!("'{name}' takes no image: {why}. Correct name in the sidecar's [input], or export the model with another input")));
         }
         let given = |name: &String| {
-            info.constants.contains_key(name) || info.state.outputs.values().any(|state| state.input == *name)
+            info.constants.contains_key(name)
+                || info.frames.inputs.contains_key(name)
+                || info.state.outputs.values().any(|state| state.input == *name)
         };
         let images: Vec<_> = inputs
             .iter()
@@ -75,19 +80,27 @@ impl ImageInput {
                 )))
             }
             _ => Err(wrong(
-                "several could take the image. Name the right one in the sidecar: [input] name = \"…\""
+                "several could take the image. Name the right one in the sidecar: [input] name = \"…\"; and those that take an \
+                 earlier frame in its [frames], as INPUT = -1"
                     .into(),
             )),
         }
     }
 
+    /// The input, of whose pictures this is one's part.
     fn image(desc: &TensorDesc, info: &ModelInfo) -> Result<Self, String> {
+        let (part, layout, joined) = one_picture(desc, info)?;
+        Ok(Self { joined, ..Self::picture(&part, layout, info)? })
+    }
+
+    fn picture(desc: &TensorDesc, layout: Option<Layout>, info: &ModelInfo) -> Result<Self, String> {
         let (batched, batch, [a, b, c]) = match desc.dims[..] {
             [batch, a, b, c] => (true, batch, [a, b, c]),
             [a, b, c] => (false, Some(1), [a, b, c]),
             _ => {
                 return Err(format!(
-                    "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C], or 3, [C,H,W] or [H,W,C]",
+                    "it has {} dimensions, and an image has 4, [N,C,H,W] or [N,H,W,C], or 3, [C,H,W] or [H,W,C]; 5 are those of a clip, for which \
+                     the sidecar has [clip]",
                     desc.dims.len()
                 ));
             }
@@ -110,14 +123,15 @@ impl ImageInput {
         }
         let serves = |channels: Option<usize>| matches!(channels, None | Some(1 | 3));
         let known = |channels: Option<usize>| matches!(channels, Some(1 | 3));
-        let layout = info.input.layout.unwrap_or(match (known(a), known(c)) {
+        let is_stated = layout.is_some();
+        let layout = layout.unwrap_or(match (known(a), known(c)) {
             (false, true) => Layout::Nhwc,
             _ => Layout::Nchw,
         });
         let (channels, height, width) = if layout == Layout::Nchw { (a, b, c) } else { (c, a, b) };
-        if !serves(channels) || !batched && info.input.layout.is_none() && channels.is_none() {
+        if !serves(channels) || !batched && !is_stated && channels.is_none() {
             return Err(format!(
-                "it has {} channels as {}, and must have 1 or 3",
+                "it has {} channels as {}, and must have 1 or 3, or as many for each frame of [frames] stack in the sidecar",
                 channels.map_or_else(|| "any number of".to_owned(), |channels| channels.to_string()),
                 layout.word()
             ));
@@ -150,10 +164,19 @@ impl ImageInput {
             channels: channels.unwrap_or(if gray == Some(true) { 1 } else { 3 }),
             width,
             height,
+            joined: None,
         })
     }
 
-    /// The dimensions of a frame's tensor at a given size.
+    /// What an input is that takes one picture as this one does.
+    pub fn picture_desc(&self, name: &str) -> TensorDesc {
+        let (c, h, w) = (Some(self.channels), self.height, self.width);
+        let alone = if self.layout == Layout::Nhwc { [h, w, c] } else { [c, h, w] };
+        let batch = self.batched.then_some(self.batch);
+        TensorDesc { name: name.to_owned(), ty: self.ty, dims: batch.into_iter().chain(alone).collect() }
+    }
+
+    /// The dimensions of a picture's tensor at a given size.
     pub fn dims(&self, width: usize, height: usize) -> [usize; 4] {
         match self.layout {
             Layout::Nhwc => [1, height, width, self.channels],

@@ -8,6 +8,7 @@ mod error;
 mod folder;
 mod info;
 mod input;
+mod joined;
 pub mod mistakes;
 pub mod onnx;
 mod origin;
@@ -30,10 +31,12 @@ pub use error::ModelError;
 pub use folder::file_of;
 pub use info::ModelInfo;
 pub use input::ImageInput;
+pub use joined::Joined;
 pub use origin::{Group, Origin, OriginKind};
 pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{
-    Anchors, ArrayFile, ConstantValue, Fill, MAX_SIZE, Priors, Sidecar, SizeOf, Slice, State, States,
+    Anchors, ArrayFile, Clip, ConstantValue, Fill, Frames, MAX_SIZE, Priors, Sidecar, SizeOf, Slice, State,
+    States,
 };
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;

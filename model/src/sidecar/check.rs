@@ -118,6 +118,8 @@ impl Sidecar {
             return Err("output.labels and output.labels-file both name the classes: keep one".into());
         }
         self.state.check()?;
+        self.check_frames()?;
+        self.check_clip()?;
         self.tensors.check()
     }
 

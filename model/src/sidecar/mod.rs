@@ -3,7 +3,9 @@
 
 mod check;
 mod classify;
+mod clip;
 mod constants;
+mod frames;
 mod input;
 mod labels;
 mod maps;
@@ -22,7 +24,9 @@ use serde::{Deserialize, Serialize};
 use super::{ModelError, Skeleton, TensorIds, TomlError, sidecar_path};
 
 pub use classify::{Classify, Embed, Head};
+pub use clip::Clip;
 pub use constants::{ArrayFile, ConstantValue, Fill, SizeOf};
+pub use frames::Frames;
 pub use input::{Input, MAX_SIZE};
 pub use labels::labels;
 pub use maps::{Map, Segment};
@@ -30,6 +34,9 @@ pub use output::{Anchors, Output, Priors};
 pub use peaks::Peaks;
 pub use slice::Slice;
 pub use state::{State, States};
+
+/// How far a model may look back, in frames.
+pub(crate) const MOST_FRAMES_BEFORE: i64 = 4096;
 
 /// The whole file. All keys are optional.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -64,6 +71,11 @@ pub struct Sidecar {
     pub constants: BTreeMap<String, ConstantValue>,
     /// Outputs that are inputs of the same stream's next run.
     pub state: States,
+    /// The frames that the model sees besides the current one.
+    pub frames: Frames,
+    /// How an input takes the frames of a clip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<Clip>,
     /// Warnings for the user about the model's files, a sentence each: which of them are empty.
     #[serde(skip)]
     pub warnings: Vec<String>,

@@ -12,11 +12,13 @@ use cudainfer_kernels::tensor::TensorDesc;
 use super::backend::{Backend, Opened, loading};
 use super::cache::Cache;
 use super::device_bytes::Before;
+use super::earlier::earlier_pictures;
 use super::rival::{self, Rival};
 use super::start::StartPart;
 use super::variant::ActiveVariant;
 use super::{
-    Config, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, State, state, watched,
+    Config, EarlierPicture, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, State,
+    state, watched,
 };
 use crate::log::ENGINE as CAT;
 use crate::model::onnx::external_files;
@@ -36,6 +38,8 @@ pub struct Engine {
     pub fallbacks: Vec<String>,
     /// All its inputs that are tensors of numbers.
     pub inputs: Vec<TensorDesc>,
+    /// Its further inputs that take a picture.
+    pub earlier: Vec<EarlierPicture>,
     /// What it remembers from one frame of a stream to the next; empty where it is not recurrent.
     pub states: Vec<State>,
     /// The arrays of the sidecar's `[constants]`, by the names of the inputs.
@@ -153,6 +157,7 @@ impl Engine {
         let input = ImageInput::of(&inputs, &info, path)?;
         let outputs = first.outputs().to_vec();
         let states = state::states(&info, &input, &inputs, &outputs, path)?;
+        let earlier = earlier_pictures(&info, &input, &inputs, path)?;
         let arrays = read_arrays(&info, path)?;
         // Those of several streams are not put together in one run.
         let batch = if state::may_share_runs(&states) { batch_size(config, &input)? } else { 1 };
@@ -189,6 +194,7 @@ impl Engine {
             info,
             fallbacks,
             inputs,
+            earlier,
             states,
             arrays,
             sessions,

@@ -69,6 +69,17 @@ pub enum InferenceError {
         "there is not enough memory to run the model ({0}). Set a smaller batch-size, or use a smaller model"
     )]
     Memory(String),
+    /// More pictures than a stream may keep.
+    #[error(
+        "the model looks back over {frames} frames, and their tensors, {picture} each, would have more than 8 GiB for every stream. Name \
+         fewer frames in the sidecar, or export the model with a smaller input"
+    )]
+    Pictures {
+        /// A frame's tensor.
+        picture: String,
+        /// The frames.
+        frames: usize,
+    },
     /// A tensor of an impossible size.
     #[error(
         "the tensor {tensor} cannot be that large: for a batch of {rows} frames it would have more than 8 GiB, or other bytes than its \

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
-use super::{InferenceError, State};
-use crate::model::ImageInput;
+use super::{EarlierPicture, InferenceError, State};
+use crate::model::{ImageInput, Joined};
 
 /// What is the same for every frame until the caps change. Descriptions are those of a frame alone: their first
 /// dimension, if they have a batch, is 1.
 #[derive(Clone, Debug)]
 pub struct FrameTensors {
-    /// The tensor that the model wants of each frame.
+    /// The tensor that frames bring, in the type that the model wants.
     pub image: TensorDesc,
+    /// How those of several frames lie in the model's input; none, if it takes that of a frame alone.
+    pub joined: Option<Joined>,
+    /// Further inputs that take the tensor of an earlier frame.
+    pub earlier: Vec<EarlierPicture>,
     /// Whether the model has the first dimension of `image`; without, it takes one frame at a time.
     pub batched: bool,
     /// The type in which frames bring the image; float32 and float16 are converted.
@@ -39,10 +43,13 @@ impl FrameTensors {
         given: TensorType,
         [width, height]: [usize; 2],
         constants: Vec<Constant>,
+        earlier: Vec<EarlierPicture>,
         states: Vec<State>,
     ) -> Result<Self, InferenceError> {
         Ok(Self {
             image: TensorDesc::fixed(input.name.as_str(), input.ty, &input.dims(width, height)),
+            joined: input.joined.clone(),
+            earlier,
             batched: input.batched,
             given,
             constants,

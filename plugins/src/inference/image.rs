@@ -7,11 +7,9 @@ use cudainfer_kernels::channels_last::channels_last;
 use cudainfer_kernels::convert::convert;
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
+use crate::inference::pictures::Maps;
 use crate::inference::{InferenceError, RunShape};
 use crate::model::onnx::{channels_last_name, name_before};
-
-/// Mapped tensors on the host.
-type Maps<'a> = [gst::BufferMap<'a, gst::buffer::Readable>];
 
 /// The order in which a session takes the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +49,14 @@ impl ImageOrder {
         self == Self::AsModel && shape.is_given()
     }
 
-    /// The adjacent images, in the model's type and this order, and zeros for the rows that are left.
+    /// The images of all frames, of whose pictures these are all, in the model's type and this order, and zeros for the rows that are left.
     ///
     /// # Errors
     /// [`InferenceError::Memory`], or [`InferenceError::Run`] where an image is not what the shape says.
     pub fn gather<'a>(
         self,
         gathered: &'a mut Vec<u128>,
-        images: &Maps<'_>,
+        pictures: &Maps<'_>,
         shape: &RunShape,
         rows: usize,
     ) -> Result<&'a [u8], InferenceError> {
@@ -69,11 +67,13 @@ impl ImageOrder {
         })?;
         gathered.resize(blocks, 0);
         let all = bytemuck::cast_slice_mut::<u128, u8>(gathered);
-        let (used, left) = all.split_at_mut(images.len() * bytes);
-        for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(images) {
+        let (used, left) = all.split_at_mut(pictures.len() / shape.pictures() * bytes);
+        for (row, frame) in used.chunks_exact_mut(bytes.max(1)).zip(pictures.chunks(shape.pictures())) {
+            let image = shape.join(frame)?;
             let dims = shape.image_dims(1);
             let run = |e: &dyn std::fmt::Display| InferenceError::Run(e.to_string());
-            let image = TensorView::new(&shape.image.name, shape.given, &dims, image).map_err(|e| run(&e))?;
+            let image =
+                TensorView::new(&shape.image.name, shape.given, &dims, &image).map_err(|e| run(&e))?;
             match self {
                 Self::AsModel => convert(&image, shape.image.ty, row).map_err(|e| run(&e)),
                 Self::ChannelsLast => channels_last(&image, shape.image.ty, row).map_err(|e| run(&e)),

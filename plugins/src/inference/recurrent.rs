@@ -1,9 +1,38 @@
-//! What users learn of a recurrent model.
+//! What users learn of a model for which something of earlier frames is remembered.
 
 use super::Engine;
 use super::state::{State, may_share_runs};
 
 impl Engine {
+    /// Whether a run takes the pictures of earlier frames, too.
+    pub fn looks_back(&self) -> bool {
+        self.input.joined.is_some() || !self.earlier.is_empty()
+    }
+
+    /// For the user: which frames a run sees; nothing where it is the current one alone.
+    pub fn earlier_frames(&self) -> Option<String> {
+        let frames = |ago: &[usize]| {
+            let frame = |ago: &usize| if *ago == 0 { "0".to_owned() } else { format!("-{ago}") };
+            ago.iter().map(frame).collect::<Vec<_>>().join(", ")
+        };
+        let image = self.input.joined.iter().map(|joined| (&self.input.name, frames(&joined.ago)));
+        let earlier = self.earlier.iter().map(|picture| (&picture.input, frames(&[picture.ago])));
+        let all: Vec<_> =
+            image.chain(earlier).map(|(input, frames)| format!("{frames} in '{input}'")).collect();
+        let before = match self.input.joined.as_ref().and_then(|joined| joined.hop) {
+            Some(hop) => format!(
+                "There is a run at every {hop}th frame, once there are as many, and the frames between carry the answer before"
+            ),
+            None => "Before there are as many, the oldest takes their place".to_owned(),
+        };
+        (!all.is_empty()).then(|| {
+            format!(
+                "the model sees these frames of a stream, of which 0 is the current one: {}. {before}",
+                all.join("; ")
+            )
+        })
+    }
+
     /// For the user: that the model is recurrent, and what that means for how its frames run; nothing where it is not.
     pub fn recurrent(&self) -> Option<String> {
         let first = self.states.first()?;

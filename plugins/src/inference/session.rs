@@ -34,7 +34,8 @@ pub trait Session: Debug + Send {
     /// Rows of a run of `frames` frames: at least as many; the rest is padding.
     fn rows(&self, shape: &RunShape, frames: usize) -> usize;
 
-    /// Runs the model once on frames of the same shape, given by their image tensors. `before` has what a recurrent model
+    /// Runs the model once on frames of the same shape, given by their image tensors: as many of each frame, one frame's after the
+    /// other's, as [`RunShape::pictures`] says. `before` has what a recurrent model
     /// remembers of each frame's stream; frames that it does not have, or has nothing of, are the first of theirs. Returns the
     /// outputs of the whole batch, of as many rows as [`Session::rows`] says. On a GPU, where all dimensions are known, the run is
     /// only enqueued and the outputs stay in device memory.

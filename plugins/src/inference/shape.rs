@@ -56,7 +56,16 @@ impl RunShape {
             let bytes = dims.chain([rows]).try_fold(element, usize::checked_mul);
             bytes.filter(|bytes| *bytes <= LARGEST).map(|_| ()).ok_or_else(|| refuse(desc))
         };
-        check(&tensors.image, tensors.image.ty.size().max(tensors.given.size()))?;
+        let ago = tensors.joined.iter().flat_map(|joined| &joined.ago);
+        let pictures = ago.clone().count().max(1);
+        let element = tensors.image.ty.size().max(tensors.given.size());
+        check(&tensors.image, element.saturating_mul(pictures))?;
+        let frames =
+            ago.chain(tensors.earlier.iter().map(|picture| &picture.ago)).max().map_or(1, |ago| ago + 1);
+        let kept = TensorDesc { ty: tensors.given, ..tensors.image.clone() };
+        if bytes(&kept).checked_mul(frames).is_none_or(|kept| kept > LARGEST) {
+            return Err(InferenceError::Pictures { picture: kept.to_string(), frames });
+        }
         for constant in &tensors.constants {
             let desc = TensorDesc::fixed(&constant.desc.name, constant.desc.ty, &constant.dims);
             check(&desc, desc.ty.size())?;
@@ -94,14 +103,19 @@ impl RunShape {
         self.fixed.unwrap_or(frames)
     }
 
-    /// Bytes of a frame's tensor, as the model wants it.
+    /// Bytes of the model's input for a frame.
     pub fn image_bytes(&self) -> usize {
-        bytes(&self.image)
+        bytes(&self.image) * self.joined_pictures()
+    }
+
+    /// The same in the type in which frames bring it.
+    pub fn given_bytes(&self) -> usize {
+        self.picture_bytes() * self.joined_pictures()
     }
 
     /// Bytes of a frame's tensor, as frames bring it.
-    pub fn given_bytes(&self) -> usize {
-        self.image_bytes() / self.image.ty.size() * self.given.size()
+    pub fn picture_bytes(&self) -> usize {
+        bytes(&self.image) / self.image.ty.size() * self.given.size()
     }
 
     /// Whether frames bring the tensor as the model wants it.
@@ -111,7 +125,11 @@ impl RunShape {
 
     /// The image's dimensions in a run of `rows` rows, as the model has them.
     pub fn image_dims(&self, rows: usize) -> Vec<usize> {
-        batch_dims(&self.image, rows).split_off(usize::from(!self.batched))
+        let mut dims = self.frame_dims();
+        if let Some(first) = dims.first_mut() {
+            *first *= rows;
+        }
+        dims.split_off(usize::from(!self.batched))
     }
 
     /// The inputs of a run of `rows` rows that are the same for every frame.
@@ -152,7 +170,8 @@ impl RunShape {
                 .map(|c| (c.desc.name.clone(), c.dims.clone(), Arc::clone(&c.data)))
                 .collect()
         };
-        (&self.image, self.given) == (&other.image, other.given) && constants(self) == constants(other)
+        let pictures = |shape: &Self| (shape.image.clone(), shape.given, shape.ago());
+        pictures(self) == pictures(other) && constants(self) == constants(other)
     }
 }
 
@@ -235,6 +254,8 @@ mod tests {
         let desc = |name: &str, dims: &[usize]| TensorDesc::fixed(name, TensorType::UInt8, dims);
         let tensors = FrameTensors {
             image: desc("image", &[1, 3, 4, 4]),
+            joined: None,
+            earlier: Vec::new(),
             batched: true,
             given: TensorType::UInt8,
             constants: vec![

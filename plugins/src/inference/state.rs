@@ -166,7 +166,7 @@ pub(super) fn states(
 }
 
 /// Whether two tensors have the same type and, as far as they are known, the same dimensions.
-fn may_be_same(one: &TensorDesc, other: &TensorDesc) -> bool {
+pub(super) fn may_be_same(one: &TensorDesc, other: &TensorDesc) -> bool {
     let same = |(a, b): (&Option<usize>, &Option<usize>)| a.is_none() || b.is_none() || a == b;
     one.ty == other.ty && one.dims.len() == other.dims.len() && one.dims.iter().zip(&other.dims).all(same)
 }
@@ -206,7 +206,10 @@ pub(super) fn unnamed(
         };
         may_be_same(input, output) && PAIRS.iter().any(|(before, after)| rest(before, after))
     };
-    let named = |input: &TensorDesc| info.state.outputs.values().any(|state| state.input == input.name);
+    let named = |input: &TensorDesc| {
+        info.frames.inputs.contains_key(&input.name)
+            || info.state.outputs.values().any(|state| state.input == input.name)
+    };
     let lines = inputs.iter().filter(|input| input.name != image.name && !named(input)).filter_map(|input| {
         let output = outputs.iter().find(|output| alike(&input, output))?;
         Some((input.name.as_str(), format!("{} = \"{}\"", output.name, input.name)))

@@ -279,6 +279,7 @@ fn shape(engine: &Engine, side: usize) -> RunShape {
         [side, side],
         Vec::new(),
         Vec::new(),
+        Vec::new(),
     )
     .unwrap();
     RunShape::new(tensors, engine.batch).unwrap()
@@ -443,10 +444,17 @@ fn an_output_without_the_fixed_batch_is_refused_with_its_name() {
     let (_, library) = library(None);
     let (root, mut engine) = engine("without", Library { batch: "8", ..library });
     engine.outputs = vec!["sums:float32:1x2".parse().unwrap()];
-    let refused =
-        FrameTensors::of(&engine.input, &engine.outputs, TensorType::UInt8, [4, 4], Vec::new(), Vec::new())
-            .unwrap_err()
-            .to_string();
+    let refused = FrameTensors::of(
+        &engine.input,
+        &engine.outputs,
+        TensorType::UInt8,
+        [4, 4],
+        Vec::new(),
+        Vec::new(),
+        Vec::new(),
+    )
+    .unwrap_err()
+    .to_string();
     assert!(refused.contains("sums:float32:1x2") && refused.contains('8'), "{refused}");
     fs::remove_dir_all(root).unwrap();
 }

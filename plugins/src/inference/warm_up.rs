@@ -76,12 +76,14 @@ impl Engine {
     fn complete(&self, mut shape: RunShape, stop: &Stop) -> Result<Arc<RunShape>, InferenceError> {
         if !shape.is_known() {
             let first = self.first_session()?;
-            let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
-            let noise = gst::Buffer::from_slice(noise(shape.given_bytes(), shape.given, darkness(0, 1))?);
+            let zeros = gst::Buffer::from_slice(zeros(shape.picture_bytes())?);
+            let noise = gst::Buffer::from_slice(noise(shape.picture_bytes(), shape.given, darkness(0, 1))?);
             let run = |image: &gst::Buffer, before| {
                 let mut session = lock(first);
                 let interrupt = session.interrupt();
-                let made = stop.during(interrupt, || session.run_on_host(&shape, &[image], &[before]));
+                let made = stop.during(interrupt, || {
+                    session.run_on_host(&shape, &vec![image.as_ref(); shape.pictures()], &[before])
+                });
                 let made = made.unwrap_or(Err(InferenceError::Interrupted))?;
                 row(&made, 0, shape.rows(1))
             };
@@ -111,8 +113,8 @@ pub(super) fn run_all_sizes(
     batch: usize,
     stop: &Stop,
 ) -> Result<Duration, InferenceError> {
-    let zeros = gst::Buffer::from_slice(zeros(shape.given_bytes())?);
-    let images = vec![zeros.as_ref(); batch];
+    let zeros = gst::Buffer::from_slice(zeros(shape.picture_bytes())?);
+    let images = vec![zeros.as_ref(); batch * shape.pictures()];
     let mut took = Duration::ZERO;
     let runs = lock(session).warm_up_runs();
     let sizes = shape.fixed.map_or_else(|| lock(session).sizes(batch), |_| vec![batch]);
@@ -130,7 +132,9 @@ pub(super) fn run_all_sizes(
                 session.finish()?;
                 let started = Instant::now();
                 let rows = session.rows(shape, frames);
-                let outputs = stop.during(session.interrupt(), || session.run(shape, &images[..frames], &[]));
+                let outputs = stop.during(session.interrupt(), || {
+                    session.run(shape, &images[..frames * shape.pictures()], &[])
+                });
                 let Some(outputs) = outputs else { return Ok(took) };
                 let finished = session.finish();
                 took = started.elapsed();

@@ -32,8 +32,8 @@ pub(super) fn constant(
         format!(
             "the model has a second input, {desc}, which has no value. Give it one in the sidecar: [constants] {} = [numbers], \
              \"input-height-width\", \"input-width-height\" or \"frame-height-width\", a file or one number for all; or in [state], as \
-             OUTPUT = \"{}\", if it is what the run before has made",
-            desc.name, desc.name
+             OUTPUT = \"{}\", if it is what the run before has made, or in [frames], as {} = -1, if it is the picture of an earlier frame",
+            desc.name, desc.name, desc.name
         )
     })?;
     let pair = |[w, h]: [usize; 2]| [h as f64, w as f64];
@@ -71,6 +71,9 @@ pub(super) fn check(given: &Given, engine: &Engine) -> Result<(), String> {
         };
         let other_use = match () {
             () if desc.name == engine.input.name => Some("takes the picture"),
+            () if engine.earlier.iter().any(|picture| picture.input == *name) => {
+                Some("takes an earlier frame")
+            }
             () if engine.states.iter().any(|state| state.input.name == *name) => Some("is a state"),
             () => None,
         };

@@ -12,6 +12,7 @@ use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
 use super::leaky::Leaky;
+use super::look::{self, Look, Outgoing};
 use super::owner::Owner;
 use super::pusher::Pusher;
 use super::request::{Request, ReturnGuard};
@@ -81,7 +82,7 @@ impl TrtInfer {
     }
 
     /// Pushes what has left the lane.
-    pub(super) fn push(&self, lane: &Lane<gst::Buffer>, item: Item<gst::Buffer>) {
+    pub(super) fn push(&self, lane: &Lane<Outgoing>, item: Item<Outgoing>) {
         match item {
             Item::Event(event) => {
                 // Upstream has sent its last frame, so only this element can report that it did not arrive.
@@ -93,7 +94,11 @@ impl TrtInfer {
                 self.tally.delays.push(false, Instant::now());
                 lane.pushed_event();
             }
-            Item::Frame(Ok(mut buffer)) if lane.flow().is_ok() => {
+            Item::Frame(Ok(Outgoing { mut buffer, answers })) if lane.flow().is_ok() => {
+                if let Some(answers) = answers {
+                    let held = answers.put(buffer.make_mut());
+                    self.tally.held.fetch_add(held as u64, Ordering::Relaxed);
+                }
                 self.announce_latency();
                 if lane.take_gap() {
                     buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
@@ -191,8 +196,14 @@ impl TrtInfer {
             let settings = lock(&self.settings);
             (settings.leaky, settings.priority)
         };
+        let remembers = shape.is_recurrent() || shape.looks_back();
+        let memory = remembers.then(|| self.memories.of(&buffer));
+        // Also of a frame that is dropped: those after it do not see another one in its place.
+        let seeing = memory.as_ref().filter(|_| shape.looks_back());
+        let look = seeing.and_then(|memory| Look::of(&mut buffer, &shape, memory));
         let Some(ticket) = self.enter(&running, leaky)? else {
             self.flow.has_gap.store(true, Ordering::Relaxed);
+            look.iter().for_each(Look::postpone);
             self.drop_frame(&buffer);
             return Ok(gst::FlowSuccess::Ok);
         };
@@ -203,31 +214,41 @@ impl TrtInfer {
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);
         let guard = ReturnGuard::new(ticket, &owner);
-        let memory = shape.is_recurrent().then(|| self.memories.of(&buffer));
-        queue.submit(
-            client,
-            priority,
-            Request {
-                ticket,
-                buffer,
-                shape,
-                memory,
-                forms,
-                frame,
-                owner,
-                entry,
-                instance,
-                guard,
-                sampled: calls::sampled(),
-            },
-        );
+        let memory = memory.filter(|_| shape.is_recurrent());
+        let is_held = look.as_ref().is_some_and(|look| !look.sets.is_empty() && look.is_held());
+        let request = Request {
+            ticket,
+            buffer,
+            shape,
+            memory,
+            look,
+            answers: None,
+            forms,
+            frame,
+            owner,
+            entry,
+            instance,
+            guard,
+            sampled: calls::sampled(),
+        };
+        if is_held {
+            request.hold();
+        } else {
+            queue.submit(client, priority, request);
+        }
         Ok(gst::FlowSuccess::Ok)
     }
 
     /// A place in the lane for a frame; `None` if this frame is the one to be dropped.
     fn enter(&self, running: &Running, leaky: Leaky) -> Result<Option<Ticket>, gst::FlowError> {
         let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
-        leaky.enter(lane, queue, running.client, Request::give_up, |buffer| self.drop_frame(&buffer))
+        leaky.enter(lane, queue, running.client, Request::give_up, |Outgoing { mut buffer, answers }| {
+            // The frames after it carry its answer all the same.
+            if let Some(answers) = answers {
+                answers.put(buffer.make_mut());
+            }
+            self.drop_frame(&buffer);
+        })
     }
 
     /// Counts a frame that is dropped, and posts a QOS message.
@@ -253,6 +274,20 @@ impl TrtInfer {
             .src(&*self.obj())
             .build();
         self.post_message(message);
+    }
+
+    /// Warns at the end of streams of which no run was made, because they were too short for a clip, or no object had an identity.
+    pub(super) fn warn_without_run(&self, instance: &Instance) {
+        let engine = &instance.engine;
+        let Some((longest, untracked)) = self.memories.without_run().filter(|_| engine.looks_back()) else {
+            return;
+        };
+        let why = match (untracked, engine.info.clip) {
+            (0, Some(clip)) => look::without_full_clip(clip, longest),
+            (0, None) => return,
+            (count, _) => look::without_identity(count),
+        };
+        gst::element_imp_warning!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
     }
 
     /// Waits until everything that came in has gone out; false while flushing.

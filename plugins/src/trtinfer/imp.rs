@@ -109,8 +109,8 @@ impl TrtInfer {
         for warning in &engine.warnings {
             gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
         }
-        if let Some(recurrent) = engine.recurrent() {
-            post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {recurrent}", self.obj().name()));
+        for said in [engine.recurrent(), engine.earlier_frames()].into_iter().flatten() {
+            post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {said}", self.obj().name()));
         }
         self.obj().notify(reading::PROPERTY);
         reading::post(&*self.obj(), &engine.info.input_reading(&engine.input), &engine.info.to_toml(None));
@@ -118,13 +118,14 @@ impl TrtInfer {
 
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
-        let Tally { busy_ns, batches, batched, dropped, state_starts, .. } = &*self.tally;
+        let Tally { busy_ns, batches, batched, dropped, state_starts, held, .. } = &*self.tally;
         let counts = [
             ("busy-ns", busy_ns),
             ("batches", batches),
             ("batched-frames", batched),
             ("dropped", dropped),
             ("state-starts", state_starts),
+            ("held", held),
         ];
         for (name, count) in counts {
             stats.set(name, count.load(Ordering::Relaxed));
@@ -163,9 +164,10 @@ impl TrtInfer {
             return gst::Pad::event_default(&self.sink, Some(&*self.obj()), event);
         };
         let lane = &running.owner.lane;
-        let recurrent = !running.instance.engine.states.is_empty();
-        if self.memories.see(&event) && recurrent && !self.flow.has_forgotten.swap(true, Ordering::Relaxed) {
-            notice::streams_forgotten(&*self.obj(), "their states");
+        let engine = &running.instance.engine;
+        let remembers = !engine.states.is_empty() || engine.looks_back();
+        if self.memories.see(&event) && remembers && !self.flow.has_forgotten.swap(true, Ordering::Relaxed) {
+            notice::streams_forgotten(&*self.obj(), "their states and earlier frames");
         }
         match event.view() {
             EventView::Caps(caps) => {
@@ -174,6 +176,7 @@ impl TrtInfer {
                 self.caps_event(caps.caps())
             }
             EventView::Eos(_) => {
+                self.warn_without_run(&running.instance);
                 running.instance.batcher.hurry(running.client);
                 lane.push_event(event)
             }

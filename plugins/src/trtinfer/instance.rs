@@ -277,6 +277,8 @@ mod tests {
     fn shape(size: usize) -> RunShape {
         let tensors = FrameTensors {
             image: TensorDesc::fixed("image", TensorType::UInt8, &[1, 3, size, size]),
+            joined: None,
+            earlier: Vec::new(),
             batched: true,
             given: TensorType::UInt8,
             constants: Vec::new(),

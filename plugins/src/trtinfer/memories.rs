@@ -1,11 +1,13 @@
-//! What a recurrent model remembers of an element's streams, and when it is forgotten.
+//! What is remembered of an element's streams, for a recurrent model or one that sees earlier frames, and when it is forgotten.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gst::ClockTime;
 
+use super::answers::Answers;
 use super::batcher::StreamKey;
+use super::history::{Histories, Key, Wanted};
 use crate::inference::Remembered;
 use crate::log::TRTINFER as CAT;
 use crate::streams::{PerStream, Streams};
@@ -20,12 +22,21 @@ const TOLERANCE: ClockTime = ClockTime::from_mseconds(100);
 pub(super) struct Memory {
     key: StreamKey,
     state: Mutex<Option<Remembered>>,
+    /// Only the streaming thread takes pictures in.
+    histories: Mutex<Histories>,
+    /// Those of the frames that went out; only the thread that pushes changes them.
+    answers: Mutex<Answers>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        Self { key: StreamKey(COUNT.fetch_add(1, Ordering::Relaxed)), state: Mutex::default() }
+        Self {
+            key: StreamKey(COUNT.fetch_add(1, Ordering::Relaxed)),
+            state: Mutex::default(),
+            histories: Mutex::default(),
+            answers: Mutex::default(),
+        }
     }
 }
 
@@ -38,6 +49,36 @@ impl Memory {
     /// What the last run has made; nothing before the first.
     pub fn state(&self) -> Option<Remembered> {
         lock(&self.state).clone()
+    }
+
+    /// A frame comes: `work` takes its pictures in.
+    pub fn see<T>(&self, wanted: &Wanted, work: impl FnOnce(&mut Histories) -> T) -> T {
+        let mut histories = lock(&self.histories);
+        histories.begin_frame(wanted);
+        work(&mut histories)
+    }
+
+    /// The runs for these are made for their next pictures.
+    pub fn postpone(&self, keys: impl Iterator<Item = Key>) {
+        let mut histories = lock(&self.histories);
+        keys.for_each(|key| histories.postpone(key));
+    }
+
+    /// A frame goes out: `work` gives it its answers. Those of what is forgotten are dropped.
+    pub fn answer<T>(&self, work: impl FnOnce(&mut Answers) -> T) -> T {
+        let mut answers = lock(&self.answers);
+        let done = work(&mut answers);
+        let histories = lock(&self.histories);
+        answers.retain(|key, _| histories.has(*key));
+        done
+    }
+
+    /// If no run was made of a stream: in how many frames something was seen, and how many objects had no identity, if none had one.
+    pub fn without_run(&self) -> Option<(usize, u64)> {
+        let histories = lock(&self.histories);
+        let untracked = if histories.is_tracked { 0 } else { histories.untracked };
+        (histories.runs == 0 && histories.longest as u64 + untracked > 0)
+            .then_some((histories.longest, untracked))
     }
 
     /// A run has made this.
@@ -62,6 +103,11 @@ struct StreamMemory {
 impl PerStream for StreamMemory {
     fn for_new_stream(&self) -> Self {
         Self::default()
+    }
+
+    fn forget(&mut self) {
+        // After a flush, the caps are not sent again, unless they are others.
+        *self = Self { caps: self.caps.take(), ..Self::default() };
     }
 }
 
@@ -95,6 +141,11 @@ impl Memories {
         let end = frame.pts().map(|pts| pts.saturating_add(frame.duration().unwrap_or_default()));
         stream.end = segment.and_then(|segment| segment.to_stream_time(end));
         Arc::clone(&stream.memory)
+    }
+
+    /// Of a stream of which no run was made: as [`Memory::without_run`].
+    pub fn without_run(&self) -> Option<(usize, u64)> {
+        lock(&self.0).iter_mut().find_map(|stream| stream.memory.without_run())
     }
 
     /// Forgets all streams, because another model runs them from now on.
@@ -188,6 +239,7 @@ mod tests {
             (6, Some(gst::event::Gap::new(6 * SECOND, SECOND)), false),
             (6, Some(gst::event::FlushStart::new()), false),
             (6, Some(gst::event::FlushStop::new(true)), true),
+            (6, Some(caps(32)), true),
             (0, Some(gst::event::StreamStart::new("a")), true),
         ] {
             event.iter().for_each(see);

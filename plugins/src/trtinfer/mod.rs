@@ -20,6 +20,7 @@
 
 use gst::prelude::*;
 
+mod answers;
 mod batcher;
 mod change;
 mod change_constants;
@@ -30,12 +31,14 @@ mod forms;
 mod frames;
 mod given;
 mod given_slot;
+mod history;
 mod imp;
 mod instance;
 mod instance_slot;
 mod lane;
 mod latency;
 mod leaky;
+mod look;
 mod memories;
 mod negotiate;
 mod owner;

@@ -9,13 +9,14 @@ use gst::glib;
 
 use super::lane::Lane;
 use super::latency::Delays;
+use super::look::Outgoing;
 use crate::histogram::Histogram;
 use crate::sync::lock;
 
 /// An element, as the model's workers see it.
 pub(super) struct Owner {
     pub element: glib::WeakRef<super::TrtInfer>,
-    pub lane: Lane<gst::Buffer>,
+    pub lane: Lane<Outgoing>,
     pub counters: Arc<Counters>,
     pub tally: Arc<Tally>,
     /// When frames began to be taken.
@@ -49,6 +50,8 @@ pub(super) struct Tally {
     pub dropped: AtomicU64,
     /// Frames for which a recurrent model remembered nothing.
     pub state_starts: AtomicU64,
+    /// Answers of earlier frames that frames carried, because no clip was due.
+    pub held: AtomicU64,
     /// How many frames the runs with a frame of this element had, and how long they took.
     pub batch_sizes: Histogram,
     pub runs: Histogram,
@@ -66,6 +69,7 @@ impl Default for Tally {
             batched: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             state_starts: AtomicU64::new(0),
+            held: AtomicU64::new(0),
             batch_sizes: Histogram::of_sizes(),
             runs: Histogram::of_times(),
             queueing: Histogram::of_times(),
@@ -77,7 +81,8 @@ impl Default for Tally {
 impl Tally {
     /// Starts anew.
     pub fn reset(&self) {
-        let all = [&self.busy_ns, &self.batches, &self.batched, &self.dropped, &self.state_starts];
+        let all =
+            [&self.busy_ns, &self.batches, &self.batched, &self.dropped, &self.state_starts, &self.held];
         all.into_iter().for_each(|c| c.store(0, Ordering::Relaxed));
         self.histograms().into_iter().for_each(|(_, histogram)| histogram.reset());
         self.delays.reset(Instant::now());

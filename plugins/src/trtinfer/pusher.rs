@@ -12,6 +12,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::lane::Lane;
+use super::look::Outgoing;
 use super::owner::Owner;
 use crate::log::TRTINFER as CAT;
 
@@ -46,7 +47,7 @@ impl Pusher {
     }
 }
 
-fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<gst::Buffer>) {
+fn push_all(element: &glib::WeakRef<super::TrtInfer>, lane: &Lane<Outgoing>) {
     post_stream_status(element, gst::StreamStatusType::Enter);
     loop {
         let Some(item) = lane.pop() else {

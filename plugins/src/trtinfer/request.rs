@@ -10,6 +10,7 @@ use super::batcher::{self, StreamKey};
 use super::forms::OutputForms;
 use super::lane::Ticket;
 use super::latency::Entry;
+use super::look::{FrameAnswers, Look, Outgoing};
 use super::memories::Memory;
 use super::owner::Owner;
 use crate::inference::RunShape;
@@ -23,6 +24,10 @@ pub(super) struct Request {
     pub shape: Arc<RunShape>,
     /// What a recurrent model remembers of its stream.
     pub memory: Option<Arc<Memory>>,
+    /// What a run takes for it, where that is not its own picture alone.
+    pub look: Option<Look>,
+    /// What is put on it when it is its turn to go out.
+    pub answers: Option<FrameAnswers>,
     /// How the outputs are put on it.
     pub forms: OutputForms,
     /// Width and height of the frame.
@@ -75,23 +80,35 @@ impl batcher::Batchable for Request {
     }
 
     fn stream(&self) -> Option<StreamKey> {
-        self.memory.as_ref().map(|memory| memory.key())
+        // One clip of a stream after the other.
+        let clips = self.look.as_ref().filter(|_| self.shape.hop().is_some()).map(|look| &look.memory);
+        self.memory.as_ref().or(clips).map(|memory| memory.key())
     }
 }
 
 impl Request {
     /// The frame, which is given up: nothing waits for it any more.
-    pub fn give_up(mut self) -> (Ticket, gst::Buffer) {
+    pub fn give_up(mut self) -> (Ticket, Outgoing) {
         self.guard.owner = None;
-        (self.ticket, self.buffer)
+        self.look.iter().for_each(Look::postpone);
+        (self.ticket, self.buffer.into())
+    }
+
+    /// Brings the frame back, for which there is no run.
+    pub fn hold(mut self) {
+        if let Some(Look { memory, sets }) = self.look.take() {
+            let sets = sets.into_iter().map(|one| (one.set, one.key, false)).collect();
+            self.answers = Some(FrameAnswers { memory, forms: self.forms.clone(), sets });
+        }
+        self.finish(Ok(()));
     }
 
     /// Brings the frame back.
     pub fn finish(self, result: Result<(), String>) {
-        let Self { ticket, buffer, owner, entry, guard, .. } = self;
+        let Self { ticket, buffer, answers, owner, entry, guard, .. } = self;
         owner.counters.frames.add(1);
         owner.tally.delays.finish(entry, Instant::now());
-        let frame = result.map(|()| buffer).map_err(|why| {
+        let frame = result.map(|()| Outgoing { buffer, answers }).map_err(|why| {
             if let Some(element) = owner.element.upgrade() {
                 if owner.lane.wants(ticket) && owner.is_first_failure(ticket.epoch()) {
                     gst::element_error!(element, gst::StreamError::Failed, ("{}: {why}", element.name()));

@@ -57,12 +57,15 @@ pub(super) fn shape(
             state.output
         ));
     }
+    let is_picture = |desc: &&TensorDesc| {
+        desc.name == wanted.name || engine.earlier.iter().any(|picture| picture.input == desc.name)
+    };
     let is_state = |desc: &&TensorDesc| engine.states.iter().any(|state| state.input.name == desc.name);
     let sizes = [[width, height], caps::frame_size(caps)];
     let constants = engine
         .inputs
         .iter()
-        .filter(|desc| desc.name != wanted.name && !is_state(desc))
+        .filter(|desc| !is_picture(desc) && !is_state(desc))
         .map(|desc| constant(desc, engine, constants, sizes))
         .collect::<Result<_, _>>()?;
     let tensors = FrameTensors::of(
@@ -71,6 +74,7 @@ pub(super) fn shape(
         given.unwrap_or(wanted.ty),
         [width, height],
         constants,
+        engine.earlier.clone(),
         engine.states.clone(),
     );
     tensors.and_then(|tensors| RunShape::new(tensors, engine.batch)).map_err(|e| e.to_string())

@@ -10,6 +10,9 @@ use gst::prelude::*;
 
 use super::batcher::{Batchable, Batcher, StreamKey};
 use super::cores;
+use super::history::Key;
+use super::look::{FrameAnswers, Look, LookedAt, picture};
+use super::memories::Memory;
 use super::request::Request;
 use crate::inference::{InferenceError, Outlook, Remembered, SharedSession, Stop, row};
 use crate::log::TRTINFER as CAT;
@@ -152,6 +155,8 @@ fn run<B, R: Runner<B>>(runner: &mut R, mut batch: Vec<B>) -> bool {
 struct PendingFrame {
     request: Request,
     sets: Vec<TensorSet>,
+    /// Where the model sees earlier frames: what each set is of, and whether there is a run for it.
+    turns: Option<(Arc<Memory>, Vec<(Key, bool)>)>,
     /// Sets that have not been through the model.
     left: usize,
     failure: Option<String>,
@@ -162,7 +167,8 @@ struct Image {
     /// Which of the runner's frames, and which of its sets.
     frame: usize,
     set: usize,
-    data: gst::Buffer,
+    /// As many as the shape says.
+    pictures: Vec<gst::Buffer>,
 }
 
 /// Takes the tensors off the frames, and sends those back that have nothing to do for the model: frames without a region, and
@@ -170,15 +176,21 @@ struct Image {
 fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
     let (mut frames, mut images) = (Vec::new(), Vec::new());
     for mut request in requests {
-        let wanted = &request.shape.image;
-        let image = |set: &TensorSet| {
-            let given = set.tensors.iter().find(|t| t.desc.name == wanted.name).or(set.tensors.first());
-            given
-                .filter(|t| (t.desc.ty, &t.desc.dims) == (request.shape.given, &wanted.dims))
-                .map(|t| t.data.clone())
+        let (sets, data, turns) = match request.look.take() {
+            Some(Look { memory, sets }) => {
+                let turns = sets.iter().map(|one| (one.key, one.pictures.is_some())).collect();
+                let parts = sets.into_iter().map(|LookedAt { set, pictures, .. }| (set, pictures));
+                let (sets, data): (_, Vec<_>) = parts.unzip();
+                (Some(sets), Some(data), Some((memory, turns)))
+            }
+            None if request.shape.looks_back() => (None, None, None),
+            None => {
+                let sets = TensorSet::take(request.buffer.make_mut());
+                let own = |set| Some(Some(vec![picture(set, &request.shape)?.clone()]));
+                let data = sets.as_deref().and_then(|sets| sets.iter().map(own).collect::<Option<Vec<_>>>());
+                (sets, data, None)
+            }
         };
-        let sets = TensorSet::take(request.buffer.make_mut());
-        let data = sets.as_deref().and_then(|sets| sets.iter().map(image).collect::<Option<Vec<_>>>());
         match (sets, data) {
             (Some(sets), Some(data)) if data.is_empty() => {
                 TensorSet::put(&sets, request.buffer.make_mut());
@@ -186,13 +198,18 @@ fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
             }
             (Some(sets), Some(data)) => {
                 let frame = frames.len();
-                images.extend(data.into_iter().enumerate().map(|(set, data)| Image { frame, set, data }));
-                frames.push(Some(PendingFrame { request, left: sets.len(), sets, failure: None }));
+                let image =
+                    |(set, pictures): (usize, Option<_>)| Some(Image { frame, set, pictures: pictures? });
+                let before = images.len();
+                images.extend(data.into_iter().enumerate().filter_map(image));
+                let left = images.len() - before;
+                frames.push(Some(PendingFrame { request, left, sets, turns, failure: None }));
             }
             _ => {
                 let why = format!(
-                    "a frame came without a tensor, but should carry {wanted}. Put the element that removes metadata from \
-                     frames before fusedpreproc"
+                    "a frame came without a tensor, but should carry {}. Put the element that removes metadata from \
+                     frames before fusedpreproc",
+                    request.shape.image
                 );
                 request.finish(Err(why));
             }
@@ -241,10 +258,17 @@ impl OnSession<'_> {
             frame.left -= 1;
             frame.failure = frame.failure.take().or(failure);
         }
-        if let Some(PendingFrame { mut request, sets, failure, .. }) = slot.take_if(|frame| frame.left == 0) {
-            if failure.is_none() {
-                let forms = request.forms.clone();
-                forms.put(&sets, request.buffer.make_mut());
+        if let Some(PendingFrame { mut request, sets, turns, failure, .. }) =
+            slot.take_if(|frame| frame.left == 0)
+        {
+            let forms = request.forms.clone();
+            match turns {
+                _ if failure.is_some() => (),
+                Some((memory, turns)) => {
+                    let sets = sets.into_iter().zip(turns).map(|(set, (key, is_new))| (set, key, is_new));
+                    request.answers = Some(FrameAnswers { memory, forms, sets: sets.collect() });
+                }
+                None => forms.put(&sets, request.buffer.make_mut()),
             }
             request.finish(failure.map_or(Ok(()), Err));
         }
@@ -356,10 +380,11 @@ fn infer(
     batch: &[Image],
     before: &[Option<Remembered>],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
-    let images: Vec<&gst::BufferRef> = batch.iter().map(|image| image.data.as_ref()).collect();
+    let images: Vec<&gst::BufferRef> =
+        batch.iter().flat_map(|image| &image.pictures).map(AsRef::as_ref).collect();
     let (outputs, rows) = {
         let mut session = lock(session);
-        let rows = session.rows(&first.shape, images.len());
+        let rows = session.rows(&first.shape, batch.len());
         let interrupt = session.interrupt();
         let run = || {
             // The elements that gave the frames up before this moment had no run to end.
@@ -377,7 +402,7 @@ fn infer(
         }
         (outputs?, rows)
     };
-    let parts = (0..images.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;
+    let parts = (0..batch.len()).map(|index| row(&outputs, index, rows)).collect::<Result<_, _>>()?;
     Ok((outputs, parts))
 }
 

@@ -12,7 +12,7 @@ use crate::{cells, page};
 
 const PAGE: &str = "docs/model-sidecar.md";
 /// Sections whose keys are names of the model's inputs and outputs.
-const OF_MODELS: [&str; 2] = ["constants", "state"];
+const OF_MODELS: [&str; 3] = ["constants", "state", "frames"];
 /// The element whose properties override a section's keys.
 const ELEMENTS: [(&str, &str); 7] = [
     ("input", "fusedpreproc"),

@@ -278,6 +278,24 @@ fn pose_topdown_gives_each_person_a_skeleton() {
 }
 
 #[test]
+fn actions_are_those_of_tracks_once_their_clips_are_full() {
+    let (records, output) = publish("actions", &[("model", &model("clip-actions"))]);
+    assert_eq!(records.len(), 30);
+    // In how many frames each track was seen.
+    let mut seen = HashMap::new();
+    for object in records.iter().flat_map(|record| record["objects"].as_array().unwrap()) {
+        let Some(identity) = object["track"]["id"].as_u64() else { continue };
+        let frames = seen.entry(identity).or_insert(0);
+        *frames += 1;
+        let action = object["classification"][0]["label"].as_str();
+        assert_eq!(action.is_some(), *frames >= 4, "{object}");
+        assert!(action.is_none_or(|action| ["darker", "brighter"].contains(&action)), "{object}");
+    }
+    assert!(seen.values().any(|frames| *frames > 20), "{seen:?}");
+    is_watchable(&output);
+}
+
+#[test]
 fn labels_are_those_of_the_pipelines_that_draw() {
     for (labels, drawn) in [("labels-bottomup", "pose-bottomup"), ("labels-topdown", "pose-topdown")] {
         // Without the tracks that only labels have.
@@ -395,6 +413,7 @@ fn every_launch_file_has_a_test_here() {
     assert_eq!(
         names,
         [
+            "actions",
             "count",
             "depth",
             "detect",

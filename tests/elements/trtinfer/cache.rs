@@ -28,7 +28,8 @@ fn results(engine: &Engine) -> Vec<Vec<u8>> {
     let image = &engine.input;
     let size = [image.width.unwrap_or(64), image.height.unwrap_or(64)];
     let tensors =
-        FrameTensors::of(&engine.input, &engine.outputs, image.ty, size, Vec::new(), Vec::new()).unwrap();
+        FrameTensors::of(&engine.input, &engine.outputs, image.ty, size, Vec::new(), Vec::new(), Vec::new())
+            .unwrap();
     let shape = RunShape::new(tensors, engine.batch).unwrap();
     let values = (0..shape.given_bytes() / 4).map(|i| (i * 7919 % 1009) as f32 / 1009.0);
     let data = gst::Buffer::from_slice(values.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>());

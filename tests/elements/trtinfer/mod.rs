@@ -1,8 +1,10 @@
 //! The element trtinfer: how it reads and loads a model, and the tensors that it makes.
 
 mod cache;
+mod clips;
 mod constants;
 mod declared;
+mod earlier;
 mod exit;
 mod float16;
 mod fused;

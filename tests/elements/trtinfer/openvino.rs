@@ -35,7 +35,8 @@ fn shape(engine: &Engine) -> Arc<RunShape> {
     let image = &engine.input;
     let size = [image.width.unwrap_or(64), image.height.unwrap_or(64)];
     let tensors =
-        FrameTensors::of(&engine.input, &engine.outputs, image.ty, size, Vec::new(), Vec::new()).unwrap();
+        FrameTensors::of(&engine.input, &engine.outputs, image.ty, size, Vec::new(), Vec::new(), Vec::new())
+            .unwrap();
     let shape = RunShape::new(tensors, engine.batch).unwrap();
     engine.warm_up(shape, &|_| (), &Stop::default()).unwrap().0
 }

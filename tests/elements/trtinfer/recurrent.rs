@@ -8,24 +8,28 @@ use gst::ClockTime;
 use gst::prelude::*;
 use gstcudainfer::meta::tensor::TensorSet;
 
-/// A stream into a recurrent model, and the frames that have come out.
-struct Counted {
-    stream: Stream,
-    out: Arc<Mutex<Vec<gst::Buffer>>>,
+/// A stream into a model, and the frames that have come out.
+pub(super) struct Counted {
+    pub stream: Stream,
+    pub out: Arc<Mutex<Vec<gst::Buffer>>>,
 }
 
 impl Counted {
-    fn new(model_name: &str, properties: &str) -> Self {
+    pub fn new(model_name: &str, properties: &str) -> Self {
+        Self::of(&model(model_name), properties)
+    }
+
+    /// Of a model that is in this file.
+    pub fn of(file: &str, properties: &str) -> Self {
         let stream = Stream::with(&format!(
-            "trtinfer name=infer device=cpu model={} {properties} ! fakesink name=out async=false",
-            model(model_name)
+            "trtinfer name=infer device=cpu model={file} {properties} ! fakesink name=out async=false"
         ));
         let out = stream.pipeline.collect("out");
         stream.begin();
         Self { stream, out }
     }
 
-    fn push(&self, frames: impl IntoIterator<Item = u64>) {
+    pub fn push(&self, frames: impl IntoIterator<Item = u64>) {
         frames.into_iter().for_each(|number| self.stream.push(number));
     }
 
@@ -41,7 +45,7 @@ impl Counted {
     }
 }
 
-fn values(frame: &gst::Buffer, output: &str) -> Vec<f32> {
+pub(super) fn values(frame: &gst::Buffer, output: &str) -> Vec<f32> {
     let set = &TensorSet::of(frame).unwrap()[0];
     let tensor = set.tensors.iter().find(|tensor| tensor.desc.name == output).unwrap();
     tensor.map().unwrap().view().unwrap().to_f32().into_owned()

@@ -4,6 +4,7 @@
 
 mod bus;
 mod contexts;
+mod earlier;
 mod load;
 mod readers;
 mod recurrent;

@@ -100,7 +100,8 @@ fn engine(
     let config = Config { provider, device, search, cache, graphs, batch, ..Config::new(model) };
     let engine = Engine::open(&config, &Arc::default(), &|_| ()).unwrap();
     let tensors =
-        FrameTensors::of(&engine.input, &engine.outputs, given, size, Vec::new(), Vec::new()).unwrap();
+        FrameTensors::of(&engine.input, &engine.outputs, given, size, Vec::new(), Vec::new(), Vec::new())
+            .unwrap();
     let (shape, _) =
         engine.warm_up(RunShape::new(tensors, engine.batch).unwrap(), &|_| (), &Stop::default()).unwrap();
     (engine, shape)

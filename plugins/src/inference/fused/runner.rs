@@ -40,7 +40,9 @@ impl Model {
     fn graph(&self, shape: &RunShape, rows: usize) -> Result<Graph, InferenceError> {
         let (dims, others) = (shape.image_dims(rows), shape.constants(rows)?);
         let states: Vec<_> = shape.states.iter().map(|state| (&state.input.name, state.dims(rows))).collect();
+        let earlier: Vec<_> = shape.earlier_inputs(rows).collect();
         let mut given: Vec<(&str, &[usize])> = vec![(&shape.image.name, &dims)];
+        given.extend(earlier.iter().map(|(name, dims)| (*name, &dims[..])));
         given.extend(others.iter().map(|input| (input.name, &input.dims[..])));
         given.extend(states.iter().map(|(name, dims)| (name.as_str(), &dims[..])));
         let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -102,7 +104,7 @@ impl Runner for FusedRunner {
     type Run = FusedRun;
 
     fn bind(&mut self, stream: &CudaStream, memory: RunMemory<'_>) -> Result<FusedRun, InferenceError> {
-        let RunMemory { shape, rows, image, constants, states, outputs } = memory;
+        let RunMemory { shape, rows, image, earlier, constants, states, outputs } = memory;
         let others = shape.constants(rows)?;
         let graph = self.model.graph(shape, rows)?;
         let plan = lower::lower(&graph).map_err(|e| refused(&e))?;
@@ -113,8 +115,10 @@ impl Runner for FusedRunner {
             let name = name(input);
             let other = others.iter().zip(&kept).find(|(other, _)| other.name == *name);
             let state = shape.states.iter().zip(&states).find(|(state, _)| state.input.name == *name);
-            let place =
-                other.map(|(_, memory)| memory.pointer()).or(state.map(|(_, memory)| memory.pointer()));
+            let picture = shape.earlier.iter().zip(&earlier).find(|(picture, _)| picture.input == *name);
+            let place = other.map(|(_, memory)| memory.pointer());
+            let place = place.or(state.map(|(_, memory)| memory.pointer()));
+            let place = place.or(picture.map(|(_, memory)| memory.pointer()));
             places[0].push(place.unwrap_or(image.pointer()));
         }
         for (output, view) in graph.outputs.iter().zip(&plan.outputs) {

@@ -91,7 +91,7 @@ impl Session for FusedSession {
         images: &[&gst::BufferRef],
         before: &[Option<Remembered>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        let known = self.runner.model.completed(shape, images.len())?;
+        let known = self.runner.model.completed(shape, images.len() / shape.pictures())?;
         let made = self.gpu.run(&mut self.runner, &Arc::new(known), images, before)?;
         self.gpu.finish()?;
         let on_host = |tensor: Tensor| {

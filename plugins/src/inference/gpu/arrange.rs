@@ -43,8 +43,9 @@ impl Arrange {
                 convert.start(stream, from, given, to, ty).map_err(ChannelsLastError::from)
             }
             Self::ChannelsLast(permute) => {
-                let channels = shape.image.dims.get(1).copied().flatten().unwrap_or(0);
-                let pixels = shape.image.dims.iter().skip(2).map(|dim| dim.unwrap_or(0)).product();
+                let dims = shape.frame_dims();
+                let channels = dims.get(1).copied().unwrap_or(0);
+                let pixels = dims.iter().skip(2).product();
                 permute.start(stream, from, given, to, ty, [channels, pixels])
             }
         };

@@ -21,7 +21,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, Event, Graph, Memory};
+use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, DevicePlane, Event, Graph, Memory};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use self::arrange::Arrange;
@@ -35,6 +35,7 @@ use super::{InferenceError, Outlook, Remembered, RunShape};
 use crate::log::ENGINE as CAT;
 use crate::memory::tensor::{TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
+use crate::model::Joined;
 
 /// Runs of a number of rows before graphs are captured: libraries choose algorithms and allocate their memory in the first.
 pub(super) const WARM_UP: usize = 2;
@@ -196,8 +197,14 @@ impl<Run> Gpu<Run> {
     ) -> Result<Vec<Tensor>, InferenceError> {
         let stream = Arc::clone(&self.stream);
         let ShapeRuns { shape, memory, bound } = shaped;
-        let rows = self.rows(shape, images.len());
-        self.gather(shape, &memory.input, images)?;
+        let rows = self.rows(shape, images.len() / shape.pictures());
+        match &shape.joined {
+            None => self.gather(shape, &memory.input, &nth(shape, images, 0))?,
+            Some(joined) => self.gather_joined(shape, joined, &memory.input, images)?,
+        }
+        for (index, input) in memory.earlier.iter().enumerate() {
+            self.gather(shape, input, &nth(shape, images, shape.joined_pictures() + index))?;
+        }
         self.gather_states(shape, &memory.states, rows, before)?;
         // The run stays in its place, whatever fails: to capture it anew would hold the stream up.
         let run = match bound.entry(rows) {
@@ -284,7 +291,7 @@ impl<Run> Gpu<Run> {
         Ok(true)
     }
 
-    /// Enqueues the copies of the images to where the model reads them, converted and with their channels last if need be.
+    /// Enqueues the copies of images, one for each row, to where the model reads them, converted and with their channels last if need be.
     fn gather(
         &mut self,
         shape: &RunShape,
@@ -292,7 +299,7 @@ impl<Run> Gpu<Run> {
         images: &[&gst::BufferRef],
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
-        let size = shape.image_bytes();
+        let size = bytes(&shape.image);
         let mut row = 0;
         while let Some(image) = images.get(row) {
             let place = input.slice().after(row * size);
@@ -303,7 +310,7 @@ impl<Run> Gpu<Run> {
                     near = longer;
                     row += 1;
                 }
-                let rows = near.slice().bytes() / shape.given_bytes().max(1);
+                let rows = near.slice().bytes() / shape.picture_bytes().max(1);
                 near.begin_read(&stream)?;
                 let arranged = self.arrange.start(&stream, shape, near.slice(), place.first(rows * size));
                 near.end_read(&stream)?;
@@ -315,15 +322,59 @@ impl<Run> Gpu<Run> {
             if self.image.is_given(shape) {
                 self.staging.bring(&stream, image, place)?;
             } else {
-                let bytes = shape.given_bytes();
-                let scratch = match self.scratch.take().filter(|scratch| scratch.bytes() == bytes) {
-                    Some(scratch) => scratch,
-                    None => stream.allocate(bytes)?,
-                };
+                let scratch = self.scratch(shape.picture_bytes())?;
                 self.staging.bring(&stream, image, scratch.slice())?;
                 self.arrange.start(&stream, shape, scratch.slice(), place)?;
                 self.scratch = Some(scratch);
             }
+        }
+        Ok(())
+    }
+
+    /// Memory of this size for what is not copied as it is. It is given back to the session by whoever takes it.
+    fn scratch(&mut self, bytes: usize) -> Result<Memory, InferenceError> {
+        let known = self.scratch.take().filter(|scratch| scratch.bytes() == bytes);
+        Ok(known.map_or_else(|| self.stream.allocate(bytes), Ok)?)
+    }
+
+    /// As [`Gpu::gather`], where the model reads the pictures of several frames together: each piece of them is a row of a plane.
+    fn gather_joined(
+        &mut self,
+        shape: &RunShape,
+        joined: &Joined,
+        input: &Memory,
+        images: &[&gst::BufferRef],
+    ) -> Result<(), InferenceError> {
+        let stream = Arc::clone(&self.stream);
+        let [pieces, length] = shape.pieces(joined);
+        let (size, whole, picture) = (shape.image_bytes(), shape.given_bytes(), shape.picture_bytes());
+        let stride = length * joined.ago.len();
+        for (row, frame) in images.chunks(shape.pictures()).enumerate() {
+            let place = input.slice().after(row * size).first(size);
+            // The pictures as they come, where they are converted, and after them one that comes from the host.
+            let scratch = self.scratch(whole + picture)?;
+            let is_given = self.image.is_given(shape);
+            let target = if is_given { place } else { scratch.slice().first(whole) };
+            for (index, image) in frame.iter().take(joined.ago.len()).enumerate() {
+                let target = DevicePlane::new(target.after(index * length), stride);
+                let copy =
+                    |source| stream.copy_plane(DevicePlane::new(source, length), target, length, pieces);
+                if let Some(near) = near(&stream, image) {
+                    near.begin_read(&stream)?;
+                    let copied = copy(near.slice());
+                    near.end_read(&stream)?;
+                    copied?;
+                } else {
+                    stream.counters().fallbacks.add(1);
+                    let source = scratch.slice().after(whole).first(picture);
+                    self.staging.bring(&stream, image, source)?;
+                    copy(source)?;
+                }
+            }
+            if !is_given {
+                self.arrange.start(&stream, shape, scratch.slice().first(whole), place)?;
+            }
+            self.scratch = Some(scratch);
         }
         Ok(())
     }
@@ -382,6 +433,11 @@ impl<Run> Gpu<Run> {
         }
         Ok(())
     }
+}
+
+/// This picture of every frame.
+fn nth<'a>(shape: &RunShape, images: &[&'a gst::BufferRef], index: usize) -> Vec<&'a gst::BufferRef> {
+    images.chunks(shape.pictures()).filter_map(|frame| frame.get(index).copied()).collect()
 }
 
 impl<Run> Drop for Gpu<Run> {

@@ -39,6 +39,8 @@ pub(in crate::inference) struct RunMemory<'a> {
     pub rows: usize,
     /// The image of these rows, in the order that the session takes.
     pub image: DeviceSlice<'a>,
+    /// Where the run finds the pictures of the further inputs that take one, with room for the largest batch.
+    pub earlier: Vec<DeviceSlice<'a>>,
     /// The other inputs, as [`RunShape::constants`] has them, for the run to keep.
     pub constants: Vec<Memory>,
     /// Where the run finds the states, with room for the largest batch.

@@ -22,6 +22,8 @@ pub(super) struct ShapeRuns<Run> {
 #[derive(Debug)]
 pub(super) struct ShapeMemory {
     pub input: Memory,
+    /// Of the further inputs that take a picture.
+    pub earlier: Vec<Memory>,
     pub states: Vec<StateMemory>,
     pub outputs: Vec<Output>,
 }
@@ -59,9 +61,15 @@ impl<Run> ShapeRuns<Run> {
         batch: usize,
     ) -> Result<Self, InferenceError> {
         let most = shape.rows(batch);
-        let input = stream.allocate(shape.image_bytes() * most)?;
-        // Rows beyond the frames of a run.
-        stream.fill(input.slice(), 0)?;
+        let pictures = |bytes: usize| {
+            let memory = stream.allocate(bytes * most)?;
+            // Rows beyond the frames of a run.
+            stream.fill(memory.slice(), 0)?;
+            Ok::<_, InferenceError>(memory)
+        };
+        let input = pictures(shape.image_bytes())?;
+        let earlier =
+            shape.earlier.iter().map(|_| pictures(bytes(&shape.image))).collect::<Result<_, _>>()?;
         let output = |desc| {
             let memory = stream.allocate(bytes(desc) * most)?;
             Ok(Output { memory, pool: Vec::new() })
@@ -72,7 +80,7 @@ impl<Run> ShapeRuns<Run> {
             Ok(StateMemory { memory, at_first: upload(stream, &state.at_first()?)? })
         };
         let states = shape.states.iter().map(state).collect::<Result<_, InferenceError>>()?;
-        let memory = ShapeMemory { input, states, outputs };
+        let memory = ShapeMemory { input, earlier, states, outputs };
         Ok(Self { shape: Arc::clone(shape), memory, bound: HashMap::new() })
     }
 }
@@ -90,9 +98,11 @@ impl<Run> BoundRun<Run> {
         let constants =
             constants.iter().map(|input| upload(stream, &input.data)).collect::<Result<_, _>>()?;
         let image = memory.input.slice().first(shape.image_bytes() * rows);
+        let earlier = memory.earlier.iter().map(Memory::slice).collect();
         let states = memory.states.iter().map(|state| state.memory.slice()).collect();
         let outputs = memory.outputs.iter().map(|output| output.memory.slice()).collect();
-        let run = runner.bind(stream, RunMemory { shape, rows, image, constants, states, outputs })?;
+        let run =
+            runner.bind(stream, RunMemory { shape, rows, image, earlier, constants, states, outputs })?;
         Ok(Self { run, graph: None, runs: 0, spoilt: 0 })
     }
 }

@@ -12,6 +12,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 use super::failure::failed;
 use super::network::{Compiled, InputDims, Network};
 use super::request::{Interrupted, Request};
+use crate::inference::pictures::Maps;
 use crate::inference::remembered::HostStates;
 use crate::inference::shape::Input;
 use crate::inference::stop::Interrupt;
@@ -80,7 +81,7 @@ impl OpenVinoSession {
         let dims = self.input_dims(shape, &given, rows)?;
         let interrupted = Arc::clone(&self.interrupted);
         let network = Arc::clone(&self.network);
-        let count = images.len().div_ceil(rows);
+        let count = (images.len() / shape.pictures()).div_ceil(rows);
         let prepared = self.prepare(dims, count)?;
         let mut made = Made::new(&network.outputs, count);
         let result = prepared.run(&network, shape, &constants, images, before, rows, &interrupted, &mut made);
@@ -102,6 +103,10 @@ impl OpenVinoSession {
         let of = |input: &TensorDesc| {
             if input.name == shape.image.name {
                 return Ok(shape.image_dims(rows));
+            }
+            let picture = shape.earlier_inputs(rows).find(|(name, _)| *name == input.name);
+            if let Some((_, dims)) = picture {
+                return Ok(dims);
             }
             let other = given.iter().find(|other| other.name == input.name);
             let missing = || InferenceError::Run(format!("nothing is given for the input '{}'", input.name));
@@ -126,7 +131,7 @@ impl Prepared {
         made: &mut Made,
     ) -> Result<(), InferenceError> {
         let in_flight = self.requests.len();
-        for (turn, images) in images.chunks(rows).enumerate() {
+        for (turn, images) in images.chunks(rows * shape.pictures()).enumerate() {
             let request = &mut self.requests[turn % in_flight];
             if turn >= in_flight {
                 request.finish(interrupted)?;
@@ -136,12 +141,16 @@ impl Prepared {
                 return Err(InferenceError::Interrupted);
             }
             let states = HostStates::map(shape, of_request(before, turn, rows))?;
-            let given = [constants, &states.inputs(shape, rows)?].concat();
-            fill(request, network, shape, &given, images)?;
+            let run = |e: glib::BoolError| InferenceError::Run(e.to_string());
+            let maps = images.iter().map(|image| image.map_readable().map_err(run));
+            let maps = maps.collect::<Result<Vec<_>, _>>()?;
+            let earlier = shape.earlier_pictures(&maps, rows)?;
+            let given = [constants, &states.inputs(shape, rows)?, &earlier].concat();
+            fill(request, network, shape, &given, &maps)?;
             request.start()?;
         }
         // The oldest first: outputs come in the frames' order.
-        let count = images.len().div_ceil(rows);
+        let count = (images.len() / shape.pictures()).div_ceil(rows);
         for turn in count.saturating_sub(in_flight)..count {
             let request = &mut self.requests[turn % in_flight];
             request.finish(interrupted)?;
@@ -162,7 +171,7 @@ fn fill(
     network: &Network,
     shape: &RunShape,
     given: &[Input<'_>],
-    images: &[&gst::BufferRef],
+    pictures: &Maps<'_>,
 ) -> Result<(), InferenceError> {
     let run = |e: &dyn fmt::Display| InferenceError::Run(e.to_string());
     let dims = shape.image_dims(1);
@@ -181,13 +190,13 @@ fn fill(
             continue;
         }
         let bytes = shape.image_bytes();
-        let (room, needed) = (to.len(), images.len() * bytes);
+        let (room, needed) = (to.len(), pictures.len() / shape.pictures() * bytes);
         let (used, left) = to
             .split_at_mut_checked(needed)
             .ok_or_else(|| run(&format!("'{}' has room for {room} bytes, not for {needed}", input.name)))?;
-        for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(images) {
-            let map = image.map_readable().map_err(|e| run(&e))?;
-            let image = TensorView::new(&input.name, shape.given, &dims, &map).map_err(|e| run(&e))?;
+        for (row, image) in used.chunks_exact_mut(bytes.max(1)).zip(pictures.chunks(shape.pictures())) {
+            let image = shape.join(image)?;
+            let image = TensorView::new(&input.name, shape.given, &dims, &image).map_err(|e| run(&e))?;
             convert(&image, shape.image.ty, row).map_err(|e| run(&e))?;
         }
         left.fill(0);

@@ -24,6 +24,8 @@ fn open(config: &Config, variant: &Variant) -> Result<OrtSession, InferenceError
 fn shape(session: &OrtSession, given: TensorType) -> Arc<RunShape> {
     let tensors = FrameTensors {
         image: TensorDesc::fixed("image", TensorType::Float32, &[1, 3, 6, 5]),
+        joined: None,
+        earlier: Vec::new(),
         batched: true,
         given,
         constants: Vec::new(),
@@ -94,6 +96,8 @@ fn a_model_without_such_an_image_is_refused_with_the_reason() {
 fn the_image_is_bound_by_its_other_name_and_dimensions_and_described_by_its_own() {
     let tensors = FrameTensors {
         image: TensorDesc::fixed("images", TensorType::Float16, &[1, 3, 48, 64]),
+        joined: None,
+        earlier: Vec::new(),
         batched: true,
         given: TensorType::Float16,
         constants: Vec::new(),

@@ -29,12 +29,16 @@ impl Runner for OrtRunner<'_> {
     type Run = OrtRun;
 
     fn bind(&mut self, stream: &CudaStream, memory: RunMemory<'_>) -> Result<OrtRun, InferenceError> {
-        let RunMemory { shape, rows, image, constants, states, outputs } = memory;
+        let RunMemory { shape, rows, image, earlier, constants, states, outputs } = memory;
         let ordinal = stream.context().device().ordinal;
         let mut binding = Binding::new(self.session, ordinal).map_err(failed)?;
         let (name, dims) = self.image.bound(shape, rows);
         // SAFETY: the memory is as large as `dims` say, in whatever order, and stays as long as the run.
         unsafe { binding.input(&name, shape.image.ty, &dims, image) }.map_err(failed)?;
+        for ((name, dims), memory) in shape.earlier_inputs(rows).zip(earlier) {
+            // SAFETY: as above.
+            unsafe { binding.input(name, shape.image.ty, &dims, memory) }.map_err(failed)?;
+        }
         for (input, memory) in shape.constants(rows)?.iter().zip(&constants) {
             // SAFETY: the run keeps the memory as long as the binding, and it holds what the input holds.
             unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;

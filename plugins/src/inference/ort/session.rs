@@ -264,19 +264,20 @@ impl OrtSession {
         images: &[&gst::BufferRef],
         before: &[Option<Remembered>],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
-        let rows = shape.rows(images.len());
+        let rows = shape.rows(images.len() / shape.pictures());
         let maps = images
             .iter()
             .map(|image| image.map_readable().map_err(|e| InferenceError::Run(e.to_string())))
             .collect::<Result<Vec<_>, _>>()?;
         let bytes = match maps.as_slice() {
-            [one] if rows == 1 && self.image.is_given(shape) => one.as_slice(),
+            [one] if rows == 1 && self.image.is_given(shape) && !shape.looks_back() => one.as_slice(),
             many => self.image.gather(&mut self.gathered, many, shape, rows)?,
         };
         let (name, dims) = self.image.bound(shape, rows);
         let image = Input { name: &name, ty: shape.image.ty, dims, data: Cow::Borrowed(bytes) };
         let mut inputs = shape.constants(rows)?;
         inputs.insert(0, image);
+        inputs.extend(shape.earlier_pictures(&maps, rows)?);
         let states = HostStates::map(shape, before)?;
         inputs.extend(states.inputs(shape, rows)?);
         let values = inputs
@@ -313,7 +314,7 @@ impl OrtSession {
             return Err(failure);
         }
         let Ok(made) = self.run_through_host(shape, images, before) else { return Err(failure) };
-        let rows = shape.rows(images.len());
+        let rows = shape.rows(images.len() / shape.pictures());
         let other = |(made, desc): (&tensor::Tensor, &TensorDesc)| {
             !made.desc.dims.iter().copied().eq(batch_dims(desc, rows).into_iter().map(Some))
         };

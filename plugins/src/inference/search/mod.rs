@@ -192,7 +192,12 @@ pub(super) fn shape_name(shape: &Arc<RunShape>) -> String {
         let dims: Vec<String> = constant.dims.iter().map(ToString::to_string).collect();
         format!(" {}:{}", constant.desc.name, dims.join("x"))
     });
-    format!("{} from {}{}", shape.image, shape.given, constants.collect::<String>())
+    let pictures = if shape.looks_back() {
+        format!(" of the frames before by {:?}", shape.ago())
+    } else {
+        String::new()
+    };
+    format!("{} from {}{pictures}{}", shape.image, shape.given, constants.collect::<String>())
 }
 
 /// Opens a model before its shape is known: as the first variant, which is warm soonest; or, if frames must wait for the best

@@ -31,6 +31,8 @@ pub(in crate::inference) struct OnNoise<'a> {
     shape: &'a Arc<RunShape>,
     /// A run's, no two of them alike: a variant that mixes up rows has other outputs.
     images: Vec<gst::Buffer>,
+    /// Frames of a run, to which the images belong.
+    frames: usize,
     /// Bytes that must be free for another session, as measured with the first one.
     needed: Option<u64>,
     /// Where the sessions run.
@@ -48,19 +50,19 @@ impl<'a> OnNoise<'a> {
         frames: usize,
         session: &dyn Session,
     ) -> Result<Self, InferenceError> {
-        let bytes = shape.given_bytes();
-        let mut batch = zeros(bytes * frames)?;
+        let (bytes, count) = (shape.picture_bytes(), frames * shape.pictures());
+        let mut batch = zeros(bytes * count)?;
         for (row, image) in batch.chunks_exact_mut(bytes.max(1)).enumerate() {
-            image.copy_from_slice(&noise(bytes, shape.given, darkness(row, frames))?);
+            image.copy_from_slice(&noise(bytes, shape.given, darkness(row, count))?);
         }
         let batch = match session.stream() {
             Some(stream) => on_device(stream, &batch)?,
             None => gst::Buffer::from_slice(batch),
         };
-        let rows = (0..frames).map(|row| part(&batch, row * bytes, bytes));
+        let rows = (0..count).map(|row| part(&batch, row * bytes, bytes));
         let images = rows.collect::<Result<_, _>>().map_err(|e| InferenceError::Run(e.to_string()))?;
         let stream = session.stream().cloned();
-        Ok(Self { sessions, shape, images, needed: None, stream })
+        Ok(Self { sessions, shape, images, frames, needed: None, stream })
     }
 
     /// A run with what is remembered of each image's stream.
@@ -89,7 +91,7 @@ impl Bench for OnNoise<'_> {
             return Err(InferenceError::Interrupted);
         }
         let mut session = backend.open_variant(config, counters, variant)?;
-        session.reserve(self.images.len());
+        session.reserve(self.frames);
         Ok(session)
     }
 
@@ -101,9 +103,9 @@ impl Bench for OnNoise<'_> {
         }
         if self.shape.is_recurrent() {
             // At first, a state may be zeros, which show little of what becomes of it.
-            let rows = session.rows(self.shape, self.images.len());
+            let rows = session.rows(self.shape, self.frames);
             let before =
-                (0..self.images.len()).map(|index| Ok(self.shape.remembered(&row(&outputs, index, rows)?)));
+                (0..self.frames).map(|index| Ok(self.shape.remembered(&row(&outputs, index, rows)?)));
             let before = before.collect::<Result<Vec<_>, InferenceError>>()?;
             outputs = self.run(session, &before)?;
         }
