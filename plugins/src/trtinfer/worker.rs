@@ -156,10 +156,16 @@ struct PendingFrame {
     request: Request,
     sets: Vec<TensorSet>,
     /// Where the model sees earlier frames: what each set is of, and whether there is a run for it.
-    turns: Option<(Arc<Memory>, Vec<(Key, bool)>)>,
+    turns: Option<(Arc<Memory>, Vec<Turn>)>,
     /// Sets that have not been through the model.
     left: usize,
     failure: Option<String>,
+}
+
+/// What a set of tensors is of, and whether there is a run for it.
+struct Turn {
+    key: Key,
+    is_new: bool,
 }
 
 /// What the model runs on: a frame, or a region of one.
@@ -178,7 +184,8 @@ fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
     for mut request in requests {
         let (sets, data, turns) = match request.look.take() {
             Some(Look { memory, sets }) => {
-                let turns = sets.iter().map(|one| (one.key, one.pictures.is_some())).collect();
+                let turn = |one: &LookedAt| Turn { key: one.key, is_new: one.pictures.is_some() };
+                let turns = sets.iter().map(turn).collect();
                 let parts = sets.into_iter().map(|LookedAt { set, pictures, .. }| (set, pictures));
                 let (sets, data): (_, Vec<_>) = parts.unzip();
                 (Some(sets), Some(data), Some((memory, turns)))
@@ -265,7 +272,8 @@ impl OnSession<'_> {
             match turns {
                 _ if failure.is_some() => (),
                 Some((memory, turns)) => {
-                    let sets = sets.into_iter().zip(turns).map(|(set, (key, is_new))| (set, key, is_new));
+                    let sets =
+                        sets.into_iter().zip(turns).map(|(set, Turn { key, is_new })| (set, key, is_new));
                     request.answers = Some(FrameAnswers { memory, forms, sets: sets.collect() });
                 }
                 None => forms.put(&sets, request.buffer.make_mut()),

@@ -54,8 +54,7 @@ fn runs_see_the_frames_on_the_gpu_that_they_see_on_the_cpu() {
             stream.begin();
             (0..40).for_each(|number| stream.push(number));
             stream.end();
-            let seen = std::mem::take(&mut *seen.lock().unwrap());
-            seen
+            std::mem::take(&mut *seen.lock().unwrap())
         });
         let [gpu, without_graphs, cpu] = results;
         for other in [gpu, without_graphs] {
