@@ -154,6 +154,17 @@ pub enum SegmentError {
          that holds the masks"
     )]
     Maps(String),
+    /// Queries' classes and masks that do not go together.
+    #[error(
+        "'{classes}' must have the dimensions 1xQx(C+1), the logits of each query's class, and '{masks}' 1xQxHxW, those of its \
+         mask, in float16 or float32, all of them known; set classes and tensor to these outputs"
+    )]
+    Queries {
+        /// The output with the classes.
+        classes: String,
+        /// The output with the masks.
+        masks: String,
+    },
     /// An object's map that does not exist.
     #[error(
         "an object's mask is number {row} in '{tensor}', which has {rows}; hand over the masks of the objects' own frame"

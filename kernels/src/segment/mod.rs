@@ -3,7 +3,8 @@
 //! A segmentation network gives one small image a class: the greater a cell's value, the surer it is that the class is there.
 //! [`Segmenter`] makes a mask of these, one byte a cell, at the network's own size; [`Resize`] takes such a mask to the frame.
 //! [`Prototypes`] makes the masks of single objects, as YOLO's segmentation models encode them; [`InstanceMasks`] those of
-//! models that give a map for each object, and masks that are interpolated before they are compared.
+//! models that give a map for each object, and masks that are interpolated before they are compared. [`ClassQueries`] makes scores
+//! of classes, on the CPU, for models that give each of many queries a class and a mask.
 //!
 //! # What a cell becomes
 //! 1. With [`SegmentParams::smoothing`] `s` the values are the stream's state, `s * state + (1 - s) * logit`, computed in
@@ -30,6 +31,7 @@ mod map;
 mod params;
 mod plan;
 mod prototypes;
+mod queries;
 mod resize;
 mod survey;
 #[cfg(test)]
@@ -42,6 +44,7 @@ pub use instances::{InstanceMasks, Instances, Window};
 pub use params::{Activation, Classes, SegmentParams};
 pub use plan::MOST_RADIUS;
 pub use prototypes::{Prototypes, Region};
+pub use queries::ClassQueries;
 pub use resize::Resize;
 pub use survey::LogitsSurvey;
 

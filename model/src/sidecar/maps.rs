@@ -13,6 +13,8 @@ use crate::{MapRange, MaskMode};
 pub struct Segment {
     /// Name of the output with the logits, or with the prototypes or maps for masks of objects.
     pub output: Option<String>,
+    /// Name of the output with the classes of queries, whose masks the other one holds.
+    pub classes: Option<String>,
     /// `argmax`, `threshold`, `soft` or `instances`.
     #[serde(with = "word")]
     pub mode: Option<MaskMode>,

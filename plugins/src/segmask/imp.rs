@@ -11,6 +11,7 @@ use super::instances::Instances;
 use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
 use super::properties::PROPERTIES;
+use super::queries::Queries;
 use super::settings::{Output, Settings, Work};
 use super::target::MaskTarget;
 use super::whole::{SegmenterSetup, Smoothed, Whole};
@@ -174,10 +175,13 @@ impl DecodingElementImpl for SegMask {
         let mut logits = None;
         let maker = match plan.work {
             Work::Whole { params, kind, .. } => {
-                if let (false, Some(why)) = (is_map, incoming.certain_detector("segmask")) {
+                let is_known = is_map || plan.queries.is_some();
+                if let (false, Some(why)) = (is_known, incoming.certain_detector("segmask")) {
                     return Err(why);
                 }
-                logits = LogitsSurvey::new(&plan.tensor, plan.input, params).ok();
+                // What is made of queries is no output of the model.
+                let survey = || LogitsSurvey::new(&plan.tensor, plan.input, params).ok();
+                logits = plan.queries.is_none().then(survey).flatten();
                 let model = caps::loaded_model(incoming.caps);
                 let setup = SegmenterSetup { logits: plan.tensor.clone(), input: plan.input, params, model };
                 MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
@@ -199,7 +203,8 @@ impl DecodingElementImpl for SegMask {
         }
         let streams = Arc::clone(&self.streams);
         let (tensor, size, range) = (plan.tensor.name, settings.size, RangeCheck::default());
-        Ok(Box::new(Masks { tensor, maker, logits, frame, size, result, streams, range }))
+        let queries = plan.queries.map(|(kernel, outputs)| Queries::new(kernel, outputs));
+        Ok(Box::new(Masks { tensor, queries, maker, logits, frame, size, result, streams, range }))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

@@ -6,6 +6,7 @@ use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::LogitsSurvey;
 
 use super::instances::Instances;
+use super::queries::Queries;
 use super::settings::Size;
 use super::target::MaskTarget;
 use super::whole::{Smoothed, Wanted, Whole};
@@ -21,6 +22,8 @@ use crate::sync::lock;
 pub(super) struct Masks {
     /// The tensor with the logits, the prototypes or the maps.
     pub tensor: String,
+    /// What makes the tensor with the logits, where it is no output of the model.
+    pub queries: Option<Queries>,
     pub maker: MaskMaker,
     /// What the logits of a whole frame are judged by; `None` for the masks of objects.
     pub logits: Option<LogitsSurvey>,
@@ -70,7 +73,7 @@ impl Decode for Masks {
         let [set @ TensorSet { object: None, region: None, .. }] = sets else {
             return Err("masks are made of whole frames, not of regions: leave out fusedpreproc's roi".into());
         };
-        let Self { tensor, maker, frame: frame_size, size, result, streams, range, .. } = self;
+        let Self { tensor, queries, maker, frame: frame_size, size, result, streams, range, .. } = self;
         match maker {
             MaskMaker::Instances(instances) => {
                 let masks = instances.make(set, &objects(frame), side)?;
@@ -78,7 +81,9 @@ impl Decode for Masks {
                 counts.add("masks", masks.len());
             }
             MaskMaker::Whole(whole, kind) => {
-                let logits = set.tensors.iter().find(|t| t.desc.name == *tensor);
+                let scores = queries.as_mut().map(|queries| queries.make(set, side, counts)).transpose()?;
+                let side = queries.as_ref().map_or(side, |queries| &queries.side);
+                let logits = scores.as_ref().or_else(|| set.tensors.iter().find(|t| t.desc.name == *tensor));
                 let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
                 let resized = *size == Size::Frame || !matches!(result, MaskTarget::Meta);
                 let wanted = Wanted { to_frame: set.to_frame, frame: *frame_size, frame_size: resized };

@@ -17,6 +17,7 @@ mod masks;
 mod negotiate;
 mod pools;
 mod properties;
+mod queries;
 mod settings;
 mod target;
 mod whole;

@@ -21,6 +21,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Name of the model output with the logits, or with the prototypes or maps for masks of objects. If not set: the \
              sidecar's, else the only output",
         ),
+        property!(
+            Settings,
+            classes,
+            (),
+            "Classes",
+            "Name of the model output with the classes of queries, whose masks tensor is. If not set: the sidecar's, else \
+             class_queries_logits, if the model has it",
+        ),
         property!(Settings, mode, (), "Mode", "What a mask is made of"),
         property!(Settings, activation, (), "Activation", "What turns the values into probabilities"),
         property!(

@@ -2,7 +2,9 @@
 
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::preproc::Layout;
-use cudainfer_kernels::segment::{Activation, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter};
+use cudainfer_kernels::segment::{
+    Activation, ClassQueries, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter,
+};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use crate::caps::ModelOutputs;
@@ -48,6 +50,7 @@ impl Words for Output {}
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub tensor: String,
+    pub classes: String,
     pub mode: Option<MaskMode>,
     pub activation: Option<Activation>,
     pub layout: Option<Layout>,
@@ -66,6 +69,9 @@ pub(super) struct Settings {
 /// The value from which on a channel counts as seen, unless the property or the sidecar has another one.
 pub(super) const THRESHOLD: f32 = 0.5;
 
+/// The outputs of MaskFormer, Mask2Former and OneFormer, as transformers calls them: the classes of queries, and their masks.
+const QUERIES: [&str; 2] = ["class_queries_logits", "masks_queries_logits"];
+
 /// Classes that a mask's byte tells apart.
 const MOST_CLASSES: usize = 256;
 
@@ -74,6 +80,8 @@ const MOST_CLASSES: usize = 256;
 pub(super) struct SegMaskPlan {
     /// The tensor with the logits or the prototypes.
     pub tensor: TensorDesc,
+    /// What makes that tensor of the model's outputs, with the names of those, if it is none of them.
+    pub queries: Option<(ClassQueries, [String; 2])>,
     /// Width and height of the network's input.
     pub input: [usize; 2],
     pub work: Work,
@@ -150,6 +158,13 @@ impl Settings {
     /// A sentence: which output, parameter or neighbour does not fit.
     pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
         let mode = self.mode.or(info.segment.mode);
+        let of_frame = mode != Some(MaskMode::Instances) && model.masks.is_empty();
+        if let Some((queries, names)) = self.queries(&model.outputs, info)?.filter(|_| of_frame) {
+            let (tensor, layout) = (queries.scores(), Some(Layout::Nchw));
+            let (work, warning) = self.whole(&tensor, model.input, layout, mode, info, -1)?;
+            let queries = Some((queries, names));
+            return Ok(SegMaskPlan { tensor, queries, input: model.input, work, warning });
+        }
         // The output that gpunms names is the one of its objects' masks.
         let of_objects = model.masks.first().filter(|_| mode.is_none_or(|mode| mode == MaskMode::Instances));
         let tensor = self.tensor(&model.outputs, of_objects, info)?.clone();
@@ -164,15 +179,41 @@ impl Settings {
                 )
             })?;
             let each = self.each(&tensor, &handed, input, layout, info)?;
-            return Ok(SegMaskPlan { tensor, input, work: Work::Instances(each), warning: None });
+            return Ok(SegMaskPlan {
+                tensor,
+                queries: None,
+                input,
+                work: Work::Instances(each),
+                warning: None,
+            });
         }
         if self.upsample == Some(true) {
             return Err("upsample is for the masks of single objects: leave it out, or set size=frame for a mask of the whole \
                         frame at its size"
                 .into());
         }
-        let (work, warning) = self.whole(&tensor, input, layout, mode, info)?;
-        Ok(SegMaskPlan { tensor, input, work, warning })
+        let (work, warning) = self.whole(&tensor, input, layout, mode, info, 0)?;
+        Ok(SegMaskPlan { tensor, queries: None, input, work, warning })
+    }
+
+    /// What makes the scores of classes of a model whose queries have classes and masks, with the names of its two outputs; `None`
+    /// for other models.
+    fn queries(
+        &self,
+        outputs: &[TensorDesc],
+        info: &ModelInfo,
+    ) -> Result<Option<(ClassQueries, [String; 2])>, String> {
+        let sidecar = &info.segment;
+        let known = |name: &str| outputs.iter().find(|output| output.name == name);
+        let set = named(outputs, "classes", &self.classes, sidecar.classes.as_deref())?;
+        let masks = named(outputs, "tensor", &self.tensor, sidecar.output.as_deref())?.or(known(QUERIES[1]));
+        let are_known = masks.is_some_and(|masks| masks.name == QUERIES[1]);
+        let Some(classes) = set.or(known(QUERIES[0]).filter(|_| are_known)) else { return Ok(None) };
+        let masks = masks.or(outputs.iter().find(|output| output.dims.len() == 4)).ok_or_else(|| {
+            format!("none of the model's outputs, {}, has masks of queries. Set tensor", list(outputs))
+        })?;
+        let made = ClassQueries::new(classes, masks).map_err(|e| e.to_string())?;
+        Ok(Some((made, [classes.name.clone(), masks.name.clone()])))
     }
 
     /// How the masks of single objects are made of `tensor`.
@@ -228,6 +269,7 @@ impl Settings {
         layout: Option<Layout>,
         mode: Option<MaskMode>,
         info: &ModelInfo,
+        usual_background: i32,
     ) -> Result<(Work, Option<String>), String> {
         let sidecar = &info.segment;
         let in_words = |e: cudainfer_kernels::segment::SegmentError| e.to_string();
@@ -302,7 +344,7 @@ impl Settings {
         let (kind, gray) = match mode {
             MaskMode::Soft => (MaskKind::Alpha { label: name }, (0..=255).collect()),
             MaskMode::Argmax => {
-                let background = u8::try_from(sidecar.background.unwrap_or(0)).ok();
+                let background = u8::try_from(sidecar.background.unwrap_or(usual_background)).ok();
                 let step = 255 / (channels.max(2) - 1);
                 let gray = (0..256).map(|class| u8::try_from(class * step).unwrap_or(255)).collect();
                 (MaskKind::Classes { labels: all(u32::try_from(channels).unwrap_or(0)), background }, gray)

@@ -263,3 +263,31 @@ fn class_numbers_have_no_scores_to_compare() {
         .fails_with(&["'classes:int64:1x16x24' has the classes of cells", part]);
     }
 }
+
+#[test]
+fn queries_with_classes_become_a_mask_of_classes() {
+    for (name, properties) in [
+        ("masks-of-queries", ""),
+        ("masks-of-queries", "classes=class_queries_logits tensor=masks_queries_logits size=frame"),
+    ] {
+        let pipeline = |colour: &str| {
+            format!(
+                "videotestsrc num-buffers=2 pattern={colour} ! video/x-raw,format=RGB,width=48,height=32 ! fusedpreproc ! trtinfer \
+                 model={} ! segmask {properties} ! fakesink name=out",
+                model(name)
+            )
+        };
+        for (colour, class) in [("red", 0), ("blue", 1)] {
+            let frames = buffers(&pipeline(colour));
+            assert_eq!(frames.len(), 2);
+            for frame in frames {
+                let [mask] = &masks(&frame)[..] else { panic!("one mask") };
+                let labels = ["sky", "road"].map(str::to_owned).to_vec();
+                assert_eq!(mask.kind, MaskKind::Classes { labels, background: None });
+                let width = if properties.is_empty() { 24 } else { 48 };
+                assert_eq!(mask.width, width);
+                assert!(mask.data.map_readable().unwrap().iter().all(|byte| *byte == class), "{colour}");
+            }
+        }
+    }
+}

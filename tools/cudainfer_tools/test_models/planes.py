@@ -53,6 +53,16 @@ def masks() -> None:
         graph.node("Add", ["images", graph.constant("add", add)], "logits")
         graph.output("logits", F32, [1, 3, 16, 24])
         graph.save(name, sidecar)
+    # Queries with classes and masks, as Mask2Former's: sky where it is red, road where it is blue, and one that is nothing.
+    graph = Graph(F32, [1, 3, 16, 24])
+    classes = np.array([[6, 0, 0], [0, 6, 0], [0, 0, 6]], np.float32)[None]
+    graph.node("Add", [graph.constant("fixed", classes), graph.nothing()], "class_queries_logits")
+    graph.output("class_queries_logits", F32, [1, 3, 3])
+    graph.node("Gather", ["images", graph.constant("order", np.array([0, 2, 1], np.int64))], "ordered", axis=1)
+    graph.node("Mul", ["ordered", graph.constant("ten", np.float32(10))], "tenfold")
+    graph.node("Sub", ["tenfold", graph.constant("five", np.float32(5))], "masks_queries_logits")
+    graph.output("masks_queries_logits", F32, [1, 3, 16, 24])
+    graph.save("masks-of-queries", stretch + '[output]\nlabels = ["sky", "road"]\n')
     # One channel: the red.
     graph = Graph(F32, [1, 3, 16, 24])
     graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)
