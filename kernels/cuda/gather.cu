@@ -54,7 +54,7 @@ __device__ void point(const Gather& p, const Values& v, uint32_t anchor, uint32_
     bool around = v.numbers & AROUND;
     uint64_t at = around ? 0 : anchor * v.step + index * numbers * v.value_step;
     float x = load<ANY>(v.data, v.type, at), y = load<ANY>(v.data, v.type, at + v.value_step);
-    float score = numbers == 3 ? probability(v.activation, load<ANY>(v.data, v.type, at + 2 * v.value_step)) : 1.0f;
+    float score = numbers >= 3 ? probability(v.activation, load<ANY>(v.data, v.type, at + 2 * v.value_step)) : 1.0f;
     if (v.y_first) swap(x, y);
     if (around) {
         float2 found = around_anchor(p.layout, v, anchor, index);

@@ -102,7 +102,8 @@ pub(super) struct Angle {
 pub(super) struct Points {
     /// How many.
     pub count: usize,
-    /// Numbers of each: two coordinates, and a score if there are three.
+    /// Numbers of each: two coordinates, and a score if there are more. What follows it is left aside. Not 4, which means something
+    /// else on a GPU.
     pub numbers: usize,
     /// Whether y comes before x.
     pub y_first: bool,
@@ -125,7 +126,7 @@ impl Points {
                 map.point(left + x * (right - left), top + y * (bottom - top))
             }
         };
-        let score = if self.numbers == 3 { self.activation.probability(values[2]) } else { 1.0 };
+        let score = if self.numbers >= 3 { self.activation.probability(values[2]) } else { 1.0 };
         let point = [x, y, score];
         if point.iter().all(|v| v.is_finite()) { point } else { [0.0; 3] }
     }

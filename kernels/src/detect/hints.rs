@@ -113,29 +113,33 @@ pub enum RowFormat {
     ClassScoreBox,
     /// Number of the picture in the batch, box, class, confidence (YOLOv7's end-to-end export).
     BatchBoxClassScore,
+    /// Number of the picture in the batch, box, confidence (YOLO-NAS-Pose).
+    BatchBoxScore,
 }
 
 crate::words! { RowFormat:
     BoxScoreClass = "box-score-class", "Box, confidence, class";
     ClassScoreBox = "class-score-box", "Class, confidence, box";
     BatchBoxClassScore = "batch-box-class-score", "Number of the batch entry, box, class, confidence";
+    BatchBoxScore = "batch-box-score", "Number of the batch entry, box, confidence; all are of one class";
 }
 
 impl RowFormat {
     /// Numbers of a row.
     pub fn columns(self) -> usize {
         match self {
-            Self::BoxScoreClass | Self::ClassScoreBox => 6,
+            Self::BoxScoreClass | Self::ClassScoreBox | Self::BatchBoxScore => 6,
             Self::BatchBoxClassScore => 7,
         }
     }
 
-    /// The columns where the box begins, of the confidence and of the class.
-    pub(super) fn places(self) -> [usize; 3] {
+    /// The columns where the box begins, of the confidence and of the class, if there is one.
+    pub(super) fn places(self) -> (usize, usize, Option<usize>) {
         match self {
-            Self::BoxScoreClass => [0, 4, 5],
-            Self::ClassScoreBox => [2, 1, 0],
-            Self::BatchBoxClassScore => [1, 6, 5],
+            Self::BoxScoreClass => (0, 4, Some(5)),
+            Self::ClassScoreBox => (2, 1, Some(0)),
+            Self::BatchBoxClassScore => (1, 6, Some(5)),
+            Self::BatchBoxScore => (1, 5, None),
         }
     }
 
@@ -145,6 +149,7 @@ impl RowFormat {
             Self::BoxScoreClass => "x1, y1, x2, y2, confidence and class",
             Self::ClassScoreBox => "class, confidence, x1, y1, x2 and y2",
             Self::BatchBoxClassScore => "number in the batch, x1, y1, x2, y2, class and confidence",
+            Self::BatchBoxScore => "number in the batch, x1, y1, x2, y2 and confidence",
         }
     }
 }

@@ -16,6 +16,8 @@ use crate::detect::offer::{Evidence, Fit, Offer, Plane};
 use crate::detect::{Activation, BoxFormat, DecoderKind};
 use crate::tensor::TensorDesc;
 
+use super::points_beside;
+
 pub const FAMILY: Family = Family {
     kind: DecoderKind::Detections,
     wanted,
@@ -27,10 +29,6 @@ pub const FAMILY: Family = Family {
 /// Columns of boxes, and of boxes with their score.
 const BOX: usize = 4;
 const SCORED: usize = 5;
-/// In the names of outputs that belong to keypoints, and how words in them begin ("pose", not "transpose").
-const POINTS: [&str; 2] = ["keypoint", "kpt"];
-const POSE: &str = "pose";
-
 /// Which output is which.
 struct Roles {
     boxes: usize,
@@ -80,7 +78,7 @@ fn fits(offer: &Offer<'_>) -> Vec<Fit> {
         let found = fit.decoding.layout().map_or(0, Layout::keypoints);
         return if expected.is_none_or(|k| k == found) { vec![fit] } else { vec![] };
     }
-    let of_pose: Vec<_> = (0..offer.outputs.len()).filter(|output| is_of_pose(offer, *output)).collect();
+    let of_pose = points_beside::named(offer);
     let lists: Vec<_> = lists(offer).into_iter().filter(|list| !of_pose.contains(&list.output)).collect();
     let count = lists.iter().find(|list| list.is_count(offer)).map(|list| list.output);
     let is_box = |p: &&Plane| matches!(p.columns, Some(BOX | SCORED)) && !of_pose.contains(&p.output);
@@ -120,14 +118,6 @@ fn fits(offer: &Offer<'_>) -> Vec<Fit> {
 fn is_of_one_class(offer: &Offer<'_>) -> bool {
     let hints = offer.hints;
     hints.classes.is_none_or(|classes| classes == 1) && hints.background_columns() == 0
-}
-
-/// Whether the name of an output says that it belongs to keypoints.
-fn is_of_pose(offer: &Offer<'_>, output: usize) -> bool {
-    let name = offer.outputs[output].name.to_ascii_lowercase();
-    let mut words = name.split(|c: char| !c.is_ascii_alphabetic());
-    let is_named = POINTS.iter().any(|part| name.contains(part)) || words.any(|word| word.starts_with(POSE));
-    offer.is_float(output) && is_named
 }
 
 /// The keypoints of these boxes, if there are any; none where they are expected, but not there.

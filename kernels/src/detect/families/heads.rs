@@ -12,8 +12,6 @@ use crate::detect::{Activation, BoxFormat, DecoderKind, RowFormat};
 pub const BOX: usize = 4;
 /// Numbers before the class scores, where the last of them is objectness.
 pub const BEFORE_SCORES: usize = 5;
-/// Numbers of a suppressed box: its corners, confidence and class.
-pub const SUPPRESSED: usize = 6;
 /// Anchors in each cell of YOLOv5 and v7.
 const PER_CELL: usize = 3;
 
@@ -65,13 +63,17 @@ pub fn suppressed(
     let channels = Channels::Exactly(format.columns() + more);
     let tables = vec![Table::rows(plane.output, Count::Any("M"), channels)];
     let coding = BoxCoding::new(offer.hints, BoxFormat::Corners, false, offer.input);
-    let [boxes, scores, labels] = format.places().map(|place| Field::new(0, place));
+    let (boxes, scores, labels) = format.places();
     // What their labels are is not checked: fewer names than classes have always been taken.
     let meaning = Labels::new(offer.hints, false, None);
     Layout {
-        boxes,
-        scores,
-        scoring: Scoring::Final(Finals { labels: Some(labels), count: None, meaning }),
+        boxes: Field::new(0, boxes),
+        scores: Field::new(0, scores),
+        scoring: Scoring::Final(Finals {
+            labels: labels.map(|place| Field::new(0, place)),
+            count: None,
+            meaning,
+        }),
         ..Layout::new(kind, tables, Coding::Plain(coding), Activation::None)
     }
 }
@@ -125,12 +127,19 @@ pub fn read_with_objectness(
     is_believable.then(|| Reading { layout: layout(), evidence, classes: Some(classes) })
 }
 
-/// `plane` as `[M, 6 + more]`.
+/// The order of a suppressed box's numbers, those of YOLO if the hints do not say otherwise.
+pub fn row_format(offer: &Offer<'_>) -> RowFormat {
+    offer.hints.row_format.unwrap_or(RowFormat::BoxScoreClass)
+}
+
+/// `plane` as `[M, 6 + more]`, or `[M, 7 + more]`, as the hints say.
 pub fn read_suppressed(kind: DecoderKind, offer: &Offer<'_>, plane: &Plane, more: usize) -> Option<Reading> {
     // Its confidences are final.
-    let fits = plane.columns == Some(SUPPRESSED + more) && offer.hints.activation.is_none();
-    let layout = || suppressed(kind, offer, plane, RowFormat::BoxScoreClass, more);
-    fits.then(|| Reading { layout: layout(), evidence: Evidence::Open, classes: offer.hints.classes })
+    let format = row_format(offer);
+    let fits = plane.columns == Some(format.columns() + more) && offer.hints.activation.is_none();
+    let classes = if format.places().2.is_some() { offer.hints.classes } else { Some(1) };
+    let layout = || suppressed(kind, offer, plane, format, more);
+    fits.then(|| Reading { layout: layout(), evidence: Evidence::Open, classes })
 }
 
 /// That many classes, one at least, if the hints do not say otherwise.

@@ -13,6 +13,7 @@ mod end_to_end;
 mod heads;
 mod levels;
 mod nanodet;
+mod points_beside;
 mod priors;
 mod queries;
 mod retinaface;

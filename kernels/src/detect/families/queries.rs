@@ -1,48 +1,67 @@
 //! Queries of a transformer: DETR and its descendants. Boxes and logits apart, `[1, Q, 4]` and `[1, Q, C]`, or boxes and
-//! probabilities side by side, `[1, Q, 4 + C]`. What is said of the libraries holds for transformers 5.23, rfdetr 1.11 and
-//! Ultralytics 8.4.
+//! probabilities side by side, `[1, Q, 4 + C]`. Apart with keypoints `[1, Q, K, V]` of each query as well: x and y in 0 to 1 of the
+//! input, the logit of the score, and what is left aside (RF-DETR's precision). What is said of the libraries holds for transformers
+//! 5.23, rfdetr 1.11 and Ultralytics 8.4.
 
-use crate::detect::attached::{Masks, Meaning};
-use crate::detect::family::{Family, Usual};
-use crate::detect::layout::{Anchors, BoxCoding, Coding, Field, Layout, Ranking};
+use crate::detect::attached::{Masks, Meaning, Points};
+use crate::detect::family::{Family, Hint, Usual};
+use crate::detect::layout::{Anchors, BoxCoding, Coding, Field, Layout, Ranking, Shape, Table};
 use crate::detect::object_maps::{self, Extent};
 use crate::detect::offer::{Evidence, Fit, Offer};
 use crate::detect::{Activation, Background, BoxFormat, DecoderKind};
 
-use super::boxes_scores::{self, Pair, apart, pairs};
+use super::boxes_scores::{Pair, apart, pairs};
 use super::heads::{self, BOX};
+use super::points_beside;
 
 pub const FAMILY: Family = Family {
     kind: DecoderKind::Queries,
     wanted,
     fits,
-    takes: boxes_scores::FAMILY.takes,
+    takes: &[
+        Hint::BoxFormat,
+        Hint::Normalized,
+        Hint::Activation,
+        Hint::Softmax,
+        Hint::Background,
+        Hint::BackgroundLast,
+        Hint::Keypoints,
+    ],
     usual: Usual::UNIQUE,
 };
 
 fn wanted(offer: &Offer<'_>) -> String {
     let classes = offer.class_term();
     let background = if offer.hints.background_columns() > 0 { " + background" } else { "" };
+    let points = offer
+        .hints
+        .keypoints
+        .map_or_else(String::new, |k| format!(", keypoints [1, Q, {k}, 3] with 'keypoint' in their name,"));
     format!(
-        "two float outputs, boxes [1, Q, 4] and scores [1, Q, {classes}{background}], or one of boxes and probabilities \
+        "two float outputs, boxes [1, Q, 4]{points} and scores [1, Q, {classes}{background}], or one of boxes and probabilities \
          [1, Q, 4 + {classes}] without background"
     )
 }
 
 fn fits(offer: &Offer<'_>) -> Vec<Fit> {
-    let pairs = pairs(offer);
+    let of_pose = points_beside::named(offer);
+    let pairs: Vec<_> =
+        pairs(offer).into_iter().filter(|pair| !of_pose.contains(&pair.scores.output)).collect();
     if pairs.is_empty() {
-        return joined(offer);
+        return if offer.hints.keypoints.is_some() { Vec::new() } else { joined(offer) };
     }
     let named: Vec<_> = pairs.iter().copied().filter(|pair| Names::of(offer, pair).is_some()).collect();
     let is_named = !named.is_empty();
     let fit = |pair: Pair| {
         let scoring = scoring(offer, &pair)?;
         let classes = offer.classes_in(pair.scores.columns, scoring.1.columns())?;
-        let layout = of_pair(offer, pair, scoring, classes);
+        let layout = of_pair(offer, pair, scoring, classes, &of_pose)?;
         // What else there is beside outputs of these names, hidden states or masks, is left aside.
-        let (evidence, reads) =
-            if is_named { (Evidence::Exact, offer.relevant()) } else { (Evidence::Open, 2) };
+        let (evidence, reads) = if is_named {
+            (Evidence::Exact, offer.relevant())
+        } else {
+            (Evidence::Open, layout.tables.len())
+        };
         Some(Fit::new(evidence, layout, classes).reading(reads).far_fetched(!is_named))
     };
     if is_named { named } else { pairs }.into_iter().filter_map(fit).collect()
@@ -56,7 +75,8 @@ fn of_pair(
     pair: Pair,
     scoring: (Activation, Background),
     classes: Option<usize>,
-) -> Layout {
+    of_pose: &[usize],
+) -> Option<Layout> {
     let coding = BoxCoding::new(offer.hints, BoxFormat::CenterSize, true, offer.input);
     let queries = pair.boxes.rows.or(pair.scores.rows);
     let ranking = match scoring.0 {
@@ -65,14 +85,44 @@ fn of_pair(
             Ranking::All { kept: queries.filter(|queries| *queries > 0) }
         }
     };
-    let masks = object_maps::among(offer.outputs, queries, &[pair.boxes.output, pair.scores.output]);
-    Layout {
+    let others = [&[pair.boxes.output, pair.scores.output], of_pose].concat();
+    let masks = object_maps::among(offer.outputs, queries, &others);
+    let unit = coding.unit;
+    let mut layout = Layout {
         ranking,
         // Of an object with a mask, a map of the input, its query tells which.
         extra: masks.map(|_| (Field::new(0, 0), Meaning::Row)),
         masks: masks.map(|output| Masks::Maps { output, extent: Extent::Input }),
         ..apart(FAMILY.kind, pair, coding, scoring, classes)
+    };
+    let points = of_pose.iter().find_map(|output| points_of(offer, *output, queries));
+    if let Some((output, [count, numbers])) = points {
+        let activation = if scoring.0 == Activation::Softmax { Activation::None } else { scoring.0 };
+        let points = Points {
+            count,
+            numbers,
+            y_first: false,
+            activation,
+            unit: Some(unit),
+            with_row: masks.is_some(),
+        };
+        layout.extra = Some((Field::new(layout.tables.len(), 0), Meaning::Points(points)));
+        layout.tables.push(Table::new(output, Shape::Points { points: count, numbers }));
     }
+    // Where keypoints are expected, they must be there.
+    (points.is_some() || offer.hints.keypoints.is_none()).then_some(layout)
+}
+
+/// The number of keypoints that an output has for each of that many queries, and of the numbers of each.
+fn points_of(offer: &Offer<'_>, output: usize, queries: Option<usize>) -> Option<(usize, [usize; 2])> {
+    let [None | Some(1), rows, Some(count @ 1..), Some(numbers @ (2 | 3 | 5..=15))] =
+        offer.outputs[output].dims[..]
+    else {
+        return None;
+    };
+    let fits = rows.is_none() || queries.is_none() || rows == queries;
+    let expected = offer.hints.keypoints.is_none_or(|k| k == count);
+    (fits && expected).then_some((output, [count, numbers]))
 }
 
 /// Boxes and probabilities in one output: a shape like many others, which is only read so if that is asked for.

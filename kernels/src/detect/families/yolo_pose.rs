@@ -1,5 +1,5 @@
 //! Poses: `[1, 4 + C + 3 * K, N]` (YOLOv8-pose, v11-pose) or that transposed, or `[1, M, 6 + 3 * K]`, already suppressed
-//! (v26-pose). K keypoints, each x and y in tensor pixels and its visibility; or without visibility, `2 * K`.
+//! (v26-pose), also in rows of another order (YOLO-NAS-Pose). K keypoints, each x and y in tensor pixels and its visibility; or without visibility, `2 * K`.
 
 use crate::detect::DecoderKind;
 use crate::detect::attached::{Meaning, Points};
@@ -7,13 +7,13 @@ use crate::detect::family::{Family, Hint, Usual};
 use crate::detect::layout::Anchors;
 use crate::detect::offer::{Fit, Offer, Plane};
 
-use super::heads::{BOX, Reading, SUPPRESSED, read_plain, read_suppressed, surest};
+use super::heads::{BOX, Reading, read_plain, read_suppressed, row_format, surest};
 
 pub const FAMILY: Family = Family {
     kind: DecoderKind::YoloPose,
     wanted,
     fits,
-    takes: &[Hint::BoxFormat, Hint::Normalized, Hint::Activation, Hint::Keypoints],
+    takes: &[Hint::BoxFormat, Hint::Normalized, Hint::Activation, Hint::Keypoints, Hint::RowFormat],
     usual: Usual::SUPPRESSED,
 };
 
@@ -31,6 +31,9 @@ fn wanted(offer: &Offer<'_>) -> String {
 }
 
 fn fits(offer: &Offer<'_>) -> Vec<Fit> {
+    if offer.hints.row_format.is_some() {
+        return offer.of_each_plane(|plane| suppressed(offer, plane));
+    }
     let [columns, rows] = Anchors::ALL.map(|anchors| offer.of_each_plane(|plane| raw(offer, plane, anchors)));
     surest([columns, offer.of_each_plane(|plane| suppressed(offer, plane)), rows])
 }
@@ -49,7 +52,7 @@ fn raw(offer: &Offer<'_>, plane: &Plane, anchors: Anchors) -> Option<Fit> {
 }
 
 fn suppressed(offer: &Offer<'_>, plane: &Plane) -> Option<Fit> {
-    let (points, numbers) = points_in(plane.columns?.checked_sub(SUPPRESSED)?, offer)?;
+    let (points, numbers) = points_in(plane.columns?.checked_sub(row_format(offer).columns())?, offer)?;
     let stated = offer.hints.keypoints.is_some();
     let usual = points == USUAL_KEYPOINTS && offer.hints.classes.is_none_or(|c| c == 1);
     let reading = read_suppressed(FAMILY.kind, offer, plane, points * numbers)?;

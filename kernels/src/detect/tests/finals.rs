@@ -289,6 +289,14 @@ fn boxes_may_have_keypoints_beside_them_and_then_no_labels() {
     let apart = [Tensor::new("simcc_kpts", &[1, 3, 2, 2], &pairs), dets.clone()];
     let sure = points.map(|[x, y, score]| [x, y, if score > 0.0 { 1.0 } else { 0.0 }]);
     assert_eq!(keypoints(&apart, &Hints::default()).1, sure);
+    // The batch format of super-gradients' export of YOLO-NAS-Pose.
+    let nas = [
+        integers("num_predictions", TensorType::Int64, &[1, 1], &[3]),
+        Tensor::new("pred_boxes", &[1, 3, 4], &[RIGHT, LEFT, RIGHT].concat()),
+        Tensor::new("pred_scores", &[1, 3], &SCORES),
+        Tensor::new("pred_joints", &[1, 3, 2, 3], &POINTS.concat()),
+    ];
+    assert_eq!(keypoints(&nas, &Hints::default()), (vec![0, 0], points.to_vec()));
     // A name that only ends so is none of a pose.
     let tensors = [
         Tensor::new("Transpose_1", &[1, 1, 4], &LEFT),
@@ -296,6 +304,31 @@ fn boxes_may_have_keypoints_beside_them_and_then_no_labels() {
         Tensor::new("transpose_2:0", &[1, 1], &[0.75]),
     ];
     assert_eq!(found(&tensors, None, &Hints::default(), Nms::None).0, expected()[..1]);
+}
+
+#[test]
+fn rows_of_yolo_nas_pose_begin_with_the_number_in_the_batch_and_have_no_class() {
+    let row = |b: [f32; 4], score: f32, points: [f32; 6]| [&[0.0][..], &b, &[score], &points].concat();
+    let rows =
+        [row(RIGHT, 0.5, POINTS[0]), row(LEFT, 0.75, POINTS[1]), row(RIGHT, 0.125, POINTS[2])].concat();
+    let tensors = [Tensor::new("graph2_flat_predictions", &[3, 12], &rows)];
+    let hints = Hints { row_format: Some(RowFormat::BatchBoxScore), keypoints: Some(2), ..Hints::default() };
+    for kind in [None, Some(DecoderKind::YoloPose)] {
+        let decoder = choose(&descs(&tensors), INPUT, kind, &hints).unwrap();
+        assert_eq!((decoder.kind(), decoder.keypoints()), (DecoderKind::YoloPose, 2));
+        let mut detector = Detector::new(decoder, open_params(0.25)).unwrap();
+        let (found, _) = run(&mut detector, &tensors, &Affine::IDENTITY, INPUT);
+        let found: Vec<_> = found.iter().map(|d| (d.class, d.confidence, d.rect.x)).collect();
+        assert_eq!(found, [(0, 0.75, 4.0), (0, 0.5, 30.0)]);
+        let points = [[5.0, 7.0, 0.875], [0.0; 3], [31.0, 9.0, 0.5], [59.0, 39.0, 0.25]];
+        assert_eq!(detector.attached().keypoints, points);
+    }
+    // Without points as well.
+    let rows = [row(RIGHT, 0.5, [0.0; 6]), row(LEFT, 0.75, [0.0; 6])].map(|row| row[..6].to_vec()).concat();
+    let tensors = [Tensor::new("o", &[2, 6], &rows)];
+    let hints = Hints { row_format: Some(RowFormat::BatchBoxScore), ..Hints::default() };
+    let (found, _) = found(&tensors, None, &hints, Nms::None);
+    assert_eq!(found, expected().into_iter().map(|(_, score, rect)| (0, score, rect)).collect::<Vec<_>>());
 }
 
 #[test]

@@ -105,6 +105,39 @@ fn rf_detrs_names_tell_that_its_classes_are_independent_and_labels_that_the_last
 }
 
 #[test]
+fn rf_detrs_keypoints_are_fractions_of_the_input_and_their_scores_logits() {
+    // x and y, the logit that the point can be found, that it can be seen, and three numbers of how exact it is.
+    let point = |x: f32, y: f32, logit: f32| [x, y, logit, 9.0, 1.0, 2.0, 3.0];
+    let points =
+        [point(0.25, 0.5, 0.0), point(0.5, 0.25, 2.0), point(1.0, 0.0, -1.0), point(0.5, f32::NAN, 0.0)];
+    let logits = odds("labels", &[&[0.125, 0.5], &[0.25, 0.75]]);
+    let tensors = [boxes("dets"), logits, Tensor::new("keypoints", &[1, 2, 2, 7], &points.concat())];
+    for keypoints in [None, Some(2)] {
+        let hints = Hints { keypoints, ..labelled(2) };
+        let decoder = choose(&descs(&tensors), INPUT, None, &hints).unwrap();
+        assert_eq!((decoder.kind(), decoder.keypoints()), (DecoderKind::Queries, 2));
+        let params = DetectParams { multi_label: true, ..open_params(0.375) };
+        let mut detector = Detector::new(decoder, params).unwrap();
+        let (found, _) = run(&mut detector, &tensors, &Affine::IDENTITY, INPUT);
+        assert_eq!(found.iter().map(|d| d.class).collect::<Vec<_>>(), [1, 1]);
+        // 1 / (1 + e) and 1 / (1 + e^-2) on 64x32 pixels, the surer query first. A point that is not finite is none.
+        let wanted = [[64.0, 0.0, 0.268_941_4], [0.0; 3], [16.0, 16.0, 0.5], [32.0, 8.0, 0.880_797]];
+        let points = &detector.attached().keypoints;
+        assert_eq!(points.len(), 4);
+        for (point, wanted) in points.iter().zip(&wanted) {
+            assert!(point.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6), "{points:?}");
+        }
+    }
+    // Two classes' points side by side are not 17 of one, and points that are expected must be there.
+    let expected = Hints { keypoints: Some(17), ..labelled(2) };
+    for tensors in [&tensors[..], &tensors[..2]] {
+        let error =
+            choose(&descs(tensors), INPUT, Some(DecoderKind::Queries), &expected).unwrap_err().to_string();
+        assert!(error.contains("17"), "{error}");
+    }
+}
+
+#[test]
 fn boxes_and_probabilities_side_by_side_are_read_if_that_is_asked_for() {
     let row = |query: usize, scores: [f32; 3]| [&BOXES[query * 4..][..4], &scores[..]].concat();
     let rows = [row(0, [0.75, 0.5, 0.125]), row(1, [0.125, 0.25, 0.375])].concat();

@@ -87,6 +87,17 @@ impl Scene {
     }
 }
 
+/// Queries with keypoints of seven numbers, of which a score is the third.
+fn queries_with_points(random: &mut Random) -> Case {
+    let case = queries(random, Activation::Sigmoid);
+    let queries = case.tensors[0].dims[1];
+    let values: Vec<f32> = (0..queries * 5 * 7).map(|_| random.range(-0.5, 1.5)).collect();
+    let mut tensors = case.tensors;
+    tensors.push(Tensor::new("keypoints", &[1, queries, 5, 7], &values));
+    let hints = Hints { activation: Some(Activation::Sigmoid), keypoints: Some(5), ..Hints::default() };
+    Case::new("queries with points", DecoderKind::Queries, tensors, [640, 640], &hints, false)
+}
+
 /// Queries with what is usual for them: centre and size in 0..1, and with softmax the background last.
 fn queries(random: &mut Random, activation: Activation) -> Case {
     let scene = Scene::new(random, 301, 9, 100, 600.0);
@@ -505,6 +516,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
     for activation in activations {
         cases.push(queries(&mut random, activation));
     }
+    cases.push(queries_with_points(&mut random));
     let hints = Hints { normalized: Some(false), ..Hints::default() };
     let joined = vec![Scene::new(&mut random, 301, 9, 100, 600.0).transposed_yolov8()];
     cases.push(Case::new("queries, joined", DecoderKind::Queries, joined, [640, 640], &hints, true));
