@@ -143,7 +143,12 @@ fn a_model_without_masks_is_refused_by_segmask_downstream_of_other_elements() {
         (next..next + 20).for_each(|number| stream.push(number));
         said.extend(stream.said());
         assert_eq!(said.len(), 1, "{said:?}");
-        for part in ["is not taken over", "masks.onnx' goes on", "seg: frames arrive without tensors"] {
+        for part in [
+            "is not taken over",
+            "masks.onnx' goes on",
+            "seg: the model's outputs",
+            "gives its objects masks",
+        ] {
             assert!(said[0].contains(part), "no '{part}': {}", said[0]);
         }
         // A model with masks is used.

@@ -69,7 +69,7 @@ impl Input {
         let Some(align) = &self.align else {
             return match &self.align_points {
                 _ if aligned => Err(
-                    "input.roi-crop is \"align\", but nothing says where the points are to lie: add align = [[x, y], ...] in pixels of \
+                    "input.roi-crop is \"align\", but nothing says where the tensor has the points: add align = [[x, y], ...] in pixels of \
                      the tensor, a pair for each point"
                         .into(),
                 ),

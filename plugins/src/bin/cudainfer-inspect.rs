@@ -28,9 +28,6 @@ const ELEMENTS: [(&str, Option<&str>); 5] = [
     ("tensormap", Some("map")),
 ];
 
-/// What tensormap's error says where an output is a picture.
-const IS_PICTURE: &str = "make video with output=rgb";
-
 /// The names of the two elements that are asked.
 const MODEL: &str = "model";
 const OUTPUTS: &str = "outputs";
@@ -115,10 +112,11 @@ fn inspect(arguments: &Arguments) -> Result<ExitCode, String> {
     };
     let decoder = arguments.decoder.as_ref().map(|name| format!("decoder=\"{name}\"")).unwrap_or_default();
     let decoding = format!("! {element} name={OUTPUTS} device=cpu {decoder}");
-    let mut found = Findings::of(&arguments.model, &decoding)?;
-    if element == "tensormap" && found.error.as_ref().is_some_and(|sentence| sentence.contains(IS_PICTURE)) {
-        found = Findings::of(&arguments.model, &format!("{decoding} output=rgb"))?;
-    }
+    // Pictures are vectors as well, if that is all that is asked for.
+    let picture =
+        (element == "tensormap").then(|| Findings::of(&arguments.model, &format!("{decoding} output=rgb")));
+    let picture = picture.transpose()?.filter(|found| found.error.is_none());
+    let found = picture.map_or_else(|| Findings::of(&arguments.model, &decoding), Ok)?;
     found.print(&arguments.model, element);
     Ok(if found.error.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

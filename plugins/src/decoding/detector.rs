@@ -33,6 +33,12 @@ impl Incoming<'_> {
     fn in_place_of(&self, factory: &str) -> String {
         let list: Vec<_> = self.model.outputs.iter().map(ToString::to_string).collect();
         let list = list.join(", ");
-        format!("the model's outputs {list} look like a detector's boxes. Put gpunms in place of {factory}")
+        let or = match factory {
+            "segmask" => ", or set a model that gives its objects masks, such as YOLO11n-seg",
+            _ => "",
+        };
+        format!(
+            "the model's outputs {list} look like a detector's boxes. Put gpunms in place of {factory}{or}"
+        )
     }
 }

@@ -128,7 +128,7 @@ impl From<gst::Buffer> for Outgoing {
 pub(super) fn without_full_clip(clip: Clip, longest: usize) -> String {
     format!(
         "the model has not run, because no clip was full: the stream, or what was tracked in it, had {longest} frames, but a clip of {} frames \
-         with stride={} takes {}. Set fewer frames or a smaller stride in the sidecar's [clip], as far as the model allows it, or give it \
+         with a stride of {} takes {}. Set fewer frames or a smaller stride in the sidecar's [clip], as far as the model allows it, or give it \
          longer streams",
         clip.frames,
         clip.stride(),

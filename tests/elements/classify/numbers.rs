@@ -41,6 +41,7 @@ fn first_objects(pipeline: &str) -> Vec<Object> {
 fn of_two_objects(elements: &str) -> Vec<Object> {
     const SIDE: usize = 32;
     let row = (0..SIDE).flat_map(|x| if x < SIDE / 2 { [255, 0, 0] } else { [0, 0, 255] });
+    cudainfer_tests::init();
     let mut buffer = gst::Buffer::from_mut_slice(row.cycle().take(3 * SIDE * SIDE).collect::<Vec<u8>>());
     let writable = buffer.get_mut().unwrap();
     writable.set_pts(gst::ClockTime::ZERO);

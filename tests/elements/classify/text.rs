@@ -26,6 +26,7 @@ fn frame(
 ) -> gst::Buffer {
     let place = |i: usize| ((i % width) as f64 + 0.5, (i / width) as f64 + 0.5);
     let pixels = (0..width * height).map(place).flat_map(|(x, y)| pixel(x, y).unwrap_or([0; 3]));
+    cudainfer_tests::init();
     let mut buffer = gst::Buffer::from_mut_slice(pixels.collect::<Vec<u8>>());
     let writable = buffer.get_mut().unwrap();
     writable.set_pts(gst::ClockTime::ZERO);

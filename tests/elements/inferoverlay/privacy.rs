@@ -16,6 +16,7 @@ const MODES: [(&str, BlurMode); 3] =
     [("pixelate", BlurMode::Pixelate), ("gaussian", BlurMode::Gaussian), ("fill", BlurMode::Fill)];
 
 fn info(format: &str, width: u32, height: u32) -> VideoInfo {
+    cudainfer_tests::init();
     let format = gst_video::VideoFormat::from_string(format);
     VideoInfo::builder(format, width, height).fps(gst::Fraction::new(25, 1)).build().unwrap()
 }

@@ -27,7 +27,8 @@ const OTHER_KEYS: &[&str] = &[
     // Classes of gpunms.
     "person",
     "car",
-    // Outputs of SimCC, in the sidecar.
+    // Keys of the sidecar.
+    "point-format",
     "simcc-x",
     "simcc-y",
     // Points, for sigmas.

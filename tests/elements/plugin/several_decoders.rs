@@ -50,6 +50,7 @@ fn found(frame: &gst::BufferRef) -> Found {
 /// A frame whose first columns are red, and the others blue.
 fn frame(red: usize, number: u64) -> gst::Buffer {
     let row = (0..SIDE).flat_map(|x| if x < red { RED } else { BLUE });
+    cudainfer_tests::init();
     let mut buffer = gst::Buffer::from_mut_slice(row.cycle().take(3 * SIDE * SIDE).collect::<Vec<u8>>());
     buffer.get_mut().unwrap().set_pts(gst::ClockTime::from_mseconds(40 * number));
     buffer

@@ -166,7 +166,10 @@ fn a_stream_that_is_shorter_than_a_clip_is_warned_about_once_with_numbers() {
             report.warnings.iter().filter(|text| text.contains("no clip was full")).collect();
         assert_eq!(of_clips.len(), usize::from(warned), "{report:?}");
         if let [text] = of_clips[..] {
-            assert!(text.contains("had 6 frames, but a clip of 4 frames with stride=2 takes 7"), "{text}");
+            assert!(
+                text.contains("had 6 frames, but a clip of 4 frames with a stride of 2 takes 7"),
+                "{text}"
+            );
         }
     }
 }
