@@ -40,7 +40,7 @@ pub struct PointOutputs<'a> {
     pub scores: Option<&'a TensorDesc>,
     /// One number: the score of the object.
     pub pose: Option<&'a TensorDesc>,
-    /// `[1, C]`: how much the object looks like each of C individuals, before the softmax; only beside `scores`.
+    /// `[1, C]`: how much the object looks like each of C individuals, before the softmax; only with `scores`.
     pub identities: Option<&'a TensorDesc>,
 }
 

@@ -77,7 +77,7 @@ pub trait Decode: Any + Send {
         counts: &mut Counts,
     ) -> Result<(), String>;
 
-    /// Tensors of the last frame that go on beside those that were decoded, if these do
+    /// Tensors that this element adds to those of the last frame, if these go on
     /// ([`DecodingElementImpl::HANDS_ON`]). Asked once a frame.
     fn added(&mut self) -> Vec<Tensor> {
         Vec::new()

@@ -36,7 +36,7 @@ pub const ROWS: &str = "mask-rows";
 /// See [`ROWS`].
 pub const BOX_ROWS: &str = "box-mask-rows";
 
-/// The tensor that gpunms adds beside one of these: `[n]` int32, the ids of the objects that it put on the frame.
+/// The tensor that gpunms adds with one of these: `[n]` int32, the ids of the objects that it put on the frame.
 pub const OBJECTS: &str = "mask-objects";
 
 /// The name of the tensor with the numbers of maps that cover this.

@@ -69,7 +69,7 @@ impl Further {
     }
 }
 
-/// The output with the coordinates and those beside it, as [`Further`] finds them again.
+/// The output with the coordinates and the other ones, as [`Further`] finds them again.
 fn chain<'a>(points: &'a TensorDesc, others: [Option<&'a TensorDesc>; 4]) -> (Further, Vec<&'a TensorDesc>) {
     let [scores, poses, identities, valid] = others.map(|output| output.is_some());
     let outputs = std::iter::once(points).chain(others.into_iter().flatten()).collect();

@@ -1,4 +1,4 @@
-//! Outputs of keypoints beside boxes.
+//! Outputs of keypoints in models that give boxes as well.
 
 use crate::detect::offer::Offer;
 
