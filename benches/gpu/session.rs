@@ -3,7 +3,8 @@
 //!
 //! `session [--batch N] [--variant NAME] [--provider cuda|fused] MODEL.onnx…` prints one JSON object a model and way: `graph`, as trtinfer runs it, and
 //! `binding`, ONNX Runtime with IO binding and nothing else, both in the variant of this name (default: the fastest one).
-//! N is how many frames a run takes where the model leaves that open (default: 1); with `--batch` the rows contain it.
+//! N is how many frames a run takes where the model leaves that open (default: 1); with `--batch` the rows contain it. `device_mb` is the device
+//! memory that was not in use before the first way's model was opened, the libraries' own code included.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cudainfer_kernels::device::{Choice, Counters};
+use cudainfer_kernels::device::{Choice, Context, Counters, probe};
 use cudainfer_kernels::tensor::TensorType;
 use gst::prelude::*;
 use gstcudainfer::inference::{Config, Engine, EngineSearch, FrameTensors, Provider, RunShape, WarmUp};
@@ -37,14 +38,29 @@ fn main() {
             };
         } else if !word.starts_with('-') {
             // The engine fused has no other way.
-            for graphs in [true, false].into_iter().filter(|graphs| *graphs || provider == Provider::Cuda) {
-                measure(&word, provider, graphs, batch, variant.as_deref());
+            let before = free_memory();
+            measure(&word, provider, true, batch, variant.as_deref(), Some(before));
+            if provider == Provider::Cuda {
+                measure(&word, provider, false, batch, variant.as_deref(), None);
             }
         }
     }
 }
 
-fn measure(model: &str, provider: Provider, graphs: bool, batch: Option<usize>, variant: Option<&str>) {
+/// Unused bytes of the first GPU's memory.
+fn free_memory() -> usize {
+    let device = probe().unwrap().first().expect("a GPU");
+    Context::new(device).unwrap().memory().unwrap().0
+}
+
+fn measure(
+    model: &str,
+    provider: Provider,
+    graphs: bool,
+    batch: Option<usize>,
+    variant: Option<&str>,
+    free_before: Option<usize>,
+) {
     let (device, warm_up) = (Choice::Cuda(0), WarmUp::Complete);
     let search = variant.map_or_else(EngineSearch::default, |_| EngineSearch::Off);
     let config = Config { provider, device, graphs, search, warm_up, batch, ..Config::new(model) };
@@ -89,12 +105,15 @@ fn measure(model: &str, provider: Provider, graphs: bool, batch: Option<usize>, 
             last = Instant::now();
         }
     }
+    let used = free_before.map_or_else(String::new, |before| {
+        format!(", \"device_mb\": {}", before.saturating_sub(free_memory()) >> 20)
+    });
     let total: f64 = times.iter().sum();
     times.sort_by(f64::total_cmp);
     let name = PathBuf::from(model).file_stem().unwrap().to_string_lossy().into_owned();
     let batch = batch.map_or_else(String::new, |_| format!(" \"batch\": {frames},"));
     println!(
-        "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"variant\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}}}",
+        "{{\"row\": \"{name}\",{batch} \"who\": \"{}\", \"variant\": \"{}\", \"fps\": {:.1}, \"median_ms\": {:.3}, \"p95_ms\": {:.3}{used}}}",
         if graphs { "session loop, CUDA graph" } else { "session loop, IO binding" },
         if provider == Provider::Fused { "fused" } else { engine.variant() },
         (times.len() * frames) as f64 / total * 1e3,

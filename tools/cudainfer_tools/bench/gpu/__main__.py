@@ -39,7 +39,7 @@ from pathlib import Path
 
 from cudainfer_tools import repository
 from cudainfer_tools.bench import starts
-from cudainfer_tools.bench.gpu.measuring import BATCHES, NETWORKS, SESSION, host_python, machine, objects, output_of
+from cudainfer_tools.bench.gpu.measuring import NETWORKS, OF_PIPELINES, SESSION, host_python, machine, objects, output_of
 from cudainfer_tools.bench.gpu.tables import by_row, lines, notable, operations, streams
 from cudainfer_tools.gpu import programs
 from cudainfer_tools.repository import ROOT
@@ -62,9 +62,10 @@ def whole_lines(session: Path | None, load: Path | None, given: argparse.Namespa
     python, env = host_python()
     with tempfile.TemporaryDirectory() as folder:
         models = []
-        for name, called in NETWORKS.items():
-            models.append(f"{folder}/{called}.onnx")
-            batches = "1" if given.no_streams else BATCHES[name]
+        for name in OF_PIPELINES:
+            network = NETWORKS[name]
+            models.append(f"{folder}/{network.row()}.onnx")
+            batches = "1" if given.no_streams else ",".join(map(str, network.batches))
             command = repository.command("bench.gpu.models", name, "--batch", batches, "--video", VIDEO, models[-1], python=python)
             if subprocess.run(command, env=env, stdout=sys.stderr, check=False).returncode != 0:
                 return [], False

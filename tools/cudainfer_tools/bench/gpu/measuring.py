@@ -9,13 +9,43 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from cudainfer_tools.machine import commit, gpu, processor
 
-# bench/gpu/models.py's names, and those of the files, which name the rows.
-NETWORKS = {"yolov8n": "yolov8n-640-float16", "deeplab": "deeplabv3-resnet50-512-float16"}
-# Batches that are taken of them.
-BATCHES = {"yolov8n": "1,4,16", "deeplab": "1,8"}
+
+@dataclass(frozen=True)
+class Network:
+    """One of those that bench/gpu/models.py makes, in float16."""
+
+    called: str
+    """What its files, which name the rows, are called, but for the type."""
+    side: int
+    """Pixels."""
+    batches: tuple[int, ...]
+    quantised: bool = False
+    """Whether it is measured in int8, too."""
+
+    def row(self, kind: str = "float16") -> str:
+        return f"{self.called}-{self.side}-{kind}"
+
+
+# By their names in bench/gpu/models.py.
+NETWORKS = {
+    "yolov8n": Network("yolov8n", 640, (1, 4, 16), quantised=True),
+    "deeplab": Network("deeplabv3-resnet50", 512, (1, 8), quantised=True),
+    "unet": Network("unet", 384, (1, 4)),
+    "lraspp": Network("lraspp-mobilenet-v3", 512, (1, 8)),
+    "resnet18": Network("resnet18", 224, (1, 16)),
+    "resnet50": Network("resnet50", 224, (1, 16)),
+    "mobilenet": Network("mobilenet-v3-large", 224, (1, 16)),
+    "efficientnet": Network("efficientnet-b0", 224, (1, 16)),
+    "convnext": Network("convnext-tiny", 224, (1, 16)),
+    "vit": Network("vit-b-16", 224, (1, 16)),
+    "swin": Network("swin-t", 224, (1, 16)),
+}
+# Those of whole pipelines.
+OF_PIPELINES = ("yolov8n", "deeplab")
 # The bare session loop, which prints nothing without a model.
 SESSION = "benches-gpu_session"
 

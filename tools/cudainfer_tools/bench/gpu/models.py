@@ -2,15 +2,16 @@
 
     python3 tools bench.gpu.models NAME [--batch N,N...] [--type float16|float32|int8] [--video VIDEO] FILE.onnx
 
-NAME is deeplab (torchvision's DeepLabV3-ResNet50, 512x512, without the auxiliary head) or yolov8n (640x640; input
-'images', output 'output0' [N, 84, 8400]). On VIDEO, some hundred of yolov8n's 8400 anchors
-pass a confidence of 0.25. Batches above 1 go to files of their own, FILE-batchN.onnx; 0 is for any batch. int8 is float32 that was
+NAME is one of bench/gpu/measuring.py's: yolov8n (input 'images', output 'output0' [N, 84, 8400]; on VIDEO, some hundred of its 8400
+anchors pass a confidence of 0.25), deeplab (torchvision's DeepLabV3-ResNet50 without the auxiliary head), unet (of the size with which
+SLEAP labels flies), or a classifier or segmenter of torchvision. Batches above 1 go to files of their own, FILE-batchN.onnx; 0 is for any batch. int8 is float32 that was
 quantised as scripts/quantize does it, which needs onnx and onnxruntime. The ONNX file is for what runs ONNX models: ONNX Runtime, `trtinfer`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import tempfile
 from pathlib import Path
@@ -19,9 +20,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from cudainfer_tools.bench.gpu.measuring import NETWORKS
+
 # What ONNX Runtime 1.17, the oldest that the plugin takes, can read.
 OPSET = 17
-SIDES = {"deeplab": 512, "yolov8n": 640}
 STRIDES = (8, 16, 32)
 
 
@@ -172,7 +174,7 @@ def yolov8n(frames: torch.Tensor | None = None, candidates: int = 400) -> nn.Mod
     """Random weights whose activations keep their size: batch normalisation takes the statistics of `frames`
     (`[2, 3, 640, 640]`), and the class biases let `candidates` of the first one's 8400 anchors pass a confidence of
     0.25. Other pictures may find very few or very many: give it frames of what it will run on."""
-    frames = made_up(SIDES["yolov8n"]) if frames is None else frames
+    frames = made_up(NETWORKS["yolov8n"].side) if frames is None else frames
     torch.manual_seed(8)
     model = Yolov8n()
     for module in model.modules():
@@ -187,20 +189,71 @@ def yolov8n(frames: torch.Tensor | None = None, candidates: int = 400) -> nn.Mod
     return model
 
 
-def deeplab() -> nn.Module:
-    """torchvision's DeepLabV3-ResNet50 without the auxiliary head; gives `[N, 21, 512, 512]`."""
-    from torchvision.models.segmentation import deeplabv3_resnet50
+class Out(nn.Module):
+    """The map of a segmenter of torchvision, `[N, classes, side, side]`, which gives it under a name."""
 
-    class Out(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = deeplabv3_resnet50(weights=None, weights_backbone=None, aux_loss=False)
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
 
-        def forward(self, images: torch.Tensor) -> torch.Tensor:
-            return self.model(images)["out"]
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.model(images)["out"]
 
+
+class Unet(nn.Module):
+    """Two 3x3 convolutions a level, `levels` poolings, and resizing with shortcuts back to half of the input's size: the backbone of SLEAP's
+    profile for medium receptive fields (filters 16, rate 2)."""
+
+    def __init__(self, filters: int = 16, levels: int = 4, maps: int = 13):
+        super().__init__()
+
+        def block(inputs: int, outputs: int) -> nn.Sequential:
+            pairs = [(inputs, outputs), (outputs, outputs)]
+            return nn.Sequential(*(layer for a, b in pairs for layer in (nn.Conv2d(a, b, 3, 1, 1), nn.ReLU())))
+
+        widths = [filters * 2**level for level in range(levels + 1)]
+        self.down = nn.ModuleList(block(a, b) for a, b in zip([3, *widths[:-1]], widths, strict=True))
+        self.up = nn.ModuleList(block(a + b, a) for a, b in itertools.pairwise(widths[1:]))
+        self.head = nn.Conv2d(widths[1], maps, 1)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        x, kept = images, []
+        for level, block in enumerate(self.down):
+            x = block(F.max_pool2d(x, 2) if level else x)
+            kept.append(x)
+        for level in reversed(range(len(self.up))):
+            x = F.interpolate(x, scale_factor=2.0, mode="bilinear")
+            x = self.up[level](torch.cat([x, kept[level + 1]], 1))
+        return self.head(x)
+
+
+def of_torchvision(name: str) -> nn.Module:
+    from torchvision.models import get_model
+
+    model = get_model(name, weights=None, weights_backbone=None) if name in SEGMENTERS else get_model(name, weights=None)
+    return Out(model) if name in SEGMENTERS else model
+
+
+SEGMENTERS = ("deeplabv3_resnet50", "lraspp_mobilenet_v3_large")
+OF_TORCHVISION = {
+    "deeplab": "deeplabv3_resnet50",
+    "lraspp": "lraspp_mobilenet_v3_large",
+    "resnet18": "resnet18",
+    "resnet50": "resnet50",
+    "mobilenet": "mobilenet_v3_large",
+    "efficientnet": "efficientnet_b0",
+    "convnext": "convnext_tiny",
+    "vit": "vit_b_16",
+    "swin": "swin_t",
+}
+
+
+def made(name: str, frames: torch.Tensor | None = None) -> nn.Module:
+    """A network by its name; `frames` are those that yolov8n finds something in."""
+    if name == "yolov8n":
+        return yolov8n(frames)
     torch.manual_seed(3)
-    return Out().eval()
+    return (Unet() if name == "unet" else of_torchvision(OF_TORCHVISION[name])).eval()
 
 
 def export(model: nn.Module, side: int, batch: int, kind: torch.dtype, file: str) -> None:
@@ -236,15 +289,15 @@ def quantize(file: str, frames: torch.Tensor) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", choices=SIDES)
+    parser.add_argument("name", choices=NETWORKS)
     parser.add_argument("--batch", default="1", metavar="N,N...")
     parser.add_argument("--type", choices=["float16", "float32", "int8"], default="float16")
     parser.add_argument("--video")
     parser.add_argument("file")
     given = parser.parse_args()
-    side = SIDES[given.name]
+    side = NETWORKS[given.name].side
     frames = from_video(given.video, side) if given.video else made_up(side)
-    model = deeplab() if given.name == "deeplab" else yolov8n(frames)
+    model = made(given.name, frames)
     kind = torch.float16 if given.type == "float16" else torch.float32
     for batch in map(int, given.batch.split(",")):
         file = given.file if batch == 1 else f"{given.file.removesuffix('.onnx')}-batch{batch or 's'}.onnx"

@@ -37,33 +37,31 @@ def networks(results: Path) -> list[str]:
     """`scripts/bench --networks`: the networks alone on a GPU."""
     file = newest(results, "network-speed-*.json")
     measured = json.loads(file.read_text())
-    graph = "session loop, CUDA graph"
-    ours: dict[tuple[str, int], dict[str, str]] = {}
-    peers: dict[tuple[str, int], dict[str, float]] = {}
+    found: dict[tuple[str, int], dict[str, dict]] = {}
     for row in measured["rows"]:
-        if row["who"] == graph:
-            name = re.sub(r"-batch(\d+|s)$", "", row["row"])
-            found = f"{row['fps']:,.0f}" + ("" if row["provider"] == "fused" else f" ({row['variant']})")
-            ours.setdefault((name, row["batch"]), {})[row["provider"]] = found
-        elif match := re.match(r"(\w+).* batch (\d+)$", row["row"]):
-            batch = int(match[2])
-            peers.setdefault((match[1].lower(), batch), {})[row["who"]] = batch / row["median_us"] * 1e6
+        name = re.sub(r"-batch(\d+|s)$", "", row["row"])
+        found.setdefault((name, row["batch"]), {})[f"{row.get('provider')} {row['who']}"] = row
     rows = []
-    for (name, batch), of in ours.items():
-        # They run in float16.
-        same = (found for (called, of_batch), found in peers.items() if name.startswith(called) and of_batch == batch)
-        peer = {} if name.endswith("int8") else next(same, {})
-        torch = [peer.get(who) for who in ("torch, CUDA graph", "torch.compile, default, CUDA graph")]
-        cells = [f"{fps:,.0f}" if fps else "–" for fps in torch]
-        rows.append([name, batch, of.get("cuda", "–"), *cells, of.get("fused", "–")])
+    for (name, batch), of in found.items():
+        cuda, fused = (of.get(f"{provider} session loop, CUDA graph") for provider in ("cuda", "fused"))
+        if not fused:
+            continue
+        torch = [of.get(f"None {who}") for who in ("torch, CUDA graph", "torch.compile, default, CUDA graph")]
+        speeds = [cuda and cuda["fps"], *(row and batch / row["median_us"] * 1e6 for row in torch)]
+        cells = [f"{speed:,.0f}" if speed else "–" for speed in speeds]
+        cells[0] += f" ({cuda['variant']})" if cuda else ""
+        memory = [f"{row['device_mb']:,}" if row and "device_mb" in row else "–" for row in (cuda, fused)]
+        ratio = fused["fps"] / max(filter(None, speeds), default=fused["fps"])
+        rows.append([name, batch, *cells, f"{fused['fps']:,.0f}", f"{ratio:.2f}", *memory])
     machine = measured["machine"]
     head = ["network", "batch", "ONNX Runtime (variant)", "PyTorch, CUDA graph", "`torch.compile`, CUDA graph", "`provider=fused`"]
+    head += ["times the fastest other", "MB, ONNX Runtime", "MB, fused"]
     return [
         "### The network alone",
         "",
         f"Frames a second on one {machine['gpu']} (driver {machine['driver']}, torch {machine['versions']['torch']}): the session loop",
         "with CUDA graphs, ONNX Runtime in the variant that engine search chose. Random weights; what is named without a type is float32.",
-        f"ONNX Runtime computes int8 in float32, so its batches are left out. {machine.get('note', '')}".rstrip(),
+        "ONNX Runtime computes int8 in float32, so its batches are left out. MB is device memory that the model took, with the libraries' code.",
         "",
         *table(head, rows),
         "",

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from cudainfer_tools.bench.gpu import models
+from cudainfer_tools.bench.gpu.measuring import NETWORKS
 from cudainfer_tools.bench.gpu.peers import preproc
 from cudainfer_tools.bench.gpu.peers.detect import yolov8
 
@@ -29,7 +30,7 @@ def run(video: Path) -> None:
     if not video.is_file():
         print(f"peers: the Python loop is left out: there is no {video} (scripts/gpu-bundle makes it)", file=sys.stderr)
         return
-    model = models.yolov8n(models.from_video(str(video), models.SIDES["yolov8n"])).cuda().half()
+    model = models.yolov8n(models.from_video(str(video), NETWORKS["yolov8n"].side)).cuda().half()
     model = model.to(memory_format=torch.channels_last)
     torch.backends.cudnn.benchmark = True
 

@@ -1,12 +1,19 @@
-"""The network alone: PyTorch as it is and compiled, and a bare session of ONNX Runtime where the one installed here has the CUDA provider."""
+"""The network alone: PyTorch as it is and compiled, and a bare session of ONNX Runtime where the one installed here has the CUDA provider.
+
+    python3 tools bench.gpu.peers.networks [--autotune] [NAME...]
+
+NAME is one of bench/gpu/measuring.py's NETWORKS; all, if none is given.
+"""
 
 from __future__ import annotations
 
+import argparse
 import copy
+import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,55 +21,53 @@ from typing import TYPE_CHECKING
 import torch
 
 from cudainfer_tools.bench.gpu import models
+from cudainfer_tools.bench.gpu.measuring import NETWORKS
 from cudainfer_tools.bench.gpu.peers.measure import graph_of, in_turn, measure, row
 
 if TYPE_CHECKING:
     import onnxruntime
 
-# name, what it is called in rows, batch
-NETWORKS = (
-    ("deeplab", "DeepLabV3-ResNet50 512x512 float16", 1),
-    ("deeplab", "DeepLabV3-ResNet50 512x512 float16", 8),
-    ("yolov8n", "YOLOv8n 640x640 float16", 1),
-    ("yolov8n", "YOLOv8n 640x640 float16", 4),
-    ("yolov8n", "YOLOv8n 640x640 float16", 16),
-)
 # How torch.compile chooses kernels: by its rules, or by timing them, which takes minutes and is done for these alone, in the end.
 DEFAULT, AUTOTUNE = "default", "max-autotune-no-cudagraphs"
-AUTOTUNED = (NETWORKS[2], NETWORKS[4])
 INPUTS = 4
 
 
-def run() -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--autotune", action="store_true", help="torch.compile's max-autotune, which takes minutes a network, and nothing else"
+    )
+    parser.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="NAME")
+    given = parser.parse_args()
+    print(json.dumps({"versions": {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}}), flush=True)
+    run(given.names, autotune=given.autotune)
+
+
+def run(names: Sequence[str] = (), autotune: bool = False) -> None:
     torch.backends.cudnn.benchmark = True
     session = onnx_session()
-    for name, called, batch in NETWORKS:
-        called = f"{called}, batch {batch}"
-        model, images = made(name, batch)
+    cases = [(name, batch) for name in names or NETWORKS for batch in NETWORKS[name].batches]
+    for name, batch in cases:
+        network = NETWORKS[name]
+        called, side = network.row(), network.side
+        # Its weights with channels last, which PyTorch is faster with.
+        model = models.made(name).cuda().half().to(memory_format=torch.channels_last)
+        images = [torch.rand(batch, 3, side, side, device="cuda").half() for _ in range(INPUTS)]
         last = [image.to(memory_format=torch.channels_last) for image in images]
+        if autotune:
+            compiled(model, called, last, AUTOTUNE)
+            continue
         with torch.inference_mode():
-            row(called, "torch", measure(in_turn(model, last)))
+            row(called, "torch", measure(in_turn(model, last)), batch=batch)
             graphs = [graph_of(partial(model, image)) for image in last]
-            row(called, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)))
+            row(called, "torch, CUDA graph", measure(in_turn(torch.cuda.CUDAGraph.replay, graphs)), batch=batch)
             del graphs
         compiled(model, called, last, DEFAULT)
         if session:
             with tempfile.TemporaryDirectory() as folder:
                 file = str(Path(folder) / "model.onnx")
-                models.export(model.to(memory_format=torch.contiguous_format), models.SIDES[name], batch, torch.float16, file)
+                models.export(model.to(memory_format=torch.contiguous_format), side, batch, torch.float16, file)
                 bare_loop(session(file), called, images)
-    for name, called, batch in AUTOTUNED:
-        model, images = made(name, batch)
-        last = [image.to(memory_format=torch.channels_last) for image in images]
-        compiled(model, f"{called}, batch {batch}", last, AUTOTUNE)
-
-
-def made(name: str, batch: int) -> tuple[torch.nn.Module, list[torch.Tensor]]:
-    """A network in float16, its weights with channels last, which PyTorch is faster with, and batches of images."""
-    model = models.deeplab() if name == "deeplab" else models.yolov8n()
-    side = models.SIDES[name]
-    images = [torch.rand(batch, 3, side, side, device="cuda").half() for _ in range(INPUTS)]
-    return model.cuda().half().to(memory_format=torch.channels_last), images
 
 
 def compiled(model: torch.nn.Module, called: str, images: list[torch.Tensor], mode: str) -> None:
@@ -81,7 +86,7 @@ def compiled(model: torch.nn.Module, called: str, images: list[torch.Tensor], mo
         took = time.monotonic() - started
         graphs = [graph_of(partial(faster, image)) for image in images]
         times = measure(in_turn(torch.cuda.CUDAGraph.replay, graphs))
-    row(called, f"torch.compile, {mode}, CUDA graph", times, compiled_s=round(took, 1))
+    row(called, f"torch.compile, {mode}, CUDA graph", times, batch=len(images[0]), compiled_s=round(took, 1))
 
 
 def folded(model: torch.nn.Module) -> torch.nn.Module:
@@ -124,4 +129,8 @@ def bare_loop(session: onnxruntime.InferenceSession, called: str, images: list[t
         binding.bind_output("output0", "cuda")
         bindings.append(binding)
     times = measure(in_turn(session.run_with_iobinding, bindings))
-    row(called, f"onnxruntime {onnxruntime.__version__}", times)
+    row(called, f"onnxruntime {onnxruntime.__version__}", times, batch=len(images[0]))
+
+
+if __name__ == "__main__":
+    main()
