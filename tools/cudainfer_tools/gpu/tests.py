@@ -1,4 +1,4 @@
-"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of the kernels. Started by scripts/test
+"""Runs the tests that need a GPU, and NVIDIA's compute-sanitizer over those of kernels. Started by scripts/test
 --gpu.
 
     python3 tools gpu.tests [--no-sanitizer | --all] [FILTER...]
@@ -23,7 +23,6 @@ from typing import NamedTuple
 from cudainfer_tools.gpu import programs
 from cudainfer_tools.repository import ROOT
 
-KERNELS = "kernels-gpu"
 # One after the other, because some measure the device's memory; what they say at once, should one hang.
 OPTIONS = ["--ignored", "--test-threads=1", "--nocapture"]
 # Tests that are left out under a tool unless --all is given, by a part of their names: on an H200 each alone takes from
@@ -43,7 +42,13 @@ SLOWER = [
     "suppression::all_of_25200",
     "segment::clean::opening",
 ]
-LEFT_OUT = {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW}
+# What tests the engine's other parts: cuDNN's kernels are not ours to check.
+OF_CUDNN = ["cudnns_engines", "taken_again", "share_their_constants"]
+# By program and tool.
+LEFT_OUT = {
+    "kernels-gpu": {"memcheck": SLOW, "racecheck": SLOW + SLOWER, "initcheck": SLOW},
+    "fused-gpu": dict.fromkeys(("memcheck", "racecheck", "initcheck"), OF_CUDNN),
+}
 # No program needs longer; one that does hangs.
 LIMIT_S = 600
 RESULT = re.compile(r"^test result: .*?(\d+) passed; (\d+) failed", re.MULTILINE)
@@ -116,14 +121,14 @@ def sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or (str(own) if own.exists() else None)
 
 
-def sanitized(tool: str, checker: str, path: Path, filters: list[str], left_out: list[str]) -> Result:
-    """The same of the kernels' tests under one of the sanitizer's tools, which counts as one test."""
+def sanitized(tool: str, checker: str, name: str, path: Path, filters: list[str], left_out: list[str]) -> Result:
+    """The same of a program's tests under one of the sanitizer's tools, which counts as one test."""
     # Tests ask for what the driver must refuse, and look at its answer themselves.
     command = [checker, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "99", str(path), *OPTIONS]
     good, output = run([*command, *filters, *(word for test in left_out for word in ("--skip", test))])
     match, found = RESULT.search(output), FOUND.search(output)
     good = good and match is not None and found is not None
-    said = f"{tool}: {match[1] if match else 'not all'} tests, {found[1] if found else 'no summary'}"
+    said = f"{name}, {tool}: {match[1] if match else 'not all'} tests, {found[1] if found else 'no summary'}"
     if left_out:
         said += f" (left out: {', '.join(left_out)})"
     return Result(said, int(good), int(not good))
@@ -139,8 +144,9 @@ def main() -> int:
     results = [tests(name, path, given.filter) for name, path in built.items()]
     checker = None if given.no_sanitizer else sanitizer()
     if checker:
-        for tool, left_out in LEFT_OUT.items():
-            results.append(sanitized(tool, checker, built[KERNELS], given.filter, [] if given.all else left_out))
+        for name, tools in LEFT_OUT.items():
+            for tool, left_out in tools.items():
+                results.append(sanitized(tool, checker, name, built[name], given.filter, [] if given.all else left_out))
     elif not given.no_sanitizer:
         results.append(Result("compute-sanitizer: not installed here (it comes with the CUDA toolkit), not run"))
     print("\n== summary")
