@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from cudainfer_tools.bench.report import accuracy, costs, gpu
+from cudainfer_tools.bench.report import accuracy, costs, gpu, runtimes
 from cudainfer_tools.bench.report.page import page
 from cudainfer_tools.bench.report.scenarios import with_scenarios
 from cudainfer_tools.repository import ROOT
@@ -140,6 +140,39 @@ class Report(unittest.TestCase):
             lines = gpu.networks(Path(folder))
         self.assertIn("a GPU.", lines)
         self.assertIn("| net-single | 9.0 |", lines)
+
+    def test_a_network_is_compared_with_the_fastest_that_ran_it_as_often(self):
+        loop, compiled = "session loop, CUDA graph", "torch.compile, default, CUDA graph"
+        rows = [
+            {
+                "row": "net-64-float16-batch4",
+                "batch": 4,
+                "who": loop,
+                "provider": "cuda",
+                "variant": "nhwc",
+                "fps": 500.0,
+                "device_mb": 300,
+            },
+            {
+                "row": "net-64-float16-batch4",
+                "batch": 4,
+                "who": loop,
+                "provider": "fused",
+                "variant": "fused",
+                "fps": 1500.0,
+                "device_mb": 90,
+            },
+            {"row": "net-64-float16", "batch": 4, "who": compiled, "median_us": 4000.0},
+            {"row": "net-64-float16", "batch": 1, "who": compiled, "median_us": 10.0},
+        ]
+        machine = {"gpu": "a GPU", "driver": "1", "versions": {"torch": "2"}}
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "network-speed-2026-01-01.json").write_text(json.dumps({"machine": machine, "rows": rows}))
+            lines = runtimes.networks(Path(folder))
+        self.assertEqual(
+            [line for line in lines if line.startswith("| net-")],
+            ["| net-64-float16 | 4 | 500 (nhwc) | – | 1,000 | 1,500 | 1.50 | 300 | 90 |"],
+        )
 
     def test_a_figure_that_was_only_cited_is_left_out(self):
         self.assertFalse(gpu.measured_here({"row": "poses", "who": "somebody's", "fps": 23.3}))
