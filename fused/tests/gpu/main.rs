@@ -18,8 +18,10 @@ use cudainfer_kernels::device::{Context, CudaStream, Graph, Memory, probe};
 use cudainfer_kernels::tensor::TensorType;
 use networks::{bytes, difference, network, numbers, quantized};
 
-/// Seeds of the networks that run.
-const SEEDS: u64 = 24;
+/// Seeds of the networks that run: `CUDAINFER_NETWORKS` of them, which is for tools that make kernels a hundred times as slow.
+fn seeds() -> u64 {
+    std::env::var("CUDAINFER_NETWORKS").map_or(24, |count| count.parse().unwrap())
+}
 
 /// A GPU, and the libraries: those of Python's packages, unless the loader finds them.
 struct Machine {
@@ -126,7 +128,7 @@ fn compare(machine: &Machine, seed: u64, ty: TensorType, options: Options) {
 #[ignore = "needs a CUDA device"]
 fn own_kernels_give_what_the_reference_gives() {
     let machine = Machine::new();
-    for seed in 0..SEEDS {
+    for seed in 0..seeds() {
         for ty in [TensorType::Float32, TensorType::Float16] {
             compare(&machine, seed, ty, Options { engines: 0, ..Options::default() });
         }
@@ -137,7 +139,7 @@ fn own_kernels_give_what_the_reference_gives() {
 #[ignore = "needs a CUDA device"]
 fn cudnns_engines_give_it_too_beside_each_other_and_one_after_another() {
     let machine = Machine::new();
-    for seed in 100..100 + SEEDS / 4 {
+    for seed in 100..100 + seeds().div_ceil(4) {
         for ty in [TensorType::Float32, TensorType::Float16] {
             compare(&machine, seed, ty, Options::default());
             compare(&machine, seed, ty, Options { beside: false, ..Options::default() });
@@ -149,7 +151,7 @@ fn cudnns_engines_give_it_too_beside_each_other_and_one_after_another() {
 #[ignore = "needs a CUDA device"]
 fn convolutions_of_integers_give_it_too() {
     let (machine, ty) = (Machine::new(), TensorType::Float32);
-    for seed in 200..200 + SEEDS {
+    for seed in 200..200 + seeds() {
         let (mut graph, input) = quantized(seed);
         simplify(&mut graph).unwrap();
         let (plan, input) = (lower::lower(&graph).unwrap(), bytes(&input, ty));
