@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cudnn::{ConvolutionGraph, Engine, Handle};
+use super::cudnn::{ConvolutionGraph, Engine};
 use crate::emit;
 
 /// How a step runs.
@@ -67,12 +67,11 @@ impl Choice {
         }
     }
 
-    /// The choice for a convolution of this graph and these candidates; nothing where it does not fit them any more.
+    /// The choice for a convolution of these candidates of ours; `cudnn` makes an engine of its text. Nothing where it does not fit any more.
     pub fn chosen(
         &self,
         own: &[emit::Kernel],
-        graph: Option<ConvolutionGraph>,
-        handle: Option<&Handle>,
+        cudnn: impl FnOnce(&[u8]) -> Option<Chosen>,
     ) -> Option<Chosen> {
         match &self.way {
             Way::Own(index, name) => {
@@ -81,11 +80,7 @@ impl Choice {
                 let same = |name: &str| name.rsplit_once('_').map(|(what, _)| what.to_owned());
                 (same(&kernel.name) == same(name)).then(|| Chosen::Own(Box::new(kernel.clone())))
             }
-            Way::Cudnn(text) => {
-                let graph = graph?;
-                let engine = Arc::new(graph.restore(handle?, text).ok()?);
-                Some(Chosen::Cudnn { graph, engine })
-            }
+            Way::Cudnn(text) => cudnn(text),
         }
     }
 }

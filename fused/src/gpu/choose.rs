@@ -59,6 +59,7 @@ pub(super) struct Trials<'a> {
     stream: Arc<CudaStream>,
     options: Options,
     check: Check,
+    /// cuDNN's, once it was needed.
     handle: Option<Handle>,
     stopwatch: Arc<Stopwatch>,
 }
@@ -85,15 +86,25 @@ impl<'a> Trials<'a> {
             libraries,
             store,
             check: Check::new(context, &libraries.nvrtc, stream, store)?,
-            handle: (options.engines > 0).then(|| Handle::new(&libraries.cudnn, context)).transpose()?,
+            handle: None,
             stopwatch: Arc::new(Stopwatch::new(stream)?),
             stream: Arc::clone(stream),
             options,
         })
     }
 
-    pub fn into_handle(self) -> Option<Handle> {
-        self.handle
+    /// cuDNN's handle, if one of these runs there: it takes memory on the device, for as long as it lives.
+    pub fn into_handle(self, chosen: &[Chosen]) -> Option<Handle> {
+        self.handle.filter(|_| chosen.iter().any(|chosen| matches!(chosen, Chosen::Cudnn { .. })))
+    }
+
+    /// cuDNN's handle, which is made when it is first needed.
+    fn handle(&mut self) -> Result<&mut Handle, GpuError> {
+        let made = match self.handle.take() {
+            Some(handle) => handle,
+            None => Handle::new(&self.libraries.cudnn, self.stream.context())?,
+        };
+        Ok(self.handle.insert(made))
     }
 
     /// How each step of a plan runs. `others`, the kernels of other steps, are compiled beside those that are tried.
@@ -145,10 +156,18 @@ impl<'a> Trials<'a> {
     }
 
     /// A choice for a convolution, which has these candidates of ours; nothing where it does not fit.
-    fn chosen(&self, choice: &Choice, convolution: &Convolution, own: &[emit::Kernel]) -> Option<Chosen> {
-        let handle = self.handle.as_ref();
-        let graph = handle.and_then(|handle| ConvolutionGraph::new(handle, convolution).ok()?);
-        choice.chosen(own, graph, handle)
+    fn chosen(
+        &mut self,
+        choice: &Choice,
+        convolution: &Convolution,
+        own: &[emit::Kernel],
+    ) -> Option<Chosen> {
+        choice.chosen(own, |text| {
+            let handle = (self.options.engines > 0).then(|| self.handle().ok()).flatten()?;
+            let graph = ConvolutionGraph::new(handle, convolution).ok()??;
+            let engine = Arc::new(graph.restore(handle, text).ok()?);
+            Some(Chosen::Cudnn { graph, engine })
+        })
     }
 
     /// Tries the candidates of these kinds: our own kernels first, and cuDNN's engines where those are far from what the device can do.
@@ -298,11 +317,9 @@ impl<'a> Trials<'a> {
     }
 
     fn launch_cudnn(&mut self, execution: &Execution) -> Result<(), GpuError> {
-        let Some(handle) = &mut self.handle else {
-            return Err(GpuError::Library("cuDNN is not open".into()));
-        };
+        let stream = self.stream.raw();
         // SAFETY: the scratch memory has all its tensors.
-        unsafe { handle.execute(execution, self.stream.raw()) }
+        unsafe { self.handle()?.execute(execution, stream) }
     }
 }
 

@@ -88,7 +88,7 @@ impl Network {
             });
         }
         let (chosen, report) = trials.choose(plan, &kernels.concat())?;
-        let mut handle = trials.into_handle();
+        let mut handle = trials.into_handle(&chosen);
 
         let order = Order::of(plan);
         let memory = Places::new(plan, &order, &chosen, stream, constants, places)?;
