@@ -165,7 +165,7 @@ class Report(unittest.TestCase):
             {"row": "net-64-float16", "batch": 4, "who": compiled, "median_us": 4000.0},
             {"row": "net-64-float16", "batch": 1, "who": compiled, "median_us": 10.0},
         ]
-        machine = {"gpu": "a GPU", "driver": "1", "versions": {"torch": "2"}}
+        machine = {"date": "2026-01-01", "commit": "1", "gpu": "a GPU", "driver": "1", "versions": {"torch": "2"}}
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "network-speed-2026-01-01.json").write_text(json.dumps({"machine": machine, "rows": rows}))
             lines = runtimes.networks(Path(folder))

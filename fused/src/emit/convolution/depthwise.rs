@@ -9,6 +9,9 @@ use crate::plan::Convolution;
 
 const THREADS: usize = 128;
 
+/// The most shared memory for weights, in bytes.
+const MOST_WEIGHTS: usize = 40 * 1024;
+
 /// Kernels with long and short tiles, if each channel is convolved by itself and the image has channels last.
 pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
     let Convolution { input, weights, groups, output, .. } = convolution;
@@ -26,15 +29,16 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
     while !channels.is_multiple_of(count) {
         count /= 2;
     }
-    // Of a warp's threads, four at least have neighbouring channels: 64 bytes.
-    let all_chunks = channels / count;
-    let chunks = [32, 16, 8, 4].into_iter().find(|chunks| all_chunks.is_multiple_of(*chunks));
-    let chunks = chunks.unwrap_or_else(|| all_chunks.next_power_of_two().min(16));
     if is_byte(input.ty) && taps_y * taps_x > MOST_EXACT {
         return Vec::new();
     }
+    let all_chunks = channels / count;
     // All weights of a block are in its shared memory.
-    if taps_y * taps_x * chunks * count * 4 > 40 * 1024 {
+    let fit = |chunks: &usize| taps_y * taps_x * chunks * count * 4 <= MOST_WEIGHTS;
+    // Of a warp's threads, four at least have neighbouring channels: 64 bytes.
+    let whole = [32, 16, 8, 4].into_iter().find(|chunks| all_chunks.is_multiple_of(*chunks) && fit(chunks));
+    let chunks = whole.unwrap_or_else(|| all_chunks.next_power_of_two().min(16));
+    if !fit(&chunks) {
         return Vec::new();
     }
     let kernel = |tile: usize| {

@@ -126,6 +126,8 @@ fn each_channel_by_itself() {
         Shape { kernel: [5, 5], begin: [2, 2], ty: Float32, ..own(40) },
         Shape { dilations: [2, 3], ..own(21) },
         Shape { kernel: [7, 7], begin: [3, 3], image: [1, 264, 7, 7], outputs: 264, groups: 264, ..PLAIN },
+        // The weights of 32 chunks of channels are more than a block's shared memory.
+        Shape { kernel: [7, 7], begin: [3, 3], image: [1, 256, 7, 7], outputs: 256, groups: 256, ..PLAIN },
     ];
     assert_eq!(check(&shapes), kinds(&["depthwise", "naive"]));
 }

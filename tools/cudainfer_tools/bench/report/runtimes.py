@@ -34,11 +34,12 @@ def providers(results: Path) -> list[str]:
 
 
 def networks(results: Path) -> list[str]:
-    """`scripts/bench --networks`: the networks alone on a GPU."""
-    file = newest(results, "network-speed-*.json")
-    measured = json.loads(file.read_text())
+    """`scripts/bench --networks`: the networks alone on a GPU; a row that is in several files is that of the last one."""
+    of_files = {file: json.loads(file.read_text()) for file in results.glob("network-speed-*.json")}
+    files = sorted(of_files, key=lambda file: of_files[file]["machine"]["date"])
+    measured = [of_files[file] for file in files]
     found: dict[tuple[str, int], dict[str, dict]] = {}
-    for row in measured["rows"]:
+    for row in (row for one in measured for row in one["rows"]):
         name = re.sub(r"-batch(\d+|s)$", "", row["row"])
         found.setdefault((name, row["batch"]), {})[f"{row.get('provider')} {row['who']}"] = row
     rows = []
@@ -51,19 +52,23 @@ def networks(results: Path) -> list[str]:
         cells = [f"{speed:,.0f}" if speed else "–" for speed in speeds]
         cells[0] += f" ({cuda['variant']})" if cuda else ""
         memory = [f"{row['device_mb']:,}" if row and "device_mb" in row else "–" for row in (cuda, fused)]
-        ratio = fused["fps"] / max(filter(None, speeds), default=fused["fps"])
-        rows.append([name, batch, *cells, f"{fused['fps']:,.0f}", f"{ratio:.2f}", *memory])
-    machine = measured["machine"]
+        others = list(filter(None, speeds))
+        ratio = f"{fused['fps'] / max(others):.2f}" if others else "–"
+        rows.append([name, batch, *cells, f"{fused['fps']:,.0f}", ratio, *memory])
+    machines = [one["machine"] for one in measured]
+    visits = "; ".join(f"{one['gpu']}, commit {one['commit']}" for one in machines)
     head = ["network", "batch", "ONNX Runtime (variant)", "PyTorch, CUDA graph", "`torch.compile`, CUDA graph", "`provider=fused`"]
     head += ["times the fastest other", "MB, ONNX Runtime", "MB, fused"]
     return [
         "### The network alone",
         "",
-        f"Frames a second on one {machine['gpu']} (driver {machine['driver']}, torch {machine['versions']['torch']}): the session loop",
+        f"Frames a second on one GPU ({visits}; driver {machines[-1]['driver']}, torch {machines[-1]['versions']['torch']}): the session loop",
         "with CUDA graphs, ONNX Runtime in the variant that engine search chose. Random weights; what is named without a type is float32.",
-        "ONNX Runtime computes int8 in float32, so its batches are left out. MB is device memory that the model took, with the libraries' code.",
+        "ONNX Runtime computes int8 in float32, so its batches are left out. MB is device memory that the model took at",
+        "its first start, with the libraries' code.",
+        *(one["note"] for one in machines if "note" in one),
         "",
         *table(head, rows),
         "",
-        source(file, script="scripts/bench --networks"),
+        source(*files, script="scripts/bench --networks"),
     ]
