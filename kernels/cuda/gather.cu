@@ -40,7 +40,7 @@ __device__ float2 around_anchor(const Layout& l, const Values& v, uint32_t ancho
     uint32_t cell = anchor - s.first, place = cell / l.per_cell;
     uint64_t at = cell * v.step + index * 2 * v.value_step;
     float x = load<ANY>(beside.boxes, beside.box_type, at), y = load<ANY>(beside.boxes, beside.box_type, at + v.value_step);
-    if (l.coding == PRIORS) {
+    if (has_priors(l)) {
         const float* prior = static_cast<const float*>(l.sources[1].boxes) + 4 * static_cast<uint64_t>(anchor);
         return {prior[0] + x * (l.unit[0] * prior[2]), prior[1] + y * (l.unit[0] * prior[3])};
     }

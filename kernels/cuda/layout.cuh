@@ -7,7 +7,7 @@ constexpr uint32_t MAX_LEVELS = 8;
 constexpr uint32_t BESIDE = MAX_LEVELS / 2;
 
 // The numbers of Rust's BoxFormat, Activation, Background and SizeUnit, and six codings that belong to their decoders.
-enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES, CENTERS, SIDES, PRIORS, ANCHORED };
+enum Coding : uint32_t { CENTER_SIZE, CORNERS, CORNERS_YX, TOP_LEFT_SIZE, GRID, DISTANCES, CENTERS, SIDES, PRIORS, ANCHORED, LINEAR_PRIORS };
 enum Activation : uint32_t { NO_ACTIVATION, SIGMOID, SOFTMAX };
 enum Background : uint32_t { NO_BACKGROUND, FIRST, LAST };
 enum SizeUnit : uint32_t { CELLS, PIXELS, LOG_CELLS };
@@ -40,7 +40,7 @@ struct Layout {
     uint32_t score_columns;  // background included
     uint32_t bins;           // of DISTANCES, a side
     float point;             // where a cell's point lies in it, in cells
-    // Tensor pixels per unit of a box, of CENTERS only where sizes are in pixels; of PRIORS the factors on offsets of centre and size.
+    // Tensor pixels per unit of a box, of CENTERS only where sizes are in pixels; of both PRIORS the factors on offsets of centre and size.
     float unit[2];
     uint32_t levels;
     Source sources[MAX_LEVELS];
@@ -62,5 +62,10 @@ struct Layout {
     uint32_t formula;
     uint64_t class_box_step;  // of CENTERS: elements from the box of an anchor's class to that of its next; 0 where all have the same
 };
+
+// Whether boxes are counted from prior boxes.
+__device__ inline bool has_priors(const Layout& l) {
+    return l.coding == PRIORS || l.coding == LINEAR_PRIORS;
+}
 
 static_assert(sizeof(Source) == 56 && sizeof(Layout) == 600, "as in src/detect/cuda/layout.rs");

@@ -108,10 +108,12 @@ __device__ float4 corners(const Layout& l, const Source& s, const Source& offset
     // Where the type is known, all four are on their way at once.
     float4 values = s.box_type == FLOAT32 ? box_values<FLOAT32>(l, s, at) : box_values<ANY>(l, s, at);
     float a = values.x, b = values.y, c = values.z, d = values.w;
-    if (l.coding == PRIORS) {
+    if (has_priors(l)) {
         const float* prior = static_cast<const float*>(offsets.boxes) + 4 * static_cast<uint64_t>(cell);
         float x = prior[0] + a * (l.unit[0] * prior[2]), y = prior[1] + b * (l.unit[0] * prior[3]);
-        float w = expf(c * l.unit[1]) * prior[2], h = expf(d * l.unit[1]) * prior[3];
+        c *= l.unit[1], d *= l.unit[1];
+        bool linear = l.coding == LINEAR_PRIORS;
+        float w = (linear ? c : expf(c)) * prior[2], h = (linear ? d : expf(d)) * prior[3];
         return {x - w * 0.5f, y - h * 0.5f, x + w * 0.5f, y + h * 0.5f};
     }
     if (l.coding == SIDES) {

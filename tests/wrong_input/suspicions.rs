@@ -316,6 +316,7 @@ fn models_that_are_right_are_not_suspected() {
         ("scrfd", "gpunms"),
         ("yunet", "gpunms"),
         ("retinaface", "gpunms"),
+        ("palms", "gpunms"),
         ("ssd", "gpunms"),
         ("text-map", "gpunms"),
         ("reader", "classify"),

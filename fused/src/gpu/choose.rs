@@ -156,12 +156,7 @@ impl<'a> Trials<'a> {
     }
 
     /// A choice for a convolution, which has these candidates of ours; nothing where it does not fit.
-    fn chosen(
-        &mut self,
-        choice: &Choice,
-        convolution: &Convolution,
-        own: &[emit::Kernel],
-    ) -> Option<Chosen> {
+    fn chosen(&mut self, choice: &Choice, convolution: &Convolution, own: &[emit::Kernel]) -> Option<Chosen> {
         choice.chosen(own, |text| {
             let handle = (self.options.engines > 0).then(|| self.handle().ok()).flatten()?;
             let graph = ConvolutionGraph::new(handle, convolution).ok()??;

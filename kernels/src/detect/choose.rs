@@ -33,6 +33,11 @@ impl Decoder {
         self.kind
     }
 
+    /// What the only class is called where nobody names it.
+    pub fn usual_label(&self) -> Option<&'static str> {
+        self.kind.usual_label(self.keypoints())
+    }
+
     /// Number of classes, background not counted, where the shapes or the hints say it.
     pub fn classes(&self) -> Option<usize> {
         self.classes

@@ -175,7 +175,7 @@ pub struct Hints {
     pub background: Option<Background>,
     /// Order of the columns (end-to-end).
     pub row_format: Option<RowFormat>,
-    /// Number of keypoints of an object (detections, yolo-pose, centerface, scrfd, yunet, retinaface).
+    /// Number of keypoints of an object (detections, yolo-pose, centerface, scrfd, yunet, retinaface, mediapipe).
     pub keypoints: Option<usize>,
     /// Unit of the sizes: cells if not set, their logarithm for centerface (centernet, centerface).
     pub size_unit: Option<SizeUnit>,

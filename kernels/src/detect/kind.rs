@@ -82,6 +82,9 @@ pub enum DecoderKind {
     /// units of 35 tensor pixels. Every class of a cell may be an object, with a box of its own (DetectNet_v2 of NVIDIA's TAO
     /// toolkit). Never assumed but by the outputs' names.
     DetectnetV2,
+    /// Boxes with their points `[1, N, 4 + 2 * K]` and scores `[1, N, 1]`, in tensor pixels from the centres of MediaPipe's anchors, whose
+    /// number must be N (BlazeFace, palms, people).
+    Mediapipe,
 }
 
 crate::words! { DecoderKind:
@@ -105,6 +108,7 @@ crate::words! { DecoderKind:
     Retinaface = "retinaface", "The same for faces, with landmarks";
     YoloAnchors = "yolo-anchors", "Raw heads for several strides, with anchors from the sidecar (v3, v4, v5, v7)";
     DetectnetV2 = "detectnet-v2", "[1,C,h,w] coverage and [1,4C,h,w] distances (PeopleNet, TrafficCamNet)";
+    Mediapipe = "mediapipe", "[1,N,4+2K] boxes with points and [1,N,1] scores: faces, palms, people (MediaPipe)";
 }
 
 impl DecoderKind {

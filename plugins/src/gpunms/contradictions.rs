@@ -127,7 +127,7 @@ fn words(info: &ModelInfo, error: &DetectError) -> String {
 impl ChosenDecoder {
     /// Adds the usual name of the only class of a decoder that has one, where no source names it.
     pub fn named(self) -> Self {
-        match self.decoder.kind().usual_label() {
+        match self.decoder.usual_label() {
             Some(label) if self.info.output.labels.is_empty() => {
                 Self { info: self.info.with_label(label), ..self }
             }

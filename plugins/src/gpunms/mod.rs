@@ -11,7 +11,7 @@
 //!   ! trtinfer model=yolo11n.onnx ! gpunms classes=person,car confidence=0.4 ! inferpublish ! fakesink
 //! ```
 //!
-//! Models with keypoints (YOLO-pose, RTMO, Keypoint R-CNN, CenterFace, SCRFD, YuNet, RetinaFace) give each object a `keypoints` parameter, with the names and edges of the
+//! Models with keypoints (YOLO-pose, RTMO, Keypoint R-CNN, CenterFace, SCRFD, YuNet, RetinaFace, MediaPipe's detectors) give each object a `keypoints` parameter, with the names and edges of the
 //! skeleton in the sidecar. With masks (YOLO-seg), the prototypes and the objects' coefficients are passed on as tensors if
 //! the caps downstream ask for tensors: to segmask, which may also stand after a tracker. Downstream of
 //! `fusedpreproc roi=objects`, the objects of every region are put on the frame in frame coordinates. Downstream of

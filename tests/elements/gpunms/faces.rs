@@ -1,4 +1,4 @@
-//! What gpunms makes of the outputs of face detectors, which come once for each stride.
+//! What gpunms makes of the outputs of detectors of faces and palms.
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{buffers, model};
@@ -67,6 +67,20 @@ fn faces_of_retinaface_are_counted_from_its_prior_boxes() {
         for ([x, y], [wx, wy]) in points.into_iter().zip(wanted) {
             assert!((x - wx).abs() < 1e-3 && (y - wy).abs() < 1e-3, "{x} {y}, not {wx} {wy}");
         }
+    }
+}
+
+#[test]
+fn palms_of_mediapipe_have_boxes_and_points_around_their_anchors_without_a_sidecar() {
+    for found in faces("palms", "") {
+        assert_eq!(found.len(), 1, "the weaker one over it is suppressed");
+        assert_eq!(found[0].label, "palm");
+        // The cell 2, 1 of stride 16, whose centre is 40, 24; a size of 20 x 10, in a frame of twice the width.
+        let (rect, confidence, points) = parts(&found[0]);
+        assert_eq!(rect, Rect { x: 64.0, y: 16.0, w: 40.0, h: 10.0 });
+        assert!((confidence - 0.880_797).abs() < 1e-6, "the sigmoid of 2: {confidence}");
+        assert_eq!((points.len(), points[0], points[6]), (7, [80.0, 32.0], [80.0, 16.0]));
+        assert_eq!(points[3], [82.0, 26.0]);
     }
 }
 

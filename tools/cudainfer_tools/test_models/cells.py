@@ -45,6 +45,16 @@ def priors() -> None:
     constant_outputs(graph, {"loc": loc, "conf": conf, "landms": landms})
     graph.save("retinaface", '[input]\nresize = "stretch"\n')
 
+    # MediaPipe's palms: two anchors in each cell of stride 8, six in those of 16.
+    raw, scores = np.zeros((224, 18), np.float32), np.full((224, 1), -20, np.float32)
+    palm = 128 + 6 * (4 + 2) + 5
+    raw[palm, :4], raw[palm, 4:] = [2, -3, 20, 10], [0, 8, *[1, 2] * 5, 0, -8]
+    # The same cell's first anchor has the same palm, less surely.
+    raw[palm - 5], scores[palm - 5], scores[palm] = raw[palm], 1, 2
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    constant_outputs(graph, {"regressors": raw, "classificators": scores})
+    graph.save("palms", '[input]\nresize = "stretch"\n')
+
     # Three prior boxes in each of four cells; logits with a background of its own.
     loc, conf = np.zeros((12, 4), np.float32), np.zeros((12, 3), np.float32)
     conf[:, 0], conf[3 * 3 + 1] = 20, [0, 0, 20]

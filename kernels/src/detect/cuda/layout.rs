@@ -71,13 +71,14 @@ pub struct PackedLayout {
 
 const _: () = assert!(size_of::<Source>() == 56 && size_of::<PackedLayout>() == 600);
 
-/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES`, `PRIORS` and `ANCHORED` in the kernel; the numbers before are those of [`crate::detect::BoxFormat`].
+/// `GRID`, `DISTANCES`, `CENTERS`, `SIDES`, `PRIORS`, `ANCHORED` and `LINEAR_PRIORS` in the kernel; the numbers before are those of [`crate::detect::BoxFormat`].
 const GRID: u32 = 4;
 const DISTANCES: u32 = 5;
 const CENTERS: u32 = 6;
 const SIDES: u32 = 7;
 const PRIORS: u32 = 8;
 const ANCHORED: u32 = 9;
+const LINEAR_PRIORS: u32 = 10;
 
 /// `CLASSES`, `OBJECTNESS`, `FINAL`, `PEAKS` and `ROOT` in the kernel.
 const CLASSES: u32 = 0;
@@ -179,7 +180,9 @@ impl PackedLayout {
             }
             Coding::Centers(centers) => self.centered(centers, located)?,
             Coding::Sides => Self { coding: SIDES, ..self },
-            Coding::Priors { variances, .. } => Self { coding: PRIORS, unit: *variances, ..self },
+            Coding::Priors { variances, linear, .. } => {
+                Self { coding: if *linear { LINEAR_PRIORS } else { PRIORS }, unit: *variances, ..self }
+            }
             Coding::Anchored { formula, .. } => Self { coding: ANCHORED, formula: *formula as u32, ..self },
         })
     }

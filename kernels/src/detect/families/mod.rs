@@ -12,6 +12,7 @@ mod detectnet;
 mod end_to_end;
 mod heads;
 mod levels;
+mod mediapipe;
 mod nanodet;
 mod points_beside;
 mod priors;
@@ -58,6 +59,7 @@ static FAMILIES: [Family; DecoderKind::ALL.len()] = [
     retinaface::FAMILY,
     yolo_anchors::FAMILY,
     detectnet::FAMILY,
+    mediapipe::FAMILY,
 ];
 
 /// The family of a decoder.
@@ -71,9 +73,12 @@ impl DecoderKind {
         family(self).usual.confidence
     }
 
-    /// What the only class is called where nobody names it.
-    pub fn usual_label(self) -> Option<&'static str> {
-        family(self).usual.label
+    /// What the only class is called where nobody names it, if its objects have that many keypoints.
+    pub(super) fn usual_label(self, keypoints: usize) -> Option<&'static str> {
+        match self {
+            Self::Mediapipe => mediapipe::label(keypoints),
+            _ => family(self).usual.label,
+        }
     }
 }
 

@@ -79,7 +79,8 @@ pub fn fits(kind: DecoderKind, offer: &Offer<'_>) -> Vec<Fit> {
             }
             let open = [boxes, scores].iter().any(|plane| plane.rows.is_none());
             let outputs = [boxes.output, scores.output];
-            let coding = Coding::Priors { boxes: Arc::clone(&priors), variances: stated.variances };
+            let coding =
+                Coding::Priors { boxes: Arc::clone(&priors), variances: stated.variances, linear: false };
             let layout = layout(kind, offer, outputs, columns, points, coding);
             let layout = Layout { background, ..layout };
             // Without landmarks they look as boxes that are decoded already.

@@ -28,8 +28,10 @@ pub(in crate::detect) enum Coding {
     Priors {
         /// Centre and size of each anchor's prior box in tensor pixels.
         boxes: Arc<[[f32; 4]]>,
-        /// Factors on the offsets of the centre, and on the logarithms of the size.
+        /// Factors on the offsets of the centre, and on the numbers of the size.
         variances: [f32; 2],
+        /// Whether the numbers of the size are multiples of the prior box's, not logarithms of them.
+        linear: bool,
     },
     /// Multiples of anchors' sizes.
     Anchored {

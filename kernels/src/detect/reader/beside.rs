@@ -30,7 +30,7 @@ fn spot(layout: &Layout, located: &Located, anchor: usize) -> Option<Spot> {
     let (level, extra) = (located.level_of(anchor)?, located.extra.as_ref()?);
     let (at, cell) = (level.landmarks?, anchor - level.cells.first);
     let (center, unit) = match &layout.coding {
-        Coding::Priors { boxes, variances } => {
+        Coding::Priors { boxes, variances, .. } => {
             let [x, y, width, height] = *boxes.get(anchor)?;
             ([x, y], [variances[0] * width, variances[0] * height])
         }

@@ -40,8 +40,8 @@ pub fn corners<V: Fn(usize) -> f32, O: Fn(usize) -> f32>(
             let ([left, top, right, bottom], [x, y]) = (four(), level.corner(anchor));
             [x - left * stride, y - top * stride, x + right * stride, y + bottom * stride]
         }
-        Coding::Priors { boxes, variances } => match boxes.get(level.first + anchor) {
-            Some(prior) => around_prior(prior, *variances, four()),
+        Coding::Priors { boxes, variances, linear } => match boxes.get(level.first + anchor) {
+            Some(prior) => around_prior(prior, *variances, *linear, four()),
             None => [f32::NAN; 4],
         },
         Coding::Anchored { formula, sizes } => {
@@ -117,11 +117,16 @@ fn around_center(
 }
 
 /// Offsets from a prior box of this centre and size (Liu et al., "SSD", 2016, section 2.2): the centre moves by the first variance
-/// times the size, the size changes by the exponential of the second variance times the number.
-fn around_prior([x, y, width, height]: &[f32; 4], variances: [f32; 2], [a, b, c, d]: [f32; 4]) -> [f32; 4] {
-    let [center, size] = variances;
+/// times the size, the size changes by the exponential of the second variance times the number, or by that product where it is linear.
+fn around_prior(
+    [x, y, width, height]: &[f32; 4],
+    [center, size]: [f32; 2],
+    linear: bool,
+    [a, b, c, d]: [f32; 4],
+) -> [f32; 4] {
     let (x, y) = (x + a * (center * width), y + b * (center * height));
-    centered(x, y, (c * size).exp() * width, (d * size).exp() * height)
+    let times = |number: f32| if linear { number * size } else { (number * size).exp() };
+    centered(x, y, times(c) * width, times(d) * height)
 }
 
 /// The box of a cell's anchor of this size.

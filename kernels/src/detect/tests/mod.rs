@@ -8,6 +8,7 @@ mod extras;
 mod faces;
 mod finals;
 mod limits;
+mod mediapipe;
 mod multi_label;
 mod object_maps;
 mod priors;

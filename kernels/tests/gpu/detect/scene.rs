@@ -364,6 +364,23 @@ fn priors(random: &mut Random, kind: DecoderKind, activation: Activation, landma
     Case::new(&format!("{kind} {activation:?} {landmarks}"), kind, tensors, input, &hints, false)
 }
 
+/// Boxes with points around the centres of MediaPipe's anchors, as many as faces near the camera have.
+fn mediapipe(random: &mut Random) -> Case {
+    let (input, n, points) = ([192, 161], 24 * 21 * 2 + 12 * 11 * 6, 7);
+    let mut boxes = vec![];
+    for _ in 0..n {
+        boxes.extend([0; 2].map(|_| random.range(-9.0, 9.0)));
+        boxes.extend([0; 2].map(|_| random.range(4.0, 40.0)));
+        boxes.extend((0..2 * points).map(|_| random.range(-20.0, 20.0)));
+    }
+    let scores: Vec<f32> = (0..n).map(|_| random.range(-9.0, 4.0)).collect();
+    let tensors = vec![
+        Tensor::new("regressors", &[1, n, 4 + 2 * points], &boxes),
+        Tensor::new("classificators", &[1, n, 1], &scores),
+    ];
+    Case::new("mediapipe", DecoderKind::Mediapipe, tensors, input, &Hints::default(), false)
+}
+
 /// Coverage and boxes of this many classes, each with boxes of its own, on sizes that the stride does not divide.
 pub fn detectnet(random: &mut Random, classes: usize) -> Case {
     let (input, [columns, rows]) = ([330, 161], [21, 11]);
@@ -530,6 +547,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
     cases.push(priors(&mut random, DecoderKind::Ssd, Activation::None, 0));
     cases.push(priors(&mut random, DecoderKind::Retinaface, Activation::Softmax, 5));
     cases.push(priors(&mut random, DecoderKind::Retinaface, Activation::None, 5));
+    cases.push(mediapipe(&mut random));
     cases.push(faces(&mut random, DecoderKind::Scrfd, [192, 161], &[8, 16, 32], [2, 5]));
     cases.push(faces(&mut random, DecoderKind::Scrfd, [130, 160], &[8, 16, 32, 64], [1, 3]));
     cases.push(faces(&mut random, DecoderKind::Scrfd, [160, 160], &[4, 8, 16, 32, 64], [2, 0]));
