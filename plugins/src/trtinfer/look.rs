@@ -82,11 +82,17 @@ fn keys(sets: &[TensorSet], frame: &gst::BufferRef) -> Vec<Option<Key>> {
     sets.iter().enumerate().map(key).collect()
 }
 
-/// The sets of a frame that goes out, and whether a run was made for each: the others get the answer before.
+/// What a set of tensors is of, and whether a run is made for it: if not, it gets the answer before.
+pub(super) struct Turn {
+    pub key: Key,
+    pub is_new: bool,
+}
+
+/// The sets of a frame that goes out.
 pub(super) struct FrameAnswers {
     pub memory: Arc<Memory>,
     pub forms: OutputForms,
-    pub sets: Vec<(TensorSet, Key, bool)>,
+    pub sets: Vec<(TensorSet, Turn)>,
 }
 
 impl FrameAnswers {
@@ -95,7 +101,7 @@ impl FrameAnswers {
     pub fn put(self, frame: &mut gst::BufferRef) -> usize {
         let mut held = 0;
         let sets = self.memory.answer(|answers| {
-            let answered = |(mut set, key, is_new): (TensorSet, Key, bool)| {
+            let answered = |(mut set, Turn { key, is_new }): (TensorSet, Turn)| {
                 if is_new {
                     answers.insert(key, Answer::of(&set));
                 } else {

@@ -42,6 +42,7 @@ mod look;
 mod memories;
 mod negotiate;
 mod owner;
+mod pending;
 mod profile;
 mod pusher;
 mod request;

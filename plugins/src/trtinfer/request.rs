@@ -10,7 +10,7 @@ use super::batcher::{self, StreamKey};
 use super::forms::OutputForms;
 use super::lane::Ticket;
 use super::latency::Entry;
-use super::look::{FrameAnswers, Look, Outgoing};
+use super::look::{FrameAnswers, Look, LookedAt, Outgoing, Turn};
 use super::memories::Memory;
 use super::owner::Owner;
 use crate::inference::RunShape;
@@ -97,7 +97,8 @@ impl Request {
     /// Brings the frame back, for which there is no run.
     pub fn hold(mut self) {
         if let Some(Look { memory, sets }) = self.look.take() {
-            let sets = sets.into_iter().map(|one| (one.set, one.key, false)).collect();
+            let held = |one: LookedAt| (one.set, Turn { key: one.key, is_new: false });
+            let sets = sets.into_iter().map(held).collect();
             self.answers = Some(FrameAnswers { memory, forms: self.forms.clone(), sets });
         }
         self.finish(Ok(()));

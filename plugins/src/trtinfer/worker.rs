@@ -5,19 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::geometry::RowFrame;
 use gst::prelude::*;
 
 use super::batcher::{Batchable, Batcher, StreamKey};
 use super::cores;
-use super::history::Key;
-use super::look::{FrameAnswers, Look, LookedAt, picture};
-use super::memories::Memory;
+use super::pending::{Image, PendingFrame, prepare};
 use super::request::Request;
 use crate::inference::{InferenceError, Outlook, Remembered, SharedSession, Stop, row};
 use crate::log::TRTINFER as CAT;
 use crate::meta::batch::Batch;
-use crate::meta::tensor::{Tensor, TensorSet};
+use crate::meta::tensor::Tensor;
 use crate::nvtx;
 use crate::sync::lock;
 use crate::time::nanoseconds;
@@ -151,80 +148,6 @@ fn run<B, R: Runner<B>>(runner: &mut R, mut batch: Vec<B>) -> bool {
     whole
 }
 
-/// A frame with the tensors that it came with: one set, or one for each of its regions.
-struct PendingFrame {
-    request: Request,
-    sets: Vec<TensorSet>,
-    /// Where the model sees earlier frames: what each set is of, and whether there is a run for it.
-    turns: Option<(Arc<Memory>, Vec<Turn>)>,
-    /// Sets that have not been through the model.
-    left: usize,
-    failure: Option<String>,
-}
-
-/// What a set of tensors is of, and whether there is a run for it.
-struct Turn {
-    key: Key,
-    is_new: bool,
-}
-
-/// What the model runs on: a frame, or a region of one.
-struct Image {
-    /// Which of the runner's frames, and which of its sets.
-    frame: usize,
-    set: usize,
-    /// As many as the shape says.
-    pictures: Vec<gst::Buffer>,
-}
-
-/// Takes the tensors off the frames, and sends those back that have nothing to do for the model: frames without a region, and
-/// with an error those without a tensor.
-fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec<Image>) {
-    let (mut frames, mut images) = (Vec::new(), Vec::new());
-    for mut request in requests {
-        let (sets, data, turns) = match request.look.take() {
-            Some(Look { memory, sets }) => {
-                let turn = |one: &LookedAt| Turn { key: one.key, is_new: one.pictures.is_some() };
-                let turns = sets.iter().map(turn).collect();
-                let parts = sets.into_iter().map(|LookedAt { set, pictures, .. }| (set, pictures));
-                let (sets, data): (_, Vec<_>) = parts.unzip();
-                (Some(sets), Some(data), Some((memory, turns)))
-            }
-            None if request.shape.looks_back() => (None, None, None),
-            None => {
-                let sets = TensorSet::take(request.buffer.make_mut());
-                let own = |set| Some(Some(vec![picture(set, &request.shape)?.clone()]));
-                let data = sets.as_deref().and_then(|sets| sets.iter().map(own).collect::<Option<Vec<_>>>());
-                (sets, data, None)
-            }
-        };
-        match (sets, data) {
-            (Some(sets), Some(data)) if data.is_empty() => {
-                TensorSet::put(&sets, request.buffer.make_mut());
-                request.finish(Ok(()));
-            }
-            (Some(sets), Some(data)) => {
-                let frame = frames.len();
-                let image =
-                    |(set, pictures): (usize, Option<_>)| Some(Image { frame, set, pictures: pictures? });
-                let before = images.len();
-                images.extend(data.into_iter().enumerate().filter_map(image));
-                let left = images.len() - before;
-                frames.push(Some(PendingFrame { request, left, sets, turns, failure: None }));
-            }
-            _ => {
-                let why = format!(
-                    "a frame came without a tensor, but should carry {}. Put the element that removes metadata from \
-                     frames before fusedpreproc",
-                    request.shape.image
-                );
-                request.finish(Err(why));
-            }
-        }
-    }
-    (frames, images)
-}
-
 /// Runs batches in a session.
 struct OnSession<'a> {
     queue: &'a Batcher<Request>,
@@ -261,24 +184,8 @@ impl OnSession<'_> {
     /// A set of a frame has been through the model, or has failed to. After the last one, the frame goes back.
     fn count(&mut self, frame: usize, failure: Option<String>) {
         let Some(slot) = self.frames.get_mut(frame) else { return };
-        if let Some(frame) = slot {
-            frame.left -= 1;
-            frame.failure = frame.failure.take().or(failure);
-        }
-        if let Some(PendingFrame { mut request, sets, turns, failure, .. }) =
-            slot.take_if(|frame| frame.left == 0)
-        {
-            let forms = request.forms.clone();
-            match turns {
-                _ if failure.is_some() => (),
-                Some((memory, turns)) => {
-                    let sets =
-                        sets.into_iter().zip(turns).map(|(set, Turn { key, is_new })| (set, key, is_new));
-                    request.answers = Some(FrameAnswers { memory, forms, sets: sets.collect() });
-                }
-                None => forms.put(&sets, request.buffer.make_mut()),
-            }
-            request.finish(failure.map_or(Ok(()), Err));
+        if let Some(done) = slot.take_if(|frame| frame.count(failure)) {
+            done.go_back();
         }
     }
 }
@@ -348,11 +255,8 @@ impl Runner<Image> for OnSession<'_> {
                 return frames.for_each(|frame| self.count(frame, Some(e.to_string())));
             }
         };
-        let places = batch.iter().filter_map(|image| {
-            let frame = self.frames.get(image.frame)?.as_ref()?;
-            Some(RowFrame { to_frame: frame.sets.get(image.set)?.to_frame, frame: frame.request.frame })
-        });
-        let places = places.collect();
+        let place = |image: &Image| self.frames.get(image.frame)?.as_ref()?.place(image.set);
+        let places = batch.iter().filter_map(place).collect();
         for (image, row) in batch.iter().zip(&mut rows) {
             let Some(PendingFrame { request, .. }) = self.frames.get(image.frame).and_then(Option::as_ref)
             else {
@@ -369,10 +273,9 @@ impl Runner<Image> for OnSession<'_> {
         }
         let outputs = Batch::new(outputs, places);
         for (index, Image { frame, set, .. }) in batch.into_iter().enumerate() {
-            let slot = self.frames.get_mut(frame).and_then(Option::as_mut);
-            if let Some(set) = slot.and_then(|frame| frame.sets.get_mut(set)) {
-                set.tensors = rows.get_mut(index).map(std::mem::take).unwrap_or_default();
-                set.batch = Some((outputs.clone(), index));
+            if let Some(frame) = self.frames.get_mut(frame).and_then(Option::as_mut) {
+                let tensors = rows.get_mut(index).map(std::mem::take).unwrap_or_default();
+                frame.answer(set, tensors, (outputs.clone(), index));
             }
             self.count(frame, None);
         }
