@@ -58,11 +58,8 @@ impl ImageInput {
             return Self::image(desc, info)
                 .map_err(|why| wrong(format!("'{name}' takes no image: {why}. Correct name in the sidecar's [input], or export the model with another input")));
         }
-        let given = |name: &String| {
-            info.constants.contains_key(name)
-                || info.frames.inputs.contains_key(name)
-                || info.state.outputs.values().any(|state| state.input == *name)
-        };
+        let others = Self::others(info);
+        let given = |name: &String| others.iter().any(|(_, other)| *other == name);
         let images: Vec<_> = inputs
             .iter()
             .filter(|desc| !given(&desc.name))
@@ -79,12 +76,23 @@ impl ImageInput {
                      name = \"…\""
                 )))
             }
-            _ => Err(wrong(
-                "several could take the image. Name the right one in the sidecar: [input] name = \"…\"; and those that take an \
+            _ => Err(wrong(match others.iter().find(|(_, name)| inputs.iter().all(|d| d.name != **name)) {
+                Some((table, name)) => {
+                    format!("{table} of the sidecar names '{name}', which is none of them. Correct the name")
+                }
+                None => "several could take the image. Name the right one in the sidecar: [input] name = \"…\"; and those that take an \
                  earlier frame in its [frames], as INPUT = -1"
                     .into(),
-            )),
+            })),
         }
+    }
+
+    /// The inputs that the sidecar gives something else than the frame, and the table that does.
+    fn others(info: &ModelInfo) -> Vec<(&'static str, &String)> {
+        let constants = info.constants.keys().map(|name| ("[constants]", name));
+        let frames = info.frames.inputs.keys().map(|name| ("[frames]", name));
+        let states = info.state.outputs.values().map(|state| ("[state]", &state.input));
+        constants.chain(frames).chain(states).collect()
     }
 
     /// The input, of whose pictures this is one's part.

@@ -151,6 +151,11 @@ fn what_does_not_fit_the_model_is_refused_in_a_sentence() {
             with("image7 = -1"),
             &["the input 'image7'", "images, image1, background", "Correct the name"],
         ),
+        (
+            "two-images",
+            "[frames]\nmorre = -1".into(),
+            &["[frames] of the sidecar names 'morre', which is none of them", "Correct the name"],
+        ),
         ("earlier-input", with("images = -1"), &["'images' a picture", "takes the current frame"]),
         ("earlier-input", with("background = -1"), &["'background' a picture", "has a value in [constants]"]),
         (
