@@ -78,6 +78,15 @@ impl ModelInfo {
                 head.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
             }
         }
+        let segment = &mut sidecar.segment;
+        if let Some(file) = &segment.labels_file {
+            segment.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
+        }
+        for masks in segment.masks.values_mut() {
+            if let Some(file) = &masks.labels_file {
+                masks.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
+            }
+        }
         for (name, slice) in &mut sidecar.classify.slices {
             if let Some(file) = &slice.labels_file {
                 slice.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
@@ -148,6 +157,18 @@ impl ModelInfo {
     pub fn with_label(&self, label: &str) -> Self {
         let mut known = Known::clone(&self.0);
         known.words.output.labels = vec![label.to_owned()];
+        Self(Arc::new(known))
+    }
+
+    /// What is known of the masks in this output: by its own table of the sidecar's `[segment]`, where it has one, and with the names of
+    /// their classes.
+    pub fn of_masks(&self, output: &str) -> Self {
+        let mut known = Known::clone(&self.0);
+        known.words.segment = self.segment.of(output);
+        if !known.words.segment.labels.is_empty() {
+            known.words.output.labels.clone_from(&known.words.segment.labels);
+            known.origins.insert(Group::Labels, Origin::of(OriginKind::Sidecar));
+        }
         Self(Arc::new(known))
     }
 

@@ -92,6 +92,7 @@ impl Sidecar {
             ));
         }
         self.classify.slices.iter().try_for_each(|(name, slice)| slice.check(name))?;
+        self.segment.check()?;
         for (name, values) in [("mean", &self.map.mean), ("std", &self.map.std)] {
             if values.as_ref().is_some_and(|v| v.len() != 1 && v.len() != 3) {
                 return Err(format!("map.{name} must have one value, or one for each of three channels"));

@@ -1,11 +1,13 @@
 //! How masks are made, and maps of numbers and pictures are read.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::segment;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::word;
-use crate::{MapRange, MaskMode};
+use crate::{MapRange, MaskMode, mistakes, word};
 
 /// `[segment]`
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -40,6 +42,73 @@ pub struct Segment {
     pub closing: Option<u32>,
     /// Minimum size of a connected area in cells.
     pub min_area: Option<u32>,
+    /// Names of the masks' classes, where those of `[output]` are others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// File beside the sidecar with the same names, one per line.
+    pub labels_file: Option<PathBuf>,
+    /// `[segment.NAME]`: how the output of that name is read, where it differs.
+    #[serde(skip_deserializing, flatten)]
+    pub masks: BTreeMap<String, Segment>,
+}
+
+impl Segment {
+    /// How the output of this name is read: by the keys of its own table, and where it has none, by the others.
+    pub fn of(&self, output: &str) -> Self {
+        let Some(own) = self.masks.get(output).cloned() else { return self.clone() };
+        let has_labels = !own.labels.is_empty();
+        Self {
+            mode: own.mode.or(self.mode),
+            activation: own.activation.or(self.activation),
+            layout: own.layout.or(self.layout),
+            threshold: own.threshold.or(self.threshold),
+            upsample: own.upsample.or(self.upsample),
+            channel: own.channel.or(self.channel),
+            background: own.background.or(self.background),
+            smoothing: own.smoothing.or(self.smoothing),
+            opening: own.opening.or(self.opening),
+            closing: own.closing.or(self.closing),
+            min_area: own.min_area.or(self.min_area),
+            labels: if has_labels { own.labels } else { self.labels.clone() },
+            ..self.clone()
+        }
+    }
+
+    /// Refuses what contradicts itself.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let own = self.masks.iter().map(|(name, masks)| (format!("segment.{name}"), masks));
+        for (place, masks) in own.chain([("segment".to_owned(), self)]) {
+            if !masks.labels.is_empty() && masks.labels_file.is_some() {
+                return Err(format!(
+                    "{place}.labels and {place}.labels-file both name the classes: keep one"
+                ));
+            }
+        }
+        let of_output =
+            self.masks.iter().find(|(_, masks)| masks.output.is_some() || masks.classes.is_some());
+        match of_output {
+            Some((name, _)) => Err(format!(
+                "[segment.{name}] is how the output '{name}' is read: output and classes belong to [segment]"
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The keys of `[segment]`, and the tables in it, which are named after outputs.
+pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Segment, D::Error> {
+    let table = toml::Table::deserialize(deserializer)?;
+    let (tables, own): (toml::Table, toml::Table) =
+        table.into_iter().partition(|(_, value)| value.is_table());
+    let mut read: Segment = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
+    for (name, table) in tables {
+        let wrong = |e: toml::de::Error| {
+            de::Error::custom(format!("in segment.{name}: {}", mistakes::sentence(e.message())))
+        };
+        let masks = table.try_into().map_err(wrong)?;
+        read.masks.insert(name, masks);
+    }
+    Ok(read)
 }
 
 /// `[map]`

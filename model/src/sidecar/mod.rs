@@ -62,6 +62,7 @@ pub struct Sidecar {
     /// How embeddings are read.
     pub embed: Embed,
     /// How masks are made.
+    #[serde(deserialize_with = "maps::read")]
     pub segment: Segment,
     /// How maps of numbers and pictures are read.
     pub map: Map,

@@ -17,6 +17,13 @@ impl Sidecar {
         for slice in words.classify.slices.values_mut().filter(|slice| slice.labels_file.is_some()) {
             slice.labels.clear();
         }
+        let segment = &mut words.segment;
+        for masks in segment.masks.values_mut().filter(|masks| masks.labels_file.is_some()) {
+            masks.labels.clear();
+        }
+        if segment.labels_file.is_some() {
+            segment.labels.clear();
+        }
         let Ok(mut table) = toml::Table::try_from(&words) else { return String::new() };
         if words.skeleton == Skeleton::default() {
             table.remove("skeleton");

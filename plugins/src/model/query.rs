@@ -64,11 +64,12 @@ pub(crate) fn ask_labels(sink: &gst::Pad) -> Vec<Vec<String>> {
     lists.iter().filter_map(|list| Some(words(&list.get::<gst::List>().ok()?))).collect()
 }
 
-/// All classes that the model or one of its classifiers has a name for.
+/// All classes that the model, one of its classifiers or one of its masks has a name for.
 fn all_labels(info: &ModelInfo) -> gst::List {
     let heads = info.classify.heads.values().map(|head| &head.labels);
     let slices = info.classify.slices.values().map(|slice| &slice.labels);
-    gst::List::new(std::iter::once(&info.output.labels).chain(heads).chain(slices).flatten())
+    let masks = std::iter::once(&info.segment).chain(info.segment.masks.values()).map(|masks| &masks.labels);
+    gst::List::new(std::iter::once(&info.output.labels).chain(heads).chain(slices).chain(masks).flatten())
 }
 
 fn asked(sink: &gst::Pad, question: gst::Structure) -> ModelInfo {

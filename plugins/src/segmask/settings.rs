@@ -157,18 +157,27 @@ impl Settings {
     /// # Errors
     /// A sentence: which output, parameter or neighbour does not fit.
     pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
+        let known = |name: &String| model.outputs.iter().any(|output| output.name == *name);
+        if let Some(unknown) = info.segment.masks.keys().find(|name| !known(name)) {
+            return Err(format!(
+                "the sidecar has a table [segment.{unknown}], but the model has no output '{unknown}'; it has {}",
+                list(&model.outputs)
+            ));
+        }
         let mode = self.mode.or(info.segment.mode);
         let of_frame = mode != Some(MaskMode::Instances) && model.masks.is_empty();
         if let Some((queries, names)) = self.queries(&model.outputs, info)?.filter(|_| of_frame) {
             let (tensor, layout) = (queries.scores(), Some(Layout::Nchw));
-            let (work, warning) = self.whole(&tensor, model.input, layout, mode, info, -1)?;
+            let info = info.of_masks(&names[1]);
+            let (work, warning) = self.whole(&tensor, model.input, layout, mode, &info, -1)?;
             let queries = Some((queries, names));
             return Ok(SegMaskPlan { tensor, queries, input: model.input, work, warning });
         }
         // The output that gpunms names is the one of its objects' masks.
         let of_objects = model.masks.first().filter(|_| mode.is_none_or(|mode| mode == MaskMode::Instances));
         let tensor = self.tensor(&model.outputs, of_objects, info)?.clone();
-        let input = model.input;
+        let info = &info.of_masks(&tensor.name);
+        let (mode, input) = (self.mode.or(info.segment.mode), model.input);
         let layout = self.layout.or(info.segment.layout);
         if mode == Some(MaskMode::Instances) || of_objects.is_some_and(|values| *values == tensor) {
             let handed = Handed::among(&model.masks).ok_or_else(|| {
@@ -332,9 +341,10 @@ impl Settings {
         let name = if pair { labels[1].clone() } else { info.label(number) };
         let fits = pair || labels.is_empty() || labels.len() == channels;
         let sentence = (!fits).then(|| {
+            let place = if sidecar.labels.is_empty() { "output" } else { "segment" };
             format!(
                 "{} has {} labels, but '{tensor}' has {channels} classes: names may be those of other classes; \
-                 correct labels in the sidecar's [output]",
+                 correct labels in the sidecar's [{place}]",
                 info.origin(Group::Labels).map_or_else(|| "the sidecar".into(), ToString::to_string),
                 labels.len()
             )

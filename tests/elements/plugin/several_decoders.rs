@@ -1,9 +1,9 @@
 //! Several elements that decode the outputs of one inference, in any order.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{TestPipeline, end, model, push};
+use cudainfer_tests::{TestPipeline, end, model, push, run, scratch};
 use gstcudainfer::meta::map::maps;
-use gstcudainfer::meta::mask::{Mask, masks};
+use gstcudainfer::meta::mask::{Mask, MaskKind, masks};
 use gstcudainfer::meta::object::{DetectionParam, Object, objects};
 use gstcudainfer::meta::tensor::TensorSet;
 
@@ -100,6 +100,49 @@ fn elements_in_any_order_read_one_inference_and_the_last_one_removes_the_tensors
             assert_eq!(found(frame), wanted, "{decoders}");
             assert!(TensorSet::of(frame).is_none(), "{decoders}: the tensors stay on the frame");
         }
+    }
+}
+
+/// A copy of the model with this sidecar.
+fn tasks_with(sidecar: &str) -> String {
+    let file = scratch("tasks").join("tasks.onnx");
+    std::fs::copy(model("tasks"), &file).unwrap();
+    std::fs::write(file.with_extension("toml"), sidecar).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn each_mask_has_the_names_of_its_own_classes_and_is_read_by_its_own_table() {
+    let sidecar = "[input]\nresize = \"stretch\"\n[output]\ndecoder = \"yolov5\"\nlabels = [\"car\"]\n\
+        [segment]\nlabels = [\"elsewhere\", \"road\"]\n\
+        [segment.lane]\nlabels = [\"none\", \"line\"]\nmode = \"soft\"\nchannel = 1\n";
+    let file = tasks_with(sidecar);
+    let pipeline = format!(
+        "fusedpreproc ! trtinfer model={file} ! segmask tensor=drive ! segmask tensor=lane ! gpunms ! fakesink name=out"
+    );
+    let frames = through(&pipeline, [frame(16, 0)], &["out"]).remove(0);
+    let kinds: Vec<_> = masks(&frames[0]).into_iter().map(|mask| mask.kind).collect();
+    let road = MaskKind::Classes { labels: vec!["elsewhere".into(), "road".into()], background: Some(0) };
+    assert_eq!(kinds, [road, MaskKind::Alpha { label: "line".into() }]);
+    assert!(objects(&frames[0]).iter().all(|object| object.label == "car"));
+}
+
+#[test]
+fn tables_of_masks_that_fit_nothing_are_refused_in_a_sentence() {
+    for (tables, parts) in [
+        ("[segment.road]\nmode = \"soft\"", &["[segment.road]", "no output 'road'", "drive"][..]),
+        ("[segment.drive]\nmodes = \"soft\"", &["in segment.drive", "modes"]),
+        ("[segment.drive]\noutput = \"lane\"", &["[segment.drive]", "belong to [segment]"]),
+        (
+            "[segment.drive]\nlabels = [\"a\"]\nlabels-file = \"b\"",
+            &["segment.drive.labels-file", "keep one"],
+        ),
+    ] {
+        let file = tasks_with(tables);
+        run(&format!(
+            "videotestsrc num-buffers=2 ! fusedpreproc ! trtinfer model={file} ! segmask tensor=drive ! fakesink"
+        ))
+        .fails_with(parts);
     }
 }
 
