@@ -2,14 +2,14 @@
 //! and one score.
 //!
 //! Centre and points are counted from the centre of the anchor's cell, and they and the size are tensor pixels. Anchors lie cell by cell
-//! as MediaPipe's `SsdAnchorsCalculator` makes them with the options of these models: the layers of one stride share its cells, each with
-//! two anchors of the same size.
+//! as MediaPipe's `SsdAnchorsCalculator` makes them with the options of these models: the layers of one stride, which follow each other, share
+//! its cells, each with two anchors of the same size.
 
 use crate::detect::attached::Meaning;
 use crate::detect::family::{Family, Hint, Usual};
 use crate::detect::layout::{Channels, Coding, Count, Field, Layout, Table};
 use crate::detect::offer::{Evidence, Fit, Offer};
-use crate::detect::{Activation, DecoderKind};
+use crate::detect::{Activation, DecoderKind, Hints};
 
 pub const FAMILY: Family = Family {
     kind: DecoderKind::Mediapipe,
@@ -22,11 +22,14 @@ pub const FAMILY: Family = Family {
 /// Numbers of a box, before those of its points.
 const BOX: usize = 4;
 
-/// Strides, and how many anchors each of their cells has.
-type Anchors = &'static [(usize, usize)];
+/// The strides of the layers: of faces near the camera and of palms; of people; of faces far away.
+const LAYERS: [&[usize]; 3] = [&[8, 16, 16, 16], &[8, 16, 32, 32, 32], &[4]];
 
-/// Of faces near the camera and of palms; of people; of faces far away.
-const ANCHORS: [Anchors; 3] = [&[(8, 2), (16, 6)], &[(8, 2), (16, 2), (32, 6)], &[(4, 1)]];
+/// Those that the model may have: the strides that its sidecar states, if it does.
+fn layers<'a>(offer: &'a Offer<'_>) -> Vec<&'a [usize]> {
+    let stated = &offer.hints.strides;
+    if *stated == Hints::default().strides { LAYERS.to_vec() } else { vec![stated.as_slice()] }
+}
 
 /// What an object with that many points is called: each model finds one kind.
 pub fn label(points: usize) -> Option<&'static str> {
@@ -38,23 +41,25 @@ pub fn label(points: usize) -> Option<&'static str> {
     }
 }
 
-/// Centre of each anchor's cell in tensor pixels, and 1 for its size.
-fn centers(anchors: Anchors, input: [usize; 2]) -> Vec<[f32; 4]> {
+/// Centre of each anchor's cell in tensor pixels, and 1 for its size. The only layer has one anchor a cell.
+fn centers(layers: &[usize], input: [usize; 2]) -> Vec<[f32; 4]> {
+    let per_layer = if layers.len() == 1 { 1 } else { 2 };
     let mut centers = Vec::new();
-    for &(stride, per_cell) in anchors {
-        let [columns, rows] = input.map(|side| side.div_ceil(stride));
+    for same in layers.chunk_by(|a, b| a == b) {
+        let [columns, rows] = input.map(|side| side.div_ceil(same[0]));
         for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
             let at =
                 |place: usize, count: usize, side: usize| (place as f32 + 0.5) / count as f32 * side as f32;
             let center = [at(column, columns, input[0]), at(row, rows, input[1]), 1.0, 1.0];
-            centers.extend(std::iter::repeat_n(center, per_cell));
+            centers.extend(std::iter::repeat_n(center, same.len() * per_layer));
         }
     }
     centers
 }
 
 fn wanted(offer: &Offer<'_>) -> String {
-    let counts = ANCHORS.map(|anchors| centers(anchors, offer.input).len().to_string());
+    let count = |layers: &[usize]| centers(layers, offer.input).len().to_string();
+    let counts: Vec<_> = layers(offer).into_iter().map(count).collect();
     let columns = offer.hints.keypoints.map_or_else(|| "4 + 2 * K".into(), |k| (BOX + 2 * k).to_string());
     let [width, height] = offer.input;
     format!(
@@ -80,7 +85,7 @@ fn fits(offer: &Offer<'_>) -> Vec<Fit> {
             let is_of = |centers: &Vec<[f32; 4]>| {
                 rows == Some(centers.len()) && scores.rows.is_none_or(|rows| rows == centers.len())
             };
-            let known = ANCHORS.iter().map(|anchors| centers(anchors, offer.input)).find(is_of);
+            let known = layers(offer).into_iter().map(|layers| centers(layers, offer.input)).find(is_of);
             fits.extend(known.map(|centers| {
                 let layout = layout(offer, [boxes.output, scores.output], points, centers);
                 Fit::new(Evidence::Exact, layout, Some(1)).reading(2)

@@ -109,6 +109,8 @@ fn another_number_of_anchors_is_refused_with_those_that_are_known() {
     };
     let error = refused(&Hints::default());
     assert!(error.contains("N = 896 or 736 or 1024 with an input of 128x128"), "{error}");
+    let error = refused(&Hints { strides: vec![16, 16], ..Hints::default() });
+    assert!(error.contains("N = 256 with"), "{error}");
     let error = refused(&Hints { keypoints: Some(7), ..Hints::default() });
     assert!(error.contains("[1, N, 18]"), "{error}");
 }
