@@ -28,7 +28,7 @@ impl Coordinates {
             return Err(KeypointsError::Scale(params.scale.to_string()));
         }
         if let Some([first, last]) = params.range
-            && !(first.is_finite() && last.is_finite() && first != last)
+            && !(first.is_finite() && last.is_finite() && first < last)
         {
             return Err(KeypointsError::Range(first.to_string(), last.to_string()));
         }

@@ -66,6 +66,12 @@ pub enum KeypointsError {
         /// How many numbers a point of it has.
         numbers: usize,
     },
+    /// A softmax over one number.
+    #[error(
+        "pose-activation = \"softmax\" is over several numbers of each pose, the first of which stands for nothing, but the output '{0}' of \
+         pose-scores has one: set pose-activation to sigmoid or none"
+    )]
+    PoseNumbers(String),
     /// Scores in two places.
     #[error(
         "point-format = \"{0}\" says that points have scores, and the sidecar's [peaks] names another output with them: set \
@@ -150,7 +156,7 @@ pub enum KeypointsError {
     Scale(String),
     /// A range that is none.
     #[error(
-        "a coordinate-range from {0} to {1} leaves no coordinates; give two different numbers, such as [-1, 1]"
+        "a coordinate-range from {0} to {1} leaves no coordinates; begin with the lesser of two numbers, as [-1, 1]"
     )]
     Range(String, String),
     /// Another number of outputs than were announced.

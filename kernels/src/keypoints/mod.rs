@@ -36,7 +36,7 @@ pub use format::PointFormat;
 pub use identities::identify;
 pub use individuals::{IndividualOutputs, IndividualReader};
 pub use instances::{Instance, InstanceReader};
-pub use params::{CoordinateParams, PixelOrigin, SimccParams};
+pub use params::{CoordinateParams, PixelOrigin, PoseActivation, SimccParams};
 pub use points::{PointOutputs, PointReader, Points};
 pub use poses::{PoseOutputs, PoseReader};
 pub use reader::RowReader;

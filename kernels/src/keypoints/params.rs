@@ -1,6 +1,7 @@
 //! How keypoints are read.
 
 use super::PointFormat;
+use super::identities::softmax;
 use crate::detect::AxisOrder;
 use crate::peaks::{Activation, Grid};
 use crate::sanity::Expected;
@@ -38,6 +39,40 @@ crate::words! { PixelOrigin:
     Center = "center", "0 is the first pixel's centre (SLEAP, mmpose)";
 }
 
+/// What makes probabilities of the scores of whole poses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoseActivation {
+    /// They are probabilities.
+    None,
+    /// Each is a logit of its own: `1 / (1 + exp(-v))`.
+    Sigmoid,
+    /// They are logits that exclude each other, of which the first stands for nothing.
+    Softmax,
+}
+
+crate::words! { PoseActivation:
+    None = "none", "None: the model has applied it";
+    Sigmoid = "sigmoid", "Sigmoid of each number: they are logits";
+    Softmax = "softmax", "Softmax over a pose's numbers, the first of which stands for nothing: they are logits";
+}
+
+impl PoseActivation {
+    /// The score of a pose: the highest of its numbers after the activation, but for that which stands for nothing. NaN where there is none.
+    pub(super) fn score(self, numbers: &[f32]) -> f32 {
+        let highest = |numbers: &[f32]| numbers.iter().copied().reduce(f32::max).unwrap_or(f32::NAN);
+        match self {
+            Self::None => highest(numbers),
+            Self::Sigmoid => 1.0 / (1.0 + (-highest(numbers)).exp()),
+            Self::Softmax => highest(softmax(numbers).get(1..).unwrap_or_default()),
+        }
+    }
+
+    /// Whether it can be applied to that many numbers of a pose; `None` where that is open.
+    pub(super) fn takes(self, numbers: Option<usize>) -> bool {
+        self != Self::Softmax || numbers.is_none_or(|numbers| numbers > 1)
+    }
+}
+
 /// How far outside of 0..1 a point's score may be.
 const SLACK: f32 = 0.01;
 
@@ -49,7 +84,7 @@ pub struct CoordinateParams {
     /// What makes scores of the output's values: those of points and of instances.
     pub activation: Activation,
     /// What makes scores of the values of an output with the scores of poses.
-    pub pose_activation: Activation,
+    pub pose_activation: PoseActivation,
     /// The numbers of each point; `None` where the dimensions tell them.
     pub format: Option<PointFormat>,
     /// How many points have names. They divide an output that holds the numbers of all points in one dimension.
@@ -94,7 +129,7 @@ impl Default for CoordinateParams {
         Self {
             threshold: 0.3,
             activation: Activation::None,
-            pose_activation: Activation::None,
+            pose_activation: PoseActivation::None,
             format: None,
             points: None,
             range: Some(Self::FRACTIONS),

@@ -7,7 +7,7 @@ use super::reader::{agrees, first_rows, holds};
 use super::{CoordinateParams, KeypointsError, PointFormat, RowReader};
 use crate::geometry::Affine;
 use crate::group::Keypoint;
-use crate::peaks::{Outcome, Peak, activate};
+use crate::peaks::{Outcome, Peak};
 use crate::tensor::{TensorDesc, TensorView};
 
 /// The points of one object.
@@ -89,6 +89,9 @@ impl PointReader {
             object = rest;
         }
         let layout = PointLayout::new(points, object, has_scores, &params)?;
+        if let Some(pose) = pose.filter(|_| !params.pose_activation.takes(Some(1))) {
+            return Err(KeypointsError::PoseNumbers(pose.to_string()));
+        }
         let misfit = [(scores, layout.points), (pose, Some(1))]
             .into_iter()
             .filter_map(|(output, numbers)| output.filter(|output| !holds(output, numbers)));
@@ -134,8 +137,7 @@ impl RowReader for PointReader {
         let [scores, pose, identities] =
             [next(self.has_scores), next(self.has_pose), next(self.has_identities)];
         let (params, mut outcome) = (&coordinates.params, Outcome::default());
-        let pose = pose.map(|pose| pose.first().copied().unwrap_or(f32::NAN));
-        let pose = pose.map(|score| activate(params.pose_activation, score));
+        let pose = pose.map(|pose| params.pose_activation.score(pose.get(..1).unwrap_or_default()));
         outcome.non_finite += usize::from(pose.is_some_and(|score| !score.is_finite()));
         if pose.is_some_and(|score| !(score.is_finite() && score >= params.min_score)) {
             return Ok((Points { score: pose, ..Points::default() }, outcome));

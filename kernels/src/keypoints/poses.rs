@@ -7,7 +7,7 @@ use super::reader::{belong, first_rows, is_empty};
 use super::{CoordinateParams, KeypointsError, PointFormat, RowReader};
 use crate::geometry::Affine;
 use crate::group::Pose;
-use crate::peaks::{Outcome, activate};
+use crate::peaks::Outcome;
 use crate::tensor::{TensorDesc, TensorView};
 
 /// The outputs that hold the poses of a frame, in N places of which some may be empty.
@@ -18,7 +18,7 @@ pub struct PoseOutputs<'a> {
     pub points: &'a TensorDesc,
     /// `[1, N, K]`; `[1, N]` where a pose has one point: the score of each point. One whose coordinates are NaN is absent then.
     pub scores: Option<&'a TensorDesc>,
-    /// `[1, N]`: the score of each pose; the mean of its points' scores, if there is no such output.
+    /// `[1, N]`, or `[1, N, C]` of which the highest counts: the score of each pose; the mean of its points' scores, if there is no such output.
     pub poses: Option<&'a TensorDesc>,
     /// `[1, N, C]`: how much each looks like each of C individuals, before the softmax.
     pub identities: Option<&'a TensorDesc>,
@@ -54,7 +54,10 @@ impl PoseReader {
             [None | Some(1), _, object @ ..] if matches!(object.len(), 1 | 2) => points.dims.split_at(2),
             _ => return Err(KeypointsError::PosesShape(points.to_string())),
         };
-        let of_identities = [places, &[None]].concat();
+        let columns = [places, &[None]].concat();
+        if let Some(poses) = poses.filter(|poses| !params.pose_activation.takes(numbers_of_a_pose(poses))) {
+            return Err(KeypointsError::PoseNumbers(poses.to_string()));
+        }
         let (layout, of_points) = match object {
             // One point.
             [Some(2)] => {
@@ -68,8 +71,9 @@ impl PoseReader {
         let others = scores
             .map(|output| (output, &of_points[..]))
             .into_iter()
-            .chain(poses.into_iter().chain(valid).map(|output| (output, places)))
-            .chain(identities.map(|output| (output, &of_identities[..])));
+            .chain(valid.map(|output| (output, places)))
+            .chain(poses.map(|output| (output, if output.dims.len() == 2 { places } else { &columns })))
+            .chain(identities.map(|output| (output, &columns[..])));
         belong(points, others)?;
         let numbers: Vec<_> = std::iter::once(points).chain(scores).chain(poses).chain(identities).collect();
         let coordinates = Coordinates::new(&numbers, input, params)?;
@@ -88,6 +92,11 @@ impl PoseReader {
     pub fn format(&self) -> PointFormat {
         self.layout.format
     }
+}
+
+/// How many scores an output has for each pose.
+fn numbers_of_a_pose(scores: &TensorDesc) -> Option<usize> {
+    scores.dims.get(2).copied().unwrap_or(Some(1))
 }
 
 impl RowReader for PoseReader {
@@ -112,7 +121,8 @@ impl RowReader for PoseReader {
         let (format, places) = (self.layout.format, outputs[0].dims[1].max(1));
         let numbers = (points.len() / places).max(1);
         let each = numbers / format.numbers();
-        let individuals = identities.as_ref().map_or(0, |all| all.len() / places);
+        let [individuals, of_pose] =
+            [&identities, &of_poses].map(|output| output.as_ref().map_or(0, |all| all.len() / places));
         let (mut poses, mut outcome, mut probabilities) = (Vec::new(), Outcome::default(), Vec::new());
         for (place, points) in points.chunks_exact(numbers).enumerate() {
             if is_empty(valid.as_ref(), place) {
@@ -130,9 +140,9 @@ impl RowReader for PoseReader {
             outcome.non_finite += non_finite.iter().sum::<usize>();
             let mut pose = Pose { points, ..Pose::default() };
             pose.score = match &of_poses {
-                Some(of_poses) => {
-                    let score = of_poses.get(place).copied().unwrap_or(f32::NAN);
-                    activate(coordinates.params.pose_activation, score)
+                Some(scores) => {
+                    let own = scores.get(place * of_pose..(place + 1) * of_pose).unwrap_or_default();
+                    coordinates.params.pose_activation.score(own)
                 }
                 None => {
                     pose.points.iter().flatten().map(|point| point.score).sum::<f32>() / pose.found() as f32
@@ -142,10 +152,9 @@ impl RowReader for PoseReader {
             let is_nothing = valid.is_none() && pose.found() == 0;
             if !is_nothing && pose.score >= coordinates.params.min_score {
                 poses.push(pose);
-                let of_pose = place * individuals..(place + 1) * individuals;
-                probabilities.extend(softmax(
-                    identities.as_ref().and_then(|all| all.get(of_pose)).unwrap_or_default(),
-                ));
+                let own = place * individuals..(place + 1) * individuals;
+                probabilities
+                    .extend(softmax(identities.as_ref().and_then(|all| all.get(own)).unwrap_or_default()));
             }
         }
         if identities.is_some() {

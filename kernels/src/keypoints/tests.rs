@@ -208,10 +208,46 @@ fn several_objects_points_may_have_their_scores_and_all_numbers_in_one_dimension
     let logits = Output::new("logits:float32:1x2", &[0.0, -3.0]);
     let poses = Some(&logits.desc);
     let outputs = PoseOutputs { points: &output.desc, scores: None, poses, identities: None, valid: None };
-    let params = CoordinateParams { pose_activation: Activation::Sigmoid, min_score: 0.25, ..params };
+    let params = CoordinateParams { pose_activation: PoseActivation::Sigmoid, min_score: 0.25, ..params };
     let mut reader = PoseReader::new(&outputs, [64, 32], params).unwrap();
     let (poses, _) = reader.run(&[output.view(), logits.view()], &Affine::IDENTITY).unwrap();
     assert_eq!(poses.iter().map(|pose| pose.score).collect::<Vec<_>>(), [0.5]);
+}
+
+#[test]
+fn poses_may_have_scores_of_several_classes_or_of_being_nothing() {
+    // Four people of one point, as P2PNet finds them: logits of nothing and of a person.
+    let points = Output::new("points:float32:1x4x2", &[8.0, 4.0, 16.0, 5.0, 24.0, 6.0, 32.0, 7.0]);
+    let logits = Output::new("logits:float32:1x4x2", &[0.0, 2.0, 3.0, 3.5, 1.0, 0.5, f32::NAN, 1.0]);
+    let scores = |logits: &Output, pose_activation| {
+        let params =
+            CoordinateParams { range: None, pose_activation, min_score: 0.5, ..CoordinateParams::default() };
+        let poses = Some(&logits.desc);
+        let outputs =
+            PoseOutputs { points: &points.desc, scores: None, poses, identities: None, valid: None };
+        let mut reader = PoseReader::new(&outputs, [64, 32], params)?;
+        let (poses, outcome) = reader.run(&[points.view(), logits.view()], &Affine::IDENTITY)?;
+        let found = |pose: &Pose| (pose.points[0].map(|point| point.x), pose.score);
+        Ok::<_, KeypointsError>((poses.iter().map(found).collect::<Vec<_>>(), outcome.non_finite))
+    };
+    let sigmoid = |v: f32| 1.0 / (1.0 + (-v).exp());
+    let (found, non_finite) = scores(&logits, PoseActivation::Softmax).unwrap();
+    // Of two, the softmax is the sigmoid of the difference.
+    let wanted = [(Some(8.0), sigmoid(2.0)), (Some(16.0), sigmoid(0.5))];
+    assert_eq!((found.len(), non_finite), (2, 1), "{found:?}");
+    for ((x, score), (wanted_x, wanted)) in found.iter().zip(wanted) {
+        assert!(*x == wanted_x && (score - wanted).abs() < 1e-6, "{found:?}");
+    }
+    // As those of classes, the highest counts.
+    let (found, _) = scores(&logits, PoseActivation::Sigmoid).unwrap();
+    assert_eq!(found.iter().map(|(x, _)| x.unwrap()).collect::<Vec<_>>(), [16.0, 8.0, 24.0, 32.0]);
+    assert!((found[0].1 - sigmoid(3.5)).abs() < 1e-6);
+    for text in ["logits:float32:1x4", "logits:float32:1x4x1"] {
+        let one = Output::new(text, &[0.0; 4]);
+        let refused = scores(&one, PoseActivation::Softmax).unwrap_err();
+        assert!(matches!(refused, KeypointsError::PoseNumbers(_)), "{refused}");
+        assert!(scores(&one, PoseActivation::Sigmoid).is_ok());
+    }
 }
 
 #[test]

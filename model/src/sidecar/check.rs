@@ -67,8 +67,10 @@ impl Sidecar {
             );
         }
         if let Some([first, last]) = self.peaks.coordinate_range {
-            if !(first.is_finite() && last.is_finite() && first != last) {
-                return Err("peaks.coordinate-range is two different numbers, such as [-1, 1]".into());
+            if !(first.is_finite() && last.is_finite() && first < last) {
+                return Err(format!(
+                    "peaks.coordinate-range is [{first}, {last}], but it begins with the lesser of two numbers, as [-1, 1]"
+                ));
             }
             let Peaks { normalized, coordinate_scale, pixel_origin, .. } = &self.peaks;
             if normalized.is_some() || coordinate_scale.is_some() || pixel_origin.is_some() {

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::PafConvention;
-use cudainfer_kernels::keypoints::{PixelOrigin, PointFormat};
+use cudainfer_kernels::keypoints::{PixelOrigin, PointFormat, PoseActivation};
 use cudainfer_kernels::peaks;
 use cudainfer_kernels::preproc::Layout;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ pub struct Peaks {
     pub scores: Option<String>,
     /// The output that holds the scores of the poses.
     pub pose_scores: Option<String>,
-    /// What makes them probabilities: `none` or `sigmoid`.
+    /// What makes them probabilities: `none`, `sigmoid` or `softmax`.
     #[serde(with = "word")]
-    pub pose_activation: Option<peaks::Activation>,
+    pub pose_activation: Option<PoseActivation>,
     /// The output that says which places hold something.
     pub valid: Option<String>,
     /// The output that holds the scores of the lines between peaks.

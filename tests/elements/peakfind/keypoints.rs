@@ -185,6 +185,28 @@ fn several_objects_points_with_scores_are_recognised_by_the_skeleton() {
     assert_points(second.keypoints.as_ref().unwrap(), &[(80.0, 120.0, 0.5), (160.0, 120.0, 0.75)]);
 }
 
+#[test]
+fn points_of_a_crowd_are_detections_of_no_size_whose_scores_exclude_nothing() {
+    let heads = found("white", &model("crowd"), "");
+    let of = |object: &Object| object.detection.clone().map(|d| (d.rect, d.confidence)).unwrap();
+    let [first, second] = &heads[..] else { panic!("{heads:?}") };
+    // Pixels of 64x96 are 5 and 2.5 of the frame's; the softmax over two is the sigmoid of their difference: 2, and a half.
+    for (head, x, y, score) in [(first, 40.0, 10.0, 0.880_797), (second, 160.0, 180.0, 0.622_459)] {
+        let (rect, confidence) = of(head);
+        assert_eq!(rect, Rect { x, y, w: 0.0, h: 0.0 });
+        assert!((confidence - score).abs() < 1e-6, "{confidence}");
+    }
+    run(&format!(
+        "videotestsrc num-buffers=2 ! fusedpreproc ! trtinfer model={} ! peakfind ! fakesink",
+        with_sidecar(
+            "hand",
+            "[peaks]\nencoding = \"points\"\noutput = \"landmarks\"\npoint-format = \"xyz\"\nnormalized = false\n\
+             pose-scores = \"presence\"\npose-activation = \"softmax\""
+        )
+    ))
+    .fails_with(&["pose-activation = \"softmax\"", "'presence", "has one", "sigmoid or none"]);
+}
+
 /// The values of tools/cudainfer_tools/reference/refinement.py, "on the input" of 192x256 pixels, half a pixel further.
 #[test]
 fn maps_of_unbiased_data_processing_are_decoded_as_by_the_numpy_reference() {
@@ -221,7 +243,10 @@ fn what_does_not_fit_together_is_said() {
     refused_with("landmarks", seven, &["32 numbers of output", "7 points that are named"]);
     let both = "[peaks]\ncoordinate-range = [-1, 1]\nnormalized = true";
     refused_with("landmarks", both, &["coordinate-range", "leave out normalized"]);
-    refused_with("landmarks", "[peaks]\ncoordinate-range = [1, 1]", &["two different numbers"]);
+    for range in ["[1, 1]", "[1, -1]"] {
+        let sidecar = format!("[peaks]\ncoordinate-range = {range}");
+        refused_with("landmarks", &sidecar, &[&format!("is {range}"), "the lesser of two numbers"]);
+    }
     refused_with("landmarks", "[peaks]\npoint-format = \"xyz\"", &["3 numbers for each point"]);
     let folder = scratch("blur");
     std::fs::copy(model("heat-maps"), folder.join("model.onnx")).unwrap();

@@ -106,11 +106,17 @@ def mediapipe() -> None:
     face = np.array([[-0.5, -0.75]] * 10 + [[0.5, 0.5]] * 6, np.float32)
     people = np.array([[[0.25, 0.5, 0.5], [0.5, 0.5, 0.75]], [[0.75, 0.25, 1], [0, 0, 0.125]]], np.float32)
     skeleton = '[skeleton]\npoints = ["nose", "tail"]\n'
+    # As P2PNet: three points in pixels, with logits of nothing and of a head.
+    heads = {"pred_points": np.array([[[8, 4], [16, 48], [32, 72]]], np.float32)}
+    heads["pred_logits"] = np.array([[[0, 2], [2, 0], [1, 1.5]]], np.float32)
+    crowd = '[peaks]\nencoding = "poses"\noutput = "pred_points"\npose-scores = "pred_logits"\npose-activation = "softmax"\n'
+    crowd += 'point-format = "xy"\nnormalized = false\ngrouping = "each"\nmin-score = 0.5\n[skeleton]\npoints = ["head"]\n'
     for name, outputs, sidecar in [
         ("hand", {"landmarks": hand.reshape(1, 63), **flags}, of_hand + xyz),
         ("hand-rows", {"landmarks": hand[None]}, "[peaks]\nnormalized = false\n"),
         ("landmarks", {"face": face.reshape(1, 32)}, '[peaks]\npoint-format = "xy"\ncoordinate-range = [-1, 1]\n'),
         ("people-scored", {"people": people[None]}, skeleton),
+        ("crowd", heads, crowd),
     ]:
         graph = Graph(F32, [1, 3, 96, 64])
         nothing = graph.nothing()

@@ -57,7 +57,7 @@ fn mediapipes_face_mesh_has_a_dimension_of_1_more_and_a_presence_before_the_sigm
     let params = CoordinateParams {
         range: None,
         min_score: 0.5,
-        pose_activation: Activation::Sigmoid,
+        pose_activation: PoseActivation::Sigmoid,
         ..stated(PointFormat::Xyz)
     };
     let numbers: Vec<f32> = (0..468).flat_map(landmark).collect();
