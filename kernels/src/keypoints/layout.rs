@@ -40,6 +40,7 @@ impl PointLayout {
             None => KeypointsError::PointsShape(output()),
         };
         match (object, stated, params.points) {
+            (&[_, Some(_)], Some(PointFormat::XyThenScores), _) => Err(unfit()),
             (&[points, Some(numbers)], ..) => {
                 let format = of(numbers).ok_or_else(unfit)?;
                 Ok(Self { format, points })

@@ -143,12 +143,12 @@ impl RowReader for PointReader {
             return Ok((Points { score: pose, ..Points::default() }, outcome));
         }
         let mut found = Vec::new();
-        for (point, numbers) in points.chunks_exact(format.numbers()).enumerate() {
+        for (point, numbers) in format.points(&points).enumerate() {
             let (at, non_finite) = match &scores {
-                None => coordinates.point(*format, numbers, to_frame),
+                None => coordinates.point(*format, &numbers, to_frame),
                 Some(scores) => {
                     let score = scores.get(point).copied().unwrap_or(f32::NAN);
-                    coordinates.scored(numbers, score, to_frame)
+                    coordinates.scored(&numbers, score, to_frame)
                 }
             };
             outcome.non_finite += non_finite;

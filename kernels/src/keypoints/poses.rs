@@ -1,5 +1,7 @@
 //! The coordinates of several people's or animals' points, mostly with the scores in outputs of their own.
 
+use std::borrow::Cow;
+
 use super::coordinates::Coordinates;
 use super::identities::{identify, softmax};
 use super::layout::PointLayout;
@@ -128,15 +130,14 @@ impl RowReader for PoseReader {
             if is_empty(valid.as_ref(), place) {
                 continue;
             }
-            let point = |(point, numbers): (usize, &[f32])| match &scores {
-                None => coordinates.point(format, numbers, to_frame),
+            let point = |(point, numbers): (usize, Cow<'_, [f32]>)| match &scores {
+                None => coordinates.point(format, &numbers, to_frame),
                 Some(scores) => {
                     let score = scores.get(place * each + point).copied().unwrap_or(f32::NAN);
-                    coordinates.scored(numbers, score, to_frame)
+                    coordinates.scored(&numbers, score, to_frame)
                 }
             };
-            let (points, non_finite): (Vec<_>, Vec<_>) =
-                points.chunks_exact(format.numbers()).enumerate().map(point).unzip();
+            let (points, non_finite): (Vec<_>, Vec<_>) = format.points(points).enumerate().map(point).unzip();
             outcome.non_finite += non_finite.iter().sum::<usize>();
             let mut pose = Pose { points, ..Pose::default() };
             pose.score = match &of_poses {

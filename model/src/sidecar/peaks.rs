@@ -38,7 +38,7 @@ pub struct Peaks {
     /// The names of these individuals, in the network's order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub individuals: Vec<String>,
-    /// The numbers of each point: `xy`, `xy-score`, `xyz`, `xyz-score` or `xyz-visibility-presence`.
+    /// The numbers of each point: `xy`, `xy-score`, `xyz`, `xyz-score`, `xy-then-scores` or `xyz-visibility-presence`.
     #[serde(with = "word")]
     pub point_format: Option<PointFormat>,
     /// The coordinates of the input's first and last edge.

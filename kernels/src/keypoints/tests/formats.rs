@@ -53,6 +53,37 @@ fn mediapipes_hand_has_three_coordinates_in_pixels_and_a_presence() {
 }
 
 #[test]
+fn all_coordinates_of_an_object_may_come_before_its_scores() {
+    // Two objects of three points each, as ED-Pose gives them.
+    let numbers = [
+        0.25, 0.5, 0.5, 0.75, 0.125, 1.0, 0.5, 0.875,
+        0.25, // the last point's score is below the threshold
+        0.0, 0.0, 1.0, 1.0, 0.5, 0.5, 0.75, 0.5, 1.0,
+    ];
+    let at = Output::new("pred_keypoints:float32:1x2x9", &numbers);
+    let logits = Output::new("pred_logits:float32:1x2x1", &[-1.0, 3.0]);
+    let params = CoordinateParams {
+        min_score: 0.0,
+        pose_activation: PoseActivation::Sigmoid,
+        ..stated(PointFormat::XyThenScores)
+    };
+    let (scores, identities, valid) = (None, None, None);
+    let outputs = PoseOutputs { points: &at.desc, scores, poses: Some(&logits.desc), identities, valid };
+    let mut reader = PoseReader::new(&outputs, [64, 32], params).unwrap();
+    assert_eq!(reader.points(), Some(3));
+    let (poses, outcome) = reader.run(&[at.view(), logits.view()], &Affine::IDENTITY).unwrap();
+    assert_eq!(outcome, Outcome::default());
+    let point = |x: f32, y: f32, score| Some(Keypoint { x: 64.0 * x, y: 32.0 * y, z: None, score });
+    assert_eq!(poses[0].points, [point(0.0, 0.0, 0.75), point(1.0, 1.0, 0.5), point(0.5, 0.5, 1.0)]);
+    assert_eq!(poses[1].points, [point(0.25, 0.5, 0.5), point(0.5, 0.75, 0.875), None]);
+    // In rows of a point each there is nothing that comes first.
+    let rows = Output::new("o:float32:1x2x3x3", &numbers);
+    let outputs = PoseOutputs { points: &rows.desc, ..outputs };
+    let refused = PoseReader::new(&outputs, [64, 32], params).unwrap_err();
+    assert!(matches!(refused, KeypointsError::Format { .. }), "{refused}");
+}
+
+#[test]
 fn mediapipes_face_mesh_has_a_dimension_of_1_more_and_a_presence_before_the_sigmoid() {
     let params = CoordinateParams {
         range: None,
