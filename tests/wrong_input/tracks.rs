@@ -154,6 +154,22 @@ fn poses_without_boxes_are_warned_of_once_and_counted_where_boxes_are_compared()
 }
 
 #[test]
+fn boxes_without_a_size_are_warned_about_once_and_counted() {
+    let pipeline = TestPipeline::new(&format!(
+        "videotestsrc num-buffers=5 ! fusedpreproc ! trtinfer model={} ! peakfind ! tracker name=tracker ! fakesink",
+        model("crowd")
+    ));
+    pipeline.play();
+    let warnings = pipeline.wait().succeeds().warnings;
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    for part in ["2 of a frame's detections are points", "no identity", "several keypoints"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+    let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
+    assert_eq!((stats.get("unboxed"), stats.get("untracked")), (Ok(10u64), Ok(10u64)));
+}
+
+#[test]
 fn pixels_and_embeddings_that_cannot_be_had_are_named() {
     let regions =
         format!("fusedpreproc ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects", model("detector"));

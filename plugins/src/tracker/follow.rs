@@ -40,6 +40,8 @@ pub(super) struct Warnings {
     pub backwards: bool,
     /// How many poses have no box to be compared by.
     pub unboxed: usize,
+    /// How many detections have no size.
+    pub sizeless: usize,
     /// How many detections were too many.
     pub surplus: usize,
     /// How many detections were more than there are individuals.
@@ -56,17 +58,19 @@ impl Warnings {
     fn first(&mut self, now: Self) -> Self {
         let backwards = now.backwards && !self.backwards;
         let unboxed = if self.unboxed == 0 { now.unboxed } else { 0 };
+        let sizeless = if self.sizeless == 0 { now.sizeless } else { 0 };
         let surplus = if self.surplus == 0 { now.surplus } else { 0 };
         let above = if self.above == 0 { now.above } else { 0 };
         let late = if self.late == 0.0 { now.late } else { 0.0 };
         *self = Self {
             backwards: self.backwards || now.backwards,
             unboxed: self.unboxed.max(now.unboxed),
+            sizeless: self.sizeless.max(now.sizeless),
             surplus: self.surplus.max(now.surplus),
             above: self.above.max(now.above),
             late: self.late.max(now.late),
         };
-        Self { backwards, unboxed, surplus, above, late }
+        Self { backwards, unboxed, sizeless, surplus, above, late }
     }
 }
 
@@ -79,7 +83,7 @@ pub(super) struct Tally {
     untracked: Counter,
     /// Those of them that were compared by their boxes, though points should be compared.
     without_points: Counter,
-    /// Poses that were not compared, as boxes should be and they have none.
+    /// Poses that were not compared, as boxes should be and they have none, and boxes without a size, which nothing overlaps.
     unboxed: Counter,
     /// Those of the detections that were too many.
     surplus: Counter,
@@ -216,14 +220,14 @@ impl State {
             ..TrackerInput::of(scene.detections())
         };
         now.surplus = tracker.update_frame(&frame, tracks);
-        now.unboxed = scene.unboxed();
+        (now.unboxed, now.sizeless) = (scene.unboxed(), scene.sizeless());
         now.above = tracker.above_max_tracks();
         tally.surplus.add_size(now.surplus);
         tally.above_max_tracks.add_size(now.above);
         tally.detections.add_size(tracks.len());
         tally.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         tally.without_points.add_size(scene.without_points());
-        tally.unboxed.add_size(now.unboxed);
+        tally.unboxed.add_size(now.unboxed + now.sizeless);
         let rate = pace.rate();
         seen_at.update(
             time,

@@ -84,6 +84,18 @@ impl Tracker {
         );
     }
 
+    fn warn_of_sizeless(&self, sizeless: usize) {
+        gst::element_warning!(
+            self.obj(),
+            gst::StreamError::Failed,
+            (
+                "{}: {sizeless} of a frame's detections are points, which nothing overlaps: they get no identity. Track objects that \
+                 have boxes or several keypoints, or leave this element out",
+                self.obj().name()
+            )
+        );
+    }
+
     fn warn_of_surplus(&self, surplus: usize) {
         gst::element_warning!(
             self.obj(),
@@ -304,6 +316,9 @@ impl BaseTransformImpl for Tracker {
         }
         if warnings.unboxed > 0 {
             self.warn_of_unboxed(warnings.unboxed);
+        }
+        if warnings.sizeless > 0 {
+            self.warn_of_sizeless(warnings.sizeless);
         }
         if warnings.surplus > 0 {
             self.warn_of_surplus(warnings.surplus);

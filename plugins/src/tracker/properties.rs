@@ -226,7 +226,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         stats::param_spec(
             "; detections, untracked (detections without an identity: too weak, not finite, or not yet confirmed), \
              without-points (compared by their boxes although similarity compares keypoints), unboxed (poses \
-             without a box, which similarity=iou does not compare), surplus (detections beyond the limit), above-max-tracks (detections beyond the number of individuals), untimed (frames without a timestamp after the previous one), \
+             without a box, which similarity=iou does not compare, and boxes without a size, which nothing overlaps), surplus (detections beyond the limit), above-max-tracks (detections beyond the number of individuals), untimed (frames without a timestamp after the previous one), \
              forgotten-streams (times a stream began anew because more than 256 take turns)",
         ),
     ])

@@ -41,6 +41,7 @@ pub(super) struct Scene {
     labels: HashMap<u32, String>,
     without_points: usize,
     unboxed: usize,
+    sizeless: usize,
 }
 
 impl Scene {
@@ -75,7 +76,7 @@ impl Scene {
         self.around_points.clear();
         self.angles.clear();
         self.members.clear();
-        (self.without_points, self.unboxed) = (0, 0);
+        (self.without_points, self.unboxed, self.sizeless) = (0, 0, 0);
         for object in objects {
             let around =
                 object.keypoints.as_ref().filter(|_| self.similarity != Similarity::Iou).and_then(around);
@@ -83,6 +84,7 @@ impl Scene {
             self.members.push(detection.is_some());
             if let Some(detection) = detection {
                 self.name(detection.class, &object.label);
+                self.sizeless += usize::from(is_point(&detection.rect));
                 // The box around points is upright.
                 let is_boxed = object.detection.as_ref().is_some_and(|found| has_area(&found.rect));
                 let by_points =
@@ -180,6 +182,11 @@ impl Scene {
         self.unboxed
     }
 
+    /// How many boxes have no size, so that nothing overlaps them.
+    pub fn sizeless(&self) -> usize {
+        self.sizeless
+    }
+
     /// Whether there are enough objects for the GPU to compare them faster.
     pub fn is_crowd(&self) -> bool {
         let pairs = self.detections.len().saturating_mul(self.detections.len());
@@ -199,6 +206,10 @@ fn detection(object: &Object, around: Option<&Rect>, similarity: Similarity) -> 
         confidence: detected.map_or_else(|| mean_score(object.keypoints.as_ref()), |d| d.confidence),
         class: detected.map_or(NO_CLASS, |d| d.label_id),
     })
+}
+
+fn is_point(rect: &Rect) -> bool {
+    rect.w == 0.0 && rect.h == 0.0
 }
 
 fn has_area(rect: &Rect) -> bool {
