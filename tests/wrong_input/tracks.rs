@@ -156,7 +156,7 @@ fn poses_without_boxes_are_warned_of_once_and_counted_where_boxes_are_compared()
 #[test]
 fn boxes_without_a_size_are_warned_about_once_and_counted() {
     let pipeline = TestPipeline::new(&format!(
-        "videotestsrc num-buffers=5 ! fusedpreproc ! trtinfer model={} ! peakfind ! tracker name=tracker ! fakesink",
+        "videotestsrc num-buffers=5 ! fusedpreproc device=cpu ! trtinfer device=cpu model={} ! peakfind device=cpu ! tracker name=tracker ! fakesink",
         model("crowd")
     ));
     pipeline.play();
