@@ -73,24 +73,12 @@ impl ModelInfo {
         if labels.is_some() {
             sidecar.output.labels_file = None;
         }
-        for head in sidecar.classify.heads.values_mut() {
-            if let Some(file) = &head.labels_file {
-                head.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
+        for (labels, file) in sidecar.further_labels() {
+            if let Some(file) = file {
+                *labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
             }
         }
-        let segment = &mut sidecar.segment;
-        if let Some(file) = &segment.labels_file {
-            segment.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
-        }
-        for masks in segment.masks.values_mut() {
-            if let Some(file) = &masks.labels_file {
-                masks.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
-            }
-        }
-        for (name, slice) in &mut sidecar.classify.slices {
-            if let Some(file) = &slice.labels_file {
-                slice.labels = sidecar::labels(&sidecar_path(model).with_file_name(file))?;
-            }
+        for (name, slice) in &sidecar.classify.slices {
             slice.check_labels(name).map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;
         }
         sidecar.check_names().map_err(|why| ModelError::Sidecar(sidecar_path(model), why))?;

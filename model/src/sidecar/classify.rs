@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use cudainfer_kernels::detect;
 use cudainfer_kernels::text::TextLayout;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Slice;
-use crate::{ClassMode, mistakes, word};
+use super::{Slice, tables};
+use crate::{ClassMode, word};
 
 /// `[classify]`
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -84,20 +84,12 @@ pub struct Embed {
 
 /// The keys of `[classify]`, and the tables in it, which are named after outputs, or, with `channels`, by whoever writes them.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Classify, D::Error> {
-    let table = toml::Table::deserialize(deserializer)?;
-    let (tables, own): (toml::Table, toml::Table) =
-        table.into_iter().partition(|(_, value)| value.is_table());
-    let mut read: Classify = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
+    let (mut read, tables): (Classify, _) = tables::split(deserializer)?;
     for (name, table) in tables {
-        let wrong = |e: toml::de::Error| {
-            de::Error::custom(format!("in classify.{name}: {}", mistakes::sentence(e.message())))
-        };
         if table.get("channels").is_some() {
-            let slice: Slice = table.try_into().map_err(wrong)?;
-            read.slices.insert(name, slice);
+            read.slices.insert(name.clone(), tables::read("classify", &name, table)?);
         } else {
-            let head: Head = table.try_into().map_err(wrong)?;
-            read.heads.insert(name, head);
+            read.heads.insert(name.clone(), tables::read("classify", &name, table)?);
         }
     }
     Ok(read)

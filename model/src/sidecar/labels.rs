@@ -1,9 +1,10 @@
 //! Files of labels: a name a line, or what training tools and DeepStream write.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cudainfer_files as files;
 
+use super::{Segment, Sidecar};
 use crate::ModelError;
 use crate::declared::names_in_yaml;
 
@@ -15,6 +16,17 @@ use crate::declared::names_in_yaml;
 pub fn labels(path: &Path) -> Result<Vec<String>, ModelError> {
     let failed = |sentence| ModelError::File("labels", path.to_owned(), sentence);
     parse(&files::text(path).map_err(|e| failed(e.to_string()))?).map_err(failed)
+}
+
+impl Sidecar {
+    /// The names of classes besides those of `[output]`, each list with the file that has it.
+    pub(crate) fn further_labels(&mut self) -> impl Iterator<Item = (&mut Vec<String>, &Option<PathBuf>)> {
+        let heads = self.classify.heads.values_mut().map(|head| (&mut head.labels, &head.labels_file));
+        let slices = self.classify.slices.values_mut().map(|slice| (&mut slice.labels, &slice.labels_file));
+        let Segment { labels, labels_file, masks, .. } = &mut self.segment;
+        let masks = masks.values_mut().map(|masks| (&mut masks.labels, &masks.labels_file));
+        heads.chain(slices).chain(std::iter::once((labels, &*labels_file))).chain(masks)
+    }
 }
 
 fn parse(text: &str) -> Result<Vec<String>, String> {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use cudainfer_kernels::preproc::{ChannelOrder, Layout};
 use cudainfer_kernels::segment;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{MapRange, MaskMode, mistakes, word};
+use super::tables;
+use crate::{MapRange, MaskMode, word};
 
 /// `[segment]`
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -97,16 +98,9 @@ impl Segment {
 
 /// The keys of `[segment]`, and the tables in it, which are named after outputs.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Segment, D::Error> {
-    let table = toml::Table::deserialize(deserializer)?;
-    let (tables, own): (toml::Table, toml::Table) =
-        table.into_iter().partition(|(_, value)| value.is_table());
-    let mut read: Segment = toml::Value::Table(own).try_into().map_err(de::Error::custom)?;
+    let (mut read, tables): (Segment, _) = tables::split(deserializer)?;
     for (name, table) in tables {
-        let wrong = |e: toml::de::Error| {
-            de::Error::custom(format!("in segment.{name}: {}", mistakes::sentence(e.message())))
-        };
-        let masks = table.try_into().map_err(wrong)?;
-        read.masks.insert(name, masks);
+        read.masks.insert(name.clone(), tables::read("segment", &name, table)?);
     }
     Ok(read)
 }

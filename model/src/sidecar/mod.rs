@@ -13,6 +13,7 @@ mod output;
 mod peaks;
 mod slice;
 mod state;
+mod tables;
 mod write;
 
 use std::collections::BTreeMap;

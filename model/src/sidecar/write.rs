@@ -11,19 +11,7 @@ impl Sidecar {
             // They were read from there.
             words.output.labels.clear();
         }
-        for head in words.classify.heads.values_mut().filter(|head| head.labels_file.is_some()) {
-            head.labels.clear();
-        }
-        for slice in words.classify.slices.values_mut().filter(|slice| slice.labels_file.is_some()) {
-            slice.labels.clear();
-        }
-        let segment = &mut words.segment;
-        for masks in segment.masks.values_mut().filter(|masks| masks.labels_file.is_some()) {
-            masks.labels.clear();
-        }
-        if segment.labels_file.is_some() {
-            segment.labels.clear();
-        }
+        words.further_labels().filter(|(_, file)| file.is_some()).for_each(|(labels, _)| labels.clear());
         let Ok(mut table) = toml::Table::try_from(&words) else { return String::new() };
         if words.skeleton == Skeleton::default() {
             table.remove("skeleton");

@@ -9,7 +9,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::text::{TextDecoding, TextLayout};
 use cudainfer_kernels::words::Words as _;
 
-use crate::decoding::named::{list, named};
+use crate::decoding::named::{list, named, tables_name_outputs};
 use crate::meta::analytics::{self, Metadata};
 use crate::model::{ClassMode, ModelInfo};
 use crate::property::{Table, property};
@@ -144,12 +144,7 @@ impl Settings {
     /// No output has the given name, or none was given and there are several.
     pub fn output(&self, outputs: &[TensorDesc], info: &ModelInfo) -> Result<usize, String> {
         let place = |name: &str| outputs.iter().position(|d| d.name == name);
-        if let Some(unknown) = info.classify.heads.keys().find(|name| place(name).is_none()) {
-            return Err(format!(
-                "the sidecar has a table [classify.{unknown}], but the model has no output '{unknown}'; it has {}",
-                list(outputs)
-            ));
-        }
+        tables_name_outputs(outputs, "classify", info.classify.heads.keys())?;
         let named = named(outputs, "output", &self.output, info.classify.output.as_deref())?;
         match (named.and_then(|named| place(&named.name)), outputs) {
             (Some(place), _) => Ok(place),

@@ -19,6 +19,24 @@ pub(crate) fn named<'a>(
     outputs.iter().find(|output| output.name == name).map(Some).ok_or_else(missing)
 }
 
+/// Checks that the tables of a sidecar's section are named after outputs.
+///
+/// # Errors
+/// A sentence about the first that is not.
+pub(crate) fn tables_name_outputs<'a>(
+    outputs: &[TensorDesc],
+    section: &str,
+    mut tables: impl Iterator<Item = &'a String>,
+) -> Result<(), String> {
+    match tables.find(|name| outputs.iter().all(|output| output.name != **name)) {
+        None => Ok(()),
+        Some(unknown) => Err(format!(
+            "the sidecar has a table [{section}.{unknown}], but the model has no output '{unknown}'; it has {}",
+            list(outputs)
+        )),
+    }
+}
+
 /// All outputs, as part of a sentence.
 pub(crate) fn list(outputs: &[TensorDesc]) -> String {
     outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")

@@ -8,7 +8,7 @@ use cudainfer_kernels::segment::{
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use crate::caps::ModelOutputs;
-use crate::decoding::named::{list, named};
+use crate::decoding::named::{list, named, tables_name_outputs};
 use crate::decoding::reading::resolve_labels;
 use crate::meta::analytics::Metadata;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, MaskKind, ROWS};
@@ -157,13 +157,7 @@ impl Settings {
     /// # Errors
     /// A sentence: which output, parameter or neighbour does not fit.
     pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
-        let known = |name: &String| model.outputs.iter().any(|output| output.name == *name);
-        if let Some(unknown) = info.segment.masks.keys().find(|name| !known(name)) {
-            return Err(format!(
-                "the sidecar has a table [segment.{unknown}], but the model has no output '{unknown}'; it has {}",
-                list(&model.outputs)
-            ));
-        }
+        tables_name_outputs(&model.outputs, "segment", info.segment.masks.keys())?;
         let mode = self.mode.or(info.segment.mode);
         let of_frame = mode != Some(MaskMode::Instances) && model.masks.is_empty();
         if let Some((queries, names)) = self.queries(&model.outputs, info)?.filter(|_| of_frame) {
