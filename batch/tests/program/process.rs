@@ -140,10 +140,18 @@ impl Started {
         let _ = kill_process(Pid::from_child(&self.process), signal);
     }
 
+    /// Waits until `done` says so once, and does not ask again: what it says may pass. The program must not end before.
     #[track_caller]
     pub(crate) fn runs_until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
-        until(what, || done() || self.process.try_wait().unwrap().is_some());
-        assert!(done(), "{what}: the program has ended: {}", self.log());
+        let mut ended = None;
+        until(what, || {
+            let is_done = done();
+            if !is_done {
+                ended = self.process.try_wait().unwrap();
+            }
+            is_done || ended.is_some()
+        });
+        assert!(ended.is_none(), "{what}: the program has ended with {ended:?}: {}", self.log());
     }
 
     /// Waits until its log is as wanted, or it has ended.
