@@ -23,7 +23,20 @@ template <class S> struct Product : Tile<S> {
     static constexpr int STAGE = (S::ROWS + S::COLUMNS) * S::CHUNKS * 16;
     static constexpr int BYTES_STAGES = S::STAGES * STAGE;
     static constexpr int BYTES = BYTES_STAGES > Tile<S>::BYTES_SUMS ? BYTES_STAGES : Tile<S>::BYTES_SUMS;
+    // Stages that are loaded before they are multiplied.
+    static constexpr int AHEAD = S::STAGES - 1 - SumsOf<S>::LAG;
+    static_assert(AHEAD > 0 && (S::SHARED == 0 || BYTES <= S::SHARED));
 };
+
+// Where the stages lie: in the shared memory that every GPU gives, or in what the kernel was launched with.
+template <class S> __device__ __forceinline__ char* stages_of() {
+    if constexpr (S::SHARED != 0) {
+        return dynamic_shared<S::SHARED>();
+    } else {
+        __shared__ __align__(16) char stages[Product<S>::BYTES];
+        return stages;
+    }
+}
 
 // A chunk of the integer that stands for 0.
 template <class S> __device__ __forceinline__ uint4 zeros() {
@@ -34,7 +47,7 @@ template <class S> __device__ __forceinline__ uint4 zeros() {
 template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers& b) {
     using P = Product<S>;
     using Element = typename S::Element;
-    __shared__ __align__(16) char stages[P::BYTES];
+    char* stages = stages_of<S>();
     const Warp<S> warp;
     const unsigned batch = !S::BATCHED ? 0u : blockIdx.x / unsigned(P::BLOCKS);
     const unsigned block = !S::BATCHED ? blockIdx.x : blockIdx.x % unsigned(P::BLOCKS);
@@ -103,14 +116,14 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     }
     // Weights that are known are there before the kernel that makes the input has ended.
 #pragma unroll
-    for (int step = 0; step < S::STAGES - 1 && step < P::STEPS; ++step) {
+    for (int step = 0; step < P::AHEAD && step < P::STEPS; ++step) {
         copy_weights(step);
     }
     if (S::KNOWN) {
         previous_wait();
     }
 #pragma unroll
-    for (int step = 0; step < S::STAGES - 1; ++step) {
+    for (int step = 0; step < P::AHEAD; ++step) {
         if (step < P::STEPS) {
             copy_cells(step);
         }
@@ -119,17 +132,21 @@ template <class S> __device__ __forceinline__ void convolve_matrix(const Buffers
     SumsOf<S> sums;
 #pragma unroll 1
     for (int step = 0; step < P::STEPS; ++step) {
-        copies_wait<S::STAGES - 2>();
+        copies_wait<P::AHEAD - 1>();
+        if constexpr (S::ON == WARP_GROUPS) {
+            group_sees();
+        }
         __syncthreads();
-        if (step + S::STAGES - 1 < P::STEPS) {
-            copy_cells(step + S::STAGES - 1);
-            copy_weights(step + S::STAGES - 1);
+        if (step + P::AHEAD < P::STEPS) {
+            copy_cells(step + P::AHEAD);
+            copy_weights(step + P::AHEAD);
         }
         copies_commit();
         const char* left = stages + step % S::STAGES * P::STAGE;
         sums.add(warp, left, left + S::ROWS * S::CHUNKS * 16);
     }
     copies_wait<0>();
+    sums.end();
     auto locate = [&](int row) {
         const bool there = unsigned(first_pixel + row) < b.count;
         const unsigned pixel = there ? first_pixel + row : 0, rest = pixel / unsigned(S::OUT_COLUMNS);

@@ -121,3 +121,134 @@ template <bool SIGNED> __device__ __forceinline__ void multiply_integers(int (&s
     }
 #endif
 }
+
+// What a warp group, four warps that follow each other, multiplies at once, straight from shared memory (compute capability 9.0 alone, compiled
+// for it as sm_90a). Both factors have rows of 128 bytes, eight of which are an atom that begins at a multiple of 1024 and has its chunks
+// permuted as `place` of sums.cuh does ("128-byte swizzle"). The result has 64 rows, of which a lane's warp has sixteen, and lies in
+// registers as that of m16n8 does, eight columns after eight.
+
+// Lets the tensor cores see what this thread has written to shared memory.
+__device__ __forceinline__ void group_sees() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// Before the first product whose sums were touched by other instructions.
+__device__ __forceinline__ void group_begins() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+}
+
+// Ends a set of products.
+__device__ __forceinline__ void group_commits() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#endif
+}
+
+// Waits for all sets but the last SETS.
+template <int SETS> __device__ __forceinline__ void group_waits() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(SETS) : "memory");
+#endif
+}
+
+// Keeps sums in their registers while products that add to them run: no instruction that the compiler adds may move them meanwhile.
+template <int COUNT> __device__ __forceinline__ void group_holds(float (&d)[COUNT]) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        asm volatile("" : "+f"(d[i])::"memory");
+    }
+}
+template <int COUNT> __device__ __forceinline__ void group_holds(int (&d)[COUNT]) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        asm volatile("" : "+r"(d[i])::"memory");
+    }
+}
+
+// How a factor is named: its address, 1024 bytes from one atom to the next, and how chunks are permuted.
+__device__ __forceinline__ unsigned long long group_factor(const void* at) {
+    const unsigned long long address = unsigned(__cvta_generic_to_shared(at));
+    return (address & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
+}
+
+// d += a * b: 64 rows of 32 bytes by COLUMNS rows of 32 bytes.
+struct float16;
+template <class Element, int COLUMNS> struct Group;
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define EIGHT(C, i) C(d[i]), C(d[i + 1]), C(d[i + 2]), C(d[i + 3]), C(d[i + 4]), C(d[i + 5]), C(d[i + 6]), C(d[i + 7])
+#define PLACES_16 "%2, %3, %4, %5, %6, %7, %8, %9"
+#define PLACES_32 PLACES_16 ", %10, %11, %12, %13, %14, %15, %16, %17"
+#define PLACES_48 PLACES_32 ", %18, %19, %20, %21, %22, %23, %24, %25"
+#define PLACES_64 PLACES_48 ", %26, %27, %28, %29, %30, %31, %32, %33"
+#define PLACES_80 PLACES_64 ", %34, %35, %36, %37, %38, %39, %40, %41"
+#define PLACES_96 PLACES_80 ", %42, %43, %44, %45, %46, %47, %48, %49"
+#define PLACES_112 PLACES_96 ", %50, %51, %52, %53, %54, %55, %56, %57"
+#define PLACES_128 PLACES_112 ", %58, %59, %60, %61, %62, %63, %64, %65"
+#define PLACES_144 PLACES_128 ", %66, %67, %68, %69, %70, %71, %72, %73"
+#define PLACES_160 PLACES_144 ", %74, %75, %76, %77, %78, %79, %80, %81"
+#define PLACES_176 PLACES_160 ", %82, %83, %84, %85, %86, %87, %88, %89"
+#define PLACES_192 PLACES_176 ", %90, %91, %92, %93, %94, %95, %96, %97"
+#define PLACES_208 PLACES_192 ", %98, %99, %100, %101, %102, %103, %104, %105"
+#define PLACES_224 PLACES_208 ", %106, %107, %108, %109, %110, %111, %112, %113"
+#define PLACES_240 PLACES_224 ", %114, %115, %116, %117, %118, %119, %120, %121"
+#define PLACES_256 PLACES_240 ", %122, %123, %124, %125, %126, %127, %128, %129"
+#define SUMS_16(C) EIGHT(C, 0)
+#define SUMS_32(C) SUMS_16(C), EIGHT(C, 8)
+#define SUMS_48(C) SUMS_32(C), EIGHT(C, 16)
+#define SUMS_64(C) SUMS_48(C), EIGHT(C, 24)
+#define SUMS_80(C) SUMS_64(C), EIGHT(C, 32)
+#define SUMS_96(C) SUMS_80(C), EIGHT(C, 40)
+#define SUMS_112(C) SUMS_96(C), EIGHT(C, 48)
+#define SUMS_128(C) SUMS_112(C), EIGHT(C, 56)
+#define SUMS_144(C) SUMS_128(C), EIGHT(C, 64)
+#define SUMS_160(C) SUMS_144(C), EIGHT(C, 72)
+#define SUMS_176(C) SUMS_160(C), EIGHT(C, 80)
+#define SUMS_192(C) SUMS_176(C), EIGHT(C, 88)
+#define SUMS_208(C) SUMS_192(C), EIGHT(C, 96)
+#define SUMS_224(C) SUMS_208(C), EIGHT(C, 104)
+#define SUMS_240(C) SUMS_224(C), EIGHT(C, 112)
+#define SUMS_256(C) SUMS_240(C), EIGHT(C, 120)
+#define GROUP(ELEMENT, SUM, C, COLUMNS, DEPTH, TYPES, SIGNS) \
+    template <> struct Group<ELEMENT, COLUMNS> { \
+        static __device__ __forceinline__ void multiply(SUM (&d)[COLUMNS / 2], unsigned long long a, unsigned long long b) { \
+            asm volatile("{.reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS "k" #DEPTH "." TYPES \
+                         " {" PLACES_##COLUMNS "}, %0, %1, p" SIGNS ";}" \
+                         : "+l"(a), "+l"(b), SUMS_##COLUMNS(C)::"memory"); \
+        } \
+    };
+#define ALL_GROUPS(COLUMNS) \
+    GROUP(float16, float, "+f", COLUMNS, 16, "f32.f16.f16", ", 1, 1, 0, 0") \
+    GROUP(signed char, int, "+r", COLUMNS, 32, "s32.s8.s8", "") \
+    GROUP(unsigned char, int, "+r", COLUMNS, 32, "s32.u8.s8", "")
+ALL_GROUPS(16)
+ALL_GROUPS(32)
+ALL_GROUPS(48)
+ALL_GROUPS(64)
+ALL_GROUPS(80)
+ALL_GROUPS(96)
+ALL_GROUPS(112)
+ALL_GROUPS(128)
+ALL_GROUPS(144)
+ALL_GROUPS(160)
+ALL_GROUPS(176)
+ALL_GROUPS(192)
+ALL_GROUPS(208)
+ALL_GROUPS(224)
+ALL_GROUPS(240)
+ALL_GROUPS(256)
+#else
+template <class Element, int COLUMNS> struct Group {
+    template <class Sums> static __device__ void multiply(Sums&, unsigned long long, unsigned long long) {}
+};
+#endif
+
+// The shared memory that a kernel is launched with.
+template <int BYTES> __device__ __forceinline__ char* dynamic_shared() {
+    extern __shared__ __align__(1024) char dynamic[];
+    return dynamic;
+}

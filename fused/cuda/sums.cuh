@@ -3,7 +3,7 @@
 // A stage of shared memory holds ROWS rows of the left factor, then COLUMNS of the right one. A row is CHUNKS chunks of 16 bytes, eight
 // float16, four float32 or sixteen integers of 8 bits, permuted so that eight rows' loads meet no bank twice. Warps share the tile out as WARPS_DOWN x WARPS_ACROSS,
 // and a stage's chunks among WARPS_DEEP. CoreSums multiplies on tensor cores, PlainSums number by number. In the end sums meet in shared
-// memory, from where threads take eight channels of a pixel through the epilogue.
+// memory, from where threads take eight channels of a pixel through the epilogue. GroupSums multiplies straight from shared memory, on compute capability 9.0.
 
 // Into how many parts bytes are divided so that each fits into 48 KiB.
 __host__ __device__ constexpr int parts_of(int bytes, int most) {
@@ -25,7 +25,7 @@ template <class S> struct Tile {
     // Sums between rows of them: the pairs that half a warp stores at once lie in 32 different banks.
     static constexpr int PITCH = S::COLUMNS + 8;
     // Sums are written in parts where all of them are more than the shared memory that every GPU gives: in each, 16 rows or more of a warp.
-    static constexpr int PARTS = parts_of(S::ROWS * PITCH * 4, DOWN_16);
+    static constexpr int PARTS = S::SHARED != 0 ? 1 : parts_of(S::ROWS * PITCH * 4, DOWN_16);
     static constexpr int PART_16 = DOWN_16 / PARTS;
     static constexpr int BYTES_SUMS = S::ROWS / PARTS * PITCH * 4;
 };
@@ -92,6 +92,7 @@ template <> struct Factor<unsigned char> : Integers<false> {};
 
 template <class S> struct CoreSums {
     using T = Tile<S>;
+    static constexpr int LAG = 0;
     using Sum = typename S::Sum;
     using Numbers = Factor<typename S::Element>;
     // Tensor cores cut sums off towards 0 at each step. float32's are taken over into others at each stage, where they are rounded to the
@@ -148,6 +149,8 @@ template <class S> struct CoreSums {
         }
     }
 
+    __device__ void end() {}
+
     // Writes part `part`, or adds it to what is there.
     __device__ void write(const Warp<S>& warp, Sum* sums, int part, bool is_first) const {
         Sum* own = sums + (warp.down * T::PART_16 * 16 + warp.lane / 4) * T::PITCH + warp.across * T::ACROSS_16 * 16 + warp.lane % 4 * 2;
@@ -168,10 +171,71 @@ template <class S> struct CoreSums {
     }
 };
 
+// Sums of warp groups, each of which has as many rows of the tile, 64 or 128, and all of its columns. What add() was given may be read until
+// it is called again, so that products run beside the next stage's loads.
+template <class S> struct GroupSums {
+    using T = Tile<S>;
+    using Sum = typename S::Sum;
+    static constexpr int LAG = 1, SETS_OF_64 = T::DOWN_16;
+    static_assert(S::CHUNKS == 8 && S::WARPS_DOWN % 4 == 0 && S::WARPS_ACROSS == 1 && S::WARPS_DEEP == 1);
+    Sum sum[SETS_OF_64][S::COLUMNS / 2] = {};
+
+    // Where the first of the 64 rows of a set begins: those of a group follow each other.
+    static __device__ int first_row(const Warp<S>& warp, int set) { return (warp.down / 4 * SETS_OF_64 + set) * 64; }
+
+    __device__ void add(const Warp<S>& warp, const char* left, const char* right) {
+        hold();
+        group_begins();
+#pragma unroll
+        for (int k = 0; k < S::CHUNKS / 2; ++k) {
+            const unsigned long long b = group_factor(right + k * 32);
+#pragma unroll
+            for (int i = 0; i < SETS_OF_64; ++i) {
+                const unsigned long long a = group_factor(left + first_row(warp, i) * S::CHUNKS * 16 + k * 32);
+                Group<typename S::Element, S::COLUMNS>::multiply(sum[i], a, b);
+            }
+        }
+        group_commits();
+        hold();
+        group_waits<LAG>();
+    }
+
+    __device__ void end() {
+        group_waits<0>();
+        hold();
+    }
+
+    __device__ void hold() {
+#pragma unroll
+        for (int i = 0; i < SETS_OF_64; ++i) {
+            group_holds(sum[i]);
+        }
+    }
+
+    // As CoreSums does, of the one part.
+    __device__ void write(const Warp<S>& warp, Sum* sums, int, bool) const {
+        static_assert(T::PARTS == 1);
+#pragma unroll
+        for (int i = 0; i < SETS_OF_64; ++i) {
+            const int row = first_row(warp, i) + warp.down % 4 * 16 + warp.lane / 4;
+            Sum* own = sums + row * T::PITCH + warp.lane % 4 * 2;
+#pragma unroll
+            for (int j = 0; j < S::COLUMNS / 8; ++j) {
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const Two<Sum> two = {{sum[i][j * 4 + half * 2], sum[i][j * 4 + half * 2 + 1]}};
+                    *reinterpret_cast<Two<Sum>*>(own + half * 8 * T::PITCH + j * 8) = two;
+                }
+            }
+        }
+    }
+};
+
 // Sums of float32 without tensor cores. Of a warp's tile, a lane has every fourth row and every eighth column, and loads four numbers of each
 // at once.
 template <class S> struct PlainSums {
     using T = Tile<S>;
+    static constexpr int LAG = 0;
     static constexpr int DOWN = T::DOWN_16 * 4, ACROSS = T::ACROSS_16 * 2;
     float sum[DOWN][ACROSS] = {};
 
@@ -202,6 +266,8 @@ template <class S> struct PlainSums {
         }
     }
 
+    __device__ void end() {}
+
     // As CoreSums does.
     __device__ void write(const Warp<S>& warp, float* sums, int part, bool is_first) const {
         constexpr int OF_PART = T::PART_16 * 4;
@@ -219,13 +285,17 @@ template <class S> struct PlainSums {
     }
 };
 
+// On what a tile is multiplied.
+constexpr int PLAIN = 0, CORES = 1, WARP_GROUPS = 2;
+template <int ON, class S> struct Kind;
+template <class S> struct Kind<PLAIN, S> { using Sums = PlainSums<S>; };
+template <class S> struct Kind<CORES, S> { using Sums = CoreSums<S>; };
+template <class S> struct Kind<WARP_GROUPS, S> { using Sums = GroupSums<S>; };
 // Tensor cores multiply TF32 from compute capability 8.0 on; older GPUs run the same kernels without them.
-template <bool CORES, class S> struct Kind { using Sums = CoreSums<S>; };
-template <class S> struct Kind<false, S> { using Sums = PlainSums<S>; };
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-template <class S> using SumsOf = typename Kind<S::CORES && sizeof(typename S::Element) != 4, S>::Sums;
+template <class S> using SumsOf = typename Kind<sizeof(typename S::Element) == 4 ? PLAIN : S::ON, S>::Sums;
 #else
-template <class S> using SumsOf = typename Kind<S::CORES != 0, S>::Sums;
+template <class S> using SumsOf = typename Kind<S::ON, S>::Sums;
 #endif
 
 // Brings the sums of all warps together in shared memory, and takes them through the epilogue.

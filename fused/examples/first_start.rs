@@ -54,7 +54,7 @@ fn kernels(model: &[u8], folder: &Path, input: (&str, &[usize])) -> BTreeMap<Str
     let graph = import::read(model, folder, &[input]).unwrap_or_else(|e| panic!("{e}"));
     let plan = lower::lower(&graph).unwrap_or_else(|e| panic!("{e}"));
     let of = |step: &Step| match step {
-        Step::Convolution(convolution) => emit::candidates(convolution),
+        Step::Convolution(convolution) => emit::candidates(convolution, emit::Device::default()),
         _ => emit::kernels(step).unwrap_or_else(|e| panic!("{e}")),
     };
     // Convolutions of one kind are tried once.

@@ -47,6 +47,13 @@ fn host_prelude() -> &'static str {
     templates!()
 }
 
+/// What a GPU has, beyond compute capability 7.5.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Four warps that multiply together, straight from shared memory: compute capability 9.0, and code for it alone (`sm_90a`).
+    pub warp_groups: bool,
+}
+
 /// The kernels that run a step, one after another.
 ///
 /// # Errors
@@ -55,7 +62,7 @@ pub fn kernels(step: &Step) -> Result<Vec<Kernel>, FusedError> {
     match step {
         Step::Map(map) => map::kernels(map),
         Step::Convolution(convolution) => {
-            let last = candidates(convolution).pop();
+            let last = candidates(convolution, Device::default()).pop();
             last.map(|kernel| vec![kernel]).ok_or_else(|| {
                 FusedError::Plan("a convolution has too many buffers, or too large ones".into())
             })
@@ -69,8 +76,8 @@ pub fn kernels(step: &Step) -> Result<Vec<Kernel>, FusedError> {
 
 /// The kernels that run a convolution, each by itself: the one that is probably fastest first, a naive one last. None where there is
 /// nothing to do, or where a tensor has 2^31 elements or more.
-pub fn candidates(convolution: &Convolution) -> Vec<Kernel> {
-    convolution::candidates(convolution)
+pub fn candidates(convolution: &Convolution, device: Device) -> Vec<Kernel> {
+    convolution::candidates(convolution, device)
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ use crate::graph::Unary;
 use crate::graph::number::is_byte;
 use crate::plan::{Convolution, Epilogue, Plan, Step, View};
 
+/// The one compute capability whose warp groups multiply.
+const WARP_GROUPS: (i32, i32) = (9, 0);
+
 /// Runs of a candidate that are timed together.
 const RUNS: usize = 10;
 
@@ -58,6 +61,7 @@ pub(super) struct Trials<'a> {
     store: &'a dyn Store,
     stream: Arc<CudaStream>,
     options: Options,
+    device: emit::Device,
     check: Check,
     /// cuDNN's, once it was needed.
     handle: Option<Handle>,
@@ -90,6 +94,9 @@ impl<'a> Trials<'a> {
             stopwatch: Arc::new(Stopwatch::new(stream)?),
             stream: Arc::clone(stream),
             options,
+            device: emit::Device {
+                warp_groups: options.warp_groups && context.device().capability == WARP_GROUPS,
+            },
         })
     }
 
@@ -123,7 +130,7 @@ impl<'a> Trials<'a> {
             if known.contains_key(&name) || unknown.iter().any(|kind| kind.name == name) {
                 continue;
             }
-            let own = emit::candidates(convolution);
+            let own = emit::candidates(convolution, self.device);
             let kept = self.store.get(&key("convolution", &name)).and_then(|bytes| Choice::read(&bytes));
             chosen[index] = kept.as_ref().and_then(|kept| self.chosen(kept, convolution, &own));
             match kept.filter(|_| chosen[index].is_some()) {
@@ -146,7 +153,7 @@ impl<'a> Trials<'a> {
             let choice = known.get(&convolution.kind()).ok_or_else(none)?;
             report.convolutions += choice.time;
             if chosen[index].is_none() {
-                let own = emit::candidates(convolution);
+                let own = emit::candidates(convolution, self.device);
                 chosen[index] = Some(self.chosen(choice, convolution, &own).ok_or_else(none)?);
             }
         }
@@ -308,7 +315,7 @@ impl<'a> Trials<'a> {
     ) -> Result<(), GpuError> {
         let parameter = Parameter::new(kernel, |buffer| scratch.address(buffer, writer));
         // SAFETY: `Parameter` is the kernel's; the scratch memory has all its tensors.
-        Ok(unsafe { self.stream.launch(loaded, kernel.grid, kernel.block, 0, &parameter) }?)
+        Ok(unsafe { self.stream.launch(loaded, kernel.grid, kernel.block, kernel.shared, &parameter) }?)
     }
 
     fn launch_cudnn(&mut self, execution: &Execution) -> Result<(), GpuError> {

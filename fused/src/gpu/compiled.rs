@@ -111,7 +111,11 @@ impl Compiled {
         let missing = || GpuError::Compile(format!("{} was not compiled", kernel.name));
         let (_, module) =
             self.0.iter().find(|(names, _)| names.contains(&kernel.name)).ok_or_else(missing)?;
-        Ok(module.overlapping_kernel(&kernel.name)?)
+        let loaded = module.overlapping_kernel(&kernel.name)?;
+        if kernel.shared > 0 {
+            loaded.allow_shared_memory(kernel.shared)?;
+        }
+        Ok(loaded)
     }
 }
 

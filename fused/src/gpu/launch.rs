@@ -22,6 +22,7 @@ pub(super) struct Bound {
     kernel: Kernel,
     grid: [u32; 3],
     block: [u32; 3],
+    shared: u32,
     parameter: Parameter,
 }
 
@@ -49,19 +50,19 @@ impl Bound {
         at: impl Fn(BufferId) -> u64,
     ) -> Result<Self, GpuError> {
         let loaded = compiled.kernel(kernel)?;
-        let emit::Kernel { grid, block, .. } = *kernel;
-        Ok(Self { kernel: loaded, grid, block, parameter: Parameter::new(kernel, at) })
+        let emit::Kernel { grid, block, shared, .. } = *kernel;
+        Ok(Self { kernel: loaded, grid, block, shared, parameter: Parameter::new(kernel, at) })
     }
 
     fn launch(&self, stream: &CudaStream, overlap: bool) -> Result<(), GpuError> {
-        let Self { kernel, grid, block, parameter } = self;
+        let Self { kernel, grid, block, shared, parameter } = self;
         // SAFETY: `Parameter` is the kernel's, `Buffers` in its source; the memory lives as long as the network. Kernels of
         // `emit` begin with `griddepcontrol.wait`, or read constants alone before that.
         let launched = unsafe {
             if overlap {
-                stream.launch_overlapping(kernel, *grid, *block, parameter)
+                stream.launch_overlapping(kernel, *grid, *block, *shared, parameter)
             } else {
-                stream.launch(kernel, *grid, *block, 0, parameter)
+                stream.launch(kernel, *grid, *block, *shared, parameter)
             }
         };
         Ok(launched?)

@@ -67,8 +67,10 @@ impl Nvrtc {
     /// [`GpuError::Compile`], with what NVRTC printed.
     pub fn compile(&self, source: &str, (major, minor): (i32, i32)) -> Result<Vec<u8>, GpuError> {
         let source = CString::new(source).map_err(|e| GpuError::Compile(e.to_string()))?;
+        // Warp groups multiply in code for this compute capability alone.
+        let alone = if (major, minor) == (9, 0) { "a" } else { "" };
         let options = [
-            format!("--gpu-architecture=sm_{major}{minor}"),
+            format!("--gpu-architecture=sm_{major}{minor}{alone}"),
             "--std=c++17".into(),
             "--device-as-default-execution-space".into(),
             "--extra-device-vectorization".into(),

@@ -202,11 +202,12 @@ impl CudaStream {
         kernel: &Kernel,
         grid: [u32; 3],
         block: [u32; 3],
+        shared: u32,
         params: &P,
     ) -> Result<(), DeviceError> {
         if !kernel.may_overlap() {
             // SAFETY: the caller's promise.
-            return unsafe { self.launch(kernel, grid, block, 0, params) };
+            return unsafe { self.launch(kernel, grid, block, shared, params) };
         }
         let _entered = self.context.enter()?;
         let mut arguments = [ptr::from_ref(params).cast_mut().cast::<c_void>()];
@@ -223,7 +224,7 @@ impl CudaStream {
             blockDimX: block_x,
             blockDimY: block_y,
             blockDimZ: block_z,
-            sharedMemBytes: 0,
+            sharedMemBytes: shared,
             hStream: self.raw,
             attrs: &raw mut overlapping,
             numAttrs: 1,

@@ -53,6 +53,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
             sums: Sums::Floats,
             blocks: places.div_ceil(THREADS / chunks) * all_chunks.div_ceil(chunks),
             threads: THREADS,
+            shared: 0,
             count: images,
             batches: None,
         }

@@ -50,6 +50,7 @@ pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
             sums: Sums::Floats,
             blocks: pixels.div_ceil(THREADS / split * at_once) * (outputs / kept),
             threads: THREADS,
+            shared: 0,
             count: pixels,
             batches: None,
         }

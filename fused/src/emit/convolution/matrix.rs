@@ -4,6 +4,7 @@ use cudainfer_kernels::tensor::TensorType;
 
 use super::epilogue::{Sums, together};
 use super::shape::Instance;
+use crate::emit::Device;
 use crate::emit::batches::Batches;
 use crate::emit::kernel::Kernel;
 use crate::emit::launch::MULTIPROCESSORS;
@@ -38,6 +39,25 @@ struct Tile {
     warps: [usize; 3],
 }
 
+impl Tile {
+    /// The shared memory that it takes, with stages first and all sums, which have eight columns of padding, at the end.
+    fn bytes(&self) -> usize {
+        let Self { rows, columns, chunks, stages, .. } = self;
+        (stages * (rows + columns) * chunks * 16).max(rows * (columns + 8) * 4)
+    }
+}
+
+/// On what a tile is multiplied: the constants of cuda/sums.cuh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    /// Number by number.
+    Plain = 0,
+    /// Tensor cores, from the registers of each warp.
+    Cores = 1,
+    /// Tensor cores, from shared memory, for four warps at once.
+    WarpGroups = 2,
+}
+
 const fn tile(rows: usize, columns: usize, chunks: usize, stages: usize, warps: [usize; 3]) -> Tile {
     Tile { rows, columns, chunks, stages, warps }
 }
@@ -70,6 +90,26 @@ fn fitting_tiles(outputs: usize) -> Vec<Tile> {
     widths.flat_map(|width| [tile(128, width, 4, 3, [4, 1, 1]), tile(64, width, 4, 4, [2, 1, 2])]).collect()
 }
 
+/// Those of warp groups, each of which makes 64 or 128 pixels of all channels.
+const GROUP_TILES: [Tile; 8] = [
+    tile(128, 256, 8, 4, [8, 1, 1]),
+    tile(256, 128, 8, 4, [8, 1, 1]),
+    tile(128, 128, 8, 3, [8, 1, 1]),
+    tile(256, 64, 8, 4, [8, 1, 1]),
+    tile(128, 64, 8, 4, [8, 1, 1]),
+    tile(128, 32, 8, 4, [8, 1, 1]),
+    tile(64, 128, 8, 4, [4, 1, 1]),
+    tile(64, 64, 8, 4, [4, 1, 1]),
+];
+
+/// Those of warp groups whose width is the product's, where that is no power of two.
+fn fitting_group_tiles(outputs: usize) -> Vec<Tile> {
+    let padded = outputs.next_multiple_of(16);
+    let width = (1..4).map(|parts| padded.div_ceil(parts).next_multiple_of(16)).find(|width| *width <= 256);
+    let widths = width.filter(|width| !width.is_power_of_two()).into_iter();
+    widths.map(|width| tile(128, width, 8, if width > 128 { 4 } else { 3 }, [8, 1, 1])).collect()
+}
+
 /// Those without tensor cores: a thread makes 8 x 8 sums at most.
 const PLAIN_TILES: [Tile; 4] = [
     tile(128, 64, 4, 4, [4, 1, 1]),
@@ -82,8 +122,8 @@ const PLAIN_TILES: [Tile; 4] = [
 ///
 /// float32 is multiplied on tensor cores with nearly all of its bits, and without them: for GPUs that have none for it, and where the user
 /// tolerates less than they leave.
-pub(super) fn kernels(convolution: &Convolution) -> Vec<Kernel> {
-    if convolution.groups == 1 { of(convolution, None) } else { Vec::new() }
+pub(super) fn kernels(convolution: &Convolution, device: Device) -> Vec<Kernel> {
+    if convolution.groups == 1 { of(convolution, None, device) } else { Vec::new() }
 }
 
 /// The same for products of matrices of float16, both of which must have their depth innermost: the left one's rows are pixels, and the right one is
@@ -119,10 +159,10 @@ pub(super) fn products(product: &Product) -> Vec<Kernel> {
         epilogue: Vec::new(),
         output: image(output, axis + 1, axis),
     };
-    of(&convolution, Some(&batches))
+    of(&convolution, Some(&batches), Device::default())
 }
 
-fn of(convolution: &Convolution, batches: Option<&Batches>) -> Vec<Kernel> {
+fn of(convolution: &Convolution, batches: Option<&Batches>, device: Device) -> Vec<Kernel> {
     let Convolution { input, weights, output, .. } = convolution;
     let (Ok([images, outputs, rows, columns]), Ok([_, depth, taps_y, taps_x])) =
         (<[usize; 4]>::try_from(&output.dims[..]), <[usize; 4]>::try_from(&weights.dims[..]))
@@ -147,15 +187,22 @@ fn of(convolution: &Convolution, batches: Option<&Batches>) -> Vec<Kernel> {
         chunks: depth * taps_y * taps_x / chunk,
         work: if input.ty == TensorType::Float32 { 2 } else { 1 },
     };
-    let kernels = |tiles: Vec<&Tile>, cores: bool| -> Vec<Kernel> {
-        tiles.into_iter().filter_map(|tile| kernel(convolution, batches, tile, &extent, cores)).collect()
+    let kernels = |tiles: Vec<&Tile>, on: On| -> Vec<Kernel> {
+        tiles.into_iter().filter_map(|tile| kernel(convolution, batches, tile, &extent, on)).collect()
     };
-    if input.ty != TensorType::Float32 {
-        let fitting = fitting_tiles(outputs);
-        return kernels(extent.best(TILES.iter().chain(&LARGE_TILES).chain(&fitting), MOST_KERNELS), true);
+    if input.ty == TensorType::Float32 {
+        let mut all = kernels(extent.best(TILES.iter(), On::Cores, MOST_KERNELS), On::Cores);
+        all.extend(kernels(extent.best(PLAIN_TILES.iter(), On::Plain, MOST_PLAIN), On::Plain));
+        return all;
     }
-    let mut all = kernels(extent.best(TILES.iter(), MOST_KERNELS), true);
-    all.extend(kernels(extent.best(PLAIN_TILES.iter(), MOST_PLAIN), false));
+    let fitting = fitting_tiles(outputs);
+    let tiles = TILES.iter().chain(&LARGE_TILES).chain(&fitting);
+    let mut all = kernels(extent.best(tiles, On::Cores, MOST_KERNELS), On::Cores);
+    if device.warp_groups {
+        let fitting = fitting_group_tiles(outputs);
+        let tiles = GROUP_TILES.iter().chain(&fitting);
+        all.extend(kernels(extent.best(tiles, On::WarpGroups, MOST_KERNELS), On::WarpGroups));
+    }
     all
 }
 
@@ -164,7 +211,7 @@ fn kernel(
     batches: Option<&Batches>,
     tile: &Tile,
     extent: &Extent,
-    cores: bool,
+    on: On,
 ) -> Option<Kernel> {
     let Tile { rows, columns, chunks, stages, warps: [down, across, deep] } = *tile;
     let is_aligned = |count: usize| batches.is_none_or(|batches| batches.is_aligned_output(count));
@@ -180,6 +227,7 @@ fn kernel(
     let (taps, pixel) =
         (&convolution.weights.dims[2..], convolution.weights.dims[1] * convolution.input.ty.size());
     let cached = taps.iter().product::<usize>() > 1 && pixel <= CACHED;
+    let shared = if on == On::WarpGroups { tile.bytes() } else { 0 };
     let constants = [
         ("ROWS", rows),
         ("COLUMNS", columns),
@@ -192,15 +240,17 @@ fn kernel(
         ("PLACES", places),
         ("CACHED", usize::from(cached)),
         ("PIXELS_FIRST", usize::from(convolution.output.strides[1] != 1)),
-        ("CORES", usize::from(cores)),
+        ("ON", on as usize),
+        ("SHARED", shared),
         ("BATCHED", usize::from(extent.count > 1)),
         ("KNOWN", usize::from(batches.is_none())),
     ];
     let instance = Instance {
-        what: match (batches, cores) {
+        what: match (batches, on) {
             (Some(_), _) => "product_matrix",
-            (None, true) => "convolution_matrix",
-            (None, false) => "convolution_plain",
+            (None, On::Cores) => "convolution_matrix",
+            (None, On::Plain) => "convolution_plain",
+            (None, On::WarpGroups) => "convolution_groups",
         },
         template: "convolve_matrix",
         constants: &constants,
@@ -209,6 +259,7 @@ fn kernel(
         sums: if is_byte(convolution.input.ty) { Sums::Integers } else { Sums::Floats },
         blocks: extent.blocks(tile),
         threads: 32 * down * across * deep,
+        shared,
         count: extent.pixels,
         batches,
     };
@@ -229,10 +280,10 @@ struct Extent {
 
 impl Extent {
     /// The tiles that probably take the least time, but for those twice as wide as the product.
-    fn best<'a>(&self, tiles: impl Iterator<Item = &'a Tile>, most: usize) -> Vec<&'a Tile> {
+    fn best<'a>(&self, tiles: impl Iterator<Item = &'a Tile>, on: On, most: usize) -> Vec<&'a Tile> {
         let mut tiles: Vec<&Tile> =
             tiles.filter(|tile| tile.columns < 2 * self.outputs.next_multiple_of(16)).collect();
-        tiles.sort_by_key(|tile| self.cost(tile));
+        tiles.sort_by_key(|tile| self.cost(tile, on));
         // Tests try all of them.
         tiles.truncate(if cfg!(test) { usize::MAX } else { most });
         tiles
@@ -242,11 +293,21 @@ impl Extent {
         self.count * self.pixels.div_ceil(tile.rows) * self.outputs.div_ceil(tile.columns)
     }
 
-    /// A guess of the cycles that it takes: each multiprocessor runs two blocks at a time. A step takes some 200 cycles, in which its loads
-    /// are issued and its barrier is met, besides its products; a block some 1500 at its beginning and end.
-    fn cost(&self, tile: &Tile) -> usize {
-        let products = tile.rows * tile.columns * tile.chunks * self.work / 64;
+    /// A guess of the cycles that it takes. Each multiprocessor runs two blocks at a time, or as many as its shared memory has room for;
+    /// warp groups multiply three times as fast. A step takes some 200 cycles, in which its loads are issued and its barrier is met,
+    /// besides its products, unless these run beside; a block some 1500 at its beginning and end.
+    fn cost(&self, tile: &Tile, on: On) -> usize {
+        let (at_once, products, issued) = match on {
+            On::WarpGroups => {
+                let at_once = (MULTIPROCESSOR_BYTES / tile.bytes()).clamp(1, 2);
+                (at_once, at_once * tile.rows * tile.columns * tile.chunks / 384, 0)
+            }
+            _ => (2, tile.rows * tile.columns * tile.chunks * self.work / 64, 200),
+        };
         let steps = self.chunks.div_ceil(tile.chunks);
-        self.blocks(tile).div_ceil(2 * MULTIPROCESSORS) * (1500 + steps * (200 + products))
+        self.blocks(tile).div_ceil(at_once * MULTIPROCESSORS) * (1500 + steps * (issued + products.max(200)))
     }
 }
+
+/// Shared memory of a multiprocessor of compute capability 9.0.
+const MULTIPROCESSOR_BYTES: usize = 227 * 1024;

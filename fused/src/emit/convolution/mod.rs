@@ -7,13 +7,14 @@ mod matrix;
 mod naive;
 mod shape;
 
+use super::Device;
 use super::kernel::Kernel;
 use super::nest::is_small;
 use crate::plan::{Convolution, Product, Step};
 
 /// The kernels that run a convolution, the one that is probably fastest first, a naive one last. None where there is nothing to do, or
 /// where a tensor has 2^31 elements or more.
-pub(super) fn candidates(convolution: &Convolution) -> Vec<Kernel> {
+pub(super) fn candidates(convolution: &Convolution, device: Device) -> Vec<Kernel> {
     let step = Step::Convolution(convolution.clone());
     let (reads, writes) = step.views();
     if convolution.output.elements() == 0 || reads.into_iter().chain(writes).any(|view| !is_small(view)) {
@@ -21,7 +22,7 @@ pub(super) fn candidates(convolution: &Convolution) -> Vec<Kernel> {
     }
     let mut kernels = depthwise::kernels(convolution);
     if kernels.is_empty() {
-        kernels = matrix::kernels(convolution);
+        kernels = matrix::kernels(convolution, device);
     }
     // Tensor cores compute sixteen channels at once, however few there are.
     if kernels.is_empty() || (convolution.groups == 1 && convolution.output.dims[1] < 8) {

@@ -28,6 +28,8 @@ pub(super) struct Instance<'a> {
     pub(super) blocks: usize,
     /// Threads of each.
     pub(super) threads: usize,
+    /// Bytes of dynamic shared memory.
+    pub(super) shared: usize,
     /// How many there are of what is counted: pixels, or images.
     pub(super) count: usize,
     /// The products that it computes, if it is no convolution.
@@ -78,7 +80,8 @@ impl Instance<'_> {
              KERNEL(const Buffers b) {{\n    {template}<KERNEL_shape>(b);\n}}\n"
         );
         slots.fit().then(|| {
-            Kernel::new(what, &source, whole(self.blocks), whole(*threads), slots).counting(self.count)
+            let kernel = Kernel::new(what, &source, whole(self.blocks), whole(*threads), slots);
+            Kernel { shared: whole(self.shared), ..kernel.counting(self.count) }
         })
     }
 }

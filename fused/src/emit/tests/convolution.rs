@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
-use super::{channels_last, convolutions, dense, kinds, made};
+use super::{DEVICE, channels_last, convolutions, dense, kinds, made};
 use crate::emit::candidates;
 use crate::graph::{Unary, Window};
 use crate::plan::{Convolution, Epilogue, View};
@@ -71,7 +71,8 @@ impl Shape {
 fn batches_of_other_sizes_have_the_same_sources() {
     let kernels = |images: usize| {
         let shape = Shape { image: [images, 64, 20, 20], ..PLAIN };
-        let all = candidates(&shape.convolution()).into_iter().map(|kernel| (kernel.name, kernel.source));
+        let all =
+            candidates(&shape.convolution(), DEVICE).into_iter().map(|kernel| (kernel.name, kernel.source));
         all.collect::<BTreeSet<_>>()
     };
     assert!(kernels(1).len() > 2);
@@ -80,7 +81,9 @@ fn batches_of_other_sizes_have_the_same_sources() {
 
 fn check(shapes: &[Shape]) -> BTreeSet<String> {
     for shape in shapes {
-        assert!(candidates(&shape.convolution()).last().unwrap().name.starts_with("convolution_naive"));
+        assert!(
+            candidates(&shape.convolution(), DEVICE).last().unwrap().name.starts_with("convolution_naive")
+        );
     }
     convolutions(shapes.iter().map(Shape::convolution))
 }
@@ -93,7 +96,7 @@ fn dense_ones_run_on_tensor_cores() {
         Shape { strides: [2, 2], image: [1, 40, 13, 11], outputs: 72, channels_last: [true, false], ..PLAIN },
         Shape { kernel: [2, 5], dilations: [3, 1], image: [1, 8, 9, 17], outputs: 8, ..PLAIN },
     ];
-    assert_eq!(check(&shapes), kinds(&["matrix", "naive"]));
+    assert_eq!(check(&shapes), kinds(&["groups", "matrix", "naive"]));
 }
 
 #[test]
@@ -111,10 +114,11 @@ fn tensor_cores_make_any_number_of_channels() {
     let shapes = [
         Shape { outputs: 17, kernel: [1, 1], begin: [0, 0], ..PLAIN },
         Shape { outputs: 36, image: [1, 16, 8, 9], ..PLAIN },
+        Shape { outputs: 272, kernel: [1, 1], begin: [0, 0], image: [1, 72, 9, 9], ..PLAIN },
         Shape { outputs: 136, image: [1, 8, 12, 13], channels_last: [true, false], ..PLAIN },
         Shape { outputs: 21, image: [2, 48, 8, 9], channels_last: [true, false], ..PLAIN },
     ];
-    assert_eq!(check(&shapes), kinds(&["matrix", "naive"]));
+    assert_eq!(check(&shapes), kinds(&["groups", "matrix", "naive"]));
 }
 
 #[test]

@@ -117,7 +117,14 @@ template <class T> T __shfl_xor_sync(unsigned, T x, int mask) {
 inline void previous_wait() {}
 inline void next_begins() {}
 
-// A copy to shared memory: made when it is waited for, not before.
+// Whether something is done at once that the GPU may do at any time until it is waited for: one half of all is, the other at the last moment.
+static bool at_once() {
+    static unsigned state = 1;
+    state = state * 1664525 + 1013904223;
+    return state >> 31;
+}
+
+// A copy to shared memory, which is waited for.
 struct Copy {
     void* to;
     const void* from;
@@ -127,8 +134,20 @@ struct Copy {
 static std::vector<Copy> copies[1024];
 static unsigned groups[1024];
 
+inline void make(const Copy& copy) {
+    if (copy.there) {
+        memcpy(copy.to, copy.from, 16);
+    } else {
+        memset(copy.to, 0, 16);
+    }
+}
 template <bool CACHED> void copy_async(void* to, const void* from, bool there) {
-    copies[threadIdx.x].push_back({to, from, there, groups[threadIdx.x]});
+    const Copy copy = {to, from, there, groups[threadIdx.x]};
+    if (at_once()) {
+        make(copy);
+    } else {
+        copies[threadIdx.x].push_back(copy);
+    }
 }
 inline void copies_commit() { ++groups[threadIdx.x]; }
 template <int GROUPS> void copies_wait() {
@@ -136,10 +155,8 @@ template <int GROUPS> void copies_wait() {
     for (const Copy& copy : copies[threadIdx.x]) {
         if (copy.group + GROUPS >= groups[threadIdx.x]) {
             later.push_back(copy);
-        } else if (copy.there) {
-            memcpy(copy.to, copy.from, 16);
         } else {
-            memset(copy.to, 0, 16);
+            make(copy);
         }
     }
     copies[threadIdx.x] = later;
@@ -196,6 +213,76 @@ template <bool SIGNED> void multiply_integers(int (&sum)[4], const unsigned (&a)
     });
 }
 
+struct float16;
+
+// A product of a warp group, of which this thread makes its part.
+struct GroupProduct {
+    void (*make)(void* sums, unsigned long long a, unsigned long long b);
+    void* sums;
+    unsigned long long a, b;
+    unsigned set;
+};
+static std::vector<GroupProduct> group_products[1024];
+static unsigned group_sets[1024];
+
+inline void group_sees() {}
+inline void group_begins() {}
+inline void group_commits() { ++group_sets[threadIdx.x]; }
+template <int SETS> void group_waits() {
+    std::vector<GroupProduct> later;
+    for (const GroupProduct& product : group_products[threadIdx.x]) {
+        if (product.set + SETS >= group_sets[threadIdx.x]) {
+            later.push_back(product);
+        } else {
+            product.make(product.sums, product.a, product.b);
+        }
+    }
+    group_products[threadIdx.x] = later;
+}
+template <class Sums> void group_holds(Sums&) {}
+inline unsigned long long group_factor(const void* at) { return (unsigned long long)at; }
+
+// Where the GPU finds a byte of a row: it permutes chunks by the address itself.
+inline const unsigned char* group_byte(unsigned long long factor, int row, int byte) {
+    unsigned long long at = factor + row * 128 + byte;
+    return (const unsigned char*)(at ^ (at >> 7 & 7) << 4);
+}
+inline float group_number(const float16*, unsigned long long factor, int row, int k) {
+    return half_to_float(bits_of<unsigned short>(*(const unsigned short*)group_byte(factor, row, 2 * k)));
+}
+inline int group_number(const signed char*, unsigned long long factor, int row, int k) {
+    return (signed char)*group_byte(factor, row, k);
+}
+inline int group_number(const unsigned char*, unsigned long long factor, int row, int k) { return *group_byte(factor, row, k); }
+template <class Element> struct GroupType { using Sum = int; using Right = signed char; static constexpr int DEPTH = 32; };
+template <> struct GroupType<float16> { using Sum = float; using Right = float16; static constexpr int DEPTH = 16; };
+
+template <class Element, int COLUMNS> struct Group {
+    using T = GroupType<Element>;
+    static void multiply(typename T::Sum (&d)[COLUMNS / 2], unsigned long long a, unsigned long long b) {
+        auto made = [](void* sums, unsigned long long a, unsigned long long b) {
+            for (int i = 0; i < COLUMNS / 2; ++i) {
+                const int row = threadIdx.x % 128 / 32 * 16 + i % 4 / 2 * 8 + threadIdx.x % 32 / 4;
+                const int column = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
+                for (int k = 0; k < T::DEPTH; ++k) {
+                    ((typename T::Sum*)sums)[i] += group_number((const Element*)nullptr, a, row, k) *
+                                                   group_number((const typename T::Right*)nullptr, b, column, k);
+                }
+            }
+        };
+        if (at_once()) {
+            made(d, a, b);
+        } else {
+            group_products[threadIdx.x].push_back({made, d, a, b, group_sets[threadIdx.x]});
+        }
+    }
+};
+
+template <int BYTES> char* dynamic_shared() {
+    alignas(1024) static char dynamic[BYTES];
+    return dynamic;
+}
+
 static void begin() {
     body();
     fibers[running].done = true;
@@ -217,6 +304,7 @@ static void run_block(unsigned threads) {
         Fiber& fiber = fibers[thread];
         fiber.done = false;
         copies[thread].clear();
+        group_products[thread].clear();
         ++warp_barriers[thread / 32].present;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack.data();

@@ -7,6 +7,7 @@ use std::process::Command;
 use cudainfer_kernels::tensor::TensorType;
 use libloading::Library;
 
+use super::DEVICE;
 use crate::emit::{Kernel, candidates, host_prelude, kernels};
 use crate::plan::{Buffer, Content, Plan, Step, View};
 use crate::reference::{Memory, run_step, write};
@@ -42,7 +43,7 @@ pub(super) fn alternatives(steps: &[Step]) -> Vec<Vec<Vec<Kernel>>> {
                 *count += 1;
                 *count == 1 || (*count + index).is_multiple_of(steps.len().min(3))
             };
-            candidates(convolution).into_iter().filter(is_tried).map(|kernel| vec![kernel]).collect()
+            candidates(convolution, DEVICE).into_iter().filter(is_tried).map(|kernel| vec![kernel]).collect()
         }
         _ => vec![kernels(step).unwrap()],
     };

@@ -15,9 +15,12 @@ use std::collections::BTreeSet;
 
 use cudainfer_kernels::tensor::TensorType;
 
-use super::{Kernel, kernels};
+use super::{Device, Kernel, kernels};
 use crate::graph::Window;
 use crate::plan::{BufferId, Convolution, Step, View};
+
+/// A GPU that has everything.
+const DEVICE: Device = Device { warp_groups: true };
 
 /// A dense tensor.
 fn dense(buffer: usize, ty: TensorType, dims: &[usize]) -> View {

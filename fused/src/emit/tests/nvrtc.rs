@@ -57,7 +57,7 @@ pub(super) fn compile(kernels: &[Kernel]) -> Vec<Vec<u8>> {
         kernels.iter().map(|kernel| (&kernel.name[..], &kernel.source[..])).collect();
     assert!(kernels.iter().all(|kernel| sources[&kernel.name[..]] == kernel.source), "one name, one source");
     sources.values().for_each(|kernel| source.push_str(kernel));
-    ["sm_75", "sm_90"].iter().map(|architecture| cubin(&source, architecture)).collect()
+    ["sm_75", "sm_90a"].iter().map(|architecture| cubin(&source, architecture)).collect()
 }
 
 /// The most bytes of registers that a thread may spill: the compiler's choice of registers in a kernel's head and end, but no array.

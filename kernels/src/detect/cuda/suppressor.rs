@@ -185,8 +185,8 @@ impl Suppressor {
         let rows = count(rows);
         // SAFETY: as above; the kernels wait before they touch what those before them write.
         unsafe {
-            stream.launch_overlapping(compare, [blocks, 1, rows], [COMPARERS, 1, 1], &params)?;
-            stream.launch_overlapping(decide, [1, 1, rows], [SELECTORS, 1, 1], &params)?;
+            stream.launch_overlapping(compare, [blocks, 1, rows], [COMPARERS, 1, 1], 0, &params)?;
+            stream.launch_overlapping(decide, [1, 1, rows], [SELECTORS, 1, 1], 0, &params)?;
         }
         Ok(())
     }
