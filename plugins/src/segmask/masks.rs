@@ -9,11 +9,11 @@ use super::instances::Instances;
 use super::queries::Queries;
 use super::settings::Size;
 use super::target::MaskTarget;
-use super::whole::{Smoothed, Wanted, Whole};
+use super::whole::{Part, Smoothed, Wanted, Whole};
 use crate::decoding::{Counts, Decode, Side};
 use crate::meta::mask::{self, MaskKind};
 use crate::meta::object::objects;
-use crate::meta::tensor::TensorSet;
+use crate::meta::tensor::{Tensor, TensorSet};
 use crate::notice::Remark;
 use crate::streams::Streams;
 use crate::sync::lock;
@@ -70,29 +70,45 @@ impl Decode for Masks {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let [set @ TensorSet { object: None, region: None, .. }] = sets else {
-            return Err("masks are made of whole frames, not of regions: leave out fusedpreproc's roi".into());
-        };
+        if sets.iter().any(|set| set.object.is_some()) {
+            return Err("masks are made of frames and of regions that are the same in each, not of objects: leave out fusedpreproc's \
+                        roi, or set roi=list or roi=tiles"
+                .into());
+        }
         let Self { tensor, queries, maker, frame: frame_size, size, result, streams, range, .. } = self;
         match maker {
             MaskMaker::Instances(instances) => {
+                let [set @ TensorSet { region: None, .. }] = sets else {
+                    return Err("masks of objects are made of whole frames, not of regions: leave out fusedpreproc's roi".into());
+                };
                 let masks = instances.make(set, &objects(frame), side)?;
                 mask::put(frame, &masks);
                 counts.add("masks", masks.len());
             }
             MaskMaker::Whole(whole, kind) => {
-                let scores = queries.as_mut().map(|queries| queries.make(set, side, counts)).transpose()?;
+                let mut scores: Vec<Tensor> = Vec::new();
+                if let Some(queries) = queries {
+                    let made = sets.iter().map(|set| queries.make(set, side, counts));
+                    scores = made.collect::<Result<_, _>>()?;
+                }
                 let side = queries.as_ref().map_or(side, |queries| &queries.side);
-                let logits = scores.as_ref().or_else(|| set.tensors.iter().find(|t| t.desc.name == *tensor));
-                let logits = logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
-                let resized = *size == Size::Frame || !matches!(result, MaskTarget::Meta);
-                let wanted = Wanted { to_frame: set.to_frame, frame: *frame_size, frame_size: resized };
-                let made = whole.make(logits, &wanted, side, &mut lock(streams))?;
+                let mut parts = Vec::with_capacity(sets.len());
+                for (index, set) in sets.iter().enumerate() {
+                    let output = || set.tensors.iter().find(|output| output.desc.name == *tensor);
+                    let logits = scores.get(index).or_else(output);
+                    let logits =
+                        logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
+                    let region = set.region.map(|region| region.rect);
+                    parts.push(Part { tensor: logits, to_frame: set.to_frame, region });
+                }
+                let one = *size == Size::Frame || !matches!(result, MaskTarget::Meta);
+                let wanted = Wanted { frame: *frame_size, frame_size: one };
+                let made = whole.make(&parts, &wanted, side, &mut lock(streams))?;
                 let count = |n| usize::try_from(n).unwrap_or(usize::MAX);
                 let (non_finite, outside) = (count(made.non_finite), count(made.out_of_range));
                 range.see(outside, tensor);
-                result.deliver(made, kind, frame)?;
-                counts.add("masks", 1);
+                counts.add("masks", made.masks.len());
+                result.deliver(made.masks, kind, frame)?;
                 counts.add("non-finite", non_finite);
                 counts.add("out-of-range", outside);
             }

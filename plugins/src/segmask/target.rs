@@ -63,22 +63,27 @@ impl MaskTarget {
         }
     }
 
-    /// Puts the mask where it belongs.
+    /// Puts the masks where they belong: into the frame it is one of the frame's size.
     ///
     /// # Errors
     /// A sentence: memory that cannot be mapped, or an error of the GPU.
     pub fn deliver(
         &mut self,
-        made: Made,
+        made: Vec<Made>,
         kind: &MaskKind,
         buffer: &mut gst::BufferRef,
     ) -> Result<(), String> {
-        let Made { data, width, height, rect, .. } = made;
+        if matches!(self, Self::Meta) {
+            let mask =
+                |Made { data, width, height, rect }| Mask { kind: kind.clone(), width, height, data, rect };
+            mask::put(buffer, &made.into_iter().map(mask).collect::<Vec<_>>());
+            return Ok(());
+        }
+        let Ok([Made { data, width, height, rect }]) = <[Made; 1]>::try_from(made) else {
+            return Err("a frame has several masks".into());
+        };
         match self {
-            Self::Meta => {
-                mask::put(buffer, &[Mask { kind: kind.clone(), width, height, data, rect }]);
-                Ok(())
-            }
+            Self::Meta => Ok(()),
             Self::Alpha { info, format, artist } => {
                 let ink = match kind {
                     MaskKind::Classes { background, .. } => MaskInk::Classes { background: *background },

@@ -155,6 +155,54 @@ fn the_alpha_channel_composites_and_gray_is_video_of_its_own() {
     assert_eq!(bytes(&frames[0]), wanted);
 }
 
+/// Two pictures of [`HALVES`] beside each other: 48x16, red, blue, blue, red.
+const STEREO: &str = "compositor name=mix background=black sink_1::xpos=12 sink_2::xpos=36 \
+     ! video/x-raw,format=RGB,width=48,height=16,framerate=30/1 ! identity name=mixed \
+     videotestsrc num-buffers=4 pattern=red ! video/x-raw,format=RGB,width=12,height=16 ! mix.sink_0 \
+     videotestsrc num-buffers=4 pattern=blue ! video/x-raw,format=RGB,width=24,height=16 ! mix.sink_1 \
+     videotestsrc num-buffers=4 pattern=red ! video/x-raw,format=RGB,width=12,height=16 ! mix.sink_2  mixed.";
+
+#[test]
+fn a_stereo_pair_is_two_regions_of_a_frame_whose_masks_lie_where_the_regions_do() {
+    let eyes = "fusedpreproc roi=list regions=0,0,24,16;24,0,24,16";
+    let is_red = |x: usize| !(12..36).contains(&x);
+    let frames = buffers(&format!(
+        "{STEREO} ! {eyes} ! trtinfer model={} ! segmask output=gray ! fakesink name=out",
+        model("mask-red")
+    ));
+    assert_eq!(frames.len(), 4);
+    let wanted: Vec<u8> = (0..48 * 16).map(|i| if is_red(i % 48) { 255 } else { 0 }).collect();
+    frames.iter().for_each(|frame| assert_eq!(bytes(frame), wanted));
+    let frames = buffers(&format!(
+        "{STEREO} ! {eyes} ! trtinfer model={} ! segmask ! fakesink name=out",
+        model("mask-red")
+    ));
+    let [left, right] = &masks(&frames[3])[..] else { panic!("{:?}", masks(&frames[3])) };
+    for (mask, first) in [(left, 0), (right, 24)] {
+        let rect = mask.rect;
+        assert_eq!([rect.x, rect.y, rect.w, rect.h], [first as f32, 0.0, 24.0, 16.0]);
+        let wanted: Vec<u8> = (0..24 * 16).map(|i| u8::from(is_red(first + i % 24))).collect();
+        assert_eq!(bytes(&mask.data), wanted);
+    }
+}
+
+#[test]
+fn pixels_of_no_region_are_background_and_regions_are_smoothed_separately() {
+    // One region sees red alone and the other blue alone.
+    let frames = buffers(&format!(
+        "{STEREO} ! fusedpreproc roi=list regions=2,0,8,16;24,4,8,8 ! trtinfer model={} ! segmask size=frame smoothing=0.75 \
+         ! fakesink name=out",
+        model("masks-smooth")
+    ));
+    let mask = &masks(&frames[3])[0];
+    assert_eq!((mask.width, mask.height), (48, 16));
+    // Red is class 0, as pixels of no region are; blue is class 2.
+    let wanted: Vec<u8> = (0..48 * 16)
+        .map(|i| if (24..32).contains(&(i % 48)) && (4..12).contains(&(i / 48)) { 2 } else { 0 })
+        .collect();
+    assert_eq!(bytes(&mask.data), wanted);
+}
+
 #[test]
 fn masks_survive_the_elements_downstream_and_stand_beside_objects_of_another_model() {
     let frames = buffers(&format!(
