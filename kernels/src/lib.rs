@@ -1,7 +1,7 @@
 //! The computation of cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
 //! One module per operation. Each has the parameters, their validation and an entry that runs it on the CPU; all but [`track`],
-//! [`zones`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results
+//! [`zones`], [`matte`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results
 //! ([`device`]).
 //!
 //! | module | input | output |
@@ -14,6 +14,7 @@
 //! | [`classify`] | a classifier's scores | the best classes of each row |
 //! | [`text`] | a recogniser's scores, step by step | the symbols of each line |
 //! | [`segment`] | logits, or prototypes and coefficients | masks, at the network's size or the frame's |
+//! | [`matte`] | a soft mask of the frame's size | the same with better or softer edges, or in the corners of fisheye pictures |
 //! | [`maps`] | a map of numbers, or a picture | statistics of its numbers, and video of them |
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
@@ -41,6 +42,7 @@ pub mod geometry;
 pub mod group;
 pub mod keypoints;
 pub mod maps;
+pub mod matte;
 pub mod peaks;
 pub mod preproc;
 pub mod sanity;

@@ -113,6 +113,20 @@ words! { MapRange:
         "From the least to the greatest value of each frame: samples of different frames cannot be compared";
 }
 
+/// Which values of a mask's channel become 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaskRange {
+    /// 0 and 1.
+    Fixed,
+    /// The least and the greatest of each frame.
+    Frame,
+}
+
+words! { MaskRange:
+    Fixed = "fixed", "0 and 1: the values are as they should be";
+    Frame = "frame", "The least and the greatest value of each frame, as rembg does it; on the CPU";
+}
+
 /// What a mask is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaskMode {

@@ -26,7 +26,9 @@ use std::path::{Path, PathBuf};
 pub use cudainfer_kernels as kernels;
 
 pub use array::Array;
-pub use choices::{ClassMode, Encoding, Grouping, MapRange, MaskMode, NmsMode, RoiCrop, SliceMode};
+pub use choices::{
+    ClassMode, Encoding, Grouping, MapRange, MaskMode, MaskRange, NmsMode, RoiCrop, SliceMode,
+};
 pub use error::ModelError;
 pub use folder::file_of;
 pub use info::ModelInfo;

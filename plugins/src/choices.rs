@@ -25,6 +25,7 @@ registered! {
     model::MaskMode: "GstCudaInferMaskMode",
         auto = "As in the sidecar, else threshold for one channel, argmax for several and for class numbers; instances after gpunms";
     segment::Activation: "GstCudaInferMaskActivation", auto = "As in the sidecar, else none";
+    model::MaskRange: "GstCudaInferMaskRange", auto = "As in the sidecar, else fixed";
     model::MapRange: "GstCudaInferMapRange", auto = "As in the sidecar, else fixed";
     model::Encoding: "GstCudaInferKeypointEncoding", auto = "As in the sidecar, else decided by the outputs' names and shapes";
     peaks::Mode: "GstCudaInferPeakMode", auto = "As in the sidecar, else local";

@@ -50,7 +50,7 @@ impl Cleaner {
 
 /// Each cell of `to` becomes the `pick` of the square of `radius` around it, as far as it lies in the mask; by rows, then by
 /// columns.
-fn spread(
+pub(crate) fn spread(
     from: &[u8],
     width: usize,
     radius: u32,

@@ -149,6 +149,7 @@ pub(super) fn run(plan: &SegmentPlan, logits: &TensorView<'_>, state: &mut State
     let channels = 0..announced.shape.channels;
     let (mut lane, mut of, mut sums) = ([0.0; TILE], [0.0; TILE], [0.0; TILE]);
     let mut non_finite = 0;
+    let mut values = Vec::with_capacity(if params.stretched { mask.len() } else { 0 });
     for (tile, bytes) in mask.chunks_mut(TILE).enumerate() {
         let (first, n) = (tile * TILE, bytes.len());
         match task {
@@ -165,7 +166,7 @@ pub(super) fn run(plan: &SegmentPlan, logits: &TensorView<'_>, state: &mut State
             }
             Task::Value => {
                 non_finite += source.lane(params.channel, first, n, true, &mut lane) as usize;
-                if params.soft {
+                if params.soft || params.stretched {
                     lane.iter_mut().for_each(|v| *v = activate(params.activation, *v));
                 }
             }
@@ -179,12 +180,30 @@ pub(super) fn run(plan: &SegmentPlan, logits: &TensorView<'_>, state: &mut State
                 lane = std::array::from_fn(|i| softmax(of[i], sums[i]));
             }
         }
+        if params.stretched {
+            values.extend_from_slice(&lane[..n]);
+            continue;
+        }
         for (to, v) in bytes.iter_mut().zip(lane) {
+            *to = if params.soft { byte(v) } else { u8::from(v >= *gate) };
+        }
+    }
+    if params.stretched {
+        let (least, greatest) = bounds(&values);
+        let factor = if greatest > least { 1.0 / (greatest - least) } else { 0.0 };
+        for (to, v) in mask.iter_mut().zip(&values) {
+            let v = (v - least) * factor;
             *to = if params.soft { byte(v) } else { u8::from(v >= *gate) };
         }
     }
     source.state.fresh = false;
     non_finite
+}
+
+/// The least and the greatest finite value; nothing lies between where there is none.
+fn bounds(values: &[f32]) -> (f32, f32) {
+    let finite = values.iter().copied().filter(|v| v.is_finite());
+    finite.fold((f32::INFINITY, f32::NEG_INFINITY), |(least, greatest), v| (v.min(least), v.max(greatest)))
 }
 
 #[multiversion(targets("x86_64+avx2"))]

@@ -12,7 +12,8 @@
 //!    `0.5 / (1 - s)` steps of that type. A NaN leaves the state as it was; a state that is not finite is replaced by the logit.
 //! 2. [`Classes::Argmax`] takes the class of the greatest value, the first of equals; NaN counts as -infinity.
 //!    [`Classes::Threshold`] takes 1 where the activated value of one channel reaches the threshold, else 0; a NaN does
-//!    not reach it. With [`SegmentParams::soft`] it is the activated value itself, 0..1 as 0..255.
+//!    not reach it. With [`SegmentParams::soft`] it is the activated value itself, 0..1 as 0..255. With
+//!    [`SegmentParams::stretched`] the activated values of the frame are first moved and scaled to 0..1.
 //! 3. Opening, then closing, then the removal of small areas, on the mask: see [`SegmentParams`].
 //!
 //! A tensor of integers holds class numbers, because the network ends in an argmax. They are the mask, for [`Classes::Argmax`]
@@ -38,6 +39,7 @@ mod survey;
 mod tests;
 mod value;
 
+pub(crate) use clean::spread;
 pub use cuda::{CudaInstanceMasks, CudaPrototypes, CudaResize, CudaSegmenter};
 pub use error::SegmentError;
 pub use instances::{InstanceMasks, Instances, Window};

@@ -56,6 +56,9 @@ pub struct SegmentParams {
     /// The mask is the activated value of [`SegmentParams::channel`] instead of classes, whatever [`SegmentParams::classes`] says:
     /// `255 * value`, rounded to nearest, 0 for NaN.
     pub soft: bool,
+    /// The values of each frame are moved and scaled so that the least finite one becomes 0 and the greatest 1, as rembg does with
+    /// U2-Net's; where all are the same, they become 0. Not for [`Classes::Argmax`] and not on the GPU.
+    pub stretched: bool,
 }
 
 impl Default for SegmentParams {
@@ -70,6 +73,7 @@ impl Default for SegmentParams {
             closing: 0,
             min_area: 0,
             soft: false,
+            stretched: false,
         }
     }
 }

@@ -170,6 +170,9 @@ impl SegmentPlan {
             Task::Softmax if channels == 1 => return Err(SegmentError::Softmax(logits.to_string())),
             _ => {}
         }
+        if params.stretched && !matches!(task, Task::Value | Task::Softmax) {
+            return Err(SegmentError::Stretched);
+        }
         if !(0.0..1.0).contains(&params.smoothing) {
             return Err(SegmentError::Smoothing(params.smoothing));
         }
@@ -178,7 +181,9 @@ impl SegmentPlan {
         }
         let gate = match params.classes {
             Classes::Threshold(t) if !params.soft && t.is_nan() => return Err(SegmentError::Threshold),
-            Classes::Threshold(t) if params.activation == Activation::Sigmoid => logit(t),
+            Classes::Threshold(t) if params.activation == Activation::Sigmoid && !params.stretched => {
+                logit(t)
+            }
             Classes::Threshold(t) => t,
             Classes::Argmax => f32::NAN,
         };

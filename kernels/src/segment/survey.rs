@@ -38,14 +38,14 @@ impl LogitsSurvey {
 
     /// What [`LogitsSurvey::run`] should show.
     pub fn expected(&self) -> Expected {
-        let SegmentParams { classes, activation, soft, .. } = self.plan.params;
+        let SegmentParams { classes, activation, soft, stretched, .. } = self.plan.params;
         let activation = activation.into();
         // An activation does not change which is the greatest. A threshold outside of 0..1 shows that values have another unit.
         let fraction = match classes {
             Classes::Threshold(threshold) if !soft => (0.0..=1.0).contains(&threshold),
             _ => true,
         };
-        let judged = matches!(self.plan.task, Task::Value | Task::Softmax) && fraction;
+        let judged = matches!(self.plan.task, Task::Value | Task::Softmax) && fraction && !stretched;
         let channels = Some(self.plan.announced.shape.channels);
         let twice = Expected::of_probabilities(activation, 1, channels);
         Expected {

@@ -8,7 +8,7 @@ use cudainfer_kernels::segment;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::tables;
-use crate::{MapRange, MaskMode, word};
+use crate::{MapRange, MaskMode, MaskRange, word};
 
 /// `[segment]`
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -24,6 +24,9 @@ pub struct Segment {
     /// `none`, `sigmoid` or `softmax`.
     #[serde(with = "word")]
     pub activation: Option<segment::Activation>,
+    /// `fixed` or `frame`.
+    #[serde(with = "word")]
+    pub range: Option<MaskRange>,
     /// `nchw` or `nhwc`.
     #[serde(with = "word")]
     pub layout: Option<Layout>,
@@ -61,6 +64,7 @@ impl Segment {
         Self {
             mode: own.mode.or(self.mode),
             activation: own.activation.or(self.activation),
+            range: own.range.or(self.range),
             layout: own.layout.or(self.layout),
             threshold: own.threshold.or(self.threshold),
             upsample: own.upsample.or(self.upsample),

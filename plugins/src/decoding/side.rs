@@ -22,6 +22,11 @@ impl Side {
         *lock(&self.device) = device;
     }
 
+    /// Counts that something on the GPU was done by the CPU.
+    pub fn count_fallback(&self) {
+        self.counters.fallbacks.add(1);
+    }
+
     /// The property.
     pub fn device(&self) -> AskedDevice {
         lock(&self.device).clone()

@@ -7,6 +7,7 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
+use super::improve::Improver;
 use super::instances::Instances;
 use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
@@ -100,8 +101,8 @@ impl BaseTransformImpl for SegMask {
     }
 
     fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
-        let alpha = lock(&self.settings).output == Output::Alpha;
-        (alpha && self.gpu.answer(self.obj().upcast_ref(), &self.counters(), query))
+        let paints = lock(&self.settings).output.paints();
+        (paints && self.gpu.answer(self.obj().upcast_ref(), &self.counters(), query))
             || BaseTransformImplExt::parent_query(self, direction, query)
     }
 
@@ -120,7 +121,7 @@ impl BaseTransformImpl for SegMask {
         let output = lock(&self.settings).output;
         if output != Output::Gray {
             self.parent_propose_allocation(decide_query, query)?;
-            if output == Output::Alpha {
+            if output.paints() {
                 cropping::withhold(query, Use::Pixels);
             }
             return Ok(());
@@ -132,7 +133,7 @@ impl BaseTransformImpl for SegMask {
 
     fn decide_allocation(&self, query: &mut gst::query::Allocation) -> Result<(), gst::LoggableError> {
         self.with_decoder(|masks: &mut Masks| {
-            if let MaskTarget::Alpha { artist: Some(artist), .. } = &mut masks.result {
+            if let Some(artist) = masks.result.canvas().and_then(|canvas| canvas.artist.as_mut()) {
                 artist.promised = order::promised(query);
             }
         });
@@ -159,7 +160,10 @@ impl DecodingElementImpl for SegMask {
             InputBuffer::Writable(frame) => (&**frame, frame.is_all_memory_writable()),
             InputBuffer::Readable(frame) => (*frame, false),
         };
-        let target = self.with_decoder(|masks: &mut Masks| masks.result.instead_of(frame, ours));
+        let target = self.with_decoder(|masks: &mut Masks| {
+            masks.improver.as_mut().map_or(Ok(()), |improver| improver.see(frame))?;
+            masks.result.instead_of(frame, ours)
+        });
         let Some(mut target) = target.unwrap_or(Ok(None))? else { return Ok(None) };
         let writable = target.get_mut().ok_or("the new frame is in use")?;
         self.parent_copy_metadata(frame, writable).map_err(|e| e.to_string())?;
@@ -191,10 +195,10 @@ impl DecodingElementImpl for SegMask {
             }
         };
         if incoming.outgoing.is_some() {
-            if let (MaskTarget::Alpha { artist, .. }, true) = (&mut result, in_cuda(incoming.caps)) {
+            if let (Some(canvas), true) = (result.canvas(), in_cuda(incoming.caps)) {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters());
                 let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
-                *artist = Some(Artist::new(session, &caps::without_tensors(incoming.caps))?);
+                canvas.artist = Some(Artist::new(session, &caps::without_tensors(incoming.caps))?);
             }
             if let Some(warning) = plan.warning {
                 let name = self.obj().name();
@@ -203,8 +207,10 @@ impl DecodingElementImpl for SegMask {
         }
         let streams = Arc::clone(&self.streams);
         let (tensor, size, range) = (plan.tensor.name, settings.size, RangeCheck::default());
+        let improver =
+            settings.improvement().map(|wanted| Improver::new(wanted, incoming.caps)).transpose()?;
         let queries = plan.queries.map(|(kernel, outputs)| Queries::new(kernel, outputs));
-        Ok(Box::new(Masks { tensor, queries, maker, logits, frame, size, result, streams, range }))
+        Ok(Box::new(Masks { tensor, queries, maker, logits, frame, size, improver, result, streams, range }))
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
@@ -219,8 +225,9 @@ impl DecodingElementImpl for SegMask {
         Reading::of(incoming, incoming.info, &what)
     }
 
-    /// A mask in metadata is not waited for.
+    /// A mask in metadata is not waited for, unless it is improved.
     fn reads_on(&self) -> bool {
-        lock(&self.settings).output == Output::Meta
+        let settings = lock(&self.settings);
+        settings.output == Output::Meta && settings.improvement().is_none()
     }
 }

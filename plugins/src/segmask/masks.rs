@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::LogitsSurvey;
 
+use super::improve::Improver;
 use super::instances::Instances;
 use super::queries::Queries;
 use super::settings::Size;
@@ -30,6 +31,8 @@ pub(super) struct Masks {
     /// The frame's width and height.
     pub frame: [usize; 2],
     pub size: Size,
+    /// What becomes of a soft mask before it is delivered.
+    pub improver: Option<Improver>,
     pub result: MaskTarget,
     /// The element's streams: they outlast caps, which may change whenever another stream has its turn.
     pub streams: Arc<Mutex<Streams<Smoothed>>>,
@@ -75,7 +78,9 @@ impl Decode for Masks {
                         roi, or set roi=list or roi=tiles"
                 .into());
         }
-        let Self { tensor, queries, maker, frame: frame_size, size, result, streams, range, .. } = self;
+        let Self {
+            tensor, queries, maker, frame: frame_size, size, improver, result, streams, range, ..
+        } = self;
         match maker {
             MaskMaker::Instances(instances) => {
                 let [set @ TensorSet { region: None, .. }] = sets else {
@@ -101,9 +106,12 @@ impl Decode for Masks {
                     let region = set.region.map(|region| region.rect);
                     parts.push(Part { tensor: logits, to_frame: set.to_frame, region });
                 }
-                let one = *size == Size::Frame || !matches!(result, MaskTarget::Meta);
+                let one = *size == Size::Frame || improver.is_some() || !matches!(result, MaskTarget::Meta);
                 let wanted = Wanted { frame: *frame_size, frame_size: one };
-                let made = whole.make(&parts, &wanted, side, &mut lock(streams))?;
+                let mut made = whole.make(&parts, &wanted, side, &mut lock(streams))?;
+                if let (Some(improver), [mask]) = (improver, &mut made.masks[..]) {
+                    mask.data = improver.run(&mask.data, made.cell, side)?;
+                }
                 let count = |n| usize::try_from(n).unwrap_or(usize::MAX);
                 let (non_finite, outside) = (count(made.non_finite), count(made.out_of_range));
                 range.see(outside, tensor);

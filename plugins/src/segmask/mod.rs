@@ -12,6 +12,7 @@
 use gst::prelude::*;
 
 mod imp;
+mod improve;
 mod instances;
 mod masks;
 mod negotiate;

@@ -18,7 +18,7 @@ pub(super) fn transform(
     filter: Option<&gst::Caps>,
 ) -> gst::Caps {
     match output {
-        Output::Meta => hand_on::transform(direction, from, filter),
+        Output::Meta | Output::DeoVr => hand_on::transform(direction, from, filter),
         Output::Alpha => {
             let other = hand_on::transform(direction, from, filter);
             let formats = || gst_video::VideoCapsBuilder::new().format_list(WITH_ALPHA);

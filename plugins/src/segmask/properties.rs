@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
+use cudainfer_kernels::matte::MOST_FEATHER;
 use cudainfer_kernels::segment::{MOST_RADIUS, SegmentParams};
 
-use super::settings::{Settings, THRESHOLD};
+use super::settings::{GUIDED, Settings, THRESHOLD};
 use crate::meta::analytics;
 use crate::property::{Table, property};
 use crate::stats;
@@ -31,6 +32,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(Settings, mode, (), "Mode", "What a mask is made of"),
         property!(Settings, activation, (), "Activation", "What turns the values into probabilities"),
+        property!(Settings, range, (), "Range", "For mode=threshold and mode=soft: which values become 0 and 1"),
         property!(
             Settings,
             layout,
@@ -112,6 +114,50 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(Settings, size, (), "Size", "Size of the mask in the metadata"),
         property!(Settings, output, (), "Output", "What is done with the mask"),
+        property!(
+            Settings,
+            refine,
+            (),
+            "Refine",
+            "How the edges of a soft mask are improved, at the frame's size and on the CPU",
+        ),
+        property!(
+            Settings,
+            refine_radius?,
+            1..=64,
+            GUIDED.0,
+            "Radius of refinement",
+            "With refine=guided: half the side of the filter's windows, in cells of the model's mask",
+        ),
+        property!(
+            Settings,
+            refine_epsilon?,
+            1e-8..=1.0,
+            GUIDED.1,
+            "Epsilon of refinement",
+            "With refine=guided: variance of luma, which goes from 0 to 1, from which on an edge of the picture is one of the mask",
+        ),
+        property!(
+            Settings,
+            feather_in,
+            0..=MOST_FEATHER,
+            "Feather inwards",
+            "How far an edge of a soft mask fades inwards, in pixels of the frame, on the CPU",
+        ),
+        property!(
+            Settings,
+            feather_out,
+            0..=MOST_FEATHER,
+            "Feather outwards",
+            "How far an edge of a soft mask fades outwards, in pixels of the frame, on the CPU",
+        ),
+        property!(
+            Settings,
+            floor,
+            0.0..=1.0,
+            "Floor",
+            "Values of a soft mask below this become 0, so that encoders have nothing to keep of them; on the CPU",
+        ),
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(

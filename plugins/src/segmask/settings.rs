@@ -13,7 +13,7 @@ use crate::decoding::reading::resolve_labels;
 use crate::meta::analytics::Metadata;
 use crate::meta::mask::{BOX_ROWS, COEFFICIENTS, MaskKind, ROWS};
 use crate::model::onnx::Ending;
-use crate::model::{Group, MaskMode, ModelInfo};
+use crate::model::{Group, MaskMode, MaskRange, ModelInfo};
 use crate::property::Words;
 
 /// The size of the mask in the metadata.
@@ -42,9 +42,35 @@ pub enum Output {
     Alpha,
     #[enum_value(name = "GRAY8 frames in system memory replace the frame", nick = "gray")]
     Gray,
+    #[enum_value(
+        name = "The corners around two fisheye pictures side by side, in red, where DeoVR and HereSphere read it",
+        nick = "deovr"
+    )]
+    DeoVr,
+}
+
+impl Output {
+    /// Whether the mask is painted on the frame.
+    pub fn paints(self) -> bool {
+        matches!(self, Self::Alpha | Self::DeoVr)
+    }
 }
 
 impl Words for Output {}
+
+/// How the edges of a soft mask are improved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferMaskRefinement")]
+#[allow(missing_docs)]
+pub enum Refine {
+    #[default]
+    #[enum_value(name = "They stay as the model gives them", nick = "none")]
+    None,
+    #[enum_value(name = "The guided filter moves them to the edges of the picture", nick = "guided")]
+    Guided,
+}
+
+impl Words for Refine {}
 
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +79,7 @@ pub(super) struct Settings {
     pub classes: String,
     pub mode: Option<MaskMode>,
     pub activation: Option<Activation>,
+    pub range: Option<MaskRange>,
     pub layout: Option<Layout>,
     pub threshold: Option<f32>,
     pub channel: Option<u32>,
@@ -63,8 +90,17 @@ pub(super) struct Settings {
     pub upsample: Option<bool>,
     pub size: Size,
     pub output: Output,
+    pub refine: Refine,
+    pub refine_radius: Option<u32>,
+    pub refine_epsilon: Option<f32>,
+    pub feather_in: u32,
+    pub feather_out: u32,
+    pub floor: f32,
     pub metadata: Metadata,
 }
+
+/// The radius of the guided filter in cells of the model's mask, and what is added to the variance of luma, which goes from 0 to 1.
+pub(super) const GUIDED: (u32, f32) = (4, 1e-4);
 
 /// The value from which on a channel counts as seen, unless the property or the sidecar has another one.
 pub(super) const THRESHOLD: f32 = 0.5;
@@ -74,6 +110,17 @@ const QUERIES: [&str; 2] = ["class_queries_logits", "masks_queries_logits"];
 
 /// Classes that a mask's byte tells apart.
 const MOST_CLASSES: usize = 256;
+
+/// What becomes of the soft mask of a whole frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Improvement {
+    /// The guided filter's radius in cells of the model's mask, and its epsilon.
+    pub guided: Option<(u32, f32)>,
+    /// The feather inwards and outwards, in pixels of the frame.
+    pub feather: [u32; 2],
+    /// Less than this becomes 0.
+    pub floor: f32,
+}
 
 /// What to do with a model's outputs.
 #[derive(Clone, Debug)]
@@ -152,6 +199,16 @@ impl<'a> Handed<'a> {
 }
 
 impl Settings {
+    /// What becomes of the soft mask of a whole frame, if anything.
+    pub fn improvement(&self) -> Option<Improvement> {
+        let (radius, epsilon) = GUIDED;
+        let guided = (self.refine == Refine::Guided)
+            .then(|| (self.refine_radius.unwrap_or(radius), self.refine_epsilon.unwrap_or(epsilon)));
+        let improvement =
+            Improvement { guided, feather: [self.feather_in, self.feather_out], floor: self.floor };
+        (improvement != Improvement::default()).then_some(improvement)
+    }
+
     /// What to do with the outputs of `model`.
     ///
     /// # Errors
@@ -228,9 +285,9 @@ impl Settings {
         layout: Option<Layout>,
         info: &ModelInfo,
     ) -> Result<Each, String> {
-        if self.output != Output::Meta || self.size != Size::Model {
+        if self.output != Output::Meta || self.size != Size::Model || self.improvement().is_some() {
             return Err("the masks of single objects are metadata at the model's size, or, with upsample=true, at the frame's: \
-                        leave out output and size, or set mode=argmax or mode=threshold for a mask of the whole frame"
+                        leave out output, size, refine, feather-in, feather-out and floor, or set mode=argmax or mode=threshold for a mask of the whole frame"
                 .into());
         }
         let sidecar = &info.segment;
@@ -290,7 +347,7 @@ impl Settings {
             None => MaskMode::Argmax,
         };
         // The user has not asked for hard edges, and soft ones are what compositing needs.
-        let composited = self.mode.is_none() && self.output != Output::Meta;
+        let composited = self.mode.is_none() && (self.output != Output::Meta || self.improvement().is_some());
         let mode = if mode == MaskMode::Threshold && composited { MaskMode::Soft } else { mode };
         let channel = match (self.channel.or(sidecar.channel), mode, channels) {
             (Some(channel), ..) => usize::try_from(channel).unwrap_or(usize::MAX),
@@ -316,7 +373,13 @@ impl Settings {
             closing: self.closing.or(sidecar.closing).unwrap_or(defaults.closing),
             min_area: self.min_area.or(sidecar.min_area).unwrap_or(defaults.min_area),
             soft: mode == MaskMode::Soft,
+            stretched: self.range.or(sidecar.range) == Some(MaskRange::Frame),
         };
+        if !params.soft && (self.improvement().is_some() || self.output == Output::DeoVr) {
+            return Err("refine, feather-in, feather-out, floor and output=deovr are for soft masks, but the mask has classes: set \
+                        mode=soft, and channel to the one that is the mask"
+                .into());
+        }
         // Wrong parameters are reported now, not with the first frame.
         Segmenter::new(tensor, input, params).map_err(in_words)?;
 

@@ -2,24 +2,100 @@
 
 use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::matte::{Corners, Strip};
 use gst_video::{VideoFormat, VideoInfo};
 
 use super::pools::Pools;
 use super::settings::{Output, Work};
-use super::whole::Made;
+use super::whole::{Made, writable};
 use crate::inferoverlay::Artist;
 use crate::memory::MappedHostFrameMut;
 use crate::meta::mask::{self, Mask, MaskKind};
 use crate::video;
 
+const RED: Rgb = Rgb(255, 0, 0);
+
 /// How the frame changes.
 pub(super) enum MaskTarget {
     /// It passes, with the mask as metadata.
     Meta,
-    /// Its alpha channel becomes the mask. `artist` is for frames in CUDA memory.
-    Alpha { info: VideoInfo, format: FrameFormat, artist: Option<Artist> },
+    /// Its alpha channel becomes the mask.
+    Alpha(Canvas),
+    /// The mask is painted into its corners.
+    DeoVr(Canvas, Box<MaskCorners>),
     /// `values` has the new value for each of the mask's bytes.
     Gray { info: VideoInfo, values: Vec<u8>, pools: Pools },
+}
+
+/// The frames that are painted on.
+pub(super) struct Canvas {
+    info: VideoInfo,
+    format: FrameFormat,
+    /// For frames in CUDA memory.
+    pub artist: Option<Artist>,
+}
+
+/// Masks in the corners of fisheye pictures.
+pub(super) struct MaskCorners {
+    corners: Corners,
+    /// Where the strips lie in the frame, the upper one first, and where each one's circles lie in it.
+    strips: [(Rect, gst::Buffer); 2],
+    pools: Pools,
+}
+
+impl MaskCorners {
+    fn new(format: &FrameFormat) -> Result<Self, String> {
+        let corners = Corners::new([format.width, format.height]).map_err(|e| e.to_string())?;
+        let rows = corners.rows();
+        let strip = |strip, y: usize| {
+            let rect = Rect { x: 0.0, y: y as f32, w: format.width as f32, h: rows as f32 };
+            (rect, gst::Buffer::from_slice(corners.circles(strip)))
+        };
+        let strips = [strip(Strip::Upper, 0), strip(Strip::Lower, format.height - rows)];
+        Ok(Self { corners, strips, pools: Pools::default() })
+    }
+
+    /// The strips of a mask of the frame's size.
+    fn run(&mut self, mask: &gst::Buffer, width: usize) -> Result<[gst::Buffer; 2], String> {
+        let bytes = width * self.corners.rows();
+        let (mut upper, mut lower) = (self.pools.buffer(bytes)?, self.pools.buffer(bytes)?);
+        {
+            let samples = mask.map_readable().map_err(|e| e.to_string())?;
+            let mut upper = writable(&mut upper).map_err(|e| e.to_string())?;
+            let mut lower = writable(&mut lower).map_err(|e| e.to_string())?;
+            self.corners.run(&samples, &mut upper, &mut lower).map_err(|e| e.to_string())?;
+        }
+        Ok([upper, lower])
+    }
+}
+
+impl Canvas {
+    fn new(caps: &gst::CapsRef, what: &str) -> Result<Self, String> {
+        let info = VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is no video: {e}"))?;
+        let format = video::frame_format(caps, &info).ok_or_else(|| {
+            format!("frames of format {} {what}. Put videoconvert before fusedpreproc", info.format())
+        })?;
+        Ok(Self { info, format, artist: None })
+    }
+
+    fn paint(
+        &mut self,
+        buffer: &mut gst::BufferRef,
+        masks: &[draw::Mask<&gst::Buffer>],
+    ) -> Result<(), String> {
+        let Self { info, format, artist } = self;
+        if let Some(artist) = artist {
+            return artist.draw(info, format, buffer, masks, &[]);
+        }
+        let samples = masks.iter().map(|mask| mask.data.map_readable());
+        let samples = samples.collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
+        let masks: Vec<_> =
+            masks.iter().zip(&samples).map(|(mask, samples)| mask.with_data(samples.as_slice())).collect();
+        let mut mapped = MappedHostFrameMut::write(buffer, info).map_err(|e| e.to_string())?;
+        let mut frame = video::frame_mut(format, &mut mapped).map_err(|e| e.to_string())?;
+        paint_masks(format, &mut frame, &masks).map_err(|e| e.to_string())
+    }
 }
 
 impl MaskTarget {
@@ -30,15 +106,11 @@ impl MaskTarget {
     pub fn new(output: Output, work: &Work, caps: &gst::CapsRef) -> Result<Self, String> {
         let info = || VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is no video: {e}"));
         Ok(match (output, work) {
-            (Output::Alpha, _) => {
-                let info = info()?;
-                let format = video::frame_format(caps, &info).ok_or_else(|| {
-                    format!(
-                        "frames of format {} have no alpha channel. Put videoconvert before fusedpreproc",
-                        info.format()
-                    )
-                })?;
-                Self::Alpha { info, format, artist: None }
+            (Output::Alpha, _) => Self::Alpha(Canvas::new(caps, "have no alpha channel")?),
+            (Output::DeoVr, _) => {
+                let canvas = Canvas::new(caps, "are not painted on")?;
+                let corners = MaskCorners::new(&canvas.format)?;
+                Self::DeoVr(canvas, Box::new(corners))
             }
             (Output::Gray, Work::Whole { gray, .. }) => {
                 let frame = info()?;
@@ -50,6 +122,14 @@ impl MaskTarget {
         })
     }
 
+    /// The frames that are painted on.
+    pub fn canvas(&mut self) -> Option<&mut Canvas> {
+        match self {
+            Self::Alpha(canvas) | Self::DeoVr(canvas, _) => Some(canvas),
+            Self::Meta | Self::Gray { .. } => None,
+        }
+    }
+
     /// The buffer to write to instead of `frame`, if that is needed. `ours` says that nothing else holds the frame; frames in
     /// system memory are copied by mapping them for writing.
     ///
@@ -57,7 +137,10 @@ impl MaskTarget {
     /// A sentence: there is no memory left, or an error of the GPU.
     pub fn instead_of(&mut self, frame: &gst::BufferRef, ours: bool) -> Result<Option<gst::Buffer>, String> {
         match self {
-            Self::Alpha { info, artist: Some(artist), .. } if !ours => artist.copy(info, frame).map(Some),
+            Self::Alpha(canvas) | Self::DeoVr(canvas, _) if !ours => match &mut canvas.artist {
+                Some(artist) => artist.copy(&canvas.info, frame).map(Some),
+                None => Ok(None),
+            },
             Self::Gray { info, pools, .. } => pools.buffer(info.size()).map(Some),
             _ => Ok(None),
         }
@@ -84,21 +167,26 @@ impl MaskTarget {
         };
         match self {
             Self::Meta => Ok(()),
-            Self::Alpha { info, format, artist } => {
+            Self::Alpha(canvas) => {
                 let ink = match kind {
                     MaskKind::Classes { background, .. } => MaskInk::Classes { background: *background },
                     _ => MaskInk::Cover(Rgb::WHITE),
                 };
                 let mask =
                     draw::Mask { data: &data, width, height, rect, ink, opacity: 255, into_alpha: true };
-                if let Some(artist) = artist {
-                    return artist.draw(info, format, buffer, &[mask], &[]);
-                }
-                let samples = data.map_readable().map_err(|e| e.to_string())?;
-                let mut mapped = MappedHostFrameMut::write(buffer, info).map_err(|e| e.to_string())?;
-                let mut frame = video::frame_mut(format, &mut mapped).map_err(|e| e.to_string())?;
-                let mask = mask.with_data(samples.as_slice());
-                paint_masks(format, &mut frame, &[mask]).map_err(|e| e.to_string())
+                canvas.paint(buffer, &[mask])
+            }
+            Self::DeoVr(canvas, corners) => {
+                let made = corners.run(&data, width)?;
+                let height = corners.corners.rows();
+                let of = |data, rect, color| {
+                    let ink = MaskInk::Cover(color);
+                    draw::Mask { data, width, height, rect, ink, opacity: 255, into_alpha: false }
+                };
+                // What was in the circles goes first.
+                let black = corners.strips.iter().map(|(rect, circles)| of(circles, *rect, Rgb::BLACK));
+                let red = corners.strips.iter().zip(&made).map(|((rect, _), mask)| of(mask, *rect, RED));
+                canvas.paint(buffer, &black.chain(red).collect::<Vec<_>>())
             }
             Self::Gray { info, values, .. } => {
                 let samples = data.map_readable().map_err(|e| e.to_string())?;

@@ -102,6 +102,8 @@ pub(super) struct Made {
 #[derive(Default)]
 pub(super) struct MadeMasks {
     pub masks: Vec<Made>,
+    /// Pixels of the frame across a cell of the model's masks.
+    pub cell: usize,
     /// Values that are no numbers.
     pub non_finite: u64,
     /// Class numbers that a byte cannot hold.
@@ -185,6 +187,10 @@ impl Whole {
         for (index, part) in parts.iter().enumerate() {
             let segmenter = smoothed.of_region(index);
             let mask = match side.on_device(std::slice::from_ref(part.tensor))? {
+                Some((_, stream)) if setup.params.stretched => {
+                    stream.counters().fallbacks.add(1);
+                    on_cpu(setup, memory, segmenter, part.tensor)
+                }
                 Some((tensors, stream)) => {
                     let mask = on_gpu(setup, memory, segmenter, &tensors, &stream);
                     on = Some(stream);
@@ -193,6 +199,8 @@ impl Whole {
                 None => on_cpu(setup, memory, segmenter, part.tensor),
             };
             let Mask { data, size, non_finite, out_of_range } = mask.map_err(|e| e.to_string())?;
+            let across = part.to_frame.rect(&whole(setup.input)).w / size[0] as f32;
+            made.cell = made.cell.max(across.round() as usize);
             made.non_finite += non_finite;
             made.out_of_range += out_of_range;
             masks.push((data, size));

@@ -401,6 +401,95 @@ fn depth_paints_what_the_model_says_of_each_place() {
     }
 }
 
+/// The frames of a video as `format`, dense.
+fn decoded(path: &Path, format: &str) -> Vec<Vec<u8>> {
+    let frames = buffers(&format!(
+        "filesrc location={} ! decodebin ! videoconvert ! video/x-raw,format={format} ! fakesink name=out",
+        path.display()
+    ));
+    frames.iter().map(|frame| frame.map_readable().unwrap().to_vec()).collect()
+}
+
+/// The mean column and row of pixels, each as heavy as it says.
+fn centre(width: usize, weights: impl Iterator<Item = u64>) -> [f64; 2] {
+    let (mut sum, mut across, mut down) = (0, 0, 0);
+    for (at, weight) in weights.enumerate() {
+        sum += weight;
+        across += weight * (at % width) as u64;
+        down += weight * (at / width) as u64;
+    }
+    [across, down].map(|moment| moment as f64 / sum as f64)
+}
+
+#[test]
+fn matte_and_cutout_mask_each_frame_with_its_own_mask() {
+    let folder = scratch("matte");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (video, output, matte, cutout) =
+        (path("in.mkv"), path("frames.mp4"), path("matte.mp4"), path("cutout.mov"));
+    run(&format!(
+        "videotestsrc num-buffers=12 pattern=ball foreground-color=0xffff0000 \
+         ! video/x-raw,format=RGB,width=384,height=256,framerate=10/1 ! pngenc snapshot=false ! matroskamux \
+         ! filesink location={video}"
+    ))
+    .succeeds();
+    let red = model("mask-red");
+    let common = [("video", video.as_str()), ("model", &red)];
+    let own = [("output", output.as_str()), ("matte", &matte)];
+    play(&launch("matte", &[&common[..], &own[..]].concat()));
+    play(&launch("cutout", &[&common[..], &[("output", cutout.as_str())]].concat()));
+    let (frames, masks) = (decoded(output.as_ref(), "RGB"), decoded(matte.as_ref(), "GRAY8"));
+    let cut = decoded(cutout.as_ref(), "RGBA");
+    assert_eq!((frames.len(), masks.len(), cut.len()), (12, 12, 12));
+    let mut seen: Vec<[f64; 2]> = Vec::new();
+    for ((frame, mask), cut) in frames.iter().zip(&masks).zip(&cut) {
+        let ball = centre(384, frame.chunks_exact(3).map(|p| u64::from(p[0].saturating_sub(p[1]))));
+        for other in [
+            centre(384, mask.iter().map(|v| u64::from(*v))),
+            centre(384, cut.chunks_exact(4).map(|p| u64::from(p[3]))),
+        ] {
+            let far = (ball[0] - other[0]).hypot(ball[1] - other[1]);
+            assert!(far < 2.0, "the ball is at {ball:?}, its mask at {other:?}");
+        }
+        // From nothing to all, in full range.
+        assert!(*mask.iter().max().unwrap() > 245 && *mask.iter().min().unwrap() == 0);
+        seen.push(ball);
+    }
+    // A mask of the frame before would lie elsewhere.
+    assert!(seen.windows(2).all(|pair| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]) > 4.0), "{seen:?}");
+}
+
+#[test]
+fn matte_deovr_lays_the_masks_of_both_pictures_into_the_corners() {
+    let folder = scratch("matte-deovr");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (video, output) = (path("in.mkv"), path("out.mp4"));
+    // Two discs of 256 pixels, the left one red and the right one green.
+    let disc = |colour: &str| {
+        format!(
+            "videotestsrc num-buffers=4 pattern=solid-color foreground-color={colour} ! video/x-raw,format=RGB,width=256,height=256,framerate=10/1"
+        )
+    };
+    run(&format!(
+        "compositor name=mix sink_1::xpos=256 ! video/x-raw,format=RGB,width=512,height=256 ! pngenc snapshot=false ! matroskamux \
+         ! filesink location={video} {} ! mix.sink_0 {} ! mix.sink_1",
+        disc("0xffff0000"),
+        disc("0xff00ff00")
+    ))
+    .succeeds();
+    let red = model("mask-red");
+    play(&launch("matte-deovr", &[("video", video.as_str()), ("model", &red), ("output", &output)]));
+    let frames = decoded(output.as_ref(), "RGB");
+    assert_eq!(frames.len(), 4);
+    for frame in &frames {
+        for (x, y, wanted) in [(270, 10, [255, 0, 0]), (270, 245, [255, 0, 0]), (10, 10, [0; 3]), (500, 245, [0; 3])] {
+            let pixel = &frame[(y * 512 + x) * 3..][..3];
+            // H.264 has half as many colours as pixels.
+            assert!(pixel.iter().zip(wanted).all(|(a, b)| a.abs_diff(b) < 40), "{x} {y}: {pixel:?}");
+        }
+    }
+}
+
 #[test]
 fn every_launch_file_has_a_test_here() {
     let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
@@ -415,6 +504,7 @@ fn every_launch_file_has_a_test_here() {
         [
             "actions",
             "count",
+            "cutout",
             "depth",
             "detect",
             "detect-tiles",
@@ -422,6 +512,8 @@ fn every_launch_file_has_a_test_here() {
             "faces",
             "labels-bottomup",
             "labels-topdown",
+            "matte",
+            "matte-deovr",
             "pose-bottomup",
             "pose-topdown",
             "read-text",

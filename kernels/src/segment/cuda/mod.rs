@@ -76,6 +76,9 @@ impl CudaSegmenter {
         stream: &CudaStream,
     ) -> Result<Self, SegmentError> {
         let plan = SegmentPlan::new(logits, input, params)?;
+        if params.stretched {
+            return Err(SegmentError::Stretched);
+        }
         let TensorShape { width, height, .. } = plan.announced.shape;
         let task = match plan.task {
             Task::Argmax => "argmax",

@@ -1,0 +1,157 @@
+//! Soft masks for compositing: their range, edges and floor, and where VR players look for them.
+
+use cudainfer_tests::{buffers, model, run};
+use gstcudainfer::meta::mask::{MaskKind, masks};
+
+fn bytes(buffer: &gst::BufferRef) -> Vec<u8> {
+    buffer.map_readable().unwrap().to_vec()
+}
+
+/// Frames of two colours beside each other, the second from column `edge` on.
+fn halves(width: usize, height: usize, edge: usize, colours: [u32; 2]) -> String {
+    let half = |number: usize, width: usize| {
+        format!(
+            "videotestsrc num-buffers=2 pattern=solid-color foreground-color={} \
+             ! video/x-raw,format=RGB,width={width},height={height} ! mix.sink_{number}",
+            colours[number]
+        )
+    };
+    format!(
+        "compositor name=mix background=black sink_1::xpos={edge} ! video/x-raw,format=RGB,width={width},height={height} \
+         ! identity name=mixed {} {}  mixed.",
+        half(0, edge),
+        half(1, width - edge)
+    )
+}
+
+const RED: u32 = 0xffff_0000;
+const BLUE: u32 = 0xff00_00ff;
+const GREEN: u32 = 0xff00_ff00;
+
+/// The soft mask of the last frame, as a gray frame.
+fn gray(source: &str, properties: &str) -> Vec<u8> {
+    let frames = buffers(&format!(
+        "{source} ! fusedpreproc resize=stretch ! trtinfer model={} ! segmask output=gray {properties} ! fakesink name=out",
+        model("mask-red")
+    ));
+    bytes(frames.last().unwrap())
+}
+
+#[test]
+fn the_range_of_each_frame_goes_from_its_least_to_its_greatest_value() {
+    let source = halves(24, 16, 12, [0xff40_0000, 0xff80_0000]);
+    let fixed = gray(&source, "");
+    assert_eq!((fixed[0], fixed[23]), (0x40, 0x80));
+    let frame = gray(&source, "range=frame");
+    assert!(frame.iter().enumerate().all(|(i, v)| *v == if i % 24 < 12 { 0 } else { 255 }), "{frame:?}");
+    // The threshold is one of the new values.
+    let cut = gray(&source, "range=frame mode=threshold threshold=0.9");
+    assert_eq!(cut, frame);
+    // A frame of one value has nothing in it.
+    assert!(gray(&halves(24, 16, 12, [RED, RED]), "range=frame").iter().all(|v| *v == 0));
+}
+
+#[test]
+fn what_is_below_the_floor_is_gone() {
+    let source = halves(24, 16, 12, [0xff40_0000, 0xff80_0000]);
+    let mask = gray(&source, "floor=0.3");
+    assert_eq!((mask[0], mask[23]), (0, 0x80));
+    let mask = gray(&source, "floor=0.2");
+    assert_eq!((mask[0], mask[23]), (0x40, 0x80));
+}
+
+#[test]
+fn edges_fade_inwards_and_outwards_by_pixels_of_the_frame() {
+    let mask = gray(&halves(24, 16, 12, [RED, BLUE]), "feather-in=2 feather-out=6");
+    for row in mask.chunks(24) {
+        assert!(row[..9].iter().all(|v| *v == 255) && row[19..].iter().all(|v| *v == 0), "{row:?}");
+        assert!(row[9..19].windows(2).all(|pair| pair[0] > pair[1]), "{row:?}");
+    }
+}
+
+#[test]
+fn the_guided_filter_moves_a_coarse_edge_to_that_of_the_picture() {
+    // The model's cells are 8 pixels wide: the edge lies in the middle of one.
+    let (width, edge) = (192, 76);
+    let source = halves(width, 128, edge, [RED, BLUE]);
+    let coarse = gray(&source, "");
+    let fine = gray(&source, "refine=guided");
+    let row = |mask: &[u8]| mask[64 * width..][..width].to_vec();
+    let soft = |row: &[u8]| row.iter().filter(|v| (20..235).contains(*v)).count();
+    assert!(soft(&row(&coarse)) > 4, "{:?}", row(&coarse));
+    let fine = row(&fine);
+    assert!(soft(&fine) == 0 && fine[edge - 1] > 235 && fine[edge] < 20, "{fine:?}");
+    // A mask in metadata gets the frame's size.
+    let frames = buffers(&format!(
+        "{source} ! fusedpreproc resize=stretch ! trtinfer model={} ! segmask refine=guided ! fakesink name=out",
+        model("mask-red")
+    ));
+    let mask = &masks(&frames[1])[0];
+    assert_eq!((mask.width, mask.height, &mask.kind), (192, 128, &MaskKind::Alpha { label: "red".into() }));
+    assert_eq!(row(&bytes(&mask.data)), fine);
+}
+
+#[test]
+fn masks_of_a_stereo_pair_lie_in_the_corners_where_deovr_reads_them() {
+    let (width, height) = (200, 100);
+    let pixels = |format: &str, back: &str| {
+        let frames = buffers(&format!(
+            "{} ! videoconvert ! video/x-raw,format={format} ! fusedpreproc resize=stretch \
+             roi=list regions=0,0,100,100;100,0,100,100 ! trtinfer model={} ! segmask output=deovr {back} ! fakesink name=out",
+            halves(width, height, 100, [RED, GREEN]),
+            model("mask-red")
+        ));
+        bytes(&frames[1])
+    };
+    let check = |frame: &[u8], size: usize, far: u8| {
+        // The left picture's mask, around the middle of the upper and the lower edge, is full; the right one's is empty.
+        for (x, y, wanted) in [
+            (105, 5, [255, 0, 0]),
+            (95, 95, [255, 0, 0]),
+            (105, 95, [255, 0, 0]),
+            (5, 5, [0; 3]),
+            (195, 5, [0; 3]),
+            (5, 95, [0; 3]),
+            (195, 95, [0; 3]),
+            (150, 50, [0, 255, 0]),
+            (50, 50, [255, 0, 0]),
+            // Between the circles.
+            (150, 4, [0, 255, 0]),
+        ] {
+            let pixel = &frame[(y * width + x) * size..][..3];
+            let close = pixel.iter().zip(wanted).all(|(a, b)| a.abs_diff(b) <= far);
+            assert!(close, "{x} {y}: {pixel:?} for {wanted:?}");
+        }
+    };
+    check(&pixels("RGB", ""), 3, 0);
+    check(&pixels("RGBA", ""), 4, 0);
+    check(&pixels("I420", "! videoconvert ! video/x-raw,format=RGB"), 3, 6);
+}
+
+#[test]
+fn mattes_of_classes_and_of_objects_are_refused() {
+    let source = halves(24, 16, 12, [RED, BLUE]);
+    let line = |name: &str, properties: &str| {
+        run(&format!(
+            "{source} ! fusedpreproc ! trtinfer model={} ! segmask {properties} ! fakesink",
+            model(name)
+        ))
+    };
+    for properties in [
+        "mode=argmax refine=guided",
+        "mode=argmax feather-in=1",
+        "mode=argmax floor=0.1",
+        "mode=argmax output=deovr",
+    ] {
+        line("masks-colours", properties).fails_with(&["are for soft masks", "set mode=soft"]);
+    }
+    line("masks-colours", "range=frame")
+        .fails_with(&["the range of each frame is for mode=soft", "set range=fixed"]);
+    // Too small for two circles.
+    let small = halves(16, 8, 8, [RED, BLUE]);
+    run(&format!(
+        "{small} ! fusedpreproc resize=stretch ! trtinfer model={} ! segmask output=deovr ! fakesink",
+        model("mask-red")
+    ))
+    .fails_with(&["16x8 pixels holds no two fisheye pictures", "40 columns"]);
+}
