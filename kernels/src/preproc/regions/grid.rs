@@ -40,7 +40,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// For steps of so many frame pixels from one tensor pixel to the next, along and across the tensor's rows: one sample for each
+    /// For the lengths in frame pixels of the steps from one tensor pixel to the next, along and across the tensor's rows: one sample for each
     /// frame pixel, with a margin for scales that rounding has made a little too large.
     pub fn new(along: f64, across: f64, interpolation: Interpolation) -> Self {
         let samples = |step: f64| match interpolation {

@@ -53,7 +53,7 @@ fn reference(owned: &Owned, params: &PreprocParams, map: &Homography) -> Vec<f64
             }
             Interpolation::Bilinear => bilinear(owned, params, point(u + 0.5, v + 0.5)),
             Interpolation::Area => {
-                let [n, m] = [0, 1].map(|axis| step(map, (w, h), axis).ceil());
+                let [n, m] = [0, 1].map(|axis| step(map, (w, h), axis).ceil().min(64.0));
                 let mut sum = [0.0; 3];
                 for (k, l) in (0..m as usize).flat_map(|l| (0..n as usize).map(move |k| (k, l))) {
                     let at = point(u + (k as f64 + 0.5) / n, v + (l as f64 + 0.5) / m);
