@@ -1,4 +1,4 @@
-// How the kernels of preproc.cu and regions.cu read a frame's pixels: from the samples of any format to channels.
+// How the kernels of preproc.cu, regions.cu and warp.cu read a frame's pixels: from the samples of any format to channels.
 #pragma once
 #include "prelude.cuh"
 

@@ -1,4 +1,4 @@
-// How the kernels of preproc.cu and regions.cu write the tensor: normalisation, element type, layout, channel order.
+// How the kernels of preproc.cu, regions.cu and warp.cu write the tensor: normalisation, element type, layout, channel order.
 #pragma once
 #include "preproc_frame.cuh"
 

@@ -40,6 +40,7 @@ pub mod draw;
 pub mod frame;
 pub mod geometry;
 pub mod group;
+pub mod homography;
 pub mod keypoints;
 pub mod maps;
 pub mod matte;

@@ -82,6 +82,8 @@ pub enum RoiCrop {
     DeepLabCut,
     /// By an object's points.
     Align,
+    /// By an object's four corners.
+    Warp,
 }
 
 words! { RoiCrop:
@@ -96,6 +98,8 @@ words! { RoiCrop:
         "Upright, of whole pixels, as DeepLabCut: points are placed by the first pixel's centre, not by its edge";
     Align = "align",
         "Turned, scaled and moved so that the object's points come nearest to those of the sidecar's align, as insightface's norm_crop";
+    Warp = "warp",
+        "The quadrilateral of the object's four corner points, straightened, as OpenCV's getPerspectiveTransform and warpPerspective";
 }
 
 /// Which numbers of a map become which samples.

@@ -335,6 +335,24 @@ fn a_crop_ratio_without_a_crop_and_a_filter_for_turned_regions_are_refused() {
 }
 
 #[test]
+fn a_warp_of_what_has_no_corners_and_of_a_set_size_is_refused() {
+    let report_of = |properties: &str| {
+        run(&format!("{SOURCE} ! fusedpreproc width=32 height=32 roi-crop=warp {properties} ! fakesink"))
+    };
+    report_of("roi=objects").succeeds();
+    report_of("roi=objects roi-padding=1.2").succeeds();
+    report_of("roi=tiles")
+        .fails_with(&["roi-crop=warp cuts regions by the points of objects", "Set roi=objects"]);
+    report_of("roi=list regions=\"0,0,8,8\"")
+        .fails_with(&["regions of a list have none", "another roi-crop"]);
+    report_of("roi=objects roi-size=64").fails_with(&[
+        "the property roi-size is set, but has no effect with roi-crop=warp",
+        "Set roi-padding for a margin",
+    ]);
+    report_of("roi=objects interpolation=pil-bilinear").fails_with(&["Pillow's filters", "choose bilinear"]);
+}
+
+#[test]
 fn a_refusal_after_the_last_frame_is_not_lost() {
     use cudainfer_tests::TestPipeline;
     use gst::prelude::*;

@@ -45,7 +45,26 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
         (
             "cut",
             "[input]\nroi-crop = \"udp\"",
-            &["'udp' is none of", "box, mmpose, mmpose-udp, pixels, sleap"],
+            &["'udp' is none of", "box, mmpose, mmpose-udp, pixels, sleap", "align, warp"],
+        ),
+        (
+            "corners",
+            "[input]\nroi-crop = \"warp\"\nalign = [[1, 2], [3, 4]]",
+            &[
+                "input.align has 2 points",
+                "four corners",
+                "top-left, top-right, bottom-right and bottom-left",
+            ],
+        ),
+        (
+            "mirrored",
+            "[input]\nroi-crop = \"warp\"\nalign = [[0, 0], [0, 23], [93, 23], [93, 0]]",
+            &["input.align has corners in anticlockwise order", "or drop align"],
+        ),
+        (
+            "warp-size",
+            "[input]\nroi-crop = \"warp\"\nroi-size = 64",
+            &["input.roi-size has no effect", "drop it, or set roi-padding"],
         ),
         ("row-format", "[output]\nrow-format = \"paddle\"", &["'paddle' is none of", "class-score-box"]),
         ("decoder", "[output]\ndecoder = \"yolo\"", &["'yolo' is none of", "yolov5", "end-to-end"]),

@@ -1,4 +1,4 @@
-//! Common parameters of the kernels of `cuda/preproc.cu` and `cuda/regions.cu`: how a frame is read and a tensor written.
+//! Common parameters of the kernels of `cuda/preproc.cu`, `cuda/regions.cu` and `cuda/warp.cu`: how a frame is read and a tensor written.
 
 use super::color::Color;
 use super::params::integers;

@@ -23,6 +23,7 @@ mod race;
 mod regions;
 mod segment;
 mod text;
+mod warp;
 
 use std::sync::Arc;
 

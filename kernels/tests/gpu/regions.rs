@@ -13,16 +13,16 @@ use cudainfer_kernels::tensor::TensorType;
 use super::preproc::reference::Owned;
 use super::{Random, download, stream, upload};
 
-const INTERPOLATIONS: [Interpolation; 3] =
+pub(super) const INTERPOLATIONS: [Interpolation; 3] =
     [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
-const TYPES: [TensorType; 5] =
+pub(super) const TYPES: [TensorType; 5] =
     [TensorType::Float32, TensorType::Float16, TensorType::UInt8, TensorType::Int8, TensorType::Int32];
-const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
+pub(super) const ORDERS: [ChannelOrder; 3] = [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray];
 
 /// What no tensor is full of.
-const POISON: u8 = 0xcd;
+pub(super) const POISON: u8 = 0xcd;
 
-fn format(pixels: PixelFormat, (width, height): (usize, usize), seed: u64) -> FrameFormat {
+pub(super) fn format(pixels: PixelFormat, (width, height): (usize, usize), seed: u64) -> FrameFormat {
     let matrix = Matrix::ALL[seed as usize % Matrix::ALL.len()];
     let range = if seed.is_multiple_of(2) { Range::Limited } else { Range::Full };
     FrameFormat { pixels, width, height, matrix, range }
@@ -45,7 +45,7 @@ fn map(random: &mut Random, (width, height): (usize, usize), size: (usize, usize
 }
 
 /// Each plane `shift` bytes after an aligned address.
-fn planes(stream: &CudaStream, owned: &Owned, shift: usize) -> Vec<Memory> {
+pub(super) fn planes(stream: &CudaStream, owned: &Owned, shift: usize) -> Vec<Memory> {
     let shifted = |data: &[u8]| [&vec![POISON; shift], data].concat();
     owned.planes.iter().map(|(data, _)| upload(stream, &shifted(data))).collect()
 }

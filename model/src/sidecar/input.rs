@@ -1,9 +1,13 @@
 //! How the image input is filled.
 
+use cudainfer_kernels::homography::check_corners;
 use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Resize};
 use serde::{Deserialize, Serialize};
 
 use crate::{RoiCrop, word};
+
+/// Corners of a quadrilateral.
+const CORNERS: usize = 4;
 
 /// Largest width and height of a tensor in caps.
 pub const MAX_SIZE: usize = 16384;
@@ -53,7 +57,7 @@ pub struct Input {
     pub roi_padding: Option<f32>,
     /// Number of frame pixels along the tensor's longer side in objects' regions; 0 uses the object's box.
     pub roi_size: Option<u32>,
-    /// `box`, `mmpose`, `mmpose-udp`, `pixels`, `sleap`, `deeplabcut` or `align`.
+    /// `box`, `mmpose`, `mmpose-udp`, `pixels`, `sleap`, `deeplabcut`, `align` or `warp`.
     #[serde(with = "word")]
     pub roi_crop: Option<RoiCrop>,
     /// Where the tensor has an object's points: x and y in the tensor's pixels, counted from the first pixel's centre.
@@ -65,23 +69,27 @@ pub struct Input {
 impl Input {
     /// Whether the points of `align` say how a region is cut.
     pub(super) fn check_align(&self) -> Result<(), String> {
-        let aligned = self.roi_crop == Some(RoiCrop::Align);
-        let Some(align) = &self.align else {
-            return match &self.align_points {
-                _ if aligned => Err(
-                    "input.roi-crop is \"align\", but nothing says where the tensor has the points: add align = [[x, y], ...] in pixels of \
-                     the tensor, a pair for each point"
+        match self.roi_crop {
+            Some(RoiCrop::Warp) => return self.check_warp(),
+            Some(RoiCrop::Align) => {}
+            _ if self.align.is_some() => {
+                return Err("input.align needs a crop that uses it: add roi-crop = \"align\" or \"warp\", or drop align".into());
+            }
+            _ if self.align_points.is_some() => {
+                return Err(
+                    "input.align-points names points for an align that is not there: add align, or drop it"
                         .into(),
-                ),
-                Some(_) => Err("input.align-points names points for an align that is not there: add align, or drop it".into()),
-                None => Ok(()),
-            };
-        };
-        if !aligned {
-            return Err(
-                "input.align needs a crop that uses it: add roi-crop = \"align\", or drop align".into()
-            );
+                );
+            }
+            _ => return Ok(()),
         }
+        let Some(align) = &self.align else {
+            return Err(
+                "input.roi-crop is \"align\", but nothing says where the tensor has the points: add align = [[x, y], ...] in pixels of \
+                 the tensor, a pair for each point"
+                    .into(),
+            );
+        };
         if self.roi_padding.is_some() || self.roi_size.is_some() {
             return Err(
                 "input.roi-padding and input.roi-size have no effect with roi-crop = \"align\", whose points say how large an object \
@@ -90,7 +98,7 @@ impl Input {
             );
         }
         let lie_apart = align.iter().any(|point| Some(point) != align.first());
-        if !align.iter().flatten().all(|v| v.abs() <= MAX_SIZE as f64) || !lie_apart {
+        if !are_in_a_tensor(align) || !lie_apart {
             return Err(format!(
                 "input.align has {} points, but needs two or more that lie apart: write each as [x, y] in pixels of the tensor",
                 align.len()
@@ -107,6 +115,43 @@ impl Input {
         }
         Ok(())
     }
+
+    /// Whether `align` and `align-points`, where they are there, are about four corners.
+    fn check_warp(&self) -> Result<(), String> {
+        if self.roi_size.is_some() {
+            return Err(
+                "input.roi-size has no effect with roi-crop = \"warp\", whose corners say how large an object is: drop it, or set \
+                 roi-padding for a margin"
+                    .into(),
+            );
+        }
+        if let Some(align) = &self.align {
+            let order = "write top-left, top-right, bottom-right and bottom-left as [x, y] in pixels of the tensor, or drop align";
+            let corners = align.as_slice().try_into().ok().filter(|_| are_in_a_tensor(align));
+            let Some(corners) = corners else {
+                return Err(format!(
+                    "input.align has {} points, but roi-crop = \"warp\" needs the places of four corners: {order}",
+                    align.len()
+                ));
+            };
+            check_corners(corners).map_err(|has| {
+                format!("input.align has {has}, but roi-crop = \"warp\" needs those of a convex quadrilateral, clockwise: {order}")
+            })?;
+        }
+        match &self.align_points {
+            Some(points) if points.len() != CORNERS => Err(format!(
+                "input.align-points has {} names, but roi-crop = \"warp\" needs those of four corners: name top-left, top-right, \
+                 bottom-right and bottom-left, or drop align-points",
+                points.len()
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether all points may lie in a tensor.
+fn are_in_a_tensor(points: &[[f64; 2]]) -> bool {
+    points.iter().flatten().all(|v| v.abs() <= MAX_SIZE as f64)
 }
 
 #[cfg(test)]
@@ -130,6 +175,34 @@ mod tests {
             ("roi-crop = \"align\"\nalign = [[1, 2], [1, 2]]", "that lie apart"),
             ("roi-crop = \"align\"\nalign = [[1, 2], [nan, 2]]", "in pixels of the tensor"),
             (&format!("{align}\nalign-points = [\"left\"]"), "has 1 names, but input.align 2 points"),
+        ] {
+            let error = checked(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+    #[test]
+    fn a_warp_needs_nothing_and_what_it_is_given_is_about_four_corners() {
+        let checked = |text: &str| {
+            toml::from_str::<Sidecar>(&format!("[input]\nroi-crop = \"warp\"\n{text}")).unwrap().check()
+        };
+        let align = "align = [[0, 0], [93, 0], [93, 23], [0, 23]]";
+        let names = "align-points = [\"tl\", \"tr\", \"br\", \"bl\"]";
+        for text in ["", align, names, &format!("{align}\n{names}\nroi-padding = 1.2")] {
+            assert_eq!(checked(text), Ok(()), "{text}");
+        }
+        for (text, part) in [
+            ("roi-size = 100", "input.roi-size has no effect"),
+            ("align = [[0, 0], [93, 0], [93, 23]]", "input.align has 3 points"),
+            ("align = [[0, 0], [93, 0], [93, 23], [0, nan]]", "input.align has 4 points"),
+            (
+                "align = [[0, 0], [0, 23], [93, 23], [93, 0]]",
+                "input.align has corners in anticlockwise order",
+            ),
+            (
+                "align = [[0, 0], [93, 23], [93, 0], [0, 23]]",
+                "input.align has corners of no convex quadrilateral",
+            ),
+            ("align-points = [\"left\"]", "input.align-points has 1 names"),
         ] {
             let error = checked(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -4,7 +4,7 @@ use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::aligned;
 
 use crate::caps::{ROI_ALIGN, ROI_ALIGN_POINTS};
-use crate::meta::object::{KeypointsParam, Object};
+use crate::meta::object::Object;
 use crate::strings;
 
 /// Where the tensor has the points of an object.
@@ -22,15 +22,11 @@ impl Template {
     /// # Errors
     /// A sentence: there is none.
     pub fn of(s: &gst::StructureRef) -> Result<Self, String> {
-        let numbers = s.get::<gst::ArrayRef>(ROI_ALIGN).ok();
-        let numbers =
-            numbers.and_then(|all| all.iter().map(|v| v.get::<f64>().ok()).collect::<Option<Vec<_>>>());
-        let points = numbers.map(|all| all.as_chunks().0.to_vec()).filter(|points| !points.is_empty());
-        let points = points.ok_or(
+        let points = in_caps(s).ok_or(
             "roi-crop=align needs the places of the points in the tensor, which the model's sidecar does not state. Add align = [[x, y], \
              ...] to its [input], or set another roi-crop",
         )?;
-        Ok(Self { points, names: strings::list(s, ROI_ALIGN_POINTS).unwrap_or_default() })
+        Ok(Self { points, names: names_in_caps(s) })
     }
 
     /// The region of an object, if it lies in the frame.
@@ -43,8 +39,8 @@ impl Template {
         tensor: [usize; 2],
         frame: [usize; 2],
     ) -> Result<Option<Affine>, String> {
-        let found = object.keypoints.as_ref().ok_or("no points")?;
-        let pairs = self.places(found)?.into_iter().zip(self.points.iter().copied());
+        let found = places(object, self.points.len(), &self.names)?;
+        let pairs = found.into_iter().zip(self.points.iter().copied());
         let (places, template): (Vec<_>, Vec<_>) =
             pairs.filter(|(place, _)| place.iter().all(|v| v.is_finite())).unzip();
         if places.iter().all(|place| Some(place) == places.first()) {
@@ -58,38 +54,52 @@ impl Template {
         Ok(aligned(&places, &template, tensor, frame))
     }
 
-    /// The object's points in the template's order.
-    fn places(&self, found: &KeypointsParam) -> Result<Vec<[f64; 2]>, String> {
-        let place = |(x, y): (&f64, &f64)| [*x, *y];
-        let all: Vec<_> = found.x.iter().zip(&found.y).map(place).collect();
-        if self.names.is_empty() {
-            return if all.len() == self.points.len() {
-                Ok(all)
-            } else {
-                Err(format!("{} points", all.len()))
-            };
-        }
-        let named = |name: &String| {
-            let number = found.names.iter().position(|own| own == name);
-            number.and_then(|number| all.get(number)).copied()
-        };
-        let missing = || format!("points called {}", found.names.join(", "));
-        self.names.iter().map(named).collect::<Option<_>>().ok_or_else(missing)
-    }
-
     /// What an object must have.
     pub fn wanted(&self) -> String {
-        if self.names.is_empty() {
-            format!("{} points", self.points.len())
-        } else {
-            format!("points called {}", self.names.join(", "))
-        }
+        wanted(self.points.len(), &self.names)
     }
+}
+
+/// The `count` points of an object, in the order of `names`, or in its own where there are no names.
+///
+/// # Errors
+/// What the object has instead.
+pub(super) fn places(object: &Object, count: usize, names: &[String]) -> Result<Vec<[f64; 2]>, String> {
+    let found = object.keypoints.as_ref().ok_or("no points")?;
+    let place = |(x, y): (&f64, &f64)| [*x, *y];
+    let all: Vec<_> = found.x.iter().zip(&found.y).map(place).collect();
+    if names.is_empty() {
+        return if all.len() == count { Ok(all) } else { Err(format!("{} points", all.len())) };
+    }
+    let named = |name: &String| {
+        let number = found.names.iter().position(|own| own == name);
+        number.and_then(|number| all.get(number)).copied()
+    };
+    let missing = || format!("points called {}", found.names.join(", "));
+    names.iter().map(named).collect::<Option<_>>().ok_or_else(missing)
+}
+
+/// What [`places`] needs.
+pub(super) fn wanted(count: usize, names: &[String]) -> String {
+    if names.is_empty() { format!("{count} points") } else { format!("points called {}", names.join(", ")) }
+}
+
+/// The pairs of numbers that are in caps: where the tensor has points.
+pub(super) fn in_caps(s: &gst::StructureRef) -> Option<Vec<[f64; 2]>> {
+    let numbers = s.get::<gst::ArrayRef>(ROI_ALIGN).ok()?;
+    let numbers = numbers.iter().map(|v| v.get::<f64>().ok()).collect::<Option<Vec<_>>>()?;
+    Some(numbers.as_chunks().0.to_vec()).filter(|points| !points.is_empty())
+}
+
+/// The names of these points in caps.
+pub(super) fn names_in_caps(s: &gst::StructureRef) -> Vec<String> {
+    strings::list(s, ROI_ALIGN_POINTS).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::object::KeypointsParam;
 
     fn object(points: &[(&str, f64, f64)]) -> Object {
         let names = points.iter().map(|(name, ..)| (*name).to_owned()).collect();

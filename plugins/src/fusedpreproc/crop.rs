@@ -1,6 +1,7 @@
 //! How a region is cut out of a frame, whatever chose it.
 
 use cudainfer_kernels::geometry::{Affine, Rect};
+use cudainfer_kernels::homography::Homography;
 use cudainfer_kernels::preproc::{Fit, Part, Resize, as_deeplabcut, as_mmpose, as_sleap, part, region};
 
 use crate::model::RoiCrop;
@@ -12,8 +13,21 @@ pub(super) enum Cutout {
     Map(Affine),
     /// Where the tensor's pixels are taken from, and where what is found in it is said to be.
     Moved { from: Affine, to_frame: Affine },
+    /// Where the tensor's pixels are taken from, in perspective.
+    Warped(Homography),
     /// Whole pixels, resized like a frame of their own.
     Part(Part),
+}
+
+/// What all cutouts of a stream are, because another conversion makes the tensors of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CutoutKind {
+    /// [`Cutout::Map`] and [`Cutout::Moved`].
+    Regions,
+    /// [`Cutout::Warped`].
+    Warped,
+    /// [`Cutout::Part`].
+    Parts,
 }
 
 /// How regions are cut out of frames of one size, for tensors of one size.
@@ -44,14 +58,18 @@ impl Extent {
 }
 
 impl Crop {
-    /// Whether all are [`Cutout::Part`]; else none is.
-    pub fn is_of_parts(&self) -> bool {
-        self.kind == RoiCrop::Pixels
+    /// Which cutouts these are.
+    pub fn kind(&self) -> CutoutKind {
+        match self.kind {
+            RoiCrop::Pixels => CutoutKind::Parts,
+            RoiCrop::Warp => CutoutKind::Warped,
+            _ => CutoutKind::Regions,
+        }
     }
 
     /// The cutout for a box that is turned by `angle`, if there is one.
     pub fn cut(&self, rect: Rect, angle: f32, extent: Extent) -> Option<Cutout> {
-        if self.is_of_parts() {
+        if self.kind() == CutoutKind::Parts {
             return self.part(rect, angle, extent).map(Cutout::Part);
         }
         let upright = matches!(self.kind, RoiCrop::Sleap | RoiCrop::DeepLabCut);
@@ -65,8 +83,8 @@ impl Crop {
                 let (from, to_frame) = as_deeplabcut(&map, self.tensor);
                 Cutout::Moved { from, to_frame }
             }
-            // What is aligned is cut by a template.
-            RoiCrop::Box | RoiCrop::Pixels | RoiCrop::Align => Cutout::Map(map),
+            // What is aligned or warped is cut by points.
+            RoiCrop::Box | RoiCrop::Pixels | RoiCrop::Align | RoiCrop::Warp => Cutout::Map(map),
         })
     }
 

@@ -115,7 +115,9 @@ pub(super) fn cut(rects: &[Rect], crop: &Crop, gaps: bool) -> Result<Vec<FixedRe
             )
         })?;
         let region = match cutout {
-            Cutout::Map(_) | Cutout::Moved { .. } => Region { rect: *rect, isolated: false },
+            Cutout::Map(_) | Cutout::Moved { .. } | Cutout::Warped(_) => {
+                Region { rect: *rect, isolated: false }
+            }
             Cutout::Part(part) => Region { rect: around(&part), isolated: true },
         };
         Ok(FixedRegion { region, cutout })

@@ -14,6 +14,7 @@ use super::doubts::{self, Reported};
 use super::fixed;
 use super::maker::{Cut, Maker};
 use super::negotiate::{Settings, possible};
+use super::points::Points;
 use super::properties::PROPERTIES;
 use super::regions::Turns;
 use super::roi::Roi;
@@ -43,7 +44,7 @@ pub struct FusedPreproc {
     skipped: Counter,
     /// Whether it was reported since READY to PAUSED that objects are left out.
     limit_reported: AtomicBool,
-    /// Whether it was reported since READY to PAUSED that objects cannot be aligned.
+    /// Whether it was reported since READY to PAUSED that objects have not the points to cut them by.
     misfit_reported: AtomicBool,
     gpu: Gpu,
     counters: Arc<Counters>,
@@ -71,6 +72,13 @@ impl FusedPreproc {
         };
         let name = strings::field(s, "tensor-name").unwrap_or_else(|| "input".into());
         gst::info!(CAT, imp = self, "{} becomes '{name}': {params:?}, {cut:?}", info.format());
+        if matches!(cut, Cut::Objects(_, _, Some(Points::Warp(_)))) {
+            gst::info!(
+                CAT,
+                imp = self,
+                "regions are warped; what a model finds at places in them is placed in the frame by the affine map nearest to each"
+            );
+        }
         self.tell_tiles(&cut, frame);
         self.report_library_size(s, &params, frame);
         let stream = if in_cuda(incaps) {
@@ -344,19 +352,9 @@ impl BaseTransformImpl for FusedPreproc {
         if let Some(limit) = skipped.limit.filter(|_| !self.limit_reported.swap(true, Ordering::Relaxed)) {
             notice::limited(&*self.obj(), "skipped", &limit);
         }
-        if let Some([has, wanted]) =
-            skipped.misfit.filter(|_| !self.misfit_reported.swap(true, Ordering::Relaxed))
-        {
-            gst::element_imp_warning!(
-                self,
-                gst::StreamError::Format,
-                (
-                    "{}: an object has {has}, but roi-crop=align needs {wanted}, so such objects are left out and counted (skipped in \
-                     stats). Put a model upstream that finds these points, correct align and align-points in the sidecar, or set \
-                     roi-crop=box",
-                    self.obj().name()
-                )
-            );
+        if let Some(misfit) = skipped.misfit.filter(|_| !self.misfit_reported.swap(true, Ordering::Relaxed)) {
+            let name = self.obj().name();
+            gst::element_imp_warning!(self, gst::StreamError::Format, ("{name}: {}", misfit.text()));
         }
         TensorSet::put(&sets, buffer);
         Ok(gst::FlowSuccess::Ok)

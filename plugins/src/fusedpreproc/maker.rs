@@ -7,16 +7,17 @@ use std::sync::Arc;
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::homography::Homography;
 use cudainfer_kernels::preproc::{
-    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, Part, PartPreproc, Preproc, PreprocError, PreprocParams,
-    RegionPreproc,
+    CudaPartPreproc, CudaPreproc, CudaRegionPreproc, CudaWarpPreproc, Part, PartPreproc, Preproc,
+    PreprocError, PreprocParams, RegionPreproc, WarpPreproc,
 };
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
-use super::align::Template;
-use super::crop::{Crop, Cutout};
+use super::crop::{Crop, Cutout, CutoutKind};
 use super::fixed::FixedRegion;
+use super::points::{Misfit, Points};
 use super::regions::{Chooser, ChosenRegions, Rules, Turns};
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{Elsewhere, MappedCudaFrame, MappedHostFrame, host_pool, order};
@@ -31,7 +32,7 @@ pub(super) enum Cut {
     /// The whole frame: one tensor.
     Frame,
     /// The regions of objects, cut by their boxes or by their points.
-    Objects(Rules, Crop, Option<Template>),
+    Objects(Rules, Crop, Option<Points>),
     /// The same regions of every frame.
     Fixed(Vec<FixedRegion>, Crop),
 }
@@ -72,30 +73,33 @@ pub(super) struct Skipped {
     pub count: usize,
     /// Where there is no room for all.
     pub limit: Option<Limit>,
-    /// What one that cannot be aligned has, and what it must have.
-    pub misfit: Option<[String; 2]>,
+    /// What is wrong with the points of one that is cut by them.
+    pub misfit: Option<Misfit>,
 }
 
 /// The places in a frame that the tensors are made from.
 #[derive(Default)]
 struct Places {
-    /// Where the tensors' pixels are taken from.
-    maps: Vec<Affine>,
-    /// Where what is found in them lies, as many as maps.
+    /// Where what is found in the tensors lies, one for each.
     to_frame: Vec<Affine>,
-    /// Of parts, as many as maps.
+    /// Where the tensors' pixels are taken from, as many.
+    maps: Vec<Affine>,
+    /// Of parts, as many as `to_frame`, and no maps.
     parts: Vec<Part>,
+    /// Of warped regions, as many as `to_frame`, and no maps.
+    warps: Vec<Homography>,
 }
 
 /// What makes tensors, where the frames lie.
 enum Preprocessor {
-    Cpu(MakerKind<Preproc, RegionPreproc, PartPreproc>),
-    Gpu(MakerKind<CudaPreproc, CudaRegionPreproc, CudaPartPreproc>, Arc<CudaStream>),
+    Cpu(MakerKind<Preproc, RegionPreproc, WarpPreproc, PartPreproc>),
+    Gpu(MakerKind<CudaPreproc, CudaRegionPreproc, CudaWarpPreproc, CudaPartPreproc>, Arc<CudaStream>),
 }
 
-enum MakerKind<F, R, P> {
+enum MakerKind<F, R, W, P> {
     Frame(Box<F>),
     Regions(Box<R>),
+    Warped(Box<W>),
     Parts(Box<P>),
 }
 
@@ -118,32 +122,37 @@ impl Maker {
         let input = [params.width, params.height];
         let ty = params.ty;
         let failed = |e: PreprocError| e.to_string();
-        let parts = match &cut {
+        let kind = match &cut {
             Cut::Frame => None,
-            Cut::Objects(_, crop, _) | Cut::Fixed(_, crop) => Some(crop.is_of_parts()),
+            Cut::Objects(_, crop, _) | Cut::Fixed(_, crop) => Some(crop.kind()),
         };
-        let (preprocessor, dims, bytes, to_frame) = match (stream, parts) {
+        let (preprocessor, dims, bytes, to_frame) = match (stream, kind) {
             (None, None) => {
                 let preproc = Preproc::new(format, params).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
                 (Preprocessor::Cpu(MakerKind::Frame(Box::new(preproc))), facts.0, facts.1, facts.2)
             }
-            (None, Some(true)) => {
+            (None, Some(CutoutKind::Parts)) => {
                 let preproc = PartPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (Preprocessor::Cpu(MakerKind::Parts(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
-            (None, Some(false)) => {
+            (None, Some(CutoutKind::Regions)) => {
                 let preproc = RegionPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (Preprocessor::Cpu(MakerKind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
+            }
+            (None, Some(CutoutKind::Warped)) => {
+                let preproc = WarpPreproc::new(format, params).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                (Preprocessor::Cpu(MakerKind::Warped(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
             (Some(stream), None) => {
                 let preproc = CudaPreproc::new(format, params, &stream).map_err(failed)?;
                 let facts = (preproc.dims(), preproc.bytes(), preproc.affine());
                 (Preprocessor::Gpu(MakerKind::Frame(Box::new(preproc)), stream), facts.0, facts.1, facts.2)
             }
-            (Some(stream), Some(true)) => {
+            (Some(stream), Some(CutoutKind::Parts)) => {
                 let preproc = CudaPartPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (
@@ -153,7 +162,7 @@ impl Maker {
                     Affine::IDENTITY,
                 )
             }
-            (Some(stream), Some(false)) => {
+            (Some(stream), Some(CutoutKind::Regions)) => {
                 let preproc = CudaRegionPreproc::new(format, params, &stream).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (
@@ -163,6 +172,12 @@ impl Maker {
                     Affine::IDENTITY,
                 )
             }
+            (Some(stream), Some(CutoutKind::Warped)) => {
+                let preproc = CudaWarpPreproc::new(format, params, &stream).map_err(failed)?;
+                let (dims, bytes) = (preproc.dims(), preproc.bytes());
+                let preprocessor = Preprocessor::Gpu(MakerKind::Warped(Box::new(preproc)), stream);
+                (preprocessor, dims, bytes, Affine::IDENTITY)
+            }
         };
         let allocator = match &preprocessor {
             Preprocessor::Cpu(_) => None,
@@ -170,8 +185,8 @@ impl Maker {
         };
         let source = match cut {
             Cut::Frame => TensorSource::Frame(to_frame),
-            Cut::Objects(rules, crop, template) => {
-                TensorSource::Objects(Chooser::new(rules, crop, template, bytes))
+            Cut::Objects(rules, crop, points) => {
+                TensorSource::Objects(Chooser::new(rules, crop, points, bytes))
             }
             Cut::Fixed(regions, _) => TensorSource::Fixed(regions),
         };
@@ -207,7 +222,7 @@ impl Maker {
             return Ok((Vec::new(), skipped));
         }
         let places = self.places(&chosen)?;
-        let mut data = self.pools.acquire(places.maps.len())?;
+        let mut data = self.pools.acquire(places.to_frame.len())?;
         self.fill(buffer, &places, &mut data)?;
         let rows = chosen.iter().zip(places.to_frame).enumerate();
         let sets = rows.map(|(row, (&Chosen { object, region, .. }, to_frame))| {
@@ -226,12 +241,12 @@ impl Maker {
                 Skipped::default(),
             ),
             TensorSource::Objects(chooser) => {
-                let ChosenRegions { regions, outside, unaligned, misfit, cut, most, is_set } =
+                let ChosenRegions { regions, outside, misfits, misfit, cut, most, is_set } =
                     chooser.choose(&objects(buffer), turns);
                 let limit =
                     Limit { name: "max-regions", value: most, what: "objects", cut: Some(cut), is_set };
                 let skipped =
-                    Skipped { count: outside + unaligned + cut, limit: (cut > 0).then_some(limit), misfit };
+                    Skipped { count: outside + misfits + cut, limit: (cut > 0).then_some(limit), misfit };
                 let chosen = |(object, cutout)| Chosen { cutout, object: Some(object), region: None };
                 (regions.into_iter().map(chosen).collect(), skipped)
             }
@@ -249,16 +264,24 @@ impl Maker {
     fn places(&self, chosen: &[Chosen]) -> Result<Places, String> {
         let mut places = Places::default();
         for chosen in chosen {
-            let (map, to_frame) = match chosen.cutout {
-                Cutout::Map(map) => (map, map),
-                Cutout::Moved { from, to_frame } => (from, to_frame),
+            let to_frame = match chosen.cutout {
+                Cutout::Map(map) => {
+                    places.maps.push(map);
+                    map
+                }
+                Cutout::Moved { from, to_frame } => {
+                    places.maps.push(from);
+                    to_frame
+                }
+                Cutout::Warped(map) => {
+                    places.warps.push(map);
+                    map.nearest_affine(self.input)
+                }
                 Cutout::Part(part) => {
                     places.parts.push(part);
-                    let map = self.part_map(&part)?;
-                    (map, map)
+                    self.part_map(&part)?
                 }
             };
-            places.maps.push(map);
             places.to_frame.push(to_frame);
         }
         Ok(places)
@@ -279,10 +302,10 @@ impl Maker {
     fn fill(
         &mut self,
         buffer: &mut gst::BufferRef,
-        Places { maps, parts, .. }: &Places,
+        Places { to_frame, maps, parts, warps }: &Places,
         data: &mut gst::Buffer,
     ) -> Result<(), String> {
-        let bytes = self.bytes * maps.len();
+        let bytes = self.bytes * to_frame.len();
         match &mut self.preprocessor {
             Preprocessor::Cpu(preproc) => {
                 let mapped = MappedHostFrame::read(buffer, &self.info).map_err(|e| e.to_string())?;
@@ -293,6 +316,7 @@ impl Maker {
                 match preproc {
                     MakerKind::Frame(preproc) => preproc.run(&frame, tensor),
                     MakerKind::Regions(preproc) => preproc.run(&frame, maps, tensor),
+                    MakerKind::Warped(preproc) => preproc.run(&frame, warps, tensor),
                     MakerKind::Parts(preproc) => preproc.run(&frame, parts, tensor),
                 }
                 .map_err(|e| e.to_string())?;
@@ -307,6 +331,7 @@ impl Maker {
                     stream.sampled(|| match preproc {
                         MakerKind::Frame(preproc) => preproc.run(stream, &[frame], tensor),
                         MakerKind::Regions(preproc) => preproc.run(stream, &frame, maps, tensor),
+                        MakerKind::Warped(preproc) => preproc.run(stream, &frame, warps, tensor),
                         MakerKind::Parts(preproc) => preproc.run(stream, &frame, parts, tensor),
                     })?;
                     memory.end_write(stream)?;

@@ -38,9 +38,11 @@ mod fixed;
 mod imp;
 mod maker;
 mod negotiate;
+mod points;
 mod properties;
 mod regions;
 mod roi;
+mod warp;
 
 pub use roi::Roi;
 

@@ -9,8 +9,10 @@ use super::align::Template;
 use super::crop::{Crop, Extent};
 use super::fixed;
 use super::maker::Cut;
+use super::points::Points;
 use super::regions::Rules;
 use super::roi::Roi;
+use super::warp::Corners;
 use crate::caps;
 use crate::model::RoiCrop;
 use crate::property::nick;
@@ -208,14 +210,15 @@ impl Settings {
         match self.roi {
             Roi::Frame => Ok(Cut::Frame),
             Roi::Objects => {
-                let template = (crop.kind == RoiCrop::Align).then(|| self.template(s)).transpose()?;
-                Ok(Cut::Objects(self.rules(s), crop, template))
+                let rules = self.rules(s);
+                let points = self.points(s, crop.kind, &rules)?;
+                Ok(Cut::Objects(rules, crop, points))
             }
-            Roi::Tiles | Roi::List if crop.kind == RoiCrop::Align => Err(
-                "roi-crop=align cuts regions by the points of objects, but tiles and regions of a list have none. Set roi=objects, or \
-                 another roi-crop"
-                    .into(),
-            ),
+            Roi::Tiles | Roi::List if matches!(crop.kind, RoiCrop::Align | RoiCrop::Warp) => Err(format!(
+                "roi-crop={} cuts regions by the points of objects, but tiles and regions of a list have none. Set roi=objects, or \
+                 another roi-crop",
+                crop.kind.word()
+            )),
             Roi::Tiles => {
                 let set = usize::try_from(self.tile_size).unwrap_or(usize::MAX);
                 let tile = if set > 0 { [set; 2] } else { crop.tensor };
@@ -225,15 +228,28 @@ impl Settings {
         }
     }
 
-    /// What regions are cut by, instead of boxes.
-    fn template(&self, s: &gst::StructureRef) -> Result<Template, String> {
-        let (padding, size) = (self.roi_padding.map(|_| "roi-padding"), self.roi_size.map(|_| "roi-size"));
-        match padding.or(size) {
-            Some(name) => Err(format!(
-                "the property {name} is set, but has no effect with roi-crop=align, where the points say how large an object is. Do not \
-                 set it, or set another roi-crop"
-            )),
-            None => Template::of(s),
+    /// The points that regions are cut by, if not by boxes.
+    fn points(&self, s: &gst::StructureRef, kind: RoiCrop, rules: &Rules) -> Result<Option<Points>, String> {
+        let size = self.roi_size.map(|_| "roi-size");
+        match kind {
+            RoiCrop::Align => match self.roi_padding.map(|_| "roi-padding").or(size) {
+                Some(name) => Err(format!(
+                    "the property {name} is set, but has no effect with roi-crop=align, where the points say how large an object is. Do \
+                     not set it, or set another roi-crop"
+                )),
+                None => Template::of(s).map(|template| Some(Points::Align(template))),
+            },
+            RoiCrop::Warp => match size {
+                Some(name) => Err(format!(
+                    "the property {name} is set, but has no effect with roi-crop=warp, where the corners say how large an object is. Set \
+                     roi-padding for a margin, or another roi-crop"
+                )),
+                None => {
+                    let corners = Corners::of(s, rules.extent.padding.into())?;
+                    Ok(Some(Points::Warp(corners)))
+                }
+            },
+            _ => Ok(None),
         }
     }
 

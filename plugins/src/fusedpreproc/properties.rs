@@ -210,7 +210,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     .with([
         device::param_spec(),
         stats::param_spec(
-            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align, or there are more than max-regions)",
+            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align or warp, or there are more than max-regions)",
         ),
     ])
 });

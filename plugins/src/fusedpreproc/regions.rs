@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use cudainfer_kernels::geometry::Rect;
 
-use super::align::Template;
 use super::crop::{Crop, Cutout, Extent};
+use super::points::{Misfit, Points};
 use crate::meta::object::{KeypointsParam, Object};
 use crate::streams::PerStream;
 
@@ -76,7 +76,7 @@ pub(super) struct Chooser {
     rules: Rules,
     crop: Crop,
     /// What regions are cut by, instead of boxes.
-    template: Option<Template>,
+    points: Option<Points>,
     most: usize,
 }
 
@@ -87,10 +87,10 @@ pub(super) struct ChosenRegions {
     pub regions: Vec<(i32, Cutout)>,
     /// Those that should be examined, but have no region in the frame.
     pub outside: usize,
-    /// Those that cannot be aligned, because they have not the points.
-    pub unaligned: usize,
-    /// What the first of them has, and what it must have.
-    pub misfit: Option<[String; 2]>,
+    /// Those that cannot be aligned or warped, because they have not the points.
+    pub misfits: usize,
+    /// What is wrong with the first of them.
+    pub misfit: Option<Misfit>,
     /// Those for which there is no room.
     pub cut: usize,
     /// The number of objects for which there is room.
@@ -101,20 +101,19 @@ pub(super) struct ChosenRegions {
 
 impl Chooser {
     /// For tensors of this many bytes.
-    pub fn new(rules: Rules, crop: Crop, template: Option<Template>, bytes: usize) -> Self {
-        Self { most: most(rules.most, bytes), rules, crop, template }
+    pub fn new(rules: Rules, crop: Crop, points: Option<Points>, bytes: usize) -> Self {
+        Self { most: most(rules.most, bytes), rules, crop, points }
     }
 
     /// The part that is cut out for an object, if it lies in the frame.
     ///
     /// # Errors
-    /// What the object has, and what it must have.
-    fn cut(&self, object: &Object, rect: Rect) -> Result<Option<Cutout>, [String; 2]> {
-        let Some(template) = &self.template else {
-            return Ok(self.crop.cut(rect, object.angle, self.rules.extent));
-        };
-        let map = template.cut(object, self.crop.tensor, self.crop.frame);
-        map.map(|map| map.map(Cutout::Map)).map_err(|has| [has, template.wanted()])
+    /// What is wrong with the object's points.
+    fn cut(&self, object: &Object, rect: Rect) -> Result<Option<Cutout>, Misfit> {
+        match &self.points {
+            Some(points) => points.cut(object, &self.crop),
+            None => Ok(self.crop.cut(rect, object.angle, self.rules.extent)),
+        }
     }
 
     /// The objects of the next frame to examine. Those for which there is no room stay due.
@@ -136,7 +135,7 @@ impl Chooser {
                 Ok(Some(region)) => choice.regions.push((object.id, region)),
                 Ok(None) => choice.outside += 1,
                 Err(misfit) => {
-                    choice.unaligned += 1;
+                    choice.misfits += 1;
                     choice.misfit.get_or_insert(misfit);
                 }
             }

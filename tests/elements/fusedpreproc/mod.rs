@@ -6,3 +6,4 @@ mod orientation;
 mod regions;
 mod tensors;
 mod tiles;
+mod warp;

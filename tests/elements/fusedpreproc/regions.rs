@@ -6,8 +6,8 @@ use gst::prelude::*;
 use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam};
 use gstcudainfer::meta::tensor::TensorSet;
 
-const WIDTH: usize = 96;
-const HEIGHT: usize = 64;
+pub(super) const WIDTH: usize = 96;
+pub(super) const HEIGHT: usize = 64;
 
 /// Tiles of 8x8 pixels, each of its own colour.
 fn color(column: usize, row: usize) -> [u8; 3] {
@@ -22,7 +22,7 @@ fn frame(number: u64) -> gst::Buffer {
 }
 
 /// An object on the tile, smaller than it by `inset` pixels on each side.
-fn object(id: i32, label: &str, [column, row]: [usize; 2], inset: f32) -> Object {
+pub(super) fn object(id: i32, label: &str, [column, row]: [usize; 2], inset: f32) -> Object {
     let rect = Rect {
         x: column as f32 * 8.0 + inset,
         y: row as f32 * 8.0 + inset,
@@ -293,7 +293,7 @@ fn regions_are_cut_as_the_libraries_cut_them() {
 }
 
 /// A model of 64x64 pixels whose sidecar says where the tensor has an object's points.
-fn model_of_aligned(name: &str, input: &str) -> String {
+pub(super) fn model_of_aligned(name: &str, input: &str) -> String {
     let path = scratch(name).join("model.onnx");
     std::fs::copy(model("constants-batch"), &path).unwrap();
     let constants = "size = \"frame-height-width\"\nfactor = [2.0]";
@@ -303,7 +303,7 @@ fn model_of_aligned(name: &str, input: &str) -> String {
 }
 
 /// The object with these points.
-fn with_points(object: Object, points: &[(&str, f64, f64)]) -> Object {
+pub(super) fn with_points(object: Object, points: &[(&str, f64, f64)]) -> Object {
     let names = points.iter().map(|point| point.0.to_owned()).collect();
     let (x, y): (Vec<_>, Vec<_>) = points.iter().map(|point| (point.1, point.2)).unzip();
     let score = vec![1.0; points.len()];

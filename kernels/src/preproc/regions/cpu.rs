@@ -3,7 +3,7 @@
 
 use multiversion::multiversion;
 
-use super::grid::Grid;
+use super::grid::{Counts, SampleGrid};
 use crate::frame::Frame;
 use crate::preproc::Interpolation;
 use crate::preproc::color::Color;
@@ -67,8 +67,9 @@ impl Cpu {
     }
 
     /// Fills one region's `tensor`; the sizes of frame and tensor have been checked.
-    pub fn run(&mut self, frame: &Frame<'_>, grid: &Grid, tensor: &mut [u8]) {
-        let (rows, columns) = (usize::from(grid.rows), usize::from(grid.columns));
+    pub fn run(&mut self, frame: &Frame<'_>, grid: &impl SampleGrid, tensor: &mut [u8]) {
+        let Counts { columns, rows, inverse } = grid.counts();
+        let (rows, columns) = (usize::from(rows), usize::from(columns));
         for y in 0..self.writer.height() {
             for plane in &mut self.out {
                 plane.fill(0.0);
@@ -84,7 +85,7 @@ impl Cpu {
             }
             if rows * columns > 1 {
                 for value in self.out.iter_mut().flatten() {
-                    *value *= grid.inverse;
+                    *value *= inverse;
                 }
             }
             self.writer.write(y, &self.out, tensor);
@@ -92,7 +93,7 @@ impl Cpu {
     }
 
     /// Adds to every pixel of a tensor row its sample of number `column`, of `N` taps, at `row` of the grid.
-    fn add<const N: usize>(&mut self, frame: &Frame<'_>, grid: &Grid, column: usize, row: usize) {
+    fn add<const N: usize>(&mut self, frame: &Frame<'_>, grid: &impl SampleGrid, column: usize, row: usize) {
         let outside = self.place(grid, column, row);
         for (c, component) in self.components.iter().enumerate() {
             let out = self.taps.each_mut().map(|tap| tap[c].as_mut_slice());
@@ -126,7 +127,8 @@ impl Cpu {
     }
 
     /// Finds the samples of a row. Returns which taps lie outside of the frame for any sample.
-    fn place(&mut self, grid: &Grid, column: usize, row: usize) -> u8 {
+    fn place(&mut self, grid: &impl SampleGrid, column: usize, row: usize) -> u8 {
+        let columns = usize::from(grid.counts().columns);
         let [last_x, last_y] = self.frame.map(|side| side - 1);
         // Lossless after clamping.
         let clamped = |v: i32, last: i32| [v.clamp(0, last) as u32, (v + 1).clamp(0, last) as u32];
@@ -135,7 +137,7 @@ impl Cpu {
         let mut any = 0;
         let weights = along.iter_mut().zip(across);
         for (i, (sample, weights)) in self.samples.iter_mut().zip(weights).enumerate() {
-            let at = grid.position(i * usize::from(grid.columns) + column, row);
+            let at = grid.position(i * columns + column, row);
             let (x, y) =
                 ([out(at.x, last_x), out(at.x + 1, last_x)], [out(at.y, last_y), out(at.y + 1, last_y)]);
             let outside = (x[0] | y[0]) | (x[1] | y[0]) << 1 | (x[0] | y[1]) << 2 | (x[1] | y[1]) << 3;

@@ -4,18 +4,18 @@ use crate::geometry::Affine;
 use crate::preproc::Interpolation;
 
 /// How far from the frame's origin a region may reach, in pixels.
-const REACH: f64 = (1 << 24) as f64;
+pub(super) const REACH: f64 = (1 << 24) as f64;
 
 /// The most samples of a tensor pixel, on an axis.
 const MOST: f64 = 64.0;
 
 /// A point that is nearer to a pixel's far edge than this counts as beyond it, because rounding may have kept it before the
 /// edge. So nearest neighbours of points on edges are those of exact arithmetic.
-const NUDGE: f64 = 1.0 / (1 << 17) as f64;
+pub(super) const NUDGE: f64 = 1.0 / (1 << 17) as f64;
 
 /// The fixed point's unit: 2^-32 pixel. Over [`super::super::MAX_SIDE`] pixels of at most 64 samples, the error of rounded steps
 /// adds up to less than 2^-12 pixel, and to less than 2^-18 with one sample a pixel.
-const UNIT: f64 = (1u64 << 32) as f64;
+pub(super) const UNIT: f64 = (1u64 << 32) as f64;
 
 /// A grid of samples over a region, in 2^-32 frame pixels: the kernel's `Grid`.
 #[repr(C)]
@@ -24,12 +24,41 @@ pub(super) struct Grid {
     first: [i64; 2],
     along: [i64; 2],
     across: [i64; 2],
-    /// Samples of a tensor pixel, along the tensor's rows.
+    counts: Counts,
+}
+
+/// How many samples a tensor pixel has.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    /// Along the tensor's rows.
     pub columns: u16,
-    /// Samples of a tensor pixel, across the tensor's rows.
+    /// Across the tensor's rows.
     pub rows: u16,
     /// 1 / (columns * rows).
     pub inverse: f32,
+}
+
+impl Counts {
+    /// For the lengths in frame pixels of the steps from one tensor pixel to the next, along and across the tensor's rows: one sample for each
+    /// frame pixel, with a margin for scales that rounding has made a little too large.
+    pub fn new(along: f64, across: f64, interpolation: Interpolation) -> Self {
+        let samples = |step: f64| match interpolation {
+            Interpolation::Area => (step - 1e-6).ceil().clamp(1.0, MOST),
+            _ => 1.0,
+        };
+        let (columns, rows) = (samples(along), samples(across));
+        Self { columns: columns as u16, rows: rows as u16, inverse: (1.0 / (columns * rows)) as f32 }
+    }
+}
+
+/// A grid of samples over a region, however the region lies in the frame.
+pub(super) trait SampleGrid {
+    /// How many samples a tensor pixel has.
+    fn counts(&self) -> Counts;
+
+    /// The sample at `column` and `row` of the grid.
+    fn position(&self, column: usize, row: usize) -> Position;
 }
 
 /// A sample's pixel (the first of two by two where samples are interpolated), which need not lie in the frame.
@@ -55,12 +84,8 @@ impl Grid {
         if !(reachable(0) && reachable(1)) {
             return None;
         }
-        // One sample for each frame pixel of the step, with a margin for scales that rounding has made a little too large.
-        let samples = |step: [f64; 2]| match interpolation {
-            Interpolation::Area => (step[0].hypot(step[1]) - 1e-6).ceil().clamp(1.0, MOST),
-            _ => 1.0,
-        };
-        let (columns, rows) = (samples(along), samples(across));
+        let counts = Counts::new(along[0].hypot(along[1]), across[0].hypot(across[1]), interpolation);
+        let (columns, rows) = (f64::from(counts.columns), f64::from(counts.rows));
         let shift = if interpolation == Interpolation::Nearest { NUDGE } else { -0.5 };
         let (along, across) = (along.map(|v| v / columns), across.map(|v| v / rows));
         let fixed = |v: f64| (v * UNIT).round() as i64;
@@ -68,20 +93,29 @@ impl Grid {
             first: [0, 1].map(|a| fixed(offset[a] + 0.5 * (along[a] + across[a]) + shift)),
             along: along.map(fixed),
             across: across.map(fixed),
-            columns: columns as u16,
-            rows: rows as u16,
-            inverse: (1.0 / (columns * rows)) as f32,
+            counts,
         })
     }
+}
 
-    /// The sample at `column` and `row` of the grid.
-    pub fn position(&self, column: usize, row: usize) -> Position {
+impl SampleGrid for Grid {
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn position(&self, column: usize, row: usize) -> Position {
         // At most MAX_SIDE times 64.
         let (column, row) = (column as i64, row as i64);
-        let at = [0, 1].map(|a| self.first[a] + column * self.along[a] + row * self.across[a]);
+        Position::new([0, 1].map(|a| self.first[a] + column * self.along[a] + row * self.across[a]))
+    }
+}
+
+impl Position {
+    /// Of a place in 2^-32 frame pixels.
+    pub fn new(at: [i64; 2]) -> Self {
         // The first 24 bits of the fraction, which a float holds.
         let weights = at.map(|v| ((v as u32) >> 8) as f32 * (1.0 / 16_777_216.0));
-        Position { x: (at[0] >> 32) as i32, y: (at[1] >> 32) as i32, weights }
+        Self { x: (at[0] >> 32) as i32, y: (at[1] >> 32) as i32, weights }
     }
 }
 
@@ -107,10 +141,10 @@ mod tests {
             };
             for interpolation in INTERPOLATIONS {
                 let grid = Grid::new(&map, side, interpolation).unwrap();
-                let samples = usize::from(grid.columns);
+                let samples = usize::from(grid.counts.columns);
                 let wanted =
                     if interpolation == Interpolation::Area { scale.ceil().clamp(1.0, 64.0) } else { 1.0 };
-                assert_eq!((samples as f64, grid.rows), (wanted, grid.columns));
+                assert_eq!((samples as f64, grid.counts.rows), (wanted, grid.counts.columns));
                 for (i, j) in [(0, 0), (last, 0), (0, last), (last, last), (last, last / 3)] {
                     let (column, row) = (i * samples + samples - 1, j * samples);
                     let u = (column as f64 + 0.5) / samples as f64;

@@ -9,6 +9,7 @@ mod libraries;
 mod limits;
 mod reference;
 mod regions;
+mod warp;
 
 use super::*;
 use crate::frame::{Matrix, PixelFormat, Range};

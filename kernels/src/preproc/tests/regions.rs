@@ -5,7 +5,7 @@ use super::*;
 use crate::geometry::Affine;
 
 /// All but the filters, which cannot be turned.
-const INTERPOLATIONS: [Interpolation; 3] =
+pub(super) const INTERPOLATIONS: [Interpolation; 3] =
     [Interpolation::Bilinear, Interpolation::Nearest, Interpolation::Area];
 
 fn turned(degrees: f64, scale: [f64; 2], offset: [f64; 2]) -> Affine {
@@ -36,7 +36,7 @@ fn crop(owned: &Owned, params: &PreprocParams, maps: &[Affine]) -> Vec<u8> {
 }
 
 /// Pixel (x, y) or padding.
-fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f64; 3] {
+pub(super) fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f64; 3] {
     let FrameFormat { width, height, .. } = owned.format;
     if x < 0.0 || y < 0.0 || x >= width as f64 || y >= height as f64 {
         return [f64::from(params.padding); 3];
@@ -44,7 +44,7 @@ fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f64; 3] {
     owned.pixel(x as usize, y as usize, params.channels == ChannelOrder::Gray)
 }
 
-fn bilinear(owned: &Owned, params: &PreprocParams, (x, y): (f64, f64)) -> [f64; 3] {
+pub(super) fn bilinear(owned: &Owned, params: &PreprocParams, (x, y): (f64, f64)) -> [f64; 3] {
     let (x, y) = (x - 0.5, y - 0.5);
     let mut sum = [0.0; 3];
     for (dx, dy) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
