@@ -140,7 +140,7 @@ impl Started {
         let _ = kill_process(Pid::from_child(&self.process), signal);
     }
 
-    /// Waits until `done` says so once, and does not ask again: what it says may pass. The program must not end before.
+    /// Waits until `done` holds, and does not ask again, since it may hold only for a moment. The program must not end before.
     #[track_caller]
     pub(crate) fn runs_until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
         let mut ended = None;

@@ -6,7 +6,7 @@ use crate::segment::spread;
 /// The greatest feather in pixels.
 pub const MOST_FEATHER: u32 = 64;
 
-/// Turns a hard edge into a straight slope, from so many pixels inside of it to so many outside.
+/// Turns a hard edge into a straight slope that begins `inwards` pixels inside of it and ends `outwards` pixels outside.
 ///
 /// The mask is dilated or eroded by half of the difference, and each pixel then takes the mean of the square around it, as far as that
 /// lies in the frame. A slope of an odd number of pixels is one longer, outwards.

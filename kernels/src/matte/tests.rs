@@ -107,7 +107,7 @@ fn a_flat_picture_leaves_a_flat_mask_as_it_is() {
 fn an_edge_becomes_a_slope_inwards_and_outwards() {
     let (width, height) = (64, 9);
     for (inwards, outwards) in [(0, 0), (4, 4), (6, 0), (0, 8), (2, 10), (10, 2)] {
-        // Inside is to the right of column 32.
+        // Inside lies on the right of column 32.
         let mut mask: Vec<u8> = (0..width * height).map(|i| if i % width < 32 { 0 } else { 255 }).collect();
         Feather::new(width, inwards, outwards).run(&mut mask).unwrap();
         for (x, value) in mask[4 * width..][..width].iter().enumerate() {

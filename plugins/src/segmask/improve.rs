@@ -60,7 +60,7 @@ impl Improver {
     /// The improved mask, on the host. A mask or a frame in device memory is downloaded, which counts as a fallback.
     ///
     /// # Errors
-    /// A sentence: memory that cannot be had or mapped.
+    /// A sentence: there is no memory left, or some that cannot be mapped.
     pub fn run(&mut self, mask: &gst::Buffer, cell: usize, side: &Side) -> Result<gst::Buffer, String> {
         let Self { improvement, in_cuda, luma, guided, feather, pools, .. } = self;
         if device_memory(mask).is_some() || (*in_cuda && improvement.guided.is_some()) {

@@ -456,7 +456,10 @@ fn matte_and_cutout_mask_each_frame_with_its_own_mask() {
         seen.push(ball);
     }
     // A mask of the frame before would lie elsewhere.
-    assert!(seen.windows(2).all(|pair| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]) > 4.0), "{seen:?}");
+    assert!(
+        seen.windows(2).all(|pair| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]) > 4.0),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -482,7 +485,9 @@ fn matte_deovr_lays_the_masks_of_both_pictures_into_the_corners() {
     let frames = decoded(output.as_ref(), "RGB");
     assert_eq!(frames.len(), 4);
     for frame in &frames {
-        for (x, y, wanted) in [(270, 10, [255, 0, 0]), (270, 245, [255, 0, 0]), (10, 10, [0; 3]), (500, 245, [0; 3])] {
+        for (x, y, wanted) in
+            [(270, 10, [255, 0, 0]), (270, 245, [255, 0, 0]), (10, 10, [0; 3]), (500, 245, [0; 3])]
+        {
             let pixel = &frame[(y * 512 + x) * 3..][..3];
             // H.264 has half as many colours as pixels.
             assert!(pixel.iter().zip(wanted).all(|(a, b)| a.abs_diff(b) < 40), "{x} {y}: {pixel:?}");
