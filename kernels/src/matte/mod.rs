@@ -1,16 +1,18 @@
 //! What becomes of a soft mask of a whole frame, a byte a pixel: 0 for none of it, 255 for all.
 //!
-//! [`Guided`] moves its edges to those of the picture, [`Feather`] makes them softer, and [`Corners`] lays it into the unused corners
-//! of a stereo pair of fisheye pictures. All work on the CPU.
+//! [`Guided`] moves its edges to those of the picture, [`Feather`] makes them softer, [`Foreground`] takes the background's colours out of
+//! them, and [`Corners`] lays it into the unused corners of a stereo pair of fisheye pictures. All work on the CPU.
 
 mod corners;
 mod feather;
+mod foreground;
 mod guided;
 #[cfg(test)]
 mod tests;
 
 pub use corners::{Corners, Strip};
 pub use feather::{Feather, MOST_FEATHER};
+pub use foreground::Foreground;
 pub use guided::Guided;
 
 /// A soft mask or a picture of another size than it was prepared for.

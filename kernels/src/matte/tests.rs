@@ -1,6 +1,6 @@
 //! Against plain references in f64.
 
-use super::{Corners, Feather, Guided, MatteError, Strip};
+use super::{Corners, Feather, Foreground, Guided, MatteError, Strip};
 
 /// Reproducible bytes.
 fn noise(count: usize, seed: u32) -> Vec<u8> {
@@ -216,4 +216,75 @@ fn other_sizes_are_refused() {
     assert_eq!(corners.run(&[0; 799], &mut [0; 160], &mut [0; 160]), room(800, 799));
     assert_eq!(corners.run(&[0; 800], &mut [0; 160], &mut [0; 100]), room(160, 100));
     assert_eq!(Corners::new([39, 9]).unwrap_err(), MatteError::Small(39, 9));
+}
+
+/// The two passes by their definition.
+fn foreground([width, height]: [usize; 2], radii: [usize; 2], image: &[f64], matte: &[f64]) -> Vec<f64> {
+    let mean = |values: &[f64], at: usize, radius: usize| {
+        let near = |a: usize, b: usize| a.abs_diff(b) <= radius;
+        let inside =
+            (0..width * height).filter(|i| near(i % width, at % width) && near(i / width, at / width));
+        let all: Vec<f64> = inside.map(|i| values[i]).collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let (mut front, mut back) = (image.to_vec(), image.to_vec());
+    for radius in radii {
+        let ahead: Vec<f64> = front.iter().zip(matte).map(|(v, m)| v * m).collect();
+        let behind: Vec<f64> = back.iter().zip(matte).map(|(v, m)| v * (1.0 - m)).collect();
+        for at in 0..image.len() {
+            let coverage = mean(matte, at, radius);
+            let near = mean(&ahead, at, radius) / (coverage + 1e-5);
+            let far = mean(&behind, at, radius) / (1.0 - coverage + 1e-5);
+            let m = matte[at];
+            front[at] = (near + m * (image[at] - m * near - (1.0 - m) * far)).clamp(0.0, 255.0);
+            back[at] = far;
+        }
+    }
+    front
+}
+
+#[test]
+fn the_foregrounds_colours_are_those_of_the_definition() {
+    for (frame, radii) in [([13, 9], [4, 1]), ([7, 21], [30, 2]), ([1, 5], [2, 1])] {
+        let count = frame[0] * frame[1];
+        let (mut pixels, mask) = (noise((4 * frame[0] + 8) * frame[1], 21), noise(count, 23));
+        let stride = 4 * frame[0] + 8;
+        let before = pixels.clone();
+        Foreground::with_radii(frame, radii).run(&mut pixels, stride, &mask).unwrap();
+        let matte: Vec<f64> = mask.iter().map(|v| f64::from(*v) / 255.0).collect();
+        for channel in 0..3 {
+            let place = |at: usize| at / frame[0] * stride + at % frame[0] * 4 + channel;
+            let image: Vec<f64> = (0..count).map(|at| f64::from(before[place(at)])).collect();
+            let wanted = foreground(frame, radii, &image, &matte);
+            for at in 0..count {
+                let (made, wanted) = (f64::from(pixels[place(at)]), wanted[at]);
+                let kept = mask[at] == 0 && made == image[at];
+                // Rounded to a byte.
+                assert!(
+                    kept || (made - wanted).abs() < 0.52,
+                    "{frame:?} {channel} {at}: {made} for {wanted}"
+                );
+            }
+        }
+        // Alpha, and what lies between rows, stay.
+        for (at, (made, old)) in pixels.iter().zip(&before).enumerate() {
+            let within = at % stride;
+            assert!((within < 4 * frame[0] && within % 4 < 3) || made == old, "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_soft_edge_loses_the_backgrounds_colour() {
+    let (width, height) = (64, 16);
+    // Red in front of green, mixed by a slope of 16 pixels.
+    let matte = |x: usize| (255 * x.clamp(24, 40).saturating_sub(24) / 16) as u8;
+    let mask: Vec<u8> = (0..width * height).map(|i| matte(i % width)).collect();
+    let mut pixels: Vec<u8> = mask.iter().flat_map(|v| [*v, 255 - *v, 0, 255]).collect();
+    Foreground::new([width, height]).run(&mut pixels, 4 * width, &mask).unwrap();
+    for x in 25..64 {
+        let pixel = &pixels[(8 * width + x) * 4..][..3];
+        assert!(pixel[0] > 245 && pixel[1] < 10, "{x}: {pixel:?}");
+    }
+    assert_eq!(&pixels[..4], &[0, 255, 0, 255]);
 }

@@ -173,7 +173,7 @@ impl DecodingElementImpl for SegMask {
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let settings = lock(&self.settings).clone();
         let plan = settings.plan(incoming.model, incoming.info)?;
-        let mut result = MaskTarget::new(settings.output, &plan.work, incoming.caps)?;
+        let mut result = MaskTarget::new(&settings, &plan.work, incoming.caps)?;
         let is_map = plan.is_map();
         let frame = caps::frame_size(incoming.caps);
         let mut logits = None;

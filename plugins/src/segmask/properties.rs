@@ -158,6 +158,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Floor",
             "Values of a soft mask below this become 0, so that encoders have nothing to keep of them; on the CPU",
         ),
+        property!(
+            Settings,
+            foreground,
+            (),
+            "Foreground",
+            "With output=alpha: the colours of the frames. Those of soft edges are mixed with the background's in a frame",
+        ),
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(

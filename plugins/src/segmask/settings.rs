@@ -72,6 +72,20 @@ pub enum Refine {
 
 impl Words for Refine {}
 
+/// The colours of frames whose alpha channel the mask becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferMaskForeground")]
+#[allow(missing_docs)]
+pub enum Foreground {
+    #[default]
+    #[enum_value(name = "Those of the frame", nick = "frame")]
+    Frame,
+    #[enum_value(name = "Those of the foreground, estimated at soft edges; on the CPU", nick = "estimated")]
+    Estimated,
+}
+
+impl Words for Foreground {}
+
 /// The properties; what is not set is left to the sidecar.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
@@ -96,6 +110,7 @@ pub(super) struct Settings {
     pub feather_in: u32,
     pub feather_out: u32,
     pub floor: f32,
+    pub foreground: Foreground,
     pub metadata: Metadata,
 }
 
@@ -376,8 +391,16 @@ impl Settings {
             soft: mode == MaskMode::Soft,
             stretched: self.range.or(sidecar.range) == Some(MaskRange::Frame),
         };
-        if !params.soft && (self.improvement().is_some() || self.output == Output::DeoVr) {
-            return Err("refine, feather-in, feather-out, floor and output=deovr are for soft masks, but the mask has classes: set \
+        if self.foreground == Foreground::Estimated && self.output != Output::Alpha {
+            return Err("foreground=estimated changes the colours of frames whose alpha channel is the mask: set output=alpha, or \
+                        foreground=frame"
+                .into());
+        }
+        let wants_soft = self.improvement().is_some()
+            || self.output == Output::DeoVr
+            || self.foreground == Foreground::Estimated;
+        if !params.soft && wants_soft {
+            return Err("refine, feather-in, feather-out, floor, foreground and output=deovr are for soft masks, but the mask has classes: set \
                         mode=soft, and channel to the one that is the mask"
                 .into());
         }

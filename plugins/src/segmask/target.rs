@@ -3,14 +3,15 @@
 use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::matte::{Corners, Strip};
+use cudainfer_kernels::matte::{Corners, Foreground, Strip};
 use gst_video::{VideoFormat, VideoInfo};
 
 use super::pools::Pools;
-use super::settings::{Output, Work};
+use super::settings::{self, Output, Settings, Work};
 use super::whole::{Made, writable};
 use crate::inferoverlay::Artist;
 use crate::memory::MappedHostFrameMut;
+use crate::memory::caps::in_cuda;
 use crate::meta::mask::{self, Mask, MaskKind};
 use crate::video;
 
@@ -20,8 +21,8 @@ const RED: Rgb = Rgb(255, 0, 0);
 pub(super) enum MaskTarget {
     /// It passes, with the mask as metadata.
     Meta,
-    /// Its alpha channel becomes the mask.
-    Alpha(Canvas),
+    /// Its alpha channel becomes the mask, and its colours those of the foreground.
+    Alpha(Canvas, Option<Foreground>),
     /// The mask is painted into its corners.
     DeoVr(Canvas, Box<MaskCorners>),
     /// `values` has the new value for each of the mask's bytes.
@@ -79,6 +80,19 @@ impl Canvas {
         Ok(Self { info, format, artist: None })
     }
 
+    /// Takes the background's colours out of soft edges.
+    fn show(
+        &self,
+        foreground: &Foreground,
+        buffer: &mut gst::BufferRef,
+        mask: &gst::Buffer,
+    ) -> Result<(), String> {
+        let samples = mask.map_readable().map_err(|e| e.to_string())?;
+        let mut frame = MappedHostFrameMut::write(buffer, &self.info).map_err(|e| e.to_string())?;
+        let (pixels, stride) = frame.planes_mut().next().ok_or("a frame has no plane")?;
+        foreground.run(pixels, stride, &samples).map_err(|e| e.to_string())
+    }
+
     fn paint(
         &mut self,
         buffer: &mut gst::BufferRef,
@@ -103,10 +117,21 @@ impl MaskTarget {
     ///
     /// # Errors
     /// A sentence: the caps are no video that this can be done with.
-    pub fn new(output: Output, work: &Work, caps: &gst::CapsRef) -> Result<Self, String> {
+    pub fn new(settings: &Settings, work: &Work, caps: &gst::CapsRef) -> Result<Self, String> {
         let info = || VideoInfo::from_caps(caps).map_err(|e| format!("{caps} is no video: {e}"));
-        Ok(match (output, work) {
-            (Output::Alpha, _) => Self::Alpha(Canvas::new(caps, "have no alpha channel")?),
+        Ok(match (settings.output, work) {
+            (Output::Alpha, _) => {
+                let canvas = Canvas::new(caps, "have no alpha channel")?;
+                let is_estimated = settings.foreground == settings::Foreground::Estimated;
+                if is_estimated && in_cuda(caps) {
+                    return Err("foreground=estimated is for frames in system memory: put cudainferdownload before this element, or set \
+                                foreground=frame"
+                        .into());
+                }
+                let size = [canvas.format.width, canvas.format.height];
+                let foreground = is_estimated.then(|| Foreground::new(size));
+                Self::Alpha(canvas, foreground)
+            }
             (Output::DeoVr, _) => {
                 let canvas = Canvas::new(caps, "are not painted on")?;
                 let corners = MaskCorners::new(&canvas.format)?;
@@ -125,7 +150,7 @@ impl MaskTarget {
     /// The frames that are painted on.
     pub fn canvas(&mut self) -> Option<&mut Canvas> {
         match self {
-            Self::Alpha(canvas) | Self::DeoVr(canvas, _) => Some(canvas),
+            Self::Alpha(canvas, _) | Self::DeoVr(canvas, _) => Some(canvas),
             Self::Meta | Self::Gray { .. } => None,
         }
     }
@@ -137,7 +162,7 @@ impl MaskTarget {
     /// A sentence: there is no memory left, or an error of the GPU.
     pub fn instead_of(&mut self, frame: &gst::BufferRef, ours: bool) -> Result<Option<gst::Buffer>, String> {
         match self {
-            Self::Alpha(canvas) | Self::DeoVr(canvas, _) if !ours => match &mut canvas.artist {
+            Self::Alpha(canvas, _) | Self::DeoVr(canvas, _) if !ours => match &mut canvas.artist {
                 Some(artist) => artist.copy(&canvas.info, frame).map(Some),
                 None => Ok(None),
             },
@@ -167,7 +192,10 @@ impl MaskTarget {
         };
         match self {
             Self::Meta => Ok(()),
-            Self::Alpha(canvas) => {
+            Self::Alpha(canvas, foreground) => {
+                if let Some(foreground) = foreground {
+                    canvas.show(foreground, buffer, &data)?;
+                }
                 let ink = match kind {
                     MaskKind::Classes { background, .. } => MaskInk::Classes { background: *background },
                     _ => MaskInk::Cover(Rgb::WHITE),

@@ -129,6 +129,33 @@ fn masks_of_a_stereo_pair_lie_in_the_corners_where_deovr_reads_them() {
 }
 
 #[test]
+fn soft_edges_lose_the_backgrounds_colours() {
+    let source = halves(96, 32, 48, [RED, GREEN]);
+    let pixels = |properties: &str| {
+        let frames = buffers(&format!(
+            "{source} ! videoconvert ! video/x-raw,format=BGRA ! fusedpreproc resize=stretch ! trtinfer model={} \
+             ! segmask output=alpha feather-in=4 feather-out=8 {properties} ! fakesink name=out",
+            model("mask-red")
+        ));
+        bytes(&frames[1])
+    };
+    let (before, after) = (pixels(""), pixels("foreground=estimated"));
+    for x in 0..96 {
+        let at = (16 * 96 + x) * 4;
+        let (old, new) = (&before[at..at + 4], &after[at..at + 4]);
+        assert_eq!(old[3], new[3], "the mask stays");
+        assert_eq!(old[..3], if x < 48 { [0, 0, 255] } else { [0, 255, 0] });
+        if (1..255).contains(&new[3]) && x >= 48 {
+            // Beyond the edge the frame is green; what is to be seen of it there is red.
+            assert!(new[2] > new[1], "{x}: {new:?}");
+        }
+        if new[3] == 0 {
+            assert_eq!(old, new, "what nobody sees stays");
+        }
+    }
+}
+
+#[test]
 fn mattes_of_classes_and_of_objects_are_refused() {
     let source = halves(24, 16, 12, [RED, BLUE]);
     let line = |name: &str, properties: &str| {
@@ -145,6 +172,8 @@ fn mattes_of_classes_and_of_objects_are_refused() {
     ] {
         line("masks-colours", properties).fails_with(&["are for soft masks", "set mode=soft"]);
     }
+    line("mask-red", "foreground=estimated")
+        .fails_with(&["foreground=estimated changes the colours", "set output=alpha"]);
     line("masks-colours", "range=frame")
         .fails_with(&["the range of each frame is for mode=soft", "set range=fixed"]);
     // Too small for two circles.
