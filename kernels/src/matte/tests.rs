@@ -284,7 +284,8 @@ fn a_soft_edge_loses_the_backgrounds_colour() {
     Foreground::new([width, height]).run(&mut pixels, 4 * width, &mask).unwrap();
     for x in 25..64 {
         let pixel = &pixels[(8 * width + x) * 4..][..3];
-        assert!(pixel[0] > 245 && pixel[1] < 10, "{x}: {pixel:?}");
+        // An estimate: where the matte is 16, of what was 16 red and 239 green, a tenth of the green is left.
+        assert!(pixel[0] > 220 && pixel[1] < 30, "{x}: {pixel:?}");
     }
     assert_eq!(&pixels[..4], &[0, 255, 0, 255]);
 }

@@ -146,7 +146,7 @@ fn soft_edges_lose_the_backgrounds_colours() {
         assert_eq!(old[3], new[3], "the mask stays");
         assert_eq!(old[..3], if x < 48 { [0, 0, 255] } else { [0, 255, 0] });
         if (1..255).contains(&new[3]) && x >= 48 {
-            // Beyond the edge the frame is green; what is to be seen of it there is red.
+            // Beyond the edge the frame is green, and what the matte shows of it is red.
             assert!(new[2] > new[1], "{x}: {new:?}");
         }
         if new[3] == 0 {
