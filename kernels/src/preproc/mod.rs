@@ -65,8 +65,8 @@ pub use error::PreprocError;
 pub use limits::{MAX_BATCH, MAX_SIDE, MIN_CROP_RATIO};
 pub use params::{ChannelOrder, Interpolation, Layout, PreprocParams, Resize};
 pub use regions::{
-    CudaPartPreproc, CudaRegionPreproc, CudaWarpPreproc, Fit, Part, PartPreproc, RegionPreproc, Tiles,
-    WarpPreproc, aligned, as_deeplabcut, as_mmpose, as_sleap, part, region, warped,
+    CudaPartPreproc, CudaRegionPreproc, CudaRegions, CudaWarpPreproc, Fit, Part, PartPreproc, RegionMap,
+    RegionPreproc, Tiles, aligned, as_deeplabcut, as_mmpose, as_sleap, part, region, warped,
 };
 pub(crate) use samples::{Component, components};
 

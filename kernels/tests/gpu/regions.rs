@@ -5,8 +5,8 @@ use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaRegionPreproc, Interpolation, Layout, PreprocError, PreprocParams, RegionPreproc,
-    Resize,
+    ChannelOrder, CudaRegionPreproc, CudaRegions, Interpolation, Layout, PreprocError, PreprocParams,
+    RegionMap, RegionPreproc, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -50,8 +50,14 @@ pub(super) fn planes(stream: &CudaStream, owned: &Owned, shift: usize) -> Vec<Me
     owned.planes.iter().map(|(data, _)| upload(stream, &shifted(data))).collect()
 }
 
-fn run(stream: &CudaStream, owned: &Owned, params: &PreprocParams, maps: &[Affine], shift: usize) -> Vec<u8> {
-    let regions = CudaRegionPreproc::new(owned.format, params.clone(), stream).unwrap();
+fn run<M: RegionMap, const N: usize>(
+    stream: &CudaStream,
+    owned: &Owned,
+    params: &PreprocParams,
+    maps: &[M],
+    shift: usize,
+) -> Vec<u8> {
+    let regions = CudaRegions::<M, N>::new(owned.format, params.clone(), stream).unwrap();
     let memories = planes(stream, owned, shift);
     let planes: Vec<_> = memories
         .iter()
@@ -68,11 +74,26 @@ fn run(stream: &CudaStream, owned: &Owned, params: &PreprocParams, maps: &[Affin
     got
 }
 
-fn twin(owned: &Owned, params: &PreprocParams, maps: &[Affine]) -> Vec<u8> {
+fn twin<M: RegionMap>(owned: &Owned, params: &PreprocParams, maps: &[M]) -> Vec<u8> {
     let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
     let mut tensor = vec![!POISON; maps.len() * regions.bytes()];
     regions.run(&owned.frame(), maps, &mut tensor).unwrap();
     tensor
+}
+
+/// `N` is the most regions of a launch.
+#[track_caller]
+pub(super) fn assert_equals_cpu<M: RegionMap, const N: usize>(
+    stream: &CudaStream,
+    owned: &Owned,
+    params: &PreprocParams,
+    maps: &[M],
+    shift: usize,
+) {
+    let (ours, theirs) = (run::<M, N>(stream, owned, params, maps, shift), twin(owned, params, maps));
+    let wrong = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
+    let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);
+    assert!(wrong == 0, "{wrong} bytes differ from {first:?} on: {:?} {params:?} {shift}", owned.format);
 }
 
 #[track_caller]
@@ -83,10 +104,7 @@ fn assert_equals_twin(
     maps: &[Affine],
     shift: usize,
 ) {
-    let (ours, theirs) = (run(stream, owned, params, maps, shift), twin(owned, params, maps));
-    let wrong = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
-    let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);
-    assert!(wrong == 0, "{wrong} bytes differ from {first:?} on: {:?} {params:?} {shift}", owned.format);
+    assert_equals_cpu::<Affine, 64>(stream, owned, params, maps, shift);
 }
 
 #[test]

@@ -4,11 +4,11 @@
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane};
 use cudainfer_kernels::frame::PixelFormat;
 use cudainfer_kernels::homography::{Homography, corners};
-use cudainfer_kernels::preproc::{CudaWarpPreproc, Layout, PreprocError, PreprocParams, WarpPreproc, warped};
+use cudainfer_kernels::preproc::{CudaWarpPreproc, Layout, PreprocError, PreprocParams, warped};
 use cudainfer_kernels::tensor::TensorType;
 
 use super::preproc::reference::Owned;
-use super::regions::{INTERPOLATIONS, ORDERS, POISON, TYPES, format, planes};
+use super::regions::{INTERPOLATIONS, ORDERS, POISON, TYPES, assert_equals_cpu, format, planes};
 use super::{Random, download, stream, upload};
 
 /// Corners around any point in and around the frame, from steep to flat, turned by any angle.
@@ -30,30 +30,6 @@ fn map(random: &mut Random, (width, height): (usize, usize), size: (usize, usize
     }
 }
 
-fn run(
-    stream: &CudaStream,
-    owned: &Owned,
-    params: &PreprocParams,
-    maps: &[Homography],
-    shift: usize,
-) -> Vec<u8> {
-    let regions = CudaWarpPreproc::new(owned.format, params.clone(), stream).unwrap();
-    let memories = planes(stream, owned, shift);
-    let planes: Vec<_> = memories
-        .iter()
-        .zip(&owned.planes)
-        .map(|(memory, (_, stride))| DevicePlane::new(memory.slice().after(shift), *stride))
-        .collect();
-    let frame = DeviceFrame::new(&owned.format, &planes).unwrap();
-    let (guard, bytes) = (64 + shift * params.ty.size(), maps.len() * regions.bytes());
-    let around = upload(stream, &vec![POISON; guard + bytes + 64]);
-    regions.run(stream, &frame, maps, around.slice().after(guard).first(bytes)).unwrap();
-    let mut got = download(stream, around.slice());
-    assert!(got.drain(..guard).all(|byte| byte == POISON), "written before the tensor");
-    assert!(got.split_off(bytes).iter().all(|byte| *byte == POISON), "written after the tensor");
-    got
-}
-
 #[track_caller]
 fn assert_equals_twin(
     stream: &CudaStream,
@@ -62,13 +38,7 @@ fn assert_equals_twin(
     maps: &[Homography],
     shift: usize,
 ) {
-    let mut twin = WarpPreproc::new(owned.format, params.clone()).unwrap();
-    let mut theirs = vec![!POISON; maps.len() * twin.bytes()];
-    twin.run(&owned.frame(), maps, &mut theirs).unwrap();
-    let ours = run(stream, owned, params, maps, shift);
-    let wrong = ours.iter().zip(&theirs).filter(|(a, b)| a != b).count();
-    let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);
-    assert!(wrong == 0, "{wrong} bytes differ from {first:?} on: {:?} {params:?} {shift}", owned.format);
+    assert_equals_cpu::<Homography, 48>(stream, owned, params, maps, shift);
 }
 
 #[test]

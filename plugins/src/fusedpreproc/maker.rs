@@ -10,7 +10,7 @@ use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::homography::Homography;
 use cudainfer_kernels::preproc::{
     CudaPartPreproc, CudaPreproc, CudaRegionPreproc, CudaWarpPreproc, Part, PartPreproc, Preproc,
-    PreprocError, PreprocParams, RegionPreproc, WarpPreproc,
+    PreprocError, PreprocParams, RegionPreproc,
 };
 use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
@@ -92,7 +92,7 @@ struct Places {
 
 /// What makes tensors, where the frames lie.
 enum Preprocessor {
-    Cpu(MakerKind<Preproc, RegionPreproc, WarpPreproc, PartPreproc>),
+    Cpu(MakerKind<Preproc, RegionPreproc, RegionPreproc, PartPreproc>),
     Gpu(MakerKind<CudaPreproc, CudaRegionPreproc, CudaWarpPreproc, CudaPartPreproc>, Arc<CudaStream>),
 }
 
@@ -143,7 +143,7 @@ impl Maker {
                 (Preprocessor::Cpu(MakerKind::Regions(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }
             (None, Some(CutoutKind::Warped)) => {
-                let preproc = WarpPreproc::new(format, params).map_err(failed)?;
+                let preproc = RegionPreproc::new(format, params).map_err(failed)?;
                 let (dims, bytes) = (preproc.dims(), preproc.bytes());
                 (Preprocessor::Cpu(MakerKind::Warped(Box::new(preproc))), dims, bytes, Affine::IDENTITY)
             }

@@ -1,7 +1,7 @@
 //! The CUDA implementation: the regions of a frame become a tensor in one launch of a kernel of `cuda/regions.cu`, or of another file
 //! with kernels of `cuda/regions.cuh`.
 
-use super::grid::Grid;
+use super::grid::{Grid, RegionMap};
 use super::{grids, plan};
 use crate::device::{CudaStream, DeviceFrame, DeviceSlice};
 use crate::frame::FrameFormat;
@@ -16,11 +16,21 @@ const THREADS: u32 = 256;
 /// The most regions of one launch (`REGIONS` in regions.cu).
 const MOST: usize = 64;
 
-/// A prepared conversion of regions of interest to a batch, on a GPU.
-#[derive(Debug)]
-pub struct CudaRegionPreproc(CudaGrids<Grid, MOST>);
+/// A prepared conversion of regions of interest to a batch, on a GPU: one launch for up to 64 of them.
+pub type CudaRegionPreproc = CudaRegions<Affine, MOST>;
 
-impl CudaRegionPreproc {
+/// A prepared conversion of regions to a batch, on a GPU. A launch makes up to `N`, which fit into its parameters, so that they need no
+/// copy.
+#[derive(Debug)]
+pub struct CudaRegions<M: RegionMap, const N: usize> {
+    plan: PreprocPlan,
+    kernels: Kernels,
+    planes: Planes,
+    /// All but the addresses and the regions.
+    parameters: Parameters<M::Grid, N>,
+}
+
+impl<M: RegionMap, const N: usize> CudaRegions<M, N> {
     /// Prepares the conversion for the GPU of `stream`.
     ///
     /// # Errors
@@ -30,67 +40,14 @@ impl CudaRegionPreproc {
         params: PreprocParams,
         stream: &CudaStream,
     ) -> Result<Self, PreprocError> {
-        CudaGrids::new(source, params, stream, "regions").map(Self)
-    }
-
-    /// The dimensions of one region's tensor, in its layout. A batch has one for each region, one after the other:
-    /// its first dimension is the number of regions.
-    pub fn dims(&self) -> [usize; 4] {
-        self.0.plan.dims()
-    }
-
-    /// The size in bytes of one region's tensor.
-    pub fn bytes(&self) -> usize {
-        self.0.plan.bytes
-    }
-
-    /// Enqueues the filling of `tensor` (of [`CudaRegionPreproc::bytes`] bytes a region) from parts of `frame`, as
-    /// [`super::RegionPreproc::run`]: one launch for up to 64 regions. The stream must be of the context given to
-    /// [`CudaRegionPreproc::new`].
-    ///
-    /// # Errors
-    /// As [`super::RegionPreproc::run`]; a tensor that is not aligned to its element type; [`PreprocError::Device`].
-    pub fn run(
-        &self,
-        stream: &CudaStream,
-        frame: &DeviceFrame<'_>,
-        to_frame: &[Affine],
-        tensor: DeviceSlice<'_>,
-    ) -> Result<(), PreprocError> {
-        self.0.run(stream, frame, to_frame, Grid::new, tensor)
-    }
-}
-
-/// Kernels that sample regions on grids `G`, for up to `N` of them in a launch: that many fit into its parameters, so they need
-/// no copy.
-#[derive(Debug)]
-pub(super) struct CudaGrids<G, const N: usize> {
-    pub plan: PreprocPlan,
-    kernels: Kernels,
-    planes: Planes,
-    /// All but the addresses and the regions.
-    parameters: Parameters<G, N>,
-}
-
-impl<G: Copy + Default, const N: usize> CudaGrids<G, N> {
-    /// For the kernels of `operation`.
-    ///
-    /// # Errors
-    /// As [`super::RegionPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
-    pub fn new(
-        source: FrameFormat,
-        params: PreprocParams,
-        stream: &CudaStream,
-        operation: &'static str,
-    ) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
         let nearest = plan.params.interpolation == Interpolation::Nearest;
-        let kernels = Kernels::load(stream, operation, &plan, if nearest { "point" } else { "linear" })?;
+        let kernels = Kernels::load(stream, M::OPERATION, &plan, if nearest { "point" } else { "linear" })?;
         let (planes, conversion) = Conversion::new(&plan);
         let parameters = Parameters {
             conversion,
             frame: Source::default(),
-            grids: [G::default(); N],
+            grids: [M::Grid::default(); N],
             frame_width: narrow(plan.source.width),
             frame_height: narrow(plan.source.height),
             outside: f32::from(plan.params.padding) / 256.0,
@@ -98,31 +55,42 @@ impl<G: Copy + Default, const N: usize> CudaGrids<G, N> {
         Ok(Self { plan, kernels, planes, parameters })
     }
 
-    /// Enqueues the filling of `tensor` with the regions of these maps, of which `grid` makes grids.
+    /// The dimensions of one region's tensor, in its layout. A batch has one for each region, one after the other:
+    /// its first dimension is the number of regions.
+    pub fn dims(&self) -> [usize; 4] {
+        self.plan.dims()
+    }
+
+    /// The size in bytes of one region's tensor.
+    pub fn bytes(&self) -> usize {
+        self.plan.bytes
+    }
+
+    /// Enqueues the filling of `tensor` (of [`CudaRegions::bytes`] bytes a region) from parts of `frame`, as
+    /// [`super::RegionPreproc::run`]. The stream must be of the context given to [`CudaRegions::new`].
     ///
     /// # Errors
-    /// As [`CudaRegionPreproc::run`].
-    pub fn run<M>(
+    /// As [`super::RegionPreproc::run`]; a tensor that is not aligned to its element type; [`PreprocError::Device`].
+    pub fn run(
         &self,
         stream: &CudaStream,
         frame: &DeviceFrame<'_>,
-        maps: &[M],
-        grid: fn(&M, [usize; 2], Interpolation) -> Option<G>,
+        to_frame: &[M],
         tensor: DeviceSlice<'_>,
     ) -> Result<(), PreprocError> {
         let mut parameters = self.parameters;
         // Checked once for all launches, so that nothing is enqueued after an error.
-        parameters.conversion.set_tensor(&self.plan, maps.len(), tensor)?;
+        parameters.conversion.set_tensor(&self.plan, to_frame.len(), tensor)?;
         frame.check(&self.plan.source)?;
-        grids(&self.plan, maps, grid).try_for_each(|grid| grid.map(|_| ()))?;
+        grids(&self.plan, to_frame).try_for_each(|grid| grid.map(|_| ()))?;
         let mut addresses = 0;
         parameters.frame = Source::new(frame, &self.planes, &mut addresses);
         let kernel = self.kernels.choose(addresses);
         let Conversion { width, height, .. } = parameters.conversion;
         let blocks = (width.div_ceil(PIXELS) * height).div_ceil(THREADS);
         let mut rest = tensor;
-        for chunk in maps.chunks(N) {
-            for (slot, grid) in parameters.grids.iter_mut().zip(grids(&self.plan, chunk, grid)) {
+        for chunk in to_frame.chunks(N) {
+            for (slot, grid) in parameters.grids.iter_mut().zip(grids(&self.plan, chunk)) {
                 *slot = grid?;
             }
             let bytes = chunk.len() * self.plan.bytes;

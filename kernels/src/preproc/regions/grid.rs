@@ -17,10 +17,32 @@ pub(super) const NUDGE: f64 = 1.0 / (1 << 17) as f64;
 /// adds up to less than 2^-12 pixel, and to less than 2^-18 with one sample a pixel.
 pub(super) const UNIT: f64 = (1u64 << 32) as f64;
 
+/// A map from a tensor's pixels to those of a frame.
+pub trait RegionMap {
+    /// The samples of a region.
+    type Grid: SampleGrid + Copy + Default + std::fmt::Debug;
+
+    /// The operation in cuda/ whose kernels follow such grids.
+    const OPERATION: &'static str;
+
+    /// The samples of a tensor of `size` (width, height); none where the map cannot be followed.
+    fn grid(&self, size: [usize; 2], interpolation: Interpolation) -> Option<Self::Grid>;
+}
+
+impl RegionMap for Affine {
+    type Grid = Grid;
+
+    const OPERATION: &'static str = "regions";
+
+    fn grid(&self, size: [usize; 2], interpolation: Interpolation) -> Option<Grid> {
+        Grid::new(self, size, interpolation)
+    }
+}
+
 /// A grid of samples over a region, in 2^-32 frame pixels: the kernel's `Grid`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Grid {
+pub struct Grid {
     first: [i64; 2],
     along: [i64; 2],
     across: [i64; 2],
@@ -30,7 +52,7 @@ pub(super) struct Grid {
 /// How many samples a tensor pixel has.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub struct Counts {
     /// Along the tensor's rows.
     pub columns: u16,
     /// Across the tensor's rows.
@@ -53,7 +75,7 @@ impl Counts {
 }
 
 /// A grid of samples over a region, however the region lies in the frame.
-pub(super) trait SampleGrid {
+pub trait SampleGrid {
     /// How many samples a tensor pixel has.
     fn counts(&self) -> Counts;
 
@@ -63,7 +85,7 @@ pub(super) trait SampleGrid {
 
 /// A sample's pixel (the first of two by two where samples are interpolated), which need not lie in the frame.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Position {
+pub struct Position {
     pub x: i32,
     pub y: i32,
     /// Weights of the second pixels in x and y.

@@ -20,7 +20,7 @@
 //! Positions are computed in fixed point of 2^-32 pixel, so that CPU and GPU agree bit for bit and large frames are as
 //! exact as small ones (to 2^-12 pixel at worst); the weights have 24 bits.
 //!
-//! [`WarpPreproc`] follows homographies in the same way. Its positions are quotients in float64, with the same operations in the same
+//! Maps are affine, or homographies ([`RegionMap`]). The positions of homographies are quotients in float64, with the same operations in the same
 //! order on CPU and GPU, cut to that fixed point. With Area, all pixels of a tensor have as many samples as that at the corner where
 //! the frame is shrunk most.
 
@@ -32,19 +32,18 @@ mod place;
 mod tiles;
 mod warp;
 
-pub use cuda::CudaRegionPreproc;
+pub use cuda::{CudaRegionPreproc, CudaRegions};
+pub use grid::RegionMap;
 pub use parts::{CudaPartPreproc, Part, PartPreproc, part};
 pub use place::{Fit, aligned, as_deeplabcut, as_mmpose, as_sleap, region};
 pub use tiles::Tiles;
-pub use warp::{CudaWarpPreproc, WarpPreproc, warped};
+pub use warp::{CudaWarpPreproc, warped};
 
 use self::cpu::Cpu;
-use self::grid::Grid;
 use super::filters::Filter;
 use super::plan::PreprocPlan;
-use super::{Interpolation, PreprocError, PreprocParams, Resize};
+use super::{PreprocError, PreprocParams, Resize};
 use crate::frame::{Frame, FrameFormat};
-use crate::geometry::Affine;
 
 /// A prepared conversion of regions of interest to a batch: coefficients and buffers are made once.
 #[derive(Debug)]
@@ -79,11 +78,12 @@ impl RegionPreproc {
     ///
     /// # Errors
     /// A tensor of another length, a frame whose planes are too short for the format given to [`RegionPreproc::new`], a
-    /// map that is not finite or leads further than 2^24 pixels from the frame's origin.
-    pub fn run(
+    /// map that is not finite or leads further than 2^24 pixels from the frame's origin, or a homography that reaches the camera
+    /// ([`warped`] makes none).
+    pub fn run<M: RegionMap>(
         &mut self,
         frame: &Frame<'_>,
-        to_frame: &[Affine],
+        to_frame: &[M],
         tensor: &mut [u8],
     ) -> Result<(), PreprocError> {
         let bytes = self.plan.bytes;
@@ -92,7 +92,7 @@ impl RegionPreproc {
             return Err(PreprocError::Tensor { wanted, given: tensor.len() });
         }
         frame.check(&self.plan.source)?;
-        for (grid, tensor) in grids(&self.plan, to_frame, Grid::new).zip(tensor.chunks_exact_mut(bytes)) {
+        for (grid, tensor) in grids(&self.plan, to_frame).zip(tensor.chunks_exact_mut(bytes)) {
             self.cpu.run(frame, &grid?, tensor);
         }
         Ok(())
@@ -107,15 +107,14 @@ fn plan(source: FrameFormat, params: PreprocParams) -> Result<PreprocPlan, Prepr
     PreprocPlan::new(source, PreprocParams { resize: Resize::Stretch, ..params })
 }
 
-/// The samples of each region, by what makes a map's grid.
-fn grids<'a, M, G: 'a>(
+/// The samples of each region.
+fn grids<'a, M: RegionMap>(
     plan: &'a PreprocPlan,
     to_frame: &'a [M],
-    grid: fn(&M, [usize; 2], Interpolation) -> Option<G>,
-) -> impl Iterator<Item = Result<G, PreprocError>> + 'a {
+) -> impl Iterator<Item = Result<M::Grid, PreprocError>> + 'a {
     let PreprocParams { width, height, interpolation, .. } = plan.params;
     to_frame
         .iter()
         .enumerate()
-        .map(move |(i, map)| grid(map, [width, height], interpolation).ok_or(PreprocError::Region(i)))
+        .map(move |(i, map)| map.grid([width, height], interpolation).ok_or(PreprocError::Region(i)))
 }

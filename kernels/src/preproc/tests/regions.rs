@@ -36,7 +36,7 @@ fn crop(owned: &Owned, params: &PreprocParams, maps: &[Affine]) -> Vec<u8> {
 }
 
 /// Pixel (x, y) or padding.
-pub(super) fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f64; 3] {
+fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f64; 3] {
     let FrameFormat { width, height, .. } = owned.format;
     if x < 0.0 || y < 0.0 || x >= width as f64 || y >= height as f64 {
         return [f64::from(params.padding); 3];
@@ -44,7 +44,7 @@ pub(super) fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f
     owned.pixel(x as usize, y as usize, params.channels == ChannelOrder::Gray)
 }
 
-pub(super) fn bilinear(owned: &Owned, params: &PreprocParams, (x, y): (f64, f64)) -> [f64; 3] {
+fn bilinear(owned: &Owned, params: &PreprocParams, (x, y): (f64, f64)) -> [f64; 3] {
     let (x, y) = (x - 0.5, y - 0.5);
     let mut sum = [0.0; 3];
     for (dx, dy) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)] {
@@ -58,11 +58,20 @@ pub(super) fn bilinear(owned: &Owned, params: &PreprocParams, (x, y): (f64, f64)
 
 /// One region in 0..255, `[C, H, W]`.
 fn reference(owned: &Owned, params: &PreprocParams, map: &Affine) -> Vec<f64> {
+    let Affine { scale, skew, offset } = map;
+    let point =
+        |u: f64, v: f64| (scale[0] * u + skew[0] * v + offset[0], skew[1] * u + scale[1] * v + offset[1]);
+    sampled(owned, params, point, [scale[0].hypot(skew[1]).ceil(), skew[0].hypot(scale[1]).ceil()])
+}
+
+/// The same of any map, which `point` follows; with Area, a pixel is the mean of `n` columns and `m` rows of samples.
+pub(super) fn sampled(
+    owned: &Owned,
+    params: &PreprocParams,
+    point: impl Fn(f64, f64) -> (f64, f64),
+    [n, m]: [f64; 2],
+) -> Vec<f64> {
     let (w, h, channels) = (params.width, params.height, params.channels.channels());
-    let point = |u: f64, v: f64| {
-        let Affine { scale, skew, offset } = map;
-        (scale[0] * u + skew[0] * v + offset[0], skew[1] * u + scale[1] * v + offset[1])
-    };
     let mut out = vec![0.0; channels * w * h];
     for (j, i) in (0..h).flat_map(|j| (0..w).map(move |i| (j, i))) {
         let (u, v) = (i as f64, j as f64);
@@ -73,8 +82,6 @@ fn reference(owned: &Owned, params: &PreprocParams, map: &Affine) -> Vec<f64> {
             }
             Interpolation::Bilinear => bilinear(owned, params, point(u + 0.5, v + 0.5)),
             Interpolation::Area => {
-                let n = map.scale[0].hypot(map.skew[1]).ceil();
-                let m = map.skew[0].hypot(map.scale[1]).ceil();
                 let mut sum = [0.0; 3];
                 for (k, l) in (0..m as usize).flat_map(|l| (0..n as usize).map(move |k| (k, l))) {
                     let at = point(u + (k as f64 + 0.5) / n, v + (l as f64 + 0.5) / m);

@@ -1,7 +1,7 @@
 //! Warped regions: against a reference in f64 (with the tolerance of the other tests), against OpenCV, and against regions that
 //! follow affine maps.
 
-use super::regions::{INTERPOLATIONS, bilinear, pixel};
+use super::regions::{INTERPOLATIONS, sampled};
 use super::*;
 use crate::geometry::Affine;
 use crate::homography::{Homography, corners};
@@ -22,7 +22,7 @@ fn maps(tensor: (usize, usize)) -> Vec<Homography> {
 }
 
 fn warp(owned: &Owned, params: &PreprocParams, maps: &[Homography]) -> Vec<u8> {
-    let mut regions = WarpPreproc::new(owned.format, params.clone()).unwrap();
+    let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
     let mut tensor = vec![0xaa; maps.len() * regions.bytes()];
     regions.run(&owned.frame(), maps, &mut tensor).unwrap();
     tensor
@@ -41,37 +41,8 @@ fn step(map: &Homography, (w, h): (usize, usize), axis: usize) -> f64 {
 
 /// One region in 0..255, `[C, H, W]`.
 fn reference(owned: &Owned, params: &PreprocParams, map: &Homography) -> Vec<f64> {
-    let (w, h, channels) = (params.width, params.height, params.channels.channels());
-    let point = |u: f64, v: f64| map.point([u, v]).into();
-    let mut out = vec![0.0; channels * w * h];
-    for (j, i) in (0..h).flat_map(|j| (0..w).map(move |i| (j, i))) {
-        let (u, v) = (i as f64, j as f64);
-        let mut value = match params.interpolation {
-            Interpolation::Nearest => {
-                let (x, y): (f64, f64) = point(u + 0.5, v + 0.5);
-                pixel(owned, params, x.floor(), y.floor())
-            }
-            Interpolation::Bilinear => bilinear(owned, params, point(u + 0.5, v + 0.5)),
-            Interpolation::Area => {
-                let [n, m] = [0, 1].map(|axis| step(map, (w, h), axis).ceil().min(64.0));
-                let mut sum = [0.0; 3];
-                for (k, l) in (0..m as usize).flat_map(|l| (0..n as usize).map(move |k| (k, l))) {
-                    let at = point(u + (k as f64 + 0.5) / n, v + (l as f64 + 0.5) / m);
-                    let sample = bilinear(owned, params, at);
-                    (0..3).for_each(|c| sum[c] += sample[c] / (n * m));
-                }
-                sum
-            }
-            Interpolation::PilBilinear | Interpolation::PilBicubic => panic!("refused"),
-        };
-        if params.channels == ChannelOrder::Bgr {
-            value.reverse();
-        }
-        for c in 0..channels {
-            out[(c * h + j) * w + i] = value[c];
-        }
-    }
-    out
+    let counts = [0, 1].map(|axis| step(map, (params.width, params.height), axis).ceil().min(64.0));
+    sampled(owned, params, |u, v| map.point([u, v]).into(), counts)
 }
 
 #[test]
@@ -153,7 +124,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
     for ty in TYPES {
         for layout in [Layout::Nchw, Layout::Nhwc] {
             let params = PreprocParams { ty, layout, quant_scale: 2.0, ..plain((7, 5)) };
-            let mut regions = WarpPreproc::new(owned.format, params.clone()).unwrap();
+            let mut regions = RegionPreproc::new(owned.format, params.clone()).unwrap();
             assert_eq!(regions.bytes(), 7 * 5 * 3 * ty.size());
             assert_eq!(regions.dims(), if layout == Layout::Nchw { [1, 3, 5, 7] } else { [1, 5, 7, 3] });
             let got = warp(&owned, &params, &all);
@@ -169,7 +140,7 @@ fn a_batch_equals_its_regions_one_by_one_in_every_type_and_layout() {
 #[test]
 fn what_does_not_fit_is_refused_without_a_panic() {
     let owned = Owned::noise(format(PixelFormat::Nv12, (16, 16)), 0, 1);
-    let mut regions = WarpPreproc::new(owned.format, plain((8, 8))).unwrap();
+    let mut regions = RegionPreproc::new(owned.format, plain((8, 8))).unwrap();
     let bytes = regions.bytes();
     let good = maps((8, 8))[0];
     for given in [0, bytes, 2 * bytes + 1] {
@@ -184,5 +155,5 @@ fn what_does_not_fit_is_refused_without_a_panic() {
         assert_eq!(error, PreprocError::Region(1));
     }
     let filter = PreprocParams { interpolation: Interpolation::PilBicubic, ..plain((8, 8)) };
-    assert_eq!(WarpPreproc::new(owned.format, filter).unwrap_err(), PreprocError::RegionFilter);
+    assert_eq!(RegionPreproc::new(owned.format, filter).unwrap_err(), PreprocError::RegionFilter);
 }

@@ -2,16 +2,26 @@
 
 use crate::homography::{Homography, corners};
 use crate::preproc::Interpolation;
-use crate::preproc::regions::grid::{Counts, NUDGE, Position, REACH, SampleGrid, UNIT};
+use crate::preproc::regions::grid::{Counts, NUDGE, Position, REACH, RegionMap, SampleGrid, UNIT};
 
 /// The least w' at a corner of the tensor, as a share of the greatest: what would lie nearer to the camera is not followed. So the
 /// error of a position in float64, which is about that of w', is less than 2^-16 pixel in the largest frames.
 const NEAREST: f64 = 1e-6;
 
+impl RegionMap for Homography {
+    type Grid = WarpGrid;
+
+    const OPERATION: &'static str = "warp";
+
+    fn grid(&self, size: [usize; 2], interpolation: Interpolation) -> Option<WarpGrid> {
+        WarpGrid::new(self, size, interpolation)
+    }
+}
+
 /// A grid of samples over a region: the kernel's `Grid` in warp.cu. x' and y' are in 2^-32 frame pixels times w'.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::preproc::regions) struct WarpGrid {
+pub struct WarpGrid {
     /// x', y' and w' of the first sample.
     first: [f64; 3],
     /// What is added from one sample to the next, along the tensor's rows.
