@@ -1,6 +1,6 @@
 //! How fast the engine runs a model on a GPU, and how far it is from the results that are expected.
 //!
-//!     fused_speed MODEL.onnx --input NAME=1x3x640x640 [--libraries FOLDER]... [--engines N] [--warp-groups] [--plain] [--verbose]
+//!     fused_speed MODEL.onnx --input NAME=1x3x640x640 [--libraries FOLDER]... [--engines N] [--verbose]
 //!                 [--values IN.bin] [--write FOLDER] [--single] [--reference] [--store FOLDER] [--steps]
 //!
 //! `--reference` computes it plainly on the CPU. `--store` keeps what was found for the next start. `--steps` times each step alone.
@@ -233,7 +233,6 @@ fn arguments() -> Arguments {
                 found.inputs.push((name.to_owned(), dims.split('x').map(|n| n.parse().unwrap()).collect()));
             }
             "--libraries" => found.folders.push(value().into()),
-            "--warp-groups" => found.options.warp_groups = true,
             "--engines" => found.options.engines = value().parse().unwrap(),
             "--store" => found.store.0 = Some(value().into()),
             "--steps" => found.steps = true,

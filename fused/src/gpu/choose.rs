@@ -4,6 +4,7 @@
 //! nothing else; of those that do, the fastest is taken. Convolutions of the same dimensions, layout and epilogue are tried once, and
 //! what was found is kept for later starts.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,6 +73,8 @@ pub(super) struct Trials<'a> {
 pub(super) struct Kind<'a> {
     name: String,
     index: usize,
+    /// How many of the plan's steps are of this kind.
+    steps: u64,
     pub convolution: &'a Convolution,
     own: Vec<emit::Kernel>,
     loaded: Vec<(emit::Kernel, Kernel)>,
@@ -94,9 +97,7 @@ impl<'a> Trials<'a> {
             stopwatch: Arc::new(Stopwatch::new(stream)?),
             stream: Arc::clone(stream),
             options,
-            device: emit::Device {
-                warp_groups: options.warp_groups && context.device().capability == WARP_GROUPS,
-            },
+            device: emit::Device { warp_groups: context.device().capability == WARP_GROUPS },
         })
     }
 
@@ -127,7 +128,11 @@ impl<'a> Trials<'a> {
         let mut chosen: Vec<Option<Chosen>> = plan.steps.iter().map(|_| None).collect();
         for (index, convolution) in convolutions(plan) {
             let name = convolution.kind();
-            if known.contains_key(&name) || unknown.iter().any(|kind| kind.name == name) {
+            if let Some(kind) = unknown.iter_mut().find(|kind| kind.name == name) {
+                kind.steps += 1;
+                continue;
+            }
+            if known.contains_key(&name) {
                 continue;
             }
             let own = emit::candidates(convolution, self.device);
@@ -139,7 +144,8 @@ impl<'a> Trials<'a> {
                 }
                 None => {
                     let contest = Contest { line: name.clone(), best: None };
-                    unknown.push(Kind { name, index, convolution, own, loaded: Vec::new(), contest });
+                    let loaded = Vec::new();
+                    unknown.push(Kind { name, index, steps: 1, convolution, own, loaded, contest });
                 }
             }
         }
@@ -172,7 +178,7 @@ impl<'a> Trials<'a> {
         })
     }
 
-    /// Tries the candidates of these kinds: our own kernels first, and cuDNN's engines where those are far from what the device can do.
+    /// Tries the candidates of these kinds: our own kernels first, and cuDNN's engines for those that are farthest from what the device can do.
     fn try_kinds(
         &mut self,
         plan: &Plan,
@@ -189,26 +195,21 @@ impl<'a> Trials<'a> {
         let all = kinds.iter().flat_map(|kind| &kind.own).chain(others);
         let compiled = Compiled::new(&self.libraries.nvrtc, &context, all, self.store)?;
         report.compiled = started.elapsed();
-        let mut left = Vec::new();
+        let mut tried = Vec::new();
         for mut kind in kinds {
             let load = |kernel: &emit::Kernel| Ok((kernel.clone(), compiled.kernel(kernel)?));
             kind.loaded = kind.own.iter().map(load).collect::<Result<Vec<_>, GpuError>>()?;
             self.try_own(plan, &mut kind)?;
-            left.push(kind);
-        }
-        let (left, done): (Vec<_>, Vec<_>) = left.into_iter().partition(|kind| {
-            self.options.engines > 0
-                && kind.contest.best.as_ref().is_none_or(|best| best.time > near(kind.convolution))
-        });
-        let started = Instant::now();
-        let engines = engines_of(&self.libraries.cudnn, &context, &left, self.options.engines)?;
-        report.compiled_cudnn = started.elapsed();
-        let mut tried = done;
-        for (mut kind, engines) in left.into_iter().zip(engines) {
-            if let Some(engines) = engines {
-                self.try_cudnn(plan, &mut kind, &engines)?;
-            }
             tried.push(kind);
+        }
+        let started = Instant::now();
+        let slow = if self.options.engines == 0 { 0 } else { slow_first(&mut tried) };
+        let engines = engines_of(&self.libraries.cudnn, &context, &tried[..slow], self.options.engines)?;
+        report.compiled_cudnn = started.elapsed();
+        for (kind, engines) in tried.iter_mut().zip(engines) {
+            if let Some(engines) = engines {
+                self.try_cudnn(plan, kind, &engines)?;
+            }
         }
         for kind in tried {
             let Kind { name, contest: Contest { line, best }, index, .. } = kind;
@@ -334,6 +335,21 @@ fn near(convolution: &Convolution) -> u64 {
     let moved = (elements * output.ty.size()) as f64 / 3e3;
     let computed = 2.0 * (output.elements() * weights.elements() / weights.dims[0].max(1)) as f64 / 7e5;
     (1.2 * moved.max(computed) + 3e3) as u64
+}
+
+/// Percent of the network's time that cuDNN's engines are not compiled for: they take longer to compile than all of our kernels.
+const FORGONE: u64 = 3;
+
+/// Sorts kinds by how much cuDNN's engines could gain at most, and says of how many of them these are worth compiling.
+fn slow_first(kinds: &mut [Kind<'_>]) -> usize {
+    let gain = |kind: &Kind<'_>| match &kind.contest.best {
+        Some(best) => kind.steps * best.time.saturating_sub(near(kind.convolution)),
+        None => u64::MAX,
+    };
+    kinds.sort_by_key(|kind| Reverse(gain(kind)));
+    let time: u64 = kinds.iter().filter_map(|kind| Some(kind.steps * kind.contest.best.as_ref()?.time)).sum();
+    let left = |from: usize| kinds[from..].iter().map(gain).fold(0, u64::saturating_add);
+    (0..kinds.len()).find(|from| left(*from) <= time * FORGONE / 100).unwrap_or(kinds.len())
 }
 
 /// A step of integers of 8 bits, as a share of their root mean square, which is some dozen on noise.

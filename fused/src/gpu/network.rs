@@ -26,8 +26,6 @@ pub struct Options {
     pub tolerance: Tolerance,
     /// Whether branches may run beside each other, and kernels begin before those ahead of them are over, where that is faster.
     pub beside: bool,
-    /// Whether kernels for the warp groups of compute capability 9.0 are tried, which have not been measured yet.
-    pub warp_groups: bool,
 }
 
 /// How far results may be from those of plain sums in float32, as a share of the larger of the number and the tensor's root mean square.
@@ -42,12 +40,7 @@ pub struct Tolerance {
 impl Default for Options {
     fn default() -> Self {
         // Sums in another order differ by 1e-6 in float32, and TF32 by 5e-4; a float16 is rounded by 5e-4.
-        Self {
-            engines: 3,
-            tolerance: Tolerance { float32: 2e-5, float16: 4e-3 },
-            beside: true,
-            warp_groups: false,
-        }
+        Self { engines: 3, tolerance: Tolerance { float32: 2e-5, float16: 4e-3 }, beside: true }
     }
 }
 

@@ -15,6 +15,13 @@ use crate::plan::{Convolution, Product, View};
 /// How many kernels are offered that multiply on tensor cores: the first three that are guessed to be fast are 1 % from the best of six.
 const MOST_KERNELS: usize = 3;
 
+/// How many are offered beside two of warp groups.
+const MOST_BESIDE_GROUPS: usize = 2;
+
+/// The cycles that warp groups take at least where they are offered: of what is shorter, they gain nothing, and their shared memory leaves no room
+/// for what could run beside it.
+const LEAST_OF_GROUPS: usize = 2000;
+
 /// The most bytes of a pixel that is read by way of the multiprocessor's cache: 32 make convolutions of 3x3 up to 1.6 times as fast, 64 some slower.
 const CACHED: usize = 32;
 
@@ -107,7 +114,9 @@ fn fitting_group_tiles(outputs: usize) -> Vec<Tile> {
     let padded = outputs.next_multiple_of(16);
     let width = (1..4).map(|parts| padded.div_ceil(parts).next_multiple_of(16)).find(|width| *width <= 256);
     let widths = width.filter(|width| !width.is_power_of_two()).into_iter();
-    widths.map(|width| tile(128, width, 8, if width > 128 { 4 } else { 3 }, [8, 1, 1])).collect()
+    let stages = |width: usize| if width > 128 { 4 } else { 3 };
+    let tiles = |width| [tile(128, width, 8, stages(width), [8, 1, 1]), tile(64, width, 8, 4, [4, 1, 1])];
+    widths.flat_map(tiles).collect()
 }
 
 /// Those without tensor cores: a thread makes 8 x 8 sums at most.
@@ -195,13 +204,16 @@ fn of(convolution: &Convolution, batches: Option<&Batches>, device: Device) -> V
         all.extend(kernels(extent.best(PLAIN_TILES.iter(), On::Plain, MOST_PLAIN), On::Plain));
         return all;
     }
+    let groups = fitting_group_tiles(outputs);
+    let groups = extent.best_groups(GROUP_TILES.iter().chain(&groups));
+    let is_long = |tile: &&Tile| cfg!(test) || extent.cost(tile, On::WarpGroups) >= LEAST_OF_GROUPS;
+    let has_groups = device.warp_groups && groups.first().is_some_and(is_long);
     let fitting = fitting_tiles(outputs);
     let tiles = TILES.iter().chain(&LARGE_TILES).chain(&fitting);
-    let mut all = kernels(extent.best(tiles, On::Cores, MOST_KERNELS), On::Cores);
-    if device.warp_groups {
-        let fitting = fitting_group_tiles(outputs);
-        let tiles = GROUP_TILES.iter().chain(&fitting);
-        all.extend(kernels(extent.best(tiles, On::WarpGroups, MOST_KERNELS), On::WarpGroups));
+    let most = if has_groups { MOST_BESIDE_GROUPS } else { MOST_KERNELS };
+    let mut all = kernels(extent.best(tiles, On::Cores, most), On::Cores);
+    if has_groups {
+        all.extend(kernels(groups, On::WarpGroups));
     }
     all
 }
@@ -289,23 +301,31 @@ impl Extent {
         tiles
     }
 
+    /// The tile of warp groups that probably takes the least time, and the next one of which a multiprocessor has room for two: one block's
+    /// products run while the other writes its sums. They are 1 % from the best of ten.
+    fn best_groups<'a>(&self, tiles: impl Iterator<Item = &'a Tile>) -> Vec<&'a Tile> {
+        let mut tiles = self.best(tiles, On::WarpGroups, usize::MAX).into_iter();
+        let first = tiles.next();
+        let is_small = |tile: &&Tile| cfg!(test) || tile.bytes() <= MULTIPROCESSOR_BYTES / 2;
+        let small = tiles.filter(is_small).take(if cfg!(test) { usize::MAX } else { 1 });
+        first.into_iter().chain(small).collect()
+    }
+
     fn blocks(&self, tile: &Tile) -> usize {
         self.count * self.pixels.div_ceil(tile.rows) * self.outputs.div_ceil(tile.columns)
     }
 
-    /// A guess of the cycles that it takes. Each multiprocessor runs two blocks at a time, or as many as its shared memory has room for;
-    /// warp groups multiply three times as fast. A step takes some 200 cycles, in which its loads are issued and its barrier is met,
-    /// besides its products, unless these run beside; a block some 1500 at its beginning and end.
+    /// A guess of the cycles that it takes. A step takes some 200 cycles, in which its loads are issued and its barrier is met,
+    /// besides its products; a block some 1500 at its beginning and end, and each multiprocessor runs two at a time. Warp groups multiply four
+    /// times as fast while the next step is loaded; what two of their blocks share is no faster than one after another.
     fn cost(&self, tile: &Tile, on: On) -> usize {
-        let (at_once, products, issued) = match on {
-            On::WarpGroups => {
-                let at_once = (MULTIPROCESSOR_BYTES / tile.bytes()).clamp(1, 2);
-                (at_once, at_once * tile.rows * tile.columns * tile.chunks / 384, 0)
-            }
-            _ => (2, tile.rows * tile.columns * tile.chunks * self.work / 64, 200),
+        let Tile { rows, columns, chunks, .. } = tile;
+        let (products, steps) = (rows * columns * chunks, self.chunks.div_ceil(*chunks));
+        let (at_once, block) = match on {
+            On::WarpGroups => (1, 500 + steps * (products / 256).max(100)),
+            _ => (2, 1500 + steps * (200 + (products * self.work / 64).max(200))),
         };
-        let steps = self.chunks.div_ceil(tile.chunks);
-        self.blocks(tile).div_ceil(at_once * MULTIPROCESSORS) * (1500 + steps * (issued + products.max(200)))
+        self.blocks(tile).div_ceil(at_once * MULTIPROCESSORS) * block
     }
 }
 
