@@ -36,6 +36,7 @@ mod shared;
 mod stream;
 mod uploads;
 mod view;
+mod wait;
 
 pub use choice::{Choice, ParseChoiceError, Resolved};
 pub use context::{Context, Entered, Unrecorded};
