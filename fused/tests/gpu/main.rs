@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cudainfer_fused::gpu::{Constants, Libraries, Network, NoStore, Options, Store};
-use cudainfer_fused::graph::simplify;
+use cudainfer_fused::graph::{Graph, simplify};
 use cudainfer_fused::plan::{Plan, View};
 use cudainfer_fused::{lower, reference};
-use cudainfer_kernels::device::{Context, CudaStream, Graph, Memory, probe};
+use cudainfer_kernels::device::{self, Context, CudaStream, Memory, probe};
 use cudainfer_kernels::tensor::TensorType;
-use networks::{bytes, difference, network, numbers, quantized};
+use networks::{bytes, difference, network, numbers, quantized, wide};
 
 /// Seeds of the networks that run: `CUDAINFER_NETWORKS` of them, which is for tools that make kernels a hundred times as slow.
 fn seeds() -> u64 {
@@ -87,7 +87,8 @@ impl Machine {
         };
         let first = read();
         outputs.iter().for_each(|output| stream.fill(output.slice(), 0xFF).unwrap());
-        let graph = Graph::record(stream, Duration::from_secs(5), || network.enqueue(stream)).unwrap();
+        let graph =
+            device::Graph::record(stream, Duration::from_secs(5), || network.enqueue(stream)).unwrap();
         // SAFETY: the network and its inputs and outputs live.
         unsafe { stream.launch_graph(&mut graph.unwrap()) }.unwrap();
         stream.synchronize().unwrap();
@@ -113,7 +114,16 @@ fn tolerance(ty: TensorType) -> f64 {
 }
 
 fn compare(machine: &Machine, seed: u64, ty: TensorType, options: Options) {
-    let (graph, input) = network(seed, ty);
+    compare_network(machine, seed, network(seed, ty), ty, options);
+}
+
+fn compare_network(
+    machine: &Machine,
+    seed: u64,
+    (graph, input): (Graph, Vec<f32>),
+    ty: TensorType,
+    options: Options,
+) {
     let plan = lower::lower(&graph).unwrap();
     let input = bytes(&input, ty);
     let expected = reference::run(&plan, std::slice::from_ref(&input)).unwrap();
@@ -132,6 +142,16 @@ fn own_kernels_give_what_the_reference_gives() {
         for ty in [TensorType::Float32, TensorType::Float16] {
             compare(&machine, seed, ty, Options { engines: 0, ..Options::default() });
         }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn own_kernels_of_many_channels_do_too() {
+    let machine = Machine::new();
+    let options = Options { engines: 0, ..Options::default() };
+    for seed in 300..300 + seeds().div_ceil(4) {
+        compare_network(&machine, seed, wide(seed), TensorType::Float16, options);
     }
 }
 

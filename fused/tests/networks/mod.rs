@@ -53,6 +53,38 @@ struct Making {
     images: Vec<ValueId>,
 }
 
+/// Convolutions of many channels in float16, as large networks have them: a row of them, some of which are added to what went in.
+pub fn wide(seed: u64) -> (Graph, Vec<f32>) {
+    let (mut chance, ty) = (Chance::new(seed), TensorType::Float16);
+    let dims = [2, 64, 12 + chance.below(5), 12 + chance.below(5)];
+    let mut builder = Builder::default();
+    let image = builder.value(ty, &dims);
+    builder.graph.inputs.push(image);
+    let mut making = Making { builder, chance, ty, images: vec![image] };
+    let mut last = image;
+    for _ in 0..3 {
+        let (kernel, step) = (making.chance.of(&[3, 3, 1]), making.chance.of(&[1, 1, 2]));
+        let (dilation, pad) = if kernel == 3 { making.chance.of(&[(1, 1), (2, 2)]) } else { (1, 0) };
+        let window = Window {
+            kernel: [kernel; 2],
+            strides: [step; 2],
+            dilations: [dilation; 2],
+            begin: [pad; 2],
+            end: [pad; 2],
+        };
+        let filters = making.chance.of(&[16, 80, 128, 256, 272]);
+        let made = making.convolution_with(last, filters, window, 1).unwrap();
+        let made = making.builder.unary(Unary::Silu, made).unwrap();
+        let alike = making.dims(made) == making.dims(last);
+        last = if alike { making.builder.binary(Binary::Add, made, last).unwrap() } else { made };
+    }
+    making.builder.graph.outputs.push(last);
+    let mut graph = making.builder.graph;
+    simplify(&mut graph).unwrap();
+    let input = making.chance.numbers(dims.iter().product(), ty);
+    (graph, input)
+}
+
 /// The network of a seed, simplified as those of files are, and its input's elements.
 pub fn network(seed: u64, ty: TensorType) -> (Graph, Vec<f32>) {
     let mut chance = Chance::new(seed);
