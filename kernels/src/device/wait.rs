@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::{DeviceError, lock};
 
-/// How long a thread polls without a pause.
-const AWAKE: Duration = Duration::from_micros(100);
-/// How many threads do so at the same time. Where more wait, none is in such a hurry.
-const MOST_AWAKE: usize = 4;
+/// How long a thread polls without a pause, if no other one waits, and if others do.
+const AWAKE: [Duration; 2] = [Duration::from_micros(300), Duration::from_micros(100)];
+/// Where so many others wait, it does not: the GPU has enough to do, and the processor as well.
+const MANY: usize = 4;
 /// The pause between polls afterwards; the system adds some 50 us.
 const PAUSE: Duration = Duration::from_micros(20);
 
@@ -32,9 +32,14 @@ pub(super) trait Work: Send + Sync {
 /// # Errors
 /// Those of the work; [`DeviceError::Busy`] where it takes longer.
 pub(super) fn wait_for<W: Work + 'static>(work: &Arc<W>, limit: Option<Duration>) -> Result<(), DeviceError> {
-    let started = Instant::now();
-    if let Some(outcome) = wait_awake(&**work, started, limit) {
-        return outcome;
+    let (started, waits) = (Instant::now(), Waits::begin());
+    loop {
+        if let Some(outcome) = look(&**work, started, limit) {
+            return outcome;
+        }
+        if started.elapsed() >= waits.awake() {
+            break;
+        }
     }
     let thread = thread::current();
     let waiting =
@@ -47,17 +52,6 @@ pub(super) fn wait_for<W: Work + 'static>(work: &Arc<W>, limit: Option<Duration>
             return outcome;
         }
         thread::sleep(PAUSE);
-    }
-}
-
-/// The first part of a wait; `None` where it is not over after that.
-fn wait_awake(work: &dyn Work, started: Instant, limit: Option<Duration>) -> Option<Result<(), DeviceError>> {
-    let awake = Awake::begin();
-    loop {
-        let outcome = look(work, started, limit);
-        if outcome.is_some() || !awake.is_one_of_few() || started.elapsed() > AWAKE {
-            return outcome;
-        }
     }
 }
 
@@ -74,27 +68,33 @@ fn look(work: &dyn Work, started: Instant, limit: Option<Duration>) -> Option<Re
     }
 }
 
-/// The threads that poll without a pause.
-static NOW_AWAKE: AtomicUsize = AtomicUsize::new(0);
+/// The threads that wait.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// One of them.
-struct Awake {
-    before: usize,
+struct Waits {
+    /// How many others did when it began.
+    others: usize,
 }
 
-impl Awake {
+impl Waits {
     fn begin() -> Self {
-        Self { before: NOW_AWAKE.fetch_add(1, Ordering::Relaxed) }
+        Self { others: WAITING.fetch_add(1, Ordering::Relaxed) }
     }
 
-    fn is_one_of_few(&self) -> bool {
-        self.before < MOST_AWAKE
+    /// How long it polls without a pause.
+    fn awake(&self) -> Duration {
+        match self.others {
+            0 => AWAKE[0],
+            1..MANY => AWAKE[1],
+            _ => Duration::ZERO,
+        }
     }
 }
 
-impl Drop for Awake {
+impl Drop for Waits {
     fn drop(&mut self) {
-        NOW_AWAKE.fetch_sub(1, Ordering::Relaxed);
+        WAITING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn work_that_hangs_is_an_error_for_whoever_is_awake_and_for_whoever_sleeps() {
-        for limit in [Duration::ZERO, 20 * AWAKE] {
+        for limit in [Duration::ZERO, 20 * AWAKE[0]] {
             let never = Arc::new(Told::default());
             assert_eq!(wait_for(&never, Some(limit)), Err(DeviceError::Busy { seconds: 0 }));
         }

@@ -1,11 +1,11 @@
 """The network alone, on one card in one run: ONNX Runtime as trtinfer runs it, the engine fused, and PyTorch as it is and compiled.
 
-    python3 tools bench.gpu.networks [--no-peers | --autotune] [--results FOLDER] [NAME...]
+    python3 tools bench.gpu.networks [--no-peers | --autotune] [--only-fused] [--results FOLDER] [NAME...]
 
 The networks are those of bench/gpu/measuring.py (NAME; all, if none is given), exported in float16 for each batch and some in int8 (which
 needs onnx and onnxruntime), and if no NAME is given the models of scripts/setup, in float32. Each is run by the session loop
 (benches/gpu/session.rs) with provider=cuda, in its fastest variant, and with provider=fused; of int8, which ONNX Runtime computes in
-float32, batches with the latter alone. --autotune measures torch.compile's max-autotune instead, which takes minutes a network. All rows and what
+float32, batches with the latter alone; with --only-fused, all. --autotune measures torch.compile's max-autotune instead, which takes minutes a network. All rows and what
 they were measured on go to network-speed-DATE.json in FOLDER (default: benches/results); rows of other networks that a run of the same
 commit on the same kind of GPU has left there stay.
 """
@@ -68,6 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--autotune", action="store_true")
+    parser.add_argument("--only-fused", action="store_true")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results")
     parser.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="NAME")
     given = parser.parse_args()
@@ -103,7 +104,7 @@ def main() -> int:
             if not given.names:
                 cases += [(ROOT / ".cache" / "models" / f"{name}.onnx", 1, PROVIDERS) for name in OTHERS]
             for model, batch, providers in cases:
-                for provider in providers:
+                for provider in ("fused",) if given.only_fused else providers:
                     measure([str(session), "--batch", str(batch), "--provider", provider, str(model)], provider=provider)
     if not given.no_peers:
         python, env = host_python()
