@@ -56,13 +56,14 @@ def networks(results: Path) -> list[str]:
         ratio = f"{fused['fps'] / max(others):.2f}" if others else "–"
         rows.append([name, batch, *cells, f"{fused['fps']:,.0f}", ratio, *memory])
     machines = [one["machine"] for one in measured]
+    torch_version = next(one["versions"]["torch"] for one in reversed(machines) if "torch" in one["versions"])
     visits = "; ".join(f"{one['gpu']}, commit {one['commit']}" for one in machines)
     head = ["network", "batch", "ONNX Runtime (variant)", "PyTorch, CUDA graph", "`torch.compile`, CUDA graph", "`provider=fused`"]
     head += ["times the fastest other", "MB, ONNX Runtime", "MB, fused"]
     return [
         "### The network alone",
         "",
-        f"Frames a second on one GPU ({visits}; driver {machines[-1]['driver']}, torch {machines[-1]['versions']['torch']}): the session loop",
+        f"Frames a second on one GPU ({visits}; driver {machines[-1]['driver']}, torch {torch_version}): the session loop",
         "with CUDA graphs, ONNX Runtime in the variant that engine search chose. Random weights; what is named without a type is float32.",
         "ONNX Runtime computes int8 in float32, so its batches are left out. MB is device memory that the model took at",
         "its first start, with the libraries' code.",
