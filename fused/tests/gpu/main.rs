@@ -151,7 +151,7 @@ fn own_kernels_of_many_channels_do_too() {
     let machine = Machine::new();
     let options = Options { engines: 0, ..Options::default() };
     for seed in 300..300 + seeds().div_ceil(4) {
-        compare_network(&machine, seed, wide(seed), TensorType::Float16, options);
+        compare_network(&machine, seed, wide(seed, 14), TensorType::Float16, options);
     }
 }
 

@@ -53,10 +53,11 @@ struct Making {
     images: Vec<ValueId>,
 }
 
-/// Convolutions of many channels in float16, as large networks have them: a row of them, some of which are added to what went in.
-pub fn wide(seed: u64) -> (Graph, Vec<f32>) {
+/// Convolutions of many channels in float16, as large networks have them: a row of them, some of which are added to what went in. Two images of
+/// `side` rows and a few more columns.
+pub fn wide(seed: u64, side: usize) -> (Graph, Vec<f32>) {
     let (mut chance, ty) = (Chance::new(seed), TensorType::Float16);
-    let dims = [2, 64, 12 + chance.below(5), 12 + chance.below(5)];
+    let dims = [2, 64, side, side + chance.below(5)];
     let mut builder = Builder::default();
     let image = builder.value(ty, &dims);
     builder.graph.inputs.push(image);
