@@ -13,7 +13,7 @@ use super::{DeviceError, lock};
 
 /// How long a thread polls without a pause, if no other one waits, and if others do.
 const AWAKE: [Duration; 2] = [Duration::from_micros(300), Duration::from_micros(100)];
-/// Where so many others wait, it does not: the GPU has enough to do, and the processor as well.
+/// Where this many others wait, it does not: the GPU has enough to do, and the processor as well.
 const MANY: usize = 4;
 /// The pause between polls afterwards; the system adds some 50 us.
 const PAUSE: Duration = Duration::from_micros(20);
@@ -176,16 +176,16 @@ mod tests {
 
     use super::*;
 
-    /// Is done once it is told so.
+    /// Is done once the test sets it.
     #[derive(Default)]
-    struct Told {
+    struct Set {
         is_done: AtomicBool,
         fails: bool,
         /// The threads that have asked.
         asked: Mutex<HashSet<ThreadId>>,
     }
 
-    impl Work for Told {
+    impl Work for Set {
         fn is_done(&self) -> Result<bool, DeviceError> {
             lock(&self.asked).insert(thread::current().id());
             match self.is_done.load(Ordering::Relaxed) {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_is_done_is_not_waited_for() {
-        let work = Arc::new(Told { is_done: true.into(), ..Told::default() });
+        let work = Arc::new(Set { is_done: true.into(), ..Set::default() });
         assert_eq!(wait_for(&work, None), Ok(()));
         assert_eq!(*lock(&work.asked), HashSet::from([thread::current().id()]));
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn work_that_hangs_is_an_error_for_whoever_is_awake_and_for_whoever_sleeps() {
         for limit in [Duration::ZERO, 20 * AWAKE[0]] {
-            let never = Arc::new(Told::default());
+            let never = Arc::new(Set::default());
             assert_eq!(wait_for(&never, Some(limit)), Err(DeviceError::Busy { seconds: 0 }));
         }
     }
@@ -213,8 +213,8 @@ mod tests {
     #[test]
     fn one_thread_polls_for_all_that_sleep_and_wakes_each_when_its_work_is_over() {
         let works: Vec<_> =
-            (0..40).map(|n| Arc::new(Told { fails: n % 2 == 1, ..Told::default() })).collect();
-        let own = |work: &Arc<Told>| -> HashSet<ThreadId> { lock(&work.asked).clone() };
+            (0..40).map(|n| Arc::new(Set { fails: n % 2 == 1, ..Set::default() })).collect();
+        let own = |work: &Arc<Set>| -> HashSet<ThreadId> { lock(&work.asked).clone() };
         thread::scope(|scope| {
             let threads: Vec<_> =
                 works.iter().map(|work| scope.spawn(move || wait_for(work, None))).collect();

@@ -1,6 +1,6 @@
 //! An array in NumPy's own format (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 
-use std::fs::File;
+use std::io::Read;
 
 use cudainfer_kernels::tensor::TensorType;
 
@@ -15,24 +15,24 @@ const BEFORE: u64 = 8;
 /// Bytes that a header may have. Those of arrays of numbers have about a hundred.
 const LONGEST_HEADER: u64 = 1 << 16;
 
-/// Reads the array that lies in these bytes of a file, all of which it must fill.
-pub(super) fn read(file: &mut File, begin: u64, length: u64) -> Result<Array, String> {
+/// Reads the array that comes next, which has `length` bytes with its header.
+pub(super) fn read(from: &mut impl Read, length: u64) -> Result<Array, String> {
     let broken = || "its header is no NumPy array's. Write it again, with numpy.save".to_owned();
     if length < BEFORE + 4 {
         return Err(broken());
     }
-    let head = bytes(file, begin, BEFORE + 4)?;
-    let (Some(version), true) = (head.get(6), head.starts_with(b"\x93NUMPY")) else { return Err(broken()) };
-    let [a, b, c, d] = [8, 9, 10, 11].map(|at| head.get(at).copied().unwrap_or(0));
-    let (header, from) = match version {
-        1 => (u64::from(u16::from_le_bytes([a, b])), BEFORE + 2),
-        2 | 3 => (u64::from(u32::from_le_bytes([a, b, c, d])), BEFORE + 4),
+    let mut head = bytes(from, BEFORE + 2)?;
+    let (Some(&version), true) = (head.get(6), head.starts_with(b"\x93NUMPY")) else { return Err(broken()) };
+    match version {
+        1 => head.extend([0; 2]),
+        2 | 3 => head.extend(bytes(from, 2)?),
         _ => return Err(broken()),
-    };
-    if header > LONGEST_HEADER || from + header > length {
-        return Err(broken());
     }
-    let text = bytes(file, begin + from, header)?;
+    let before = if version == 1 { BEFORE + 2 } else { BEFORE + 4 };
+    let header = head.get(8..).and_then(|four| Some(u64::from(u32::from_le_bytes(four.try_into().ok()?))));
+    let header = header.filter(|header| *header <= LONGEST_HEADER && before + header <= length);
+    let header = header.ok_or_else(broken)?;
+    let text = bytes(from, header)?;
     let text = str::from_utf8(&text).map_err(|_| broken())?;
     let ty = element_type(value(text, "descr").ok_or_else(broken)?)?;
     match value(text, "fortran_order") {
@@ -50,7 +50,7 @@ pub(super) fn read(file: &mut File, begin: u64, length: u64) -> Result<Array, St
     let dims = dims.map(str::parse).collect::<Result<Vec<usize>, _>>().map_err(|_| broken())?;
     let size = dims.iter().try_fold(ty.size(), |size, dim| size.checked_mul(*dim));
     let size = size.and_then(|size| u64::try_from(size).ok()).filter(|size| *size <= LARGEST);
-    let there = length - from - header;
+    let there = length - before - header;
     if size != Some(there) {
         let claims: Vec<String> = dims.iter().map(ToString::to_string).collect();
         return Err(format!(
@@ -58,7 +58,7 @@ pub(super) fn read(file: &mut File, begin: u64, length: u64) -> Result<Array, St
             claims.join("x")
         ));
     }
-    let data = bytes(file, begin + from + header, there)?;
+    let data = bytes(from, there)?;
     Ok(Array { ty, dims, data: data.into() })
 }
 

@@ -1,9 +1,13 @@
-//! The arrays in a `.npz`, which is a ZIP archive (PKWARE's APPNOTE 6.3.10). Those that numpy.savez writes are not compressed, so an array
-//! is read from its place in the file.
+//! The arrays in a `.npz`, which is a ZIP archive (PKWARE's APPNOTE 6.3.10): as they are, as numpy.savez writes them, or deflated, as
+//! numpy.savez_compressed does.
 
 use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 
-use super::part::bytes;
+use flate2::CrcReader;
+use flate2::read::DeflateDecoder;
+
+use super::part::bytes_at;
 
 /// Bytes of the record at the end of the archive, and of the longest comment after it.
 const END: u64 = 22;
@@ -13,12 +17,17 @@ const LONGEST_TABLE: u64 = 1 << 24;
 /// What a field of 32 bits says of a number that is in the field of 64 bits.
 const IN_ZIP64: u64 = 0xffff_ffff;
 
+/// Bytes that deflate makes of one, at most (<https://zlib.net/zlib_tech.html>).
+const LARGEST_RATIO: u64 = 1032;
+
 /// An array of the archive.
 #[derive(Debug)]
 pub(super) struct Member {
     /// The name of its file, as `prompts.npy`.
     pub name: String,
     method: u64,
+    /// The CRC-32 of its bytes when it is taken out.
+    crc: u64,
     /// Bytes in the archive, and when it is taken out.
     packed: u64,
     unpacked: u64,
@@ -29,7 +38,7 @@ pub(super) struct Member {
 /// The table of contents.
 pub(super) fn members(file: &mut File, length: u64) -> Result<Vec<Member>, String> {
     let from = length.saturating_sub(END + LONGEST_COMMENT);
-    let tail = bytes(file, from, length - from)?;
+    let tail = bytes_at(file, from, length - from)?;
     let end = tail.windows(4).rposition(|four| four == b"PK\x05\x06").ok_or_else(broken)?;
     let record = tail.get(end..).unwrap_or_default();
     let [size, begin] = [12, 16].map(|at| number(record, at, 4));
@@ -37,7 +46,7 @@ pub(super) fn members(file: &mut File, length: u64) -> Result<Vec<Member>, Strin
     if size > LONGEST_TABLE || begin.checked_add(size).is_none_or(|end| end > length) {
         return Err(broken());
     }
-    let table = bytes(file, begin, size)?;
+    let table = bytes_at(file, begin, size)?;
     let mut rest = table.as_slice();
     let mut members = Vec::new();
     while !rest.is_empty() {
@@ -62,7 +71,7 @@ fn member(table: &[u8]) -> Option<(Member, &[u8])> {
     let (unpacked, packed, header) = (field(24)?, field(20)?, field(42)?);
     let text = String::from_utf8_lossy(table.get(46..name)?).into_owned();
     Some((
-        Member { name: text, method: two(10)?, packed, unpacked, header },
+        Member { name: text, method: two(10)?, crc: number(table, 16, 4)?, packed, unpacked, header },
         table.get(name + extra + comment..)?,
     ))
 }
@@ -81,34 +90,72 @@ fn zip64(mut extra: &[u8]) -> impl Iterator<Item = u64> + '_ {
     found.chunks_exact(8).filter_map(|eight| Some(u64::from_le_bytes(eight.try_into().ok()?)))
 }
 
-/// Where a member's bytes lie in the archive, and how many there are.
-pub(super) fn data(file: &mut File, length: u64, member: &Member) -> Result<[u64; 2], String> {
-    let Member { name, method, packed, unpacked, header } = member;
-    if *method != 0 {
-        return Err(format!(
-            "its array {name} is compressed. Write the file with numpy.savez, which does not"
-        ));
+/// What a member has when it is taken out.
+pub(super) struct Unpacked<'a> {
+    data: CrcReader<Box<dyn Read + 'a>>,
+    /// Their number.
+    pub bytes: u64,
+    crc: u64,
+}
+
+impl Read for Unpacked<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.data.read(to)
     }
+}
+
+impl Unpacked<'_> {
+    /// Whether what was read is what was written.
+    pub fn check(&self) -> Result<(), String> {
+        let found = self.data.crc().sum();
+        let is_same = u64::from(found) == self.crc;
+        let differ = || {
+            format!(
+                "its bytes have the CRC-32 {found:08x}, and were written with {:08x}. Write it again",
+                self.crc
+            )
+        };
+        is_same.then_some(()).ok_or_else(differ)
+    }
+}
+
+/// Takes a member out.
+pub(super) fn unpack<'a>(file: &'a mut File, length: u64, member: &Member) -> Result<Unpacked<'a>, String> {
+    let Member { name, method, crc, packed, unpacked, header } = member;
     let lies = || {
         format!(
             "its table of contents says {unpacked} bytes of {name}, which the file of {length} bytes does not have at that place. It was \
              cut off or changed: write it again"
         )
     };
-    if packed != unpacked || header.checked_add(30).is_none_or(|end| end > length) {
+    let most = match method {
+        0 => *packed,
+        8 => packed.saturating_mul(LARGEST_RATIO),
+        _ => {
+            return Err(format!(
+                "its array {name} is compressed by ZIP's method {method}, and may be deflated (method 8) or not compressed. Write the file with \
+                 numpy.savez_compressed"
+            ));
+        }
+    };
+    if *unpacked > most || header.checked_add(30).is_none_or(|end| end > length) {
         return Err(lies());
     }
-    let head = bytes(file, *header, 30)?;
+    let head = bytes_at(file, *header, 30)?;
     let (Some(name), Some(extra), true) =
         (number(&head, 26, 2), number(&head, 28, 2), head.starts_with(b"PK\x03\x04"))
     else {
         return Err(lies());
     };
     let begin = header + 30 + name + extra;
-    match begin.checked_add(*packed) {
-        Some(end) if end <= length => Ok([begin, *packed]),
-        _ => Err(lies()),
+    if begin.checked_add(*packed).is_none_or(|end| end > length) {
+        return Err(lies());
     }
+    file.seek(SeekFrom::Start(begin)).map_err(|e| e.to_string())?;
+    let packed = file.take(*packed);
+    let data: Box<dyn Read> =
+        if *method == 0 { Box::new(packed) } else { Box::new(DeflateDecoder::new(packed)) };
+    Ok(Unpacked { data: CrcReader::new(data), bytes: *unpacked, crc: *crc })
 }
 
 /// A number of two or four bytes.

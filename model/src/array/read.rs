@@ -1,6 +1,6 @@
 //! Which of a file's arrays is read.
 
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use cudainfer_files as files;
@@ -21,8 +21,11 @@ impl Array {
         let mut magic = [0; 4];
         // A file that is shorter is neither.
         let _ = file.read_exact(&mut magic);
-        let [begin, bytes] = match &magic {
-            b"\x93NUM" => [0, length],
+        match &magic {
+            b"\x93NUM" => {
+                file.rewind().map_err(|e| e.to_string())?;
+                npy::read(&mut file, length)
+            }
             b"PK\x03\x04" | b"PK\x05\x06" => {
                 let members = npz::members(&mut file, length)?;
                 let of = |member: &&Member| member.name.strip_suffix(".npy").unwrap_or(&member.name) == name;
@@ -37,12 +40,12 @@ impl Array {
                         ));
                     }
                 };
-                npz::data(&mut file, length, member)?
+                let mut data = npz::unpack(&mut file, length, member)?;
+                let bytes = data.bytes;
+                let array = npy::read(&mut data, bytes)?;
+                data.check().map(|()| array)
             }
-            _ => {
-                return Err("it is neither a .npy nor a .npz. Write it with numpy.save or numpy.savez".into());
-            }
-        };
-        npy::read(&mut file, begin, bytes)
+            _ => Err("it is neither a .npy nor a .npz. Write it with numpy.save or numpy.savez".into()),
+        }
     }
 }

@@ -1,4 +1,8 @@
+use std::io::Read as _;
+
 use cudainfer_kernels::tensor::TensorType;
+use flate2::bufread::DeflateEncoder;
+use flate2::{Compression, Crc};
 
 use super::Array;
 
@@ -12,7 +16,19 @@ fn header(descr: &str, shape: &str) -> String {
     format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}   \n")
 }
 
-/// An archive as numpy.savez writes it: of each file its name, its method and its bytes, and how many the table says.
+fn deflated(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    DeflateEncoder::new(bytes, Compression::best()).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+fn crc(bytes: &[u8]) -> [u8; 4] {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum().to_le_bytes()
+}
+
+/// An archive as numpy.savez and numpy.savez_compressed write it: of each file its name, its method, its bytes, and how many the table says.
 fn npz(files: &[(&str, u16, &[u8], u64)]) -> Vec<u8> {
     let (mut all, mut table) = (Vec::new(), Vec::new());
     for (name, method, data, claimed) in files {
@@ -23,10 +39,12 @@ fn npz(files: &[(&str, u16, &[u8], u64)]) -> Vec<u8> {
         all.extend([&method.to_le_bytes()[..], &[0; 8], &[0xff; 8], &length, &20u16.to_le_bytes()].concat());
         all.extend(name.as_bytes());
         all.extend([&1u16.to_le_bytes()[..], &16u16.to_le_bytes(), &[0; 16]].concat());
-        all.extend(*data);
-        let claimed = u32::try_from(*claimed).unwrap().to_le_bytes();
+        let packed = if *method == 8 { deflated(data) } else { data.to_vec() };
+        all.extend(&packed);
+        let [claimed, packed] = [*claimed, if *method == 8 { packed.len() as u64 } else { *claimed }]
+            .map(|n| u32::try_from(n).unwrap().to_le_bytes());
         table.extend(b"PK\x01\x02\x2d\x03\x2d\x00\x00\x00");
-        table.extend([&method.to_le_bytes()[..], &[0; 8], &claimed, &claimed, &length].concat());
+        table.extend([&method.to_le_bytes()[..], &[0; 4], &crc(data), &packed, &claimed, &length].concat());
         table.extend([0; 12]);
         table.extend(offset.to_le_bytes());
         table.extend(name.as_bytes());
@@ -77,11 +95,26 @@ fn an_archive_has_the_array_of_the_name_or_the_only_one() {
 }
 
 #[test]
+fn a_compressed_archive_is_read_as_well() {
+    let many: Vec<f32> = (0..5000).map(|n| (n % 7) as f32).collect();
+    let array = npy(&header("<f4", "(5000,)"), &floats(&many));
+    let archive = npz(&[("other.npy", 0, b"", 0), ("a.npy", 8, &array, array.len() as u64)]);
+    assert!(archive.len() < array.len() / 10);
+    assert_eq!(&*read(&archive, "a").unwrap().data, floats(&many));
+}
+
+#[test]
 fn what_a_file_says_of_its_size_is_compared_with_the_file_before_there_is_room_for_it() {
     let whole = npy(&header("<f4", "(1,)"), &floats(&[1.0]));
     let huge = npy(&header("<f4", "(100000, 100000)"), &floats(&[1.0]));
     let endless = npy(&header("<f4", "(4294967296, 4294967296, 4294967296)"), &[]);
     let length = whole.len() as u64;
+    let more = npy(&header("<f4", "(2,)"), &floats(&[1.0]));
+    let other_bytes = |mut archive: Vec<u8>| {
+        let at = archive.windows(4).position(|four| four == floats(&[1.0])).unwrap();
+        archive[at] ^= 1;
+        archive
+    };
     for (bytes, part) in [
         (huge.clone(), "100000x100000 float32, but 4 bytes follow"),
         (endless, "but 0 bytes follow"),
@@ -89,7 +122,12 @@ fn what_a_file_says_of_its_size_is_compared_with_the_file_before_there_is_room_f
         ([whole.clone(), vec![0; 3]].concat(), "but 7 bytes follow"),
         (npz(&[("a.npy", 0, &whole, 4_000_000_000)]), "says 4000000000 bytes of a.npy"),
         (npz(&[("a.npy", 0, &huge, huge.len() as u64)]), "but 4 bytes follow"),
-        (npz(&[("a.npy", 8, &whole, length)]), "a.npy is compressed"),
+        (npz(&[("a.npy", 8, &whole, length - 1)]), "but 3 bytes follow"),
+        (npz(&[("a.npy", 8, &huge, huge.len() as u64)]), "but 4 bytes follow"),
+        (npz(&[("a.npy", 8, &whole, 4_000_000_000)]), "says 4000000000 bytes of a.npy"),
+        (npz(&[("a.npy", 8, &more, (more.len() + 4) as u64)]), "ends before its array does"),
+        (npz(&[("a.npy", 12, &whole, length)]), "ZIP's method 12"),
+        (other_bytes(npz(&[("a.npy", 0, &whole, length)])), "written with"),
         (npz(&[]), "none at all"),
         (whole[..9].to_vec(), "header is no NumPy array's"),
         (b"PK\x03\x04 and so on".to_vec(), "no whole archive"),
@@ -108,8 +146,8 @@ fn what_a_file_says_of_its_size_is_compared_with_the_file_before_there_is_room_f
 #[test]
 fn no_bytes_make_reading_panic() {
     let whole = npy(&header("<f4", "(2,)"), &floats(&[1.0, 2.0]));
-    let archive = npz(&[("a.npy", 0, &whole, whole.len() as u64)]);
-    for original in [whole, archive] {
+    let [plain, compressed] = [0, 8].map(|method| npz(&[("a.npy", method, &whole, whole.len() as u64)]));
+    for original in [whole, plain, compressed] {
         for at in 0..original.len() {
             let mut changed = original.clone();
             for value in [0, 0x7f, 0xff] {
