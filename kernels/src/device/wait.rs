@@ -212,8 +212,7 @@ mod tests {
 
     #[test]
     fn one_thread_polls_for_all_that_sleep_and_wakes_each_when_its_work_is_over() {
-        let works: Vec<_> =
-            (0..40).map(|n| Arc::new(Set { fails: n % 2 == 1, ..Set::default() })).collect();
+        let works: Vec<_> = (0..40).map(|n| Arc::new(Set { fails: n % 2 == 1, ..Set::default() })).collect();
         let own = |work: &Arc<Set>| -> HashSet<ThreadId> { lock(&work.asked).clone() };
         thread::scope(|scope| {
             let threads: Vec<_> =

@@ -15,8 +15,8 @@ use crate::plan::{Convolution, Product, View};
 /// How many kernels are offered that multiply on tensor cores: the first three that are guessed to be fast are 1 % from the best of six.
 const MOST_KERNELS: usize = 3;
 
-/// How many are offered beside two of warp groups.
-const MOST_BESIDE_GROUPS: usize = 2;
+/// How many are offered beside two of warp groups: a second one would gain half a percent, and cost a quarter of the time to compile them.
+const MOST_BESIDE_GROUPS: usize = 1;
 
 /// The cycles that warp groups take at least where they are offered: of what is shorter, they gain nothing, and their shared memory leaves no room
 /// for what could run beside it.
