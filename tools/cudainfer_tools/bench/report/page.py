@@ -9,7 +9,7 @@ from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profil
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
 from cudainfer_tools.bench.report.markdown import table
-from cudainfer_tools.bench.report.runtimes import networks, providers
+from cudainfer_tools.bench.report.runtimes import engine, networks, providers
 from cudainfer_tools.bench.report.sleap import labelling
 
 # Of a run without raw output in benches/results: what was measured, the figure, and the script that prints it.
@@ -93,6 +93,8 @@ def page(results: Path) -> str:
         *labelling(results, "cpu"),
         *gpu(results),
         *networks(results),
+        "",
+        *engine(results),
         "",
         *labelling(results, "cuda"),
         "",

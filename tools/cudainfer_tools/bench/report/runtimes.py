@@ -13,7 +13,7 @@ CALLED = {"detect-track": "pipeline with a detector, beside a Python loop"}
 
 
 # What the engine's own program has shown.
-FIRST_STARTS = [
+ENGINE = [
     "With kernels for warp groups (compute capability 9.0), DeepLabV3 runs at 1,391 frames/s in batches of 8 (1,287 without, on the same card), in int8 at",
     "1,835 (1,503). YOLOv8n's first start, without ONNX Runtime and GStreamer, takes 23.7 s for batches of 1, 4 and 16 together on 16 cores (goal: 15), and",
     "0.2 s from the engine cache; without engines of cuDNN it takes 9.3 s, and the network is 7 % slower.",
@@ -80,8 +80,11 @@ def networks(results: Path) -> list[str]:
         *table(head, rows),
         "",
         source(*files, script="scripts/bench --networks"),
-        "",
-        *FIRST_STARTS,
-        "",
-        source(newest(results, "fused-speed-*.txt"), script="cargo run --release --package cudainfer-fused --example fused_speed"),
     ]
+
+
+def engine(results: Path) -> list[str]:
+    """The engine's own program, without GStreamer."""
+    script = "cargo run --release --package cudainfer-fused --example fused_speed"
+    file = newest(results, "fused-speed-*.txt")
+    return ["### The engine fused alone", "", *ENGINE, "", source(file, script=script)]
