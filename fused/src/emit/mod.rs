@@ -47,6 +47,9 @@ fn host_prelude() -> &'static str {
     templates!()
 }
 
+/// Grows when other kernels are offered for convolutions than before, or in another order: choices that were kept do not mean the same then.
+pub const CANDIDATES: u32 = 2;
+
 /// What a GPU has, beyond compute capability 7.5.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {

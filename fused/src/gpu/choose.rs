@@ -203,8 +203,9 @@ impl<'a> Trials<'a> {
             tried.push(kind);
         }
         let started = Instant::now();
-        let slow = if self.options.engines == 0 { 0 } else { slow_first(&mut tried) };
-        let engines = engines_of(&self.libraries.cudnn, &context, &tried[..slow], self.options.engines)?;
+        let most = self.options.engines;
+        let kinds = if most == 0 { &[] } else { worth_engines(&mut tried) };
+        let engines = engines_of(&self.libraries.cudnn, &context, kinds, most)?;
         report.compiled_cudnn = started.elapsed();
         for (kind, engines) in tried.iter_mut().zip(engines) {
             if let Some(engines) = engines {
@@ -337,11 +338,12 @@ fn near(convolution: &Convolution) -> u64 {
     (1.2 * moved.max(computed) + 3e3) as u64
 }
 
-/// Percent of the network's time that cuDNN's engines are not compiled for: they take longer to compile than all of our kernels.
+/// Percent of the time of the convolutions that are tried which cuDNN's engines could gain at most, and are not compiled for: they take longer to
+/// compile than all of our kernels.
 const FORGONE: u64 = 3;
 
-/// Sorts kinds by how much cuDNN's engines could gain at most, and says of how many of them these are worth compiling.
-fn slow_first(kinds: &mut [Kind<'_>]) -> usize {
+/// Sorts kinds by how much cuDNN's engines could gain at most, and returns those for which these are worth compiling.
+fn worth_engines<'a, 'b>(kinds: &'a mut [Kind<'b>]) -> &'a [Kind<'b>] {
     let gain = |kind: &Kind<'_>| match &kind.contest.best {
         Some(best) => kind.steps * best.time.saturating_sub(near(kind.convolution)),
         None => u64::MAX,
@@ -349,7 +351,8 @@ fn slow_first(kinds: &mut [Kind<'_>]) -> usize {
     kinds.sort_by_key(|kind| Reverse(gain(kind)));
     let time: u64 = kinds.iter().filter_map(|kind| Some(kind.steps * kind.contest.best.as_ref()?.time)).sum();
     let left = |from: usize| kinds[from..].iter().map(gain).fold(0, u64::saturating_add);
-    (0..kinds.len()).find(|from| left(*from) <= time * FORGONE / 100).unwrap_or(kinds.len())
+    let count = (0..kinds.len()).find(|from| left(*from) <= time * FORGONE / 100).unwrap_or(kinds.len());
+    &kinds[..count]
 }
 
 /// A step of integers of 8 bits, as a share of their root mean square, which is some dozen on noise.

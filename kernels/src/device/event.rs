@@ -4,7 +4,7 @@ use std::{ptr, sync::Arc, time::Duration};
 
 use cudarc::driver::sys::{self, CUevent_flags, CUresult};
 
-use super::wait::{Work, wait_for};
+use super::wait::{Work, wait_until_done};
 use super::{Context, DeviceError};
 
 /// How long a thread waits for work at most: far longer than the longest run of a network, so that only a GPU that hangs takes it.
@@ -96,7 +96,7 @@ impl Event {
     /// [`DeviceError::Call`], also for faults of earlier work; [`DeviceError::Busy`] where the work takes longer than ten minutes,
     /// and goes on using its memory.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        wait_for(&self.0, Some(LIMIT))
+        wait_until_done(&self.0, Some(LIMIT))
     }
 
     /// As [`Event::synchronize`] without a limit, for memory that must not be freed before.
@@ -104,7 +104,7 @@ impl Event {
     /// # Errors
     /// [`DeviceError::Call`], also for faults of earlier work.
     pub(super) fn synchronize_however_long(&self) -> Result<(), DeviceError> {
-        wait_for(&self.0, None)
+        wait_until_done(&self.0, None)
     }
 
     /// Time on the device since `start`; both must have time stamps and be [`Event::done`].

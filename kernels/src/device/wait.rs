@@ -1,8 +1,8 @@
 //! Threads that wait for the GPU.
 //!
-//! At first a thread polls without a pause, because short work is over before it could fall asleep. Then it sleeps, and one thread polls for all that do:
-//! of 64 streams, nearly all wait at any time, and if each polled for itself, that would take more of the processor than their frames do. (An event that wakes a
-//! thread by itself would cost 2 us on the device each time.)
+//! At first a thread polls without a pause, because short work is over before it could fall asleep. Then it sleeps: for a while by itself where no other one
+//! waits, and else until one thread that polls for all wakes it. Of 64 streams, nearly all wait at any time, and if each polled for itself, that would
+//! take more of the processor than their frames do. (An event that wakes a thread by itself would cost 2 us on the device each time.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::{DeviceError, lock};
 
-/// How long a thread polls without a pause, if no other one waits, and if others do.
-const AWAKE: [Duration; 2] = [Duration::from_micros(300), Duration::from_micros(100)];
-/// Where this many others wait, it does not: the GPU has enough to do, and the processor as well.
+/// Where this many others wait, none polls without a pause: the GPU has enough to do, and the processor as well.
 const MANY: usize = 4;
 /// The pause between polls afterwards; the system adds some 50 us.
 const PAUSE: Duration = Duration::from_micros(20);
@@ -27,36 +25,43 @@ pub(super) trait Work: Send + Sync {
     fn is_done(&self) -> Result<bool, DeviceError>;
 }
 
+type Outcome = Result<(), DeviceError>;
+
 /// Waits until `work` is done, for `limit` at most.
 ///
 /// # Errors
 /// Those of the work; [`DeviceError::Busy`] where it takes longer.
-pub(super) fn wait_for<W: Work + 'static>(work: &Arc<W>, limit: Option<Duration>) -> Result<(), DeviceError> {
-    let (started, waits) = (Instant::now(), Waits::begin());
+pub(super) fn wait_until_done<W: Work + 'static>(work: &Arc<W>, limit: Option<Duration>) -> Outcome {
+    let (started, others) = (Instant::now(), WAITERS.fetch_add(1, Ordering::Relaxed));
+    let _leaves = Leaves;
+    let awake = awake(others);
     loop {
         if let Some(outcome) = look(&**work, started, limit) {
             return outcome;
         }
-        if started.elapsed() >= waits.awake() {
-            break;
+        if started.elapsed() < awake {
+            continue;
         }
-    }
-    let thread = thread::current();
-    let waiting =
-        Arc::new(Waiting { work: Arc::<W>::clone(work), started, limit, thread, outcome: OnceLock::new() });
-    if WATCHER.add(&waiting) {
-        return waiting.sleep();
-    }
-    loop {
-        if let Some(outcome) = look(&**work, started, limit) {
+        if others > 0
+            && let Some(outcome) = POLLER.sleep(Arc::<W>::clone(work), started, limit)
+        {
             return outcome;
         }
         thread::sleep(PAUSE);
     }
 }
 
+/// How long a thread polls without a pause, by how many others wait.
+fn awake(others: usize) -> Duration {
+    match others {
+        0 => Duration::from_micros(300),
+        1..MANY => Duration::from_micros(100),
+        _ => Duration::ZERO,
+    }
+}
+
 /// What came of work that has been waited for since then, if anything.
-fn look(work: &dyn Work, started: Instant, limit: Option<Duration>) -> Option<Result<(), DeviceError>> {
+fn look(work: &dyn Work, started: Instant, limit: Option<Duration>) -> Option<Outcome> {
     let waited = started.elapsed();
     match work.is_done() {
         Ok(true) => Some(Ok(())),
@@ -69,90 +74,80 @@ fn look(work: &dyn Work, started: Instant, limit: Option<Duration>) -> Option<Re
 }
 
 /// The threads that wait.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
+static WAITERS: AtomicUsize = AtomicUsize::new(0);
 
-/// One of them.
-struct Waits {
-    /// How many others did when it began.
-    others: usize,
-}
+/// At its end, one of them does not any more.
+struct Leaves;
 
-impl Waits {
-    fn begin() -> Self {
-        Self { others: WAITING.fetch_add(1, Ordering::Relaxed) }
-    }
-
-    /// How long it polls without a pause.
-    fn awake(&self) -> Duration {
-        match self.others {
-            0 => AWAKE[0],
-            1..MANY => AWAKE[1],
-            _ => Duration::ZERO,
-        }
-    }
-}
-
-impl Drop for Waits {
+impl Drop for Leaves {
     fn drop(&mut self) {
-        WAITING.fetch_sub(1, Ordering::Relaxed);
+        WAITERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// A thread that sleeps until its work is done.
-struct Waiting {
+/// A thread that sleeps until there is an outcome.
+struct Sleeper {
+    thread: Thread,
+    outcome: OnceLock<Outcome>,
+}
+
+/// What it sleeps for, which the thread that polls has.
+struct Watched {
     work: Arc<dyn Work>,
     started: Instant,
     limit: Option<Duration>,
-    thread: Thread,
-    outcome: OnceLock<Result<(), DeviceError>>,
+    sleeper: Arc<Sleeper>,
 }
 
-impl Waiting {
-    /// Sleeps until it is over.
-    fn sleep(&self) -> Result<(), DeviceError> {
+impl Watched {
+    /// Wakes the sleeper if it is over; else there it is again.
+    fn wake_if_over(self) -> Option<Self> {
+        let Some(outcome) = look(&*self.work, self.started, self.limit) else { return Some(self) };
+        let Self { work, sleeper, .. } = self;
+        // Whoever wakes owns the work alone, and destroys what belongs to it in its own thread.
+        drop(work);
+        // Nobody else sets it.
+        let _ = sleeper.outcome.set(outcome);
+        sleeper.thread.unpark();
+        None
+    }
+}
+
+static POLLER: Poller = Poller { new: Mutex::new(Vec::new()), came: Condvar::new(), runs: OnceLock::new() };
+
+/// The thread that polls for those that sleep, on all GPUs. It lives as long as the process, and sleeps itself where nobody waits.
+struct Poller {
+    /// What it has not seen yet.
+    new: Mutex<Vec<Watched>>,
+    came: Condvar,
+    runs: OnceLock<bool>,
+}
+
+impl Poller {
+    /// Sleeps until there is an outcome; nothing at once where the system has no thread that polls.
+    fn sleep(
+        &'static self,
+        work: Arc<dyn Work>,
+        started: Instant,
+        limit: Option<Duration>,
+    ) -> Option<Outcome> {
+        let start = || thread::Builder::new().name("cuda-wait".into()).spawn(|| self.poll()).is_ok();
+        if !*self.runs.get_or_init(start) {
+            return None;
+        }
+        let sleeper = Arc::new(Sleeper { thread: thread::current(), outcome: OnceLock::new() });
+        lock(&self.new).push(Watched { work, started, limit, sleeper: Arc::clone(&sleeper) });
+        self.came.notify_one();
         loop {
-            if let Some(outcome) = self.outcome.get() {
-                return outcome.clone();
+            if let Some(outcome) = sleeper.outcome.get() {
+                return Some(outcome.clone());
             }
             thread::park();
         }
     }
 
-    /// Wakes the thread if something came of its work.
-    fn is_over(&self) -> bool {
-        let Some(outcome) = look(&*self.work, self.started, self.limit) else { return false };
-        // Only this thread sets it, once.
-        let _ = self.outcome.set(outcome);
-        self.thread.unpark();
-        true
-    }
-}
-
-static WATCHER: Watcher =
-    Watcher { new: Mutex::new(Vec::new()), came: Condvar::new(), runs: OnceLock::new() };
-
-/// The thread that polls for those that sleep. It lives as long as the process, and sleeps itself where nobody waits.
-struct Watcher {
-    /// Those that it has not seen yet.
-    new: Mutex<Vec<Arc<Waiting>>>,
-    came: Condvar,
-    runs: OnceLock<bool>,
-}
-
-impl Watcher {
-    /// Polls for a thread, too; false where the system has no thread that would.
-    fn add(&'static self, waiting: &Arc<Waiting>) -> bool {
-        let start = || thread::Builder::new().name("cuda-wait".into()).spawn(|| self.watch()).is_ok();
-        let runs = *self.runs.get_or_init(start);
-        if runs {
-            lock(&self.new).push(Arc::clone(waiting));
-            self.came.notify_one();
-        }
-        runs
-    }
-
-    fn watch(&self) {
-        let mut all: Vec<Arc<Waiting>> = Vec::new();
+    fn poll(&self) {
+        let mut all: Vec<Watched> = Vec::new();
         loop {
             let mut new = lock(&self.new);
             while all.is_empty() && new.is_empty() {
@@ -160,7 +155,7 @@ impl Watcher {
             }
             all.append(&mut new);
             drop(new);
-            all.retain(|waiting| !waiting.is_over());
+            all = all.into_iter().filter_map(Watched::wake_if_over).collect();
             if !all.is_empty() {
                 thread::sleep(PAUSE);
             }
@@ -175,6 +170,9 @@ mod tests {
     use std::thread::ThreadId;
 
     use super::*;
+
+    /// Longer than any of these takes: a test that goes wrong must end.
+    const LIMIT: Duration = Duration::from_secs(60);
 
     /// Is done once the test sets it.
     #[derive(Default)]
@@ -196,35 +194,42 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_stays_awake_longer_the_fewer_others_wait() {
+        let [alone, few, many] = [0, MANY - 1, MANY].map(awake);
+        assert!(alone > few && few > many && many.is_zero() && awake(1) == few && awake(1000) == many);
+    }
+
+    #[test]
     fn what_is_done_is_not_waited_for() {
         let work = Arc::new(Set { is_done: true.into(), ..Set::default() });
-        assert_eq!(wait_for(&work, None), Ok(()));
+        assert_eq!(wait_until_done(&work, None), Ok(()));
         assert_eq!(*lock(&work.asked), HashSet::from([thread::current().id()]));
     }
 
     #[test]
     fn work_that_hangs_is_an_error_for_whoever_is_awake_and_for_whoever_sleeps() {
-        for limit in [Duration::ZERO, 20 * AWAKE[0]] {
-            let never = Arc::new(Set::default());
-            assert_eq!(wait_for(&never, Some(limit)), Err(DeviceError::Busy { seconds: 0 }));
-        }
+        let never = Arc::new(Set::default());
+        let awake = wait_until_done(&never, Some(Duration::ZERO));
+        assert!(matches!(awake, Err(DeviceError::Busy { .. })));
+        let asleep = POLLER.sleep(Arc::<Set>::clone(&never), Instant::now(), Some(Duration::from_millis(5)));
+        assert!(matches!(asleep, Some(Err(DeviceError::Busy { .. }))));
+        assert_eq!(lock(&never.asked).len(), 2, "this thread, and the one that polls");
     }
 
     #[test]
     fn one_thread_polls_for_all_that_sleep_and_wakes_each_when_its_work_is_over() {
         let works: Vec<_> = (0..40).map(|n| Arc::new(Set { fails: n % 2 == 1, ..Set::default() })).collect();
-        let own = |work: &Arc<Set>| -> HashSet<ThreadId> { lock(&work.asked).clone() };
+        let asked = |work: &Arc<Set>| lock(&work.asked).clone();
         thread::scope(|scope| {
-            let threads: Vec<_> =
-                works.iter().map(|work| scope.spawn(move || wait_for(work, None))).collect();
-            let others = |index: usize| -> HashSet<ThreadId> {
-                own(&works[index]).into_iter().filter(|id| *id != threads[index].thread().id()).collect()
-            };
-            while (0..works.len()).any(|index| others(index).is_empty()) {
+            let sleep =
+                |work: &Arc<Set>| POLLER.sleep(Arc::<Set>::clone(work), Instant::now(), Some(LIMIT)).unwrap();
+            let threads: Vec<_> = works.iter().map(|work| scope.spawn(move || sleep(work))).collect();
+            let started = Instant::now();
+            while started.elapsed() < LIMIT && works.iter().any(|work| asked(work).is_empty()) {
                 thread::yield_now();
             }
-            let watchers: HashSet<ThreadId> = (0..works.len()).flat_map(others).collect();
-            assert_eq!(watchers.len(), 1);
+            let pollers: HashSet<ThreadId> = works.iter().flat_map(asked).collect();
+            assert_eq!(pollers.len(), 1);
             // The last one first: none waits for another.
             for (work, thread) in works.iter().zip(threads).rev() {
                 assert!(!thread.is_finished());

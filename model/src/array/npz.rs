@@ -2,11 +2,13 @@
 //! numpy.savez_compressed does.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 
 use flate2::CrcReader;
 use flate2::read::DeflateDecoder;
 
+use super::dense::Array;
+use super::npy;
 use super::part::bytes_at;
 
 /// Bytes of the record at the end of the archive, and of the longest comment after it.
@@ -17,6 +19,9 @@ const LONGEST_TABLE: u64 = 1 << 24;
 /// What a field of 32 bits says of a number that is in the field of 64 bits.
 const IN_ZIP64: u64 = 0xffff_ffff;
 
+/// Ways to compress a member.
+const STORED: u64 = 0;
+const DEFLATED: u64 = 8;
 /// Bytes that deflate makes of one, at most (<https://zlib.net/zlib_tech.html>).
 const LARGEST_RATIO: u64 = 1032;
 
@@ -90,47 +95,18 @@ fn zip64(mut extra: &[u8]) -> impl Iterator<Item = u64> + '_ {
     found.chunks_exact(8).filter_map(|eight| Some(u64::from_le_bytes(eight.try_into().ok()?)))
 }
 
-/// What a member has when it is taken out.
-pub(super) struct Unpacked<'a> {
-    data: CrcReader<Box<dyn Read + 'a>>,
-    /// Their number.
-    pub bytes: u64,
-    crc: u64,
-}
-
-impl Read for Unpacked<'_> {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        self.data.read(to)
-    }
-}
-
-impl Unpacked<'_> {
-    /// Whether what was read is what was written.
-    pub fn check(&self) -> Result<(), String> {
-        let found = self.data.crc().sum();
-        let is_same = u64::from(found) == self.crc;
-        let differ = || {
-            format!(
-                "its bytes have the CRC-32 {found:08x}, and were written with {:08x}. Write it again",
-                self.crc
-            )
-        };
-        is_same.then_some(()).ok_or_else(differ)
-    }
-}
-
-/// Takes a member out.
-pub(super) fn unpack<'a>(file: &'a mut File, length: u64, member: &Member) -> Result<Unpacked<'a>, String> {
-    let Member { name, method, crc, packed, unpacked, header } = member;
+/// Reads a member, which is a `.npy`.
+pub(super) fn read(file: &mut File, length: u64, member: &Member) -> Result<Array, String> {
+    let Member { name, method, packed, unpacked, header, .. } = member;
     let lies = || {
         format!(
             "its table of contents says {unpacked} bytes of {name}, which the file of {length} bytes does not have at that place. It was \
              cut off or changed: write it again"
         )
     };
-    let most = match method {
-        0 => *packed,
-        8 => packed.saturating_mul(LARGEST_RATIO),
+    let most = match *method {
+        STORED => *packed,
+        DEFLATED => packed.saturating_mul(LARGEST_RATIO),
         _ => {
             return Err(format!(
                 "its array {name} is compressed by ZIP's method {method}, and may be deflated (method 8) or not compressed. Write the file with \
@@ -142,20 +118,32 @@ pub(super) fn unpack<'a>(file: &'a mut File, length: u64, member: &Member) -> Re
         return Err(lies());
     }
     let head = bytes_at(file, *header, 30)?;
-    let (Some(name), Some(extra), true) =
+    let (Some(before), Some(extra), true) =
         (number(&head, 26, 2), number(&head, 28, 2), head.starts_with(b"PK\x03\x04"))
     else {
         return Err(lies());
     };
-    let begin = header + 30 + name + extra;
+    let begin = header + 30 + before + extra;
     if begin.checked_add(*packed).is_none_or(|end| end > length) {
         return Err(lies());
     }
     file.seek(SeekFrom::Start(begin)).map_err(|e| e.to_string())?;
     let packed = file.take(*packed);
-    let data: Box<dyn Read> =
-        if *method == 0 { Box::new(packed) } else { Box::new(DeflateDecoder::new(packed)) };
-    Ok(Unpacked { data: CrcReader::new(data), bytes: *unpacked, crc: *crc })
+    if *method == STORED { checked(packed, member) } else { checked(DeflateDecoder::new(packed), member) }
+}
+
+/// The array among a member's bytes when it is taken out, which must be those that were written.
+fn checked(from: impl Read, member: &Member) -> Result<Array, String> {
+    let mut from = CrcReader::new(from);
+    let array = npy::read(&mut from, member.unpacked)?;
+    let (found, written) = (u64::from(from.crc().sum()), member.crc);
+    if found != written {
+        return Err(format!(
+            "the bytes of {} have the CRC-32 {found:08x}, and were written with {written:08x}. Write it again",
+            member.name
+        ));
+    }
+    Ok(array)
 }
 
 /// A number of two or four bytes.

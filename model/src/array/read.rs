@@ -11,7 +11,7 @@ use super::{npy, npz};
 
 impl Array {
     /// Reads an array from a `.npy`, or from a `.npz` the one of this name, or the only one. What a file says of sizes is
-    /// compared with its own size before there is room for it.
+    /// compared with its own size before there is room for it; what is compressed may be up to 1032 times as large.
     ///
     /// # Errors
     /// A sentence without the file's name: it cannot be read, is no such file, has no such array, or other bytes than it says.
@@ -40,10 +40,7 @@ impl Array {
                         ));
                     }
                 };
-                let mut data = npz::unpack(&mut file, length, member)?;
-                let bytes = data.bytes;
-                let array = npy::read(&mut data, bytes)?;
-                data.check().map(|()| array)
+                npz::read(&mut file, length, member)
             }
             _ => Err("it is neither a .npy nor a .npz. Write it with numpy.save or numpy.savez".into()),
         }

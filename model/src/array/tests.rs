@@ -115,6 +115,11 @@ fn what_a_file_says_of_its_size_is_compared_with_the_file_before_there_is_room_f
         archive[at] ^= 1;
         archive
     };
+    // The first byte after the header and the name says of what kind the first block is.
+    let damaged = |mut archive: Vec<u8>| {
+        archive[30 + "a.npy".len() + 20] = 0xff;
+        archive
+    };
     for (bytes, part) in [
         (huge.clone(), "100000x100000 float32, but 4 bytes follow"),
         (endless, "but 0 bytes follow"),
@@ -128,6 +133,10 @@ fn what_a_file_says_of_its_size_is_compared_with_the_file_before_there_is_room_f
         (npz(&[("a.npy", 8, &more, (more.len() + 4) as u64)]), "ends before its array does"),
         (npz(&[("a.npy", 12, &whole, length)]), "ZIP's method 12"),
         (other_bytes(npz(&[("a.npy", 0, &whole, length)])), "written with"),
+        (
+            damaged(npz(&[("a.npy", 8, &whole, length)])),
+            "cannot be read: corrupt deflate stream. Write it again",
+        ),
         (npz(&[]), "none at all"),
         (whole[..9].to_vec(), "header is no NumPy array's"),
         (b"PK\x03\x04 and so on".to_vec(), "no whole archive"),

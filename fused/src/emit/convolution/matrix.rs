@@ -109,7 +109,7 @@ const GROUP_TILES: [Tile; 8] = [
     tile(64, 64, 8, 4, [4, 1, 1]),
 ];
 
-/// Those of warp groups whose width is the product's, where that is no power of two.
+/// Those of warp groups whose width is the product's, a half or a third of it, where that is no power of two.
 fn fitting_group_tiles(outputs: usize) -> Vec<Tile> {
     let padded = outputs.next_multiple_of(16);
     let width = (1..4).map(|parts| padded.div_ceil(parts).next_multiple_of(16)).find(|width| *width <= 256);
@@ -306,7 +306,8 @@ impl Extent {
     fn best_groups<'a>(&self, tiles: impl Iterator<Item = &'a Tile>) -> Vec<&'a Tile> {
         let mut tiles = self.best(tiles, On::WarpGroups, usize::MAX).into_iter();
         let first = tiles.next();
-        let is_small = |tile: &&Tile| cfg!(test) || tile.bytes() <= MULTIPROCESSOR_BYTES / 2;
+        let is_small =
+            |tile: &&Tile| cfg!(test) || tile.bytes() + BYTES_OF_SYSTEM <= MULTIPROCESSOR_BYTES / 2;
         let small = tiles.filter(is_small).take(if cfg!(test) { usize::MAX } else { 1 });
         first.into_iter().chain(small).collect()
     }
@@ -315,9 +316,9 @@ impl Extent {
         self.count * self.pixels.div_ceil(tile.rows) * self.outputs.div_ceil(tile.columns)
     }
 
-    /// A guess of the cycles that it takes. A step takes some 200 cycles, in which its loads are issued and its barrier is met,
-    /// besides its products; a block some 1500 at its beginning and end, and each multiprocessor runs two at a time. Warp groups multiply four
-    /// times as fast while the next step is loaded; what two of their blocks share is no faster than one after another.
+    /// A guess of the cycles that it takes. Of cores, a step takes some 200 cycles, in which its loads are issued and its barrier is met,
+    /// besides its products, a block some 1500 at its beginning and end, and each multiprocessor runs two at a time. Warp groups multiply twice
+    /// as fast, while the next step is loaded, and begin and end in some 500; two blocks are no faster together than one after another.
     fn cost(&self, tile: &Tile, on: On) -> usize {
         let Tile { rows, columns, chunks, .. } = tile;
         let (products, steps) = (rows * columns * chunks, self.chunks.div_ceil(*chunks));
@@ -329,5 +330,6 @@ impl Extent {
     }
 }
 
-/// Shared memory of a multiprocessor of compute capability 9.0.
-const MULTIPROCESSOR_BYTES: usize = 227 * 1024;
+/// Shared memory of a multiprocessor of compute capability 9.0, of which each block has 1 KiB for the system.
+const MULTIPROCESSOR_BYTES: usize = 228 * 1024;
+const BYTES_OF_SYSTEM: usize = 1024;

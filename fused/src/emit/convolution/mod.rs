@@ -12,7 +12,7 @@ use super::kernel::Kernel;
 use super::nest::is_small;
 use crate::plan::{Convolution, Product, Step};
 
-/// The kernels that run a convolution, the one that is probably fastest first, a naive one last. None where there is nothing to do, or
+/// The kernels that run a convolution: of each way to compute it the ones that are probably the fastest, a naive one last. None where there is nothing to do, or
 /// where a tensor has 2^31 elements or more.
 pub(super) fn candidates(convolution: &Convolution, device: Device) -> Vec<Kernel> {
     let step = Step::Convolution(convolution.clone());

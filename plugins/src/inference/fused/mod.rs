@@ -8,6 +8,7 @@ mod session;
 
 use std::sync::{Arc, Mutex};
 
+use cudainfer_fused::emit::CANDIDATES;
 use cudainfer_fused::gpu::Libraries;
 use cudainfer_kernels::device::{Counters, Device, Resolved};
 
@@ -61,7 +62,8 @@ fn device(config: &Config) -> Result<Device, InferenceError> {
 
 impl Backend for Fused {
     fn version(&self) -> String {
-        format!("cudainfer-fused {}, cuDNN {}", env!("CARGO_PKG_VERSION"), self.libraries.cudnn_version())
+        let (version, cudnn) = (env!("CARGO_PKG_VERSION"), self.libraries.cudnn_version());
+        format!("cudainfer-fused {version} with candidates {CANDIDATES}, cuDNN {cudnn}")
     }
 
     fn open(
