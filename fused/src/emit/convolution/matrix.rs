@@ -204,17 +204,14 @@ fn of(convolution: &Convolution, batches: Option<&Batches>, device: Device) -> V
         all.extend(kernels(extent.best(PLAIN_TILES.iter(), On::Plain, MOST_PLAIN), On::Plain));
         return all;
     }
-    let groups = fitting_group_tiles(outputs);
-    let groups = extent.best_groups(GROUP_TILES.iter().chain(&groups));
-    let is_long = |tile: &&Tile| cfg!(test) || extent.cost(tile, On::WarpGroups) >= LEAST_OF_GROUPS;
-    let has_groups = device.warp_groups && groups.first().is_some_and(is_long);
+    let fitting = fitting_group_tiles(outputs);
+    let groups =
+        if device.warp_groups { extent.best_groups(GROUP_TILES.iter().chain(&fitting)) } else { Vec::new() };
+    let most = if groups.is_empty() { MOST_KERNELS } else { MOST_BESIDE_GROUPS };
     let fitting = fitting_tiles(outputs);
     let tiles = TILES.iter().chain(&LARGE_TILES).chain(&fitting);
-    let most = if has_groups { MOST_BESIDE_GROUPS } else { MOST_KERNELS };
     let mut all = kernels(extent.best(tiles, On::Cores, most), On::Cores);
-    if has_groups {
-        all.extend(kernels(groups, On::WarpGroups));
-    }
+    all.extend(kernels(groups, On::WarpGroups));
     all
 }
 
@@ -302,14 +299,20 @@ impl Extent {
     }
 
     /// The tile of warp groups that probably takes the least time, and the next one of which a multiprocessor has room for two: one block's
-    /// products run while the other writes its sums. They are 1 % from the best of ten.
+    /// products run while the other writes its sums. They are 1 % from the best of ten. None where even the first takes little.
     fn best_groups<'a>(&self, tiles: impl Iterator<Item = &'a Tile>) -> Vec<&'a Tile> {
-        let mut tiles = self.best(tiles, On::WarpGroups, usize::MAX).into_iter();
-        let first = tiles.next();
-        let is_small =
-            |tile: &&Tile| cfg!(test) || tile.bytes() + BYTES_OF_SYSTEM <= MULTIPROCESSOR_BYTES / 2;
-        let small = tiles.filter(is_small).take(if cfg!(test) { usize::MAX } else { 1 });
-        first.into_iter().chain(small).collect()
+        let tiles = self.best(tiles, On::WarpGroups, usize::MAX);
+        match tiles.split_first() {
+            // Tests try all of them.
+            Some((first, rest)) if !cfg!(test) => {
+                if self.cost(first, On::WarpGroups) < LEAST_OF_GROUPS {
+                    return Vec::new();
+                }
+                let is_small = |tile: &&&Tile| tile.bytes() + BYTES_OF_SYSTEM <= MULTIPROCESSOR_BYTES / 2;
+                [Some(first), rest.iter().find(is_small)].into_iter().flatten().copied().collect()
+            }
+            _ => tiles,
+        }
     }
 
     fn blocks(&self, tile: &Tile) -> usize {
