@@ -12,12 +12,8 @@ from cudainfer_tools.bench.report.markdown import newest, source, table
 CALLED = {"detect-track": "pipeline with a detector, beside a Python loop"}
 
 
-# What the engine's own program has shown.
-ENGINE = [
-    "With kernels for warp groups (compute capability 9.0), DeepLabV3 runs at 1,391 frames/s in batches of 8 (1,287 without, on the same card), in int8 at",
-    "1,835 (1,503). YOLOv8n's first start, without ONNX Runtime and GStreamer, takes 23.7 s for batches of 1, 4 and 16 together on 16 cores (goal: 15), and",
-    "0.2 s from the engine cache; without engines of cuDNN it takes 9.3 s, and the network is 7 % slower.",
-]
+# What the program fused_speed prints of a network.
+MADE, SPEED = re.compile(r"^made in ([\d.]+)(m?)s", re.MULTILINE), re.compile(r"a run, (\d+) frames/s", re.MULTILINE)
 
 
 def providers(results: Path) -> list[str]:
@@ -84,7 +80,16 @@ def networks(results: Path) -> list[str]:
 
 
 def engine(results: Path) -> list[str]:
-    """The engine's own program, without GStreamer."""
+    """The engine's own program, without GStreamer: each part of its raw output begins with == and what was run."""
     script = "cargo run --release --package cudainfer-fused --example fused_speed"
     file = newest(results, "fused-speed-*.txt")
-    return ["### The engine fused alone", "", *ENGINE, "", source(file, script=script)]
+    head, *parts = file.read_text().split("\n== ")
+    rows = []
+    for part in parts:
+        made, speed = MADE.search(part), SPEED.search(part)
+        if made and speed:
+            seconds = float(made[1]) / (1000 if made[2] else 1)
+            rows.append([part.splitlines()[0], f"{int(speed[1]):,}", f"{seconds:.1f}"])
+    of = " ".join(head.split())
+    columns = ["what was run", "frames/s", "made in, s"]
+    return ["### The engine fused alone", "", of, "", *table(columns, rows), "", source(file, script=script)]
