@@ -1,6 +1,13 @@
 //! Events: marks in a stream that other streams, or the host, can wait for.
 
-use std::{ptr, sync::Arc, time::Duration};
+use std::{
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use cudarc::driver::sys::{self, CUevent_flags, CUresult};
 
@@ -14,11 +21,14 @@ const LIMIT: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub struct Event(Arc<Mark>);
 
-/// The driver's event.
+/// The driver's event. The driver holds a lock of the whole context while it is asked, so that it is not asked for what is known.
 #[derive(Debug)]
 struct Mark {
     context: Arc<Context>,
     raw: sys::CUevent,
+    /// How often it was recorded, and which of these recordings the device is known to have reached.
+    recorded: AtomicU64,
+    reached: AtomicU64,
 }
 
 // SAFETY: the driver's events may be used from every thread; `raw` is only ever handed to the driver.
@@ -50,7 +60,8 @@ impl Event {
         unsafe { sys::cuEventCreate(&raw mut raw, flags as u32) }
             .result()
             .map_err(DeviceError::call("cuEventCreate"))?;
-        Ok(Self(Arc::new(Mark { context: Arc::clone(context), raw })))
+        let [recorded, reached] = Default::default();
+        Ok(Self(Arc::new(Mark { context: Arc::clone(context), raw, recorded, reached })))
     }
 
     pub(super) fn context(&self) -> &Arc<Context> {
@@ -59,6 +70,16 @@ impl Event {
 
     pub(super) fn raw(&self) -> sys::CUevent {
         self.0.raw
+    }
+
+    /// It has just been recorded: what is known of earlier recordings says nothing of this one.
+    pub(super) fn was_recorded(&self) {
+        self.0.recorded.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether the mark is known to be reached, without asking the driver.
+    pub(super) fn is_known_done(&self) -> bool {
+        self.0.unreached().is_none()
     }
 
     /// Whether everything that was enqueued before the mark is done.
@@ -75,7 +96,11 @@ impl Event {
         // CU_STREAM_LEGACY of cuda.h.
         let legacy = ptr::without_provenance_mut(1);
         // SAFETY: the event lives, and the handle stands for a stream that every context has.
-        unsafe { sys::cuEventRecord(self.0.raw, legacy) }.result().map_err(DeviceError::call("cuEventRecord"))
+        unsafe { sys::cuEventRecord(self.0.raw, legacy) }
+            .result()
+            .map_err(DeviceError::call("cuEventRecord"))?;
+        self.was_recorded();
+        Ok(())
     }
 
     /// Work that is enqueued in a stream of another library from now on waits, on the device, until the mark is reached.
@@ -123,13 +148,27 @@ impl Event {
     }
 }
 
+impl Mark {
+    /// The last recording, if it is not known to be reached.
+    fn unreached(&self) -> Option<u64> {
+        let recording = self.recorded.load(Ordering::Acquire);
+        (self.reached.load(Ordering::Acquire) < recording).then_some(recording)
+    }
+}
+
 impl Work for Mark {
     fn is_done(&self) -> Result<bool, DeviceError> {
+        let Some(recording) = self.unreached() else { return Ok(true) };
         let _entered = self.context.enter()?;
         // SAFETY: the event lives.
         match unsafe { sys::cuEventQuery(self.raw) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            other => other.result().map(|()| true).map_err(DeviceError::call("cuEventQuery")),
+            other => {
+                other.result().map_err(DeviceError::call("cuEventQuery"))?;
+                // One that was made since then counts as unreached.
+                self.reached.fetch_max(recording, Ordering::AcqRel);
+                Ok(true)
+            }
         }
     }
 }

@@ -22,9 +22,14 @@ pub struct Order {
 #[derive(Debug, Default)]
 struct Marks {
     written: Option<Mark>,
-    /// One mark a stream.
+    /// One mark a stream, of those that have read it since.
     read: Vec<Mark>,
+    /// Events of former readers, for the next ones: streams come and go while memory stays.
+    spare: Vec<Event>,
 }
+
+/// Events that are kept, at most.
+const MOST_SPARE: usize = 8;
 
 #[derive(Debug)]
 struct Mark {
@@ -52,16 +57,17 @@ impl Order {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn end_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
-        // Reading was over before writing began; its events are kept for the next time.
-        let slot = &mut self.lock().written;
-        // An event can be recorded in its own context only.
-        let same = |mark: &&mut Mark| mark.event.context().handle() == stream.context().handle();
-        if let Some(mark) = slot.as_mut().filter(same) {
-            stream.record(&mark.event)?;
-            mark.stream = stream.id();
-            return Ok(());
-        }
-        *slot = Some(Mark::new(stream.id(), stream.context(), |event| stream.record(event))?);
+        let marks = &mut *self.lock();
+        // Reading was over before writing began.
+        marks.spare.extend(marks.read.drain(..).map(|mark| mark.event));
+        marks.spare.truncate(MOST_SPARE);
+        let event = match marks.written.take() {
+            // An event can be recorded in its own context only.
+            Some(mark) if mark.event.context().handle() == stream.context().handle() => mark.event,
+            _ => Event::new(stream.context())?,
+        };
+        stream.record(&event)?;
+        marks.written = Some(Mark { stream: stream.id(), event });
         Ok(())
     }
 
@@ -100,11 +106,17 @@ impl Order {
         context: &Arc<Context>,
         record: impl FnOnce(&Event) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
-        let read = &mut self.lock().read;
+        let Marks { read, spare, .. } = &mut *self.lock();
         if let Some(mark) = read.iter().find(|mark| mark.stream == stream) {
             return record(&mark.event);
         }
-        read.push(Mark::new(stream, context, record)?);
+        let is_its = |event: &Event| event.context().handle() == context.handle();
+        let event = match spare.iter().position(is_its) {
+            Some(index) => spare.swap_remove(index),
+            None => Event::new(context)?,
+        };
+        record(&event)?;
+        read.push(Mark { stream, event });
         Ok(())
     }
 
@@ -142,18 +154,5 @@ impl Order {
     pub fn wait_unused(&self) -> Result<(), DeviceError> {
         let marks = self.lock();
         marks.written.iter().chain(&marks.read).try_for_each(|mark| mark.event.synchronize_however_long())
-    }
-}
-
-impl Mark {
-    /// The mark that `record` makes in the stream of this number.
-    fn new(
-        stream: usize,
-        context: &Arc<Context>,
-        record: impl FnOnce(&Event) -> Result<(), DeviceError>,
-    ) -> Result<Self, DeviceError> {
-        let event = Event::new(context)?;
-        record(&event)?;
-        Ok(Self { stream, event })
     }
 }

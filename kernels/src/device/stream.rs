@@ -123,7 +123,9 @@ impl CudaStream {
         // SAFETY: both live; the driver checks that they belong together.
         unsafe { sys::cuEventRecord(event.raw(), self.raw) }
             .result()
-            .map_err(DeviceError::call("cuEventRecord"))
+            .map_err(DeviceError::call("cuEventRecord"))?;
+        event.was_recorded();
+        Ok(())
     }
 
     /// Work that is enqueued from now on waits, on the device, until the mark is reached.
@@ -131,6 +133,9 @@ impl CudaStream {
     /// # Errors
     /// [`DeviceError::Call`].
     pub fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        if event.is_known_done() {
+            return Ok(());
+        }
         let _entered = self.context.enter()?;
         // SAFETY: both live; the driver keeps what it needs of the event.
         unsafe { sys::cuStreamWaitEvent(self.raw, event.raw(), 0) }
