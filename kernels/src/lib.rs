@@ -24,6 +24,7 @@
 //! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |
 //! | [`convert`] | a tensor | the same values in the other float type |
 //! | [`channels_last`](mod@channels_last) | images with their channels first | the same with their channels last |
+//! | [`copies`] | pieces of device memory | the same in other places, in one launch |
 //! | [`draw`] | boxes, text, lines, points | the same, on a frame's pixels |
 //!
 //! [`words`](mod@words) has the words that users write for the values of the parameters' enums.
@@ -34,6 +35,7 @@ pub mod camera;
 pub mod channels_last;
 pub mod classify;
 pub mod convert;
+pub mod copies;
 pub mod detect;
 pub mod device;
 pub mod draw;

@@ -9,6 +9,7 @@ mod camera;
 mod channels_last;
 mod classify;
 mod convert;
+mod copies;
 mod detect;
 mod draw;
 mod group;

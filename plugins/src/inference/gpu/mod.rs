@@ -21,7 +21,10 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cudainfer_kernels::device::{Context, Counters, CudaStream, Device, DevicePlane, Event, Graph, Memory};
+use cudainfer_kernels::copies::CudaCopies;
+use cudainfer_kernels::device::{
+    Context, Counters, CudaStream, Device, DevicePlane, DeviceSlice, Event, Graph, Memory,
+};
 use cudainfer_kernels::tensor::TensorDesc;
 
 use self::arrange::Arrange;
@@ -33,7 +36,7 @@ use super::pace::Pace;
 use super::shape::{batch_dims, bytes};
 use super::{InferenceError, Outlook, Remembered, RunShape};
 use crate::log::ENGINE as CAT;
-use crate::memory::tensor::{TensorAllocator, device_memory};
+use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
 use crate::model::Joined;
 
@@ -68,6 +71,7 @@ pub(super) struct Gpu<Run> {
     /// The order in which the image comes, and the kernel that brings it into that order.
     image: ImageOrder,
     arrange: Arrange,
+    copies: CudaCopies,
     /// How long capturing took.
     capturing: Duration,
     running: VecDeque<Event>,
@@ -93,6 +97,7 @@ impl<Run> Gpu<Run> {
             scratch: None,
             image,
             arrange: Arrange::new(&stream, image).map_err(|e| e.to_string())?,
+            copies: CudaCopies::new(&stream).map_err(|e| e.to_string())?,
             capturing: Duration::ZERO,
             running: VecDeque::new(),
             reached: Vec::new(),
@@ -300,6 +305,8 @@ impl<Run> Gpu<Run> {
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
         let size = bytes(&shape.image);
+        let is_given = self.image.is_given(shape);
+        let mut copies = Copies::default();
         let mut row = 0;
         while let Some(image) = images.get(row) {
             let place = input.slice().after(row * size);
@@ -311,15 +318,20 @@ impl<Run> Gpu<Run> {
                     row += 1;
                 }
                 let rows = near.slice().bytes() / shape.picture_bytes().max(1);
+                let place = place.first(rows * size);
+                if is_given {
+                    copies.add(near, place);
+                    continue;
+                }
                 near.begin_read(&stream)?;
-                let arranged = self.arrange.start(&stream, shape, near.slice(), place.first(rows * size));
+                let arranged = self.arrange.start(&stream, shape, near.slice(), place);
                 near.end_read(&stream)?;
                 arranged?;
                 continue;
             }
             let place = place.first(size);
             stream.counters().fallbacks.add(1);
-            if self.image.is_given(shape) {
+            if is_given {
                 self.staging.bring(&stream, image, place)?;
             } else {
                 let scratch = self.scratch(shape.picture_bytes())?;
@@ -328,7 +340,7 @@ impl<Run> Gpu<Run> {
                 self.scratch = Some(scratch);
             }
         }
-        Ok(())
+        copies.start(&self.copies, &stream)
     }
 
     /// Memory of this size for what is not copied as it is. It is given back to the session by whoever takes it.
@@ -388,6 +400,7 @@ impl<Run> Gpu<Run> {
         before: &[Option<Remembered>],
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
+        let mut copies = Copies::default();
         for (index, (state, StateMemory { memory, at_first })) in shape.states.iter().zip(memory).enumerate()
         {
             let bytes = state.bytes();
@@ -395,7 +408,7 @@ impl<Run> Gpu<Run> {
                 let place = memory.slice().after(row * bytes).first(bytes);
                 let remembered = before.get(row).and_then(|before| before.as_ref()?.get(index));
                 let Some(tensor) = remembered else {
-                    stream.copy_on_device(at_first.slice(), place)?;
+                    copies.of.push((at_first.slice(), place));
                     continue;
                 };
                 if tensor.data.size() != bytes {
@@ -403,18 +416,13 @@ impl<Run> Gpu<Run> {
                     return Err(InferenceError::Run(format!("the state {has} is not what {wants} reads")));
                 }
                 match near(&stream, &tensor.data) {
-                    Some(near) => {
-                        near.begin_read(&stream)?;
-                        let copied = stream.copy_on_device(near.slice(), place);
-                        near.end_read(&stream)?;
-                        copied?;
-                    }
+                    Some(near) => copies.add(near, place),
                     // Made by a session on the host, or on another GPU.
                     None => self.staging.bring(&stream, &tensor.data, place)?,
                 }
             }
         }
-        Ok(())
+        copies.start(&self.copies, &stream)
     }
 
     /// Waits for the oldest runs while `most` or more are in progress. Elements downstream that wait for results have done that
@@ -432,6 +440,28 @@ impl<Run> Gpu<Run> {
             self.pace.end(!over, Instant::now());
         }
         Ok(())
+    }
+}
+
+/// Copies that are enqueued together.
+#[derive(Default)]
+struct Copies<'a> {
+    of: Vec<(DeviceSlice<'a>, DeviceSlice<'a>)>,
+    /// Those of whose pieces others keep the order.
+    ordered: Vec<DeviceMemory<'a>>,
+}
+
+impl<'a> Copies<'a> {
+    fn add(&mut self, from: DeviceMemory<'a>, to: DeviceSlice<'a>) {
+        self.of.push((from.slice(), to));
+        self.ordered.push(from);
+    }
+
+    fn start(self, kernel: &CudaCopies, stream: &CudaStream) -> Result<(), InferenceError> {
+        self.ordered.iter().try_for_each(|memory| memory.begin_read(stream))?;
+        let copied = kernel.start(stream, &self.of);
+        self.ordered.iter().try_for_each(|memory| memory.end_read(stream))?;
+        Ok(copied?)
     }
 }
 
