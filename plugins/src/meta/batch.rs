@@ -1,7 +1,7 @@
 //! The outputs of a batch, shared by its frames, so that the first of them to be decoded decodes all.
 
-use std::any::Any;
-use std::sync::{Arc, Mutex, Weak};
+use std::any::{Any, TypeId};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use cudainfer_kernels::geometry::RowFrame;
 
@@ -17,8 +17,11 @@ pub struct Batch(Arc<Inner>);
 struct Inner {
     tensors: Vec<Tensor>,
     rows: Vec<RowFrame>,
-    results: Mutex<Vec<(ResultKey, Arc<dyn Any + Send + Sync>)>>,
+    results: Mutex<Vec<(ResultKey, TypeId, Arc<Slot>)>>,
 }
+
+/// Where a result comes to be; nothing where the work failed. All threads that wait for it are woken at once.
+type Slot = OnceLock<Option<Arc<dyn Any + Send + Sync>>>;
 
 /// Everything that results depend on, except for the tensors. Keys of the same text are one in the whole process, so that elements of
 /// several streams share results, and comparing two keys compares two pointers, however long the text is.
@@ -72,19 +75,48 @@ impl Batch {
         key: &ResultKey,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<Arc<T>, E> {
-        let mut results = lock(&self.0.results);
-        let known = results.iter().find(|(known, _)| known == key).map(|(_, result)| Arc::clone(result));
-        if let Some(known) = known.and_then(|known| known.downcast::<T>().ok()) {
-            return Ok(known);
+        let mut work = Some(work);
+        loop {
+            let slot = self.slot::<T>(key);
+            let mut failure = None;
+            let mut run = || match work.take()?() {
+                Ok(result) => Some(Arc::new(result) as Arc<dyn Any + Send + Sync>),
+                Err(e) => {
+                    failure = Some(e);
+                    None
+                }
+            };
+            let result = slot.get_or_init(&mut run).clone();
+            if let Some(result) = result.and_then(|result| result.downcast::<T>().ok()) {
+                return Ok(result);
+            }
+            lock(&self.0.results).retain(|(_, _, known)| !Arc::ptr_eq(known, &slot));
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
         }
-        let result = Arc::new(work()?);
-        results.push((key.clone(), Arc::clone(&result) as Arc<dyn Any + Send + Sync>));
-        Ok(result)
+    }
+
+    /// Where the result of this type comes to be.
+    fn slot<T: 'static>(&self, key: &ResultKey) -> Arc<Slot> {
+        let ty = TypeId::of::<T>();
+        let mut results = lock(&self.0.results);
+        if let Some((.., slot)) = results.iter().find(|(known, of, _)| known == key && *of == ty) {
+            return Arc::clone(slot);
+        }
+        let slot = Arc::<Slot>::default();
+        results.push((key.clone(), ty, Arc::clone(&slot)));
+        slot
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -112,5 +144,28 @@ mod tests {
             [("a", true), ("a", false), ("b", true), ("a", true)].map(|(key, works)| ask(key, works)),
             [Ok(2), Ok(2), Ok(3), Ok(2)]
         );
+    }
+
+    #[test]
+    fn of_many_threads_one_does_the_work_and_where_it_fails_one_of_the_others() {
+        let (batch, key) = (Batch::new(Vec::new(), Vec::new()), ResultKey::new("many"));
+        let runs = AtomicUsize::new(0);
+        let all_ask = Barrier::new(8);
+        let ask = || {
+            all_ask.wait();
+            batch.once(&key, || {
+                // The others ask meanwhile.
+                thread::sleep(Duration::from_millis(20));
+                if runs.fetch_add(1, Ordering::Relaxed) == 0 { Err("the first fails") } else { Ok(7) }
+            })
+        };
+        let results: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let (done, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        assert_eq!((failed.len(), runs.into_inner()), (1, 2));
+        let done: Vec<_> = done.into_iter().map(Result::unwrap).collect();
+        assert!(done.iter().all(|one| Arc::ptr_eq(one, &done[0]) && **one == 7));
     }
 }
