@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use gst::{FlowError, FlowSuccess};
 
-use crate::sync::{Condvar, Mutex, MutexGuard, lock};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
 /// What leaves the lane.
 #[derive(Debug)]
@@ -111,7 +111,10 @@ impl<F> Inner<F> {
 #[derive(Debug)]
 pub(super) struct Lane<F> {
     inner: Mutex<Inner<F>>,
-    changed: Condvar,
+    /// For [`Lane::pop`]: something may be ready to be pushed.
+    ready: Condvar,
+    /// For all others: something has left.
+    left: Condvar,
 }
 
 impl<F> Lane<F> {
@@ -128,15 +131,21 @@ impl<F> Lane<F> {
             stopped: false,
             flow: Ok(FlowSuccess::Ok),
         };
-        Self { inner: Mutex::new(inner), changed: Condvar::new() }
+        Self { inner: Mutex::new(inner), ready: Condvar::new(), left: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<F>> {
         lock(&self.inner)
     }
 
+    /// Waits until something has left.
     fn wait<'a>(&self, guard: MutexGuard<'a, Inner<F>>) -> MutexGuard<'a, Inner<F>> {
-        self.changed.wait(guard).unwrap_or_else(|e| e.into_inner())
+        wait(&self.left, guard)
+    }
+
+    fn wake_all(&self) {
+        self.ready.notify_all();
+        self.left.notify_all();
     }
 
     /// A place for a frame that comes in; waits while there are as many as `limit` says. [`Lane::finish`] or [`Lane::give_up`] must follow.
@@ -177,7 +186,7 @@ impl<F> Lane<F> {
             return false;
         }
         inner.slots.push_back(Slot::Event(event));
-        self.changed.notify_all();
+        self.ready.notify_all();
         true
     }
 
@@ -187,7 +196,7 @@ impl<F> Lane<F> {
         if let Some(slot @ Slot::Taken) = inner.slot(ticket) {
             *slot = Slot::Done(frame);
         }
-        self.changed.notify_all();
+        self.ready.notify_all();
     }
 
     /// A frame does not come back: the later ones close up.
@@ -197,7 +206,7 @@ impl<F> Lane<F> {
             *slot = Slot::Dropped;
             inner.frames = inner.frames.saturating_sub(1);
         }
-        self.changed.notify_all();
+        self.wake_all();
     }
 
     /// Drops the oldest frame that is finished and not yet pushed, and returns it.
@@ -222,9 +231,9 @@ impl<F> Lane<F> {
             }
             if inner.slots.len() < before {
                 // Another thread may wait for the lane to be empty.
-                self.changed.notify_all();
+                self.left.notify_all();
             }
-            inner = self.wait(inner);
+            inner = wait(&self.ready, inner);
         }
     }
 
@@ -242,7 +251,7 @@ impl<F> Lane<F> {
     /// An event has been pushed.
     pub fn pushed_event(&self) {
         self.lock().pushing = false;
-        self.changed.notify_all();
+        self.left.notify_all();
     }
 
     /// A frame has been pushed, with this result. A failure stays until a flush, or an event that ends it.
@@ -256,7 +265,7 @@ impl<F> Lane<F> {
                 inner.flow = flow;
             }
         }
-        self.changed.notify_all();
+        self.left.notify_all();
     }
 
     /// The source pad has been linked anew: downstream may take frames now.
@@ -297,7 +306,7 @@ impl<F> Lane<F> {
         inner.frames = 0;
         inner.gap = false;
         let dropped = std::mem::take(&mut inner.slots);
-        self.changed.notify_all();
+        self.wake_all();
         drop(inner);
         let sticky = |event: &gst::Event| {
             event.is_sticky() && !matches!(event.type_(), gst::EventType::Segment | gst::EventType::Eos)
@@ -318,7 +327,7 @@ impl<F> Lane<F> {
         inner.pushing = false;
         inner.frames = 0;
         inner.flow = Ok(FlowSuccess::Ok);
-        self.changed.notify_all();
+        self.wake_all();
     }
 
     /// Waits until no push is in progress; called while flushing, when no further push begins.
@@ -341,7 +350,7 @@ impl<F> Lane<F> {
     /// Wakes every waiting thread, for good.
     pub fn stop(&self) {
         self.lock().stopped = true;
-        self.changed.notify_all();
+        self.wake_all();
     }
 }
 
