@@ -76,6 +76,8 @@ pub struct CudaDetector {
     is_clear: bool,
     /// Whether the last batch had a frame with too many candidates for the small kernels.
     crowded: bool,
+    /// The most candidates of a frame that the next batch may well have: some more than the last one had.
+    expected: usize,
     /// Candidates of a frame that the others rank: as many as the last batches had, so that the launches of a crowd are not
     /// those of every frame.
     reach: usize,
@@ -129,6 +131,7 @@ impl CudaDetector {
             buffers: None,
             is_clear: false,
             crowded: false,
+            expected: usize::MAX,
             reach: LEAST_REACH,
             done: Event::new(context)?,
             pending: 0,
@@ -226,7 +229,7 @@ impl CudaDetector {
         let boxes = gathered.as_ref().filter(|gathered| gathered.are_rotated());
         let rotated = boxes.map(|boxes| (boxes, layout.per_anchor()));
         if small {
-            self.suppressor.start_small(stream, buffers, rows.len(), candidates)?;
+            self.suppressor.start_small(stream, buffers, rows.len(), candidates, self.expected)?;
         } else {
             self.suppressor.start(stream, buffers, rows.len(), candidates, self.reach, rotated)?;
         }
@@ -323,6 +326,7 @@ impl CudaDetector {
             outcomes.push(Outcome { candidates, non_finite, truncated, limited });
         }
         self.crowded = most > MOST_SMALL;
+        self.expected = most + most / 4;
         if lacks_room {
             self.reach = most.next_power_of_two().max(LEAST_REACH);
             return Err(DetectError::NoRoom);

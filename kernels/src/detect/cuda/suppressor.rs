@@ -163,13 +163,14 @@ impl Suppressor {
     }
 
     /// Enqueues the same in two launches, if there are kernels for it. A row of more than [`MOST_SMALL`] candidates
-    /// reports so.
+    /// reports so. Blocks are launched as for `expected` candidates of a frame; where there are more, each takes longer.
     pub fn start_small(
         &self,
         stream: &CudaStream,
         buffers: &Buffers,
         rows: usize,
         candidates: usize,
+        expected: usize,
     ) -> Result<(), DetectError> {
         let Steps::Greedy { small: [compare, decide], .. } = &self.steps else { return Ok(()) };
         let params = SuppressSmall {
@@ -179,7 +180,7 @@ impl Suppressor {
             room: count(buffers.capacity.room()),
             padding: 0,
         };
-        let chunks = candidates.min(MOST_SMALL).div_ceil(32);
+        let chunks = expected.min(candidates).min(MOST_SMALL).div_ceil(32);
         let pairs = (chunks * (chunks + 1) / 2).max(1);
         let blocks = count((BLOCKS / rows.max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(pairs));
         let rows = count(rows);
