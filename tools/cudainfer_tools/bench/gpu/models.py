@@ -260,6 +260,8 @@ def export(model: nn.Module, side: int, batch: int, kind: torch.dtype, file: str
     """Writes `model` as ONNX, for this type and batch only, 0 for any batch; on the GPU where there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     images = torch.zeros(batch or 2, 3, side, side, dtype=kind, device=device)
+    # Attention by one function of PyTorch is nothing that ONNX has.
+    torch.backends.mha.set_fastpath_enabled(False)
     with torch.no_grad():
         torch.onnx.export(
             model.to(device, kind),

@@ -37,31 +37,33 @@ IDENTITY = ("row", "batch", "who", "provider")
 Case = tuple[Path, int, Sequence[str]]
 
 
-def exported(folder: Path, names: Sequence[str]) -> list[Case]:
-    """The networks as files: in float16 one for each batch, in int8 one for all."""
+def exported(folder: Path, names: Sequence[str]) -> tuple[list[Case], bool]:
+    """The networks as files: in float16 one for each batch, in int8 one for all; and whether all were exported."""
     python, env = host_python()
-    running = []
-    files: list[Case] = []
+    running: list[tuple[str, subprocess.Popen, list[Case]]] = []
 
-    def export(name: str, file: Path, *options: str) -> None:
+    def export(name: str, file: Path, cases: list[Case], *options: str) -> None:
         command = repository.command("bench.gpu.models", name, *options, file, python=python)
-        running.append((name, subprocess.Popen(command, env=env, stdout=sys.stderr)))
+        running.append((name, subprocess.Popen(command, env=env, stdout=sys.stderr), cases))
 
     for name in names:
         network = NETWORKS[name]
         file = folder / f"{network.row()}.onnx"
-        export(name, file, "--batch", ",".join(map(str, network.batches)))
         of_batch = {batch: file if batch == 1 else file.with_name(f"{file.stem}-batch{batch}.onnx") for batch in network.batches}
-        files += [(path, batch, PROVIDERS) for batch, path in of_batch.items()]
+        cases: list[Case] = [(path, batch, PROVIDERS) for batch, path in of_batch.items()]
+        export(name, file, cases, "--batch", ",".join(map(str, network.batches)))
         if network.quantised:
             file = folder / f"{network.row('int8')}.onnx"
-            export(name, file, "--type", "int8", "--batch", "0")
-            file = file.with_name(f"{file.stem}-batchs.onnx")
-            files += [(file, batch, PROVIDERS if batch == 1 else ("fused",)) for batch in network.batches]
-    for name, process in running:
-        if process.wait() != 0:
-            sys.exit(f"networks: {name} was not exported, as is said above")
-    return files
+            path = file.with_name(f"{file.stem}-batchs.onnx")
+            cases = [(path, batch, PROVIDERS if batch == 1 else ("fused",)) for batch in network.batches]
+            export(name, file, cases, "--type", "int8", "--batch", "0")
+    files: list[Case] = []
+    for name, process, cases in running:
+        if process.wait() == 0:
+            files += cases
+        else:
+            print(f"networks: {name} was not exported, as is said above, and is left out", file=sys.stderr, flush=True)
+    return files, len(files) == sum(len(cases) for _, _, cases in running)
 
 
 def main() -> int:
@@ -100,7 +102,7 @@ def main() -> int:
     session = programs.programs("bench")[SESSION]
     if not given.autotune:
         with tempfile.TemporaryDirectory() as folder:
-            cases = exported(Path(folder), given.names or list(NETWORKS))
+            cases, good = exported(Path(folder), given.names or list(NETWORKS))
             if not given.names:
                 cases += [(ROOT / ".cache" / "models" / f"{name}.onnx", 1, PROVIDERS) for name in OTHERS]
             for model, batch, providers in cases:
