@@ -105,6 +105,18 @@ impl CudaStream {
         Memory::new(&self.context, &self.counters, bytes)
     }
 
+    /// Allocates device memory that has these bytes, and waits: not for every frame.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] or [`DeviceError::Call`].
+    pub fn allocate_with(&self, bytes: &[u8]) -> Result<Memory, DeviceError> {
+        let mut pinned = self.pin(bytes.len())?;
+        pinned.as_mut_slice().copy_from_slice(bytes);
+        let memory = self.allocate(bytes.len())?;
+        self.upload(&pinned, memory.slice())?;
+        Ok(memory)
+    }
+
     /// Allocates pinned host memory: not for every frame.
     ///
     /// # Errors

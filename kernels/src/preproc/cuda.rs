@@ -63,11 +63,7 @@ impl CudaPreproc {
         let plan = PreprocPlan::new(source, params)?;
         let way = if Filter::of(plan.params.interpolation).is_some() {
             let words = table(std::iter::once(&plan));
-            let bytes: &[u8] = bytemuck::cast_slice(&words);
-            let mut pinned = stream.pin(bytes.len())?;
-            pinned.as_mut_slice().copy_from_slice(bytes);
-            let memory = stream.allocate(bytes.len())?;
-            stream.upload(&pinned, memory.slice())?;
+            let memory = stream.allocate_with(bytemuck::cast_slice(&words))?;
             Way::Table(Box::new(TableKernels::load(stream, &plan)?), memory)
         } else {
             Way::Axes(Box::new(AxisKernels::load(stream, &plan)?))

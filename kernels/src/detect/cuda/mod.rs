@@ -124,7 +124,7 @@ impl CudaDetector {
             thresholds: Table::new(stream, exceptions, other)?,
             priors: decoder
                 .prior_boxes()
-                .map(|boxes| table::upload(stream, bytemuck::cast_slice(boxes)))
+                .map(|boxes| stream.allocate_with(bytemuck::cast_slice(boxes)))
                 .transpose()?,
             lowest,
             suppressor: Suppressor::new(rotated, &params, &gate, stream)?,

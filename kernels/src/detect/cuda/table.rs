@@ -1,18 +1,9 @@
-//! Tables on the device: a value by class, and what is uploaded once.
+//! A value by class, on the device.
 
 use crate::device::{CudaStream, Memory};
 
 use super::super::DetectError;
 use super::params::ClassTable;
-
-/// A copy of `bytes` on the device. Waits for it.
-pub fn upload(stream: &CudaStream, bytes: &[u8]) -> Result<Memory, DetectError> {
-    let mut pinned = stream.pin(bytes.len())?;
-    pinned.as_mut_slice().copy_from_slice(bytes);
-    let memory = stream.allocate(bytes.len())?;
-    stream.upload(&pinned, memory.slice())?;
-    Ok(memory)
-}
 
 /// Values of single classes, and that of all others.
 #[derive(Debug)]
@@ -31,7 +22,7 @@ impl Table {
         if !by_class.is_empty() {
             let words: Vec<[u32; 2]> =
                 by_class.iter().map(|(class, value)| [*class, value.to_bits()]).collect();
-            table.entries = Some(upload(stream, bytemuck::cast_slice(&words))?);
+            table.entries = Some(stream.allocate_with(bytemuck::cast_slice(&words))?);
         }
         Ok(table)
     }

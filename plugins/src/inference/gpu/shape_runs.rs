@@ -77,7 +77,7 @@ impl<Run> ShapeRuns<Run> {
         let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
         let state = |state: &State| {
             let memory = stream.allocate(state.bytes() * if state.batched { most } else { 1 })?;
-            Ok(StateMemory { memory, at_first: upload(stream, &state.at_first()?)? })
+            Ok(StateMemory { memory, at_first: stream.allocate_with(&state.at_first()?)? })
         };
         let states = shape.states.iter().map(state).collect::<Result<_, InferenceError>>()?;
         let memory = ShapeMemory { input, earlier, states, outputs };
@@ -94,9 +94,10 @@ impl<Run> BoundRun<Run> {
         memory: &ShapeMemory,
         rows: usize,
     ) -> Result<Self, InferenceError> {
+        // In memory of our own: recorded work would find a library's memory used for something else.
         let constants = shape.constants(rows)?;
         let constants =
-            constants.iter().map(|input| upload(stream, &input.data)).collect::<Result<_, _>>()?;
+            constants.iter().map(|input| stream.allocate_with(&input.data)).collect::<Result<_, _>>()?;
         let image = memory.input.slice().first(shape.image_bytes() * rows);
         let earlier = memory.earlier.iter().map(Memory::slice).collect();
         let states = memory.states.iter().map(|state| state.memory.slice()).collect();
@@ -105,15 +106,6 @@ impl<Run> BoundRun<Run> {
             runner.bind(stream, RunMemory { shape, rows, image, earlier, constants, states, outputs })?;
         Ok(Self { run, graph: None, runs: 0, spoilt: 0 })
     }
-}
-
-/// An input that stays the same, in memory of our own: recorded work would find a library's memory used for something else.
-fn upload(stream: &CudaStream, data: &[u8]) -> Result<Memory, InferenceError> {
-    let mut pinned = stream.pin(data.len())?;
-    pinned.as_mut_slice().copy_from_slice(data);
-    let memory = stream.allocate(data.len())?;
-    stream.upload(&pinned, memory.slice())?;
-    Ok(memory)
 }
 
 impl Output {
