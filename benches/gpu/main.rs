@@ -10,6 +10,7 @@ mod detect;
 mod draw;
 mod floor;
 mod group;
+mod matte;
 mod measure;
 mod peaks;
 mod preproc;
@@ -29,13 +30,14 @@ fn main() {
     let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&CudaStream);
-    let operations: [(&str, Run); 12] = [
+    let operations: [(&str, Run); 13] = [
         ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),
         ("peaks", peaks::run),
         ("group", group::run),
         ("segment", segment::run),
+        ("matte", matte::run),
         ("associate", associate::run),
         ("appearance", appearance::run),
         ("draw", draw::run),

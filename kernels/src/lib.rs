@@ -1,7 +1,7 @@
 //! The computation of cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
 //! One module per operation. Each has the parameters, their validation and an entry that runs it on the CPU; all but [`track`],
-//! [`zones`], [`matte`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results
+//! [`zones`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results
 //! ([`device`]).
 //!
 //! | module | input | output |

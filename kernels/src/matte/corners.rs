@@ -11,11 +11,11 @@ use super::{MatteError, check};
 /// Lays masks into corners.
 #[derive(Clone, Debug)]
 pub struct Corners {
-    frame: [usize; 2],
+    pub(super) frame: [usize; 2],
     /// Width and height of one picture's mask there, multiples of 4.
-    size: [usize; 2],
+    pub(super) size: [usize; 2],
     /// For each of its rows, the columns that lie in the circle.
-    circle: Vec<std::ops::Range<usize>>,
+    pub(super) circle: Vec<std::ops::Range<usize>>,
     small: Vec<u8>,
     sums: Vec<u64>,
 }

@@ -23,8 +23,19 @@ pub struct Feather {
 impl Feather {
     /// For masks of this width; both in pixels, [`MOST_FEATHER`] at most.
     pub fn new(width: usize, inwards: u32, outwards: u32) -> Self {
-        let [inwards, outwards] = [inwards, outwards].map(|pixels| pixels.min(MOST_FEATHER));
+        let [inwards, outwards] = Self::limited(inwards, outwards);
         Self { width: width.max(1), inwards, outwards, rows: Vec::new(), moved: Vec::new(), sums: Vec::new() }
+    }
+
+    /// Both, [`MOST_FEATHER`] at most.
+    pub(super) fn limited(inwards: u32, outwards: u32) -> [u32; 2] {
+        [inwards, outwards].map(|pixels| pixels.min(MOST_FEATHER))
+    }
+
+    /// The radius of the mean, and by how many pixels the mask grows before.
+    pub(super) fn steps(inwards: u32, outwards: u32) -> (u32, i64) {
+        let radius = (inwards + outwards).div_ceil(2);
+        (radius, i64::from(radius) - i64::from(inwards))
     }
 
     /// Makes the edges of `mask`, dense, softer.
@@ -34,11 +45,10 @@ impl Feather {
     pub fn run(&mut self, mask: &mut [u8]) -> Result<(), MatteError> {
         let Self { width, inwards, outwards, rows, moved, sums } = self;
         check(mask.len() / *width * *width, &[mask])?;
-        let radius = (*inwards + *outwards).div_ceil(2);
+        let (radius, grown) = Self::steps(*inwards, *outwards);
         if radius == 0 || mask.is_empty() {
             return Ok(());
         }
-        let grown = i64::from(radius) - i64::from(*inwards);
         let by = u32::try_from(grown.unsigned_abs()).unwrap_or(0);
         match grown {
             0 => {}

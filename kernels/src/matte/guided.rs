@@ -13,11 +13,11 @@ const WEIGHT: usize = 11;
 /// mean of `a` and of `b` over the windows that its cell lies in, interpolated bilinearly between the centres of cells.
 #[derive(Clone, Debug)]
 pub struct Guided {
-    frame: [usize; 2],
-    cell: usize,
-    cells: [usize; 2],
-    radius: usize,
-    epsilon: f32,
+    pub(super) frame: [usize; 2],
+    pub(super) cell: usize,
+    pub(super) cells: [usize; 2],
+    pub(super) radius: usize,
+    pub(super) epsilon: f32,
     /// Columns of a row: the two cells, and the weight of the second.
     columns: Vec<(u32, u32, f32)>,
 }

@@ -16,6 +16,7 @@ mod group;
 mod keypoints;
 mod maps;
 mod masks;
+mod matte;
 mod memory;
 mod parts;
 mod peaks;

@@ -1,5 +1,8 @@
 //! Drawing on frames in CUDA memory.
 
+use std::sync::Arc;
+
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::draw::blur::CudaBlur;
 use cudainfer_kernels::draw::{CudaCanvas, DrawError, Mask, MaskData, Primitive};
 use cudainfer_kernels::frame::FrameFormat;
@@ -34,6 +37,11 @@ impl Artist {
         let stream = session.stream();
         let canvas = CudaCanvas::new(stream).map_err(|e| e.to_string())?;
         Ok(Self { session, canvas, blur: None, pool, promised: false })
+    }
+
+    /// The stream that it works in.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        self.session.stream()
     }
 
     /// A frame with the same pixels, without the metadata, that has no other owner.

@@ -194,11 +194,17 @@ impl DecodingElementImpl for SegMask {
                 MaskMaker::Instances(Box::new(Instances::new(&plan.tensor, plan.input, frame, each)?))
             }
         };
+        let improvement = settings.improvement();
+        let mut stream = None;
         if incoming.outgoing.is_some() {
-            if let (Some(canvas), true) = (result.canvas(), in_cuda(incoming.caps)) {
+            let works = improvement.is_some() || result.canvas().is_some();
+            if works && in_cuda(incoming.caps) {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters());
                 let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
-                canvas.artist = Some(Artist::new(session, &caps::without_tensors(incoming.caps))?);
+                stream = Some(Arc::clone(session.stream()));
+                if let Some(canvas) = result.canvas() {
+                    canvas.artist = Some(Artist::new(session, &caps::without_tensors(incoming.caps))?);
+                }
             }
             if let Some(warning) = plan.warning {
                 let name = self.obj().name();
@@ -207,8 +213,8 @@ impl DecodingElementImpl for SegMask {
         }
         let streams = Arc::clone(&self.streams);
         let (tensor, size, range) = (plan.tensor.name, settings.size, RangeCheck::default());
-        let improver =
-            settings.improvement().map(|wanted| Improver::new(wanted, incoming.caps)).transpose()?;
+        let improver = improvement.map(|wanted| Improver::new(wanted, incoming.caps, stream.as_ref()));
+        let improver = improver.transpose()?;
         let queries = plan.queries.map(|(kernel, outputs)| Queries::new(kernel, outputs));
         Ok(Box::new(Masks { tensor, queries, maker, logits, frame, size, improver, result, streams, range }))
     }

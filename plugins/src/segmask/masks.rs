@@ -10,9 +10,8 @@ use super::instances::Instances;
 use super::queries::Queries;
 use super::settings::Size;
 use super::target::MaskTarget;
-use super::whole::{Made, Part, Smoothed, Wanted, Whole};
+use super::whole::{Part, Smoothed, Wanted, Whole};
 use crate::decoding::{Counts, Decode, Side};
-use crate::memory::tensor::device_memory;
 use crate::meta::mask::{self, MaskKind};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Tensor, TensorSet};
@@ -113,15 +112,11 @@ impl Decode for Masks {
                 if let (Some(improver), [mask]) = (improver, &mut made.masks[..]) {
                     mask.data = improver.run(&mask.data, made.cell, side)?;
                 }
-                let is_far = |mask: &Made| device_memory(&mask.data).is_some();
-                if matches!(result, MaskTarget::DeoVr(..)) && made.masks.iter().any(is_far) {
-                    side.count_fallback();
-                }
                 let count = |n| usize::try_from(n).unwrap_or(usize::MAX);
                 let (non_finite, outside) = (count(made.non_finite), count(made.out_of_range));
                 range.see(outside, tensor);
                 counts.add("masks", made.masks.len());
-                result.deliver(made.masks, kind, frame)?;
+                result.deliver(made.masks, kind, frame, side)?;
                 counts.add("non-finite", non_finite);
                 counts.add("out-of-range", outside);
             }

@@ -1,18 +1,24 @@
 //! Where the mask of a whole frame goes.
 
+use std::sync::Arc;
+
+use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::draw::{self, MaskInk, Rgb, paint_masks};
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::matte::{Corners, Foreground, Strip};
+use cudainfer_kernels::matte::{Corners, CudaCorners, Foreground, Strip};
 use gst_video::{VideoFormat, VideoInfo};
 
 use super::pools::Pools;
 use super::settings::{self, Output, Settings, Work};
-use super::whole::{Made, writable};
+use super::whole::{LOST, Made, writable};
+use crate::decoding::Side;
 use crate::inferoverlay::Artist;
 use crate::memory::MappedHostFrameMut;
 use crate::memory::caps::in_cuda;
+use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::mask::{self, Mask, MaskKind};
+use crate::meta::tensor::Failure;
 use crate::video;
 
 const RED: Rgb = Rgb(255, 0, 0);
@@ -43,6 +49,8 @@ pub(super) struct MaskCorners {
     /// Where the strips lie in the frame, the upper one first, and where each one's circles lie in it.
     strips: [(Rect, gst::Buffer); 2],
     pools: Pools,
+    /// For masks in device memory.
+    gpu: Option<(CudaCorners, Pools)>,
 }
 
 impl MaskCorners {
@@ -54,7 +62,7 @@ impl MaskCorners {
             (rect, gst::Buffer::from_slice(corners.circles(strip)))
         };
         let strips = [strip(Strip::Upper, 0), strip(Strip::Lower, format.height - rows)];
-        Ok(Self { corners, strips, pools: Pools::default() })
+        Ok(Self { corners, strips, pools: Pools::default(), gpu: None })
     }
 
     /// The strips of a mask of the frame's size.
@@ -68,6 +76,36 @@ impl MaskCorners {
             self.corners.run(&samples, &mut upper, &mut lower).map_err(|e| e.to_string())?;
         }
         Ok([upper, lower])
+    }
+
+    /// The same of a mask in memory of the stream's device; nothing waits.
+    fn run_on_gpu(
+        &mut self,
+        mask: &DeviceMemory<'_>,
+        width: usize,
+        stream: &Arc<CudaStream>,
+    ) -> Result<[gst::Buffer; 2], Failure> {
+        let bytes = width * self.corners.rows();
+        let (corners, pools) = match &mut self.gpu {
+            Some(gpu) => gpu,
+            none => none.insert((
+                CudaCorners::new(&self.corners, stream)?,
+                Pools::on_device(TensorAllocator::new(stream)?),
+            )),
+        };
+        let strips = [pools.buffer(bytes)?, pools.buffer(bytes)?];
+        {
+            let [upper, lower] = strips.each_ref().map(|strip| device_memory(strip).ok_or(LOST));
+            let (upper, lower) = (upper?, lower?);
+            [&upper, &lower].iter().try_for_each(|strip| strip.begin_write(stream))?;
+            mask.begin_read(stream)?;
+            let done = corners.run(stream, mask.slice(), upper.slice(), lower.slice());
+            // Also after an error: part of the work may have been enqueued.
+            mask.end_read(stream)?;
+            [&upper, &lower].iter().try_for_each(|strip| strip.end_write(stream))?;
+            done?;
+        }
+        Ok(strips)
     }
 }
 
@@ -180,6 +218,7 @@ impl MaskTarget {
         made: Vec<Made>,
         kind: &MaskKind,
         buffer: &mut gst::BufferRef,
+        side: &Side,
     ) -> Result<(), String> {
         if matches!(self, Self::Meta) {
             let mask =
@@ -205,7 +244,23 @@ impl MaskTarget {
                 canvas.paint(buffer, &[mask])
             }
             Self::DeoVr(canvas, corners) => {
-                let made = corners.run(&data, width)?;
+                let stream = canvas.artist.as_ref().map(Artist::stream);
+                let near = stream.and_then(|stream| {
+                    let is_near =
+                        |mask: &DeviceMemory<'_>| mask.context().handle() == stream.context().handle();
+                    device_memory(&data).filter(is_near).map(|mask| (mask, stream))
+                });
+                let made = match near {
+                    Some((mask, stream)) => {
+                        corners.run_on_gpu(&mask, width, stream).map_err(|e| e.to_string())?
+                    }
+                    None => {
+                        if device_memory(&data).is_some() {
+                            side.count_fallback();
+                        }
+                        corners.run(&data, width)?
+                    }
+                };
                 let height = corners.corners.rows();
                 let of = |data, rect, color| {
                     let ink = MaskInk::Cover(color);

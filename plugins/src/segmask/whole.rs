@@ -292,7 +292,7 @@ fn is_whole(parts: &[Part<'_>]) -> bool {
     matches!(parts, [Part { region: None, .. }])
 }
 
-const LOST: &str = "a mask's memory is not on the device";
+pub(super) const LOST: &str = "a mask's memory is not on the device";
 
 /// The masks of a frame's parts as one of the frame's size, in which pixels of no part are 0, and those of several belong to the last.
 fn join_on_cpu(
