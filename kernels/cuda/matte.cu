@@ -38,7 +38,8 @@ static_assert(sizeof(Guide) == 104, "as in src/matte/cuda.rs");
 __device__ __forceinline__ uint64_t cells(const Guide& p) { return static_cast<uint64_t>(p.across) * p.down; }
 
 extern "C" __global__ void __launch_bounds__(256) cell_means(const __grid_constant__ Guide p) {
-    uint64_t thread = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x, cell = thread / p.lanes;
+    // All threads of all cells are fewer than 2^32; a division of 64 bits takes longer than the rest.
+    uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x, cell = thread / p.lanes;
     uint32_t lane = thread % p.lanes, luma = 0, mask = 0;
     // The threads of a cell are in one warp, which stays whole.
     bool is_one = cell < cells(p);
@@ -157,9 +158,8 @@ struct Between {
 };
 
 __device__ __forceinline__ Between between(uint32_t pixel, uint32_t cell, uint32_t count) {
-    uint32_t twice = 2 * pixel + 1, place = twice > cell ? twice - cell : 0;
-    uint32_t first = min(place / (2 * cell), count - 1);
-    uint32_t weight = static_cast<uint32_t>((static_cast<uint64_t>(place % (2 * cell)) << 11) / (2 * cell));
+    uint32_t twice = 2 * pixel + 1, place = twice > cell ? twice - cell : 0, whole = place / (2 * cell);
+    uint32_t first = min(whole, count - 1), weight = ((place - whole * 2 * cell) << 11) / (2 * cell);
     return {first, min(first + 1, count - 1), static_cast<float>(weight) / 2048.0f};
 }
 
@@ -282,11 +282,9 @@ struct Corners {
 };
 static_assert(sizeof(Corners) == 48, "as in src/matte/cuda.rs");
 
-// How much of pixel `pixel` of `from` pixels lies in what the pixel `at` of `to` pixels covers, in parts.
-__device__ __forceinline__ uint64_t share(uint32_t pixel, uint32_t at, uint32_t from, uint32_t to) {
-    uint64_t begin = max(static_cast<uint64_t>(at) * from, static_cast<uint64_t>(pixel) * to);
-    uint64_t end = min(static_cast<uint64_t>(at + 1) * from, static_cast<uint64_t>(pixel + 1) * to);
-    return end - begin;
+// How much of pixel `pixel` of `from` pixels lies in what the pixel `at` of `to` pixels covers, in parts. Sides of frames are below 2^16.
+__device__ __forceinline__ uint32_t share(uint32_t pixel, uint32_t at, uint32_t from, uint32_t to) {
+    return min((at + 1) * from, (pixel + 1) * to) - max(at * from, pixel * to);
 }
 
 extern "C" __global__ void __launch_bounds__(256) corners(const __grid_constant__ Corners p) {
@@ -310,12 +308,12 @@ extern "C" __global__ void __launch_bounds__(256) corners(const __grid_constant_
         uint32_t half = p.width / 2;
         const uint8_t* picture = p.mask + eye * half;
         uint64_t sum = 0;
-        for (uint32_t i = static_cast<uint64_t>(y) * p.height / p.h; static_cast<uint64_t>(i) * p.h < static_cast<uint64_t>(y + 1) * p.height; i++) {
-            uint64_t line = 0;
-            for (uint32_t k = static_cast<uint64_t>(x) * half / p.w; static_cast<uint64_t>(k) * p.w < static_cast<uint64_t>(x + 1) * half; k++) {
+        for (uint32_t i = y * p.height / p.h; i * p.h < (y + 1) * p.height; i++) {
+            uint32_t line = 0;
+            for (uint32_t k = x * half / p.w; k * p.w < (x + 1) * half; k++) {
                 line += picture[static_cast<uint64_t>(i) * p.width + k] * share(k, x, half, p.w);
             }
-            sum += line * share(i, y, p.height, p.h);
+            sum += static_cast<uint64_t>(line) * share(i, y, p.height, p.h);
         }
         uint64_t area = static_cast<uint64_t>(half) * p.height;
         v = static_cast<uint32_t>((2 * sum + area) / (2 * area));

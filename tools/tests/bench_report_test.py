@@ -132,6 +132,22 @@ class Report(unittest.TestCase):
             self.assertIn("| test | 1000 | 50.0 MB | 15 | 12 |", lines)
             self.assertEqual(sum("MB" in line for line in lines), 1)
 
+    def test_operations_that_were_measured_alone_say_on_which_gpu_and_whether_they_met_their_goals(self):
+        row = {"row": "decode", "who": "cudainfer", "median_us": 12.5, "p95_us": 13.0, "bytes": 1, "launches": 1, "goal_us": 12}
+        other = row | {"row": "decode a batch", "median_us": 2.0}
+        lines = [
+            {"machine": "NVIDIA A1 80GB", "commit": "1", "program": "gpu detect"},
+            row,
+            other,
+            row | {"row": "free", "goal_us": None},
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "operations-alone-2026-01-01.jsonl").write_text("\n".join(map(json.dumps, lines)))
+            found = gpu.alone(Path(folder))
+        self.assertIn("| decode | A1 | 1 | 12.50 (13.00) | ≤ 12: **missed** |", found)
+        self.assertIn("| decode a batch | A1 | 1 | 2.00 (13.00) | ≤ 12: met |", found)
+        self.assertIn("| free | A1 | 1 | 12.50 (13.00) |  |", found)
+
     def test_networks_have_a_table_once_they_were_profiled(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(gpu.networks(Path(folder)), [])
@@ -165,13 +181,17 @@ class Report(unittest.TestCase):
             {"row": "net-64-float16", "batch": 4, "who": compiled, "median_us": 4000.0},
             {"row": "net-64-float16", "batch": 1, "who": compiled, "median_us": 10.0},
         ]
-        machine = {"date": "2026-01-01", "commit": "1", "gpu": "a GPU", "driver": "1", "versions": {"torch": "2"}}
+        machine = {"date": "2026-01-01", "commit": "1", "gpu": "NVIDIA A1 80GB", "driver": "1", "versions": {"torch": "2"}}
+        # What another GPU did is no comparison.
+        other = {"row": "net-64-float16", "batch": 4, "who": "torch, CUDA graph", "median_us": 1.0}
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "network-speed-2026-01-01.json").write_text(json.dumps({"machine": machine, "rows": rows}))
+            elsewhere = {"machine": machine | {"gpu": "NVIDIA B2", "date": "2026-01-02"}, "rows": [other]}
+            (Path(folder) / "network-speed-2026-01-02.json").write_text(json.dumps(elsewhere))
             lines = runtimes.networks(Path(folder))
         self.assertEqual(
             [line for line in lines if line.startswith("| net-")],
-            ["| net-64-float16 | 4 | 500 (nhwc) | – | 1,000 | 1,500 | 1.50 | 300 | 90 |"],
+            ["| net-64-float16 | 4 | A1 | 500 (nhwc) | – | 1,000 | 1,500 | 1.50 | 300 | 90 |"],
         )
 
     def test_a_figure_that_was_only_cited_is_left_out(self):

@@ -54,12 +54,34 @@ def networks(results: Path) -> list[str]:
     return lines
 
 
+def alone(results: Path) -> list[str]:
+    """Operations that were measured alone, without a copy and a launch to compare with: lines of the benchmark program, after one that says
+    where."""
+    file = newest(results, "operations-alone-*.jsonl")
+    lines, machine = [], {}
+    for row in map(json.loads, file.read_text().splitlines()):
+        if "machine" in row:
+            machine = row
+            continue
+        goal = row["goal_us"]
+        aim = "" if goal is None else f"≤ {goal:g}: {'met' if row['median_us'] <= goal else '**missed**'}"
+        card = machine["machine"].removeprefix("NVIDIA ").split(" ")[0]
+        lines.append([row["row"], card, machine["commit"], f"{row['median_us']:.2f} ({row['p95_us']:.2f})", aim])
+    return [
+        "Measured again alone, on one GPU each: what is here is newer than the same rows above.",
+        "",
+        *table(["operation", "GPU", "commit", "median µs (p95)", "goal, µs"], lines),
+        "",
+        source(file, script="cargo bench -p cudainfer-benches --bench gpu -- detect"),
+        "",
+    ]
+
+
 # What the rows of many streams are bound by where it is not the network.
 STREAM_BOUNDS = [
     "Bounds besides the network: with 300 objects a frame, one stream in batches of 4 by the one thread that decodes results and",
-    "tracks them; NVDEC by its engines. At 63 µs a frame of network, a batch of 16, what the GPU does beside it counts: 2 µs a frame to",
-    "prepare it and 7 to 10 to decode it and suppress boxes (above) are 14 to 19 % of the network's time, of which 9 % are lost. A frame of 64 streams",
-    "takes more than twice the CPU time of one of 16; where it goes was not profiled.",
+    "tracks them; NVDEC by its engines. One stream at batch 1 by what is between the network's runs on the GPU: a frame is prepared and",
+    "copied, its output copied, decoded and suppressed. The spread of live streams has not been traced to its cause.",
     "",
 ]
 
@@ -136,6 +158,7 @@ def gpu(results: Path) -> list[str]:
         *of_operations,
         *tables.operations([row for row in operations if row["row"].startswith(tables.FLOOR)] + compared(operations)),
         "",
+        *alone(results),
         "### Operations that also exist on the CPU",
         "",
         "Medians by the clock, with copies and waiting; the CPU is one core of the GPU's host.",
