@@ -200,9 +200,9 @@ impl DecodingElementImpl for SegMask {
             let works = improvement.is_some() || result.canvas().is_some();
             if works && in_cuda(incoming.caps) {
                 let session = self.gpu.session_now(self.obj().upcast_ref(), &self.counters());
-                let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
-                stream = Some(Arc::clone(session.stream()));
+                stream = session.as_ref().ok().map(|session| Arc::clone(session.stream()));
                 if let Some(canvas) = result.canvas() {
+                    let session = session.map_err(|e| format!("the frames lie in CUDA memory, but {e}"))?;
                     canvas.artist = Some(Artist::new(session, &caps::without_tensors(incoming.caps))?);
                 }
             }

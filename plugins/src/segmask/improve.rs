@@ -16,6 +16,7 @@ use super::pools::Pools;
 use super::settings::Improvement;
 use super::whole::{LOST, writable};
 use crate::decoding::Side;
+use crate::memory::caps::in_cuda;
 use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::memory::{MappedCudaFrame, MappedHostFrame};
 use crate::meta::tensor::Failure;
@@ -26,13 +27,14 @@ pub(super) struct Improver {
     improvement: Improvement,
     info: VideoInfo,
     format: FrameFormat,
+    in_cuda: bool,
     host: OnHost,
-    /// For frames in CUDA memory.
+    /// For frames in CUDA memory, if a GPU may be used.
     gpu: Option<OnGpu>,
 }
 
 impl Improver {
-    /// For frames of `caps`, which lie in CUDA memory where there is a stream to work in.
+    /// For frames of `caps`; for those in CUDA memory with a stream to work in, if there is one.
     ///
     /// # Errors
     /// A sentence: the caps are no video whose luma is known, an error of the GPU.
@@ -47,7 +49,7 @@ impl Improver {
         })?;
         let gpu = |stream| OnGpu::new(&improvement, format, stream).map_err(|e| e.to_string());
         let (host, gpu) = (OnHost::new(&improvement, format)?, stream.map(gpu).transpose()?);
-        Ok(Self { improvement, info, format, host, gpu })
+        Ok(Self { improvement, info, format, in_cuda: in_cuda(caps), host, gpu })
     }
 
     /// Takes what is needed of the frame that the next mask is of: afterwards the mask may have taken its place.
@@ -64,23 +66,23 @@ impl Improver {
         }
     }
 
-    /// The improved mask, where the mask and the frame are. If one of them alone is in device memory, it is downloaded, which counts as a
-    /// fallback.
+    /// The improved mask, on the GPU where mask and frame are there. If one of them alone is, it is downloaded, which counts as a fallback.
     ///
     /// # Errors
     /// A sentence: there is no memory left, or some that cannot be mapped; an error of the GPU.
     pub fn run(&mut self, mask: &gst::Buffer, cell: usize, side: &Side) -> Result<gst::Buffer, String> {
-        let Self { improvement, host, gpu, .. } = self;
+        let Self { improvement, in_cuda, host, gpu, .. } = self;
         let far = device_memory(mask);
         if let (Some(gpu), Some(far)) = (&mut *gpu, &far)
             && far.context().handle() == gpu.stream.context().handle()
         {
             return gpu.run(improvement, far, cell).map_err(|e| e.to_string());
         }
-        if let (Some(gpu), true) = (gpu, improvement.guided.is_some()) {
+        let is_guided = improvement.guided.is_some();
+        if let (Some(gpu), true) = (gpu, is_guided) {
             gpu.download_luma(&mut host.luma).map_err(|e| e.to_string())?;
-            side.count_fallback();
-        } else if far.is_some() {
+        }
+        if far.is_some() || (is_guided && *in_cuda) {
             side.count_fallback();
         }
         host.run(improvement, mask, cell)
