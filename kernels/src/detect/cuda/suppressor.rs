@@ -180,9 +180,13 @@ impl Suppressor {
             room: count(buffers.capacity.room()),
             padding: 0,
         };
-        let chunks = expected.min(candidates).min(MOST_SMALL).div_ceil(32);
-        let pairs = (chunks * (chunks + 1) / 2).max(1);
-        let blocks = count((BLOCKS / rows.max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(pairs));
+        let pairs = |candidates: usize| {
+            let chunks = candidates.min(MOST_SMALL).div_ceil(32);
+            chunks * (chunks + 1) / 2
+        };
+        // After frames without any, the first with many must not wait for one block.
+        let wanted = pairs(expected).max(LEAST_BLOCKS).min(pairs(candidates)).max(1);
+        let blocks = count((BLOCKS / rows.max(1)).clamp(LEAST_BLOCKS, MOST_BLOCKS).min(wanted));
         let rows = count(rows);
         // SAFETY: as above; the kernels wait before they touch what those before them write.
         unsafe {
