@@ -135,7 +135,8 @@ impl CudaGuided {
         })
     }
 
-    /// Enqueues the filtering of `mask` to `to`, which may be the same, by the frame's luma; all dense. Values below `least` become 0.
+    /// Enqueues the filtering of `mask` to `to`, which may be the same, by the frame's luma; all dense, and from multiples of 4 bytes on. Values
+    /// below `least` become 0.
     ///
     /// # Errors
     /// [`MatteError::Room`], [`MatteError::Device`].
@@ -172,7 +173,8 @@ impl CudaGuided {
             lanes: number(lanes),
             across: number(cells[0]),
             down: number(cells[1]),
-            radius: number(radius),
+            // No window is larger than the frame, and none of the kernels' sums may be too large for a number.
+            radius: number(radius.min(cells[0].max(cells[1]))),
             least: u32::from(least),
         };
         let blocks = [number((count * lanes).div_ceil(THREADS)), 1, 1];

@@ -119,7 +119,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             refine,
             (),
             "Refine",
-            "How the edges of a soft mask are improved, at the frame's size and on the CPU",
+            "How the edges of a soft mask are improved, at the frame's size",
         ),
         property!(
             Settings,
@@ -142,21 +142,21 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             feather_in,
             0..=MOST_FEATHER,
             "Feather inwards",
-            "How far an edge of a soft mask fades inwards, in pixels of the frame, on the CPU",
+            "How far an edge of a soft mask fades inwards, in pixels of the frame",
         ),
         property!(
             Settings,
             feather_out,
             0..=MOST_FEATHER,
             "Feather outwards",
-            "How far an edge of a soft mask fades outwards, in pixels of the frame, on the CPU",
+            "How far an edge of a soft mask fades outwards, in pixels of the frame",
         ),
         property!(
             Settings,
             floor,
             0.0..=1.0,
             "Floor",
-            "Values of a soft mask below this become 0, so that encoders have nothing to keep of them; on the CPU",
+            "Values of a soft mask below this become 0, so that encoders have nothing to keep of them",
         ),
         property!(
             Settings,
