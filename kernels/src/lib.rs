@@ -1,8 +1,8 @@
 //! The computation of cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
 //! One module per operation. Each has the parameters, their validation and an entry that runs it on the CPU; all but [`track`],
-//! [`zones`] and [`sanity`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same results
-//! ([`device`]).
+//! [`zones`], [`sanity`] and [`matte::Foreground`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same
+//! results ([`device`]); [`copies`] are for the GPU alone.
 //!
 //! | module | input | output |
 //! |---|---|---|

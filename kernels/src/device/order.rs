@@ -58,16 +58,21 @@ impl Order {
     /// [`DeviceError::Call`].
     pub fn end_write(&self, stream: &CudaStream) -> Result<(), DeviceError> {
         let marks = &mut *self.lock();
+        match &mut marks.written {
+            // An event can be recorded in its own context only.
+            Some(mark) if mark.event.context().handle() == stream.context().handle() => {
+                stream.record(&mark.event)?;
+                mark.stream = stream.id();
+            }
+            written => {
+                let event = Event::new(stream.context())?;
+                stream.record(&event)?;
+                *written = Some(Mark { stream: stream.id(), event });
+            }
+        }
         // Reading was over before writing began.
         marks.spare.extend(marks.read.drain(..).map(|mark| mark.event));
         marks.spare.truncate(MOST_SPARE);
-        let event = match marks.written.take() {
-            // An event can be recorded in its own context only.
-            Some(mark) if mark.event.context().handle() == stream.context().handle() => mark.event,
-            _ => Event::new(stream.context())?,
-        };
-        stream.record(&event)?;
-        marks.written = Some(Mark { stream: stream.id(), event });
         Ok(())
     }
 

@@ -460,8 +460,9 @@ impl<'a> Copies<'a> {
     fn start(self, kernel: &CudaCopies, stream: &CudaStream) -> Result<(), InferenceError> {
         self.ordered.iter().try_for_each(|memory| memory.begin_read(stream))?;
         let copied = kernel.start(stream, &self.of);
-        self.ordered.iter().try_for_each(|memory| memory.end_read(stream))?;
-        Ok(copied?)
+        // All of them, whatever fails: one launch may read them all.
+        let ended = self.ordered.iter().map(|memory| memory.end_read(stream)).fold(Ok(()), Result::and);
+        Ok(copied.and(ended)?)
     }
 }
 
