@@ -58,10 +58,11 @@ def alone(results: Path) -> list[str]:
     """Operations that were measured alone, without a copy and a launch to compare with: lines of the benchmark program, after one that says
     where."""
     file = newest(results, "operations-alone-*.jsonl")
-    lines, machine = [], {}
+    lines, machine, programs = [], {}, []
     for row in map(json.loads, file.read_text().splitlines()):
         if "machine" in row:
             machine = row
+            programs.append(f"cargo bench -p cudainfer-benches --bench {row['program'].replace(' ', ' -- ')}")
             continue
         goal = row["goal_us"]
         aim = "" if goal is None else f"≤ {goal:g}: {'met' if row['median_us'] <= goal else '**missed**'}"
@@ -72,7 +73,7 @@ def alone(results: Path) -> list[str]:
         "",
         *table(["operation", "GPU", "commit", "median µs (p95)", "goal, µs"], lines),
         "",
-        source(file, script="cargo bench -p cudainfer-benches --bench gpu -- detect"),
+        source(file, script="; ".join(programs)),
         "",
     ]
 

@@ -38,22 +38,19 @@ def providers(results: Path) -> list[str]:
 
 
 def networks(results: Path) -> list[str]:
-    """`scripts/bench --networks`: the networks alone on a GPU; a row that is in several files is that of the last one, and compared with
-    those of the same kind of GPU alone."""
+    """`scripts/bench --networks`: the networks alone on a GPU; of rows in several files the last one, for each kind of GPU."""
     of_files = {file: json.loads(file.read_text()) for file in results.glob("network-speed-*.json")}
     files = sorted(of_files, key=lambda file: of_files[file]["machine"]["date"])
     measured = [of_files[file] for file in files]
-    found: dict[tuple[str, int], dict[str, dict]] = {}
-    for row in (row | {"gpu": one["machine"]["gpu"]} for one in measured for row in one["rows"]):
+    found: dict[tuple[str, int, str], dict[str, dict]] = {}
+    for gpu, row in ((one["machine"]["gpu"], row) for one in measured for row in one["rows"]):
         name = re.sub(r"-batch(\d+|s)$", "", row["row"])
-        found.setdefault((name, row["batch"]), {})[f"{row.get('provider')} {row['who']}"] = row
+        found.setdefault((name, row["batch"], gpu), {})[f"{row.get('provider')} {row['who']}"] = row
     rows = []
-    for (name, batch), of in found.items():
-        fused = of.get("fused session loop, CUDA graph")
+    for (name, batch, gpu), of in found.items():
+        cuda, fused = (of.get(f"{provider} session loop, CUDA graph") for provider in ("cuda", "fused"))
         if not fused:
             continue
-        of = {who: row for who, row in of.items() if row["gpu"] == fused["gpu"]}
-        cuda = of.get("cuda session loop, CUDA graph")
         torch = [of.get(f"None {who}") for who in ("torch, CUDA graph", "torch.compile, default, CUDA graph")]
         speeds = [cuda and cuda["fps"], *(row and batch / row["median_us"] * 1e6 for row in torch)]
         cells = [f"{speed:,.0f}" if speed else "–" for speed in speeds]
@@ -61,7 +58,7 @@ def networks(results: Path) -> list[str]:
         memory = [f"{row['device_mb']:,}" if row and "device_mb" in row else "–" for row in (cuda, fused)]
         others = list(filter(None, speeds))
         ratio = f"{fused['fps'] / max(others):.2f}" if others else "–"
-        card = fused["gpu"].removeprefix("NVIDIA ").split(" ")[0]
+        card = gpu.removeprefix("NVIDIA ").split(" ")[0]
         rows.append([name, batch, card, *cells, f"{fused['fps']:,.0f}", ratio, *memory])
     machines = [one["machine"] for one in measured]
     torch_version = next(one["versions"]["torch"] for one in reversed(machines) if "torch" in one["versions"])
