@@ -7,7 +7,7 @@
 //   cell_means: `lanes` threads a cell (a power of two, 32 at most), each takes columns; 256 threads.
 //   lines_* and means_*: a thread a cell, 32x8 threads.
 //   filter: a thread four pixels of a row, 32x8 threads.
-// Bytes: two a pixel twice, one out; some 100 a cell.
+// Bytes: luma twice, the mask once and what is written; some 100 a cell.
 //
 // soften_rows, soften_columns: the mean of the 2 * radius + 1 pixels around each, as far as they lie in the mask, rounded. A block loads its
 // pixels and those around them to shared memory, 32x8 threads for 128 pixels of 8 rows, or 32 columns of 64 rows. Bytes: two a pixel each.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cudainfer_kernels::device::{CudaStream, DeviceSlice, Event, Memory};
+use cudainfer_kernels::device::{CudaStream, DeviceSlice, Event, Memory, Pinned};
 use cudainfer_kernels::frame::FrameFormat;
 use cudainfer_kernels::matte::{CudaFeather, CudaGuided, Feather, Guided};
 use cudainfer_kernels::preproc::{
@@ -66,7 +66,8 @@ impl Improver {
         }
     }
 
-    /// The improved mask, on the GPU where mask and frame are there. If one of them alone is, it is downloaded, which counts as a fallback.
+    /// The improved mask, on the GPU where mask and frame are there. Else a mask that is there is downloaded, and so is the luma of a frame, if
+    /// the mask is guided by it; that counts as a fallback.
     ///
     /// # Errors
     /// A sentence: there is no memory left, or some that cannot be mapped; an error of the GPU.
@@ -176,6 +177,8 @@ struct OnGpu {
     /// The frame's luma, and when it is there.
     luma: Memory,
     seen: Event,
+    /// For luma that the host needs.
+    pinned: Option<Pinned>,
     /// For cells of this many pixels.
     guided: Option<(usize, CudaGuided)>,
     /// The filtered mask, if it is made softer then.
@@ -200,6 +203,7 @@ impl OnGpu {
             luma: stream.allocate(if is_guided { preproc.bytes() } else { 0 })?,
             preproc,
             seen: Event::new(stream.context())?,
+            pinned: None,
             guided: None,
             filtered: (is_guided && softens).then(|| stream.allocate(size[0] * size[1])).transpose()?,
             feather: CudaFeather::new(size, inwards, outwards, stream)?,
@@ -221,14 +225,17 @@ impl OnGpu {
         Ok(stream.wait_on_host(seen)?)
     }
 
-    fn download_luma(&self, luma: &mut Vec<u8>) -> Result<(), Failure> {
-        let mut pinned = self.stream.pin(self.luma.bytes())?;
-        self.stream.download(self.luma.slice(), &mut pinned)?;
+    fn download_luma(&mut self, luma: &mut Vec<u8>) -> Result<(), Failure> {
+        let pinned = match &mut self.pinned {
+            Some(pinned) => pinned,
+            none => none.insert(self.stream.pin(self.luma.bytes())?),
+        };
+        self.stream.download(self.luma.slice(), pinned)?;
         pinned.as_slice().clone_into(luma);
         Ok(())
     }
 
-    /// Nothing here waits: readers of the mask do.
+    /// After the first frame nothing here waits: readers of the mask do.
     fn run(
         &mut self,
         improvement: &Improvement,
@@ -263,9 +270,9 @@ impl OnGpu {
                 }
             });
             // Also after an error: part of the work may have been enqueued.
-            mask.end_read(stream)?;
-            target.end_write(stream)?;
+            let ended = [mask.end_read(stream), target.end_write(stream)];
             done?;
+            ended.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(improved)
     }

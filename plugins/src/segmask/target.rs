@@ -78,7 +78,7 @@ impl MaskCorners {
         Ok([upper, lower])
     }
 
-    /// The same of a mask in memory of the stream's device; nothing waits.
+    /// The same of a mask in memory of the stream's device; after the first frame nothing waits.
     fn run_on_gpu(
         &mut self,
         mask: &DeviceMemory<'_>,
@@ -101,9 +101,9 @@ impl MaskCorners {
             mask.begin_read(stream)?;
             let done = corners.run(stream, mask.slice(), upper.slice(), lower.slice());
             // Also after an error: part of the work may have been enqueued.
-            mask.end_read(stream)?;
-            [&upper, &lower].iter().try_for_each(|strip| strip.end_write(stream))?;
+            let ended = [mask.end_read(stream), upper.end_write(stream), lower.end_write(stream)];
             done?;
+            ended.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(strips)
     }
