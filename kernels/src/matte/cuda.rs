@@ -5,6 +5,7 @@ use super::feather::Feather;
 use super::guided::Guided;
 use super::{MatteError, check_bytes};
 use crate::device::{CudaStream, DeviceSlice, Kernel, Memory};
+use crate::segment::{CudaSpread, Pick};
 
 /// Threads of a block, and of most blocks' rows.
 const THREADS: usize = 256;
@@ -16,8 +17,6 @@ const ROW_TILE: usize = 128;
 const COLUMN_TILE: usize = 64;
 /// Pixels that a thread of `filter` takes.
 const AT_ONCE: usize = 4;
-/// Cells of a block of `segment_clean.cu`'s kernels, along either side.
-const SPREAD_TILE: usize = 32;
 /// Numbers in double precision that are kept of a cell; what is not needed any more makes room.
 const OF_CELL: usize = 6;
 
@@ -57,20 +56,6 @@ struct Soften {
     least: u32,
 }
 const _: () = assert!(size_of::<Soften>() == 32);
-
-/// `Spread` of `segment_clean.cu`, for one launch by itself.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-struct Spread {
-    from: u64,
-    own: u64,
-    to: u64,
-    width: u32,
-    height: u32,
-    radius: u32,
-    end: u32,
-}
-const _: () = assert!(size_of::<Spread>() == 40);
 
 /// `Floor` of the kernels.
 #[repr(C)]
@@ -197,8 +182,7 @@ pub struct CudaFeather {
     size: [usize; 2],
     inwards: u32,
     outwards: u32,
-    least: Kernel,
-    greatest: Kernel,
+    spread: CudaSpread,
     rows: Kernel,
     columns: Kernel,
     floor: Kernel,
@@ -216,17 +200,16 @@ impl CudaFeather {
         outwards: u32,
         stream: &CudaStream,
     ) -> Result<Self, MatteError> {
-        let load = |operation, name| Kernel::load(stream.context(), operation, name);
+        let load = |name| Kernel::load(stream.context(), "matte", name);
         let [inwards, outwards] = Feather::limited(inwards, outwards);
         Ok(Self {
             size,
             inwards,
             outwards,
-            least: load("segment_clean", "spread_least")?,
-            greatest: load("segment_clean", "spread_greatest")?,
-            rows: load("matte", "soften_rows")?,
-            columns: load("matte", "soften_columns")?,
-            floor: load("matte", "floor_values")?,
+            spread: CudaSpread::new(stream)?,
+            rows: load("soften_rows")?,
+            columns: load("soften_columns")?,
+            floor: load("floor_values")?,
             spare: stream.allocate(if inwards + outwards > 0 { size[0] * size[1] } else { 0 })?,
         })
     }
@@ -259,17 +242,14 @@ impl CudaFeather {
             return Ok(());
         }
         let spare = self.spare.pointer();
-        let mut from = mask.pointer();
+        let mut from = mask;
         if grown != 0 {
-            let kernel = if grown > 0 { &self.greatest } else { &self.least };
-            let radius = u32::try_from(grown.unsigned_abs()).unwrap_or(0);
-            let arguments = Spread { from, own: from, to: to.pointer(), width, height, radius, end: 0 };
-            let tiles = grid(self.size, [SPREAD_TILE; 2]);
-            // SAFETY: `Spread` mirrors the kernel's struct; both masks have a byte for each pixel, and the kernel writes only `to`.
-            unsafe { stream.launch(kernel, tiles, BLOCK, 0, &arguments)? };
-            from = to.pointer();
+            let pick = if grown > 0 { Pick::Greatest } else { Pick::Least };
+            let by = u32::try_from(grown.unsigned_abs()).unwrap_or(0);
+            self.spread.start(stream, pick, [mask, to], self.size, by)?;
+            from = to;
         }
-        let rows = Soften { from, to: spare, width, height, radius, least: 0 };
+        let rows = Soften { from: from.pointer(), to: spare, width, height, radius, least: 0 };
         let columns = Soften { from: spare, to: to.pointer(), width, height, radius, least };
         // SAFETY: `Soften` mirrors the kernels' struct; all three masks have a byte for each pixel.
         unsafe {

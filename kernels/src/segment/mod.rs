@@ -41,6 +41,7 @@ mod value;
 
 pub(crate) use clean::spread;
 pub use cuda::{CudaInstanceMasks, CudaPrototypes, CudaResize, CudaSegmenter};
+pub(crate) use cuda::{CudaSpread, Pick};
 pub use error::SegmentError;
 pub use instances::{InstanceMasks, Instances, Window};
 pub use params::{Activation, Classes, SegmentParams};

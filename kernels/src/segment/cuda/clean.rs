@@ -41,13 +41,66 @@ struct Areas {
 }
 const _: () = assert!(size_of::<Areas>() == 40);
 
+/// The value of the square around a cell that it takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pick {
+    Least,
+    Greatest,
+}
+
+/// [`spread`](super::super::clean::spread) on the GPU: one launch.
+#[derive(Debug)]
+pub(crate) struct CudaSpread {
+    least: Kernel,
+    greatest: Kernel,
+}
+
+impl CudaSpread {
+    pub fn new(stream: &CudaStream) -> Result<Self, DeviceError> {
+        let load = |name| Kernel::load(stream.context(), "segment_clean", name);
+        Ok(Self { least: load("spread_least")?, greatest: load("spread_greatest")? })
+    }
+
+    /// Enqueues it from one mask of this size to another.
+    pub fn start(
+        &self,
+        stream: &CudaStream,
+        pick: Pick,
+        [from, to]: [DeviceSlice<'_>; 2],
+        size: [usize; 2],
+        radius: u32,
+    ) -> Result<(), DeviceError> {
+        self.launch(stream, pick, [from, from, to], size, radius, NEITHER)
+    }
+
+    /// As [`CudaSpread::start`], and completes what `end` says with the original mask, the second one, which may be the one that is written.
+    fn launch(
+        &self,
+        stream: &CudaStream,
+        pick: Pick,
+        [from, own, to]: [DeviceSlice<'_>; 3],
+        size: [usize; 2],
+        radius: u32,
+        end: u32,
+    ) -> Result<(), DeviceError> {
+        let kernel = match pick {
+            Pick::Least => &self.least,
+            Pick::Greatest => &self.greatest,
+        };
+        let ([width, height], [from, own, to]) = (size.map(number), [from, own, to].map(|m| m.pointer()));
+        let arguments = Spread { from, own, to, width, height, radius, end };
+        // SAFETY: `Spread` mirrors the kernels' struct; the masks have a byte for each cell. Of the mask that it writes, a thread reads only
+        // its own cell.
+        unsafe { stream.launch(kernel, grid(size, TILE), BLOCK, 0, &arguments) }
+    }
+}
+
 /// [`super::super::clean::Cleaner`] on the GPU: two launches each for opening and closing, four for areas.
 #[derive(Debug)]
 pub(super) struct CudaCleaner {
     size: [usize; 2],
     params: SegmentParams,
-    least: Kernel,
-    greatest: Kernel,
+    spread: CudaSpread,
     /// The kernels for areas, in the order of their launches.
     areas: [Kernel; 4],
     /// A mask, and two words a cell; empty where they are not used.
@@ -71,8 +124,7 @@ impl CudaCleaner {
         Ok(Some(Self {
             size,
             params: *params,
-            least: load("spread_least")?,
-            greatest: load("spread_greatest")?,
+            spread: CudaSpread::new(stream)?,
             areas: [load("begin")?, load("join")?, load("measure")?, load("remove_small")?],
             spare: stream.allocate(if spreads { cells } else { 0 })?,
             labels: stream.allocate(if measures { 2 * size_of::<u32>() * cells } else { 0 })?,
@@ -84,11 +136,11 @@ impl CudaCleaner {
         let SegmentParams { opening, closing, min_area, soft, .. } = self.params;
         if opening > 0 {
             let end = if soft { NEITHER } else { OPENING };
-            self.spread(stream, [&self.least, &self.greatest], mask, opening, end)?;
+            self.spread(stream, [Pick::Least, Pick::Greatest], mask, opening, end)?;
         }
         if closing > 0 {
             let end = if soft { NEITHER } else { CLOSING };
-            self.spread(stream, [&self.greatest, &self.least], mask, closing, end)?;
+            self.spread(stream, [Pick::Greatest, Pick::Least], mask, closing, end)?;
         }
         if min_area > 1 {
             let [width, height] = self.size;
@@ -103,35 +155,30 @@ impl CudaCleaner {
             };
             for kernel in &self.areas {
                 // SAFETY: `Areas` mirrors the kernels' struct; mask, labels and areas have a place for each cell.
-                unsafe { stream.launch(kernel, self.grid(ROWS), BLOCK, 0, &arguments) }?;
+                unsafe { stream.launch(kernel, grid(self.size, ROWS), BLOCK, 0, &arguments) }?;
             }
         }
         Ok(())
     }
 
-    /// Enqueues both kernels, the second of which writes the mask.
+    /// Enqueues both, the second of which writes the mask.
     fn spread(
         &self,
         stream: &CudaStream,
-        [first, second]: [&Kernel; 2],
+        [first, second]: [Pick; 2],
         mask: DeviceSlice<'_>,
         radius: u32,
         end: u32,
     ) -> Result<(), DeviceError> {
-        let [width, height] = self.size.map(number);
-        let (mask, spare) = (mask.pointer(), self.spare.pointer());
-        for (kernel, from, to, end) in [(first, mask, spare, NEITHER), (second, spare, mask, end)] {
-            let arguments = Spread { from, own: mask, to, width, height, radius, end };
-            // SAFETY: `Spread` mirrors the kernels' struct; both masks have a byte for each cell. A thread of the second
-            // kernel reads only its own cell of the mask that it writes.
-            unsafe { stream.launch(kernel, self.grid(TILE), BLOCK, 0, &arguments) }?;
-        }
-        Ok(())
+        let spare = self.spare.slice();
+        self.spread.launch(stream, first, [mask, mask, spare], self.size, radius, NEITHER)?;
+        self.spread.launch(stream, second, [spare, mask, mask], self.size, radius, end)
     }
+}
 
-    fn grid(&self, rows: usize) -> [u32; 3] {
-        [number(self.size[0].div_ceil(TILE)), number(self.size[1].div_ceil(rows)), 1]
-    }
+/// As many blocks as cover this width and height, with this many rows of cells each.
+fn grid([width, height]: [usize; 2], rows: usize) -> [u32; 3] {
+    [number(width.div_ceil(TILE)), number(height.div_ceil(rows)), 1]
 }
 
 const BLOCK: [u32; 3] = [32, 8, 1];

@@ -5,6 +5,7 @@ mod instances;
 mod prototypes;
 mod resize;
 
+pub(crate) use clean::{CudaSpread, Pick};
 pub use instances::CudaInstanceMasks;
 pub use prototypes::CudaPrototypes;
 pub use resize::CudaResize;
