@@ -1,5 +1,5 @@
 //! Compiles `cuda/*.cu` with NVRTC 12: machine code for each architecture below, and PTX that newer GPUs' drivers
-//! compile. That takes the one library libnvrtc.so.12, and neither a GPU, a driver nor nvcc.
+//! compile, all compressed by zlib. That takes the one library libnvrtc.so.12, and neither a GPU, a driver nor nvcc.
 //!
 //! `CUDAINFER_CUDA_ARCHS=90` (or `86,90`) builds for these compute capabilities only, which is faster.
 
@@ -7,10 +7,12 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs, ptr, thread};
+use std::{env, fs, fs::File, ptr, thread};
 
+use flate2::{Compression, write::ZlibEncoder};
 use libloading::Library;
 
 const ARCHITECTURES: &str = "75,80,86,89,90";
@@ -59,7 +61,11 @@ fn main() {
             scope.spawn(|| {
                 while let Some((operation, target)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let image = nvrtc.compile(&sources, operation, *target);
-                    fs::write(out.join(file(operation, *target)), image).expect("OUT_DIR can be written");
+                    let file = File::create(out.join(file(operation, *target)));
+                    let mut encoder =
+                        ZlibEncoder::new(file.expect("OUT_DIR can be written"), Compression::default());
+                    encoder.write_all(&image).expect("OUT_DIR can be written");
+                    encoder.finish().expect("OUT_DIR can be written");
                 }
             });
         }
@@ -82,8 +88,8 @@ fn main() {
 
 fn file(operation: &str, target: Target) -> String {
     match target {
-        Target::MachineCode(architecture) => format!("{operation}.sm_{architecture}.cubin"),
-        Target::Ptx => format!("{operation}.ptx"),
+        Target::MachineCode(architecture) => format!("{operation}.sm_{architecture}.cubin.zz"),
+        Target::Ptx => format!("{operation}.ptx.zz"),
     }
 }
 

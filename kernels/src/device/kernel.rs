@@ -1,12 +1,13 @@
 //! The embedded kernels, loaded when an operation is first used in a context.
 
-use std::{ffi::CString, ptr, sync::Arc};
+use std::{ffi::CString, io, io::Read as _, ptr, sync::Arc};
 
 use cudarc::driver::sys;
+use flate2::read::ZlibDecoder;
 
 use super::{Context, DeviceError};
 
-/// An operation's kernels (`cuda/<operation>.cu`), as build.rs compiled them.
+/// An operation's kernels (`cuda/<operation>.cu`), as build.rs compiled and compressed them.
 pub(super) struct Images {
     operation: &'static str,
     /// By compute capability, 10 x major + minor.
@@ -153,12 +154,20 @@ impl Drop for Module {
 /// Loads machine code for this GPU (of its major version, and not newer) if there is any, else PTX, which the driver compiles.
 fn load(images: &Images, capability: (i32, i32)) -> Result<sys::CUmodule, DeviceError> {
     let image = best(images.machine_code, capability).unwrap_or(images.ptx);
+    let missing = |_| DeviceError::NoKernel { operation: images.operation, name: "every kernel".into() };
+    let image = decompressed(image).map_err(missing)?;
     let mut module = ptr::null_mut();
     // SAFETY: the image is a whole cubin, or PTX that ends in 0; the context is current, as `Context::module` says.
     unsafe { sys::cuModuleLoadData(&raw mut module, image.as_ptr().cast()) }
         .result()
         .map_err(DeviceError::call("cuModuleLoadData"))?;
     Ok(module)
+}
+
+fn decompressed(image: &[u8]) -> io::Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    ZlibDecoder::new(image).read_to_end(&mut whole)?;
+    Ok(whole)
 }
 
 fn best<'a>(machine_code: &[(u32, &'a [u8])], (major, minor): (i32, i32)) -> Option<&'a [u8]> {
@@ -204,11 +213,13 @@ mod tests {
         assert!(!operations.is_empty());
         assert_eq!(built::IMAGES.iter().map(|images| images.operation).collect::<Vec<_>>(), operations);
         for images in built::IMAGES {
-            assert_eq!(images.ptx.last(), Some(&0), "{}", images.operation);
-            let ptx = std::str::from_utf8(images.ptx).unwrap();
+            let ptx = decompressed(images.ptx).unwrap();
+            assert_eq!(ptx.last(), Some(&0), "{}", images.operation);
+            let ptx = std::str::from_utf8(&ptx).unwrap();
             assert!(ptx.contains(".entry"), "{} has no kernel", images.operation);
             assert!(!images.machine_code.is_empty(), "{}", images.operation);
             for (sm, image) in images.machine_code {
+                let image = decompressed(image).unwrap();
                 assert!(image.starts_with(b"\x7fELF"), "{} for {sm}", images.operation);
             }
         }
