@@ -12,6 +12,7 @@ mod joined;
 pub mod mistakes;
 pub mod onnx;
 mod origin;
+mod prompted;
 mod reading;
 mod resolve;
 pub mod sidecar;
@@ -35,10 +36,11 @@ pub use info::ModelInfo;
 pub use input::ImageInput;
 pub use joined::Joined;
 pub use origin::{Group, Origin, OriginKind};
+pub use prompted::Prompted;
 pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{
-    Anchors, ArrayFile, Clip, ConstantValue, Fill, Frames, MAX_SIZE, Priors, Sidecar, SizeOf, Slice, State,
-    States,
+    Anchors, ArrayFile, Clip, ConstantValue, Fill, Frames, MAX_SIZE, Priors, Prompts, Sidecar, SizeOf, Slice,
+    State, States,
 };
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;

@@ -117,6 +117,11 @@ pub fn of_regions(caps: &gst::CapsRef) -> bool {
     caps.structure(0).is_some_and(|s| s.has_field(ROI))
 }
 
+/// Whether the tensors of these caps are an object's each, and not the frame's.
+pub fn of_objects(caps: &gst::CapsRef) -> bool {
+    caps.structure(0).is_some_and(|s| s.get(ROI) == Ok("objects"))
+}
+
 /// Whether the tensors of these caps are those of tiles, each of which shows a part of the next one.
 pub fn are_tiles(caps: &gst::CapsRef) -> bool {
     caps.structure(0).is_some_and(|s| s.get(ROI) == Ok("tiles"))

@@ -123,6 +123,7 @@ impl Sidecar {
         self.state.check()?;
         self.check_frames()?;
         self.check_clip()?;
+        self.check_prompts()?;
         self.tensors.check()
     }
 

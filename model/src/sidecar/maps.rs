@@ -18,6 +18,8 @@ pub struct Segment {
     pub output: Option<String>,
     /// Name of the output with the classes of queries, whose masks the other one holds.
     pub classes: Option<String>,
+    /// Name of the output with a score for each of an object's masks.
+    pub scores: Option<String>,
     /// `argmax`, `threshold`, `soft` or `instances`.
     #[serde(with = "word")]
     pub mode: Option<MaskMode>,
@@ -89,11 +91,13 @@ impl Segment {
                 ));
             }
         }
-        let of_output =
-            self.masks.iter().find(|(_, masks)| masks.output.is_some() || masks.classes.is_some());
+        let of_output = self
+            .masks
+            .iter()
+            .find(|(_, masks)| masks.output.is_some() || masks.classes.is_some() || masks.scores.is_some());
         match of_output {
             Some((name, _)) => Err(format!(
-                "[segment.{name}] is how the output '{name}' is read: output and classes belong to [segment]"
+                "[segment.{name}] is how the output '{name}' is read: output, classes and scores belong to [segment]"
             )),
             None => Ok(()),
         }

@@ -11,6 +11,7 @@ mod labels;
 mod maps;
 mod output;
 mod peaks;
+mod prompts;
 mod slice;
 mod state;
 mod tables;
@@ -33,6 +34,7 @@ pub use labels::labels;
 pub use maps::{Map, Segment};
 pub use output::{Anchors, Output, Priors};
 pub use peaks::Peaks;
+pub use prompts::Prompts;
 pub use slice::Slice;
 pub use state::{State, States};
 
@@ -78,6 +80,8 @@ pub struct Sidecar {
     /// How an input takes the frames of a clip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<Clip>,
+    /// What the model is asked for, of another model's tensors.
+    pub prompts: Prompts,
     /// Warnings for the user about the model's files, a sentence each: which of them are empty.
     #[serde(skip)]
     pub warnings: Vec<String>,

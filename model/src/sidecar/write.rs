@@ -34,6 +34,7 @@ impl Sidecar {
             "state",
             "frames",
             "clip",
+            "prompts",
         ] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;
@@ -81,7 +82,8 @@ mod tests {
                     [anchors]\nformula = \"yolov3\"\nscale-xy = [1.2]\nsizes = [[12.0, 16.5]]\n\n\
                     [peaks]\nblur-border = \"reflect\"\nblur-sigma = 0.8\ngrouping = \"paf\"\n\n[skeleton]\nedges = [[0, 1]]\npoints = [\"a\", \"b\"]\n\n\
                     [classify]\nactivation = \"none\"\nage = { bins = [0.0, 1.0], channels = [0, 101], mode = \"expectation\" }\n\n[segment]\nbackground = -1\n\n[map]\nchannels = \"bgr\"\nrange = \"fixed\"\nrange-max = 10.5\nrange-min = 0.0\n\n[constants]\n\"a.b\" = [0.3]\n\
-                    prompts = { file = \"prompts.npz\" }\nsize = \"frame-height-width\"\nzeros = { fill = 0.0, shape = [1, 2] }\n\n[state]\ninitial = 0.5\nr1o = { input = \"r1i\", shape = [1, 2] }\n\n[frames]\nimage1 = -1\nstack = [-2, 0]\n";
+                    prompts = { file = \"prompts.npz\" }\nsize = \"frame-height-width\"\nzeros = { fill = 0.0, shape = [1, 2] }\n\n[state]\ninitial = 0.5\nr1o = { input = \"r1i\", shape = [1, 2] }\n\n[frames]\nimage1 = -1\nstack = [-2, 0]\n\n\
+                    [prompts]\nbox = false\nkeypoints = [\"nose\"]\ntensors = { embedding = \"output\" }\n";
         let once = toml::from_str::<Sidecar>(text).unwrap().to_toml();
         let twice = toml::from_str::<Sidecar>(&once).unwrap().to_toml();
         assert_eq!(once, twice);

@@ -17,12 +17,14 @@ use super::rival::{self, Rival};
 use super::start::StartPart;
 use super::variant::ActiveVariant;
 use super::{
-    Config, EarlierPicture, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes, State,
+    Config, EarlierPicture, Fed, InferenceError, Progress, Provider, Runtime, SharedSession, StartTimes,
     state, watched,
 };
 use crate::log::ENGINE as CAT;
 use crate::model::onnx::external_files;
-use crate::model::{Array, ArrayFile, ConstantValue, ImageInput, ModelError, ModelInfo, sidecar_path};
+use crate::model::{
+    Array, ArrayFile, ConstantValue, ImageInput, ModelError, ModelInfo, Prompted, sidecar_path,
+};
 use crate::sync::lock;
 
 /// A loaded model: its inputs and outputs, and the sessions that run it.
@@ -41,7 +43,9 @@ pub struct Engine {
     /// Its further inputs that take a picture.
     pub earlier: Vec<EarlierPicture>,
     /// What it remembers from one frame of a stream to the next; empty where it is not recurrent.
-    pub states: Vec<State>,
+    pub states: Vec<Fed>,
+    /// What a promptable model takes; `None` where it is none.
+    pub prompted: Option<Prompted>,
     /// The arrays of the sidecar's `[constants]`, by the names of the inputs.
     pub arrays: BTreeMap<String, Array>,
     /// One for each worker.
@@ -155,6 +159,7 @@ impl Engine {
         let inputs = first.inputs().to_vec();
         let (info, contradictions) = info.resolve(&inputs, path);
         let input = ImageInput::of(&inputs, &info, path)?;
+        let prompted = Prompted::of(&inputs, &info, path)?;
         let outputs = first.outputs().to_vec();
         let states = state::states(&info, &input, &inputs, &outputs, path)?;
         let earlier = earlier_pictures(&info, &input, &inputs, path)?;
@@ -196,6 +201,7 @@ impl Engine {
             inputs,
             earlier,
             states,
+            prompted,
             arrays,
             sessions,
             batch,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
-use super::{EarlierPicture, InferenceError, State};
+use super::{EarlierPicture, Fed, InferenceError};
 use crate::model::{ImageInput, Joined};
 
 /// What is the same for every frame until the caps change. Descriptions are those of a frame alone: their first
@@ -24,7 +24,7 @@ pub struct FrameTensors {
     /// Inputs that are the same for every frame.
     pub constants: Vec<Constant>,
     /// Inputs that are outputs of the same stream's run before.
-    pub states: Vec<State>,
+    pub fed: Vec<Fed>,
     /// The outputs; dimensions that depend on the picture are open.
     pub outputs: Vec<TensorDesc>,
     /// Frames that every run takes, where the model has a fixed batch.
@@ -44,7 +44,7 @@ impl FrameTensors {
         [width, height]: [usize; 2],
         constants: Vec<Constant>,
         earlier: Vec<EarlierPicture>,
-        states: Vec<State>,
+        fed: Vec<Fed>,
     ) -> Result<Self, InferenceError> {
         Ok(Self {
             image: TensorDesc::fixed(input.name.as_str(), input.ty, &input.dims(width, height)),
@@ -53,7 +53,7 @@ impl FrameTensors {
             batched: input.batched,
             given,
             constants,
-            states,
+            fed,
             outputs: of_one_frame(input, outputs)?,
             fixed: input.batch,
         })

@@ -1,7 +1,8 @@
 //! What users learn of a model for which something of earlier frames is remembered.
 
 use super::Engine;
-use super::state::{State, may_share_runs};
+use super::fed::Fed;
+use super::state::may_share_runs;
 
 impl Engine {
     /// Whether a run takes the pictures of earlier frames, too.
@@ -36,7 +37,7 @@ impl Engine {
     /// For the user: that the model is recurrent, and what that means for how its frames run; nothing where it is not.
     pub fn recurrent(&self) -> Option<String> {
         let first = self.states.first()?;
-        let names = |of: fn(&State) -> &str| self.states.iter().map(of).collect::<Vec<_>>().join(", ");
+        let names = |of: fn(&Fed) -> &str| self.states.iter().map(of).collect::<Vec<_>>().join(", ");
         let same = self.states.iter().all(|state| state.initial.to_bits() == first.initial.to_bits());
         let initial = if same { first.initial.to_string() } else { "what the sidecar says".to_owned() };
         let together = match (may_share_runs(&self.states), self.batch) {
@@ -55,7 +56,7 @@ impl Engine {
         Some(format!(
             "the model is recurrent: {} of a run {} {} of the same stream's next one, at first {initial}. A stream's frames run one after \
              the other{together}{workers}",
-            names(|state| &state.output),
+            names(|state| state.output().unwrap_or_default()),
             if self.states.len() == 1 { "is" } else { "are" },
             names(|state| &state.input.name),
         ))

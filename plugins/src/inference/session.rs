@@ -8,7 +8,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::TensorDesc;
 
 use super::stop::Interrupt;
-use super::{InferenceError, Outlook, Remembered, RunShape};
+use super::{FedTensors, InferenceError, Outlook, RunShape};
 use crate::meta::tensor::Tensor;
 
 /// A model that is ready to run, on one provider; it makes one run at a time.
@@ -46,7 +46,7 @@ pub trait Session: Debug + Send {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError>;
 
     /// As [`Session::run`], but the outputs are on the host and own their memory.
@@ -57,7 +57,7 @@ pub trait Session: Debug + Send {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError>;
 
     /// Waits until the GPU has only one run ahead of it, so that the next batch gathers meanwhile, and returns what is known of

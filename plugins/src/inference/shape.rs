@@ -73,7 +73,7 @@ impl RunShape {
                 return Err(refuse(&desc));
             }
         }
-        tensors.states.iter().try_for_each(|state| check(&state.input, state.input.ty.size()))?;
+        tensors.fed.iter().try_for_each(|state| check(&state.input, state.input.ty.size()))?;
         tensors.outputs.iter().try_for_each(|output| check(output, output.ty.size()))?;
         Ok(Self(tensors))
     }
@@ -158,7 +158,7 @@ impl RunShape {
 
     /// Whether all tensors' sizes are known before the run.
     pub fn is_known(&self) -> bool {
-        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some)) && self.has_fixed_states()
+        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some)) && self.has_fixed_fed()
     }
 
     /// Whether a batch of frames like these can hold one with that shape.
@@ -267,7 +267,7 @@ mod tests {
                 },
                 Constant { desc: desc("iou", &[1]), dims: vec![1], data: [7].into(), batched: false },
             ],
-            states: Vec::new(),
+            fed: Vec::new(),
             outputs: vec![desc("boxes", &[1, 2, 3])],
             fixed,
         };

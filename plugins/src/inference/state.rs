@@ -4,56 +4,9 @@ use std::path::Path;
 
 use cudainfer_kernels::tensor::TensorDesc;
 
-use super::InferenceError;
-use super::elements::filled;
+use super::fed::{Fed, Source};
 use super::frame_dims::{of_one_frame, with_shape};
 use crate::model::{ImageInput, ModelError, ModelInfo, sidecar_path};
-
-/// A state of a recurrent model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct State {
-    /// The input: its name, its type and, for a frame alone, the dimensions that it has at first.
-    pub input: TensorDesc,
-    /// The name of the output that it is taken from.
-    pub output: String,
-    /// The number that all elements are at first.
-    pub initial: f64,
-    /// Whether each frame of a batch has a row of it.
-    pub batched: bool,
-    /// Whether its dimensions are those of the input or of the sidecar, so that no run changes them.
-    pub is_fixed: bool,
-    /// Whether frames carry the output, too.
-    pub is_result: bool,
-}
-
-impl State {
-    /// Bytes of a frame's state at first.
-    pub fn bytes(&self) -> usize {
-        self.dims(1).iter().product::<usize>() * self.input.ty.size()
-    }
-
-    /// A frame's state at first.
-    ///
-    /// # Errors
-    /// [`InferenceError::Memory`].
-    pub fn at_first(&self) -> Result<Vec<u8>, InferenceError> {
-        filled(self.initial, self.dims(1).iter().product(), self.input.ty)
-    }
-
-    /// The dimensions of the input for runs of `rows` rows, where no run changes them.
-    pub fn dims(&self, rows: usize) -> Vec<usize> {
-        let mut dims: Vec<usize> = self.input.dims.iter().map(|dim| dim.unwrap_or(0)).collect();
-        if let (true, Some(first)) = (self.batched, dims.first_mut()) {
-            *first = rows;
-        }
-        dims
-    }
-
-    /// Whether frames of several streams can be in one run.
-    fn has_rows(&self) -> bool {
-        self.batched && self.is_fixed
-    }
-}
 
 /// The states that the sidecar names, checked against the model's inputs and outputs.
 ///
@@ -65,7 +18,7 @@ pub(super) fn states(
     inputs: &[TensorDesc],
     outputs: &[TensorDesc],
     model: &Path,
-) -> Result<Vec<State>, ModelError> {
+) -> Result<Vec<Fed>, ModelError> {
     let named = |(output, state): (&String, &crate::model::State)| {
         let initial = state.initial.or(info.state.initial).unwrap_or(0.0);
         let list =
@@ -124,14 +77,8 @@ pub(super) fn states(
         };
         let is_fixed = state.shape.is_some() || wanted.dims.iter().all(Option::is_some);
         let input = TensorDesc::fixed(&to.name, to.ty, &dims);
-        Ok(State {
-            input,
-            output: output.clone(),
-            initial,
-            batched,
-            is_fixed,
-            is_result: state.result.unwrap_or(false),
-        })
+        let source = Source::Run { output: output.clone(), is_result: state.result.unwrap_or(false) };
+        Ok(Fed { input, source, initial, batched, is_fixed })
     };
     let in_sidecar = |why| ModelError::Sidecar(sidecar_path(model), why);
     let mut states =
@@ -150,11 +97,17 @@ pub(super) fn states(
     }
     // A picture that is fed back is the only result.
     let is_recurrent = !states.is_empty();
-    if is_recurrent && outputs.iter().all(|output| states.iter().any(|state| state.output == output.name)) {
-        let stated =
-            |state: &State| info.state.outputs.get(&state.output).is_some_and(|s| s.result.is_some());
-        states.iter_mut().filter(|state| !stated(state)).for_each(|state| state.is_result = true);
-        if !states.iter().any(|state| state.is_result) {
+    if is_recurrent
+        && outputs.iter().all(|output| states.iter().any(|state| state.output() == Some(&output.name)))
+    {
+        for state in &mut states {
+            if let Source::Run { output, is_result } = &mut state.source
+                && info.state.outputs.get(output).is_none_or(|stated| stated.result.is_none())
+            {
+                *is_result = true;
+            }
+        }
+        if !states.iter().any(is_result) {
             return Err(in_sidecar(
                 "all outputs of the model are states that are no results, so frames would carry nothing. Set result = true for one of \
                  them"
@@ -165,6 +118,11 @@ pub(super) fn states(
     Ok(states)
 }
 
+/// Whether frames carry the output, too.
+fn is_result(state: &Fed) -> bool {
+    matches!(state.source, Source::Run { is_result: true, .. })
+}
+
 /// Whether two tensors have the same type and, as far as they are known, the same dimensions.
 pub(super) fn may_be_same(one: &TensorDesc, other: &TensorDesc) -> bool {
     let same = |(a, b): (&Option<usize>, &Option<usize>)| a.is_none() || b.is_none() || a == b;
@@ -172,8 +130,8 @@ pub(super) fn may_be_same(one: &TensorDesc, other: &TensorDesc) -> bool {
 }
 
 /// Whether runs can have frames of several streams.
-pub(super) fn may_share_runs(states: &[State]) -> bool {
-    states.iter().all(State::has_rows)
+pub(super) fn may_share_runs(states: &[Fed]) -> bool {
+    states.iter().all(Fed::has_rows)
 }
 
 /// How the names of a state's input and output differ, in models that are exported: at their ends, or at their beginnings.
@@ -240,7 +198,7 @@ mod tests {
     }
 
     /// The states of a model with these inputs and outputs, the first input of which takes the picture.
-    fn found(inputs: &[&str], outputs: &[&str], sidecar: &str) -> Result<Vec<State>, String> {
+    fn found(inputs: &[&str], outputs: &[&str], sidecar: &str) -> Result<Vec<Fed>, String> {
         let info = info(sidecar);
         let (inputs, outputs) = (descs(inputs), descs(outputs));
         let image = ImageInput::of(&inputs, &info, Path::new("m.onnx")).map_err(|e| e.to_string())?;
@@ -268,7 +226,7 @@ mod tests {
              r4o = { input = \"r4i\", shape = [1, 8] }",
         )
         .unwrap();
-        let of = |s: &State| (s.input.to_string(), s.initial, s.batched, s.is_fixed);
+        let of = |s: &Fed| (s.input.to_string(), s.initial, s.batched, s.is_fixed);
         assert_eq!(
             all.iter().map(of).collect::<Vec<_>>(),
             [
@@ -278,7 +236,7 @@ mod tests {
                 ("r4i:float32:1x8".to_owned(), 2.0, true, true),
             ]
         );
-        assert!(!all.iter().any(|state| state.is_result));
+        assert!(!all.iter().any(is_result));
         assert!(may_share_runs(&all[..1]) && !may_share_runs(&all[..2]) && !may_share_runs(&all[2..3]));
         assert_eq!((all[0].dims(3), all[1].dims(3)), (vec![3, 4], vec![1, 2]));
         assert_eq!(all[1].at_first().unwrap(), elements([2.0, 2.0], TensorType::Float32));
@@ -287,12 +245,12 @@ mod tests {
     #[test]
     fn an_output_that_is_all_that_there_is_is_a_result_as_well() {
         let of = |outputs: &[&str], sidecar: &str| found(&[IMAGE, "i:float32:?x1"], outputs, sidecar);
-        assert!(of(&["o:float32:?x1"], "[state]\no = \"i\"").unwrap()[0].is_result);
+        assert!(is_result(&of(&["o:float32:?x1"], "[state]\no = \"i\"").unwrap()[0]));
         let refused = of(&["o:float32:?x1"], "[state]\no = { input = \"i\", result = false }").unwrap_err();
         assert!(refused.contains("result = true"), "{refused}");
         let more = ["o:float32:?x1", "p:float32:?x1"];
-        assert!(!of(&more, "[state]\no = \"i\"").unwrap()[0].is_result);
-        assert!(of(&more, "[state]\no = { input = \"i\", result = true }").unwrap()[0].is_result);
+        assert!(!is_result(&of(&more, "[state]\no = \"i\"").unwrap()[0]));
+        assert!(is_result(&of(&more, "[state]\no = { input = \"i\", result = true }").unwrap()[0]));
     }
 
     #[test]

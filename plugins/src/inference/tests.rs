@@ -182,16 +182,16 @@ impl Session for Runs {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        self.run_on_host(shape, images, before)
+        self.run_on_host(shape, images, fed)
     }
 
     fn run_on_host(
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        _: &[Option<Remembered>],
+        _: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         if let Some((begun, go_on)) = lock(&self.gate).take() {
             begun.send(()).unwrap();

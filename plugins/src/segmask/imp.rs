@@ -7,6 +7,7 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
+use super::choices::ObjectMasks;
 use super::improve::Improver;
 use super::instances::Instances;
 use super::masks::{MaskMaker, Masks, RangeCheck};
@@ -172,7 +173,7 @@ impl DecodingElementImpl for SegMask {
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
         let settings = lock(&self.settings).clone();
-        let plan = settings.plan(incoming.model, incoming.info)?;
+        let plan = settings.plan(incoming.model, incoming.info, caps::of_objects(incoming.caps))?;
         let mut result = MaskTarget::new(&settings, &plan.work, incoming.caps)?;
         let is_map = plan.is_map();
         let frame = caps::frame_size(incoming.caps);
@@ -189,6 +190,10 @@ impl DecodingElementImpl for SegMask {
                 let model = caps::loaded_model(incoming.caps);
                 let setup = SegmenterSetup { logits: plan.tensor.clone(), input: plan.input, params, model };
                 MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
+            }
+            Work::Objects(each, choice) => {
+                let instances = Instances::new(&plan.tensor, plan.input, frame, each)?;
+                MaskMaker::Objects(Box::new(ObjectMasks::new(plan.tensor.clone(), choice, instances)))
             }
             Work::Instances(each) => {
                 MaskMaker::Instances(Box::new(Instances::new(&plan.tensor, plan.input, frame, each)?))
@@ -220,7 +225,7 @@ impl DecodingElementImpl for SegMask {
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {
-        let plan = lock(&self.settings).plan(incoming.model, incoming.info);
+        let plan = lock(&self.settings).plan(incoming.model, incoming.info, caps::of_objects(incoming.caps));
         let what = match plan.map(|plan| plan.work) {
             Ok(Work::Whole { kind: MaskKind::Classes { labels, .. }, .. }) => {
                 format!("masks of {} classes", labels.len())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::device::CudaStream;
-use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::{
     CudaInstanceMasks, CudaPrototypes, InstanceMasks, Instances as Objects, Prototypes, Region, Window,
@@ -52,7 +52,7 @@ enum OnGpu {
 }
 
 /// A frame's objects that have masks.
-struct Job {
+pub(super) struct Job {
     ids: Vec<i32>,
     /// Their boxes in frame pixels.
     boxes: Vec<Rect>,
@@ -117,7 +117,21 @@ impl Instances {
         };
         let values = find(&self.values)?;
         let Some(job) = Job::new(find(self.rows)?, find(OBJECTS)?, objects)? else { return Ok(Vec::new()) };
-        let bytes = self.place(set, &job)?;
+        self.make_of(values, &set.to_frame, &job, side)
+    }
+
+    /// The masks of the objects of a job, made of `values`.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn make_of(
+        &mut self,
+        values: &Tensor,
+        to_frame: &Affine,
+        job: &Job,
+        side: &decoding::Side,
+    ) -> Result<Vec<Mask>, String> {
+        let bytes = self.place(to_frame, job)?;
         if bytes == 0 {
             return Ok(Vec::new());
         }
@@ -126,7 +140,7 @@ impl Instances {
             None => self.on_cpu(values, &job.coefficients, bytes),
         };
         let data = made.map_err(|e| e.to_string())?;
-        let places = self.places(set, &job).into_iter().zip(&job.ids);
+        let places = self.places(to_frame, job).into_iter().zip(&job.ids);
         places
             .filter(|(place, _)| place.width > 0 && place.height > 0)
             .map(|(MaskBytes { width, height, offset, rect }, object)| {
@@ -149,16 +163,16 @@ impl Instances {
     }
 
     /// Decides where the masks lie; returns how many bytes they have.
-    fn place(&mut self, set: &TensorSet, job: &Job) -> Result<usize, String> {
+    fn place(&mut self, to_frame: &Affine, job: &Job) -> Result<usize, String> {
         match &mut self.method {
             Method::Sums(prototypes, regions) => {
-                let to_tensor = set.to_frame.inverse().ok_or("the tensor does not lie in the frame")?;
+                let to_tensor = to_frame.inverse().ok_or("the tensor does not lie in the frame")?;
                 let boxes: Vec<_> = job.boxes.iter().map(|rect| to_tensor.rect(rect)).collect();
                 Ok(prototypes.regions(&boxes, regions))
             }
             Method::Samples(masks, _, windows) if self.upsample => {
                 let Job { boxes, rows, .. } = job;
-                let objects = Objects { boxes, rows, to_frame: set.to_frame, frame: self.frame };
+                let objects = Objects { boxes, rows, to_frame: *to_frame, frame: self.frame };
                 masks.pixels(&objects, windows).map_err(|e| e.to_string())
             }
             Method::Samples(masks, _, windows) => Ok(masks.cells(&job.rows, windows)),
@@ -166,7 +180,7 @@ impl Instances {
     }
 
     /// The place of each object's mask, on the frame too.
-    fn places(&self, set: &TensorSet, job: &Job) -> Vec<MaskBytes> {
+    fn places(&self, to_frame: &Affine, job: &Job) -> Vec<MaskBytes> {
         let place = |[width, height, offset]: [u32; 3], rect| {
             let [width, height, offset] =
                 [width, height, offset].map(|v| usize::try_from(v).unwrap_or(usize::MAX));
@@ -180,13 +194,13 @@ impl Instances {
                     let Region { width, height, offset, .. } = *region;
                     let [x, y, w, h] = [region.x, region.y, width, height].map(|v| v as f32);
                     let rect = Rect { x: x * scale[0], y: y * scale[1], w: w * scale[0], h: h * scale[1] };
-                    place([width, height, offset], set.to_frame.rect(&rect))
+                    place([width, height, offset], to_frame.rect(&rect))
                 });
                 places.collect()
             }
             Method::Samples(_, extent, windows) => {
                 let [w, h] = self.input.map(|side| side as f32);
-                let input = set.to_frame.rect(&Rect { x: 0.0, y: 0.0, w, h });
+                let input = to_frame.rect(&Rect { x: 0.0, y: 0.0, w, h });
                 let places = windows.iter().zip(&job.boxes).map(|(window, object)| {
                     let Window { width, height, offset, .. } = *window;
                     let [x, y, w, h] = [window.x, window.y, width, height].map(|v| v as f32);
@@ -269,6 +283,11 @@ impl Instances {
 }
 
 impl Job {
+    /// Of one object, whose mask is this map of its values.
+    pub fn of_one(object: i32, outline: Rect, map: u32) -> Self {
+        Self { ids: vec![object], boxes: vec![outline], coefficients: Vec::new(), rows: vec![map] }
+    }
+
     /// `None` if no object has a row of the tensor `rows`; those with the ids in `ids` have one each.
     fn new(rows: &Tensor, ids: &Tensor, objects: &[Object]) -> Result<Option<Self>, String> {
         let words = |e: gst::glib::BoolError| e.to_string();

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::LogitsSurvey;
 
+use super::choices::ObjectMasks;
 use super::improve::Improver;
 use super::instances::Instances;
 use super::queries::Queries;
@@ -63,6 +64,7 @@ impl RangeCheck {
 pub(super) enum MaskMaker {
     Whole(Box<Whole>, MaskKind),
     Instances(Box<Instances>),
+    Objects(Box<ObjectMasks>),
 }
 
 impl Decode for Masks {
@@ -73,15 +75,15 @@ impl Decode for Masks {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        if sets.iter().any(|set| set.object.is_some()) {
-            return Err("masks are made of frames and of regions that are the same in each, not of objects: leave out fusedpreproc's \
-                        roi, or set roi=list or roi=tiles"
-                .into());
-        }
         let Self {
             tensor, queries, maker, frame: frame_size, size, improver, result, streams, range, ..
         } = self;
         match maker {
+            MaskMaker::Objects(masks) => {
+                let masks = masks.make(sets, &objects(frame), side)?;
+                mask::put(frame, &masks);
+                counts.add("masks", masks.len());
+            }
             MaskMaker::Instances(instances) => {
                 let [set @ TensorSet { region: None, .. }] = sets else {
                     return Err("masks of objects are made of whole frames, not of regions: leave out fusedpreproc's roi".into());
@@ -131,6 +133,7 @@ impl Decode for Masks {
     fn expected(&self) -> Option<Expected> {
         match &self.maker {
             MaskMaker::Instances(instances) => instances.expected(),
+            MaskMaker::Objects(masks) => masks.instances.expected(),
             MaskMaker::Whole(..) => self.logits.as_ref().map(LogitsSurvey::expected),
         }
     }
@@ -140,6 +143,7 @@ impl Decode for Masks {
         let view = values.view().ok()?;
         match &self.maker {
             MaskMaker::Instances(instances) => instances.survey(&view),
+            MaskMaker::Objects(masks) => masks.survey(&view),
             MaskMaker::Whole(..) => self.logits.as_ref()?.run(&view),
         }
     }

@@ -11,6 +11,7 @@
 
 use gst::prelude::*;
 
+mod choices;
 mod imp;
 mod improve;
 mod instances;

@@ -30,6 +30,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Name of the model output with the classes of queries, whose masks tensor is. If not set: the sidecar's, else \
              class_queries_logits, if the model has it",
         ),
+        property!(
+            Settings,
+            scores,
+            (),
+            "Scores",
+            "Name of the model output with a score for each of an object's masks, of which the best is taken. If not set: the \
+             sidecar's, else iou_predictions, if the model has it",
+        ),
         property!(Settings, mode, (), "Mode", "What a mask is made of"),
         property!(Settings, activation, (), "Activation", "What turns the values into probabilities"),
         property!(Settings, range, (), "Range", "For mode=threshold and mode=soft: which values become 0 and 1"),
@@ -54,8 +62,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             0..=u32::MAX,
             0,
             "Channel",
-            "Channel for mode=threshold and mode=soft, from 0. If not set: the sidecar's, else the only one, or the second \
-             of two",
+            "Channel for mode=threshold and mode=soft, or the mask of several that an object has, from 0. If not set: the \
+             sidecar's, else the only one, or the second of two",
         ),
         property!(
             Settings,

@@ -6,7 +6,9 @@ use cudainfer_kernels::segment::{
     Activation, ClassQueries, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter,
 };
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
+use cudainfer_kernels::words::Words as _;
 
+use super::choices::Choice;
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named, tables_name_outputs};
 use crate::decoding::reading::resolve_labels;
@@ -91,6 +93,7 @@ impl Words for Foreground {}
 pub(super) struct Settings {
     pub tensor: String,
     pub classes: String,
+    pub scores: String,
     pub mode: Option<MaskMode>,
     pub activation: Option<Activation>,
     pub range: Option<MaskRange>,
@@ -123,6 +126,13 @@ pub(super) const THRESHOLD: f32 = 0.5;
 
 /// The outputs of MaskFormer, Mask2Former and OneFormer, as transformers calls them: the classes of queries, and their masks.
 const QUERIES: [&str; 2] = ["class_queries_logits", "masks_queries_logits"];
+
+/// The outputs of the decoders of SAM and its descendants: a prompt's masks, of the size in which the model makes them, and how well
+/// each is guessed to fit.
+const PROMPTED: [&str; 2] = ["low_res_masks", "iou_predictions"];
+
+/// The masks that SAM's decoder makes of a prompt.
+const SAM_MAPS: usize = 4;
 
 /// Classes that a mask's byte tells apart.
 const MOST_CLASSES: usize = 256;
@@ -172,7 +182,7 @@ impl SegMaskPlan {
     }
 }
 
-/// The two ways to masks.
+/// The ways to masks.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     /// One for the whole frame.
@@ -182,8 +192,10 @@ pub(super) enum Work {
         /// The value for each of the mask's bytes where the frame becomes the mask.
         gray: Vec<u8>,
     },
-    /// One for each object.
+    /// One for each object, of the tensors of the frame.
     Instances(Each),
+    /// One for each object, of tensors of its own.
+    Objects(Each, Choice),
 }
 
 /// What the masks of single objects are made of, and whether that is interpolated to the frame's pixels before it is compared.
@@ -225,12 +237,20 @@ impl Settings {
         (improvement != Improvement::default()).then_some(improvement)
     }
 
-    /// What to do with the outputs of `model`.
+    /// What to do with the outputs of `model`, of which each object has its own with `of_objects`.
     ///
     /// # Errors
     /// A sentence: which output, parameter or neighbour does not fit.
-    pub fn plan(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
+    pub fn plan(
+        &self,
+        model: &ModelOutputs,
+        info: &ModelInfo,
+        of_objects: bool,
+    ) -> Result<SegMaskPlan, String> {
         tables_name_outputs(&model.outputs, "segment", info.segment.masks.keys())?;
+        if of_objects {
+            return self.of_each(model, info);
+        }
         let mode = self.mode.or(info.segment.mode);
         let of_frame = mode != Some(MaskMode::Instances) && model.masks.is_empty();
         if let Some((queries, names)) = self.queries(&model.outputs, info)?.filter(|_| of_frame) {
@@ -292,6 +312,69 @@ impl Settings {
         Ok(Some((made, [classes.name.clone(), masks.name.clone()])))
     }
 
+    /// What to do with outputs of which each object has its own.
+    fn of_each(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
+        let (outputs, input) = (&model.outputs, model.input);
+        let known = |name: &str| outputs.iter().find(|output| output.name == name);
+        let tensor =
+            match known(PROMPTED[0]).filter(|_| self.tensor.is_empty() && info.segment.output.is_none()) {
+                Some(known) => known,
+                None => self.tensor(outputs, None, info)?,
+            };
+        let info = &info.of_masks(&tensor.name);
+        if let Some(mode) = self.mode.or(info.segment.mode).filter(|mode| *mode != MaskMode::Instances) {
+            return Err(format!(
+                "each object has a mask of its own here, but mode is {}: leave it out, or, for a mask of the whole frame, leave out \
+                 fusedpreproc's roi",
+                mode.word()
+            ));
+        }
+        let maps = match tensor.dims[..] {
+            [ref before @ .., maps, height, width] if before.iter().all(|dim| *dim == Some(1)) => {
+                TensorDesc { dims: vec![Some(1), maps, height, width], ..tensor.clone() }
+            }
+            _ => {
+                return Err(format!(
+                    "'{tensor}' has no maps of one object, [1,N,h,w]. Set tensor to the output with the masks, one of {}",
+                    list(outputs)
+                ));
+            }
+        };
+        self.check_each()?;
+        let is_prompted = tensor.name == PROMPTED[0];
+        let usual = if is_prompted { Activation::Sigmoid } else { SegmentParams::default().activation };
+        let each = self.maps(&maps, input, Extent::Input, usual, info)?;
+        let set = named(outputs, "scores", &self.scores, info.segment.scores.as_deref())?;
+        let count = maps.dims[1].unwrap_or(0);
+        let channel = self.channel.or(info.segment.channel);
+        let choice = match (channel, set.or(known(PROMPTED[1])), count) {
+            (Some(channel), ..) => {
+                let map = usize::try_from(channel).unwrap_or(usize::MAX);
+                if map >= count {
+                    return Err(format!("channel is {map}, but '{tensor}' has {count} maps, counted from 0"));
+                }
+                Choice::Map(map)
+            }
+            (None, _, 1) => Choice::Map(0),
+            // SAM's first one is for prompts that leave no doubt, as boxes do; the others are for those that do.
+            (None, Some(scores), SAM_MAPS) if set.is_none() && scores.name == PROMPTED[1] => Choice::Map(0),
+            (None, Some(scores), _) => Choice::Best(scores.name.clone()),
+            (None, None, _) => {
+                return Err(format!(
+                    "'{tensor}' has {count} maps for an object: set scores to the output that has a score for each, or channel to the number \
+                     of the one that is the mask"
+                ));
+            }
+        };
+        Ok(SegMaskPlan {
+            tensor: maps,
+            queries: None,
+            input,
+            work: Work::Objects(each, choice),
+            warning: None,
+        })
+    }
+
     /// How the masks of single objects are made of `tensor`.
     fn each(
         &self,
@@ -301,31 +384,17 @@ impl Settings {
         layout: Option<Layout>,
         info: &ModelInfo,
     ) -> Result<Each, String> {
-        if self.output != Output::Meta || self.size != Size::Model || self.improvement().is_some() {
-            return Err("the masks of single objects are metadata at the model's size, or, with upsample=true, at the frame's: \
-                        leave out output, size, refine, feather-in, feather-out and floor, or set mode=argmax or mode=threshold for a mask of the whole frame"
-                .into());
-        }
-        let sidecar = &info.segment;
-        let upsample = self.upsample.or(sidecar.upsample).unwrap_or(false);
+        self.check_each()?;
+        let upsample = self.upsample.or(info.segment.upsample).unwrap_or(false);
         let coefficients = match *handed {
             Handed::Coefficients(coefficients) => coefficients,
             Handed::Rows(extent) => {
-                // The model's own graph is the best source; queries' masks are logits, Mask R-CNN's are not.
-                let known = info.ending(&tensor.name).map(|ending| match ending {
-                    Ending::Logits => Activation::Sigmoid,
-                    Ending::Sigmoid | Ending::Softmax => Activation::None,
-                });
+                // Queries' masks are logits, Mask R-CNN's are not.
                 let usual = match extent {
                     Extent::Input => Activation::Sigmoid,
                     Extent::Box => Activation::None,
                 };
-                let set = self.activation.or(sidecar.activation);
-                let activation = set.or(known).unwrap_or(usual);
-                let threshold = self.threshold.or(sidecar.threshold).unwrap_or(THRESHOLD);
-                let masks = InstanceMasks::of_maps(tensor, input, extent, activation, threshold);
-                masks.map_err(|e| e.to_string())?;
-                return Ok(Each::Maps { extent, activation, threshold, upsample });
+                return self.maps(tensor, input, extent, usual, info);
             }
         };
         let each = Prototypes::new(tensor, input, layout).map_err(|e| e.to_string())?.coefficients();
@@ -336,6 +405,38 @@ impl Settings {
             ));
         }
         Ok(Each::Prototypes { layout, upsample })
+    }
+
+    /// How the masks of single objects are made of maps, whose activation is the usual one where nothing states it.
+    fn maps(
+        &self,
+        maps: &TensorDesc,
+        input: [usize; 2],
+        extent: Extent,
+        usual: Activation,
+        info: &ModelInfo,
+    ) -> Result<Each, String> {
+        let sidecar = &info.segment;
+        // The model's own graph is the best source.
+        let known = info.ending(&maps.name).map(|ending| match ending {
+            Ending::Logits => Activation::Sigmoid,
+            Ending::Sigmoid | Ending::Softmax => Activation::None,
+        });
+        let activation = self.activation.or(sidecar.activation).or(known).unwrap_or(usual);
+        let threshold = self.threshold.or(sidecar.threshold).unwrap_or(THRESHOLD);
+        let upsample = self.upsample.or(sidecar.upsample).unwrap_or(false);
+        InstanceMasks::of_maps(maps, input, extent, activation, threshold).map_err(|e| e.to_string())?;
+        Ok(Each::Maps { extent, activation, threshold, upsample })
+    }
+
+    /// Refuses what masks of single objects cannot be.
+    fn check_each(&self) -> Result<(), String> {
+        if self.output == Output::Meta && self.size == Size::Model && self.improvement().is_none() {
+            return Ok(());
+        }
+        Err("the masks of single objects are metadata at the model's size, or, with upsample=true, at the frame's: leave out output, \
+             size, refine, feather-in, feather-out and floor, or set mode=argmax or mode=threshold for a mask of the whole frame"
+            .into())
     }
 
     fn whole(

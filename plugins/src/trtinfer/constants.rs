@@ -27,7 +27,8 @@ pub(super) fn constant(
             GivenValue::Bytes(bytes) => target.of_bytes(bytes),
         };
     }
-    let known = engine.info.constants.get(&desc.name).cloned().or_else(|| known(desc));
+    let prompt = || engine.prompted.as_ref()?.constant(&desc.name);
+    let known = engine.info.constants.get(&desc.name).cloned().or_else(|| known(desc)).or_else(prompt);
     let value = known.ok_or_else(|| {
         format!(
             "the model has a second input, {desc}, which has no value. Give it one in the sidecar: [constants] {} = [numbers], \
@@ -75,6 +76,9 @@ pub(super) fn check(given: &Given, engine: &Engine) -> Result<(), String> {
                 Some("takes an earlier frame")
             }
             () if engine.states.iter().any(|state| state.input.name == *name) => Some("is a state"),
+            () if engine.prompted.as_ref().is_some_and(|prompted| prompted.is_fed(name)) => {
+                Some("each object of a frame fills")
+            }
             () => None,
         };
         if let Some(other_use) = other_use {

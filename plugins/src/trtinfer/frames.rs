@@ -14,9 +14,12 @@ use super::lane::{Item, Lane, Ticket};
 use super::leaky::Leaky;
 use super::look::{self, Look, Outgoing};
 use super::owner::Owner;
+use super::prompts;
 use super::pusher::Pusher;
 use super::request::{Request, ReturnGuard};
+use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
+use crate::meta::tensor::TensorSet;
 use crate::sync::lock;
 use crate::tracer::calls;
 use crate::{nvtx, refused, strings};
@@ -173,6 +176,20 @@ impl TrtInfer {
         )
     }
 
+    /// What a promptable model is asked for; nothing of other models, or where the frame does not bring what the model wants.
+    fn prompts(
+        &self,
+        frame: &mut gst::BufferRef,
+        running: &Running,
+        shape: &RunShape,
+    ) -> Option<Vec<TensorSet>> {
+        let engine = &running.instance.engine;
+        let prompted = engine.prompted.as_ref()?;
+        let (sets, unprompted) = prompts::sets(frame, shape, &engine.info.prompts, prompted)?;
+        self.tally.unprompted.fetch_add(unprompted, Ordering::Relaxed);
+        Some(sets)
+    }
+
     /// Hands a frame over and returns; it waits only while `max-in-flight` frames are in flight.
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _range = nvtx::range(&*self.obj());
@@ -201,6 +218,7 @@ impl TrtInfer {
         // Also of a frame that is dropped: those after it do not see another one in its place.
         let seeing = memory.as_ref().filter(|_| shape.looks_back());
         let look = seeing.and_then(|memory| Look::of(&mut buffer, &shape, memory));
+        let prompts = self.prompts(buffer.make_mut(), &running, &shape);
         let Some(ticket) = self.enter(&running, leaky)? else {
             self.flow.has_gap.store(true, Ordering::Relaxed);
             look.iter().for_each(Look::postpone);
@@ -222,6 +240,7 @@ impl TrtInfer {
             shape,
             memory,
             look,
+            prompts,
             answers: None,
             forms,
             frame,

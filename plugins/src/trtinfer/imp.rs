@@ -16,6 +16,7 @@ use super::instance::Instance;
 use super::instance_slot::{self, NoInstance};
 use super::memories::Memories;
 use super::owner::Tally;
+use super::prompts;
 use super::settings::{self, InvalidSettings, Settings};
 use super::switch::ModelSwitch;
 use crate::decoding::reading;
@@ -109,7 +110,9 @@ impl TrtInfer {
         for warning in &engine.warnings {
             gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
         }
-        for said in [engine.recurrent(), engine.earlier_frames()].into_iter().flatten() {
+        for said in
+            [engine.recurrent(), engine.earlier_frames(), prompts::asked_for(engine)].into_iter().flatten()
+        {
             post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {said}", self.obj().name()));
         }
         self.obj().notify(reading::PROPERTY);
@@ -118,7 +121,7 @@ impl TrtInfer {
 
     fn stats(&self) -> gst::Structure {
         let mut stats = stats::structure(&self.counters);
-        let Tally { busy_ns, batches, batched, dropped, state_starts, held, .. } = &*self.tally;
+        let Tally { busy_ns, batches, batched, dropped, state_starts, held, unprompted, .. } = &*self.tally;
         let counts = [
             ("busy-ns", busy_ns),
             ("batches", batches),
@@ -126,6 +129,7 @@ impl TrtInfer {
             ("dropped", dropped),
             ("state-starts", state_starts),
             ("held", held),
+            ("unprompted", unprompted),
         ];
         for (name, count) in counts {
             stats.set(name, count.load(Ordering::Relaxed));

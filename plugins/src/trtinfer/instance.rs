@@ -282,7 +282,7 @@ mod tests {
             batched: true,
             given: TensorType::UInt8,
             constants: Vec::new(),
-            states: Vec::new(),
+            fed: Vec::new(),
             outputs: Vec::new(),
             fixed: None,
         };

@@ -8,7 +8,7 @@ use gst::ClockTime;
 use super::answers::Answers;
 use super::batcher::StreamKey;
 use super::history::{Histories, Key, Wanted};
-use crate::inference::Remembered;
+use crate::inference::FedTensors;
 use crate::log::TRTINFER as CAT;
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
@@ -21,7 +21,7 @@ const TOLERANCE: ClockTime = ClockTime::from_mseconds(100);
 #[derive(Debug)]
 pub(super) struct Memory {
     key: StreamKey,
-    state: Mutex<Option<Remembered>>,
+    state: Mutex<Option<FedTensors>>,
     /// Only the streaming thread takes pictures in.
     histories: Mutex<Histories>,
     /// Those of the frames that went out; only the thread that pushes changes them.
@@ -47,7 +47,7 @@ impl Memory {
     }
 
     /// What the last run has made; nothing before the first.
-    pub fn state(&self) -> Option<Remembered> {
+    pub fn state(&self) -> Option<FedTensors> {
         lock(&self.state).clone()
     }
 
@@ -82,7 +82,7 @@ impl Memory {
     }
 
     /// A run has made this.
-    pub fn remember(&self, state: Option<Remembered>) {
+    pub fn remember(&self, state: Option<FedTensors>) {
         *lock(&self.state) = state;
     }
 }

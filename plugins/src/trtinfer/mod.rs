@@ -44,6 +44,7 @@ mod negotiate;
 mod owner;
 mod pending;
 mod profile;
+mod prompts;
 mod pusher;
 mod request;
 mod settings;

@@ -19,7 +19,7 @@ use crate::inference::{InferenceError, RunShape};
 use crate::log::TRTINFER as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::meta::gst_tensor;
-use crate::model::{self, ModelInfo};
+use crate::model::{self, ModelInfo, accepts};
 use crate::notice::post_info;
 use crate::sync::lock;
 use crate::{auto_gpu, caps, notice, strings};
@@ -204,7 +204,10 @@ impl TrtInfer {
                 fields.set(size, value);
             }
         }
-        if let Some(roi) = incoming.structure(0).and_then(|s| strings::field(s, caps::ROI)) {
+        let roi = incoming.structure(0).and_then(|s| strings::field(s, caps::ROI));
+        // Its outputs are an object's each.
+        let objects = || shape.is_prompted().then(|| "objects".to_owned());
+        if let Some(roi) = roi.or_else(objects) {
             fields.set(caps::ROI, roi);
         }
         for name in [caps::RESIZE, caps::CROP_RATIO] {
@@ -238,7 +241,10 @@ impl TrtInfer {
         {
             let accepted = accepted.make_mut();
             let in_use = self.switch.in_use();
-            for engine in self.switch.next().iter().chain(&in_use).map(|instance| &instance.engine) {
+            let next = self.switch.next();
+            let engines = next.iter().chain(&in_use).map(|instance| &instance.engine);
+            // A promptable model takes another model's outputs, and no picture that fusedpreproc could make.
+            for engine in engines.filter(|engine| engine.prompted.is_none()) {
                 accepted.append(caps::with_fields(&frames, &model::preferred(&engine.input, &engine.info)));
                 accepted.append(caps::with_fields(&frames, &model::required(&engine.input)));
                 for fields in model::convertible(&engine.input) {
@@ -269,6 +275,14 @@ impl TrtInfer {
         }
         if auto_gpu::asked(query) && auto_gpu::answer(query, self.gpu()) {
             return true;
+        }
+        // Only a promptable model has one upstream whose outputs could change.
+        if let Some((caps, _)) = accepts::asked(query) {
+            let suits = self.switch.in_use().map_or(Ok(()), |instance| {
+                let given = self.given.of(&instance.engine);
+                shape::shape(&caps, &instance.engine, given.as_deref()).map(drop)
+            });
+            return accepts::answer(query, suits.map_err(|why| format!("{}: {why}", self.obj().name())));
         }
         match query.view_mut() {
             gst::QueryViewMut::Caps(q) => {

@@ -52,6 +52,8 @@ pub(super) struct Tally {
     pub state_starts: AtomicU64,
     /// Answers of earlier frames that frames carried, because no clip was due.
     pub held: AtomicU64,
+    /// Objects that nothing asks a promptable model for.
+    pub unprompted: AtomicU64,
     /// How many frames the runs with a frame of this element had, and how long they took.
     pub batch_sizes: Histogram,
     pub runs: Histogram,
@@ -70,6 +72,7 @@ impl Default for Tally {
             dropped: AtomicU64::new(0),
             state_starts: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            unprompted: AtomicU64::new(0),
             batch_sizes: Histogram::of_sizes(),
             runs: Histogram::of_times(),
             queueing: Histogram::of_times(),
@@ -81,9 +84,9 @@ impl Default for Tally {
 impl Tally {
     /// Starts anew.
     pub fn reset(&self) {
-        let all =
-            [&self.busy_ns, &self.batches, &self.batched, &self.dropped, &self.state_starts, &self.held];
-        all.into_iter().for_each(|c| c.store(0, Ordering::Relaxed));
+        let counts = [&self.busy_ns, &self.batches, &self.batched, &self.dropped];
+        let seldom = [&self.state_starts, &self.held, &self.unprompted];
+        counts.into_iter().chain(seldom).for_each(|c| c.store(0, Ordering::Relaxed));
         self.histograms().into_iter().for_each(|(_, histogram)| histogram.reset());
         self.delays.reset(Instant::now());
     }

@@ -6,7 +6,9 @@ use cudainfer_kernels::geometry::RowFrame;
 
 use super::look::{FrameAnswers, Look, LookedAt, Turn, picture};
 use super::memories::Memory;
+use super::prompts;
 use super::request::Request;
+use crate::inference::FedTensors;
 use crate::meta::batch::Batch;
 use crate::meta::tensor::{Tensor, TensorSet};
 
@@ -28,6 +30,8 @@ pub(super) struct Image {
     pub set: usize,
     /// As many as the shape says.
     pub pictures: Vec<gst::Buffer>,
+    /// What it feeds besides.
+    pub fed: Option<FedTensors>,
 }
 
 /// What is taken off a frame.
@@ -56,7 +60,8 @@ pub(super) fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec
         if runs.is_empty() {
             frame.go_back();
         } else {
-            let image = |(set, pictures)| Image { frame: frames.len(), set, pictures };
+            let fed = |set| prompts::fed(frame.sets.get(set)?, &frame.request.shape);
+            let image = |(set, pictures)| Image { frame: frames.len(), set, pictures, fed: fed(set) };
             images.extend(runs.into_iter().map(image));
             frames.push(Some(frame));
         }
@@ -78,7 +83,11 @@ fn take(request: &mut Request) -> Option<Taken> {
     if request.shape.looks_back() {
         return None;
     }
-    let sets = TensorSet::take(request.buffer.make_mut())?;
+    let sets = match request.prompts.take() {
+        Some(sets) => sets,
+        None if request.shape.is_prompted() => return None,
+        None => TensorSet::take(request.buffer.make_mut())?,
+    };
     let own = |(index, set)| Some((index, vec![picture(set, &request.shape)?.clone()]));
     let runs = sets.iter().enumerate().map(own).collect::<Option<_>>()?;
     Some(Taken { sets, turns: None, runs })

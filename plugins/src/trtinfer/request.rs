@@ -15,6 +15,7 @@ use super::memories::Memory;
 use super::owner::Owner;
 use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
+use crate::meta::tensor::TensorSet;
 use crate::tracer::otlp::Frame;
 
 /// A frame for a model.
@@ -26,6 +27,8 @@ pub(super) struct Request {
     pub memory: Option<Arc<Memory>>,
     /// What a run takes for it, where that is not its own picture alone.
     pub look: Option<Look>,
+    /// For a promptable model: a set of tensors for each object that is asked for.
+    pub prompts: Option<Vec<TensorSet>>,
     /// What is put on it when it is its turn to go out.
     pub answers: Option<FrameAnswers>,
     /// How the outputs are put on it.

@@ -5,6 +5,7 @@ use cudainfer_kernels::words::Words as _;
 
 use super::constants::constant;
 use super::given::Given;
+use super::prompts;
 use crate::caps;
 use crate::inference::{Engine, FrameTensors, RunShape};
 use crate::model::ImageInput;
@@ -20,6 +21,9 @@ pub(super) fn shape(
     engine: &Engine,
     constants: Option<&Given>,
 ) -> Result<RunShape, String> {
+    if let Some(prompted) = &engine.prompted {
+        return prompts::shape(caps, engine, prompted, constants);
+    }
     let wanted = &engine.input;
     if !caps::has_tensors(caps) {
         return Err(format!(
@@ -54,7 +58,7 @@ pub(super) fn shape(
         return Err(format!(
             "the model is recurrent: it remembers {} of a stream's frame for the next one, but frames come with roi={roi}, as any \
              number of regions. Remove the property roi of fusedpreproc, or [state] of the sidecar",
-            state.output
+            state.output().unwrap_or_default()
         ));
     }
     let is_picture = |desc: &&TensorDesc| {

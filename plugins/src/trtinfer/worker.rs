@@ -11,7 +11,7 @@ use super::batcher::{Batchable, Batcher, StreamKey};
 use super::cores;
 use super::pending::{Image, PendingFrame, prepare};
 use super::request::Request;
-use crate::inference::{InferenceError, Outlook, Remembered, SharedSession, Stop, row};
+use crate::inference::{FedTensors, InferenceError, Outlook, SharedSession, Stop, row};
 use crate::log::TRTINFER as CAT;
 use crate::meta::batch::Batch;
 use crate::meta::tensor::Tensor;
@@ -197,8 +197,9 @@ impl Runner<Image> for OnSession<'_> {
     fn infer(&mut self, batch: &[Image]) -> Result<Self::Output, InferenceError> {
         let first =
             self.frames(batch).next().ok_or_else(|| InferenceError::Run("there is no frame".into()))?;
-        let memories = self.frames(batch).filter_map(|frame| frame.request.memory.as_ref());
-        let before: Vec<_> = memories.map(|memory| memory.state()).collect();
+        let remembered = |frame: usize| self.frames.get(frame)?.as_ref()?.request.memory.as_ref()?.state();
+        let fed: Vec<_> =
+            batch.iter().map(|image| image.fed.clone().or_else(|| remembered(image.frame))).collect();
         let busy = (self.cores > 0).then(|| cores::take(self.cores));
         let _range = nvtx::range_of(&first.request.owner.element);
         let _working = spans::working_of(&first.request.owner.element);
@@ -208,7 +209,7 @@ impl Runner<Image> for OnSession<'_> {
             let wanted =
                 || self.frames(batch).any(|frame| frame.request.owner.lane.wants(frame.request.ticket));
             loop {
-                match infer(self.session, self.runs, &wanted, &first.request, batch, &before) {
+                match infer(self.session, self.runs, &wanted, &first.request, batch, &fed) {
                     // The interrupt was meant for another run.
                     Err(InferenceError::Interrupted) if wanted() => {}
                     done => break done,
@@ -289,7 +290,7 @@ fn infer(
     wanted: &dyn Fn() -> bool,
     first: &Request,
     batch: &[Image],
-    before: &[Option<Remembered>],
+    fed: &[Option<FedTensors>],
 ) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>), InferenceError> {
     let images: Vec<&gst::BufferRef> =
         batch.iter().flat_map(|image| &image.pictures).map(AsRef::as_ref).collect();
@@ -299,11 +300,7 @@ fn infer(
         let interrupt = session.interrupt();
         let run = || {
             // The elements that gave the frames up before this moment had no run to end.
-            if wanted() {
-                session.run(&first.shape, &images, before)
-            } else {
-                Err(InferenceError::Interrupted)
-            }
+            if wanted() { session.run(&first.shape, &images, fed) } else { Err(InferenceError::Interrupted) }
         };
         let outputs = runs.during(interrupt, run);
         let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));

@@ -37,7 +37,7 @@ fn samples(mask: &Mask) -> Vec<Vec<bool>> {
 
 /// That the samples in the mask are those of which this holds, by column and row.
 #[track_caller]
-fn assert_inside(mask: &Mask, inside: impl Fn(usize, usize) -> bool) {
+pub(super) fn assert_inside(mask: &Mask, inside: impl Fn(usize, usize) -> bool) {
     for (y, row) in samples(mask).iter().enumerate() {
         for (x, got) in row.iter().enumerate() {
             assert_eq!(*got, inside(x, y), "{x} {y} of {}x{}", mask.width, mask.height);

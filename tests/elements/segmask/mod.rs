@@ -3,3 +3,4 @@
 mod instances;
 mod masks;
 mod mattes;
+mod prompts;

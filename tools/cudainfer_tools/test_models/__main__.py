@@ -20,6 +20,7 @@ from cudainfer_tools.test_models import (
     plain,
     planes,
     points,
+    prompts,
     queries,
     recurrent,
     sleap,
@@ -61,6 +62,7 @@ MAKERS = (
     earlier.earlier,
     earlier.clips,
     vocabulary.vocabulary,
+    prompts.prompts,
     cells.region_head,
     others.others,
     # It cuts a model of another in two.

@@ -39,7 +39,7 @@ impl Model {
     /// Its graph for a run of this many rows.
     fn graph(&self, shape: &RunShape, rows: usize) -> Result<Graph, InferenceError> {
         let (dims, others) = (shape.image_dims(rows), shape.constants(rows)?);
-        let states: Vec<_> = shape.states.iter().map(|state| (&state.input.name, state.dims(rows))).collect();
+        let states: Vec<_> = shape.fed.iter().map(|state| (&state.input.name, state.dims(rows))).collect();
         let earlier: Vec<_> = shape.earlier_inputs(rows).collect();
         let mut given: Vec<(&str, &[usize])> = vec![(&shape.image.name, &dims)];
         given.extend(earlier.iter().map(|(name, dims)| (*name, &dims[..])));
@@ -72,7 +72,7 @@ impl Model {
         };
         let outputs = graph.outputs.iter().map(of_one).collect::<Result<_, _>>()?;
         let known = RunShape::new(FrameTensors { outputs, ..FrameTensors::clone(shape) }, frames)?;
-        if !known.has_fixed_states() {
+        if !known.has_fixed_fed() {
             let why = "the dimensions of its states change from the first run to the second, for which a network is made for each. Write \
                        shape for them in the sidecar's [state]";
             return Err(refused(&why));
@@ -104,7 +104,7 @@ impl Runner for FusedRunner {
     type Run = FusedRun;
 
     fn bind(&mut self, stream: &CudaStream, memory: RunMemory<'_>) -> Result<FusedRun, InferenceError> {
-        let RunMemory { shape, rows, image, earlier, constants, states, outputs } = memory;
+        let RunMemory { shape, rows, image, earlier, constants, fed, outputs } = memory;
         let others = shape.constants(rows)?;
         let graph = self.model.graph(shape, rows)?;
         let plan = lower::lower(&graph).map_err(|e| refused(&e))?;
@@ -114,7 +114,7 @@ impl Runner for FusedRunner {
         for input in &graph.inputs {
             let name = name(input);
             let other = others.iter().zip(&kept).find(|(other, _)| other.name == *name);
-            let state = shape.states.iter().zip(&states).find(|(state, _)| state.input.name == *name);
+            let state = shape.fed.iter().zip(&fed).find(|(state, _)| state.input.name == *name);
             let picture = shape.earlier.iter().zip(&earlier).find(|(picture, _)| picture.input == *name);
             let place = other.map(|(_, memory)| memory.pointer());
             let place = place.or(state.map(|(_, memory)| memory.pointer()));

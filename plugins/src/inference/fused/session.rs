@@ -9,7 +9,7 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use super::super::gpu::{self, Gpu};
 use super::super::image::ImageOrder;
-use super::super::{InferenceError, Outlook, Remembered, RunShape, Session};
+use super::super::{FedTensors, InferenceError, Outlook, RunShape, Session};
 use super::kept::Kept;
 use super::refusal::refused;
 use super::runner::{FusedRun, FusedRunner, Model};
@@ -79,9 +79,9 @@ impl Session for FusedSession {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        self.gpu.run(&mut self.runner, shape, images, before)
+        self.gpu.run(&mut self.runner, shape, images, fed)
     }
 
     /// Outputs of sizes that the file does not declare are made once this way, to learn them.
@@ -89,10 +89,10 @@ impl Session for FusedSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let known = self.runner.model.completed(shape, images.len() / shape.pictures())?;
-        let made = self.gpu.run(&mut self.runner, &Arc::new(known), images, before)?;
+        let made = self.gpu.run(&mut self.runner, &Arc::new(known), images, fed)?;
         self.gpu.finish()?;
         let on_host = |tensor: Tensor| {
             let map = tensor.data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;

@@ -29,12 +29,12 @@ use cudainfer_kernels::tensor::TensorDesc;
 
 use self::arrange::Arrange;
 pub(super) use self::runner::{RunMemory, Runner};
-use self::shape_runs::{BoundRun, ShapeRuns, StateMemory};
+use self::shape_runs::{BoundRun, FedMemory, ShapeRuns};
 use self::staging::{Staging, near};
 use super::image::ImageOrder;
 use super::pace::Pace;
 use super::shape::{batch_dims, bytes};
-use super::{InferenceError, Outlook, Remembered, RunShape};
+use super::{FedTensors, InferenceError, Outlook, RunShape};
 use crate::log::ENGINE as CAT;
 use crate::memory::tensor::{DeviceMemory, TensorAllocator, device_memory};
 use crate::meta::tensor::Tensor;
@@ -161,7 +161,7 @@ impl<Run> Gpu<Run> {
         runner: &mut impl Runner<Run = Run>,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         self.limit(MAX_RUNNING)?;
         if self.shapes.last().is_some_and(|last| !Arc::ptr_eq(&last.shape, shape)) {
@@ -169,7 +169,7 @@ impl<Run> Gpu<Run> {
         }
         // Taken out, so that `self` can be used beside it.
         let mut shaped = self.runs_of(shape)?;
-        let done = self.enqueue(runner, &mut shaped, images, before);
+        let done = self.enqueue(runner, &mut shaped, images, fed);
         self.shapes.push(shaped);
         done
     }
@@ -198,7 +198,7 @@ impl<Run> Gpu<Run> {
         runner: &mut impl Runner<Run = Run>,
         shaped: &mut ShapeRuns<Run>,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let stream = Arc::clone(&self.stream);
         let ShapeRuns { shape, memory, bound } = shaped;
@@ -210,7 +210,7 @@ impl<Run> Gpu<Run> {
         for (index, input) in memory.earlier.iter().enumerate() {
             self.gather(shape, input, &nth(shape, images, shape.joined_pictures() + index))?;
         }
-        self.gather_states(shape, &memory.states, rows, before)?;
+        self.gather_fed(shape, &memory.fed, rows, fed)?;
         // The run stays in its place, whatever fails: to capture it anew would hold the stream up.
         let run = match bound.entry(rows) {
             Entry::Occupied(known) => known.into_mut(),
@@ -392,21 +392,20 @@ impl<Run> Gpu<Run> {
     }
 
     /// Enqueues the copies of what is remembered to where the model reads it; rows of which nothing is remembered are as at first.
-    fn gather_states(
+    fn gather_fed(
         &mut self,
         shape: &RunShape,
-        memory: &[StateMemory],
+        memory: &[FedMemory],
         rows: usize,
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<(), InferenceError> {
         let stream = Arc::clone(&self.stream);
         let mut copies = Copies::default();
-        for (index, (state, StateMemory { memory, at_first })) in shape.states.iter().zip(memory).enumerate()
-        {
+        for (index, (state, FedMemory { memory, at_first })) in shape.fed.iter().zip(memory).enumerate() {
             let bytes = state.bytes();
             for row in 0..if state.batched { rows } else { 1 } {
                 let place = memory.slice().after(row * bytes).first(bytes);
-                let remembered = before.get(row).and_then(|before| before.as_ref()?.get(index));
+                let remembered = fed.get(row).and_then(|fed| fed.as_ref()?.get(index));
                 let Some(tensor) = remembered else {
                     copies.of.push((at_first.slice(), place));
                     continue;

@@ -44,7 +44,7 @@ pub(in crate::inference) struct RunMemory<'a> {
     /// The other inputs, as [`RunShape::constants`] has them, for the run to keep.
     pub constants: Vec<Memory>,
     /// Where the run finds the states, with room for the largest batch.
-    pub states: Vec<DeviceSlice<'a>>,
+    pub fed: Vec<DeviceSlice<'a>>,
     /// With room for the largest batch.
     pub outputs: Vec<DeviceSlice<'a>>,
 }

@@ -7,7 +7,7 @@ use cudainfer_kernels::device::{CudaStream, Graph, Memory, SharedMemory};
 
 use super::runner::{RunMemory, Runner};
 use crate::inference::shape::bytes;
-use crate::inference::{InferenceError, RunShape, State};
+use crate::inference::{Fed, InferenceError, RunShape};
 
 /// What runs of one shape need. Work in the stream is in order, so that one place is enough for all runs.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct ShapeMemory {
     pub input: Memory,
     /// Of the further inputs that take a picture.
     pub earlier: Vec<Memory>,
-    pub states: Vec<StateMemory>,
+    pub fed: Vec<FedMemory>,
     pub outputs: Vec<Output>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Output {
 
 /// A state: where the model reads it.
 #[derive(Debug)]
-pub(super) struct StateMemory {
+pub(super) struct FedMemory {
     pub memory: Memory,
     /// A frame's state at first.
     pub at_first: Memory,
@@ -75,12 +75,12 @@ impl<Run> ShapeRuns<Run> {
             Ok(Output { memory, pool: Vec::new() })
         };
         let outputs = shape.outputs.iter().map(output).collect::<Result<_, InferenceError>>()?;
-        let state = |state: &State| {
+        let state = |state: &Fed| {
             let memory = stream.allocate(state.bytes() * if state.batched { most } else { 1 })?;
-            Ok(StateMemory { memory, at_first: stream.allocate_with(&state.at_first()?)? })
+            Ok(FedMemory { memory, at_first: stream.allocate_with(&state.at_first()?)? })
         };
-        let states = shape.states.iter().map(state).collect::<Result<_, InferenceError>>()?;
-        let memory = ShapeMemory { input, earlier, states, outputs };
+        let fed = shape.fed.iter().map(state).collect::<Result<_, InferenceError>>()?;
+        let memory = ShapeMemory { input, earlier, fed, outputs };
         Ok(Self { shape: Arc::clone(shape), memory, bound: HashMap::new() })
     }
 }
@@ -100,10 +100,9 @@ impl<Run> BoundRun<Run> {
             constants.iter().map(|input| stream.allocate_with(&input.data)).collect::<Result<_, _>>()?;
         let image = memory.input.slice().first(shape.image_bytes() * rows);
         let earlier = memory.earlier.iter().map(Memory::slice).collect();
-        let states = memory.states.iter().map(|state| state.memory.slice()).collect();
+        let fed = memory.fed.iter().map(|state| state.memory.slice()).collect();
         let outputs = memory.outputs.iter().map(|output| output.memory.slice()).collect();
-        let run =
-            runner.bind(stream, RunMemory { shape, rows, image, earlier, constants, states, outputs })?;
+        let run = runner.bind(stream, RunMemory { shape, rows, image, earlier, constants, fed, outputs })?;
         Ok(Self { run, graph: None, runs: 0, spoilt: 0 })
     }
 }

@@ -12,11 +12,11 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 use super::failure::failed;
 use super::network::{Compiled, InputDims, Network};
 use super::request::{Interrupted, Request};
+use crate::inference::fed::HostFed;
 use crate::inference::pictures::Maps;
-use crate::inference::remembered::HostStates;
 use crate::inference::shape::Input;
 use crate::inference::stop::Interrupt;
-use crate::inference::{InferenceError, Outlook, Remembered, RunShape, Session, exit};
+use crate::inference::{FedTensors, InferenceError, Outlook, RunShape, Session, exit};
 use crate::meta::tensor::Tensor;
 
 /// Shapes that a session keeps ready.
@@ -70,13 +70,13 @@ impl OpenVinoSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let _call = exit::begin()?;
         // Frames of a request, which is all of a fixed batch.
         let rows = shape.fixed.unwrap_or(1).max(1);
         let constants = shape.constants(rows)?;
-        let states = HostStates::map(shape, of_request(before, 0, rows))?;
+        let states = HostFed::map(shape, of_request(fed, 0, rows))?;
         let given = [&constants[..], &states.inputs(shape, rows)?[..]].concat();
         let dims = self.input_dims(shape, &given, rows)?;
         let interrupted = Arc::clone(&self.interrupted);
@@ -84,7 +84,7 @@ impl OpenVinoSession {
         let count = (images.len() / shape.pictures()).div_ceil(rows);
         let prepared = self.prepare(dims, count)?;
         let mut made = Made::new(&network.outputs, count);
-        let result = prepared.run(&network, shape, &constants, images, before, rows, &interrupted, &mut made);
+        let result = prepared.run(&network, shape, &constants, images, fed, rows, &interrupted, &mut made);
         if result.is_err() {
             // None may be in flight when the next run fills them.
             prepared.requests.iter_mut().for_each(Request::cancel);
@@ -125,7 +125,7 @@ impl Prepared {
         shape: &RunShape,
         constants: &[Input<'_>],
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
         rows: usize,
         interrupted: &Interrupted,
         made: &mut Made,
@@ -140,7 +140,7 @@ impl Prepared {
             if interrupted.is_set() {
                 return Err(InferenceError::Interrupted);
             }
-            let states = HostStates::map(shape, of_request(before, turn, rows))?;
+            let states = HostFed::map(shape, of_request(fed, turn, rows))?;
             let run = |e: glib::BoolError| InferenceError::Run(e.to_string());
             let maps = images.iter().map(|image| image.map_readable().map_err(run));
             let maps = maps.collect::<Result<Vec<_>, _>>()?;
@@ -161,8 +161,8 @@ impl Prepared {
 }
 
 /// What is remembered of the frames of a request, each of which has `rows` rows.
-fn of_request(before: &[Option<Remembered>], request: usize, rows: usize) -> &[Option<Remembered>] {
-    before.chunks(rows).nth(request).unwrap_or_default()
+fn of_request(fed: &[Option<FedTensors>], request: usize, rows: usize) -> &[Option<FedTensors>] {
+    fed.chunks(rows).nth(request).unwrap_or_default()
 }
 
 /// Puts the images and the other inputs into a request; rows without an image are zeros.
@@ -284,18 +284,18 @@ impl Session for OpenVinoSession {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        self.run_on_host(shape, images, before)
+        self.run_on_host(shape, images, fed)
     }
 
     fn run_on_host(
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
-        let made = self.run_all(shape, images, before);
+        let made = self.run_all(shape, images, fed);
         // An interruption that came too late for this run does not end the next one.
         self.interrupted.take();
         made

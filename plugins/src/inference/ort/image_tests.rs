@@ -29,7 +29,7 @@ fn shape(session: &OrtSession, given: TensorType) -> Arc<RunShape> {
         batched: true,
         given,
         constants: Vec::new(),
-        states: Vec::new(),
+        fed: Vec::new(),
         outputs: session.outputs().to_vec(),
         fixed: None,
     };
@@ -101,7 +101,7 @@ fn the_image_is_bound_by_its_other_name_and_dimensions_and_described_by_its_own(
         batched: true,
         given: TensorType::Float16,
         constants: Vec::new(),
-        states: Vec::new(),
+        fed: Vec::new(),
         outputs: Vec::new(),
         fixed: None,
     };

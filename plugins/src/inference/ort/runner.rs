@@ -8,7 +8,7 @@ use super::options::Options;
 use crate::inference::gpu::{RunMemory, Runner};
 use crate::inference::image::ImageOrder;
 use crate::inference::shape::batch_dims;
-use crate::inference::{InferenceError, State};
+use crate::inference::{Fed, InferenceError};
 
 /// A session that makes runs on a GPU.
 pub(super) struct OrtRunner<'a> {
@@ -29,7 +29,7 @@ impl Runner for OrtRunner<'_> {
     type Run = OrtRun;
 
     fn bind(&mut self, stream: &CudaStream, memory: RunMemory<'_>) -> Result<OrtRun, InferenceError> {
-        let RunMemory { shape, rows, image, earlier, constants, states, outputs } = memory;
+        let RunMemory { shape, rows, image, earlier, constants, fed, outputs } = memory;
         let ordinal = stream.context().device().ordinal;
         let mut binding = Binding::new(self.session, ordinal).map_err(failed)?;
         let (name, dims) = self.image.bound(shape, rows);
@@ -43,8 +43,8 @@ impl Runner for OrtRunner<'_> {
             // SAFETY: the run keeps the memory as long as the binding, and it holds what the input holds.
             unsafe { binding.input(input.name, input.ty, &input.dims, memory.slice()) }.map_err(failed)?;
         }
-        for (state, memory) in shape.states.iter().zip(states) {
-            let State { input, .. } = state;
+        for (state, memory) in shape.fed.iter().zip(fed) {
+            let Fed { input, .. } = state;
             // SAFETY: as for the image.
             unsafe { binding.input(&input.name, input.ty, &state.dims(rows), memory) }.map_err(failed)?;
         }

@@ -22,12 +22,12 @@ use super::runner::{OrtRun, OrtRunner};
 use super::variant::Variant;
 use super::{messages, plugin};
 use crate::inference::cache::{Cache, Graph};
+use crate::inference::fed::HostFed;
 use crate::inference::gpu::{self, Gpu};
 use crate::inference::image::ImageOrder;
-use crate::inference::remembered::HostStates;
 use crate::inference::shape::{Input, batch_dims};
 use crate::inference::stop::Interrupt;
-use crate::inference::{Config, InferenceError, Outlook, Provider, Remembered, RunShape, Session, exit};
+use crate::inference::{Config, FedTensors, InferenceError, Outlook, Provider, RunShape, Session, exit};
 use crate::log::ENGINE as CAT;
 use crate::meta::tensor;
 use crate::model::ModelError;
@@ -204,22 +204,22 @@ impl Session for OrtSession {
         &mut self,
         shape: &Arc<RunShape>,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
         let made = match &mut self.gpu {
             Some(gpu) if shape.is_known() && !self.varies => {
                 let mut runner =
                     OrtRunner { session: &mut self.session, options: &self.options, image: self.image };
-                let made = gpu.run(&mut runner, shape, images, before);
-                made.or_else(|failure| self.run_other_size(shape, images, before, failure))
+                let made = gpu.run(&mut runner, shape, images, fed);
+                made.or_else(|failure| self.run_other_size(shape, images, fed, failure))
             }
             Some(gpu) => {
                 // Sizes that depend on the picture, or on what is remembered, are known only after the run.
                 gpu.stream().counters().fallbacks.add(1);
-                self.run_through_host(shape, images, before)
+                self.run_through_host(shape, images, fed)
             }
-            None => self.run_through_host(shape, images, before),
+            None => self.run_through_host(shape, images, fed),
         };
         self.options.conclude(made)
     }
@@ -248,10 +248,10 @@ impl Session for OrtSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let _call = exit::begin()?;
-        let made = self.run_through_host(shape, images, before);
+        let made = self.run_through_host(shape, images, fed);
         self.options.conclude(made)
     }
 }
@@ -262,7 +262,7 @@ impl OrtSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let rows = shape.rows(images.len() / shape.pictures());
         let maps = images
@@ -278,7 +278,7 @@ impl OrtSession {
         let mut inputs = shape.constants(rows)?;
         inputs.insert(0, image);
         inputs.extend(shape.earlier_pictures(&maps, rows)?);
-        let states = HostStates::map(shape, before)?;
+        let states = HostFed::map(shape, fed)?;
         inputs.extend(states.inputs(shape, rows)?);
         let values = inputs
             .iter()
@@ -306,14 +306,14 @@ impl OrtSession {
         &mut self,
         shape: &RunShape,
         images: &[&gst::BufferRef],
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
         failure: InferenceError,
     ) -> Result<Vec<tensor::Tensor>, InferenceError> {
         let open = self.outputs.iter().any(|output| output.dims.contains(&None));
         if failure.is_memory() || !open {
             return Err(failure);
         }
-        let Ok(made) = self.run_through_host(shape, images, before) else { return Err(failure) };
+        let Ok(made) = self.run_through_host(shape, images, fed) else { return Err(failure) };
         let rows = shape.rows(images.len() / shape.pictures());
         let other = |(made, desc): (&tensor::Tensor, &TensorDesc)| {
             !made.desc.dims.iter().copied().eq(batch_dims(desc, rows).into_iter().map(Some))

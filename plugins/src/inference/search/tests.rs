@@ -6,7 +6,7 @@ use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 
 use super::*;
-use crate::inference::{Outlook, Remembered};
+use crate::inference::{FedTensors, Outlook};
 
 const VARIANTS: [&str; 3] = ["plain", "nhwc", "nhwc+fused"];
 
@@ -46,7 +46,7 @@ impl Session for Named {
         &mut self,
         _: &Arc<RunShape>,
         _: &[&gst::BufferRef],
-        _: &[Option<Remembered>],
+        _: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         Err(InferenceError::Run("it is only a name".into()))
     }
@@ -55,7 +55,7 @@ impl Session for Named {
         &mut self,
         _: &RunShape,
         _: &[&gst::BufferRef],
-        _: &[Option<Remembered>],
+        _: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         Err(InferenceError::Run("it is only a name".into()))
     }

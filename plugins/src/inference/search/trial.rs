@@ -9,7 +9,7 @@ use super::Bench;
 use crate::inference::backend::Backend;
 use crate::inference::shape::{darkness, noise, zeros};
 use crate::inference::stop::Stop;
-use crate::inference::{Config, InferenceError, Remembered, RunShape, Session, row};
+use crate::inference::{Config, FedTensors, InferenceError, RunShape, Session, row};
 use crate::memory::tensor::{TensorAllocator, part};
 use crate::meta::tensor::Tensor;
 
@@ -69,11 +69,11 @@ impl<'a> OnNoise<'a> {
     fn run(
         &self,
         session: &mut dyn Session,
-        before: &[Option<Remembered>],
+        fed: &[Option<FedTensors>],
     ) -> Result<Vec<Tensor>, InferenceError> {
         let images: Vec<&gst::BufferRef> = self.images.iter().map(AsRef::as_ref).collect();
         let outputs =
-            self.sessions.stop.during(session.interrupt(), || session.run(self.shape, &images, before));
+            self.sessions.stop.during(session.interrupt(), || session.run(self.shape, &images, fed));
         let outputs = outputs.unwrap_or(Err(InferenceError::Interrupted));
         let finished = session.finish();
         if let Some(stream) = session.stream() {

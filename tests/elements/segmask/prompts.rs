@@ -1,0 +1,190 @@
+//! The masks of what a detector has found, by promptable decoders on another model's tensors.
+
+use cudainfer_kernels::geometry::Rect;
+use cudainfer_tests::{TestPipeline, buffers, model};
+use gst::prelude::*;
+use gstcudainfer::meta::mask::{Mask, MaskKind, masks};
+use gstcudainfer::meta::object::objects;
+use gstcudainfer::meta::tensor::TensorSet;
+
+use super::instances::assert_inside;
+
+const RED: &str = "pattern=solid-color foreground-color=0xffff0000";
+
+/// Frames of this pattern and size, boxes found in them, and what comes after these.
+fn line(frames: usize, pattern: &str, size: &str, detector: &str, after: &str) -> String {
+    format!(
+        "videotestsrc num-buffers={frames} {pattern} ! video/x-raw,format=RGB,{size} ! fusedpreproc ! trtinfer model={} \
+         ! gpunms ! {after} ! fakesink name=out",
+        model(detector)
+    )
+}
+
+/// An encoder, and a decoder with these properties.
+fn pair(encoder: &str, decoder: &str) -> String {
+    let (decoder, properties) = decoder.split_once(' ').unwrap_or((decoder, ""));
+    format!(
+        "fusedpreproc ! trtinfer model={} ! trtinfer name=decoder model={} {properties}",
+        model(encoder),
+        model(decoder)
+    )
+}
+
+/// The masks of a and c.
+fn of_both(frame: &gst::Buffer) -> [Mask; 2] {
+    let (found, masks) = (objects(frame), masks(frame));
+    assert_eq!((found.len(), masks.len()), (2, 2), "{found:?}");
+    assert!(TensorSet::of(frame).is_none());
+    ["a", "c"].map(|label| {
+        let id = found.iter().find(|object| object.label == label).unwrap().id;
+        masks.iter().find(|mask| mask.kind == MaskKind::Instance { object: id }).unwrap().clone()
+    })
+}
+
+fn rect(x: f32, y: f32, w: f32, h: f32) -> Rect {
+    Rect { x, y, w, h }
+}
+
+/// By how much the centre of a cell of the encoder's input lies in a box of it.
+fn depth(cell: (usize, usize), [left, top, right, bottom]: [f32; 4]) -> f32 {
+    let [x, y] = [cell.0, cell.1].map(|cell| cell as f32 * 4.0 + 2.0);
+    (x - left).min(right - x).min(y - top).min(bottom - y)
+}
+
+const A: [f32; 4] = [30.0, 8.0, 60.0, 40.0];
+const C: [f32; 4] = [4.0, 6.0, 20.0, 30.0];
+
+#[test]
+fn each_object_has_the_mask_that_its_box_asks_for() {
+    for decoder in ["prompt-decoder", "prompt-decoder-named", "prompt-decoder-2 channel=0"] {
+        let encoder = if decoder.contains("-2") { "prompt-encoder-2" } else { "prompt-encoder" };
+        let (decoder, properties) = decoder.split_once(' ').unwrap_or((decoder, ""));
+        for (size, wide) in [("width=64,height=64", 1.0), ("width=128,height=64", 2.0)] {
+            let after = format!("{} ! segmask {properties}", pair(encoder, decoder));
+            let frames = buffers(&line(2, RED, size, "lists-torchvision", &after));
+            assert_eq!(frames.len(), 2, "{decoder}");
+            for frame in &frames {
+                let [a, c] = of_both(frame);
+                for (mask, outline) in [(&a, A), (&c, C)] {
+                    let whole = rect(0.0, 0.0, 64.0 * wide, 64.0);
+                    assert_eq!((mask.rect, mask.width, mask.height), (whole, 16, 16), "{decoder}");
+                    assert_inside(mask, |x, y| depth((x, y), outline) > 0.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn prompts_are_in_pixels_of_what_the_encoder_has_seen() {
+    // The frame covers the upper half of the encoder's input.
+    let after = format!("{} ! segmask", pair("prompt-encoder-letterbox", "prompt-decoder"));
+    for frame in buffers(&line(1, RED, "width=128,height=64", "lists-torchvision", &after)) {
+        let [a, _] = of_both(&frame);
+        assert_eq!(a.rect, rect(0.0, 0.0, 128.0, 128.0));
+        assert_inside(&a, |x, y| depth((x, y), [30.0, 4.0, 60.0, 20.0]) > 0.0);
+    }
+}
+
+#[test]
+fn one_of_several_masks_is_chosen_by_its_score_or_by_its_number() {
+    let pair_of = |decoder: &str| match decoder {
+        "prompt-decoder-2" => pair("prompt-encoder-2", decoder),
+        _ => pair("prompt-encoder", decoder),
+    };
+    type Inside = fn(f32) -> bool;
+    let in_box: Inside = |depth| depth > 0.0;
+    let outside: Inside = |depth| depth < 0.0;
+    for (decoder, properties, wanted) in [
+        // The second one of three has the highest score.
+        ("prompt-decoder-2", "", outside),
+        ("prompt-decoder-efficient", "", outside),
+        // The first one of SAM's four is for boxes.
+        ("prompt-decoder", "", in_box),
+        ("prompt-decoder", "scores=iou_predictions", outside),
+        ("prompt-decoder", "channel=1", outside),
+        ("prompt-decoder", "channel=3", |_| true),
+        // The logit of 0.9.
+        ("prompt-decoder", "channel=1 threshold=0.9", |depth| -depth > 2.197_225),
+    ] {
+        let after = format!("{} ! segmask {properties}", pair_of(decoder));
+        for frame in buffers(&line(1, RED, "width=64,height=64", "lists-torchvision", &after)) {
+            let [a, _] = of_both(&frame);
+            assert_inside(&a, |x, y| wanted(depth((x, y), A)));
+        }
+    }
+}
+
+#[test]
+fn masks_may_be_of_the_frames_pixels() {
+    let after = format!("{} ! segmask upsample=true", pair("prompt-encoder", "prompt-decoder"));
+    for frame in buffers(&line(1, RED, "width=128,height=64", "lists-torchvision", &after)) {
+        let [a, _] = of_both(&frame);
+        assert_eq!((a.rect, a.width, a.height), (rect(0.0, 0.0, 128.0, 64.0), 128, 64));
+        let data = a.data.map_readable().unwrap();
+        let inside = |x: usize, y: usize| data[y * 128 + x] == 1;
+        assert!(inside(90, 24) && !inside(50, 24) && !inside(124, 24) && !inside(90, 2) && !inside(90, 44));
+    }
+}
+
+#[test]
+fn keypoints_ask_where_the_sidecar_names_them() {
+    let points = |mask: &Mask, points: [[f32; 2]; 2]| {
+        assert_inside(mask, |x, y| {
+            let [x, y] = [x, y].map(|cell| cell as f32 * 4.0 + 2.0);
+            // SAM counts from a pixel's centre.
+            points.iter().any(|[at, down]| (x - (at - 0.5)).abs().max((y - (down - 0.5)).abs()) < 8.0)
+        });
+    };
+    let after = format!("{} ! segmask", pair("prompt-encoder", "prompt-decoder-points"));
+    for frame in buffers(&line(1, RED, "width=64,height=64", "lists-posed-masks", &after)) {
+        let [a, c] = of_both(&frame);
+        points(&a, [[32.0, 10.0], [58.0, 38.0]]);
+        points(&c, [[6.0, 8.0], [18.0, 28.0]]);
+    }
+    // These boxes have no points.
+    let line = line(3, RED, "width=64,height=64", "lists-torchvision", &after);
+    let pipeline = TestPipeline::new(&line);
+    let out = pipeline.collect("out");
+    pipeline.play();
+    pipeline.wait().succeeds();
+    let frames = out.lock().unwrap();
+    assert!(frames.len() == 3 && frames.iter().all(|frame| masks(frame).is_empty()));
+    let stats = pipeline.element("decoder").property::<gst::Structure>("stats");
+    assert_eq!(stats.get::<u64>("unprompted"), Ok(6), "{stats}");
+}
+
+#[test]
+fn every_prompt_is_asked_of_its_own_frame_whatever_batches_and_workers_are() {
+    for decoder in [
+        "prompt-decoder workers=3 max-in-flight=8",
+        "prompt-decoder-efficient batch-size=5 max-in-flight=8",
+        "prompt-decoder-efficient batch-size=4 workers=2 max-in-flight=8",
+        "prompt-decoder-other-size batch-size=3 max-in-flight=8",
+    ] {
+        // White and black in turns: the decoders look for red.
+        let after = format!("{} ! segmask channel=0", pair("prompt-encoder", decoder));
+        let frames = buffers(&line(24, "pattern=blink", "width=64,height=64", "lists-torchvision", &after));
+        assert_eq!(frames.len(), 24);
+        let white = |frame: &gst::Buffer| frame.map_readable().unwrap()[0] > 128;
+        assert!(frames.iter().any(white) && !frames.iter().all(white));
+        for frame in &frames {
+            let [a, c] = of_both(frame);
+            for (mask, outline) in [(&a, A), (&c, C)] {
+                // In pixels of half the size where the sidecar states that.
+                let outline = if decoder.contains("other") { outline.map(|at| at * 2.0) } else { outline };
+                assert_inside(mask, |x, y| white(frame) && depth((x, y), outline) > 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_without_objects_pass() {
+    let after = format!("{} ! segmask", pair("prompt-encoder", "prompt-decoder"));
+    let line = line(3, RED, "width=64,height=64", "lists-torchvision", &after);
+    let frames = buffers(&line.replace("! gpunms", "! gpunms confidence=0.99"));
+    assert!(
+        frames.len() == 3 && frames.iter().all(|frame| objects(frame).is_empty() && masks(frame).is_empty())
+    );
+}
