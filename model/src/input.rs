@@ -8,7 +8,7 @@ use cudainfer_kernels::words::Words as _;
 
 use super::joined::one_picture;
 use super::sidecar::MAX_SIZE;
-use super::{Joined, ModelError, ModelInfo, Prompted};
+use super::{Joined, ModelError, ModelInfo};
 
 /// The input of the model that takes the frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +35,7 @@ pub struct ImageInput {
 
 impl ImageInput {
     /// Finds the image among a model's inputs: the one that the sidecar names, else the only one of rank 4 with 1 or
-    /// 3 channels, else the only one of rank 3. What the sidecar's `[constants]`, `[state]` and `[frames]` name is none. Of a promptable
-    /// model it is the input that takes what another model has made of the frame, with any number of channels.
+    /// 3 channels, else the only one of rank 3. What the sidecar's `[constants]`, `[state]` and `[frames]` name is none.
     ///
     /// # Errors
     /// [`ModelError::Unfit`] lists the model's inputs and what is supported.
@@ -48,9 +47,6 @@ impl ImageInput {
                  such an input"
                     .into(),
             ));
-        }
-        if let Some(prompted) = Prompted::of(inputs, info, model)? {
-            return Ok(prompted.features);
         }
         let list = inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let wrong =

@@ -14,6 +14,7 @@ mod models;
 mod negotiation;
 mod outputs;
 mod overlay;
+mod prompts;
 mod properties;
 mod publish;
 mod publishing;

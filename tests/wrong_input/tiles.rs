@@ -81,12 +81,6 @@ fn an_overlap_of_1_cannot_be_set() {
 #[test]
 fn elements_that_cannot_use_the_regions_say_so() {
     let tiles = "fusedpreproc roi=tiles tile-size=64";
-    run(&format!(
-        "{SOURCE} ! fusedpreproc ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! segmask ! fakesink",
-        model("detector"),
-        model("mask-red")
-    ))
-    .fails_with(&["masks are made of frames and of regions that are the same in each, not of objects", "set roi=list"]);
     run(&format!("{SOURCE} ! {tiles} ! trtinfer model={} ! peakfind ! fakesink", model("heat-maps-64")))
         .fails_with(&["points of tiles are not merged", "roi=list"]);
     // The outputs are no embeddings of objects, and the tracker must not take them for such.

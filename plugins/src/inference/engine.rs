@@ -30,7 +30,7 @@ use crate::sync::lock;
 /// A loaded model: its inputs and outputs, and the sessions that run it.
 #[derive(Debug)]
 pub struct Engine {
-    /// Its image input.
+    /// Its image input, or, of a promptable model, the input that takes what another model has made of the frame.
     pub input: ImageInput,
     /// Its outputs, in the model's order.
     pub outputs: Vec<TensorDesc>,
@@ -157,9 +157,15 @@ impl Engine {
         let cached = cache.hit() || choices.latest().is_some();
         let variant = ActiveVariant::new(variant, provider, choices);
         let inputs = first.inputs().to_vec();
-        let (info, contradictions) = info.resolve(&inputs, path);
-        let input = ImageInput::of(&inputs, &info, path)?;
         let prompted = Prompted::of(&inputs, &info, path)?;
+        let (info, contradictions, input) = match &prompted {
+            Some(prompted) => (info, Vec::new(), prompted.features.clone()),
+            None => {
+                let (info, contradictions) = info.resolve(&inputs, path);
+                let input = ImageInput::of(&inputs, &info, path)?;
+                (info, contradictions, input)
+            }
+        };
         let outputs = first.outputs().to_vec();
         let states = state::states(&info, &input, &inputs, &outputs, path)?;
         let earlier = earlier_pictures(&info, &input, &inputs, path)?;

@@ -18,6 +18,7 @@ mod frame_dims;
 mod frame_tensors;
 mod fused;
 mod gpu;
+mod host_fed;
 mod image;
 mod model_file;
 mod openvino;

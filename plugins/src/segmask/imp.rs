@@ -7,11 +7,11 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer};
 use gst_base::subclass::prelude::*;
 
-use super::choices::ObjectMasks;
 use super::improve::Improver;
 use super::instances::Instances;
 use super::masks::{MaskMaker, Masks, RangeCheck};
 use super::negotiate;
+use super::object_masks::ObjectMasks;
 use super::properties::PROPERTIES;
 use super::queries::Queries;
 use super::settings::{Output, Settings, Work};

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use cudainfer_kernels::sanity::{Expected, Survey};
 use cudainfer_kernels::segment::LogitsSurvey;
 
-use super::choices::ObjectMasks;
 use super::improve::Improver;
 use super::instances::Instances;
+use super::object_masks::ObjectMasks;
 use super::queries::Queries;
 use super::settings::Size;
 use super::target::MaskTarget;

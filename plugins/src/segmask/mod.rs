@@ -11,12 +11,12 @@
 
 use gst::prelude::*;
 
-mod choices;
 mod imp;
 mod improve;
 mod instances;
 mod masks;
 mod negotiate;
+mod object_masks;
 mod pools;
 mod properties;
 mod queries;

@@ -8,7 +8,6 @@ use cudainfer_kernels::segment::{
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use cudainfer_kernels::words::Words as _;
 
-use super::choices::Choice;
 use crate::caps::ModelOutputs;
 use crate::decoding::named::{list, named, tables_name_outputs};
 use crate::decoding::reading::resolve_labels;
@@ -196,6 +195,15 @@ pub(super) enum Work {
     Instances(Each),
     /// One for each object, of tensors of its own.
     Objects(Each, Choice),
+}
+
+/// Which of an object's maps is its mask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The one of this number.
+    Map(usize),
+    /// The one with the highest score in the output of this name.
+    Best(String),
 }
 
 /// What the masks of single objects are made of, and whether that is interpolated to the frame's pixels before it is compared.

@@ -478,7 +478,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         stats::param_spec(
             "; busy-ns (time in ONNX Runtime or OpenVINO, summed over the workers), batches (that contained a frame of this element), \
              batched-frames (all frames in those), dropped (because of leaky), state-starts (frames for which a recurrent model remembered nothing: the first of their streams, \
-             and those after a reset), held (answers of earlier frames that frames carried, because no clip of theirs was due), batch-limit (current maximum batch), step-downs \
+             and those after a reset), held (answers of earlier frames that frames carried, because no clip of theirs was due), unprompted (objects that nothing asks a promptable model for), batch-limit (current maximum batch), step-downs \
              (times the maximum was lowered for want of memory), device-memory-used and device-memory-total (bytes of the whole GPU); \
              device-bytes is a share of the model's memory where elements share an instance; of the start, in nanoseconds: \
              start-library-ns, start-session-ns, start-search-ns, start-warm-up-ns, start-graphs-ns (a part of warming up) and \

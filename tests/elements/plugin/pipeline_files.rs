@@ -496,6 +496,42 @@ fn matte_deovr_lays_the_masks_of_both_pictures_into_the_corners() {
 }
 
 #[test]
+fn segment_objects_paints_the_masks_of_what_the_detector_finds() {
+    let folder = scratch("segment-objects");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (video, output) = (path("in.mov"), path("out.mp4"));
+    run(&format!(
+        "videotestsrc num-buffers=4 pattern=solid-color foreground-color=0xffffffff \
+         ! video/x-raw,format=RGB,width=384,height=256,framerate=10/1 ! pngenc snapshot=false ! qtmux ! filesink location={video}"
+    ))
+    .succeeds();
+    let [detector, encoder, decoder] = ["lists-torchvision", "prompt-encoder", "prompt-decoder"].map(model);
+    play(&launch(
+        "segment-objects",
+        &[
+            ("video", video.as_str()),
+            ("detector", &detector),
+            ("classes", "a"),
+            ("encoder", &encoder),
+            ("decoder", &decoder),
+            ("output", &output),
+        ],
+    ));
+    let frames = decoded(output.as_ref(), "RGB");
+    assert_eq!(frames.len(), 4);
+    for frame in &frames {
+        // a is from 180, 32 to 360, 160; what is c is no class that was asked for.
+        for (x, y, is_painted) in
+            [(270, 96, true), (340, 140, true), (100, 96, false), (270, 200, false), (72, 72, false)]
+        {
+            let pixel = &frame[(y * 384 + x) * 3..][..3];
+            let is_white = pixel.iter().all(|value| *value > 215);
+            assert_eq!(!is_white, is_painted, "{x} {y}: {pixel:?}");
+        }
+    }
+}
+
+#[test]
 fn every_launch_file_has_a_test_here() {
     let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
         .unwrap()
@@ -523,6 +559,7 @@ fn every_launch_file_has_a_test_here() {
             "pose-topdown",
             "read-text",
             "segment",
+            "segment-objects",
             "tiled"
         ]
     );

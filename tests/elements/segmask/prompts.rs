@@ -188,3 +188,18 @@ fn frames_without_objects_pass() {
         frames.len() == 3 && frames.iter().all(|frame| objects(frame).is_empty() && masks(frame).is_empty())
     );
 }
+
+#[test]
+fn a_model_of_masks_may_see_each_objects_region() {
+    let after = format!("fusedpreproc roi=objects ! trtinfer model={} ! segmask", model("mask-red"));
+    for (pattern, sample) in [(RED, 1), ("pattern=blue", 0)] {
+        for frame in buffers(&line(1, pattern, "width=128,height=64", "lists-torchvision", &after)) {
+            let [a, c] = of_both(&frame);
+            assert_eq!((a.rect, c.rect), (rect(60.0, 8.0, 60.0, 32.0), rect(8.0, 6.0, 32.0, 24.0)));
+            for mask in [a, c] {
+                assert_eq!((mask.width, mask.height), (24, 16));
+                assert!(mask.data.map_readable().unwrap().iter().all(|got| *got == sample));
+            }
+        }
+    }
+}

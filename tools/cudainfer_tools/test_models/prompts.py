@@ -126,7 +126,7 @@ def decode(graph: Graph, embedding: str, points: str, labels: str, masks: int) -
     graph.node("Sub", ["to", "grid"], "ahead")
     graph.node("Min", ["after", "ahead"], "within")
     graph.node("ReduceMin", ["within"], "in_box", axes=[1], keepdims=1)
-    # Points that are to be found: 8 less the distance along the farther axis, of the nearest.
+    # Points: 8 less the distance of the nearest, along the farther axis.
     graph.node("Equal", [labels, graph.constant("foreground", np.float32(1))], "is_point")
     graph.node("Cast", ["is_point"], "weight_point", to=F32)
     graph.node("Sub", ["weight_point", graph.constant("certain", np.float32(1))], "no_point")

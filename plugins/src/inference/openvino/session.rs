@@ -12,7 +12,7 @@ use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 use super::failure::failed;
 use super::network::{Compiled, InputDims, Network};
 use super::request::{Interrupted, Request};
-use crate::inference::fed::HostFed;
+use crate::inference::host_fed::HostFed;
 use crate::inference::pictures::Maps;
 use crate::inference::shape::Input;
 use crate::inference::stop::Interrupt;

@@ -5,19 +5,11 @@ use cudainfer_kernels::sanity::Survey;
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
 
 use super::instances::{Instances, Job};
+use super::settings::Choice;
 use crate::decoding::Side;
 use crate::meta::mask::Mask;
 use crate::meta::object::Object;
 use crate::meta::tensor::{Failure, Tensor, TensorSet};
-
-/// Which of an object's maps is its mask.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    /// The one of this number.
-    Map(usize),
-    /// The one with the highest score in the output of this name.
-    Best(String),
-}
 
 /// Makes the masks of a frame's objects.
 pub(super) struct ObjectMasks {
