@@ -92,7 +92,7 @@ def efficient() -> None:
         graph.node("Squeeze", ["batched_point_coords", "first"], "stated_points")
         graph.node("Squeeze", ["batched_point_labels", "first"], "point_labels")
         graph.node("Cast", ["orig_im_size"], "size", to=F32)
-        graph.node("Div", [graph.constant("pixels", np.float32([64, 64])), "size"], "larger")
+        graph.node("Div", [graph.constant("pixels", np.array([64, 64], np.float32)), "size"], "larger")
         graph.node("Mul", ["stated_points", "larger"], "point_coords")
         decode(graph, "image_embeddings", "point_coords", "point_labels", 3)
         graph.node("Unsqueeze", ["all_masks", "first"], "low_res_masks")

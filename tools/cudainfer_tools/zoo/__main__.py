@@ -79,7 +79,7 @@ def judge(folder: Path) -> tuple[dict, Verdict]:
         pairs: list[list[tuple[int, int]]] = []
         verdict = compare(case["expected"], found, max(FAR, 2 * case["pixels"]), pairs)
         if (folder / "objects.npz").exists():
-            line = [*ours.pipeline_of(folder, case), *case["elements"].split()]
+            line = [*ours.pipeline_of(folder, case), *ours.elements_of(folder, case)]
             shape = tuple(np.load(folder / "objects.npz")["shape"].tolist())
             verdict.see(objects.compare(folder, objects.found(line, folder / "objects", case["size"], shape), pairs))
         if verdict.unmatched and case["exact"]:

@@ -29,12 +29,17 @@ def pipeline_of(folder: Path, case: dict) -> list[str]:
     return [*line, "!", "trtinfer", f"model={folder}/model.onnx", "provider=cpu", "!"]
 
 
+def elements_of(folder: Path, case: dict) -> list[str]:
+    """The case's elements, whose further models lie in its folder."""
+    return [word.replace("model=", f"model={folder}/") for word in case["elements"].split()]
+
+
 def published(folder: Path, case: dict) -> list[dict]:
     """What our pipeline publishes of the case's frames."""
     out = folder / "found.jsonl"
     line = [
         *pipeline_of(folder, case),
-        *case["elements"].split(),
+        *elements_of(folder, case),
         "!",
         "inferpublish",
         f"location={out}",
@@ -90,7 +95,7 @@ def masks(folder: Path, case: dict) -> np.ndarray:
 def samples(folder: Path, case: dict, count: int) -> np.ndarray:
     """The samples of the frames that our pipeline makes; not rounded as the greatest are."""
     out = folder / "found.samples"
-    pipeline.run([*pipeline_of(folder, case), *case["elements"].split(), "!", "filesink", f"location={out}"])
+    pipeline.run([*pipeline_of(folder, case), *elements_of(folder, case), "!", "filesink", f"location={out}"])
     found = np.fromfile(out, np.uint8 if case["greatest"] < 256 else "<u2")
     if found.size != count:
         raise ValueError(f"{found.size} samples, expected are {count}")

@@ -28,6 +28,7 @@ LIBRARIES = {
     "ddddocr": "ddddocr",
     "deeplabcut": "deeplabcut",
     "lightning_pose": "lightning_pose",
+    "segment_anything": "segment_anything",
 }
 
 
