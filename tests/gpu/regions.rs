@@ -286,3 +286,53 @@ fn classes_of_regions_are_those_of_the_cpu() {
     }
     assert!(compared > 50, "{compared}");
 }
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn masks_that_prompts_ask_for_are_those_of_the_cpu_and_features_stay_on_the_gpu() {
+    use gstcudainfer::meta::mask::masks;
+    let pipeline_of = |path: &str, device: &str, [encoder, decoder]: [&str; 2], properties: &str| {
+        format!(
+            "videotestsrc num-buffers=30 pattern=ball foreground-color=0xffff0000 ! video/x-raw,format=NV12,width=256,height=256 {path} \
+             ! fusedpreproc device={device} ! trtinfer model={} device={device} ! gpunms ! fusedpreproc device={device} \
+             ! trtinfer model={} device={device} ! trtinfer name=decoder model={} device={device} {properties} \
+             ! segmask name=mask channel=0 device={device} ! fakesink name=out",
+            model("lists-torchvision"),
+            model(encoder),
+            model(decoder)
+        )
+    };
+    let bytes = |description: &str| -> Vec<Vec<u8>> {
+        let of_frame = |frame: &gst::Buffer| {
+            let masks = masks(frame);
+            assert_eq!(masks.len(), 2);
+            masks.iter().flat_map(|mask| mask.data.map_readable().unwrap().to_vec()).collect()
+        };
+        buffers(description).iter().map(of_frame).collect()
+    };
+    for (models, properties) in [
+        (["prompt-encoder", "prompt-decoder"], ""),
+        (["prompt-encoder-2", "prompt-decoder-2"], ""),
+        (["prompt-encoder", "prompt-decoder-efficient"], "batch-size=4"),
+    ] {
+        let gpu = bytes(&pipeline_of("! cudainferupload", "cuda", models, properties));
+        let cpu = bytes(&pipeline_of("", "cpu", models, properties));
+        assert!(gpu.len() == 30 && cpu.len() == 30);
+        assert!(cpu.iter().any(|masks| masks.contains(&1)), "the ball is in a box");
+        for (frame, (gpu, cpu)) in gpu.iter().zip(&cpu).enumerate() {
+            // Cells at the ball's edge are red but for rounding.
+            let apart = gpu.iter().zip(cpu).filter(|(a, b)| a != b).count();
+            assert!(apart <= 2, "{models:?}, frame {frame}: {apart} of {} cells are apart", cpu.len());
+        }
+        let pipeline = TestPipeline::new(&pipeline_of("! cudainferupload", "cuda", models, properties));
+        pipeline.play();
+        pipeline.wait().succeeds();
+        for element in ["decoder", "mask"] {
+            assert_eq!(count(&pipeline, element, "fallbacks"), 0.0, "{models:?} {element}");
+        }
+        // Two points and what they are for each object, and which of the masks is whose.
+        let most = 64.0 * 2.0 * 30.0;
+        let up = count(&pipeline, "decoder", "host-to-device-bytes");
+        assert!(up > 0.0 && up <= most, "{models:?}: {up} bytes");
+    }
+}

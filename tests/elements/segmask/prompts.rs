@@ -1,7 +1,9 @@
 //! The masks of what a detector has found, by promptable decoders on another model's tensors.
 
+use std::cell::{Cell, RefCell};
+
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{TestPipeline, buffers, model};
+use cudainfer_tests::{TestPipeline, buffers, end, filled, model, push, until};
 use gst::prelude::*;
 use gstcudainfer::meta::mask::{Mask, MaskKind, masks};
 use gstcudainfer::meta::object::objects;
@@ -201,5 +203,73 @@ fn a_model_of_masks_may_see_each_objects_region() {
                 assert!(mask.data.map_readable().unwrap().iter().all(|got| *got == sample));
             }
         }
+    }
+}
+
+fn is_full(mask: &Mask) -> bool {
+    mask.data.map_readable().unwrap().contains(&1)
+}
+
+#[test]
+fn encoder_and_decoder_change_while_frames_flow_and_those_that_do_not_fit_are_refused() {
+    let pipeline = TestPipeline::new(&format!(
+        "appsrc name=in format=time caps=video/x-raw,format=RGB,width=8,height=8,framerate=100/1 ! fusedpreproc ! trtinfer model={} \
+         ! gpunms ! fusedpreproc ! trtinfer name=encoder model={} ! trtinfer name=decoder model={} ! segmask \
+         ! fakesink name=out async=false",
+        model("lists-torchvision"),
+        model("prompt-encoder"),
+        model("prompt-decoder")
+    ));
+    let [source, encoder, decoder] = ["in", "encoder", "decoder"].map(|name| pipeline.element(name));
+    let out = pipeline.collect("out");
+    pipeline.play();
+    let number = Cell::new(0);
+    // Dark, so that nothing is red.
+    let push = || {
+        push(&source, filled(8 * 8 * 3, 100, number.get()));
+        number.set(number.get() + 1);
+        until("the frame", || out.lock().unwrap().len() as u64 == number.get());
+    };
+    push();
+    let said = RefCell::new(Vec::new());
+    let is_said = |parts: &[&str]| {
+        push();
+        let bus = pipeline.bus().unwrap();
+        let warning = |message: gst::Message| match message.view() {
+            gst::MessageView::Warning(warning) => Some(warning.error().to_string()),
+            _ => None,
+        };
+        said.borrow_mut().extend(std::iter::from_fn(|| bus.pop()).filter_map(warning));
+        said.borrow().iter().any(|text| parts.iter().all(|part| text.contains(part)))
+    };
+    encoder.set_property("model", model("prompt-encoder-2"));
+    until("the refusal", || is_said(&["decoder: ", "takes the tensor 'image_embeddings'"]));
+    assert_eq!(encoder.property::<String>("model"), model("prompt-encoder"));
+    decoder.set_property("model", model("prompt-decoder-wrong"));
+    until("the other refusal", || is_said(&["takes the tensor 'features'"]));
+    // Dark frames have no red but for the other encoder.
+    let last = |has: fn(&[Mask]) -> bool| {
+        push();
+        out.lock().unwrap().last().is_some_and(|frame| has(&masks(frame)))
+    };
+    assert!(!out.lock().unwrap().iter().any(|frame| masks(frame).iter().any(is_full)));
+    encoder.set_property("model", model("prompt-encoder-bright"));
+    until("the other encoder", || {
+        last(|masks| masks.iter().any(|mask| mask.data.map_readable().unwrap().contains(&1)))
+    });
+    // It asks for keypoints, which these objects do not have.
+    decoder.set_property("model", model("prompt-decoder-points"));
+    until("the other decoder", || last(<[Mask]>::is_empty));
+    end(&source);
+    pipeline.wait().succeeds();
+    let frames = out.lock().unwrap();
+    assert_eq!(frames.len() as u64, number.get());
+    let full = frames.iter().position(|frame| masks(frame).iter().any(is_full)).unwrap();
+    let none = frames.iter().position(|frame| masks(frame).is_empty()).unwrap();
+    assert!(full < none);
+    for (number, frame) in frames.iter().enumerate() {
+        let masks = masks(frame);
+        assert_eq!(masks.len(), if number < none { 2 } else { 0 }, "{number}");
+        assert!(masks.iter().all(|mask| is_full(mask) == (number >= full)), "{number}");
     }
 }

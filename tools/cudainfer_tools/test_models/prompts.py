@@ -17,9 +17,13 @@ def prompts() -> None:
         ("prompt-encoder", "image_embeddings", stretch),
         ("prompt-encoder-2", "image_embed", stretch),
         ("prompt-encoder-letterbox", "image_embeddings", '[input]\nresize = "letterbox-top-left"\n'),
+        ("prompt-encoder-bright", "image_embeddings", stretch),
     ]:
         graph = Graph(F32, [1, 3, 64, 64])
-        graph.node("AveragePool", ["images"], embedding, kernel_shape=[4, 4], strides=[4, 4])
+        graph.node("AveragePool", ["images"], "pooled", kernel_shape=[4, 4], strides=[4, 4])
+        # All is red to this one.
+        brighter = np.float32(1 if "bright" in name else 0)
+        graph.node("Add", ["pooled", graph.constant("brighter", brighter)], embedding)
         graph.output(embedding, F32, [1, 3, CELLS, CELLS])
         graph.node("AveragePool", ["images"], "high_res_feats_0", kernel_shape=[2, 2], strides=[2, 2])
         graph.output("high_res_feats_0", F32, [1, 3, 2 * CELLS, 2 * CELLS])
