@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{TestPipeline, buffers, end, filled, model, push, until};
+use cudainfer_tests::{TestPipeline, buffers, end, filled, model, openvino_library, push, until};
 use gst::prelude::*;
 use gstcudainfer::meta::mask::{Mask, MaskKind, masks};
 use gstcudainfer::meta::object::objects;
@@ -158,14 +158,22 @@ fn keypoints_ask_where_the_sidecar_names_them() {
 
 #[test]
 fn every_prompt_is_asked_of_its_own_frame_whatever_batches_and_workers_are() {
+    let openvino =
+        openvino_library().map(|library| format!("provider=openvino openvino={}", library.display()));
+    let of_openvino = ["prompt-decoder", "prompt-decoder-efficient batch-size=3"]
+        .map(|decoder| openvino.as_ref().map(|openvino| format!("{decoder} {openvino}")));
     for decoder in [
-        "prompt-decoder workers=3 max-in-flight=8",
-        "prompt-decoder-efficient batch-size=5 max-in-flight=8",
-        "prompt-decoder-efficient batch-size=4 workers=2 max-in-flight=8",
-        "prompt-decoder-other-size batch-size=3 max-in-flight=8",
-    ] {
+        "prompt-decoder workers=3",
+        "prompt-decoder-efficient batch-size=5",
+        "prompt-decoder-efficient batch-size=4 workers=2",
+        "prompt-decoder-other-size batch-size=3",
+    ]
+    .map(str::to_owned)
+    .into_iter()
+    .chain(of_openvino.into_iter().flatten())
+    {
         // White and black in turns: the decoders look for red.
-        let after = format!("{} ! segmask channel=0", pair("prompt-encoder", decoder));
+        let after = format!("{} max-in-flight=8 ! segmask channel=0", pair("prompt-encoder", &decoder));
         let frames = buffers(&line(24, "pattern=blink", "width=64,height=64", "lists-torchvision", &after));
         assert_eq!(frames.len(), 24);
         let white = |frame: &gst::Buffer| frame.map_readable().unwrap()[0] > 128;
