@@ -32,6 +32,11 @@ const ELEMENTS: [(&str, Option<&str>); 5] = [
 const MODEL: &str = "model";
 const OUTPUTS: &str = "outputs";
 
+/// How the reading of a promptable model begins, and where such a model stands.
+const PROMPTABLE: &str = "promptable";
+const LINE: &str =
+    "… ! gpunms ! fusedpreproc ! trtinfer model=ENCODER.onnx ! trtinfer model=DECODER.onnx ! segmask";
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|word| word == "--help" || word == "-h") {
@@ -105,6 +110,13 @@ fn inspect(arguments: &Arguments) -> Result<ExitCode, String> {
     let Some(model) = alone.readings.get(MODEL) else {
         return Err(alone.error.unwrap_or_else(|| "trtinfer reported nothing about the model".into()));
     };
+    // It runs on what its encoder has made of a frame, and not alone.
+    if model.text.starts_with(PROMPTABLE) {
+        println!("input    {}", model.text);
+        println!("outputs  an object's masks (segmask), as in: {LINE}");
+        print_sidecar(&arguments.model, &model.sidecar);
+        return Ok(ExitCode::SUCCESS);
+    }
     let element = match (&arguments.element, &arguments.decoder) {
         (Some(element), _) => element,
         (None, Some(_)) => "gpunms",
@@ -218,17 +230,20 @@ impl Findings {
             println!("error    {sentence}");
             println!("         (another element is named with --element, another decoder with --decoder)");
         }
-        let sidecar = outputs.or(self.readings.get(MODEL)).map_or("", |reading| &reading.sidecar);
-        if sidecar.is_empty() {
-            println!("\nNothing that a sidecar could say is known.");
-            return;
-        }
-        let path = model.with_extension("toml");
-        let note = if path.exists() { "replaces" } else { "is not there yet" };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        println!("\n# {name}, which {note}: says the same");
-        print!("{sidecar}");
+        print_sidecar(model, outputs.or(self.readings.get(MODEL)).map_or("", |reading| &reading.sidecar));
     }
+}
+
+fn print_sidecar(model: &Path, sidecar: &str) {
+    if sidecar.is_empty() {
+        println!("\nNothing that a sidecar could say is known.");
+        return;
+    }
+    let path = model.with_extension("toml");
+    let note = if path.exists() { "replaces" } else { "is not there yet" };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    println!("\n# {name}, which {note}: says the same");
+    print!("{sidecar}");
 }
 
 #[cfg(test)]

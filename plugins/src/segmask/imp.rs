@@ -231,6 +231,7 @@ impl DecodingElementImpl for SegMask {
                 format!("masks of {} classes", labels.len())
             }
             Ok(Work::Whole { kind: MaskKind::Alpha { .. }, .. }) => "soft masks of one class".into(),
+            Ok(Work::Objects(_, choice)) => format!("masks of objects, {choice}"),
             _ => "masks of objects".into(),
         };
         Reading::of(incoming, incoming.info, &what)

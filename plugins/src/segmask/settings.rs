@@ -1,5 +1,7 @@
 //! From properties, sidecar and defaults to the tensor that is read and what is made of it.
 
+use std::fmt;
+
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{
@@ -204,6 +206,15 @@ pub(super) enum Choice {
     Map(usize),
     /// The one with the highest score in the output of this name.
     Best(String),
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Map(map) => write!(f, "each the map number {map} of its own"),
+            Self::Best(scores) => write!(f, "each the best of its own maps by {scores}"),
+        }
+    }
 }
 
 /// What the masks of single objects are made of, and whether that is interpolated to the frame's pixels before it is compared.

@@ -110,13 +110,11 @@ impl TrtInfer {
         for warning in &engine.warnings {
             gst::element_imp_warning!(self, gst::ResourceError::Read, ("{}: {warning}", self.obj().name()));
         }
-        for said in
-            [engine.recurrent(), engine.earlier_frames(), prompts::asked_for(engine)].into_iter().flatten()
-        {
+        for said in [engine.recurrent(), engine.earlier_frames()].into_iter().flatten() {
             post_info!(self.obj(), gst::LibraryError::Settings, ("{}: {said}", self.obj().name()));
         }
         self.obj().notify(reading::PROPERTY);
-        reading::post(&*self.obj(), &engine.info.input_reading(&engine.input), &engine.info.to_toml(None));
+        reading::post(&*self.obj(), &prompts::reading(engine), &engine.info.to_toml(None));
     }
 
     fn stats(&self) -> gst::Structure {
@@ -310,7 +308,7 @@ impl ObjectImpl for TrtInfer {
         }
         if pspec.name() == reading::PROPERTY {
             let instance = self.switch.in_use();
-            return instance.map(|i| i.engine.info.input_reading(&i.engine.input)).to_value();
+            return instance.map(|instance| prompts::reading(&instance.engine)).to_value();
         }
         let value = settings::PROPERTIES.get(&lock(&self.settings), pspec);
         value.unwrap_or_else(|| pspec.default_value().clone())

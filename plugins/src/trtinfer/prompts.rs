@@ -10,7 +10,7 @@ use crate::caps::{self, ModelOutputs};
 use crate::inference::{Engine, Fed, FedTensors, FrameTensors, RunShape, Source, elements, of_one_frame};
 use crate::meta::object::{Object, objects};
 use crate::meta::tensor::{Tensor, TensorSet};
-use crate::model::{Prompted, Prompts};
+use crate::model::{Prompted, Prompts, names_reading};
 
 /// What a point of a prompt is, in the numbers of SAM: something to find, the box's corners, and no point at all.
 const FOREGROUND: f64 = 1.0;
@@ -156,26 +156,28 @@ pub(super) fn fed(set: &TensorSet, shape: &RunShape) -> Option<FedTensors> {
     if shape.is_prompted() { shape.fed.iter().map(own).collect() } else { None }
 }
 
-/// For the user: what a promptable model is asked for; nothing where it is none.
-pub(super) fn asked_for(engine: &Engine) -> Option<String> {
-    let prompted = engine.prompted.as_ref()?;
+/// For the user: how the model's inputs are filled.
+pub(super) fn reading(engine: &Engine) -> String {
+    let Some(prompted) = &engine.prompted else { return engine.info.input_reading(&engine.input) };
     let prompts = &engine.info.prompts;
     let points = prompts.keypoints.join(", ");
-    let what = match (prompts.has_box(), prompts.keypoints.is_empty()) {
+    let asks = match (prompts.has_box(), prompts.keypoints.is_empty()) {
         (true, true) => "its box".to_owned(),
         (true, false) => format!("its box and its points {points}"),
         (false, _) => format!("its points {points}"),
     };
-    let taken =
-        std::iter::once(&prompted.features.name).chain(prompted.further.iter().map(|input| &input.name));
-    let taken: Vec<_> = taken.map(|input| prompts.output(input)).collect();
-    Some(format!(
-        "the model is promptable: there is a run for each object of a frame, which is asked for by {what} in '{}' and '{}', on {} of the \
-         model upstream",
+    let features = prompted.features.picture_desc(&prompted.features.name);
+    let taken: Vec<_> = std::iter::once(&features)
+        .chain(&prompted.further)
+        .map(|input| TensorDesc { name: prompts.output(&input.name).to_owned(), ..input.clone() }.to_string())
+        .collect();
+    format!(
+        "promptable: a run for each object, which is asked for by {asks} in '{}' and '{}', on {} of the model upstream; {}",
         prompted.points.name,
         prompted.labels.name,
-        taken.join(", ")
-    ))
+        taken.join(" and "),
+        names_reading(&engine.info)
+    )
 }
 
 /// The points that ask for an object, in pixels of the tensor that the model upstream has seen, and what each is; `None` where nothing

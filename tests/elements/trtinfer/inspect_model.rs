@@ -74,3 +74,18 @@ fn inspect_says_what_it_cannot_read() {
         assert!(said.contains(part), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn inspect_tells_where_a_promptable_decoder_stands() {
+    let output = inspect(&[&model("prompt-decoder-named")]);
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stdout);
+    for part in [
+        "input    promptable: a run for each object, which is asked for by its box in 'point_coords' and 'point_labels'",
+        "on image_embeddings:float32:1x3x16x16 of the model upstream",
+        "trtinfer model=ENCODER.onnx ! trtinfer model=DECODER.onnx ! segmask",
+        "[prompts]",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
