@@ -88,7 +88,7 @@ impl HostFedInput {
 impl RunShape {
     /// Whether the model remembers something of streams.
     pub fn is_recurrent(&self) -> bool {
-        !self.fed.is_empty()
+        self.fed.iter().any(|fed| fed.output().is_some())
     }
 
     /// Whether frames bring what the model is asked for.
@@ -129,7 +129,7 @@ impl RunShape {
     }
 
     /// Whether every state goes into a run as the run before has made it, in the same dimensions as at first.
-    pub(in crate::inference) fn has_fixed_fed(&self) -> bool {
+    pub(in crate::inference) fn has_fixed_states(&self) -> bool {
         self.fed.iter().all(|fed| {
             let Some(name) = fed.output() else { return true };
             let output = self.outputs.iter().find(|output| output.name == name);

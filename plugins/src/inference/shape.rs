@@ -158,7 +158,7 @@ impl RunShape {
 
     /// Whether all tensors' sizes are known before the run.
     pub fn is_known(&self) -> bool {
-        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some)) && self.has_fixed_fed()
+        self.outputs.iter().all(|output| output.dims.iter().all(Option::is_some)) && self.has_fixed_states()
     }
 
     /// Whether a batch of frames like these can hold one with that shape.

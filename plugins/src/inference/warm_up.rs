@@ -94,7 +94,7 @@ impl Engine {
             }
             // A model that fails only on this picture is left to the frames.
             shape = shape.with_outputs([&black, noisy.as_ref().unwrap_or(&black)], self.batch)?;
-            if self.batch > 1 && !shape.has_fixed_fed() {
+            if self.batch > 1 && !shape.has_fixed_states() {
                 return Err(InferenceError::Run(shape.other_states()));
             }
         }

@@ -190,6 +190,18 @@ fn every_prompt_is_asked_of_its_own_frame_whatever_batches_and_workers_are() {
 }
 
 #[test]
+fn objects_of_a_frame_share_runs_where_the_decoder_has_an_open_batch() {
+    let after = format!("{} ! segmask", pair("prompt-encoder", "prompt-decoder-efficient batch-size=2"));
+    let pipeline = TestPipeline::new(&line(8, RED, "width=64,height=64", "lists-torchvision", &after));
+    pipeline.play();
+    pipeline.wait().succeeds();
+    let stats = pipeline.element("decoder").property::<gst::Structure>("stats");
+    // Two objects in each of eight frames: none is left for a run of its own.
+    let count = |name| stats.get::<u64>(name).unwrap();
+    assert_eq!([count("batches"), count("batched-frames"), count("state-starts")], [8, 16, 0], "{stats}");
+}
+
+#[test]
 fn frames_without_objects_pass() {
     let after = format!("{} ! segmask", pair("prompt-encoder", "prompt-decoder"));
     let line = line(3, RED, "width=64,height=64", "lists-torchvision", &after);

@@ -72,7 +72,7 @@ impl Model {
         };
         let outputs = graph.outputs.iter().map(of_one).collect::<Result<_, _>>()?;
         let known = RunShape::new(FrameTensors { outputs, ..FrameTensors::clone(shape) }, frames)?;
-        if !known.has_fixed_fed() {
+        if !known.has_fixed_states() {
             let why = "the dimensions of its states change from the first run to the second, for which a network is made for each. Write \
                        shape for them in the sidecar's [state]";
             return Err(refused(&why));
