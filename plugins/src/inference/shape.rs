@@ -171,7 +171,7 @@ impl RunShape {
                 .collect()
         };
         let pictures = |shape: &Self| (shape.image.clone(), shape.given, shape.ago());
-        pictures(self) == pictures(other) && constants(self) == constants(other)
+        pictures(self) == pictures(other) && constants(self) == constants(other) && self.fed == other.fed
     }
 }
 
