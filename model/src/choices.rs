@@ -148,7 +148,7 @@ words! { MaskMode:
     Argmax = "argmax", "The class with the greatest value";
     Threshold = "threshold", "1 where a channel reaches the threshold, else 0";
     Soft = "soft", "The channel's value, 0 to 1 as 0 to 255";
-    Instances = "instances", "One mask for each detection, from the prototypes or maps that gpunms passes on";
+    Instances = "instances", "One mask for each detection, from the prototypes or maps that gpunms passes on, or for each object that queries with classes find";
 }
 
 /// What the outputs of a model for keypoints hold.

@@ -47,7 +47,7 @@ pub use instances::{InstanceMasks, Instances, Window};
 pub use params::{Activation, Classes, SegmentParams};
 pub use plan::MOST_RADIUS;
 pub use prototypes::{Prototypes, Region};
-pub use queries::ClassQueries;
+pub use queries::{ClassQueries, ObjectQueries, QueryObject};
 pub use resize::Resize;
 pub use survey::LogitsSurvey;
 

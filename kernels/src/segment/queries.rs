@@ -30,27 +30,15 @@ impl ClassQueries {
     /// # Errors
     /// [`SegmentError::Queries`] for others.
     pub fn new(classes: &TensorDesc, masks: &TensorDesc) -> Result<Self, SegmentError> {
-        let is_float = |t: &TensorDesc| matches!(t.ty, TensorType::Float32 | TensorType::Float16);
-        let dims = |t: &TensorDesc| t.dims.iter().copied().collect::<Option<Vec<_>>>();
-        match (dims(classes).as_deref(), dims(masks).as_deref()) {
-            (Some(&[1, queries, all]), Some(&[1, of, height, width]))
-                if of == queries
-                    && all > 1
-                    && ![queries, height, width].contains(&0)
-                    && is_float(classes)
-                    && is_float(masks) =>
-            {
-                Ok(Self {
-                    classes: classes.clone(),
-                    masks: masks.clone(),
-                    kinds: all - 1,
-                    size: [height, width],
-                    shares: Vec::new(),
-                    mask: Vec::new(),
-                })
-            }
-            _ => Err(SegmentError::Queries { classes: classes.to_string(), masks: masks.to_string() }),
-        }
+        let (kinds, size) = kinds_and_size(classes, masks)?;
+        Ok(Self {
+            classes: classes.clone(),
+            masks: masks.clone(),
+            kinds,
+            size,
+            shares: Vec::new(),
+            mask: Vec::new(),
+        })
     }
 
     /// What [`ClassQueries::run`] makes: `[1, C, H, W]`, float32, called as the masks are.
@@ -70,13 +58,8 @@ impl ClassQueries {
         masks: &TensorView<'_>,
         scores: &mut Vec<f32>,
     ) -> Result<usize, SegmentError> {
-        for (view, announced) in [(classes, &self.classes), (masks, &self.masks)] {
-            let same = view.dims.iter().copied().map(Some).eq(announced.dims.iter().copied());
-            if view.ty != announced.ty || !same {
-                let got = TensorDesc::fixed(view.name, view.ty, &view.dims).to_string();
-                return Err(SegmentError::Changed { got, declared: announced.to_string() });
-            }
-        }
+        check(classes, &self.classes)?;
+        check(masks, &self.masks)?;
         let Self { kinds, size: [height, width], shares, mask, .. } = self;
         let cells = *height * *width;
         let (classes, masks) = (classes.to_f32(), masks.to_f32());
@@ -88,14 +71,10 @@ impl ClassQueries {
                 non_finite += 1;
                 continue;
             }
-            let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            shares.clear();
-            shares.extend(logits.iter().map(|logit| (logit - most).exp()));
-            let sum: f32 = shares.iter().sum();
+            softmax(logits, shares);
             mask.clear();
-            mask.extend(values.iter().map(|value| 1.0 / (1.0 + (-value).exp())));
+            mask.extend(values.iter().copied().map(sigmoid));
             for (share, scores) in shares.iter().zip(scores.chunks_exact_mut(cells)) {
-                let share = share / sum;
                 for (score, value) in scores.iter_mut().zip(mask.iter()) {
                     *score += share * value;
                 }
@@ -105,9 +84,183 @@ impl ClassQueries {
     }
 }
 
+/// How many classes there are without "no object", and height and width of the masks.
+fn kinds_and_size(classes: &TensorDesc, masks: &TensorDesc) -> Result<(usize, [usize; 2]), SegmentError> {
+    let is_float = |t: &TensorDesc| matches!(t.ty, TensorType::Float32 | TensorType::Float16);
+    let dims = |t: &TensorDesc| t.dims.iter().copied().collect::<Option<Vec<_>>>();
+    match (dims(classes).as_deref(), dims(masks).as_deref()) {
+        (Some(&[1, queries, all]), Some(&[1, of, height, width]))
+            if of == queries
+                && all > 1
+                && ![queries, height, width].contains(&0)
+                && is_float(classes)
+                && is_float(masks) =>
+        {
+            Ok((all - 1, [height, width]))
+        }
+        _ => Err(SegmentError::Queries { classes: classes.to_string(), masks: masks.to_string() }),
+    }
+}
+
+/// Whether a tensor is the one that was announced.
+fn check(view: &TensorView<'_>, announced: &TensorDesc) -> Result<(), SegmentError> {
+    let same = view.dims.iter().copied().map(Some).eq(announced.dims.iter().copied());
+    if view.ty == announced.ty && same {
+        return Ok(());
+    }
+    let got = TensorDesc::fixed(view.name, view.ty, &view.dims).to_string();
+    Err(SegmentError::Changed { got, declared: announced.to_string() })
+}
+
+/// The shares of a query in the classes, and in "no object", the last.
+fn softmax(logits: &[f32], shares: &mut Vec<f32>) {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    shares.clear();
+    shares.extend(logits.iter().map(|logit| (logit - most).exp()));
+    let sum: f32 = shares.iter().sum();
+    shares.iter_mut().for_each(|share| *share /= sum);
+}
+
+fn sigmoid(value: f32) -> f32 {
+    1.0 / (1.0 + (-value).exp())
+}
+
+/// Finds the objects among one model's queries, as transformers' `post_process_instance_segmentation` does: of all pairs of a query and a
+/// class the best ones, as many as there are queries; an object's score is how much the query is of the class (softmax), times the mean
+/// of its mask (sigmoid) where that is above 0.5. Here it is computed at the masks' own size, where transformers first enlarges them to
+/// 384x384.
+#[derive(Clone, Debug)]
+pub struct ObjectQueries {
+    classes: TensorDesc,
+    masks: TensorDesc,
+    kinds: usize,
+    size: [usize; 2],
+    confidence: f32,
+}
+
+/// An object that a query stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryObject {
+    /// The number of the query, and so of its mask.
+    pub query: usize,
+    /// The number of its class.
+    pub class: usize,
+    /// 0 to 1.
+    pub score: f32,
+    /// The cells that hold its mask: the first column and row, and how many of each.
+    pub cells: [usize; 4],
+}
+
+impl ObjectQueries {
+    /// Of the same outputs as [`ClassQueries::new`]; objects with a lower score than `confidence` are left out.
+    ///
+    /// # Errors
+    /// [`SegmentError::Queries`] for others.
+    pub fn new(classes: &TensorDesc, masks: &TensorDesc, confidence: f32) -> Result<Self, SegmentError> {
+        let (kinds, size) = kinds_and_size(classes, masks)?;
+        Ok(Self { classes: classes.clone(), masks: masks.clone(), kinds, size, confidence })
+    }
+
+    /// Width and height of the masks, in cells.
+    pub fn size(&self) -> [usize; 2] {
+        let [height, width] = self.size;
+        [width, height]
+    }
+
+    /// The objects of a frame, the best first, and how many queries have a number that is not finite, which count for nothing.
+    ///
+    /// # Errors
+    /// [`SegmentError::Changed`] where the tensors are not those announced.
+    pub fn run(
+        &self,
+        classes: &TensorView<'_>,
+        masks: &TensorView<'_>,
+    ) -> Result<(Vec<QueryObject>, usize), SegmentError> {
+        check(classes, &self.classes)?;
+        check(masks, &self.masks)?;
+        let [height, width] = self.size;
+        let (classes, masks) = (classes.to_f32(), masks.to_f32());
+        let rows: Vec<_> = masks.chunks_exact(height * width).collect();
+        let (mut pairs, mut shares, mut non_finite) = (Vec::new(), Vec::new(), 0);
+        for (query, logits) in classes.chunks_exact(self.kinds + 1).enumerate() {
+            let mask = rows.get(query).copied().unwrap_or_default();
+            if !logits.iter().chain(mask).all(|value| value.is_finite()) {
+                non_finite += 1;
+                continue;
+            }
+            softmax(logits, &mut shares);
+            pairs.extend(
+                shares.iter().take(self.kinds).enumerate().map(|(class, share)| (*share, query, class)),
+            );
+        }
+        pairs.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+        pairs.truncate(rows.len());
+        let found = pairs.into_iter().filter_map(|(share, query, class)| {
+            let (mean, cells) = seen(rows.get(query)?, width)?;
+            Some(QueryObject { query, class, score: share * mean, cells })
+        });
+        let mut found: Vec<_> = found.filter(|object| object.score >= self.confidence).collect();
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        Ok((found, non_finite))
+    }
+}
+
+/// The mean of a mask where it is above 0.5, and the cells that hold these; `None` where it is nowhere.
+fn seen(mask: &[f32], width: usize) -> Option<(f32, [usize; 4])> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    let [mut left, mut top, mut right, mut bottom] = [usize::MAX, usize::MAX, 0, 0];
+    for (index, value) in mask.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        let (x, y) = (index % width, index / width);
+        (left, top, right, bottom) = (left.min(x), top.min(y), right.max(x), bottom.max(y));
+        sum += sigmoid(*value);
+        count += 1.0;
+    }
+    // What transformers adds to the count.
+    (left <= right).then(|| (sum / (count + 1e-6), [left, top, right - left + 1, bottom - top + 1]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_are_the_best_pairs_of_query_and_class_whose_masks_are_seen() {
+        // Two classes and none; masks of 3x2 cells.
+        let classes: Vec<f32> = vec![
+            2.0, 0.0, 0.0, // the first class
+            0.0, 0.0, 9.0, // none
+            1.0, 1.0, 0.0, // either
+        ];
+        let masks: Vec<f32> =
+            [[-1.0, 2.0, 1.0, -1.0, 3.0, -1.0], [1.0; 6], [-1.0, -1.0, -1.0, 4.0, -1.0, -1.0]].concat();
+        let descs = ["c:float32:1x3x3", "m:float32:1x3x2x3"].map(|text| text.parse::<TensorDesc>().unwrap());
+        let run = |confidence, classes: &[f32], masks: &[f32]| {
+            let (class_dims, mask_dims) = ([1, 3, 3], [1, 3, 2, 3]);
+            let classes = view(&descs[0], &class_dims, bytemuck::cast_slice(classes));
+            let masks = view(&descs[1], &mask_dims, bytemuck::cast_slice(masks));
+            ObjectQueries::new(&descs[0], &descs[1], confidence).unwrap().run(&classes, &masks).unwrap()
+        };
+        let (found, non_finite) = run(0.3, &classes, &masks);
+        let exp = |v: f64| v.exp();
+        let sigmoid = |v: f64| 1.0 / (1.0 + exp(-v));
+        let first = exp(2.0) / (exp(2.0) + 2.0) * (sigmoid(2.0) + sigmoid(1.0) + sigmoid(3.0)) / 3.0;
+        let either = exp(1.0) / (2.0 * exp(1.0) + 1.0) * sigmoid(4.0);
+        let wanted =
+            [(0, 0, first, [1, 0, 2, 2]), (2, 0, either, [0, 1, 1, 1]), (2, 1, either, [0, 1, 1, 1])];
+        assert_eq!(non_finite, 0);
+        assert_eq!(found.len(), 3, "{found:?}");
+        for (object, (query, class, score, cells)) in found.iter().zip(wanted) {
+            assert_eq!((object.query, object.class, object.cells), (query, class, cells));
+            assert!((f64::from(object.score) - score).abs() < 1e-5, "{object:?}, not {score}");
+        }
+        assert_eq!(run(0.5, &classes, &masks).0.len(), 1);
+        // A mask that is seen nowhere is no object's.
+        assert!(run(0.0, &classes, &[-1.0; 18]).0.is_empty());
+        let mut spoilt = masks.clone();
+        spoilt[0] = f32::INFINITY;
+        let (found, non_finite) = run(0.3, &classes, &spoilt);
+        assert!(non_finite == 1 && found.iter().all(|object| object.query == 2), "{found:?}");
+    }
 
     fn view<'a>(desc: &'a TensorDesc, dims: &'a [usize], bytes: &'a [u8]) -> TensorView<'a> {
         TensorView::new(&desc.name, desc.ty, dims, bytes).unwrap()

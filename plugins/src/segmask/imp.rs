@@ -14,6 +14,7 @@ use super::negotiate;
 use super::object_masks::ObjectMasks;
 use super::properties::PROPERTIES;
 use super::queries::Queries;
+use super::query_objects::QueryObjects;
 use super::settings::{Output, Settings, Work};
 use super::target::MaskTarget;
 use super::whole::{SegmenterSetup, Smoothed, Whole};
@@ -191,6 +192,11 @@ impl DecodingElementImpl for SegMask {
                 let setup = SegmenterSetup { logits: plan.tensor.clone(), input: plan.input, params, model };
                 MaskMaker::Whole(Box::new(Whole::new(setup)), kind)
             }
+            Work::Queries(each, kernel, names) => {
+                let instances = Instances::new(&plan.tensor, plan.input, frame, each)?;
+                let objects = QueryObjects::new(*kernel, names, instances, incoming.info.clone(), frame);
+                MaskMaker::Queries(Box::new(objects))
+            }
             Work::Objects(each, choice) => {
                 let instances = Instances::new(&plan.tensor, plan.input, frame, each)?;
                 MaskMaker::Objects(Box::new(ObjectMasks::new(plan.tensor.clone(), choice, instances)))
@@ -231,6 +237,7 @@ impl DecodingElementImpl for SegMask {
                 format!("masks of {} classes", labels.len())
             }
             Ok(Work::Whole { kind: MaskKind::Alpha { .. }, .. }) => "soft masks of one class".into(),
+            Ok(Work::Queries(..)) => "masks and objects of queries".into(),
             Ok(Work::Objects(_, choice)) => format!("masks of objects, {choice}"),
             _ => "masks of objects".into(),
         };

@@ -9,6 +9,7 @@ use super::improve::Improver;
 use super::instances::Instances;
 use super::object_masks::ObjectMasks;
 use super::queries::Queries;
+use super::query_objects::QueryObjects;
 use super::settings::Size;
 use super::target::MaskTarget;
 use super::whole::{Part, Smoothed, Wanted, Whole};
@@ -65,6 +66,7 @@ pub(super) enum MaskMaker {
     Whole(Box<Whole>, MaskKind),
     Instances(Box<Instances>),
     Objects(Box<ObjectMasks>),
+    Queries(Box<QueryObjects>),
 }
 
 impl Decode for Masks {
@@ -79,6 +81,14 @@ impl Decode for Masks {
             tensor, queries, maker, frame: frame_size, size, improver, result, streams, range, ..
         } = self;
         match maker {
+            MaskMaker::Queries(queries) => {
+                let [set @ TensorSet { region: None, .. }] = sets else {
+                    return Err("objects of queries are found in whole frames, not in regions: leave out fusedpreproc's roi".into());
+                };
+                let masks = queries.make(set, frame, side, counts)?;
+                mask::put(frame, &masks);
+                counts.add("masks", masks.len());
+            }
             MaskMaker::Objects(masks) => {
                 let masks = masks.make(sets, &objects(frame), side)?;
                 mask::put(frame, &masks);
@@ -134,6 +144,7 @@ impl Decode for Masks {
         match &self.maker {
             MaskMaker::Instances(instances) => instances.expected(),
             MaskMaker::Objects(masks) => masks.instances.expected(),
+            MaskMaker::Queries(queries) => queries.instances.expected(),
             MaskMaker::Whole(..) => self.logits.as_ref().map(LogitsSurvey::expected),
         }
     }
@@ -144,6 +155,7 @@ impl Decode for Masks {
         match &self.maker {
             MaskMaker::Instances(instances) => instances.survey(&view),
             MaskMaker::Objects(masks) => masks.survey(&view),
+            MaskMaker::Queries(queries) => queries.instances.survey(&view),
             MaskMaker::Whole(..) => self.logits.as_ref()?.run(&view),
         }
     }

@@ -20,6 +20,7 @@ mod object_masks;
 mod pools;
 mod properties;
 mod queries;
+mod query_objects;
 mod settings;
 mod target;
 mod whole;

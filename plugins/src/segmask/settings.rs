@@ -5,7 +5,7 @@ use std::fmt;
 use cudainfer_kernels::detect::Extent;
 use cudainfer_kernels::preproc::Layout;
 use cudainfer_kernels::segment::{
-    Activation, ClassQueries, Classes, InstanceMasks, Prototypes, SegmentParams, Segmenter,
+    Activation, ClassQueries, Classes, InstanceMasks, ObjectQueries, Prototypes, SegmentParams, Segmenter,
 };
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
 use cudainfer_kernels::words::Words as _;
@@ -125,6 +125,9 @@ pub(super) const GUIDED: (u32, f32) = (1, 1e-4);
 /// The value from which on a channel counts as seen, unless the property or the sidecar has another one.
 pub(super) const THRESHOLD: f32 = 0.5;
 
+/// The score from which on a query is an object, unless the sidecar has another one.
+const CONFIDENCE: f32 = 0.5;
+
 /// The outputs of MaskFormer, Mask2Former and OneFormer, as transformers calls them: the classes of queries, and their masks.
 const QUERIES: [&str; 2] = ["class_queries_logits", "masks_queries_logits"];
 
@@ -195,6 +198,8 @@ pub(super) enum Work {
     },
     /// One for each object, of the tensors of the frame.
     Instances(Each),
+    /// One for each object that queries find, with the names of the outputs with their classes and masks.
+    Queries(Each, Box<ObjectQueries>, [String; 2]),
     /// One for each object, of tensors of its own.
     Objects(Each, Choice),
 }
@@ -271,8 +276,11 @@ impl Settings {
             return self.of_each(model, info);
         }
         let mode = self.mode.or(info.segment.mode);
-        let of_frame = mode != Some(MaskMode::Instances) && model.masks.is_empty();
-        if let Some((queries, names)) = self.queries(&model.outputs, info)?.filter(|_| of_frame) {
+        let queries = self.queries(&model.outputs, info)?.filter(|_| model.masks.is_empty());
+        if let (Some((_, names)), Some(MaskMode::Instances)) = (&queries, mode) {
+            return self.of_queries(model, names, info);
+        }
+        if let Some((queries, names)) = queries {
             let (tensor, layout) = (queries.scores(), Some(Layout::Nchw));
             let info = info.of_masks(&names[1]);
             let (work, warning) = self.whole(&tensor, model.input, layout, mode, &info, -1)?;
@@ -309,6 +317,32 @@ impl Settings {
         }
         let (work, warning) = self.whole(&tensor, input, layout, mode, info, 0)?;
         Ok(SegMaskPlan { tensor, queries: None, input, work, warning })
+    }
+
+    /// What to do with queries that have classes and masks where each is an object of its own. Nobody but this element knows of these.
+    fn of_queries(
+        &self,
+        model: &ModelOutputs,
+        names: &[String; 2],
+        info: &ModelInfo,
+    ) -> Result<SegMaskPlan, String> {
+        self.check_each()?;
+        let find = |name: &String| {
+            let found = model.outputs.iter().find(|output| output.name == *name);
+            found.ok_or_else(|| format!("the model has no output '{name}'"))
+        };
+        let (classes, masks) = (find(&names[0])?, find(&names[1])?);
+        let confidence = info.output.confidence.unwrap_or(CONFIDENCE);
+        let objects = ObjectQueries::new(classes, masks, confidence).map_err(|e| e.to_string())?;
+        let of_masks = info.of_masks(&masks.name);
+        let each = self.maps(masks, model.input, Extent::Input, Activation::Sigmoid, &of_masks)?;
+        Ok(SegMaskPlan {
+            tensor: masks.clone(),
+            queries: None,
+            input: model.input,
+            work: Work::Queries(each, Box::new(objects), names.clone()),
+            warning: None,
+        })
     }
 
     /// What makes the scores of classes of a model whose queries have classes and masks, with the names of its two outputs; `None`

@@ -1,9 +1,11 @@
 //! Masks of whole pipelines, through models whose logits are the picture's colours.
 
+use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::validator::play;
 use cudainfer_tests::{TestPipeline, buffers, model, push, run, scratch, until};
 use gst::prelude::*;
 use gstcudainfer::meta::mask::{MaskKind, masks};
+use gstcudainfer::meta::object::objects;
 
 use crate::plugin::pipeline_files::{is_watchable, launch};
 
@@ -337,5 +339,43 @@ fn queries_with_classes_become_a_mask_of_classes() {
                 assert!(mask.data.map_readable().unwrap().iter().all(|byte| *byte == class), "{colour}");
             }
         }
+    }
+}
+
+#[test]
+fn queries_become_objects_with_masks_where_instances_are_asked_for() {
+    let of = |properties: &str, name: &str| {
+        buffers(&format!(
+            "{HALVES} ! fusedpreproc ! trtinfer model={} ! segmask mode=instances {properties} ! fakesink name=out",
+            model(name)
+        ))
+    };
+    // Sky is red, the left half, road is blue. The softmax of 6, 0 and 0, times the sigmoid of 5.
+    let score = 1.0 / (1.0 + 2.0 * (-6.0f32).exp()) / (1.0 + (-5.0f32).exp());
+    for frame in of("", "masks-of-queries") {
+        let (found, masks) = (objects(&frame), masks(&frame));
+        let seen: Vec<_> =
+            found.iter().map(|object| (object.label.as_str(), object.detection.clone().unwrap())).collect();
+        assert_eq!((seen.len(), masks.len()), (2, 2), "{seen:?}");
+        for (label, left) in [("sky", 0.0), ("road", 12.0)] {
+            let (_, detection) = seen.iter().find(|(name, _)| *name == label).unwrap();
+            assert_eq!(detection.rect, Rect { x: left, y: 0.0, w: 12.0, h: 16.0 });
+            assert!((detection.confidence - score).abs() < 1e-4, "{detection:?}, not {score}");
+            let id = found.iter().find(|object| object.label == label).unwrap().id;
+            let mask = masks.iter().find(|mask| mask.kind == MaskKind::Instance { object: id }).unwrap();
+            assert_eq!((mask.width, mask.height), (24, 16));
+            let inside = |index: usize| u8::from((index % 24 < 12) == (left == 0.0));
+            assert!(
+                mask.data.map_readable().unwrap().iter().enumerate().all(|(i, v)| *v == inside(i)),
+                "{label}"
+            );
+        }
+    }
+    // As large as the frame's part that they cover, in pixels of the frame.
+    for frame in of("upsample=true threshold=0.9", "masks-of-queries") {
+        assert!(masks(&frame).iter().all(|mask| (mask.width, mask.height) == (24, 16)));
+    }
+    for frame in of("", "masks-of-queries-surely") {
+        assert!(objects(&frame).is_empty() && masks(&frame).is_empty());
     }
 }

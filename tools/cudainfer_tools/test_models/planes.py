@@ -63,6 +63,7 @@ def masks() -> None:
     graph.node("Sub", ["tenfold", graph.constant("five", np.float32(5))], "masks_queries_logits")
     graph.output("masks_queries_logits", F32, [1, 3, 16, 24])
     graph.save("masks-of-queries", stretch + '[output]\nlabels = ["sky", "road"]\n')
+    graph.save("masks-of-queries-surely", stretch + "[output]\nconfidence = 0.999\n")
     # One channel: the red.
     graph = Graph(F32, [1, 3, 16, 24])
     graph.node("Gather", ["images", graph.constant("first", np.array([0], np.int64))], "red", axis=1)

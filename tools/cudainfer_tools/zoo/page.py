@@ -61,9 +61,9 @@ calculated by hand or with the code of the model's makers.
 | transfer of style | `picture`, `picture-bright` | tests/elements/tensormap/maps.rs |
 | re-identification (OSNet, FastReID) | `colours` | tests/elements/tracker/tracks.rs |
 
-Mask2Former and MaskFormer of transformers are not read: their queries have masks and no boxes. gpunms reports it ("no decoder fits the
-model's outputs class_queries_logits, masks_queries_logits … names architecture 'Mask2FormerForUniversalSegmentation' for them, which
-no decoder reads"). Of Mask2Former as PyTorch's older exporter writes it, ONNX Runtime itself refuses a node (GridSample).
+The queries of Mask2Former and MaskFormer of transformers have masks and no boxes: segmask reads them, as a mask of classes or, with
+`mode=instances`, as objects (`masks-of-queries`, tests/elements/segmask/masks.rs), and gpunms reports that it does not. Of Mask2Former as
+PyTorch's older exporter writes it, ONNX Runtime itself refuses a node (GridSample).
 
 libreyolo's CenterNet paints and places its input by an affine map that lies up to half a pixel of the input beside ours, and
 EfficientDet paints the bars in ImageNet's mean, ours in its average: neither shows where frames are as large as the input.
