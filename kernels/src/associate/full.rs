@@ -8,8 +8,12 @@
 
 /// As many pairs as there are rows or columns, with the largest sum of scores: `(row, column)`, by ascending row. `scores`, row by
 /// row, are finite.
-pub(crate) fn assign_full(scores: &[f32], rows: usize, cols: usize) -> Vec<(usize, usize)> {
-    let cost = |row: usize, col: usize| -f64::from(scores[row * cols + col]);
+pub(crate) fn assign_full<T: Copy + Into<f64>>(
+    scores: &[T],
+    rows: usize,
+    cols: usize,
+) -> Vec<(usize, usize)> {
+    let cost = |row: usize, col: usize| -scores[row * cols + col].into();
     if rows <= cols {
         let costs = (0..rows).map(|row| (0..cols).map(|col| cost(row, col)).collect()).collect();
         return Pairing::of(costs, cols);
@@ -116,8 +120,8 @@ mod tests {
 
     #[test]
     fn nothing_pairs_with_nothing() {
-        assert_eq!(assign_full(&[], 0, 3), []);
-        assert_eq!(assign_full(&[], 3, 0), []);
+        assert_eq!(assign_full::<f32>(&[], 0, 3), []);
+        assert_eq!(assign_full::<f32>(&[], 3, 0), []);
     }
 
     proptest! {

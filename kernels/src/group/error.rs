@@ -48,6 +48,43 @@ pub enum GroupError {
         /// "points" or "edges".
         per: &'static str,
     },
+    /// Maps without a tag for each.
+    #[error(
+        "confidence map '{map}' has {got} channels, but {wanted} are wanted. Set output, tags and fine-maps in the sidecar's [peaks] to \
+         the outputs that have them, or correct the skeleton"
+    )]
+    TaggedMaps {
+        /// The maps, or maps and tags.
+        map: String,
+        /// How many channels they have.
+        got: usize,
+        /// How many there should be, and of what.
+        wanted: String,
+    },
+    /// Tags or finer maps that are not one a point.
+    #[error(
+        "the {what} '{output}' have {got} channels, but there are {points} confidence maps. Set tags and fine-maps in the sidecar's \
+         [peaks] to the outputs that belong to the maps"
+    )]
+    ChannelOfPoint {
+        /// Which output.
+        what: &'static str,
+        /// Its description.
+        output: String,
+        /// How many channels it has.
+        got: usize,
+        /// How many points there are.
+        points: usize,
+    },
+    /// An order that does not name each point once.
+    #[error(
+        "the point-order does not have each of the {0} points once, by their numbers from 0 on. Correct it in the sidecar's [peaks], or \
+         leave it out"
+    )]
+    PointOrder(usize),
+    /// A distance that no two tags can have, or all.
+    #[error("a tag-distance of {0} groups nothing. Set it in the sidecar's [peaks] to a number above 0")]
+    TagDistance(String),
     /// There is nothing to group by.
     #[error(
         "the skeleton has no edges, but points are grouped along edges. Write edges into the sidecar's [skeleton]"
@@ -123,6 +160,14 @@ pub enum GroupError {
         got: String,
         /// The maps' width and height.
         wanted: String,
+    },
+    /// Another number of outputs than those that were announced.
+    #[error("{got} outputs arrived where {wanted} were announced; hand over each of them")]
+    Count {
+        /// How many came.
+        got: usize,
+        /// How many were announced.
+        wanted: usize,
     },
     /// Outputs of several types.
     #[error(

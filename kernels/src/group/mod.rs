@@ -1,20 +1,24 @@
 //! From peaks to instances: which points belong to the same person or animal.
 //!
 //! A bottom-up pose network finds the points of all instances in the frame at once ([`crate::peaks`]); its further outputs
-//! define which belong together. Two encodings are supported:
+//! define which belong together. Three encodings are supported:
 //!
 //! - [`PafGrouper`] reads a vector field an edge of the skeleton, which points along the limb (part affinity fields). Every pair
 //!   of peaks that an edge could join is scored by the field along the line between them, the pairs of an edge are assigned, and
 //!   instances are assembled edge by edge.
 //! - [`DisplacementGrouper`] reads an offset a point and a displacement an edge of a tree (PoseNet). Every peak is a root, from
 //!   which the other points are reached by displacements; roots near an earlier instance are dropped.
+//! - [`TagGrouper`] reads a tag for each cell of each map, a number that is about the same for all points of an instance
+//!   (associative embedding: HigherHRNet).
 //!
 //! [`CudaPafGrouper`] and [`CudaDisplacementGrouper`] do the same on the GPU: peaks and pairs, or roots, in two launches
-//! for all frames of a batch, with one wait.
+//! for all frames of a batch, with one wait. Tags are grouped on
+//! the host only.
 
 mod displacements;
 mod error;
 mod paf;
+mod tags;
 
 pub use displacements::{
     CudaDisplacementGrouper, DisplacementGrouper, DisplacementOutputs, DisplacementParams, POSENET_TREE,
@@ -24,6 +28,7 @@ pub(crate) use paf::ScoredPeaks;
 pub use paf::{
     CudaPafGrouper, MOST_EDGES, MOST_PEAKS, MOST_POINTS, MOST_SAMPLES, PafConvention, PafGrouper, PafParams,
 };
+pub use tags::{COCO_ORDER, TagGrouper, TagOutputs, TagParams};
 
 use crate::peaks::MapShape;
 
@@ -67,11 +72,17 @@ impl Pose {
     }
 }
 
+impl AsRef<Self> for Pose {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 /// Leaves the instances that have enough points and score, the best first.
-fn select(poses: &mut Vec<Pose>, min_points: usize, min_score: f32) {
-    poses.retain(|pose| pose.found() >= min_points && pose.score >= min_score);
+fn select<T: AsRef<Pose>>(poses: &mut Vec<T>, min_points: usize, min_score: f32) {
+    poses.retain(|each| each.as_ref().found() >= min_points && each.as_ref().score >= min_score);
     // Stable: equals stay in the order in which they were found.
-    poses.sort_by(|a, b| b.score.total_cmp(&a.score));
+    poses.sort_by(|a, b| b.as_ref().score.total_cmp(&a.as_ref().score));
 }
 
 /// One of the outputs beside the confidence maps, as values.

@@ -1,4 +1,4 @@
-//! What readers of outputs that hold results already have in common.
+//! What readers of outputs that are read on the host have in common.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::geometry::Affine;
 use crate::peaks::Outcome;
 use crate::tensor::{TensorDesc, TensorType, TensorView};
 
-/// Reads a frame's row of outputs that hold results already, not maps.
+/// Reads a frame's row of outputs on the host: those that hold results already, and maps with tags.
 pub trait RowReader {
     /// What a row holds.
     type Found;

@@ -36,7 +36,7 @@ pub use params::{Activation, BLUR, BLUR_SIGMA, Border, Grid, Mode, PeakParams, R
 pub use peak::{Outcome, Peak};
 
 use crate::geometry::Affine;
-use crate::tensor::{TensorDesc, TensorView};
+use crate::tensor::{TensorDesc, TensorType, TensorView};
 use cells::Cells;
 use offsets::Offsets;
 
@@ -110,6 +110,29 @@ impl PeakFinder {
     ) -> Result<Outcome, PeaksError> {
         peaks.clear();
         Ok(self.find(map, offsets, to_frame, |peak, _| peaks.push(peak))?.0)
+    }
+
+    /// As [`Self::find`], for values that lie as `dims` say.
+    pub(crate) fn find_in(
+        &mut self,
+        values: &[f32],
+        dims: &[usize],
+        to_frame: &Affine,
+        emit: impl FnMut(Peak, TensorPeak),
+    ) -> Result<(Outcome, MapShape), PeaksError> {
+        let Self { announced, scratch, .. } = self;
+        let shape = announced.read(&announced.map.name, TensorType::Float32, dims)?;
+        let cells = Cells::new(values, &shape);
+        Ok((cpu::find(&cells, None, &announced.params, &shape, to_frame, scratch, emit), shape))
+    }
+
+    /// The place in tensor pixels of a cell (`y * width + x`) of the channels `values`, refined as if it were a peak.
+    pub(crate) fn place(&self, values: &[f32], shape: &MapShape, channel: usize, cell: usize) -> (f64, f64) {
+        let params = &self.announced.params;
+        let (x, y) = (cell % shape.width, cell / shape.width);
+        let cells = Cells::new(values, shape);
+        let (dx, dy) = refine::offset(&cells, |v| activate(params.activation, v), params, [channel, x, y]);
+        shape.to_tensor(x as f64 + dx, y as f64 + dy)
     }
 
     /// As [`Self::run`], with each peak's place in the tensor; also returns how the map's dimensions are read.

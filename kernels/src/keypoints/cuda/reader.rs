@@ -1,4 +1,4 @@
-//! Outputs that hold results already: all rows of a batch are downloaded in one copy an output, and read on the host.
+//! Outputs that the host reads: all rows of a batch are downloaded in one copy an output, and read on the host.
 
 use crate::device::{CudaStream, DeviceTensor, Event, Pinned};
 use crate::geometry::Affine;
