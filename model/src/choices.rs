@@ -188,6 +188,8 @@ pub enum Grouping {
     Paf,
     /// By offsets and displacements.
     Displacements,
+    /// By tags.
+    Tags,
 }
 
 words! { Grouping:
@@ -195,4 +197,5 @@ words! { Grouping:
     Each = "each", "Each point is an object";
     Paf = "paf", "Part affinity fields (SLEAP bottom-up, OpenPose)";
     Displacements = "displacements", "Offsets and displacements (PoseNet)";
+    Tags = "tags", "Tags of peaks: associative embedding (HigherHRNet)";
 }

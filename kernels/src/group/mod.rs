@@ -12,8 +12,7 @@
 //!   (associative embedding: HigherHRNet).
 //!
 //! [`CudaPafGrouper`] and [`CudaDisplacementGrouper`] do the same on the GPU: peaks and pairs, or roots, in two launches
-//! for all frames of a batch, with one wait. Tags are grouped on
-//! the host only.
+//! for all frames of a batch, with one wait. Tags are grouped on the host only.
 
 mod displacements;
 mod error;

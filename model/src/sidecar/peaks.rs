@@ -79,7 +79,7 @@ pub struct Peaks {
     pub stride: Option<f32>,
     /// Minimum value of a peak.
     pub threshold: Option<f32>,
-    /// `frame`, `each`, `paf` or `displacements`.
+    /// `frame`, `each`, `paf`, `displacements` or `tags`.
     #[serde(with = "word")]
     pub grouping: Option<Grouping>,
     /// Label of an instance.
@@ -111,6 +111,16 @@ pub struct Peaks {
     pub forward: Option<String>,
     /// The output that holds those from child to parent.
     pub backward: Option<String>,
+    /// The output that holds the tags.
+    pub tags: Option<String>,
+    /// The output that holds maps with more cells.
+    pub fine_maps: Option<String>,
+    /// By how much a point's tag differs from its instance's at most.
+    pub tag_distance: Option<f32>,
+    /// The order in which points are grouped by tags.
+    pub point_order: Option<Vec<usize>>,
+    /// Whether points that no peak gave are looked for in the whole map.
+    pub fill_missing: Option<bool>,
     /// Radius in tensor pixels around a point of an instance in which a point of another one is a duplicate.
     pub nms_radius: Option<f32>,
     /// Maximum number of instances in a frame.

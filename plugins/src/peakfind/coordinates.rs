@@ -1,6 +1,7 @@
-//! The readers of outputs that hold coordinates.
+//! The readers of outputs that the host reads: coordinates, and maps with tags.
 
 use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::group::TagGrouper;
 use cudainfer_kernels::keypoints::{
     CandidateReader, IndividualReader, InstanceReader, KeypointsError, PointReader, PoseReader, RowReader,
 };
@@ -11,7 +12,7 @@ use super::encoding::{Coding, candidates, individuals};
 use super::found::Found;
 use super::grouping::GroupingPlan;
 
-/// A reader for each way in which coordinates are written.
+/// A reader for each way in which coordinates are written, and for tags.
 #[derive(Debug)]
 pub(super) enum Reader {
     Points(PointReader),
@@ -19,10 +20,11 @@ pub(super) enum Reader {
     Poses(PoseReader),
     Candidates(Box<CandidateReader>),
     Individuals(IndividualReader),
+    Tags(Box<TagGrouper>),
 }
 
 impl Reader {
-    /// The one for outputs of this coding; none if they hold no coordinates, or are too few.
+    /// The one for outputs of this coding; none if something else reads them, or they are too few.
     ///
     /// # Errors
     /// They do not fit.
@@ -54,6 +56,10 @@ impl Reader {
                     individuals(outputs).map(|outputs| IndividualReader::new(&outputs, input, params));
                 reader.transpose()?.map(Self::Individuals)
             }
+            (Coding::Maps(params), GroupingPlan::Tags(tags, roles), _) => {
+                let grouper = roles.of(outputs).map(|outputs| TagGrouper::new(outputs, input, params, tags));
+                grouper.transpose()?.map(Box::new).map(Self::Tags)
+            }
             _ => None,
         })
     }
@@ -69,6 +75,7 @@ impl RowReader for Reader {
             Self::Poses(reader) => reader.outputs(),
             Self::Candidates(reader) => reader.outputs(),
             Self::Individuals(reader) => reader.outputs(),
+            Self::Tags(grouper) => grouper.outputs(),
         }
     }
 
@@ -86,6 +93,7 @@ impl RowReader for Reader {
             Self::Poses(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
             Self::Candidates(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
             Self::Individuals(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
+            Self::Tags(grouper) => into(grouper.run(outputs, to_frame)?, Found::Poses),
         })
     }
 }

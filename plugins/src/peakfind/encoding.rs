@@ -146,6 +146,7 @@ impl Outputs<'_> {
         let (coding, outputs, points) = match encoding {
             Encoding::Maps => {
                 let (plan, outputs) = self.plan()?;
+                guess = outputs.first().and_then(|maps| self.lost_tags(maps));
                 return Ok(Chosen { coding: Coding::Maps(settings.params(info)), plan, outputs, guess });
             }
             Encoding::Simcc => {
@@ -273,7 +274,7 @@ impl Outputs<'_> {
     fn recognised(&self, input: [usize; 2]) -> Encoding {
         let Self { outputs, settings, info } = *self;
         let peaks = &info.peaks;
-        if matches!(self.grouping(), Some(Grouping::Paf | Grouping::Displacements)) {
+        if matches!(self.grouping(), Some(Grouping::Paf | Grouping::Displacements | Grouping::Tags)) {
             return Encoding::Maps;
         }
         if peaks.simcc_x.is_some() || peaks.simcc_y.is_some() {

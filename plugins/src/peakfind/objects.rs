@@ -28,7 +28,7 @@ pub(super) struct Points {
 struct Limits {
     /// Peaks of a channel.
     peaks: usize,
-    /// Instances made by displacements.
+    /// Instances made by displacements or tags.
     poses: usize,
 }
 
@@ -43,6 +43,7 @@ impl Points {
         let limits = match &plan {
             GroupingPlan::Paf(_) => Limits { peaks: peaks.min(MOST_PEAKS), poses: usize::MAX },
             GroupingPlan::Displacements(params) => Limits { peaks, poses: params.max_poses },
+            GroupingPlan::Tags(params, _) => Limits { peaks, poses: params.max_poses },
             _ => Limits { peaks, poses: usize::MAX },
         };
         Ok(Self { rows: Rows::new(search, &key, reads, frame)?, plan, info, limits })

@@ -46,7 +46,7 @@ pub(super) enum OnGpu {
 const MISSING: &str = "the model has fewer outputs than are read";
 
 impl Search {
-    /// The reader of coordinates.
+    /// The reader of coordinates, or of maps with tags.
     fn reader(&self) -> Result<Reader, Failure> {
         Reader::new(&self.outputs, self.input, &self.coding, &self.plan)?.ok_or_else(|| MISSING.into())
     }
@@ -66,7 +66,7 @@ impl RowDecoder for Search {
     fn cpu(&self) -> Result<OnCpu, Failure> {
         let Self { input, coding, .. } = *self;
         let params = match (coding, &self.outputs[..]) {
-            (Coding::Maps(params), _) => params,
+            (Coding::Maps(params), _) if !matches!(self.plan, GroupingPlan::Tags(..)) => params,
             (Coding::Simcc(params), [x, y]) => {
                 return Ok(OnCpu::Simcc(Box::new(SimccReader::new(x, y, input, params)?)));
             }
@@ -92,7 +92,7 @@ impl RowDecoder for Search {
     fn gpu(&self, stream: &CudaStream) -> Result<OnGpu, Failure> {
         let Self { input, coding, .. } = *self;
         let params = match (coding, &self.outputs[..]) {
-            (Coding::Maps(params), _) => params,
+            (Coding::Maps(params), _) if !matches!(self.plan, GroupingPlan::Tags(..)) => params,
             (Coding::Simcc(params), [x, y]) => {
                 return Ok(OnGpu::Simcc(Box::new(CudaSimcc::new(x, y, input, params, stream)?)));
             }
@@ -179,6 +179,10 @@ impl RowDecoder for Search {
     }
 
     fn survey(&self, tensors: &[TensorView<'_>]) -> Option<Survey> {
+        if let GroupingPlan::Tags(..) = self.plan {
+            let Ok(Reader::Tags(mut grouper)) = self.reader() else { return None };
+            return Some(Survey::of_scores(grouper.maps(tensors).ok()?.iter().copied()));
+        }
         if let Coding::Maps(_) = self.coding {
             let maps = tensors.first()?.to_f32();
             return Some(Survey::of_scores(maps.iter().copied()));

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use cudainfer_kernels::detect::AxisOrder;
-use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams};
+use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams, TagParams};
 use cudainfer_kernels::keypoints::{CoordinateParams, SimccParams};
 use cudainfer_kernels::peaks::{Activation, Grid, Mode, PeakParams, Refinement};
 use cudainfer_kernels::preproc::Layout;
@@ -44,7 +44,7 @@ pub(super) struct Settings {
 
 /// The element's own properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
-    let defaults = PeakParams::default();
+    let (defaults, tags) = (PeakParams::default(), TagParams::peaks());
     let [sleap, openpose, deeplabcut] =
         [PafConvention::Sleap, PafConvention::OpenPose, PafConvention::DeepLabCut].map(published);
     Table::new([
@@ -74,8 +74,12 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             -1e6..=1e6,
             defaults.threshold,
             "Threshold",
-            "Minimum value of a peak, after the activation. If not set: the sidecar's, else the default",
-        ),
+            format!(
+                "Minimum value of a peak, after the activation. If not set: the sidecar's, else {}, or {} with grouping=tags",
+                defaults.threshold, tags.threshold
+            ),
+        )
+        .shown(|settings| peaks(settings.grouping).threshold.to_value()),
         property!(
             Settings,
             max_peaks?,
@@ -84,9 +88,11 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Maximum peaks",
             format!(
                 "Maximum number of peaks for each channel with mode=local, the highest first; {MOST_PEAKS} at most with \
-                 grouping=paf"
+                 grouping=paf. If not set: {}, or {} with grouping=tags",
+                defaults.top_k, tags.top_k
             ),
-        ),
+        )
+        .shown(|settings| count(peaks(settings.grouping).top_k).to_value()),
         property!(Settings, grouping, (), "Grouping", "How keypoints are grouped into objects"),
         property!(
             Settings,
@@ -123,7 +129,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             count(published(CONVENTION).min_points),
             "Minimum points",
             format!(
-                "With grouping=paf and displacements: minimum number of points of an object. If not set: the sidecar's, \
+                "With grouping=paf, displacements and tags: minimum number of points of an object. If not set: the sidecar's, \
                  else {}, or {} with paf-layout=openpose",
                 sleap.min_points, openpose.min_points
             ),
@@ -136,7 +142,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             published(CONVENTION).min_score,
             "Minimum score",
             format!(
-                "With grouping=paf and displacements, and encoding=instances, poses and points: minimum score of an object. If not \
+                "With grouping=paf, displacements and tags, and encoding=instances, poses and points: minimum score of an object. If not \
                  set: the sidecar's, else {}, or {} with paf-layout=openpose, {} with encoding=instances and {PRESENT} with \
                  encoding=points",
                 sleap.min_score,
@@ -148,11 +154,16 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(
-        "; peaks, instances (objects made by grouping=paf and displacements, and encoding=instances), non-finite (cells with NaN or infinity), \
+        "; peaks, instances (objects made by grouping=paf, displacements and tags, and encoding=instances), non-finite (cells with NaN or infinity), \
          truncated (cut by max-peaks), limited (frames with as many \
          instances as max-poses allows, where others were left out)",
     )])
 });
+
+/// What counts as a peak where points are grouped so.
+fn peaks(grouping: Option<Grouping>) -> PeakParams {
+    if grouping == Some(Grouping::Tags) { TagParams::peaks() } else { PeakParams::default() }
+}
 
 /// The published values for fields of this convention, of any skeleton.
 fn published(convention: PafConvention) -> PafParams {
@@ -171,7 +182,7 @@ impl Settings {
 
     /// The kernel's parameters.
     pub fn params(&self, info: &ModelInfo) -> PeakParams {
-        let defaults = PeakParams::default();
+        let defaults = peaks(self.grouping.or(info.peaks.grouping));
         let peaks = &info.peaks;
         PeakParams {
             mode: self.mode.or(peaks.mode).unwrap_or(defaults.mode),
@@ -259,9 +270,16 @@ impl Settings {
             Some(Encoding::Points) => return (0, PRESENT),
             _ => {}
         }
-        if self.grouping == Some(Grouping::Displacements) {
-            let defaults = DisplacementParams::default();
-            return (defaults.min_points, defaults.min_score);
+        match self.grouping {
+            Some(Grouping::Displacements) => {
+                let defaults = DisplacementParams::default();
+                return (defaults.min_points, defaults.min_score);
+            }
+            Some(Grouping::Tags) => {
+                let defaults = TagParams::default();
+                return (defaults.min_points, defaults.min_score);
+            }
+            _ => {}
         }
         let defaults = self.fields();
         (defaults.min_points, defaults.min_score)
@@ -294,6 +312,10 @@ mod tests {
         element.set_property_from_str("paf-layout", "openpose");
         element.set_property_from_str("grouping", "displacements");
         assert_eq!(shown(), (0.0, 0, 0.0), "there are no fields");
+        let peaks = || (element.property::<f32>("threshold"), element.property::<u32>("max-peaks"));
+        assert_eq!(peaks(), (0.3, 100));
+        element.set_property_from_str("grouping", "tags");
+        assert_eq!((shown(), peaks()), ((0.0, 0, 0.0), (0.1, 30)), "HigherHRNet's");
         element.set_property_from_str("encoding", "instances");
         assert_eq!(shown(), (0.0, 0, 0.25), "MoveNet's");
         element.set_property_from_str("encoding", "points");

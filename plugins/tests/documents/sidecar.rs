@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cudainfer_kernels::group::{DisplacementParams, PafConvention, PafParams};
+use cudainfer_kernels::group::{DisplacementParams, PafConvention, PafParams, TagParams};
 use cudainfer_kernels::preproc;
 use gst::glib;
 use gstcudainfer::model::Sidecar;
@@ -180,6 +180,7 @@ fn other_numbers_by_default_are_the_kernels() {
     assert_eq!(written("nms-radius"), displacements.nms_radius);
     assert_eq!(written("max-poses"), displacements.max_poses as f32);
     assert_eq!(written("min-point-score"), displacements.min_point_score);
+    assert_eq!(written("tag-distance"), TagParams::default().tag_distance);
 }
 
 #[test]

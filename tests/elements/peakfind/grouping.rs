@@ -1,6 +1,6 @@
 //! Which points belong together, in whole pipelines.
 
-use cudainfer_tests::{TestPipeline, buffers, model, scratch};
+use cudainfer_tests::{TestPipeline, buffers, model, run, scratch};
 use gst::prelude::*;
 use gstcudainfer::meta::object::{Object, objects};
 
@@ -64,6 +64,54 @@ fn displacements_lead_from_point_to_point() {
     let at = vec![(29.0, 39.0), (105.0, 95.0)];
     assert_eq!(points(worm), (["head", "tail"].map(String::from).to_vec(), at, vec![[0, 1]]));
     assert_eq!(worm.label, "worm");
+}
+
+#[test]
+fn tags_group_points_of_maps_of_both_sizes() {
+    for frame in found(&model("tags"), SQUARE, "") {
+        let [first, second] = &frame[..] else { panic!("{frame:?}") };
+        let names = ["head", "thorax", "tail"].map(String::from).to_vec();
+        let edges = vec![[0, 1], [1, 2]];
+        // Fine cells are 4 pixels of the frame. The coarse maps move each peak a quarter of one to the right and down.
+        let at = vec![(19.0, 19.0), (59.0, 59.0), (99.0, 99.0)];
+        assert_eq!(points(first), (names.clone(), at, edges.clone()));
+        // The tail has no peak: it is where the tag is.
+        assert_eq!(points(second), (names, vec![(19.0, 99.0), (59.0, 43.0), (106.0, 18.0)], edges));
+        let [all, two] = [first, second].map(|object| object.keypoints.clone().unwrap());
+        let near =
+            |found: &[f64], wanted: &[f64]| found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(near(&all.score, &[0.9; 3]) && near(&two.score, &[0.9, 0.9, 0.05]), "{all:?} {two:?}");
+        assert!(near(&[all.pose_score.unwrap(), two.pose_score.unwrap()], &[0.9, 0.6]), "{all:?} {two:?}");
+        assert_eq!((first.id, second.id, first.label.as_str()), (0, 1, "mouse"));
+    }
+    assert_eq!(found(&model("tags"), SQUARE, "min-points=3")[0].len(), 1);
+    assert_eq!(found(&model("tags"), SQUARE, "min-score=0.7")[0].len(), 1);
+    assert_eq!(found(&model("tags"), SQUARE, "threshold=0.95")[0].len(), 0);
+    // As one object: the maps alone, without the second tail.
+    let together = found(&model("tags"), SQUARE, "grouping=frame output=fine");
+    let [one] = &together[0][..] else { panic!("{together:?}") };
+    assert_eq!(points(one).0.len(), 5);
+}
+
+#[test]
+fn tags_that_nobody_asked_for_are_warned_about() {
+    let folder = scratch("tags");
+    std::fs::copy(model("tags"), folder.join("m.onnx")).unwrap();
+    let ran = |properties: &str| {
+        run(&format!(
+            "videotestsrc num-buffers=2 ! {SQUARE} ! fusedpreproc ! trtinfer model={} ! peakfind {properties} ! fakesink",
+            folder.join("m.onnx").display()
+        ))
+    };
+    for (properties, count) in
+        [("output=fine", 1), ("output=maps", 1), ("output=fine grouping=frame", 0), ("grouping=tags", 0)]
+    {
+        let warnings = ran(properties).succeeds().warnings;
+        let lost = warnings.iter().filter(|warning| warning.contains("with a tag for each"));
+        assert_eq!(lost.clone().count(), count, "{properties}: {warnings:?}");
+        assert!(lost.clone().all(|warning| warning.contains("set grouping=tags")), "{warnings:?}");
+    }
+    ran("").fails_with(&["look like confidence maps with a tag for each", "Set grouping=tags"]);
 }
 
 #[test]
@@ -150,5 +198,32 @@ fn what_cannot_be_grouped_is_refused_with_a_sentence() {
     let one_edge = skeleton("'a', 'b', 'c'", "[0, 1]");
     refused(&one_edge, "output=maps grouping=paf", &["4 channels, but 2 are wanted", "1 edges"]);
     refused(&format!("{three}[peaks]\nsamples = 99"), "output=maps grouping=paf", &["99 samples"]);
-    refused("[peaks]\ngrouping = 'hough'", "", &["'hough' is none of frame, each, paf, displacements"]);
+    refused("[peaks]\ngrouping = 'hough'", "", &["'hough' is none of frame, each, paf, displacements, tags"]);
+    // Neither output has as many channels as the other one, or twice as many.
+    refused(
+        "",
+        "grouping=tags",
+        &["set output in the sidecar's [peaks] to the one with the confidence maps"],
+    );
+    refused(
+        "",
+        "grouping=tags output=maps",
+        &["'maps:float32:1x3x32x32' has 3 channels, but an even number"],
+    );
+    refused(
+        &three,
+        "grouping=tags output=pafs",
+        &["has 4 channels, but 6, a map and a tag for each of 3 points,"],
+    );
+    refused(
+        "[peaks]\ntags = 'pafs'",
+        "grouping=tags output=maps",
+        &["tags 'pafs:float32:1x4x16x16' have 4 channels", "3 confidence maps"],
+    );
+    refused("[peaks]\ntag-distance = 0.0", "grouping=tags output=pafs", &["a tag-distance of 0", "above 0"]);
+    refused(
+        "[peaks]\npoint-order = [1, 1]",
+        "grouping=tags output=pafs",
+        &["point-order", "each of the 2 points once"],
+    );
 }

@@ -69,6 +69,7 @@ fn keypoints_without_maps_and_integer_inputs_are_those_of_the_cpu() {
         "landmarks",
         "people-scored",
         "heat-maps-udp",
+        "tags",
     ] {
         let points = |upload: &str, device: &str| {
             found(&format!(

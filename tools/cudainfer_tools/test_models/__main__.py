@@ -46,6 +46,7 @@ MAKERS = (
     detectors.unsuppressed,
     points.heat_maps,
     points.groups,
+    points.tags,
     classes.classifiers,
     classes.attributes,
     classes.numbers,

@@ -94,6 +94,29 @@ def groups() -> None:
     )
 
 
+def tags() -> None:
+    """The animals of a 64x64 input as HigherHRNet gives them: maps and tags of 4x4 pixels, and maps of 2x2. The second one's tail is
+    too weak for a peak."""
+    maps, fine = np.zeros((1, 6, 16, 16), np.float32), np.zeros((1, 3, 32, 32), np.float32)
+    maps[0, 3:] = 50
+    for tag, animal in zip([1, 4], ANIMALS, strict=True):
+        for point, at in enumerate(animal):
+            x, y = np.array(at or (52, 8)) // 4
+            maps[0, 3 + point, y - 1 : y + 2, x - 1 : x + 2] = tag
+            if at is None:
+                fine[0, point, 2 * y, 2 * x] = 0.1
+            else:
+                # The mean of 9/16 of it and of the fine map is 0.9.
+                maps[0, point, y, x], fine[0, point, 2 * y, 2 * x] = 0.8, 1.35
+    graph = Graph(F32, [1, 3, 64, 64])
+    nothing = graph.nothing()
+    for name, values in [("maps", maps), ("fine", fine)]:
+        graph.node("Add", [graph.constant(f"some-{name}", values), nothing], name)
+        graph.output(name, F32, list(values.shape))
+    skeleton = '[skeleton]\npoints = ["head", "thorax", "tail"]\nedges = [["head", "thorax"], ["thorax", "tail"]]\n'
+    graph.save("tags", skeleton + '[peaks]\ngrouping = "tags"\nlabel = "mouse"\n')
+
+
 def mediapipe() -> None:
     """Points in the forms in which MediaPipe's networks and regression heads give them, for an input of 64x96 (width, height):
     21 points x, y, z of a hand in pixels, with its presence; landmarks of -1 to 1; two objects' points with scores."""
