@@ -166,6 +166,8 @@ pub enum Encoding {
     Poses,
     /// Peaks of several objects, and scores of the lines between them.
     Candidates,
+    /// Scores of the pixels of cells.
+    Cells,
 }
 
 words! { Encoding:
@@ -175,6 +177,7 @@ words! { Encoding:
     Instances = "instances", "Coordinates of the points of several objects, with boxes (MoveNet MultiPose)";
     Poses = "poses", "Coordinates of the points of several objects, with scores in outputs of their own (sleap-nn's exports)";
     Candidates = "candidates", "Peaks, and scores of the lines between them (sleap-nn's bottom-up exports)";
+    Cells = "cells", "Scores of the pixels of cells: points of interest (SuperPoint)";
 }
 
 /// How keypoints are grouped into objects.

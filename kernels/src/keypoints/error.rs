@@ -122,6 +122,22 @@ pub enum KeypointsError {
         "output '{0}' must have the dimensions 1xC, a score for each of C individuals, beside outputs with the points and their scores"
     )]
     IdentitiesShape(String),
+    /// Not a logit for each pixel of a cell.
+    #[error(
+        "output '{output}' must have the dimensions 1x65xH/8xW/8 or 1xH/8xW/8x65 for the {width}x{height} input, whose width and height are \
+         multiples of 8: a logit for each pixel of 8x8, and one for none. Choose another output, or correct layout in the sidecar's [peaks]"
+    )]
+    CellsShape {
+        /// The output's description.
+        output: String,
+        /// The input's width.
+        width: usize,
+        /// The input's height.
+        height: usize,
+    },
+    /// A distance that is none.
+    #[error("an nms-radius of {0} leaves no points; set it to 0 or more pixels")]
+    Radius(String),
     /// Outputs that do not belong together.
     #[error(
         "output '{scores}' does not have the dimensions of '{points}' without the coordinates; name the outputs that belong \

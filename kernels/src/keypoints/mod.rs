@@ -7,12 +7,14 @@
 //! | [`InstanceReader`] | the same of several people, each with a box and a score: MoveNet MultiPose | instances |
 //! | [`CandidateReader`] | peaks, and scores of the lines between them: sleap-nn's bottom-up exports | poses |
 //! | [`IndividualReader`] | peaks, and which individual each is taken for: sleap-nn's multi-class bottom-up exports | poses |
+//! | [`CellReader`] | a logit for each pixel of cells of 8x8, and one for none: SuperPoint | points of interest |
 //! | [`PoseReader`] | coordinates of several people's points, and mostly scores in outputs of their own: sleap-nn's exports | poses |
 //!
 //! [`CudaSimcc`] and [`CudaReader`] read outputs that lie on the GPU. The maxima of SimCC are found there; coordinates are results
 //! already, some hundred bytes a frame, so they are downloaded and read by the CPU's own code.
 
 mod candidates;
+mod cells;
 mod coordinates;
 mod cuda;
 mod error;
@@ -30,6 +32,7 @@ mod simcc;
 mod tests;
 
 pub use candidates::{CandidateOutputs, CandidateReader};
+pub use cells::{CellParams, CellReader};
 pub use cuda::{CudaReader, CudaSimcc};
 pub use error::KeypointsError;
 pub use format::PointFormat;

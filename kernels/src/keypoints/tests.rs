@@ -1,6 +1,7 @@
 //! Against values calculated by hand from the definitions of mmpose (`get_simcc_maximum`, `SimCCLabel.decode`) and MoveNet
 //! (the model cards of its single-pose and multi-pose networks).
 
+mod cells;
 mod formats;
 
 use half::f16;

@@ -13,7 +13,7 @@ use crate::{Encoding, Grouping, word};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
-    /// `maps`, `simcc`, `points`, `instances`, `poses` or `candidates`.
+    /// `maps`, `simcc`, `points`, `instances`, `poses`, `candidates` or `cells`.
     #[serde(with = "word")]
     pub encoding: Option<Encoding>,
     /// The output that holds the confidence maps, or the coordinates.
@@ -121,8 +121,10 @@ pub struct Peaks {
     pub point_order: Option<Vec<usize>>,
     /// Whether points that no peak gave are looked for in the whole map.
     pub fill_missing: Option<bool>,
-    /// Radius in tensor pixels around a point of an instance in which a point of another one is a duplicate.
+    /// Radius in tensor pixels around a point of an instance, or a point of interest, in which another one is a duplicate.
     pub nms_radius: Option<f32>,
+    /// Pixels at each edge of the input in which there are no points of interest.
+    pub border: Option<usize>,
     /// Maximum number of instances in a frame.
     pub max_poses: Option<usize>,
     /// Minimum score of a point.

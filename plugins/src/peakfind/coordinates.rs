@@ -3,7 +3,8 @@
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::group::TagGrouper;
 use cudainfer_kernels::keypoints::{
-    CandidateReader, IndividualReader, InstanceReader, KeypointsError, PointReader, PoseReader, RowReader,
+    CandidateReader, CellReader, IndividualReader, InstanceReader, KeypointsError, PointReader, PoseReader,
+    RowReader,
 };
 use cudainfer_kernels::peaks::Outcome;
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
@@ -20,6 +21,7 @@ pub(super) enum Reader {
     Poses(PoseReader),
     Candidates(Box<CandidateReader>),
     Individuals(IndividualReader),
+    Cells(CellReader),
     Tags(Box<TagGrouper>),
 }
 
@@ -56,6 +58,9 @@ impl Reader {
                     individuals(outputs).map(|outputs| IndividualReader::new(&outputs, input, params));
                 reader.transpose()?.map(Self::Individuals)
             }
+            (Coding::Cells(params), _, [output]) => {
+                Some(Self::Cells(CellReader::new(output, input, params)?))
+            }
             (Coding::Maps(params), GroupingPlan::Tags(tags, roles), _) => {
                 let grouper = roles.of(outputs).map(|outputs| TagGrouper::new(outputs, input, params, tags));
                 grouper.transpose()?.map(Box::new).map(Self::Tags)
@@ -75,6 +80,7 @@ impl RowReader for Reader {
             Self::Poses(reader) => reader.outputs(),
             Self::Candidates(reader) => reader.outputs(),
             Self::Individuals(reader) => reader.outputs(),
+            Self::Cells(reader) => reader.outputs(),
             Self::Tags(grouper) => grouper.outputs(),
         }
     }
@@ -93,6 +99,7 @@ impl RowReader for Reader {
             Self::Poses(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
             Self::Candidates(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
             Self::Individuals(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
+            Self::Cells(reader) => into(reader.run(outputs, to_frame)?, Found::Peaks),
             Self::Tags(grouper) => into(grouper.run(outputs, to_frame)?, Found::Poses),
         })
     }

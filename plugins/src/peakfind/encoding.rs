@@ -3,9 +3,9 @@
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::keypoints::{
-    CandidateOutputs, CandidateReader, CoordinateParams, IndividualOutputs, IndividualReader, InstanceReader,
-    KeypointsError, PointFormat, PointOutputs, PointReader, PoseOutputs, PoseReader, SimccParams,
-    SimccReader,
+    CandidateOutputs, CandidateReader, CellParams, CellReader, CoordinateParams, IndividualOutputs,
+    IndividualReader, InstanceReader, KeypointsError, PointFormat, PointOutputs, PointReader, PoseOutputs,
+    PoseReader, SimccParams, SimccReader,
 };
 use cudainfer_kernels::peaks::{PeakFinder, PeakParams};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
@@ -32,6 +32,8 @@ pub(super) enum Coding {
     Candidates(CoordinateParams),
     /// Outputs with peaks, their scores, how much each looks like each individual, and which of them are there, if there is one.
     Individuals(CoordinateParams),
+    /// One output with the scores of the pixels of cells.
+    Cells(CellParams),
 }
 
 /// Which outputs there are after that of the coordinates, in this order, which is that of [`PointReader`] and [`PoseReader`].
@@ -97,6 +99,7 @@ impl Coding {
             Self::Points(..) => "coordinates",
             Self::Instances(_) | Self::Poses(..) => "coordinates of several objects",
             Self::Candidates(_) | Self::Individuals(_) => "candidates",
+            Self::Cells(_) => "cells of pixels",
         }
     }
 
@@ -221,6 +224,12 @@ impl Outputs<'_> {
                     guess,
                 });
             }
+            Encoding::Cells => {
+                let (output, params) =
+                    (self.cells(input).map_or_else(|| self.coordinates(), Ok)?, settings.cells(info));
+                CellReader::new(output, input, params).map_err(|e| e.to_string())?;
+                (Coding::Cells(params), vec![output], Some(1))
+            }
         };
         let named = info.skeleton.points.len();
         // A centroid is none of the skeleton's points.
@@ -236,8 +245,12 @@ impl Outputs<'_> {
         let plan = match (self.grouping(), encoding) {
             (None, Encoding::Instances | Encoding::Poses | Encoding::Candidates) => GroupingPlan::Instances,
             (Some(Grouping::Each), Encoding::Poses) if points == Some(1) => GroupingPlan::Each,
-            (None | Some(Grouping::Frame), Encoding::Simcc | Encoding::Points) => GroupingPlan::Frame,
-            (Some(Grouping::Each), Encoding::Simcc | Encoding::Points) => GroupingPlan::Each,
+            (None | Some(Grouping::Frame), Encoding::Simcc | Encoding::Points | Encoding::Cells) => {
+                GroupingPlan::Frame
+            }
+            (Some(Grouping::Each), Encoding::Simcc | Encoding::Points | Encoding::Cells) => {
+                GroupingPlan::Each
+            }
             (grouping, encoding) => return Err(self.mismatch(grouping, encoding)),
         };
         Ok(Chosen { coding, plan, outputs: outputs.into_iter().cloned().collect(), guess })
@@ -279,6 +292,9 @@ impl Outputs<'_> {
         }
         if peaks.simcc_x.is_some() || peaks.simcc_y.is_some() {
             return Encoding::Simcc;
+        }
+        if self.cells(input).is_some() && info.skeleton.points.is_empty() && info.output.labels.is_empty() {
+            return Encoding::Cells;
         }
         let only = match (self.maps_name(), outputs) {
             (Some(name), _) => outputs.iter().find(|output| output.name == name),
@@ -323,6 +339,17 @@ impl Outputs<'_> {
             () if is_poses() => Encoding::Poses,
             () => Encoding::Maps,
         }
+    }
+
+    /// The output that is named, or the only one, that has the logits of cells.
+    fn cells(&self, input: [usize; 2]) -> Option<&TensorDesc> {
+        let params = self.settings.cells(self.info);
+        let named = |output: &&TensorDesc| self.maps_name().is_none_or(|name| output.name == name);
+        let fits = |output: &&TensorDesc| {
+            output.dims.iter().all(Option::is_some) && CellReader::new(output, input, params).is_ok()
+        };
+        let mut outputs = self.outputs.iter().filter(named).filter(fits);
+        outputs.next().filter(|_| outputs.next().is_none())
     }
 
     /// SimCC's outputs along x and along y, and a sentence if their order is a guess.

@@ -39,7 +39,11 @@ impl Points {
     /// A sentence: outputs or parameters that do not fit.
     pub fn new(search: Search, info: ModelInfo, frame: [usize; 2]) -> Result<Self, String> {
         let (plan, key, reads) = (search.plan.clone(), search.key(), search.outputs.clone());
-        let peaks = if let Coding::Maps(params) = search.coding { params.top_k } else { usize::MAX };
+        let peaks = match search.coding {
+            Coding::Maps(params) => params.top_k,
+            Coding::Cells(params) => params.top_k,
+            _ => usize::MAX,
+        };
         let limits = match &plan {
             GroupingPlan::Paf(_) => Limits { peaks: peaks.min(MOST_PEAKS), poses: usize::MAX },
             GroupingPlan::Displacements(params) => Limits { peaks, poses: params.max_poses },

@@ -175,6 +175,8 @@ impl RowDecoder for Search {
             | Coding::Individuals(params) => Some(params.expected()),
             // SimCC's scores are of any height, and its points in the input.
             Coding::Simcc(_) => None,
+            // A softmax is of probabilities, and a place is that of a pixel.
+            Coding::Cells(_) => None,
         }
     }
 

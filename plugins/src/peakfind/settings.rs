@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams, TagParams};
-use cudainfer_kernels::keypoints::{CoordinateParams, SimccParams};
+use cudainfer_kernels::keypoints::{CellParams, CoordinateParams, SimccParams};
 use cudainfer_kernels::peaks::{Activation, Grid, Mode, PeakParams, Refinement};
 use cudainfer_kernels::preproc::Layout;
 use gst::prelude::*;
@@ -44,7 +44,7 @@ pub(super) struct Settings {
 
 /// The element's own properties.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
-    let (defaults, tags) = (PeakParams::default(), TagParams::peaks());
+    let (defaults, tags, cells) = (PeakParams::default(), TagParams::peaks(), CellParams::default());
     let [sleap, openpose, deeplabcut] =
         [PafConvention::Sleap, PafConvention::OpenPose, PafConvention::DeepLabCut].map(published);
     Table::new([
@@ -75,11 +75,12 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             defaults.threshold,
             "Threshold",
             format!(
-                "Minimum value of a peak, after the activation. If not set: the sidecar's, else {}, or {} with grouping=tags",
-                defaults.threshold, tags.threshold
+                "Minimum value of a peak, after the activation. If not set: the sidecar's, else {}, or {} with grouping=tags and \
+                 {} with encoding=cells",
+                defaults.threshold, tags.threshold, cells.threshold
             ),
         )
-        .shown(|settings| peaks(settings.grouping).threshold.to_value()),
+        .shown(|settings| settings.shown_peaks().0.to_value()),
         property!(
             Settings,
             max_peaks?,
@@ -88,11 +89,11 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Maximum peaks",
             format!(
                 "Maximum number of peaks for each channel with mode=local, the highest first; {MOST_PEAKS} at most with \
-                 grouping=paf. If not set: {}, or {} with grouping=tags",
-                defaults.top_k, tags.top_k
+                 grouping=paf. If not set: {}, or {} with grouping=tags and {} with encoding=cells",
+                defaults.top_k, tags.top_k, cells.top_k
             ),
         )
-        .shown(|settings| count(peaks(settings.grouping).top_k).to_value()),
+        .shown(|settings| count(settings.shown_peaks().1).to_value()),
         property!(Settings, grouping, (), "Grouping", "How keypoints are grouped into objects"),
         property!(
             Settings,
@@ -212,6 +213,18 @@ impl Settings {
         SimccParams { threshold, activation, grid }
     }
 
+    /// The kernel's parameters for points of interest.
+    pub fn cells(&self, info: &ModelInfo) -> CellParams {
+        let (peaks, defaults) = (&info.peaks, CellParams::default());
+        CellParams {
+            threshold: self.threshold.or(peaks.threshold).unwrap_or(defaults.threshold),
+            nms_radius: peaks.nms_radius.unwrap_or(defaults.nms_radius),
+            border: peaks.border.unwrap_or(defaults.border),
+            top_k: self.max_peaks.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
+            layout: self.layout.or(peaks.layout),
+        }
+    }
+
     /// The kernel's parameters for coordinates, which begin with `order` unless the sidecar says otherwise.
     pub fn coordinates(&self, info: &ModelInfo, order: AxisOrder) -> CoordinateParams {
         let PeakParams { threshold, activation, .. } = self.params(info);
@@ -261,6 +274,16 @@ impl Settings {
     /// The values for part affinity fields that apply where neither the properties nor the sidecar have others.
     fn fields(&self) -> PafParams {
         published(self.paf_layout.unwrap_or(CONVENTION))
+    }
+
+    /// The threshold and the number of peaks that apply likewise.
+    fn shown_peaks(&self) -> (f32, usize) {
+        if self.encoding == Some(Encoding::Cells) {
+            let CellParams { threshold, top_k, .. } = CellParams::default();
+            return (threshold, top_k);
+        }
+        let PeakParams { threshold, top_k, .. } = peaks(self.grouping);
+        (threshold, top_k)
     }
 
     /// The number of points and the score of an object that apply likewise.
@@ -320,6 +343,8 @@ mod tests {
         assert_eq!(shown(), (0.0, 0, 0.25), "MoveNet's");
         element.set_property_from_str("encoding", "points");
         assert_eq!(shown(), (0.0, 0, 0.5), "MediaPipe's");
+        element.set_property_from_str("encoding", "cells");
+        assert_eq!(peaks(), (0.005, 1024), "SuperPoint's");
         element.set_property("min-line-score", 0.5f32);
         element.set_property("min-points", 7u32);
         element.set_property("min-score", -1.0f32);

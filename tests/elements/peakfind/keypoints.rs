@@ -218,6 +218,32 @@ fn maps_of_unbiased_data_processing_are_decoded_as_by_the_numpy_reference() {
 }
 
 #[test]
+fn points_of_interest_are_one_object_or_each_is_one() {
+    let points = |properties: &str| {
+        let square = "video/x-raw,format=RGB,width=128,height=128";
+        super::found(&model("superpoint"), square, properties).remove(0)
+    };
+    let [one] = &points("")[..] else { panic!("{:?}", points("")) };
+    let one = one.keypoints.clone().unwrap();
+    // The first cell has a second, weaker point; 62 or 63 other pixels have logits of 0.
+    let [all, both] = [10f64, 8.0].map(|logit| logit.exp() + 8f64.exp());
+    let scores = [10f64.exp() / (all + 9f64.exp() + 62.0), 8f64.exp() / (both + 63.0)];
+    // A pixel's centre, of a frame that is twice as large as the input.
+    assert_points(&one, &[(41.0, 25.0, scores[0]), (101.0, 81.0, scores[1])]);
+    let each = points("grouping=each threshold=0.5");
+    let [first] = &each[..] else { panic!("{each:?}") };
+    let DetectionParam { rect, confidence, .. } = first.detection.as_ref().unwrap();
+    assert_eq!(*rect, Rect { x: 41.0, y: 25.0, w: 0.0, h: 0.0 });
+    assert!((f64::from(*confidence) - scores[0]).abs() < 1e-5);
+    assert_eq!(points("max-peaks=1")[0].keypoints.as_ref().unwrap().x, [41.0]);
+    run(&format!(
+        "videotestsrc num-buffers=1 ! fusedpreproc ! trtinfer model={} ! peakfind encoding=cells output=desc ! fakesink",
+        model("superpoint")
+    ))
+    .fails_with(&["'desc:float32:1x256x8x8' must have the dimensions 1x65xH/8xW/8", "64x64 input"]);
+}
+
+#[test]
 fn what_does_not_fit_together_is_said() {
     let pipeline_of = |model: &str, properties: &str| {
         run(&format!(

@@ -70,6 +70,7 @@ fn keypoints_without_maps_and_integer_inputs_are_those_of_the_cpu() {
         "people-scored",
         "heat-maps-udp",
         "tags",
+        "superpoint",
     ] {
         let points = |upload: &str, device: &str| {
             found(&format!(

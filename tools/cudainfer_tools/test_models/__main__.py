@@ -47,6 +47,7 @@ MAKERS = (
     points.heat_maps,
     points.groups,
     points.tags,
+    points.interest,
     classes.classifiers,
     classes.attributes,
     classes.numbers,

@@ -94,6 +94,21 @@ def groups() -> None:
     )
 
 
+def interest() -> None:
+    """SuperPoint's outputs for a 64x64 input, with points at 20, 12 and 50, 40; a weaker one two pixels from the first, and one at the
+    edge."""
+    logits = np.zeros((1, 65, 8, 8), np.float32)
+    logits[0, 64] = 8
+    for x, y, logit in [(20, 12, 10), (22, 13, 9), (50, 40, 8), (1, 30, 12)]:
+        logits[0, y % 8 * 8 + x % 8, y // 8, x // 8] = logit
+    graph = Graph(F32, [1, 3, 64, 64])
+    nothing = graph.nothing()
+    for name, values in [("semi", logits), ("desc", np.ones((1, 256, 8, 8), np.float32))]:
+        graph.node("Add", [graph.constant(f"some-{name}", values), nothing], name)
+        graph.output(name, F32, list(values.shape))
+    graph.save("superpoint")
+
+
 def tags() -> None:
     """The animals of a 64x64 input as HigherHRNet gives them: maps and tags of 4x4 pixels, and maps of 2x2. The second one's tail is
     too weak for a peak."""
