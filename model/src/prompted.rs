@@ -64,37 +64,47 @@ impl Prompted {
                 ));
             }
         };
-        let is_point = |desc: &TensorDesc| {
-            matches!(desc.dims[..], [.., None | Some(2)]) && matches!(desc.dims.len(), 3 | 4)
+        let one = |dim: Option<usize>| dim.is_none_or(|dim| dim == 1);
+        let count = match (&points.dims[..], &labels.dims[..]) {
+            ([_, count, None | Some(2)], [_, of]) if of == count => Some(*count),
+            ([_, prompts, count, None | Some(2)], [_, _, of]) if of == count && one(*prompts) => Some(*count),
+            _ => None,
         };
-        if !is_point(points) || labels.dims.len() + 1 != points.dims.len() {
+        let Some(count) = count else {
             return Err(wrong(format!(
                 "{points} and {labels} do not take points [N,P,2] or [N,1,P,2] and what they are, [N,P] or [N,1,P]. Correct points and labels \
                  in the sidecar's [prompts]"
             )));
-        }
-        let count = match points.dims[points.dims.len() - 2] {
-            Some(count) if count < prompts.count() => {
-                return Err(wrong(format!(
-                    "a prompt of this model has {count} points, and the sidecar's [prompts] makes it of {}. Name fewer keypoints, or \
-                     set box = false",
-                    prompts.count()
-                )));
-            }
-            fixed => fixed.unwrap_or(prompts.count()),
         };
+        if let Some(count) = count.filter(|count| *count < prompts.count()) {
+            return Err(wrong(format!(
+                "a prompt of this model has {count} points, and here it is made of {}: a box is two. Export the model with any number of points, or \
+                 name fewer of them in the sidecar's [prompts]",
+                prompts.count()
+            )));
+        }
+        // Numbers and the like are constants.
         let is_other = |desc: &&TensorDesc| {
             let name = desc.name.as_str();
-            *desc != points
-                && *desc != labels
-                && !info.constants.contains_key(name)
-                && !CONSTANTS.contains(&name)
+            let is_constant = info.constants.contains_key(name) || CONSTANTS.contains(&name);
+            *desc != points && *desc != labels && !is_constant && features(desc).is_some()
         };
         let others: Vec<&TensorDesc> = inputs.iter().filter(is_other).collect();
+        if let Some(unknown) =
+            prompts.tensors.keys().find(|name| others.iter().all(|desc| desc.name != **name))
+        {
+            return Err(wrong(format!(
+                "prompts.tensors of the sidecar names '{unknown}', which is none of those that take a tensor of the model upstream. Correct the name"
+            )));
+        }
         let features = others.iter().find_map(|desc| features(desc)).ok_or_else(|| {
             wrong("none takes what another model has made of the frame, [N,C,H,W] of float32 or float16. Export the model with such an input".into())
         })?;
-        let further = others.into_iter().filter(|desc| desc.name != features.name).cloned().collect();
+        let further: Vec<_> = others.into_iter().filter(|desc| desc.name != features.name).cloned().collect();
+        // Without a box, SAM wants a point that is none after the others; its descendants' graphs add it by themselves.
+        let is_sam = points.dims.len() == 3 && further.is_empty();
+        let padding = usize::from(is_sam && !prompts.has_box());
+        let count = count.unwrap_or(prompts.count() + padding);
         Ok(Some(Self { features, further, points: points.clone(), labels: labels.clone(), count }))
     }
 
@@ -160,6 +170,9 @@ mod tests {
         assert_eq!((sam.features.name.as_str(), sam.features.channels), ("image_embeddings", 256));
         assert_eq!((sam.features.batch, sam.features.width, sam.count), (Some(1), Some(64), 2));
         assert!(sam.further.is_empty());
+        // Keypoints alone, and one that is none.
+        let points = found(&SAM, "[prompts]\nbox = false\nkeypoints = [\"nose\"]").unwrap().unwrap();
+        assert_eq!(points.count, 2);
 
         let sam2 = found(
             &[
@@ -210,9 +223,24 @@ mod tests {
             (
                 &points,
                 "[prompts]\npoints = \"p\"\nlabels = \"l\"\nkeypoints = [\"nose\"]",
-                &["has 2 points", "of 3", "box = false"],
+                &["has 2 points", "of 3", "any number of points"],
             ),
             (&SAM[1..], "", &["none takes what another model has made"]),
+            (
+                &SAM,
+                "[prompts]\ntensors = { image_embedings = \"e\" }",
+                &["prompts.tensors", "'image_embedings'", "Correct the name"],
+            ),
+            (
+                &["e:float32:1x8x4x4", "point_coords:float32:1x4x?x2", "point_labels:float32:1x4x?"],
+                "",
+                &["do not take points"],
+            ),
+            (
+                &["e:float32:1x8x4x4", "point_coords:float32:1x2x2", "point_labels:float32:1x3"],
+                "",
+                &["do not take points"],
+            ),
         ] {
             let error = found(inputs, sidecar).unwrap_err();
             assert!(parts.iter().all(|part| error.contains(part)), "{sidecar}: {error}");

@@ -15,7 +15,7 @@ use super::object_masks::ObjectMasks;
 use super::properties::PROPERTIES;
 use super::queries::Queries;
 use super::query_objects::QueryObjects;
-use super::settings::{Output, Settings, Work};
+use super::settings::{Each, Output, Settings, Work};
 use super::target::MaskTarget;
 use super::whole::{SegmenterSetup, Smoothed, Whole};
 use crate::caps;
@@ -198,8 +198,10 @@ impl DecodingElementImpl for SegMask {
                 MaskMaker::Queries(Box::new(objects))
             }
             Work::Objects(each, choice) => {
+                let upsample = matches!(each, Each::Maps { upsample: true, .. });
                 let instances = Instances::new(&plan.tensor, plan.input, frame, each)?;
-                MaskMaker::Objects(Box::new(ObjectMasks::new(plan.tensor.clone(), choice, instances)))
+                let masks = ObjectMasks::new(plan.tensor.clone(), choice, instances, frame, upsample);
+                MaskMaker::Objects(Box::new(masks))
             }
             Work::Instances(each) => {
                 MaskMaker::Instances(Box::new(Instances::new(&plan.tensor, plan.input, frame, each)?))

@@ -90,7 +90,7 @@ impl Decode for Masks {
                 counts.add("masks", masks.len());
             }
             MaskMaker::Objects(masks) => {
-                let masks = masks.make(sets, &objects(frame), side)?;
+                let masks = masks.make(sets, side)?;
                 mask::put(frame, &masks);
                 counts.add("masks", masks.len());
             }

@@ -133,7 +133,8 @@ const QUERIES: [&str; 2] = ["class_queries_logits", "masks_queries_logits"];
 
 /// The outputs of the decoders of SAM and its descendants: a prompt's masks, of the size in which the model makes them, and how well
 /// each is guessed to fit.
-const PROMPTED: [&str; 2] = ["low_res_masks", "iou_predictions"];
+const PROMPTED_MASKS: [&str; 3] = ["low_res_masks", "masks", "output_masks"];
+const PROMPTED_SCORES: &str = "iou_predictions";
 
 /// The masks that SAM's decoder makes of a prompt.
 const SAM_MAPS: usize = 4;
@@ -369,11 +370,13 @@ impl Settings {
     fn of_each(&self, model: &ModelOutputs, info: &ModelInfo) -> Result<SegMaskPlan, String> {
         let (outputs, input) = (&model.outputs, model.input);
         let known = |name: &str| outputs.iter().find(|output| output.name == name);
-        let tensor =
-            match known(PROMPTED[0]).filter(|_| self.tensor.is_empty() && info.segment.output.is_none()) {
-                Some(known) => known,
-                None => self.tensor(outputs, None, info)?,
-            };
+        let is_prompted = known(PROMPTED_SCORES).is_some();
+        // Of the size in which the model makes them, else as it has scaled them.
+        let masks = PROMPTED_MASKS.iter().find_map(|name| known(name)).filter(|_| is_prompted);
+        let tensor = match masks.filter(|_| self.tensor.is_empty() && info.segment.output.is_none()) {
+            Some(known) => known,
+            None => self.tensor(outputs, None, info)?,
+        };
         let info = &info.of_masks(&tensor.name);
         if let Some(mode) = self.mode.or(info.segment.mode).filter(|mode| *mode != MaskMode::Instances) {
             return Err(format!(
@@ -394,13 +397,12 @@ impl Settings {
             }
         };
         self.check_each()?;
-        let is_prompted = tensor.name == PROMPTED[0];
         let usual = if is_prompted { Activation::Sigmoid } else { SegmentParams::default().activation };
         let each = self.maps(&maps, input, Extent::Input, usual, info)?;
         let set = named(outputs, "scores", &self.scores, info.segment.scores.as_deref())?;
         let count = maps.dims[1].unwrap_or(0);
         let channel = self.channel.or(info.segment.channel);
-        let choice = match (channel, set.or(known(PROMPTED[1])), count) {
+        let choice = match (channel, set.or(known(PROMPTED_SCORES)), count) {
             (Some(channel), ..) => {
                 let map = usize::try_from(channel).unwrap_or(usize::MAX);
                 if map >= count {
@@ -410,7 +412,9 @@ impl Settings {
             }
             (None, _, 1) => Choice::Map(0),
             // SAM's first one is for prompts that leave no doubt, as boxes do; the others are for those that do.
-            (None, Some(scores), SAM_MAPS) if set.is_none() && scores.name == PROMPTED[1] => Choice::Map(0),
+            (None, Some(scores), SAM_MAPS) if set.is_none() && scores.name == PROMPTED_SCORES => {
+                Choice::Map(0)
+            }
             (None, Some(scores), _) => Choice::Best(scores.name.clone()),
             (None, None, _) => {
                 return Err(format!(

@@ -39,6 +39,10 @@ impl Refusal {
 
 /// Caps with the tensors that the instance needs, as far as it does not leave them open.
 fn expected(incoming: &gst::Caps, instance: &Instance) -> gst::Caps {
+    // It takes what another model makes of a frame, whatever size that has seen.
+    if instance.engine.prompted.is_some() {
+        return incoming.clone();
+    }
     let mut wanted = model::required(&instance.engine.input);
     wanted.filter_map_in_place(|_, value| (!value.is::<gst::IntRange<i32>>()).then_some(value));
     caps::with_fields(incoming, &wanted)

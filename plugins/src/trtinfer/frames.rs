@@ -218,7 +218,6 @@ impl TrtInfer {
         // Also of a frame that is dropped: those after it do not see another one in its place.
         let seeing = memory.as_ref().filter(|_| shape.looks_back());
         let look = seeing.and_then(|memory| Look::of(&mut buffer, &shape, memory));
-        let prompts = self.prompts(buffer.make_mut(), &running, &shape);
         let Some(ticket) = self.enter(&running, leaky)? else {
             self.flow.has_gap.store(true, Ordering::Relaxed);
             look.iter().for_each(Look::postpone);
@@ -228,6 +227,7 @@ impl TrtInfer {
         if self.flow.has_gap.swap(false, Ordering::Relaxed) {
             buffer.make_mut().set_flags(gst::BufferFlags::DISCONT);
         }
+        let prompts = self.prompts(buffer.make_mut(), &running, &shape);
         let entry = self.tally.delays.enter(arrival, Instant::now());
         let Running { owner, instance, client } = running;
         let queue = Arc::clone(&instance.batcher);

@@ -48,9 +48,11 @@ pub(super) fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec
     let (mut frames, mut images) = (Vec::new(), Vec::new());
     for mut request in requests {
         let Some(Taken { sets, turns, runs }) = take(&mut request) else {
+            let before =
+                if request.shape.is_prompted() { "the encoder's fusedpreproc" } else { "fusedpreproc" };
             let why = format!(
-                "a frame came without a tensor, but should carry {}. Put the element that removes metadata from \
-                 frames before fusedpreproc",
+                "a frame came without the tensor {}, which its caps announce. Put the element that removes metadata from frames before \
+                 {before}",
                 request.shape.image
             );
             request.finish(Err(why));

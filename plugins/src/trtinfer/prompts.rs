@@ -68,7 +68,7 @@ pub(super) fn shape(
             && found.dims.iter().zip(&wanted.dims).all(fits);
         if !same {
             return Err(format!(
-                "the model wants {wanted}, but the model upstream makes {found}. Use the encoder and the decoder of one model"
+                "the model wants {wanted}, but the model upstream makes {found}. Use the encoder and the decoder of one model, in one type and with dimensions that are known"
             ));
         }
         Ok((TensorDesc { name: wanted.name, ..found.clone() }, batched))
@@ -195,7 +195,8 @@ fn prompt(
     let mut points = Vec::with_capacity(count);
     let outline = object.detected_outline();
     if prompts.has_box() {
-        let outline = outline?;
+        let outline =
+            outline.filter(|rect| [rect.x, rect.y, rect.w, rect.h].iter().all(|v| v.is_finite()))?;
         let [left, top, right, bottom] =
             [outline.x, outline.y, outline.right(), outline.bottom()].map(f64::from);
         points.push((place(left, top), UPPER_LEFT));

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_tests::{TestPipeline, buffers, end, filled, model, openvino_library, push, until};
+use cudainfer_tests::{TestPipeline, buffers, end, filled, model, openvino_library, push, run, until};
 use gst::prelude::*;
 use gstcudainfer::meta::mask::{Mask, MaskKind, masks};
 use gstcudainfer::meta::object::objects;
@@ -214,6 +214,8 @@ fn frames_without_objects_pass() {
 #[test]
 fn a_model_of_masks_may_see_each_objects_region() {
     let after = format!("fusedpreproc roi=objects ! trtinfer model={} ! segmask", model("mask-red"));
+    run(&line(1, RED, "width=128,height=64", "lists-torchvision", &format!("{after} upsample=true")))
+        .fails_with(&["has seen a part of the frame", "leave upsample out"]);
     for (pattern, sample) in [(RED, 1), ("pattern=blue", 0)] {
         for frame in buffers(&line(1, pattern, "width=128,height=64", "lists-torchvision", &after)) {
             let [a, c] = of_both(&frame);

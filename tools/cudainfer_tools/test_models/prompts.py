@@ -76,8 +76,8 @@ def sam_2() -> None:
     graph.node("Sub", ["half", "image_embed"], "none")
     graph.node("Add", ["image_embed", "none"], "both")
     decode(graph, "both", "point_coords", "point_labels", 3)
-    graph.node("Identity", ["all_masks"], "low_res_masks")
-    graph.output("low_res_masks", F32, ["prompts", 3, CELLS, CELLS])
+    graph.node("Identity", ["all_masks"], "masks")
+    graph.output("masks", F32, ["prompts", 3, CELLS, CELLS])
     graph.output("iou_predictions", F32, ["prompts", 3])
     graph.save("prompt-decoder-2")
 
@@ -98,17 +98,16 @@ def efficient() -> None:
         graph.node("Cast", ["orig_im_size"], "size", to=F32)
         graph.node("Div", [graph.constant("pixels", np.array([64, 64], np.float32)), "size"], "larger")
         graph.node("Mul", ["stated_points", "larger"], "point_coords")
-        decode(graph, "image_embeddings", "point_coords", "point_labels", 3)
-        graph.node("Unsqueeze", ["all_masks", "first"], "low_res_masks")
-        graph.output("low_res_masks", F32, ["batch", 1, 3, CELLS, CELLS])
-        graph.node("Unsqueeze", ["iou_predictions", "first"], "scores")
-        graph.outputs = [output for output in graph.outputs if output.name != "iou_predictions"]
-        graph.output("scores", F32, ["batch", 1, 3])
-        graph.save(name, sidecar + '[segment]\nscores = "scores"\n')
+        decode(graph, "image_embeddings", "point_coords", "point_labels", 3, "scores")
+        graph.node("Unsqueeze", ["all_masks", "first"], "output_masks")
+        graph.output("output_masks", F32, ["batch", 1, 3, CELLS, CELLS])
+        graph.node("Unsqueeze", ["scores", "first"], "iou_predictions")
+        graph.output("iou_predictions", F32, ["batch", 1, 3])
+        graph.save(name, sidecar)
 
 
-def decode(graph: Graph, embedding: str, points: str, labels: str, masks: int) -> None:
-    """`all_masks` [batch, masks, 16, 16] and `iou_predictions` [batch, masks]. The first mask is positive inside the box whose corners
+def decode(graph: Graph, embedding: str, points: str, labels: str, masks: int, scores: str = "iou_predictions") -> None:
+    """`all_masks` [batch, masks, 16, 16] and their scores [batch, masks]. The first mask is positive inside the box whose corners
     have the labels 2 and 3, or within 8 pixels of a point of label 1, where the picture is red; the second is the contrary and has
     the highest score; the others are full."""
     axis = graph.constant("over_points", np.array([1], np.int64))
@@ -154,5 +153,5 @@ def decode(graph: Graph, embedding: str, points: str, labels: str, masks: int) -
     graph.node("Add", ["zeros", "certain"], "full")
     graph.node("Concat", ["found", "contrary", *["full"] * (masks - 2)], "all_masks", axis=1)
     graph.node("ReduceMax", ["zeros"], "zero_rows", axes=[2, 3], keepdims=0)
-    scores = np.array([[0.5, 0.9, 0.1, 0.2][:masks]], np.float32)
-    graph.node("Add", ["zero_rows", graph.constant("fixed_scores", scores)], "iou_predictions")
+    fixed = np.array([[0.5, 0.9, 0.1, 0.2][:masks]], np.float32)
+    graph.node("Add", ["zero_rows", graph.constant("fixed_scores", fixed)], scores)

@@ -412,7 +412,7 @@ impl<Run> Gpu<Run> {
                 };
                 if tensor.data.size() != bytes {
                     let (has, wants) = (&tensor.desc, &state.input);
-                    return Err(InferenceError::Run(format!("the state {has} is not what {wants} reads")));
+                    return Err(InferenceError::Run(format!("the tensor {has} is not what {wants} reads")));
                 }
                 match near(&stream, &tensor.data) {
                     Some(near) => copies.add(near, place),

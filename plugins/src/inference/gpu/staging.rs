@@ -20,6 +20,9 @@ pub(super) struct Staging {
     pub limit: usize,
 }
 
+/// Sizes of tensors for which memory is kept.
+const SIZES: usize = 4;
+
 impl Staging {
     /// Enqueues the copy of a tensor from the host, or from another GPU, to the device.
     pub fn bring(
@@ -42,10 +45,20 @@ impl Staging {
         target: DeviceSlice<'_>,
     ) -> Result<(), InferenceError> {
         let map = data.map_readable().map_err(|e| InferenceError::Run(e.to_string()))?;
-        let free = self.turns.len() >= self.limit.max(1);
-        // The memory has another size: it was for another shape.
-        let turn = if free { self.turns.pop_front() } else { None };
-        let (mut pinned, event) = match turn.filter(|(pinned, _)| pinned.bytes() == map.size()) {
+        let limit = self.limit.max(1);
+        // A model's inputs have few sizes; those of other shapes go.
+        let (mut same, mut first) = (0, None);
+        for (index, (pinned, _)) in self.turns.iter().enumerate() {
+            if pinned.bytes() == map.size() {
+                same += 1;
+                first = first.or(Some(index));
+            }
+        }
+        let turn = if same >= limit { first.and_then(|index| self.turns.remove(index)) } else { None };
+        while self.turns.len() >= SIZES * limit {
+            self.turns.pop_front();
+        }
+        let (mut pinned, event) = match turn {
             Some((pinned, event)) => {
                 if !event.done()? {
                     stream.wait_on_host(&event)?;
