@@ -51,8 +51,7 @@ pub(super) fn prepare(requests: Vec<Request>) -> (Vec<Option<PendingFrame>>, Vec
             let before =
                 if request.shape.is_prompted() { "the encoder's fusedpreproc" } else { "fusedpreproc" };
             let why = format!(
-                "a frame came without the tensor {}, which its caps announce. Put the element that removes metadata from frames before \
-                 {before}",
+                "a frame came without a tensor, but should carry {}. Put the element that removes metadata from frames before {before}",
                 request.shape.image
             );
             request.finish(Err(why));
