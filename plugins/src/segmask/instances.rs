@@ -109,14 +109,10 @@ impl Instances {
         objects: &[Object],
         side: &decoding::Side,
     ) -> Result<Vec<Mask>, String> {
-        let find = |name: &str| {
-            set.tensors
-                .iter()
-                .find(|t| t.desc.name == name)
-                .ok_or_else(|| format!("a frame came without the tensor '{name}'"))
+        let values = set.tensor(&self.values)?;
+        let Some(job) = Job::new(set.tensor(self.rows)?, set.tensor(OBJECTS)?, objects)? else {
+            return Ok(Vec::new());
         };
-        let values = find(&self.values)?;
-        let Some(job) = Job::new(find(self.rows)?, find(OBJECTS)?, objects)? else { return Ok(Vec::new()) };
         self.make_of(values, &set.to_frame, &job, side)
     }
 

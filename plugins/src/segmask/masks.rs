@@ -14,7 +14,7 @@ use super::settings::Size;
 use super::target::MaskTarget;
 use super::whole::{Part, Smoothed, Wanted, Whole};
 use crate::decoding::{Counts, Decode, Side};
-use crate::meta::mask::{self, MaskKind};
+use crate::meta::mask::{self, Mask, MaskKind};
 use crate::meta::object::objects;
 use crate::meta::tensor::{Tensor, TensorSet};
 use crate::notice::Remark;
@@ -69,6 +69,12 @@ pub(super) enum MaskMaker {
     Queries(Box<QueryObjects>),
 }
 
+/// Puts the masks of objects on their frame.
+fn put(frame: &mut gst::BufferRef, masks: &[Mask], counts: &mut Counts) {
+    mask::put(frame, masks);
+    counts.add("masks", masks.len());
+}
+
 impl Decode for Masks {
     fn decode(
         &mut self,
@@ -86,21 +92,17 @@ impl Decode for Masks {
                     return Err("objects of queries are found in whole frames, not in regions: leave out fusedpreproc's roi".into());
                 };
                 let masks = queries.make(set, frame, side, counts)?;
-                mask::put(frame, &masks);
-                counts.add("masks", masks.len());
+                put(frame, &masks, counts);
             }
             MaskMaker::Objects(masks) => {
-                let masks = masks.make(sets, side)?;
-                mask::put(frame, &masks);
-                counts.add("masks", masks.len());
+                put(frame, &masks.make(sets, side)?, counts);
             }
             MaskMaker::Instances(instances) => {
                 let [set @ TensorSet { region: None, .. }] = sets else {
                     return Err("masks of objects are made of whole frames, not of regions: leave out fusedpreproc's roi".into());
                 };
                 let masks = instances.make(set, &objects(frame), side)?;
-                mask::put(frame, &masks);
-                counts.add("masks", masks.len());
+                put(frame, &masks, counts);
             }
             MaskMaker::Whole(whole, kind) => {
                 let mut scores: Vec<Tensor> = Vec::new();
@@ -111,10 +113,7 @@ impl Decode for Masks {
                 let side = queries.as_ref().map_or(side, |queries| &queries.side);
                 let mut parts = Vec::with_capacity(sets.len());
                 for (index, set) in sets.iter().enumerate() {
-                    let output = || set.tensors.iter().find(|output| output.desc.name == *tensor);
-                    let logits = scores.get(index).or_else(output);
-                    let logits =
-                        logits.ok_or_else(|| format!("a frame came without the tensor '{tensor}'"))?;
+                    let logits = scores.get(index).map_or_else(|| set.tensor(tensor), Ok)?;
                     let region = set.region.map(|region| region.rect);
                     parts.push(Part { tensor: logits, to_frame: set.to_frame, region });
                 }
@@ -150,7 +149,7 @@ impl Decode for Masks {
     }
 
     fn survey(&self, set: &TensorSet) -> Option<Survey> {
-        let values = set.tensors.iter().find(|t| t.desc.name == self.tensor)?.map().ok()?;
+        let values = set.tensor(&self.tensor).ok()?.map().ok()?;
         let view = values.view().ok()?;
         match &self.maker {
             MaskMaker::Instances(instances) => instances.survey(&view),

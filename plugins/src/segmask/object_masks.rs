@@ -41,21 +41,17 @@ impl ObjectMasks {
         let mut masks = Vec::with_capacity(sets.len());
         for set in sets {
             let object = set.object.ok_or("a frame came with tensors that are no object's")?;
-            let find = |name: &str| {
-                let found = set.tensors.iter().find(|tensor| tensor.desc.name == name);
-                found.ok_or_else(|| format!("a frame came without the tensor '{name}'"))
-            };
             let map = match &self.choice {
                 Choice::Map(map) => *map,
                 Choice::Best(scores) => {
-                    let scores = find(scores)?;
+                    let scores = set.tensor(scores)?;
                     if side.on_device([scores])?.is_some() {
                         side.count_fallback();
                     }
                     best(scores).map_err(|e| e.to_string())?
                 }
             };
-            let values = find(&self.maps.name)?;
+            let values = set.tensor(&self.maps.name)?;
             let values = Tensor { desc: self.maps.clone(), data: values.data.clone() };
             let [w, h] = set.input.map(|side| side as f32);
             let seen = set.to_frame.rect(&Rect { x: 0.0, y: 0.0, w, h });

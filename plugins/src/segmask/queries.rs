@@ -26,13 +26,9 @@ impl Queries {
     /// A sentence.
     pub fn make(&mut self, set: &TensorSet, side: &Side, counts: &mut Counts) -> Result<Tensor, String> {
         let Self { kernel, outputs, scores, .. } = self;
-        let find = |name: &String| {
-            let tensor = set.tensors.iter().find(|tensor| tensor.desc.name == *name);
-            tensor.ok_or_else(|| format!("a frame came without the tensor '{name}'"))
-        };
-        let (classes, masks) = (find(&outputs[0])?, find(&outputs[1])?);
-        if let Some((_, stream)) = side.on_device([classes, masks])? {
-            stream.counters().fallbacks.add(1);
+        let [classes, masks] = [set.tensor(&outputs[0])?, set.tensor(&outputs[1])?];
+        if side.on_device([classes, masks])?.is_some() {
+            side.count_fallback();
         }
         let mut run = || -> Result<usize, Failure> {
             let (classes, masks) = (classes.map()?, masks.map()?);

@@ -43,11 +43,7 @@ impl QueryObjects {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<Vec<Mask>, String> {
-        let find = |name: &String| {
-            let tensor = set.tensors.iter().find(|tensor| tensor.desc.name == *name);
-            tensor.ok_or_else(|| format!("a frame came without the tensor '{name}'"))
-        };
-        let (classes, values) = (find(&self.outputs[0])?, find(&self.outputs[1])?);
+        let [classes, values] = [set.tensor(&self.outputs[0])?, set.tensor(&self.outputs[1])?];
         if side.on_device([classes, values])?.is_some() {
             side.count_fallback();
         }

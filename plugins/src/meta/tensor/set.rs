@@ -38,6 +38,15 @@ pub struct TensorSet {
 }
 
 impl TensorSet {
+    /// The tensor of this name.
+    ///
+    /// # Errors
+    /// A sentence: there is none.
+    pub fn tensor(&self, name: &str) -> Result<&Tensor, String> {
+        let found = self.tensors.iter().find(|tensor| tensor.desc.name == name);
+        found.ok_or_else(|| format!("a frame came without the tensor '{name}'"))
+    }
+
     /// Where the results for a whole frame of this width and height, or for a region that is the same in every frame, belong.
     pub fn outline(&self, frame: [usize; 2]) -> Rect {
         let [w, h] = frame.map(|side| side as f32);
