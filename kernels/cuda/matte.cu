@@ -4,9 +4,9 @@
 // The guided filter, in this order: cell_means, lines_rows, lines_columns, means_rows, means_columns, filter. Cells are squares of `cell`
 // pixels; what is kept of a cell are numbers in double precision, a plane of `cells` each: its means of luma and mask, four sums along
 // a row, the line of its window, two sums along a row, and two floats, the line's means.
-//   cell_means: `lanes` threads a cell (a power of two, 32 at most), each takes columns; 256 threads.
+//   cell_means: `lanes` threads a cell (a power of two, 32 at most), each takes columns, or words of four; 256 threads.
 //   lines_* and means_*: a thread a cell, 32x8 threads.
-//   filter: a thread four pixels of a row, 32x8 threads.
+//   filter_small, filter_large: a thread four pixels of EACH rows, 32x8 threads; for cells of fewer than 4 pixels, and of more.
 // Bytes: luma twice, the mask once and what is written; some 100 a cell.
 //
 // soften_rows, soften_columns: the mean of the 2 * radius + 1 pixels around each, as far as they lie in the mask, rounded. A block loads its
@@ -18,7 +18,8 @@
 // Values below `least` become 0 in the last of these kernels that runs; floor_values does that alone, a thread a byte.
 #include "prelude.cuh"
 
-constexpr uint32_t ALL = 0xffffffffu, COLUMNS = 32, ROWS = 8;
+// EACH: rows of a thread of filter.
+constexpr uint32_t ALL = 0xffffffffu, COLUMNS = 32, ROWS = 8, WORD = 4, EACH = 4;
 
 struct Guide {
     const uint8_t* luma;
@@ -32,8 +33,13 @@ struct Guide {
     double epsilon;
     uint32_t width, height, cell, lanes, across, down, radius;
     uint32_t least;  // values below become 0
+    uint32_t unit;   // pixels that cell_means reads at once: WORD where rows and cells begin at words, else 1
+    uint32_t unused;
 };
-static_assert(sizeof(Guide) == 104, "as in src/matte/cuda.rs");
+static_assert(sizeof(Guide) == 112, "as in src/matte/cuda.rs");
+
+// At a multiple of 4.
+__device__ __forceinline__ uint32_t word(const uint8_t* at) { return *reinterpret_cast<const uint32_t*>(at); }
 
 __device__ __forceinline__ uint64_t cells(const Guide& p) { return static_cast<uint64_t>(p.across) * p.down; }
 
@@ -47,9 +53,14 @@ extern "C" __global__ void __launch_bounds__(256) cell_means(const __grid_consta
     uint32_t right = min(left + p.cell, p.width), bottom = min(top + p.cell, p.height);
     for (uint32_t y = top; is_one && y < bottom; y++) {
         uint64_t row = static_cast<uint64_t>(y) * p.width;
-        for (uint32_t x = left + lane; x < right; x += p.lanes) {
-            luma += p.luma[row + x];
-            mask += p.mask[row + x];
+        for (uint32_t x = left + p.unit * lane; x < right; x += p.unit * p.lanes) {
+            if (p.unit == WORD) {
+                luma = __dp4a(word(p.luma + row + x), 0x01010101u, luma);
+                mask = __dp4a(word(p.mask + row + x), 0x01010101u, mask);
+            } else {
+                luma += p.luma[row + x];
+                mask += p.mask[row + x];
+            }
         }
     }
     for (uint32_t step = p.lanes / 2; step > 0; step /= 2) {
@@ -151,52 +162,98 @@ extern "C" __global__ void __launch_bounds__(256) means_columns(const __grid_con
     to[cells(p)] = static_cast<float>(offset / window(p, a));
 }
 
-// The two cells between whose centres a pixel's centre lies, and the weight of the second.
+// The first of the two cells between whose centres a pixel's centre lies, and the weight of the second.
 struct Between {
-    uint32_t first, second;
+    uint32_t first;
     float weight;
 };
 
 __device__ __forceinline__ Between between(uint32_t pixel, uint32_t cell, uint32_t count) {
     uint32_t twice = 2 * pixel + 1, place = twice > cell ? twice - cell : 0, whole = place / (2 * cell);
-    uint32_t first = min(whole, count - 1), weight = ((place - whole * 2 * cell) << 11) / (2 * cell);
-    return {first, min(first + 1, count - 1), static_cast<float>(weight) / 2048.0f};
+    uint32_t weight = ((place - whole * 2 * cell) << 11) / (2 * cell);
+    return {min(whole, count - 1), static_cast<float>(weight) / 2048.0f};
 }
 
 // 0 to 255, without its fraction; 0 for NaN.
 __device__ __forceinline__ uint32_t byte(float v) { return v >= 255.0f ? 255 : v > 0.0f ? static_cast<uint32_t>(v) : 0; }
 
-extern "C" __global__ void __launch_bounds__(256) filter(const __grid_constant__ Guide p) {
-    uint32_t first = 4 * (blockIdx.x * COLUMNS + threadIdx.x), y = blockIdx.y * ROWS + threadIdx.y;
-    if (first >= p.width || y >= p.height) return;
-    Between row = between(y, p.cell, p.down);
-    const float* above = p.filters + static_cast<uint64_t>(row.first) * p.across;
-    const float* below = p.filters + static_cast<uint64_t>(row.second) * p.across;
-    auto at = [&](uint32_t cell) { return above[cell] + (below[cell] - above[cell]) * row.weight; };
-    auto offset_at = [&](uint32_t cell) {
-        float a = above[cells(p) + cell];
-        return a + (below[cells(p) + cell] - a) * row.weight;
-    };
-    uint64_t begin = static_cast<uint64_t>(y) * p.width + first;
-    uint32_t count = min(p.width - first, 4u), luma = 0, mask = 0;
-    // Rows of a multiple of 4 bytes begin at one.
-    bool whole = p.width % 4 == 0;
-    if (whole) luma = *reinterpret_cast<const uint32_t*>(p.luma + begin);
+// Number `i` of N values, without an index into memory.
+template <uint32_t N>
+__device__ __forceinline__ float pick(const float (&values)[N], uint32_t i) {
+    float v = values[0];
 #pragma unroll
-    for (uint32_t k = 0; k < 4; k++) {
-        if (k >= count) break;
-        Between column = between(first + k, p.cell, p.across);
-        float slope = at(column.first), offset = offset_at(column.first);
-        slope = slope + (at(column.second) - slope) * column.weight;
-        offset = offset + (offset_at(column.second) - offset) * column.weight;
-        uint32_t guide = whole ? luma >> 8 * k & 255 : p.luma[begin + k];
-        uint32_t v = byte(slope * static_cast<float>(guide) + offset * 255.0f + 0.5f);
-        v = v < p.least ? 0 : v;
-        if (whole) mask |= v << 8 * k;
-        else p.to[begin + k] = v;
-    }
-    if (whole) *reinterpret_cast<uint32_t*>(p.to + begin) = mask;
+    for (uint32_t k = 1; k < N; k++) v = i == k ? values[k] : v;
+    return v;
 }
+
+// A row of N cells: slopes, then offsets.
+template <uint32_t N>
+struct Filters {
+    float slopes[N], offsets[N];
+
+    __device__ __forceinline__ void load(const Guide& p, uint32_t row, uint32_t first) {
+        const float* from = p.filters + static_cast<uint64_t>(row) * p.across;
+        for (uint32_t k = 0; k < N; k++) {
+            uint32_t cell = min(first + k, p.across - 1);
+            slopes[k] = from[cell];
+            offsets[k] = from[cells(p) + cell];
+        }
+    }
+
+    // Those between two rows.
+    __device__ __forceinline__ void mix(const Filters& above, const Filters& below, float weight) {
+        for (uint32_t k = 0; k < N; k++) {
+            slopes[k] = above.slopes[k] + (below.slopes[k] - above.slopes[k]) * weight;
+            offsets[k] = above.offsets[k] + (below.offsets[k] - above.offsets[k]) * weight;
+        }
+    }
+};
+
+// N: cells that four pixels and their neighbours can lie in.
+template <uint32_t N>
+__device__ __forceinline__ void filter(const Guide& p) {
+    __shared__ Between columns[WORD * COLUMNS];
+    uint32_t left = WORD * COLUMNS * blockIdx.x, thread = COLUMNS * threadIdx.y + threadIdx.x;
+    if (thread < WORD * COLUMNS) columns[thread] = between(left + thread, p.cell, p.across);
+    // A warp's rows, one in each of its first threads.
+    uint32_t top = EACH * (ROWS * blockIdx.y + threadIdx.y);
+    Between rows = between(top + threadIdx.x % EACH, p.cell, p.down);
+    __syncthreads();
+    uint32_t x = left + WORD * threadIdx.x, count = x < p.width ? min(p.width - x, WORD) : 0;
+    const Between* own = columns + WORD * threadIdx.x;
+    uint32_t first = own[0].first, loaded = 0xffffffffu;
+    bool whole = p.width % WORD == 0;
+    Filters<N> above, below, between_rows;
+    for (uint32_t k = 0; k < EACH && top + k < p.height; k++) {
+        uint32_t row = __shfl_sync(ALL, rows.first, k);
+        float weight = __shfl_sync(ALL, rows.weight, k);
+        if (row != loaded) {
+            above.load(p, row, first);
+            below.load(p, min(row + 1, p.down - 1), first);
+            loaded = row;
+        }
+        between_rows.mix(above, below, weight);
+        uint64_t begin = static_cast<uint64_t>(top + k) * p.width + x;
+        uint32_t luma = whole && count > 0 ? word(p.luma + begin) : 0, mask = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < WORD; i++) {
+            if (i >= count) break;
+            uint32_t at = own[i].first - first, next = min(own[i].first + 1, p.across - 1) - first;
+            float slope = pick(between_rows.slopes, at), offset = pick(between_rows.offsets, at);
+            slope = slope + (pick(between_rows.slopes, next) - slope) * own[i].weight;
+            offset = offset + (pick(between_rows.offsets, next) - offset) * own[i].weight;
+            uint32_t guide = whole ? luma >> 8 * i & 255 : p.luma[begin + i];
+            uint32_t v = byte(slope * static_cast<float>(guide) + offset * 255.0f + 0.5f);
+            v = v < p.least ? 0 : v;
+            if (whole) mask |= v << 8 * i;
+            else p.to[begin + i] = v;
+        }
+        if (whole && count > 0) *reinterpret_cast<uint32_t*>(p.to + begin) = mask;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) filter_small(const __grid_constant__ Guide p) { filter<5>(p); }
+extern "C" __global__ void __launch_bounds__(256) filter_large(const __grid_constant__ Guide p) { filter<3>(p); }
 
 struct Soften {
     const uint8_t* from;
@@ -245,16 +302,16 @@ extern "C" __global__ void __launch_bounds__(256) soften_columns(const __grid_co
         around[i][threadIdx.x] = inside ? p.from[static_cast<uint64_t>(y) * p.width + x] : 0;
     }
     __syncthreads();
-    constexpr uint32_t EACH = COLUMN_TILE / ROWS;
-    uint32_t first = EACH * threadIdx.y, sum = 0;
+    constexpr uint32_t LENGTH = COLUMN_TILE / ROWS;
+    uint32_t first = LENGTH * threadIdx.y, sum = 0;
     for (uint32_t k = 0; k < 2 * p.radius + 1; k++) sum += around[first + k][threadIdx.x];
-    for (uint32_t k = 0; k < EACH; k++) {
+    for (uint32_t k = 0; k < LENGTH; k++) {
         uint32_t y = blockIdx.y * COLUMN_TILE + first + k;
         if (x >= p.width || y >= p.height) return;
         uint32_t begin = y > p.radius ? y - p.radius : 0, end = min(y + p.radius + 1, p.height);
         uint32_t v = rounded(sum, end - begin);
         p.to[static_cast<uint64_t>(y) * p.width + x] = v < p.least ? 0 : v;
-        if (k + 1 == EACH) return;
+        if (k + 1 == LENGTH) return;
         sum += around[first + k + 2 * p.radius + 1][threadIdx.x];
         sum -= around[first + k][threadIdx.x];
     }

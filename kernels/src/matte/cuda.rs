@@ -15,8 +15,9 @@ const BLOCK: [u32; 3] = [COLUMNS as u32, ROWS as u32, 1];
 /// Pixels of a block of `soften_rows` along a row, and of `soften_columns` along a column.
 const ROW_TILE: usize = 128;
 const COLUMN_TILE: usize = 64;
-/// Pixels that a thread of `filter` takes.
-const AT_ONCE: usize = 4;
+/// Pixels of a row that are read at once, and rows that a thread of the filter takes.
+const WORD: usize = 4;
+const EACH: usize = 4;
 /// Numbers in double precision that are kept of a cell; what is not needed any more makes room.
 const OF_CELL: usize = 6;
 
@@ -41,8 +42,10 @@ struct Guide {
     down: u32,
     radius: u32,
     least: u32,
+    unit: u32,
+    unused: u32,
 }
-const _: () = assert!(size_of::<Guide>() == 104);
+const _: () = assert!(size_of::<Guide>() == 112);
 
 /// `Soften` of the kernels.
 #[repr(C)]
@@ -114,7 +117,7 @@ impl CudaGuided {
         Ok(Self {
             means: load("cell_means")?,
             cells: [load("lines_rows")?, load("lines_columns")?, load("means_rows")?, load("means_columns")?],
-            filter: load("filter")?,
+            filter: load(if guided.cell < WORD { "filter_small" } else { "filter_large" })?,
             memory: stream.allocate(across * down * OF_CELL * size_of::<f64>())?,
             guided,
         })
@@ -140,7 +143,8 @@ impl CudaGuided {
         }
         let count = cells[0] * cells[1];
         let plane = |index: usize| self.memory.pointer() + (index * count * size_of::<f64>()) as u64;
-        let lanes = cell.next_power_of_two().min(32);
+        let unit = if frame[0].is_multiple_of(WORD) && cell.is_multiple_of(WORD) { WORD } else { 1 };
+        let lanes = (cell / unit).next_power_of_two().min(32);
         let arguments = Guide {
             luma: luma.pointer(),
             mask: mask.pointer(),
@@ -161,6 +165,8 @@ impl CudaGuided {
             // No window is larger than the frame, and none of the kernels' sums may be too large for a number.
             radius: number(radius.min(cells[0].max(cells[1]))),
             least: u32::from(least),
+            unit: number(unit),
+            unused: 0,
         };
         let blocks = [number((count * lanes).div_ceil(THREADS)), 1, 1];
         // SAFETY: `Guide` mirrors the kernels' struct; the planes hold the frame, and the memory what is kept of each cell. All stay as
@@ -170,7 +176,7 @@ impl CudaGuided {
             for kernel in &self.cells {
                 stream.launch(kernel, grid(cells, [COLUMNS, ROWS]), BLOCK, 0, &arguments)?;
             }
-            stream.launch(&self.filter, grid(frame, [AT_ONCE * COLUMNS, ROWS]), BLOCK, 0, &arguments)?;
+            stream.launch(&self.filter, grid(frame, [WORD * COLUMNS, EACH * ROWS]), BLOCK, 0, &arguments)?;
         }
         Ok(())
     }
