@@ -37,7 +37,7 @@ struct Parameters : Conversion {
     uint32_t horizontal_first;
 };
 
-static_assert(sizeof(Parameters) == 3360, "kernels/src/preproc/cuda.rs says the same");
+static_assert(sizeof(Parameters) == 3368, "kernels/src/preproc/cuda.rs says the same");
 
 // WHOLE: AREA of an NV12 frame that shrinks by a whole number on both axes.
 enum Mode { POINT, BILINEAR, AREA, WHOLE };
@@ -250,7 +250,9 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
     uint32_t x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS, y = blockIdx.y;
     if (x >= p.width) return;
     float v[PIXELS][3];
-    for (uint32_t j = 0; j < PIXELS; ++j) v[j][0] = v[j][1] = v[j][2] = p.padding;
+    for (uint32_t j = 0; j < PIXELS; ++j) {
+        for (uint32_t c = 0; c < 3; ++c) v[j][c] = p.padding[c];
+    }
     uint32_t row = y - p.y.pad;
     if (row < p.y.length) {
         const Frame& frame = p.frames[blockIdx.z];

@@ -23,12 +23,12 @@ struct Conversion {
     Component component[3];
     float color[5], lower[5], bias[3];  // see convert; lower = -2^23 color
     float factor[3], summand[3];
-    float padding, low, high;
+    float padding[3], low, high;
     int32_t zero_point;
     uint32_t width, height, channels, interleaved, type, aligned, swap, to_luma;
 };
 
-static_assert(sizeof(Conversion) == 184, "kernels/src/preproc/conversion.rs says the same");
+static_assert(sizeof(Conversion) == 192, "kernels/src/preproc/conversion.rs says the same");
 
 enum Color { LUMA, RGB, MATRIX };
 

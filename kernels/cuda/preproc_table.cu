@@ -35,7 +35,7 @@ struct Parameters : Conversion {
     uint32_t unused;
 };
 
-static_assert(sizeof(Parameters) == 3272, "kernels/src/preproc/tables.rs says the same");
+static_assert(sizeof(Parameters) == 3280, "kernels/src/preproc/tables.rs says the same");
 
 enum Mode { FILTERED, MEAN };
 
@@ -148,7 +148,9 @@ __device__ __forceinline__ void preproc(const Parameters& p) {
     const Image& image = reinterpret_cast<const Image*>(p.table)[p.parts ? n : 0];
     const Frame& frame = p.frames[p.parts ? 0 : n];
     float v[PIXELS][3];
-    for (uint32_t j = 0; j < PIXELS; ++j) v[j][0] = v[j][1] = v[j][2] = p.padding;
+    for (uint32_t j = 0; j < PIXELS; ++j) {
+        for (uint32_t c = 0; c < 3; ++c) v[j][c] = p.padding[c];
+    }
     uint32_t row = y - image.y.pad;
     if (row < image.y.length) {
         // For pixels left and right of the filled part its first or last column is read, and not used.

@@ -22,7 +22,6 @@ struct Parameters : Conversion {
     Frame frame;
     Grid grids[REGIONS];
     uint32_t frame_width, frame_height;
-    float outside;  // the padding in units of 256 pixel values
 };
 
 enum Mode { POINT, LINEAR };
@@ -53,7 +52,7 @@ __device__ __forceinline__ void tap(const P& p, int32_t x, int32_t y, float (&v)
     Source row(p, p.frame, min(max(y, 0), last_y));
     pixel<COLOR>(p, row, min(max(x, 0), last_x), v);
     bool inside = static_cast<uint32_t>(x) < p.frame_width && static_cast<uint32_t>(y) < p.frame_height;
-    for (uint32_t c = 0; c < CHANNELS; ++c) v[c] = inside ? v[c] : p.outside;
+    for (uint32_t c = 0; c < CHANNELS; ++c) v[c] = inside ? v[c] : p.padding[c] * (1.0f / 256.0f);
 }
 
 // Adds the sample at (column, row) of the grid.

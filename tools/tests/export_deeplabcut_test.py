@@ -101,7 +101,7 @@ class Sidecar(unittest.TestCase):
     def test_a_network_of_one_animal_has_maps_with_offsets(self):
         words = sidecar(config())
         self.assertEqual(words["input"]["mean"], [0.485, 0.456, 0.406])
-        self.assertEqual((words["input"]["resize"], words["input"]["padding"], words["input"]["size-multiple"]), ("pad", 115, 1))
+        self.assertEqual((words["input"]["resize"], words["input"]["padding"], words["input"]["size-multiple"]), ("pad", "mean", 1))
         self.assertEqual(words["skeleton"], {"points": ["snout", 'ear "left"', "tail", "paw"]})
         wanted = {"output": "heatmap", "mode": "global", "grid": "strided-half", "stride": 8, "threshold": 0.0}
         self.assertEqual(words["peaks"], wanted | {"refinement": "offsets", "offsets": "locref", "offset-scale": 7.2801})
@@ -111,7 +111,7 @@ class Sidecar(unittest.TestCase):
 
     def test_the_input_is_that_of_the_configuration(self):
         words = sidecar(config(data__colormode="BGR", data__inference={"scale_to_unit_range": True}))
-        self.assertEqual(words["input"], {"channels": "bgr", "resize": "pad", "padding": 0, "size-multiple": 1})
+        self.assertEqual(words["input"], {"channels": "bgr", "resize": "pad", "padding": "mean", "size-multiple": 1})
         self.assertEqual(sidecar(config(data__inference={}))["input"]["scale"], 1.0)
         padding = {"pad_width_divisor": 32, "pad_height_divisor": 16}
         self.assertEqual(sidecar(config(data__inference__auto_padding=padding))["input"]["size-multiple"], 32)

@@ -13,7 +13,7 @@ use super::ransac::Similarity;
 use super::*;
 use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use crate::geometry::{Affine, Rect};
-use crate::preproc::{ChannelOrder, Interpolation, PreprocParams, Resize};
+use crate::preproc::{ChannelOrder, Interpolation, Padding, PreprocParams, Resize};
 
 const SIZE: [usize; 2] = [480, 270];
 

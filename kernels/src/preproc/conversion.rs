@@ -105,7 +105,7 @@ pub(super) struct Conversion {
     bias: [f32; 3],
     factor: [f32; 3],
     summand: [f32; 3],
-    padding: f32,
+    padding: [f32; 3],
     low: f32,
     high: f32,
     zero_point: i32,
@@ -119,13 +119,13 @@ pub(super) struct Conversion {
     to_luma: u32,
 }
 
-const _: () = assert!(size_of::<Conversion>() == 184, "cuda/preproc_frame.cuh says the same");
+const _: () = assert!(size_of::<Conversion>() == 192, "cuda/preproc_frame.cuh says the same");
 
 impl Conversion {
     /// All but the tensor's address, and the plane of each component.
     pub fn new(plan: &PreprocPlan) -> (Planes, Self) {
         let PreprocPlan { source, params, color, normalise, .. } = plan;
-        let PreprocParams { width, height, layout, ty, zero_point, padding, .. } = *params;
+        let PreprocParams { width, height, layout, ty, zero_point, .. } = *params;
         let (mut planes, mut components) = (Planes::default(), [Component::default(); 3]);
         for (c, component) in samples::components(source.pixels).iter().take(color.components()).enumerate() {
             planes[c] = component.plane;
@@ -156,7 +156,7 @@ impl Conversion {
             bias: bias.map(|summand| summand / 256.0),
             factor: [0, 1, 2].map(|c| channel(c).0),
             summand: [0, 1, 2].map(|c| channel(c).1),
-            padding: f32::from(padding),
+            padding: plan.padding,
             low: (low - zero_point) as f32,
             high: (high - zero_point) as f32,
             zero_point,

@@ -7,7 +7,7 @@ use super::filtered::Filtered;
 use super::filters::Filter;
 use super::horizontal::Horizontal;
 use super::plan::PreprocPlan;
-use super::rows::{ColorRow, Rows, row};
+use super::rows::{ColorRow, Rows, row, spread};
 use super::samples::{self, Columns, Component};
 use super::taps::Taps;
 use super::writer::Writer;
@@ -24,6 +24,8 @@ pub(super) struct Cpu {
     top: usize,
     width: usize,
     height: usize,
+    /// Whether the frame is grey, and rows of the tensor are not.
+    is_spread: bool,
     /// A row of the tensor in 0..255. Only the frame's part is ever written, so the padding left and right of it stays.
     out: ColorRow,
     /// A row of padding.
@@ -52,7 +54,6 @@ impl Cpu {
     /// Makes tables and buffers.
     pub fn new(plan: &PreprocPlan) -> Self {
         let PreprocPlan { source, params, placement, color, .. } = plan;
-        let channels = color.channels();
         let mut components = samples::components(source.pixels);
         components.truncate(color.components());
         let [x, y] = [&placement.x, &placement.y].map(|axis| Taps::new(axis, params.interpolation));
@@ -61,15 +62,17 @@ impl Cpu {
         } else {
             Steps::Interpolated(Interpolated::new(components, *color, x, y))
         };
-        let padding = f32::from(params.padding);
+        let channels = plan.channels();
+        let bar = [0, 1, 2].map(|c| vec![plan.padding[c]; if c < channels { params.width } else { 0 }]);
         Self {
             steps,
             left: placement.x.pad,
             top: placement.y.pad,
             width: placement.x.len,
             height: placement.y.len,
-            out: row(channels, params.width, padding),
-            bar: row(channels, params.width, padding),
+            is_spread: color.channels() < channels,
+            out: bar.clone(),
+            bar,
             writer: Writer::new(plan),
         }
     }
@@ -93,10 +96,13 @@ impl Cpu {
     /// Puts row `i` of the resized frame into `out`.
     fn resample(&mut self, frame: &Frame<'_>, i: usize) {
         let filled = self.left..self.left + self.width;
-        let out = self.out.each_mut().map(|plane| plane.get_mut(filled.clone()).unwrap_or_default());
+        let mut out = self.out.each_mut().map(|plane| plane.get_mut(filled.clone()).unwrap_or_default());
         match &mut self.steps {
-            Steps::Interpolated(steps) => steps.resample(frame, i, out),
-            Steps::Filtered(steps) => steps.resample(frame, i, out),
+            Steps::Interpolated(steps) => steps.resample(frame, i, out.each_mut().map(|plane| &mut **plane)),
+            Steps::Filtered(steps) => steps.resample(frame, i, out.each_mut().map(|plane| &mut **plane)),
+        }
+        if self.is_spread {
+            spread(out);
         }
     }
 }

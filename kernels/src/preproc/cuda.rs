@@ -245,7 +245,7 @@ struct Parameters {
     horizontal_first: u32,
 }
 
-const _: () = assert!(size_of::<Parameters>() == 3360, "cuda/preproc.cu says the same");
+const _: () = assert!(size_of::<Parameters>() == 3368, "cuda/preproc.cu says the same");
 
 impl Parameters {
     /// All but the addresses, and the plane of each component.

@@ -97,6 +97,11 @@ pub enum PreprocError {
          roi-crop=pixels"
     )]
     RegionFilter,
+    /// Padding that differs between channels, for regions of a grey frame on a GPU.
+    #[error(
+        "regions of a grey frame cannot have another padding in each channel on a GPU; choose a pixel value for it"
+    )]
+    GreyRegions,
     /// A part of a frame that does not lie in it.
     #[error("part {0} is empty or does not lie in the frame; make it with preproc::part")]
     Part(usize),

@@ -63,7 +63,7 @@ mod writer;
 pub use cuda::CudaPreproc;
 pub use error::PreprocError;
 pub use limits::{MAX_BATCH, MAX_SIDE, MIN_CROP_RATIO};
-pub use params::{ChannelOrder, Interpolation, Layout, PreprocParams, Resize};
+pub use params::{ChannelOrder, Interpolation, Layout, Padding, PreprocParams, Resize};
 pub use regions::{
     CudaPartPreproc, CudaRegionPreproc, CudaRegions, CudaWarpPreproc, Fit, Part, PartPreproc, RegionMap,
     RegionPreproc, Tiles, aligned, as_deeplabcut, as_mmpose, as_sleap, part, region, warped,

@@ -124,8 +124,36 @@ pub struct PreprocParams {
     pub quant_scale: f32,
     /// Integer that stands for 0 (uint8, int8, int32); itself a value of that type.
     pub zero_point: i32,
-    /// Pixel value (0..255) of a letterbox's bars, before normalisation, the same in every channel.
-    pub padding: u8,
+    /// Of what a letterbox's bars are, and regions beyond the frame's edge.
+    pub padding: Padding,
+}
+
+/// The colour of what is not in the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// This pixel value in every channel, before normalisation.
+    Pixel(u8),
+    /// Of each channel what normalises to 0 (to the rounding of float32): the mean.
+    Mean,
+}
+
+/// In caps and properties, where the mean is -1.
+impl From<Padding> for i32 {
+    fn from(padding: Padding) -> Self {
+        match padding {
+            Padding::Pixel(value) => value.into(),
+            Padding::Mean => -1,
+        }
+    }
+}
+
+/// From a number of caps and properties; the error is that number.
+impl TryFrom<i32> for Padding {
+    type Error = i32;
+
+    fn try_from(number: i32) -> Result<Self, i32> {
+        if number == -1 { Ok(Self::Mean) } else { u8::try_from(number).map(Self::Pixel).map_err(|_| number) }
+    }
 }
 
 /// The least and the greatest integer of a tensor of this type; none if it holds no integers. Those of int32 are far
@@ -155,7 +183,7 @@ impl Default for PreprocParams {
             std: [1.0; 3],
             quant_scale: 1.0,
             zero_point: 0,
-            padding: 114,
+            padding: Padding::Pixel(114),
         }
     }
 }

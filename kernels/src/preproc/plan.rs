@@ -3,7 +3,7 @@
 use super::color::Color;
 use super::limits::MAX_RESIZED;
 use super::placement::Placement;
-use super::{ChannelOrder, Layout, PreprocError, PreprocParams};
+use super::{ChannelOrder, Layout, Padding, PreprocError, PreprocParams};
 use crate::frame::FrameFormat;
 use crate::tensor::TensorType;
 
@@ -18,6 +18,8 @@ pub(super) struct PreprocPlan {
     pub color: Color,
     /// Factor and summand of each channel of the tensor, normalisation and quantisation together.
     pub normalise: Vec<(f32, f32)>,
+    /// Pixel value of what is not in the frame, of each channel of the rows that the tensor is made from.
+    pub padding: [f32; 3],
 }
 
 impl PreprocPlan {
@@ -36,14 +38,31 @@ impl PreprocPlan {
         if longest > MAX_RESIZED {
             return Err(PreprocError::Enlarged(longest));
         }
-        Ok(Self {
+        let normalise = normalise(&params)?;
+        let mut plan = Self {
             placement,
             bytes,
             color: Color::new(&source, params.channels),
-            normalise: normalise(&params)?,
+            padding: [0.0; 3],
+            normalise,
             source,
             params,
-        })
+        };
+        for (c, channel) in plan.order().iter().enumerate() {
+            plan.padding[*channel] = match plan.params.padding {
+                Padding::Pixel(value) => f32::from(value),
+                Padding::Mean => -plan.normalise[c].1 / plan.normalise[c].0,
+            };
+        }
+        Ok(plan)
+    }
+
+    /// How many channels the rows have that the tensor is made from: the frame's, and three where a grey frame's padding is not grey.
+    pub fn channels(&self) -> usize {
+        match self.params.padding {
+            Padding::Mean => self.params.channels.channels(),
+            Padding::Pixel(_) => self.color.channels(),
+        }
     }
 
     /// The tensor's dimensions, in its layout.
@@ -55,11 +74,11 @@ impl PreprocPlan {
         }
     }
 
-    /// The frame's channel for each channel of the tensor.
+    /// The row's channel for each channel of the tensor.
     pub fn order(&self) -> &'static [usize] {
         match self.params.channels {
             ChannelOrder::Gray => &[0],
-            _ if self.color.channels() == 1 => &[0, 0, 0],
+            _ if self.channels() == 1 => &[0, 0, 0],
             ChannelOrder::Rgb => &[0, 1, 2],
             ChannelOrder::Bgr => &[2, 1, 0],
         }

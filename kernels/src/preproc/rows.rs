@@ -8,6 +8,12 @@ use crate::frame::Frame;
 /// One row of pixels in 0..255, a plane a channel; unused planes are empty.
 pub(super) type ColorRow = [Vec<f32>; 3];
 
+/// Copies a grey frame's one channel to the others that its row has.
+pub(super) fn spread(planes: [&mut [f32]; 3]) {
+    let [first, others @ ..] = planes;
+    others.into_iter().filter(|plane| !plane.is_empty()).for_each(|plane| plane.copy_from_slice(first));
+}
+
 /// A row of `planes` planes of `len` pixels, all of them `value`.
 pub(super) fn row(planes: usize, len: usize, value: f32) -> ColorRow {
     [0, 1, 2].map(|c| if c < planes { vec![value; len] } else { Vec::new() })

@@ -127,4 +127,4 @@ struct Parameters {
     unused: u32,
 }
 
-const _: () = assert!(size_of::<Parameters>() == 3272, "cuda/preproc_table.cu says the same");
+const _: () = assert!(size_of::<Parameters>() == 3280, "cuda/preproc_table.cu says the same");

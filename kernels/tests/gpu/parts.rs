@@ -4,7 +4,7 @@
 use cudainfer_kernels::device::{CudaStream, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
-    CudaPartPreproc, Layout, Part, PartPreproc, PreprocError, PreprocParams, Resize,
+    CudaPartPreproc, Layout, Padding, Part, PartPreproc, PreprocError, PreprocParams, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -54,6 +54,7 @@ fn every_format_interpolation_and_resize_equals_the_twin() {
                         ty,
                         layout: if seed % 2 == 0 { Layout::Nchw } else { Layout::Nhwc },
                         channels: ORDERS[seed % 3],
+                        padding: if seed % 3 == 0 { Padding::Mean } else { Padding::Pixel(90) },
                         mean: [0.4, -0.5, 0.6],
                         std: [0.2, 0.3, -0.25],
                         quant_scale: 0.02,

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, DeviceSlice, Memory, Pinned};
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaPreproc, Interpolation, Layout, MAX_BATCH, MAX_SIDE, Preproc, PreprocError,
+    ChannelOrder, CudaPreproc, Interpolation, Layout, MAX_BATCH, MAX_SIDE, Padding, Preproc, PreprocError,
     PreprocParams, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
@@ -148,6 +148,11 @@ fn combinations(mut each: impl FnMut(u64, PixelFormat, PreprocParams)) {
                                     interpolation,
                                     layout,
                                     channels,
+                                    padding: if seed.is_multiple_of(2) {
+                                        Padding::Mean
+                                    } else {
+                                        Padding::Pixel(90)
+                                    },
                                     ..params((0, 0), ty)
                                 },
                             );
@@ -216,7 +221,7 @@ fn random_conversions_equal_the_twin() {
             crop_ratio: f64::from(random.range(0.5, 1.0)),
             layout: LAYOUTS[random.below(2)],
             channels: ORDERS[random.below(3)],
-            padding: random.below(256) as u8,
+            padding: Padding::Pixel(random.below(256) as u8),
             ..params((width, height), TYPES[random.below(5)])
         };
         let owned =

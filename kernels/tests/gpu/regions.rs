@@ -5,8 +5,8 @@ use cudainfer_kernels::device::{CudaStream, DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::preproc::{
-    ChannelOrder, CudaRegionPreproc, CudaRegions, Interpolation, Layout, PreprocError, PreprocParams,
-    RegionMap, RegionPreproc, Resize,
+    ChannelOrder, CudaRegionPreproc, CudaRegions, Interpolation, Layout, Padding, PreprocError,
+    PreprocParams, RegionMap, RegionPreproc, Resize,
 };
 use cudainfer_kernels::tensor::TensorType;
 
@@ -42,6 +42,14 @@ fn map(random: &mut Random, (width, height): (usize, usize), size: (usize, usize
         center[1] - skew[1] * half[0] - scale[1] * half[1],
     ];
     Affine { scale, skew, offset }
+}
+
+/// Any padding that regions of such frames can have on a GPU.
+pub(super) fn padding(pixels: PixelFormat, random: &mut Random) -> Padding {
+    match random.below(512) {
+        256.. if pixels != PixelFormat::Gray8 => Padding::Mean,
+        value => Padding::Pixel(value as u8),
+    }
 }
 
 /// Each plane `shift` bytes after an aligned address.
@@ -130,7 +138,7 @@ fn every_format_type_and_interpolation_equals_the_twin_at_odd_sizes_strides_and_
                             std: [0.2, 0.3, -0.25],
                             quant_scale: 0.02,
                             zero_point: if ty == TensorType::UInt8 { 100 } else { -3 },
-                            padding: random.below(256) as u8,
+                            padding: padding(pixels, &mut random),
                             ..PreprocParams::default()
                         };
                         let maps: Vec<Affine> =
@@ -189,6 +197,8 @@ fn what_does_not_fit_is_refused_and_nothing_enqueued() {
     let stream = stream();
     let owned = Owned::noise(format(PixelFormat::Gray8, (16, 16), 2), 0, 1);
     let params = PreprocParams { width: 8, height: 8, resize: Resize::Letterbox, ..PreprocParams::default() };
+    let mean = PreprocParams { padding: Padding::Mean, ..params.clone() };
+    assert_eq!(CudaRegionPreproc::new(owned.format, mean, &stream).unwrap_err(), PreprocError::GreyRegions);
     let regions = CudaRegionPreproc::new(owned.format, params, &stream).unwrap();
     let memories = planes(&stream, &owned, 0);
     let frame = DeviceFrame::new(&owned.format, &[DevicePlane::new(memories[0].slice(), 16)]).unwrap();

@@ -8,7 +8,7 @@ use cudainfer_kernels::preproc::{CudaWarpPreproc, Layout, PreprocError, PreprocP
 use cudainfer_kernels::tensor::TensorType;
 
 use super::preproc::reference::Owned;
-use super::regions::{INTERPOLATIONS, ORDERS, POISON, TYPES, assert_equals_cpu, format, planes};
+use super::regions::{INTERPOLATIONS, ORDERS, POISON, TYPES, assert_equals_cpu, format, padding, planes};
 use super::{Random, download, stream, upload};
 
 /// Corners around any point in and around the frame, from steep to flat, turned by any angle.
@@ -64,7 +64,7 @@ fn every_format_type_and_interpolation_equals_the_twin_at_odd_sizes_strides_and_
                             std: [0.2, 0.3, -0.25],
                             quant_scale: 0.02,
                             zero_point: if ty == TensorType::UInt8 { 100 } else { -3 },
-                            padding: random.below(256) as u8,
+                            padding: padding(pixels, &mut random),
                             ..PreprocParams::default()
                         };
                         let maps: Vec<Homography> =

@@ -5,7 +5,7 @@
 //! several animals are read with the sidecar that `scripts/export deeplabcut` writes.
 
 use cudainfer_kernels::peaks::{Activation, Grid, Mode, Refinement};
-use cudainfer_kernels::preproc::{ChannelOrder, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Padding, Resize};
 use serde_json::Value;
 
 use super::statements::Declared;
@@ -20,9 +20,6 @@ pub(super) const FILE: &str = "pytorch_config.yaml";
 
 /// What else is read of a network whose configuration alone does not do.
 const EXPORTED: &str = "and the file that scripts/export deeplabcut makes of it";
-
-/// The mean of ImageNet's pixels, about: where nothing is, the network's own padding has 0 after the normalisation.
-const MEAN_PIXEL: u8 = 115;
 
 /// The coarsest stride of the backbones, if the configuration has none.
 const STRIDE: u32 = 32;
@@ -83,7 +80,8 @@ fn crops(all: &Value, declared: &mut Declared) -> Option<String> {
         ));
     }
     let input = &mut declared.words.input;
-    (input.resize, input.padding, input.size_multiple) = (Some(Resize::Letterbox), Some(0), None);
+    (input.resize, input.padding, input.size_multiple) =
+        (Some(Resize::Letterbox), Some(Padding::Pixel(0)), None);
     input.roi_crop = Some(RoiCrop::DeepLabCut);
     None
 }
@@ -130,7 +128,8 @@ fn fill(input: &mut Input, all: &Value, stride: Option<f32>) {
         (false, true) => normalize(input, 1.0 / 255.0, None, None),
         (false, false) => normalize(input, 1.0, None, None),
     }
-    (input.resize, input.padding) = (Some(Resize::Pad), Some(MEAN_PIXEL));
+    // As the network's own convolutions pad: with 0 after the normalisation.
+    (input.resize, input.padding) = (Some(Resize::Pad), Some(Padding::Mean));
     let divisor = inference.and_then(|all| all.pointer("/auto_padding/pad_width_divisor"));
     // Maps must tile the frame where nothing says how far their cells are from each other.
     let backbone = all.pointer("/model/backbone/output_stride").and_then(size).unwrap_or(STRIDE);
@@ -211,7 +210,7 @@ model:
         let input = declared.words.input;
         assert_eq!(
             (input.resize, input.padding, input.size_multiple),
-            (Some(Resize::Letterbox), Some(0), None)
+            (Some(Resize::Letterbox), Some(Padding::Pixel(0)), None)
         );
         assert_eq!((input.roi_crop, declared.words.peaks.stride), (Some(RoiCrop::DeepLabCut), Some(8.0)));
         assert_eq!((declared.unsupported, declared.inexact.len()), (None, 1));

@@ -2,7 +2,7 @@
 //! How a family prepares its input and what its outputs are is a matter of its code (libreyolo/models/FAMILY/utils.py).
 
 use cudainfer_kernels::detect::{Activation, Background, BoxFormat, DecoderKind};
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Padding, Resize};
 
 use super::statements::Declared;
 use super::values::{IMAGENET_MEAN, IMAGENET_STD, brief, height_and_width, names, normalize};
@@ -41,20 +41,20 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     match family {
         "yolox" => {
             (input.channels, input.resize, input.padding) =
-                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
+                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(Padding::Pixel(114)));
             normalize(input, 1.0, None, None);
             // The exporter of this family puts the decoding into the file.
             (output.decoder, output.clip_before_nms) = (Some(DecoderKind::Yolov5), Some(true));
         }
         "yolo9" => {
-            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(114));
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(Padding::Pixel(114)));
             normalize(input, 1.0 / 255.0, None, None);
             (output.decoder, output.box_format) = (Some(DecoderKind::Yolov8), Some(BoxFormat::Corners));
             (output.multi_label, output.clip_before_nms) = (Some(true), Some(true));
         }
         "rtmdet" => {
             (input.channels, input.resize, input.padding) =
-                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(114));
+                (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft), Some(Padding::Pixel(114)));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0, Some(RTMDET_MEAN.to_vec()), Some(RTMDET_STD.to_vec()));
             corners_of_any_class(output, DecoderKind::Yolov8);
@@ -67,7 +67,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         // The exporter of these families puts the anchors into the file.
         "yolo2" | "yolo3" | "yolo4" | "yolo7" => {
             let grey = if family == "yolo7" { 114 } else { 128 };
-            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(grey));
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(Padding::Pixel(grey)));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0 / 255.0, None, None);
             corners_of_any_class(output, DecoderKind::Yolov8);
@@ -75,15 +75,14 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         }
         "yolonas" => {
             // This family leaves a margin of 2 pixels in an input of 640, which no key of the sidecar can state.
-            (input.resize, input.padding) = (Some(Resize::Letterbox), Some(114));
+            (input.resize, input.padding) = (Some(Resize::Letterbox), Some(Padding::Pixel(114)));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0 / 255.0, None, None);
             corners_of_any_class(output, DecoderKind::BoxesScores);
             output.multi_label = Some(false);
         }
         "efficientdet" => {
-            // This family fills the bars with ImageNet's mean, of which this is the average.
-            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(115));
+            (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(Padding::Mean));
             input.interpolation = Some(Interpolation::PilBilinear);
             normalize(input, 1.0 / 255.0, Some(IMAGENET_MEAN.to_vec()), Some(IMAGENET_STD.to_vec()));
             // The best 5000 pairs of anchor and class, which still overlap.
@@ -93,7 +92,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         "centernet" => {
             // This family places the frame half a pixel of the input beside ours, which no key of the sidecar can state.
             (input.channels, input.resize, input.padding) =
-                (Some(ChannelOrder::Bgr), Some(Resize::Letterbox), Some(0));
+                (Some(ChannelOrder::Bgr), Some(Resize::Letterbox), Some(Padding::Pixel(0)));
             normalize(input, 1.0 / 255.0, Some(CENTERNET_MEAN.to_vec()), Some(CENTERNET_STD.to_vec()));
             // The exporter of this family puts the choice of the best 100 peaks into the file.
             output.decoder = Some(DecoderKind::EndToEnd);
@@ -158,7 +157,7 @@ mod tests {
         let yolox = declared("yolox", "detect", "{\"0\": \"person\", \"1\": \"car\"}").unwrap().words;
         assert_eq!(
             (yolox.input.channels, yolox.input.scale, yolox.input.padding),
-            (Some(ChannelOrder::Bgr), Some(1.0), Some(114))
+            (Some(ChannelOrder::Bgr), Some(1.0), Some(Padding::Pixel(114)))
         );
         assert_eq!((yolox.input.height, yolox.input.width), (Some(320), Some(640)));
         assert_eq!(
@@ -209,11 +208,11 @@ mod tests {
     fn boxes_that_are_decoded_already_are_corners_in_pixels() {
         let (top_left, agnostic) = (Resize::LetterboxTopLeft, Some(NmsMode::Agnostic));
         for (family, nms, resize, padding, mean) in [
-            ("rtmdet", None, top_left, Some(114), Some(RTMDET_MEAN.to_vec())),
+            ("rtmdet", None, top_left, Some(Padding::Pixel(114)), Some(RTMDET_MEAN.to_vec())),
             ("picodet", None, Resize::Stretch, None, Some(IMAGENET_MEAN.to_vec())),
-            ("yolo3", agnostic, top_left, Some(128), None),
-            ("yolo4", agnostic, top_left, Some(128), None),
-            ("yolo7", agnostic, top_left, Some(114), None),
+            ("yolo3", agnostic, top_left, Some(Padding::Pixel(128)), None),
+            ("yolo4", agnostic, top_left, Some(Padding::Pixel(128)), None),
+            ("yolo7", agnostic, top_left, Some(Padding::Pixel(114)), None),
         ] {
             let words = declared(family, "detect", "{}").unwrap().words;
             let (input, output) = (words.input, words.output);
@@ -251,10 +250,14 @@ mod tests {
         let output = efficient.output;
         assert_eq!((output.decoder, output.nms), (Some(DecoderKind::EndToEnd), Some(NmsMode::ClassWise)));
         assert_eq!((output.clip_before_nms, output.multi_label), (Some(true), None));
-        assert_eq!(efficient.input.resize, Some(Resize::LetterboxTopLeft));
+        let input = efficient.input;
+        assert_eq!((input.resize, input.padding), (Some(Resize::LetterboxTopLeft), Some(Padding::Mean)));
         let center = declared("centernet", "detect", "{}").unwrap().words;
         assert_eq!((center.output.decoder, center.output.nms), (Some(DecoderKind::EndToEnd), None));
-        assert_eq!((center.input.channels, center.input.padding), (Some(ChannelOrder::Bgr), Some(0)));
+        assert_eq!(
+            (center.input.channels, center.input.padding),
+            (Some(ChannelOrder::Bgr), Some(Padding::Pixel(0)))
+        );
         assert_eq!(center.input.mean, Some(CENTERNET_MEAN.to_vec()));
     }
 

@@ -1,7 +1,7 @@
 //! PP-OCR's recognisers, as RapidOCR publishes them: the key `character` has the characters that the model knows, one a line,
 //! without the blank before them and the space after them. The input is that of PP-OCR's `RecResizeImg`.
 
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Padding, Resize};
 
 use super::Declared;
 use super::values::normalize;
@@ -13,8 +13,6 @@ use crate::origin::OriginKind;
 const MOST_CHARACTERS: usize = 100_000;
 /// Width and height of PP-OCR's input; wider lines are squeezed.
 const SIZE: [u32; 2] = [320, 48];
-/// The pixel that is 0 after the normalisation is 127.5.
-const GRAY: u8 = 128;
 
 pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     let text = metadata.get("character")?;
@@ -34,9 +32,8 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
     input.channels = Some(ChannelOrder::Bgr);
     (input.width, input.height) = (Some(SIZE[0]), Some(SIZE[1]));
     normalize(input, 1.0 / 255.0, Some(vec![0.5]), Some(vec![0.5]));
-    (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(GRAY));
+    (input.resize, input.padding) = (Some(Resize::LetterboxTopLeft), Some(Padding::Mean));
     input.interpolation = Some(Interpolation::Bilinear);
-    declared.inexact.push("the bars of PP-OCR's lines are 0 after the normalisation, here 0.004".into());
     Some(declared)
 }
 
@@ -57,7 +54,7 @@ mod tests {
             assert_eq!(words.classify.mode, Some(ClassMode::Text));
         }
         let input = declared("a\nb").unwrap().words.input;
-        assert_eq!((input.width, input.height, input.padding), (Some(320), Some(48), Some(128)));
+        assert_eq!((input.width, input.height, input.padding), (Some(320), Some(48), Some(Padding::Mean)));
         assert_eq!((input.channels, input.resize), (Some(ChannelOrder::Bgr), Some(Resize::LetterboxTopLeft)));
         assert_eq!((input.mean, input.std), (Some(vec![0.5]), Some(vec![0.5])));
     }

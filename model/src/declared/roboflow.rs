@@ -1,7 +1,7 @@
 //! Roboflow's packages of models: `environment.json` (`CLASS_MAP`, and `PREPROCESSING`, which may be text in JSON, with
 //! `resize.format`), and `class_names.txt`, one name a line.
 
-use cudainfer_kernels::preproc::Resize;
+use cudainfer_kernels::preproc::{Padding, Resize};
 use serde_json::Value;
 
 use super::statements::Declared;
@@ -25,8 +25,8 @@ pub(super) fn read(environment: Option<&Value>, class_names: Option<&str>) -> Op
     let input = &mut declared.words.input;
     (input.resize, input.padding) = match resize {
         Some("Stretch to") => (Some(Resize::Stretch), None),
-        Some("Fit (black edges) in") => (Some(Resize::Letterbox), Some(0)),
-        Some("Fit (white edges) in") => (Some(Resize::Letterbox), Some(255)),
+        Some("Fit (black edges) in") => (Some(Resize::Letterbox), Some(Padding::Pixel(0))),
+        Some("Fit (white edges) in") => (Some(Resize::Letterbox), Some(Padding::Pixel(255))),
         _ => (None, None),
     };
     Some(declared)
@@ -43,7 +43,10 @@ mod tests {
         let environment = json!({"CLASS_MAP": {"0": "cup", "1": "plate"}, "PREPROCESSING": "{\"resize\": {\"format\": \"Fit (white edges) in\"}}"});
         let words = read(Some(&environment), None).unwrap().words;
         assert_eq!(words.output.labels, ["cup", "plate"]);
-        assert_eq!((words.input.resize, words.input.padding), (Some(Resize::Letterbox), Some(255)));
+        assert_eq!(
+            (words.input.resize, words.input.padding),
+            (Some(Resize::Letterbox), Some(Padding::Pixel(255)))
+        );
         let listed = read(Some(&environment), Some("mug\ndish\n\n")).unwrap().words;
         assert_eq!(listed.output.labels, ["mug", "dish"]);
         let stretched = json!({"PREPROCESSING": {"resize": {"format": "Stretch to"}}});

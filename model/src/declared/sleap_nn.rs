@@ -7,7 +7,7 @@
 //! bottom (`apply_pad_to_stride` in data/resizing.py).
 
 use cudainfer_kernels::keypoints::PixelOrigin;
-use cudainfer_kernels::preproc::{ChannelOrder, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Padding, Resize};
 use serde_json::Value;
 
 use super::statements::Declared;
@@ -163,7 +163,7 @@ fn fill(input: &mut Input, kind: &str, all: &Value, training: Option<&Value>) {
         }
         return;
     }
-    (input.resize, input.padding) = (Some(Resize::Pad), Some(0));
+    (input.resize, input.padding) = (Some(Resize::Pad), Some(Padding::Pixel(0)));
     // The configuration has an entry for each kind of backbone, all but one of them null.
     let backbones =
         training.and_then(|training| training.pointer("/model_config/backbone_config")?.as_object());
@@ -281,7 +281,7 @@ mod tests {
         let input = declared(&json("bottomup"), training).unwrap().words.input;
         assert_eq!(
             (input.resize, input.padding, input.size_multiple),
-            (Some(Resize::Pad), Some(0), Some(16))
+            (Some(Resize::Pad), Some(Padding::Pixel(0)), Some(16))
         );
         assert_eq!((input.channels, input.width), (Some(ChannelOrder::Rgb), None));
         // Two networks in one file.

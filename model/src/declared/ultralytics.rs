@@ -9,7 +9,7 @@
 //! (`LetterBox(auto=True)` in engine/predictor.py): 1920x1080 becomes 640x384, not 640x640.
 
 use cudainfer_kernels::detect::{self, BoxFormat, DecoderKind};
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Padding, Resize};
 use serde_json::Value;
 
 use super::python::literal;
@@ -48,7 +48,7 @@ pub(super) fn read(metadata: &Metadata) -> Option<Declared> {
         return Some(declared);
     }
     input.resize = Some(Resize::Letterbox);
-    input.padding = Some(BARS);
+    input.padding = Some(Padding::Pixel(BARS));
     let Some(task) = task else { return Some(declared) };
     let is_true = |value: Option<Value>| value == Some(Value::Bool(true));
     let args = value("args");
@@ -138,7 +138,10 @@ mod tests {
         let words = plain.words;
         assert_eq!(words.output.labels, ["person", "car"]);
         assert_eq!((words.input.height, words.input.width), (Some(480), Some(640)));
-        assert_eq!((words.input.resize, words.input.padding), (Some(Resize::Letterbox), Some(114)));
+        assert_eq!(
+            (words.input.resize, words.input.padding),
+            (Some(Resize::Letterbox), Some(Padding::Pixel(114)))
+        );
         assert_eq!((words.input.scale, words.input.channels), (Some(1.0 / 255.0), Some(ChannelOrder::Rgb)));
         assert_eq!(words.output.decoder, Some(DecoderKind::Yolov8));
         for more in [("args", "{'nms': True}"), ("end2end", "True")] {

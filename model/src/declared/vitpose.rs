@@ -2,7 +2,7 @@
 //! files, which name the points (`id2label`) and the edges between them (`edges`).
 
 use cudainfer_kernels::peaks::{Border, Grid, Mode, Refinement};
-use cudainfer_kernels::preproc::{Interpolation, Resize};
+use cudainfer_kernels::preproc::{Interpolation, Padding, Resize};
 use serde_json::Value;
 
 use super::values::names;
@@ -35,7 +35,7 @@ fn edge(edge: &Value, points: usize) -> Option<[usize; 2]> {
 
 /// `preprocess`: as mmpose's `TopdownAffine` with UDP, in an area whose sides are a quarter longer than the box's.
 pub(super) fn crop(input: &mut Input) {
-    (input.resize, input.padding) = (Some(Resize::Letterbox), Some(0));
+    (input.resize, input.padding) = (Some(Resize::Letterbox), Some(Padding::Pixel(0)));
     input.interpolation = Some(Interpolation::Bilinear);
     (input.roi_padding, input.roi_crop) = (Some(1.25), Some(RoiCrop::MmposeUdp));
 }

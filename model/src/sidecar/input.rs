@@ -1,9 +1,10 @@
 //! How the image input is filled.
 
 use cudainfer_kernels::homography::check_corners;
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Resize};
+use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Padding, Resize};
 use serde::{Deserialize, Serialize};
 
+use super::padding;
 use crate::{RoiCrop, word};
 
 /// Corners of a quadrilateral.
@@ -47,8 +48,9 @@ pub struct Input {
     /// `bilinear`, `nearest`, `area`, `pil-bilinear` or `pil-bicubic`.
     #[serde(with = "word")]
     pub interpolation: Option<Interpolation>,
-    /// Pixel value of the letterbox bars.
-    pub padding: Option<u8>,
+    /// Pixel value of the letterbox bars, or `"mean"`.
+    #[serde(with = "padding")]
+    pub padding: Option<Padding>,
     /// Real value of one step of an integer input.
     pub quant_scale: Option<f32>,
     /// Integer that represents 0.

@@ -10,6 +10,7 @@ mod input;
 mod labels;
 mod maps;
 mod output;
+mod padding;
 mod peaks;
 mod prompts;
 mod slice;

@@ -1,7 +1,9 @@
 //! From the properties and the neighbours' caps to the tensor that is made.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, MAX_SIDE, PreprocParams, Resize};
+use cudainfer_kernels::preproc::{
+    ChannelOrder, Interpolation, Layout, MAX_SIDE, Padding, PreprocParams, Resize,
+};
 use cudainfer_kernels::tensor::TensorType;
 use cudainfer_kernels::words::Words as _;
 
@@ -32,7 +34,7 @@ pub(super) struct Settings {
     pub scale: Option<f64>,
     pub mean: Vec<f64>,
     pub std: Vec<f64>,
-    pub padding: Option<u32>,
+    pub padding: Option<i32>,
     pub quant_scale: Option<f64>,
     pub zero_point: Option<i32>,
     pub roi: Roi,
@@ -294,8 +296,8 @@ impl Settings {
             (_, Some(order)) => order,
             (_, None) => defaults.channels,
         };
-        let padding = s.get::<i32>("tensor-padding").ok().and_then(|v| u8::try_from(v).ok());
-        let padding = self.padding.and_then(|v| u8::try_from(v).ok()).or(padding);
+        let padding = self.padding.or_else(|| s.get::<i32>("tensor-padding").ok());
+        let padding = padding.and_then(|v| Padding::try_from(v).ok());
         let resize = self.resize.or_else(|| Resize::of_word(&wish("tensor-resize")?));
         let resize = resize.unwrap_or(defaults.resize);
         // The sidecar's value belongs to its resize, which a property may have overridden.

@@ -82,11 +82,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         property!(
             Settings,
             padding?,
-            0..=255,
-            u32::from(padding),
+            -1..=255,
+            i32::from(padding),
             "Padding",
             format!(
-                "Pixel value (0 to 255) of the letterbox bars, before normalisation. If not set: the sidecar's, else {padding}"
+                "Pixel value (0 to 255) of the letterbox bars, before normalisation; -1 for the mean, so that they are 0 after it. If not \
+                 set: the sidecar's, else {}",
+                i32::from(padding)
             ),
         ),
         property!(

@@ -159,7 +159,7 @@ fn other_numbers_by_default_are_the_kernels() {
         let key = keys.iter().find(|key| key.name == name).unwrap();
         number(&key.default).unwrap_or_else(|| panic!("{name}: {}", key.default)) as f32
     };
-    assert_eq!(written("padding"), f32::from(preproc::PreprocParams::default().padding));
+    assert_eq!(written("padding"), i32::from(preproc::PreprocParams::default().padding) as f32);
     let (sleap, openpose) = (
         PafParams::new(PafConvention::Sleap, 2, &[[0, 1]]),
         PafParams::new(PafConvention::OpenPose, 2, &[[0, 1]]),

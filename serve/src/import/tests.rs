@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_model::Sidecar;
 use cudainfer_model::kernels::detect::DecoderKind;
-use cudainfer_model::kernels::preproc::{ChannelOrder, Interpolation, Resize};
+use cudainfer_model::kernels::preproc::{ChannelOrder, Interpolation, Padding, Resize};
 use toml::Table;
 
 use super::Verdict;
@@ -144,7 +144,7 @@ fn sidecars_make_of_a_pixel_what_nvinfer_makes_of_it() {
         imported.sidecars.iter().map(|(_, text)| toml::from_str(text).unwrap()).collect();
     let [detector, other] = &sidecars[..2] else { panic!("{} sidecars", sidecars.len()) };
     assert_eq!(detector.input.resize, Some(Resize::Letterbox));
-    assert_eq!(detector.input.padding, Some(0), "nvinfer's bars are black");
+    assert_eq!(detector.input.padding, Some(Padding::Pixel(0)), "nvinfer's bars are black");
     assert_eq!(detector.output.decoder, Some(DecoderKind::EndToEnd));
     assert_eq!(other.input.resize, Some(Resize::Stretch));
     assert_eq!(other.input.channels, Some(ChannelOrder::Bgr));

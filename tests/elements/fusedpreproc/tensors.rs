@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
-use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Preproc, PreprocParams, Resize};
+use cudainfer_kernels::preproc::{
+    ChannelOrder, Interpolation, Layout, Padding, Preproc, PreprocParams, Resize,
+};
 use cudainfer_kernels::tensor::TensorType;
-use cudainfer_tests::{TestPipeline, buffers, model};
+use cudainfer_tests::{TestPipeline, buffers, model, scratch};
 use gstcudainfer::meta::tensor::TensorSet;
 
 /// The bytes of a frame's tensor called `name`.
@@ -139,10 +141,30 @@ fn properties_win_over_the_sidecars_wishes() {
         scale: 0.5,
         mean: [1.0; 3],
         std: [2.0, 4.0, 8.0],
-        padding: 7,
+        padding: Padding::Pixel(7),
         ..PreprocParams::default()
     };
     assert!(bytes(&frames[0], "copy") == reference(&frames[0], format, params).0);
+}
+
+#[test]
+fn bars_of_the_mean_are_0_by_a_property_and_by_the_sidecar() {
+    let folder = scratch("mean-padding");
+    let named = folder.join("model.onnx");
+    std::fs::copy(model("identity-f32-nchw"), &named).unwrap();
+    std::fs::write(folder.join("model.toml"), "[input]\npadding = \"mean\"\n").unwrap();
+    for (property, model) in [("padding=-1", model("identity-f32-nchw")), ("", named.display().to_string())] {
+        let frames = buffers(&format!(
+            "videotestsrc num-buffers=1 pattern=white ! video/x-raw,format=RGB,width=48,height=16 \
+             ! fusedpreproc resize=letterbox mean=\"<0.485,0.456,0.406>\" std=\"<0.229,0.224,0.225>\" {property} \
+             ! trtinfer model={model} ! fakesink name=out"
+        ));
+        let copy = bytes(&frames[0], "copy");
+        let values = copy.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes));
+        // Half of the rows are white, and the others bars.
+        let (bars, white): (Vec<f32>, Vec<f32>) = values.partition(|value| value.abs() < 1e-6);
+        assert_eq!((bars.len(), white.len()), (3 * 24 * 8, 3 * 24 * 8), "{property}");
+    }
 }
 
 #[test]

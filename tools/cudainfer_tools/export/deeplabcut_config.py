@@ -13,8 +13,6 @@ READ = "HeatmapPredictor and PartAffinityFieldPredictor are"
 
 # ImageNet's, by which albumentations' Normalize takes pixels of 0 to 1, in whatever order the channels are.
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-# The mean of ImageNet's pixels, about: 0 after the normalisation, with which the network itself pads.
-MEAN_PIXEL = 115
 # A peak has at least this much in DeepLabCut's predictor, and this much in its Assembler.
 LEAST, PCUTOFF = 0.01, 0.1
 # The most points, and the most edges, of a skeleton in peakfind.
@@ -185,8 +183,8 @@ def sidecar(model: Model, stride: int, made_by: str) -> str:
     if model.crop:
         lines += ['resize = "letterbox"', "padding = 0", 'roi-crop = "deeplabcut"']
     else:
-        padding = MEAN_PIXEL if model.normalized else 0
-        lines += ['resize = "pad"', f"padding = {padding}", f"size-multiple = {model.divisor or 1}"]
+        # As the network's own convolutions pad: with 0 after the normalisation.
+        lines += ['resize = "pad"', 'padding = "mean"', f"size-multiple = {model.divisor or 1}"]
     lines += ["", "[skeleton]", f"points = {strings(model.points)}"]
     if model.fields:
         lines.append(f"edges = {pairs([(model.points[a], model.points[b]) for a, b in model.fields.edges])}")

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::{AppearanceError, Describer, LENGTH, embed};
 use crate::frame::{Frame, FrameFormat, Matrix, PixelFormat, Range};
 use crate::geometry::Rect;
-use crate::preproc::{ChannelOrder, Interpolation, MAX_SIDE, PreprocParams, Resize};
+use crate::preproc::{ChannelOrder, Interpolation, MAX_SIDE, Padding, PreprocParams, Resize};
 use frames::Owned;
 
 fn format(pixels: PixelFormat, width: usize, height: usize) -> FrameFormat {

@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::preproc::Interpolation;
 use crate::preproc::color::Color;
 use crate::preproc::plan::PreprocPlan;
-use crate::preproc::rows::{ColorRow, row};
+use crate::preproc::rows::{ColorRow, row, spread};
 use crate::preproc::samples::{self, Component};
 use crate::preproc::writer::Writer;
 
@@ -20,10 +20,11 @@ const FOUR: usize = 4;
 pub(super) struct Cpu {
     components: Vec<Component>,
     color: Color,
+    /// Of the rows that the tensor is made from.
     channels: usize,
     /// The frame's width and height.
     frame: [i32; 2],
-    padding: f32,
+    padding: [f32; 3],
     nearest: bool,
     samples: Vec<Sample>,
     /// Weights of the second of two taps, in x and y.
@@ -49,19 +50,20 @@ impl Cpu {
         let PreprocPlan { source, params, color, .. } = plan;
         let mut components = samples::components(source.pixels);
         components.truncate(color.components());
-        let (planes, width) = (components.len(), params.width);
+        let (channels, width) = (plan.channels(), params.width);
+        let planes = components.len().max(channels);
         Self {
             components,
             color: *color,
-            channels: color.channels(),
+            channels,
             // Lossless: at most MAX_SIDE.
             frame: [source.width as i32, source.height as i32],
-            padding: f32::from(params.padding),
+            padding: plan.padding,
             nearest: params.interpolation == Interpolation::Nearest,
             samples: vec![Sample::default(); width],
             weights: [(); 2].map(|()| vec![0.0; width]),
             taps: [(); FOUR].map(|()| row(planes, width, 0.0)),
-            out: row(color.channels(), width, 0.0),
+            out: row(channels, width, 0.0),
             writer: Writer::new(plan),
         }
     }
@@ -105,13 +107,16 @@ impl Cpu {
         }
         for tap in self.taps.iter_mut().take(N) {
             self.color.convert(tap.each_mut().map(Vec::as_mut_slice));
+            if self.color.channels() < self.channels {
+                spread(tap.each_mut().map(Vec::as_mut_slice));
+            }
         }
         if outside != 0 {
             for (t, tap) in self.taps.iter_mut().enumerate() {
-                for plane in tap.iter_mut().take(self.channels) {
+                for (plane, padding) in tap.iter_mut().zip(self.padding).take(self.channels) {
                     for (value, sample) in plane.iter_mut().zip(&self.samples) {
                         let outside = sample.outside >> t & 1 == 1;
-                        *value = if outside { self.padding } else { *value };
+                        *value = if outside { padding } else { *value };
                     }
                 }
             }

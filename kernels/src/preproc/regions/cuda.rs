@@ -34,13 +34,16 @@ impl<M: RegionMap, const N: usize> CudaRegions<M, N> {
     /// Prepares the conversion for the GPU of `stream`.
     ///
     /// # Errors
-    /// As [`super::RegionPreproc::new`], and [`PreprocError::Device`] where the kernels cannot be loaded.
+    /// As [`super::RegionPreproc::new`]; [`PreprocError::GreyRegions`]; [`PreprocError::Device`] where the kernels cannot be loaded.
     pub fn new(
         source: FrameFormat,
         params: PreprocParams,
         stream: &CudaStream,
     ) -> Result<Self, PreprocError> {
         let plan = plan(source, params)?;
+        if plan.color.channels() < plan.channels() {
+            return Err(PreprocError::GreyRegions);
+        }
         let nearest = plan.params.interpolation == Interpolation::Nearest;
         let kernels = Kernels::load(stream, M::OPERATION, &plan, if nearest { "point" } else { "linear" })?;
         let (planes, conversion) = Conversion::new(&plan);
@@ -50,7 +53,6 @@ impl<M: RegionMap, const N: usize> CudaRegions<M, N> {
             grids: [M::Grid::default(); N],
             frame_width: narrow(plan.source.width),
             frame_height: narrow(plan.source.height),
-            outside: f32::from(plan.params.padding) / 256.0,
         };
         Ok(Self { plan, kernels, planes, parameters })
     }
@@ -115,7 +117,6 @@ pub(super) struct Parameters<G, const N: usize> {
     grids: [G; N],
     frame_width: u32,
     frame_height: u32,
-    outside: f32,
 }
 
 const _: () = assert!(size_of::<Parameters<Grid, MOST>>() == 3832, "cuda/regions.cu says the same");

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::geometry::Rect;
+use crate::geometry::{Affine, Rect};
 
 fn prepared(frame: (usize, usize), params: PreprocParams) -> Preproc {
     Preproc::new(format(PixelFormat::Gray8, frame), params).unwrap()
@@ -64,12 +64,80 @@ fn a_letterbox_at_the_top_left_begins_with_the_frame_and_is_truncated() {
 fn bars_hold_the_padding_and_nothing_else_does() {
     let owned = Owned::flat(format(PixelFormat::Rgb, (8, 4)), &[&[200]]);
     for (tensor, inside) in [((8, 9), (0..8, 2..6)), ((19, 4), (5..13, 0..4))] {
-        let params = PreprocParams { padding: 7, scale: 2.0, mean: [1.0, 2.0, 3.0], ..plain(tensor) };
+        let params =
+            PreprocParams { padding: Padding::Pixel(7), scale: 2.0, mean: [1.0, 2.0, 3.0], ..plain(tensor) };
         let got = floats(&run(&owned, &params));
         for (i, v) in got.into_iter().enumerate() {
             let (x, y, c) = (i % tensor.0, i / tensor.0 % tensor.1, i / tensor.0 / tensor.1);
             let pixel = if inside.0.contains(&x) && inside.1.contains(&y) { 200.0 } else { 7.0 };
             assert_eq!(v, pixel * 2.0 - (c + 1) as f32, "x {x} y {y} channel {c}");
+        }
+    }
+}
+
+/// What a tensor holds with the mean as padding: of each channel what it holds where all channels' padding is that channel's mean.
+#[test]
+fn the_mean_as_padding_is_that_of_each_channel_and_normalises_to_0() {
+    let mean = [90.0, 7.0, 200.0];
+    let map = Affine { scale: [1.5, 1.25], skew: [0.5, -0.75], offset: [-3.0, -2.5] };
+    for pixels in PixelFormat::ALL {
+        for channels in [ChannelOrder::Rgb, ChannelOrder::Bgr, ChannelOrder::Gray] {
+            for interpolation in INTERPOLATIONS {
+                let owned = Owned::noise(format(pixels, (13, 6)), 3, 5);
+                let params = PreprocParams { mean, channels, interpolation, ..plain((11, 12)) };
+                let of = |padding| {
+                    let params = PreprocParams { padding, ..params.clone() };
+                    let mut all = vec![floats(&run(&owned, &params))];
+                    if !reference::is_filter(interpolation) {
+                        let mut regions = RegionPreproc::new(owned.format, params).unwrap();
+                        let mut tensor = vec![0; regions.bytes()];
+                        regions.run(&owned.frame(), &[map], &mut tensor).unwrap();
+                        all.push(floats(&tensor));
+                    }
+                    all
+                };
+                let got = of(Padding::Mean);
+                for (c, mean) in mean.iter().enumerate().take(channels.channels()) {
+                    let wanted = of(Padding::Pixel(*mean as u8));
+                    for (got, wanted) in got.iter().zip(&wanted) {
+                        let channel = 11 * 12 * c..11 * 12 * (c + 1);
+                        assert!(wanted[channel.clone()].contains(&0.0), "{pixels:?} has no padding");
+                        assert_eq!(
+                            got[channel.clone()],
+                            wanted[channel],
+                            "{pixels:?} {params:?} channel {c}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// SAM's mean and deviation: its bars are 0 after normalising.
+#[test]
+fn bars_of_the_mean_are_zero_to_the_rounding_of_float32() {
+    let owned = Owned::flat(format(PixelFormat::Rgb, (8, 4)), &[&[200]]);
+    let (mean, std) = ([123.675, 116.28, 103.53], [58.395, 57.12, 57.375]);
+    for (ty, zero_point) in [(TensorType::Float32, 0), (TensorType::UInt8, 100)] {
+        let params = PreprocParams {
+            padding: Padding::Mean,
+            mean,
+            std,
+            ty,
+            zero_point,
+            quant_scale: 0.02,
+            ..plain((8, 9))
+        };
+        let tensor = run(&owned, &params);
+        for row in [0, 1, 6, 7, 8] {
+            for i in (0..3).flat_map(|c| (0..8).map(move |x| (c * 9 + row) * 8 + x)) {
+                if ty == TensorType::UInt8 {
+                    assert_eq!(tensor[i], 100);
+                } else {
+                    assert!(floats(&tensor)[i].abs() < 1e-6, "{}", floats(&tensor)[i]);
+                }
+            }
         }
     }
 }

@@ -146,7 +146,8 @@ fn a_part_equals_boxmots_crop_and_pillows() {
 fn a_region_as_mmpose_cuts_it_equals_its_warp() {
     let owned = gray((64, 48), 7);
     for made in made(8, |what| what.starts_with("mmpose")) {
-        let params = PreprocParams { channels: ChannelOrder::Gray, padding: 0, ..plain(made.tensor) };
+        let params =
+            PreprocParams { channels: ChannelOrder::Gray, padding: Padding::Pixel(0), ..plain(made.tensor) };
         let mut regions = RegionPreproc::new(owned.format, params).unwrap();
         let size = [made.tensor.0, made.tensor.1];
         let map = region(outline(&made), 0.0, 1.25, Fit::Letterbox, size, [64, 48]).unwrap();

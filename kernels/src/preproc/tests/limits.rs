@@ -85,7 +85,8 @@ fn the_longest_sides_work() {
         let owned = Owned::flat(format(PixelFormat::Rgb, frame), &[&[90]]);
         for resize in RESIZES {
             for interpolation in INTERPOLATIONS {
-                let params = PreprocParams { resize, interpolation, padding: 90, ..plain(tensor) };
+                let params =
+                    PreprocParams { resize, interpolation, padding: Padding::Pixel(90), ..plain(tensor) };
                 let got = floats(&run(&owned, &params));
                 assert!(got.iter().all(|v| (v - 90.0).abs() < 2e-2), "{resize:?} {interpolation:?}");
             }

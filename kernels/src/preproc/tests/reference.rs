@@ -2,7 +2,8 @@
 //! nothing with the implementation but the parameters' types.
 
 use super::{
-    ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, PixelFormat, PreprocParams, Range, Resize,
+    ChannelOrder, Frame, FrameFormat, Interpolation, Matrix, Padding, PixelFormat, PreprocParams, Range,
+    Resize,
 };
 
 /// A frame that owns its planes, with rows `slack` bytes longer than needed, full of noise (the slack too).
@@ -206,13 +207,21 @@ pub fn pixels(owned: &Owned, params: &PreprocParams) -> Vec<f64> {
     pixels_of(owned, params, [0, 0, owned.format.width, owned.format.height])
 }
 
+/// The padding of a tensor whose elements are pixel values.
+pub fn value(padding: Padding) -> f64 {
+    match padding {
+        Padding::Pixel(value) => f64::from(value),
+        Padding::Mean => 0.0,
+    }
+}
+
 /// As [`pixels`] for a part of the frame: left, top, width, height.
 pub fn pixels_of(owned: &Owned, params: &PreprocParams, part: [usize; 4]) -> Vec<f64> {
     let format = FrameFormat { width: part[2], height: part[3], ..owned.format };
     let gray = params.channels == ChannelOrder::Gray;
     let (w, h, channels) = (params.width, params.height, params.channels.channels());
     let [(rw, left, cut_x), (rh, top, cut_y)] = axes(&format, params);
-    let mut out = vec![f64::from(params.padding); channels * w * h];
+    let mut out = vec![value(params.padding); channels * w * h];
     for y in 0..h {
         for x in 0..w {
             let (vx, vy) = (x as f64 - left + cut_x, y as f64 - top + cut_y);

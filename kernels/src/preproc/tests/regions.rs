@@ -1,6 +1,7 @@
 //! Regions of interest: against a reference in f64 (with the tolerance of the other tests), against [`Preproc`], and exactly
 //! where results are exact.
 
+use super::reference::value;
 use super::*;
 use crate::geometry::Affine;
 
@@ -39,7 +40,7 @@ fn crop(owned: &Owned, params: &PreprocParams, maps: &[Affine]) -> Vec<u8> {
 fn pixel(owned: &Owned, params: &PreprocParams, x: f64, y: f64) -> [f64; 3] {
     let FrameFormat { width, height, .. } = owned.format;
     if x < 0.0 || y < 0.0 || x >= width as f64 || y >= height as f64 {
-        return [f64::from(params.padding); 3];
+        return [value(params.padding); 3];
     }
     owned.pixel(x as usize, y as usize, params.channels == ChannelOrder::Gray)
 }
@@ -229,7 +230,7 @@ fn a_crop_at_scale_1_has_the_frames_own_pixels_and_padding_around() {
             interpolation,
             ty: TensorType::UInt8,
             layout: Layout::Nhwc,
-            padding: 0,
+            padding: Padding::Pixel(0),
             ..plain((9, 8))
         };
         let (left, top) = (14, -3);
@@ -254,7 +255,8 @@ fn a_point_found_in_a_crop_of_a_fractional_centre_returns_to_where_it_is() {
         let (x, y) = ((i % width) as f64 + 0.5 - spot.0, (i / width) as f64 + 0.5 - spot.1);
         *v = (250.0 * (-(x * x + y * y) / 18.0).exp()).round() as u8;
     }
-    let params = PreprocParams { channels: ChannelOrder::Gray, padding: 0, ..plain((32, 32)) };
+    let params =
+        PreprocParams { channels: ChannelOrder::Gray, padding: Padding::Pixel(0), ..plain((32, 32)) };
     let rect = crate::geometry::Rect { x: 28.0, y: 17.0, w: 4.62, h: 5.3 };
     for angle in [0.0, 0.4, 2.0] {
         let map = region(rect, angle, 1.0, Fit::Fixed(32.0), [32, 32], [width, height]).unwrap();

@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
     use crate::RoiCrop;
-    use cudainfer_kernels::preproc::Resize;
+    use cudainfer_kernels::preproc::{Padding, Resize};
 
     #[test]
     fn vitpose_is_cropped_and_its_maps_are_blurred_as_its_processor_does_it() {
@@ -67,7 +67,10 @@ mod tests {
             ),
         );
         let input = &crop.words.input;
-        assert_eq!((input.width, input.height, input.padding), (Some(192), Some(256), Some(0)));
+        assert_eq!(
+            (input.width, input.height, input.padding),
+            (Some(192), Some(256), Some(Padding::Pixel(0)))
+        );
         assert_eq!((input.resize, input.roi_crop), (Some(Resize::Letterbox), Some(RoiCrop::MmposeUdp)));
         assert_eq!((input.roi_padding, crop.inexact.len()), (Some(1.25), 0));
     }

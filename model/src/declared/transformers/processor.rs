@@ -1,6 +1,6 @@
 //! How the input is filled, as `preprocessor_config.json` says.
 
-use cudainfer_kernels::preproc::{Interpolation, MIN_CROP_RATIO, Resize};
+use cudainfer_kernels::preproc::{Interpolation, MIN_CROP_RATIO, Padding, Resize};
 use serde_json::Value;
 
 use super::vitpose;
@@ -91,7 +91,8 @@ pub(super) fn fill(all: &Value, class: &str, declared: &mut Declared) {
             Some(Dims::Fixed { width, height } | Dims::Both { width, height }) => {
                 (input.width, input.height) = (Some(width), Some(height));
                 input.resize = Some(Resize::LetterboxTopLeft);
-                input.padding = Some(0);
+                // These processors pad after they have normalised.
+                input.padding = Some(Padding::Mean);
             }
             _ => {
                 input.resize = Some(Resize::Stretch);

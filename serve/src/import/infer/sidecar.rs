@@ -2,7 +2,7 @@
 
 use cudainfer_model::Sidecar;
 use cudainfer_model::kernels::detect::Activation;
-use cudainfer_model::kernels::preproc::{ChannelOrder, Interpolation, Layout, Resize};
+use cudainfer_model::kernels::preproc::{ChannelOrder, Interpolation, Layout, Padding, Resize};
 use cudainfer_model::sidecar::{Classify, Head, Input, Segment};
 
 use super::labels::Labels;
@@ -65,7 +65,7 @@ fn input(property: Section<'_>) -> Input {
         channels: Some(channels),
         resize: Some(resize),
         // nvinfer's bars are black.
-        padding: (resize != Resize::Stretch).then_some(0),
+        padding: (resize != Resize::Stretch).then_some(Padding::Pixel(0)),
         ..Input::default()
     };
     if factor <= 0.0 {
