@@ -61,6 +61,44 @@ fn what_is_below_the_floor_is_gone() {
 }
 
 #[test]
+fn a_gray_matte_of_10_bits_has_the_full_range_and_the_floor() {
+    for (colours, wanted) in [([0xff40_0000, RED], [0, 1023]), ([0xff60_0000, 0xff80_0000], [385, 514])] {
+        let gray_10 = "! videoconvert dither=none ! video/x-raw,format=I420_10LE,colorimetry=1:3:5:1";
+        let frame = gray(&halves(24, 16, 12, colours), &format!("floor=0.3 {gray_10}"));
+        let luma: Vec<u16> =
+            frame.as_chunks::<2>().0.iter().take(24 * 16).map(|bytes| u16::from_le_bytes(*bytes)).collect();
+        for (i, v) in luma.iter().enumerate() {
+            assert!(v.abs_diff(wanted[usize::from(i % 24 >= 12)]) <= 1, "{luma:?}");
+        }
+    }
+}
+
+/// By how much two planes differ, in all.
+fn apart(a: &[u8], b: &[u8]) -> u64 {
+    a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum()
+}
+
+#[test]
+fn the_mask_of_a_frame_is_that_of_the_frame_and_not_of_one_before() {
+    // A ball that is somewhere else in each frame.
+    let frames = buffers(&format!(
+        "videotestsrc num-buffers=20 pattern=ball foreground-color={RED} ! video/x-raw,format=RGBA,width=160,height=120 \
+         ! fusedpreproc resize=stretch ! queue ! trtinfer model={} ! queue ! segmask output=alpha refine=guided ! queue \
+         ! fakesink name=out",
+        model("mask-red")
+    ));
+    let planes = |channel: usize| -> Vec<Vec<u8>> {
+        frames.iter().map(|frame| bytes(frame).as_chunks::<4>().0.iter().map(|pixel| pixel[channel]).collect()).collect()
+    };
+    let (red, alpha) = (planes(0), planes(3));
+    assert_eq!(frames.len(), 20);
+    for (i, alpha) in alpha.iter().enumerate() {
+        let nearest = (0..20).min_by_key(|other| apart(alpha, &red[*other]));
+        assert_eq!(nearest, Some(i), "the mask of frame {i} is nearest to another picture");
+    }
+}
+
+#[test]
 fn edges_fade_inwards_and_outwards_by_pixels_of_the_frame() {
     let mask = gray(&halves(24, 16, 12, [RED, BLUE]), "feather-in=2 feather-out=6");
     for row in mask.chunks(24) {

@@ -67,8 +67,8 @@ The queries of Mask2Former and MaskFormer of transformers have masks and no boxe
 `mode=instances`, as objects (`masks-of-queries`, tests/elements/segmask/masks.rs), and gpunms reports that it does not. Of Mask2Former as
 PyTorch's older exporter writes it, ONNX Runtime itself refuses a node (GridSample).
 
-libreyolo's CenterNet paints and places its input by an affine map that lies up to half a pixel of the input beside ours, and
-EfficientDet paints the bars in ImageNet's mean, ours in its average: neither shows where frames are as large as the input.
+libreyolo's CenterNet paints and places its input by an affine map that lies up to half a pixel of the input beside ours, which does
+not show where frames are as large as the input.
 """
 
 

@@ -89,11 +89,7 @@ STREAM_BOUNDS = [
 ]
 
 # What is known of the two GPUs' rows.
-TWO_GPUS = [
-    "Two GPUs of one host, in one process and in two: both come to twice one GPU. The first file also has the pipelines of",
-    "one of these GPUs, the second the operations on it.",
-    "",
-]
+TWO_GPUS = ["Two GPUs of one host, in one process and in two: both come to twice one GPU.", ""]
 
 
 def on_two_gpus(row: dict) -> bool:
@@ -102,7 +98,7 @@ def on_two_gpus(row: dict) -> bool:
 
 def two_gpus(results: Path) -> list[str]:
     """Pipelines on two GPUs, beside one each: a host that has two is not always there."""
-    file, operations = newest(results, "gpu-two-gpus-*.json"), newest(results, "h100-operations-*.json")
+    file = newest(results, "gpu-two-gpus-*.json")
     reported = json.loads(file.read_text())
     rows = [row for row in reported["rows"] if on_two_gpus(row)]
     where = f"{reported['date'][:10]}, commit {reported['commit']}, {reported['gpu']}, {reported['cores']} cores."
@@ -111,9 +107,33 @@ def two_gpus(results: Path) -> list[str]:
         "",
         *TWO_GPUS,
         where,
-        source(file, operations, script="scripts/bench --gpu"),
+        source(file, script="scripts/bench --gpu"),
         "",
         *tables.streams(rows),
+        "",
+    ]
+
+
+def mattes(results: Path) -> list[str]:
+    """Mattes of large frames."""
+    file = newest(results, "matting-*.jsonl")
+    where, *rows = map(json.loads, file.read_text().splitlines())
+    without = {row["row"]: row["fps"] for row in rows if row["who"] != tables.OURS}
+    shown = [
+        [row["row"], f"{row['fps']:,.0f}", f"{without[row['row']]:,.0f}", f"{row['p50_ms']:.2f}", f"{row['p99_ms']:.2f}"]
+        for row in rows
+        if row["who"] == tables.OURS
+    ]
+    return [
+        "### Mattes of 4K and 8K frames",
+        "",
+        "Selfie segmentation (256x256, a soft mask) on frames in CUDA memory, of a pair one run for each picture. The frames are repeated, so",
+        "each is copied before a mask is put into it. Latency is that from trtinfer's input to the end, with what waits in queues.",
+        "",
+        f"{where['date'][:10]}, commit {where['commit']}, {where['gpu']}, {where['cores']} cores.",
+        source(file, script="python3 tools bench.gpu.matting --load PROGRAM .cache/models/selfie.onnx"),
+        "",
+        *table(["frames", "frames/s", "without masks, frames/s", "latency p50, ms", "p99, ms"], shown),
         "",
     ]
 
@@ -191,6 +211,7 @@ def gpu(results: Path) -> list[str]:
         *tables.streams(cuda),
         "",
         *two_gpus(results),
+        *mattes(results),
         *networks(results),
         *tests(results),
     ]
