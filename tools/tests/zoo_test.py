@@ -23,10 +23,10 @@ CASE = {"pixels": 0.05, "scores": 1e-3, "overlap": 0.99}
 class Results(unittest.TestCase):
     def test_boxes_corners_points_and_classes_are_taken_from_a_record(self):
         upright = {"label_id": 2, "confidence": 0.5, "box": {"x": 1, "y": 2, "w": 3, "h": 4}}
-        point = {"x": 5, "y": 6, "score": 0.7}
+        point, deep = {"x": 5, "y": 6, "score": 0.7}, {"x": 1, "y": 2, "z": -3, "score": 0.5}
         named = {"label": "x", "classification": [{"label": "cat", "label_id": 1, "confidence": 0.9}]}
-        found = results({"objects": [{**upright, "keypoints": [point]}, named]})
-        self.assertEqual(found[0], {"class": 2, "score": 0.5, "box": [1, 2, 4, 6], "keypoints": [[5, 6, 0.7]]})
+        found = results({"objects": [{**upright, "keypoints": [point, deep]}, named]})
+        self.assertEqual(found[0], {"class": 2, "score": 0.5, "box": [1, 2, 4, 6], "keypoints": [[5, 6, 0.7], [1, 2, 0.5, -3]]})
         self.assertEqual(found[1], {"class": 1, "score": 0.9, "text": "cat"})
         turned = {**upright, "box": {"x": 0, "y": 0, "w": 4, "h": 2, "angle": math.pi / 2}}
         corners = results({"objects": [turned]})[0]["corners"]
@@ -49,6 +49,13 @@ class Apart(unittest.TestCase):
         self.assertAlmostEqual(apart(ours, box(keypoints=[[1.0, 2.5]])), 0.5)
         self.assertEqual(apart(ours, box()), math.inf)
         self.assertEqual(apart(ours, box(keypoints=[[1.0, 2.0], [1.0, 2.0]])), math.inf)
+
+    def test_third_coordinates_are_compared_where_the_library_gives_some(self):
+        ours = box(keypoints=[[1.0, 2.0, 0.9, -3.0]])
+        self.assertAlmostEqual(apart(ours, box(keypoints=[[1.0, 2.0, 1.0, -3.5]])), 0.5)
+        self.assertEqual(apart(ours, box(keypoints=[[1.0, 2.0, 1.0]])), 0)
+        flat = box(keypoints=[[1.0, 2.0, 0.9]])
+        self.assertEqual(apart(flat, box(keypoints=[[1.0, 2.0, 1.0, -3.5]])), math.inf)
 
     def test_another_text_is_another_result(self):
         self.assertEqual(apart({"text": "noon"}, {"text": "moon"}), math.inf)

@@ -66,7 +66,7 @@ def results(record: dict, rotated: bool = False) -> list[dict]:
         if vectors := item.get("embeddings"):
             one["embedding"] = vectors[0]["values"]
         if points := item.get("keypoints"):
-            one["keypoints"] = [[p["x"], p["y"], p["score"]] for p in points]
+            one["keypoints"] = [[p["x"], p["y"], p["score"], *([p["z"]] if "z" in p else [])] for p in points]
         if named := item.get("classification"):
             found += [{"class": c["label_id"], "score": c["confidence"], "text": c["label"]} for c in named]
             continue

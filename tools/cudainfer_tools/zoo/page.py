@@ -53,7 +53,7 @@ calculated by hand or with the code of the model's makers.
 | HRNet with UDP | `heat-maps-udp` | tests/elements/peakfind/keypoints.rs |
 | HigherHRNet, HRNet with tags | `tags` | tests/elements/peakfind/grouping.rs |
 | SuperPoint | `superpoint` | tests/elements/peakfind/keypoints.rs |
-| SCRFD, RetinaFace, MediaPipe's detectors | `scrfd`, `retinaface`, `mediapipe` | tests/elements/gpunms/faces.rs |
+| SCRFD, RetinaFace | `scrfd`, `retinaface` | tests/elements/gpunms/faces.rs |
 | SSD with prior boxes | `ssd` | tests/elements/gpunms/faces.rs |
 | MaskDINO: masks of queries that have boxes | `queries-masks` | tests/elements/segmask/instances.rs |
 | CenterNet's heat maps | tables in the test | kernels/src/detect/tests/extras.rs |
@@ -66,6 +66,8 @@ calculated by hand or with the code of the model's makers.
 The queries of Mask2Former and MaskFormer of transformers have masks and no boxes: segmask reads them, as a mask of classes or, with
 `mode=instances`, as objects (`masks-of-queries`, tests/elements/segmask/masks.rs), and gpunms reports that it does not. Of Mask2Former as
 PyTorch's older exporter writes it, ONNX Runtime itself refuses a node (GridSample).
+
+MediaPipe's face_landmark_with_attention (478 points) has operators of MediaPipe's own, which tf2onnx cannot convert.
 
 libreyolo's CenterNet paints and places its input by an affine map that lies up to half a pixel of the input beside ours, which does
 not show where frames are as large as the input.

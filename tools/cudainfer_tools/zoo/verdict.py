@@ -55,7 +55,11 @@ def apart(mine: dict, theirs: dict) -> float:
             continue
         a, b = (np.array(one[key], float) for one in (mine, theirs))
         if key == "keypoints":
-            a, b = a[:, :2], b[:, :2]
+            # A third coordinate follows the score, where the library gives one.
+            axes = [0, 1, 3] if b.shape[1] == 4 else [0, 1]
+            if a.shape[1] <= axes[-1]:
+                return np.inf
+            a, b = a[:, axes], b[:, axes]
         if a.shape != b.shape:
             return np.inf
         if key == "corners":
