@@ -168,6 +168,8 @@ pub enum Encoding {
     Candidates,
     /// Scores of the pixels of cells.
     Cells,
+    /// Where lanes of a road are.
+    Lanes,
 }
 
 words! { Encoding:
@@ -178,6 +180,7 @@ words! { Encoding:
     Poses = "poses", "Coordinates of the points of several objects, with scores in outputs of their own (sleap-nn's exports)";
     Candidates = "candidates", "Peaks, and scores of the lines between them (sleap-nn's bottom-up exports)";
     Cells = "cells", "Scores of the pixels of cells: points of interest (SuperPoint)";
+    Lanes = "lanes", "Lanes of a road as polylines (Ultra-Fast-Lane-Detection, CLRNet)";
 }
 
 /// How keypoints are grouped into objects.

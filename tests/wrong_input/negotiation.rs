@@ -225,6 +225,13 @@ fn an_output_that_peakfind_cannot_read_is_named() {
     report_of("two-inputs", "output=mean")
         .fails_with(&["'mean:float32:1x3'", "nothing says how many points"]);
     report_of("two-inputs", "output=size_again").fails_with(&["size_again", "float16 or float32"]);
+    report_of("lanes-few", "encoding=lanes").fails_with(&[
+        "'lanes:float32:1x11x3x2' has 3 rows",
+        "set lane-rows in the sidecar's [peaks] to 3 numbers",
+    ]);
+    report_of("heat-maps", "encoding=lanes").fails_with(&["do not hold lanes", "another encoding"]);
+    report_of("superpoint", "encoding=lanes").fails_with(&["several outputs", "the one with the lanes"]);
+    report_of("lanes-cells", "grouping=each").fails_with(&["grouping=each does not go with encoding=lanes"]);
 }
 
 #[test]

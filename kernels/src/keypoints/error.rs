@@ -135,6 +135,46 @@ pub enum KeypointsError {
         /// The input's height.
         height: usize,
     },
+    /// Not lanes.
+    #[error(
+        "the outputs {0} do not hold lanes: those are 1xCxRxL, cells on R rows of L lanes (Ultra-Fast-Lane-Detection), or 1xNxV, N lines of 6 \
+         numbers and an x for each row (CLRNet), or loc_row, loc_col, exist_row and exist_col of 4 lanes \
+         (Ultra-Fast-Lane-Detection-v2). Set output to the one with them, or another encoding"
+    )]
+    LanesShape(String),
+    /// Rows or columns that are not known.
+    #[error(
+        "output '{output}' has {count} {what} for each lane, and it is known of {known} where they are: set lane-{what} in the sidecar's \
+         [peaks] to {count} numbers from 0 to 1, fractions of the whole picture's {side}"
+    )]
+    LaneAnchors {
+        /// The output's description.
+        output: String,
+        /// How many there are.
+        count: usize,
+        /// How many are known, and fractions.
+        known: usize,
+        /// `rows` or `columns`.
+        what: &'static str,
+        /// `height` or `width`.
+        side: &'static str,
+    },
+    /// No part of a picture.
+    #[error(
+        "nothing says which part of the picture the network with the output '{0}' sees: set lane-crop in the sidecar's [peaks] to a fraction \
+         of the picture's height above 0, counted from the bottom, 1 for all of it"
+    )]
+    LaneCrop(String),
+    /// Keys that lanes of this kind have no use for.
+    #[error(
+        "{keys} mean nothing for the lanes of the output '{output}': remove them from the sidecar's [peaks]"
+    )]
+    LaneKeys {
+        /// The output's description.
+        output: String,
+        /// The keys.
+        keys: &'static str,
+    },
     /// A distance that is none.
     #[error("an nms-radius of {0} leaves no points; set it to 0 or more pixels")]
     Radius(String),

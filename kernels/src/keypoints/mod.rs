@@ -8,6 +8,7 @@
 //! | [`CandidateReader`] | peaks, and scores of the lines between them: sleap-nn's bottom-up exports | poses |
 //! | [`IndividualReader`] | peaks, and which individual each is taken for: sleap-nn's multi-class bottom-up exports | poses |
 //! | [`CellReader`] | a logit for each pixel of cells of 8x8, and one for none: SuperPoint | points of interest |
+//! | [`LaneReader`] | where lanes cross rows and columns, or lines: Ultra-Fast-Lane-Detection, CLRNet | lanes |
 //! | [`PoseReader`] | coordinates of several people's points, and mostly scores in outputs of their own: sleap-nn's exports | poses |
 //!
 //! [`CudaSimcc`] and [`CudaReader`] read outputs that lie on the GPU. The maxima of SimCC are found there; coordinates are results
@@ -22,6 +23,7 @@ mod format;
 mod identities;
 mod individuals;
 mod instances;
+mod lanes;
 mod layout;
 mod params;
 mod points;
@@ -39,6 +41,7 @@ pub use format::PointFormat;
 pub use identities::identify;
 pub use individuals::{IndividualOutputs, IndividualReader};
 pub use instances::{Instance, InstanceReader};
+pub use lanes::{Lane, LaneAnchors, LaneParams, LaneReader};
 pub use params::{CoordinateParams, PixelOrigin, PoseActivation, SimccParams};
 pub use points::{PointOutputs, PointReader, Points};
 pub use poses::{PoseOutputs, PoseReader};

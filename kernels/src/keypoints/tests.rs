@@ -3,6 +3,7 @@
 
 mod cells;
 mod formats;
+mod lanes;
 
 use half::f16;
 

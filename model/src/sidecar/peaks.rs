@@ -13,7 +13,7 @@ use crate::{Encoding, Grouping, word};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Peaks {
-    /// `maps`, `simcc`, `points`, `instances`, `poses`, `candidates` or `cells`.
+    /// `maps`, `simcc`, `points`, `instances`, `poses`, `candidates`, `cells` or `lanes`.
     #[serde(with = "word")]
     pub encoding: Option<Encoding>,
     /// The output that holds the confidence maps, or the coordinates.
@@ -121,7 +121,14 @@ pub struct Peaks {
     pub point_order: Option<Vec<usize>>,
     /// Whether points that no peak gave are looked for in the whole map.
     pub fill_missing: Option<bool>,
-    /// Radius in tensor pixels around a point of an instance, or a point of interest, in which another one is a duplicate.
+    /// Where a network finds lanes on rows, as fractions of the picture's height.
+    pub lane_rows: Option<Vec<f32>>,
+    /// Where it finds them on columns, as fractions of the picture's width.
+    pub lane_columns: Option<Vec<f32>>,
+    /// The part of the picture, its lower one, that its input shows.
+    pub lane_crop: Option<f32>,
+    /// Radius in tensor pixels around a point of an instance, or a point of interest, in which another one is a duplicate; for lanes
+    /// their mean distance.
     pub nms_radius: Option<f32>,
     /// Pixels at each edge of the input in which there are no points of interest.
     pub border: Option<usize>,

@@ -3,8 +3,8 @@
 use cudainfer_kernels::geometry::Affine;
 use cudainfer_kernels::group::TagGrouper;
 use cudainfer_kernels::keypoints::{
-    CandidateReader, CellReader, IndividualReader, InstanceReader, KeypointsError, PointReader, PoseReader,
-    RowReader,
+    CandidateReader, CellReader, IndividualReader, InstanceReader, KeypointsError, LaneReader, PointReader,
+    PoseReader, RowReader,
 };
 use cudainfer_kernels::peaks::Outcome;
 use cudainfer_kernels::tensor::{TensorDesc, TensorView};
@@ -22,6 +22,7 @@ pub(super) enum Reader {
     Candidates(Box<CandidateReader>),
     Individuals(IndividualReader),
     Cells(CellReader),
+    Lanes(LaneReader),
     Tags(Box<TagGrouper>),
 }
 
@@ -61,6 +62,10 @@ impl Reader {
             (Coding::Cells(params), _, [output]) => {
                 Some(Self::Cells(CellReader::new(output, input, params)?))
             }
+            (Coding::Lanes { .. }, GroupingPlan::Lanes(params), _) => {
+                let outputs: Vec<&TensorDesc> = outputs.iter().collect();
+                Some(Self::Lanes(LaneReader::new(&outputs, input, params)?))
+            }
             (Coding::Maps(params), GroupingPlan::Tags(tags, roles), _) => {
                 let grouper = roles.of(outputs).map(|outputs| TagGrouper::new(outputs, input, params, tags));
                 grouper.transpose()?.map(Box::new).map(Self::Tags)
@@ -81,6 +86,7 @@ impl RowReader for Reader {
             Self::Candidates(reader) => reader.outputs(),
             Self::Individuals(reader) => reader.outputs(),
             Self::Cells(reader) => reader.outputs(),
+            Self::Lanes(reader) => reader.outputs(),
             Self::Tags(grouper) => grouper.outputs(),
         }
     }
@@ -100,6 +106,7 @@ impl RowReader for Reader {
             Self::Candidates(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
             Self::Individuals(reader) => into(reader.run(outputs, to_frame)?, Found::Poses),
             Self::Cells(reader) => into(reader.run(outputs, to_frame)?, Found::Peaks),
+            Self::Lanes(reader) => into(reader.run(outputs, to_frame)?, Found::Lanes),
             Self::Tags(grouper) => into(grouper.run(outputs, to_frame)?, Found::Poses),
         })
     }

@@ -4,8 +4,8 @@
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::keypoints::{
     CandidateOutputs, CandidateReader, CellParams, CellReader, CoordinateParams, IndividualOutputs,
-    IndividualReader, InstanceReader, KeypointsError, PointFormat, PointOutputs, PointReader, PoseOutputs,
-    PoseReader, SimccParams, SimccReader,
+    IndividualReader, InstanceReader, KeypointsError, LaneReader, PointFormat, PointOutputs, PointReader,
+    PoseOutputs, PoseReader, SimccParams, SimccReader,
 };
 use cudainfer_kernels::peaks::{PeakFinder, PeakParams};
 use cudainfer_kernels::tensor::{TensorDesc, TensorType};
@@ -34,6 +34,8 @@ pub(super) enum Coding {
     Individuals(CoordinateParams),
     /// One output with the scores of the pixels of cells.
     Cells(CellParams),
+    /// Outputs with lanes of a picture whose lower part, this fraction, is the input; the grouping has how they are read.
+    Lanes { crop: f32 },
 }
 
 /// Which outputs there are after that of the coordinates, in this order, which is that of [`PointReader`] and [`PoseReader`].
@@ -100,6 +102,7 @@ impl Coding {
             Self::Instances(_) | Self::Poses(..) => "coordinates of several objects",
             Self::Candidates(_) | Self::Individuals(_) => "candidates",
             Self::Cells(_) => "cells of pixels",
+            Self::Lanes { .. } => "lanes",
         }
     }
 
@@ -121,6 +124,9 @@ pub(super) struct Chosen {
     /// A sentence, if something was not stated but guessed.
     pub guess: Option<String>,
 }
+
+/// The outputs of Ultra-Fast-Lane-Detection-v2 as its pt2onnx.py names them, in the order of [`LaneReader`].
+const LANES: [&str; 4] = ["loc_row", "loc_col", "exist_row", "exist_col"];
 
 /// Points of a person in COCO, as MoveNet gives them: expected of several people's coordinates without a skeleton.
 const POINTS: usize = 17;
@@ -145,7 +151,7 @@ impl Outputs<'_> {
         }
         let stated = settings.encoding.or(info.peaks.encoding);
         let encoding = stated.unwrap_or_else(|| self.recognised(input));
-        let mut guess = None;
+        let (mut guess, mut lanes) = (None, None);
         let (coding, outputs, points) = match encoding {
             Encoding::Maps => {
                 let (plan, outputs) = self.plan()?;
@@ -230,6 +236,12 @@ impl Outputs<'_> {
                 CellReader::new(output, input, params).map_err(|e| e.to_string())?;
                 (Coding::Cells(params), vec![output], Some(1))
             }
+            Encoding::Lanes => {
+                let (outputs, params) = (self.lanes()?, settings.lanes(info));
+                let reader = LaneReader::new(&outputs, input, &params).map_err(|e| e.to_string())?;
+                lanes = Some(params);
+                (Coding::Lanes { crop: reader.crop() }, outputs, reader.points())
+            }
         };
         let named = info.skeleton.points.len();
         // A centroid is none of the skeleton's points.
@@ -243,6 +255,7 @@ impl Outputs<'_> {
             ));
         }
         let plan = match (self.grouping(), encoding) {
+            (None, Encoding::Lanes) => GroupingPlan::Lanes(lanes.unwrap_or_default()),
             (None, Encoding::Instances | Encoding::Poses | Encoding::Candidates) => GroupingPlan::Instances,
             (Some(Grouping::Each), Encoding::Poses) if points == Some(1) => GroupingPlan::Each,
             (None | Some(Grouping::Frame), Encoding::Simcc | Encoding::Points | Encoding::Cells) => {
@@ -295,6 +308,9 @@ impl Outputs<'_> {
         }
         if self.cells(input).is_some() && info.skeleton.points.is_empty() && info.output.labels.is_empty() {
             return Encoding::Cells;
+        }
+        if self.are_lanes(input) && info.skeleton.points.is_empty() && info.output.labels.is_empty() {
+            return Encoding::Lanes;
         }
         let only = match (self.maps_name(), outputs) {
             (Some(name), _) => outputs.iter().find(|output| output.name == name),
@@ -350,6 +366,36 @@ impl Outputs<'_> {
         };
         let mut outputs = self.outputs.iter().filter(named).filter(fits);
         outputs.next().filter(|_| outputs.next().is_none())
+    }
+
+    /// The outputs with lanes: the one that is named or the only one, or the four of Ultra-Fast-Lane-Detection-v2.
+    fn lanes(&self) -> Result<Vec<&TensorDesc>, String> {
+        let named = |name: &&str| self.outputs.iter().find(|output| output.name == **name);
+        let four: Vec<_> = LANES.iter().filter_map(named).collect();
+        if self.maps_name().is_none() && four.len() == LANES.len() {
+            return Ok(four);
+        }
+        match (self.maps_name(), self.outputs) {
+            (Some(name), _) => Ok(vec![self.named(name)?]),
+            (None, [only]) => Ok(vec![only]),
+            _ => Err(format!(
+                "the model has several outputs, {}: set output to the one with the lanes, or name those of \
+                 Ultra-Fast-Lane-Detection-v2 {} in the model",
+                self.list(),
+                LANES.join(", ")
+            )),
+        }
+    }
+
+    /// Whether outputs have the names or the shape of the makers' own exports, and the inputs are wide, as pictures of roads are.
+    fn are_lanes(&self, [width, height]: [usize; 2]) -> bool {
+        let Ok(outputs) = self.lanes() else { return false };
+        let shapes = [&[101, 56, 4][..], &[201, 18, 4], &[192, 78]];
+        let is_known = |output: &TensorDesc| {
+            let dims: Option<Vec<usize>> = output.dims.iter().skip(1).copied().collect();
+            dims.is_some_and(|dims| shapes.contains(&&dims[..]))
+        };
+        outputs.len() == LANES.len() || (width > height && outputs.iter().all(|output| is_known(output)))
     }
 
     /// SimCC's outputs along x and along y, and a sentence if their order is a guess.

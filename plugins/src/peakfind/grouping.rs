@@ -1,6 +1,7 @@
 //! From properties and sidecar to the outputs that are read, and how their points are grouped.
 
 use cudainfer_kernels::group::{DisplacementParams, POSENET_TREE, PafParams, TagOutputs, TagParams};
+use cudainfer_kernels::keypoints::LaneParams;
 use cudainfer_kernels::peaks::Refinement;
 use cudainfer_kernels::tensor::TensorDesc;
 
@@ -20,6 +21,8 @@ pub(super) enum GroupingPlan {
     Instances,
     /// By offsets and displacements, forward and backward: the second to the fourth output.
     Displacements(DisplacementParams),
+    /// By the network's lanes: each is an object.
+    Lanes(LaneParams),
     /// By tags, in outputs of these roles.
     Tags(TagParams, TagOutputs<()>),
 }

@@ -6,6 +6,7 @@ use gst::subclass::prelude::*;
 use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
+use super::encoding::Coding;
 use super::grouping::Outputs;
 use super::objects::Points;
 use super::search::Search;
@@ -95,6 +96,11 @@ impl DecodingElementImpl for PeakFind {
         if let Some(format) = chosen.as_ref().and_then(|chosen| chosen.coding.format()) {
             coding += &format!(" ({} of each point)", format.word());
         }
+        let part = match chosen.as_ref().map(|chosen| chosen.coding) {
+            Some(Coding::Lanes { crop }) if crop < 1.0 => Some(crop),
+            _ => None,
+        };
+        coding.extend(part.map(|crop| format!(" in the lower {crop} of the picture")));
         let what = match info.skeleton.points.len() {
             0 if [Group::Peaks, Group::Coordinates].iter().all(|group| info.origin(*group).is_none()) => {
                 format!("points of {coding}")
@@ -107,6 +113,14 @@ impl DecodingElementImpl for PeakFind {
         };
         let mut reading = Reading::of(incoming, info, &what);
         reading.warnings.extend(chosen.and_then(|chosen| chosen.guess));
+        let whole = part.filter(|_| !caps::of_regions(incoming.caps));
+        reading.warnings.extend(whole.map(|crop| {
+            format!(
+                "the network finds lanes in the lower {crop} of the picture, and sees whole frames: set roi=list regions=0,{},1,{crop} of \
+                 fusedpreproc, unless the frames are that part already",
+                ((1.0 - crop) * 1e4).round() / 1e4
+            )
+        }));
         reading
     }
 }

@@ -5,7 +5,7 @@
 //! the threshold.
 //!
 //! Models without confidence maps are read as well: SimCC (RTMPose, DWPose) and coordinates (MoveNet, regression heads, what
-//! sleap-nn exports). The kind
+//! sleap-nn exports), and lanes of roads as polylines (Ultra-Fast-Lane-Detection, CLRNet). The kind
 //! of outputs is decided by their names and shapes, unless `encoding` sets it.
 //!
 //! `grouping` is how keypoints become objects:

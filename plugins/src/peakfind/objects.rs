@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::group::{Identity, Keypoint, MOST_PEAKS, Pose};
-use cudainfer_kernels::keypoints::{self, Instance};
+use cudainfer_kernels::keypoints::{self, Instance, Lane};
 use cudainfer_kernels::peaks::Peak;
 use cudainfer_kernels::sanity::{Expected, Survey};
 
@@ -28,7 +28,7 @@ pub(super) struct Points {
 struct Limits {
     /// Peaks of a channel.
     peaks: usize,
-    /// Instances made by displacements or tags.
+    /// Instances made by displacements or tags, and lanes.
     poses: usize,
 }
 
@@ -47,6 +47,7 @@ impl Points {
         let limits = match &plan {
             GroupingPlan::Paf(_) => Limits { peaks: peaks.min(MOST_PEAKS), poses: usize::MAX },
             GroupingPlan::Displacements(params) => Limits { peaks, poses: params.max_poses },
+            GroupingPlan::Lanes(params) => Limits { peaks, poses: params.max_lanes },
             GroupingPlan::Tags(params, _) => Limits { peaks, poses: params.max_poses },
             _ => Limits { peaks, poses: usize::MAX },
         };
@@ -85,6 +86,11 @@ impl Decode for Points {
                 Found::Instances(instances) => {
                     counts.add("peaks", instances.iter().map(|one| one.pose.found()).sum());
                     counts.add("instances", instances.len());
+                }
+                Found::Lanes(lanes) => {
+                    counts.add("peaks", lanes.iter().map(|lane| lane.pose.found()).sum());
+                    counts.add("instances", lanes.len());
+                    lanes.iter().for_each(|lane| counts.see(lane.pose.score));
                 }
             }
             counts.add("non-finite", outcome.non_finite);
@@ -156,6 +162,15 @@ fn put(
             put_points(buffer, params, label(info), info, set);
         }
         (Found::Instances(instances), _) => put_instances(buffer, instances, info),
+        (Found::Lanes(lanes), _) if set.object.is_some() => {
+            put_points(buffer, lanes.iter().map(|lane| (param_of_lane(lane, info), None)), "", info, set);
+        }
+        (Found::Lanes(lanes), _) => {
+            for lane in lanes {
+                let points = std::iter::once((param_of_lane(lane, info), None));
+                put_points(buffer, points, &label_of_lane(lane, info), info, set);
+            }
+        }
     }
 }
 
@@ -180,6 +195,11 @@ fn label(info: &ModelInfo) -> &str {
     info.peaks.label.as_deref().unwrap_or("pose")
 }
 
+fn label_of_lane(lane: &Lane, info: &ModelInfo) -> String {
+    let label = info.peaks.label.as_deref().unwrap_or("lane");
+    lane.number.map_or_else(|| label.to_owned(), |number| format!("{label}-{number}"))
+}
+
 /// The points of one object.
 fn param_of_peaks(peaks: &[Peak], info: &ModelInfo) -> KeypointsParam {
     let point = |peak: &Peak| {
@@ -197,6 +217,15 @@ fn param_of(points: &[Option<Keypoint>], score: Option<f32>, info: &ModelInfo) -
 
 fn param_of_pose(pose: &Pose, info: &ModelInfo) -> KeypointsParam {
     param_of(&pose.points, Some(pose.score), info)
+}
+
+/// The points of a lane, each joined with the next one of its places if both are there.
+fn param_of_lane(lane: &Lane, info: &ModelInfo) -> KeypointsParam {
+    let points = lane.pose.points.iter().enumerate();
+    let places: Vec<usize> = points.filter(|(_, point)| point.is_some()).map(|(place, _)| place).collect();
+    let pairs = (0..).zip(places.windows(2));
+    let edges = pairs.filter(|(_, pair)| pair[0] + 1 == pair[1]).map(|(i, _)| [i, i + 1]).collect();
+    KeypointsParam { edges, ..param_of_pose(&lane.pose, info) }
 }
 
 /// Each is an object with a detection, also where none of its points was found.

@@ -177,6 +177,8 @@ impl RowDecoder for Search {
             Coding::Simcc(_) => None,
             // A softmax is of probabilities, and a place is that of a pixel.
             Coding::Cells(_) => None,
+            // The same is true of lanes.
+            Coding::Lanes { .. } => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use cudainfer_kernels::detect::AxisOrder;
 use cudainfer_kernels::group::{DisplacementParams, MOST_PEAKS, PafConvention, PafParams, TagParams};
-use cudainfer_kernels::keypoints::{CellParams, CoordinateParams, SimccParams};
+use cudainfer_kernels::keypoints::{CellParams, CoordinateParams, LaneAnchors, LaneParams, SimccParams};
 use cudainfer_kernels::peaks::{Activation, Grid, Mode, PeakParams, Refinement};
 use cudainfer_kernels::preproc::Layout;
 use gst::prelude::*;
@@ -143,19 +143,20 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             published(CONVENTION).min_score,
             "Minimum score",
             format!(
-                "With grouping=paf, displacements and tags, and encoding=instances, poses and points: minimum score of an object. If not \
-                 set: the sidecar's, else {}, or {} with paf-layout=openpose, {} with encoding=instances and {PRESENT} with \
-                 encoding=points",
+                "With grouping=paf, displacements and tags, and encoding=instances, poses, points and lanes: minimum score of an object. If \
+                 not set: the sidecar's, else {}, or {} with paf-layout=openpose, {} with encoding=instances, {PRESENT} with \
+                 encoding=points and {} for CLRNet's lanes",
                 sleap.min_score,
                 openpose.min_score,
-                CoordinateParams::default().min_score
+                CoordinateParams::default().min_score,
+                LaneParams::LINES
             ),
         )
         .shown(|settings| settings.least().1.to_value()),
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([stats::param_spec(
-        "; peaks, instances (objects made by grouping=paf, displacements and tags, and encoding=instances), non-finite (cells with NaN or infinity), \
+        "; peaks, instances (objects made by grouping=paf, displacements and tags, and encoding=instances and lanes), non-finite (cells with NaN or infinity), \
          truncated (cut by max-peaks), limited (frames with as many \
          instances as max-poses allows, where others were left out)",
     )])
@@ -222,6 +223,21 @@ impl Settings {
             border: peaks.border.unwrap_or(defaults.border),
             top_k: self.max_peaks.and_then(|n| usize::try_from(n).ok()).unwrap_or(defaults.top_k),
             layout: self.layout.or(peaks.layout),
+        }
+    }
+
+    /// The kernel's parameters for lanes.
+    pub fn lanes(&self, info: &ModelInfo) -> LaneParams {
+        let (peaks, defaults) = (&info.peaks, LaneParams::default());
+        LaneParams {
+            anchors: LaneAnchors {
+                rows: peaks.lane_rows.clone(),
+                columns: peaks.lane_columns.clone(),
+                crop: peaks.lane_crop,
+            },
+            min_score: self.min_score.or(peaks.min_score),
+            nms_distance: peaks.nms_radius.unwrap_or(defaults.nms_distance),
+            max_lanes: peaks.max_poses.unwrap_or(defaults.max_lanes),
         }
     }
 

@@ -3,6 +3,7 @@
 mod grouping;
 mod keypoints;
 mod labs;
+mod lanes;
 mod sleap_nn;
 
 use cudainfer_tests::buffers;

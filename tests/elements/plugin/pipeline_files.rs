@@ -532,6 +532,25 @@ fn segment_objects_paints_the_masks_of_what_the_detector_finds() {
 }
 
 #[test]
+fn lanes_publishes_and_draws_polylines() {
+    let file = model("lanes-anchors");
+    let (lines, output) = publish("lanes", &[("model", file.as_str()), ("regions", "0,0.2,1,0.8")]);
+    assert_eq!(lines.len(), 30);
+    for line in &lines {
+        let [flat, steep] = &line["objects"].as_array().unwrap()[..] else { panic!("{line}") };
+        assert_eq!((&flat["label"], &steep["label"]), (&"lane-0".into(), &"lane-1".into()));
+        // Of the frame's 768x576 pixels.
+        let points = steep["keypoints"].as_array().unwrap();
+        assert_eq!(points.len(), 36, "{steep}");
+        let last = points[35].clone();
+        let off = |key: &str, wanted: f64| (last[key].as_f64().unwrap() - wanted).abs();
+        assert!(off("x", 31.0 / 99.0 * 768.0) < 0.01 && off("y", 710.0 / 720.0 * 576.0) < 0.01, "{last}");
+        assert_eq!(flat["keypoints"].as_array().unwrap().len(), 15);
+    }
+    is_watchable(&output);
+}
+
+#[test]
 fn every_launch_file_has_a_test_here() {
     let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
         .unwrap()
@@ -553,6 +572,7 @@ fn every_launch_file_has_a_test_here() {
             "faces",
             "labels-bottomup",
             "labels-topdown",
+            "lanes",
             "matte",
             "matte-deovr",
             "pose-bottomup",

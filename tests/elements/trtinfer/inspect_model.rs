@@ -59,6 +59,17 @@ fn inspect_reads_maps_and_pictures_where_the_sidecar_has_their_section() {
 }
 
 #[test]
+fn inspect_says_which_part_of_the_picture_a_network_of_lanes_sees() {
+    let path = scratch("inspect-lanes").join("model.onnx");
+    std::fs::copy(model("lanes-anchors"), &path).unwrap();
+    std::fs::write(path.with_extension("toml"), "[peaks]\nencoding = \"lanes\"").unwrap();
+    let output = inspect(&[path.to_str().unwrap()]);
+    let said = text(&output.stdout);
+    assert!(output.status.success() && said.contains("lanes in the lower 0.8 of the picture"), "{output:?}");
+    assert!(said.contains("roi=list regions=0,0.2,1,0.8") && said.contains("encoding = \"lanes\""), "{said}");
+}
+
+#[test]
 fn inspect_says_what_it_cannot_read() {
     let posenet = fetched("models/posenet.onnx");
     let depth = model("says-depth");

@@ -71,6 +71,9 @@ fn keypoints_without_maps_and_integer_inputs_are_those_of_the_cpu() {
         "heat-maps-udp",
         "tags",
         "superpoint",
+        "lanes-cells",
+        "lanes-anchors",
+        "lanes-lines",
     ] {
         let points = |upload: &str, device: &str| {
             found(&format!(

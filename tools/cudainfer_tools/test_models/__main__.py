@@ -48,6 +48,7 @@ MAKERS = (
     points.groups,
     points.tags,
     points.interest,
+    points.lanes,
     classes.classifiers,
     classes.attributes,
     classes.numbers,

@@ -109,6 +109,46 @@ def interest() -> None:
     graph.save("superpoint")
 
 
+def lanes() -> None:
+    """Lanes as Ultra-Fast-Lane-Detection gives them for TuSimple in both versions, and as CLRNet does; and those of a network of the
+    first version with rows that nobody knows."""
+    cells = np.zeros((1, 101, 56, 4), np.float32)
+    cells[:, 100] = 5
+    # The second lane leans to the left, and is not seen on one row; the third one has three points, the last one two.
+    for row in range(10, 56):
+        cells[0, 80 - row, row, 1] = 0 if row == 30 else 40
+    cells[0, 40, 53:, 2] = cells[0, 90, 54:, 3] = 40
+    few = np.zeros((1, 11, 3, 2), np.float32)
+    few[0, 4] = 40
+    rows, columns = np.zeros((1, 100, 56, 4), np.float32), np.zeros((1, 100, 41, 4), np.float32)
+    on_rows, on_columns = np.zeros((1, 2, 56, 4), np.float32), np.zeros((1, 2, 41, 4), np.float32)
+    # Between two cells; the third lane is on half of the rows, which is too little.
+    rows[0, 30:32, :, 1] = 40
+    on_rows[0, 1, 20:, 1], on_rows[0, 1, 28:, 2] = 2, 2
+    for column in range(15):
+        columns[0, 80 - column, column, 0] = 40
+        on_columns[0, 1, column, 0] = 3
+    lines = np.zeros((1, 192, 78), np.float32)
+    lines[..., 0] = 5
+    # The second one is 16 pixels from the first, and the third one goes on to the bottom, where it does not begin.
+    for line, (sure, start, length, x) in enumerate([(3, 0, 1, 0.25), (2, 0, 1, 0.27), (1, 10 / 71, 20 / 71, 0.75)], 5):
+        lines[0, line, :6] = [0, sure, start, x, 0.5, length]
+        lines[0, line, 6:] = x
+    networks: list[tuple[str, int, dict[str, np.ndarray]]] = [
+        ("lanes-cells", 288, {"lanes": cells}),
+        ("lanes-few", 288, {"lanes": few}),
+        ("lanes-anchors", 320, {"loc_row": rows, "loc_col": columns, "exist_row": on_rows, "exist_col": on_columns}),
+        ("lanes-lines", 320, {"lines": lines}),
+    ]
+    for name, height, outputs in networks:
+        graph = Graph(F32, [1, 3, height, 800])
+        nothing = graph.nothing()
+        for output, values in outputs.items():
+            graph.node("Add", [graph.constant(f"some-{output}", values), nothing], output)
+            graph.output(output, F32, list(values.shape))
+        graph.save(name, '[input]\nresize = "stretch"\n')
+
+
 def tags() -> None:
     """The animals of a 64x64 input as HigherHRNet gives them: maps and tags of 4x4 pixels, and maps of 2x2. The second one's tail is
     too weak for a peak."""

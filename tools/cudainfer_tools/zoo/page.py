@@ -53,6 +53,7 @@ calculated by hand or with the code of the model's makers.
 | HRNet with UDP | `heat-maps-udp` | tests/elements/peakfind/keypoints.rs |
 | HigherHRNet, HRNet with tags | `tags` | tests/elements/peakfind/grouping.rs |
 | SuperPoint | `superpoint` | tests/elements/peakfind/keypoints.rs |
+| Ultra-Fast-Lane-Detection, its second version, CLRNet | `lanes-cells`, `lanes-anchors`, `lanes-lines` | tests/elements/peakfind/lanes.rs |
 | SCRFD, RetinaFace | `scrfd`, `retinaface` | tests/elements/gpunms/faces.rs |
 | SSD with prior boxes | `ssd` | tests/elements/gpunms/faces.rs |
 | MaskDINO: masks of queries that have boxes | `queries-masks` | tests/elements/segmask/instances.rs |
