@@ -48,13 +48,21 @@ impl PreprocPlan {
             source,
             params,
         };
-        for (c, channel) in plan.order().iter().enumerate() {
-            plan.padding[*channel] = match plan.params.padding {
-                Padding::Pixel(value) => f32::from(value),
-                Padding::Mean => -plan.normalise[c].1 / plan.normalise[c].0,
-            };
-        }
+        plan.padding = plan.padding();
         Ok(plan)
+    }
+
+    fn padding(&self) -> [f32; 3] {
+        match self.params.padding {
+            Padding::Pixel(value) => [f32::from(value); 3],
+            Padding::Mean => {
+                let mut means = [0.0; 3];
+                for (channel, (factor, summand)) in self.order().iter().zip(&self.normalise) {
+                    means[*channel] = -summand / factor;
+                }
+                means
+            }
+        }
     }
 
     /// How many channels the rows have that the tensor is made from: the frame's, and three where a grey frame's padding is not grey.
