@@ -539,7 +539,7 @@ fn hands_follows_the_points_of_what_the_detector_finds() {
         (path("in.mov"), path("out.jsonl"), path("out.mp4"), path("hands.onnx"));
     std::fs::copy(model("dots"), &hands).unwrap();
     let sidecar = "[input]\nresize = \"letterbox\"\npadding = 0\n[peaks]\nmode = \"global\"\n[skeleton]\npoints = [\"wrist\", \
-                   \"finger\", \"thumb\"]\n";
+                   \"finger\", \"thumb\"]\n[track]\npadding = 1.25\n";
     std::fs::write(path("hands.toml"), sidecar).unwrap();
     // A dot of each colour, which move to the right in the detector's box from 180, 32 to 360, 160.
     let place =
