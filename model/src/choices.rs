@@ -102,6 +102,22 @@ words! { RoiCrop:
         "The quadrilateral of the object's four corner points, straightened, as OpenCV's getPerspectiveTransform and warpPerspective";
 }
 
+/// What the regions of objects are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RoiFrom {
+    /// The objects that were found upstream.
+    #[default]
+    Objects,
+    /// The points that the model found in the last frame.
+    Track,
+}
+
+words! { RoiFrom:
+    Objects = "objects", "The objects that elements upstream found in the frame";
+    Track = "track",
+        "The points that peakfind downstream found in the stream's last frame, and objects of upstream that are not followed yet";
+}
+
 /// Which numbers of a map become which samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapRange {

@@ -28,7 +28,7 @@ pub use cudainfer_kernels as kernels;
 
 pub use array::Array;
 pub use choices::{
-    ClassMode, Encoding, Grouping, MapRange, MaskMode, MaskRange, NmsMode, RoiCrop, SliceMode,
+    ClassMode, Encoding, Grouping, MapRange, MaskMode, MaskRange, NmsMode, RoiCrop, RoiFrom, SliceMode,
 };
 pub use error::ModelError;
 pub use folder::file_of;
@@ -39,8 +39,8 @@ pub use origin::{Group, Origin, OriginKind};
 pub use prompted::Prompted;
 pub use reading::{names as names_reading, origins as origins_reading};
 pub use sidecar::{
-    Anchors, ArrayFile, Clip, ConstantValue, Fill, Frames, MAX_SIZE, Priors, Prompts, Sidecar, SizeOf, Slice,
-    State, States,
+    Anchors, ArrayFile, Clip, ConstantValue, Fill, Frames, MAX_SIZE, PointRegion, Priors, Prompts, Sidecar,
+    SizeOf, Slice, State, States,
 };
 pub use skeleton::Skeleton;
 pub use tensor_ids::TensorIds;

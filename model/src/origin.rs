@@ -145,6 +145,7 @@ impl Group {
                 input.roi_padding.is_some()
                     || input.roi_size.is_some()
                     || input.roi_crop.is_some()
+                    || input.roi_from.is_some()
                     || input.align.is_some()
             }
             Self::Decoding => {
@@ -234,7 +235,7 @@ impl Group {
             Self::Padding => input.padding = from.input.padding,
             Self::Regions => {
                 (input.roi_padding, input.roi_size) = (from.input.roi_padding, from.input.roi_size);
-                input.roi_crop = from.input.roi_crop;
+                (input.roi_crop, input.roi_from) = (from.input.roi_crop, from.input.roi_from);
                 (input.align, input.align_points) =
                     (from.input.align.clone(), from.input.align_points.clone());
             }

@@ -53,6 +53,15 @@ pub const ROI_ALIGN: &str = "tensor-roi-align";
 /// The names of these points.
 pub const ROI_ALIGN_POINTS: &str = "tensor-roi-align-points";
 
+/// What regions are made of: `objects` or `track`.
+pub const ROI_FROM: &str = "tensor-roi-from";
+
+/// How the region of an object is made from points that a detector has found: the sidecar's section in TOML.
+pub const ROI_REGION: &str = "tensor-roi-region";
+
+/// How the region of an object is made from the points of the last frame, likewise.
+pub const ROI_TRACK: &str = "tensor-roi-track";
+
 /// Which model made the outputs: its name, and the number of its loading, so that caps change with the model.
 pub const MODEL: &str = "tensor-model";
 

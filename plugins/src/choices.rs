@@ -14,6 +14,7 @@ registered! {
     preproc::Layout: "GstCudaInferLayout", auto = "As the model requires";
     TensorType: "GstCudaInferElementType", auto = "As the model requires", only = &[Float32, Float16, UInt8, Int8, Int32];
     model::RoiCrop: "GstCudaInferRoiCrop", auto = "As in the sidecar, else pixels with a pil interpolation, else box";
+    model::RoiFrom: "GstCudaInferRoiFrom", auto = "As in the sidecar, else objects";
     detect::DecoderKind: "GstCudaInferDecoder", auto = "As in the sidecar, else chosen by the outputs' shapes";
     model::NmsMode: "GstCudaInferNms",
         auto = "As in the sidecar, else class-wise, or none for heat maps, maps of text, detections and queries";

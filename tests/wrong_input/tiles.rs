@@ -1,6 +1,6 @@
 //! Regions that cannot be cut out of the frames, and elements that cannot use them.
 
-use cudainfer_tests::{TestPipeline, init, model, run};
+use cudainfer_tests::{TestPipeline, init, model, run, scratch};
 use gst::prelude::*;
 
 const SOURCE: &str = "videotestsrc num-buffers=2 ! video/x-raw,format=RGB,width=256,height=128";
@@ -91,4 +91,43 @@ fn elements_that_cannot_use_the_regions_say_so() {
     .fails_with(&["the frames carry no embeddings"]);
     run(&format!("{SOURCE} ! {tiles} ! trtinfer model={} ! gpunms merge=union ! fakesink", model("rotated")))
         .fails_with(&["merge is union", "suppress or none for rotated boxes"]);
+}
+
+#[test]
+fn what_does_not_go_with_regions_that_follow_points_is_said_in_a_sentence() {
+    let report = |pre: &str, after: &str| {
+        run(&format!(
+            "{SOURCE} ! fusedpreproc name=pre roi-from=track {pre} ! trtinfer model={} ! {after} ! fakesink",
+            model("dots")
+        ))
+    };
+    for (pre, after, parts) in [
+        ("roi=frame", "peakfind mode=global", ["but roi is frame", "Set roi=objects"]),
+        ("roi=tiles", "peakfind mode=global", ["but roi is tiles", "Set roi=objects"]),
+        ("roi=objects interval=2", "peakfind mode=global", ["but interval is 2", "Set interval=0"]),
+        (
+            "roi=objects roi-crop=warp",
+            "peakfind mode=global",
+            ["but roi-crop=warp needs", "Set another roi-crop"],
+        ),
+        ("roi=objects", "identity", ["but there is none", "Put peakfind after the trtinfer"]),
+        ("roi=objects", "queue", ["but there is none", "Put peakfind after the trtinfer"]),
+    ] {
+        let report = report(pre, after);
+        let error = report.fails_with(&parts);
+        assert!(error.starts_with("pre: roi-from=track "), "{error}");
+    }
+    let folder = scratch("follow");
+    std::fs::copy(model("dots"), folder.join("model.onnx")).unwrap();
+    std::fs::write(
+        folder.join("model.toml"),
+        "[skeleton]\npoints = [\"nose\"]\n[track]\npoints = [\"ear\"]\n",
+    )
+    .unwrap();
+    let path = folder.join("model.onnx");
+    run(&format!(
+        "{SOURCE} ! fusedpreproc roi=objects ! trtinfer model={} ! peakfind ! fakesink",
+        path.display()
+    ))
+    .fails_with(&["'ear' that [skeleton] does not have", "write one of nose"]);
 }

@@ -39,6 +39,7 @@
 //! and gives the same bits, too, except where a centre crop enlarges the frame to a side beyond 8 million pixels: there
 //! its bilinear weights have an error of up to 2^-22.
 
+mod by_points;
 mod color;
 mod conversion;
 mod cpu;
@@ -60,6 +61,7 @@ mod taps;
 mod tests;
 mod writer;
 
+pub use by_points::{ByPoints, Outline};
 pub use cuda::CudaPreproc;
 pub use error::PreprocError;
 pub use limits::{MAX_BATCH, MAX_SIDE, MIN_CROP_RATIO};

@@ -124,6 +124,7 @@ impl Sidecar {
         self.check_frames()?;
         self.check_clip()?;
         self.check_prompts()?;
+        self.check_regions()?;
         self.tensors.check()
     }
 

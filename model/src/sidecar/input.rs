@@ -5,7 +5,7 @@ use cudainfer_kernels::preproc::{ChannelOrder, Interpolation, Layout, Padding, R
 use serde::{Deserialize, Serialize};
 
 use super::padding;
-use crate::{RoiCrop, word};
+use crate::{RoiCrop, RoiFrom, word};
 
 /// Corners of a quadrilateral.
 const CORNERS: usize = 4;
@@ -62,6 +62,9 @@ pub struct Input {
     /// `box`, `mmpose`, `mmpose-udp`, `pixels`, `sleap`, `deeplabcut`, `align` or `warp`.
     #[serde(with = "word")]
     pub roi_crop: Option<RoiCrop>,
+    /// `objects` or `track`.
+    #[serde(with = "word")]
+    pub roi_from: Option<RoiFrom>,
     /// Where the tensor has an object's points: x and y in the tensor's pixels, counted from the first pixel's centre.
     pub align: Option<Vec<[f64; 2]>>,
     /// The names of these points, where an object has others as well or in another order.

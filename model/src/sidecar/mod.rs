@@ -13,6 +13,7 @@ mod output;
 mod padding;
 mod peaks;
 mod prompts;
+mod region;
 mod slice;
 mod state;
 mod tables;
@@ -36,6 +37,7 @@ pub use maps::{Map, Segment};
 pub use output::{Anchors, Output, Priors};
 pub use peaks::Peaks;
 pub use prompts::Prompts;
+pub use region::PointRegion;
 pub use slice::Slice;
 pub use state::{State, States};
 
@@ -83,6 +85,12 @@ pub struct Sidecar {
     pub clip: Option<Clip>,
     /// What the model is asked for, of another model's tensors.
     pub prompts: Prompts,
+    /// The region of an object that was found upstream with points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<PointRegion>,
+    /// The region of an object whose points were found in the last frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub track: Option<PointRegion>,
     /// Warnings for the user about the model's files, a sentence each: which of them are empty.
     #[serde(skip)]
     pub warnings: Vec<String>,

@@ -35,6 +35,8 @@ impl Sidecar {
             "frames",
             "clip",
             "prompts",
+            "region",
+            "track",
         ] {
             let Some(toml::Value::Table(keys)) = table.get(section).filter(|keys| !is_empty(keys)) else {
                 continue;

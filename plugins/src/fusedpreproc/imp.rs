@@ -6,13 +6,16 @@ use cudainfer_kernels::preproc;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
-use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
+use gst_base::subclass::base_transform::{
+    BaseTransformMode, GenerateOutputSuccess, InputBuffer, PrepareOutputBufferSuccess,
+};
 use gst_base::subclass::prelude::*;
 use gst_video::VideoInterlaceMode;
 
 use super::doubts::{self, Reported};
 use super::fixed;
-use super::maker::{Cut, Maker};
+use super::follow::Asked;
+use super::maker::{Cut, Made, Maker};
 use super::negotiate::{Settings, possible};
 use super::points::Points;
 use super::properties::PROPERTIES;
@@ -20,6 +23,7 @@ use super::regions::Turns;
 use super::roi::Roi;
 use crate::device::Gpu;
 use crate::element::described;
+use crate::feedback::{self, Answer, FoundObject, Question};
 use crate::log::FUSEDPREPROC as CAT;
 use crate::memory::caps::in_cuda;
 use crate::memory::cropping::{self, Use};
@@ -36,12 +40,22 @@ pub struct FusedPreproc {
     settings: Mutex<Settings>,
     maker: Mutex<Option<Maker>>,
     turns: Mutex<Streams<Turns>>,
+    /// What was asked about each stream's last frame.
+    asked: Mutex<Streams<Asked>>,
+    /// The event that follows the frame that is made.
+    end: Mutex<Option<gst::Event>>,
     /// What has been reported of each stream.
     reported: Mutex<Streams<Reported>>,
     /// Tensors that were made.
     tensors: Counter,
     /// Objects that no region was made of.
     skipped: Counter,
+    /// Regions that were made of the points of the last frame.
+    followed: Counter,
+    /// Frames of which it is not known what was found in them.
+    unanswered: Counter,
+    /// Whether the first of them was reported since READY to PAUSED.
+    unanswered_reported: AtomicBool,
     /// Whether it was reported since READY to PAUSED that objects are left out.
     limit_reported: AtomicBool,
     /// Whether it was reported since READY to PAUSED that objects have not the points to cut them by.
@@ -80,6 +94,7 @@ impl FusedPreproc {
             );
         }
         self.tell_tiles(&cut, frame);
+        self.tell_following(&cut);
         self.report_library_size(s, &params, frame);
         let stream = if in_cuda(incaps) {
             let session =
@@ -108,6 +123,70 @@ impl FusedPreproc {
                 )
             );
         }
+    }
+
+    /// Posts an INFO where objects are followed.
+    fn tell_following(&self, cut: &Cut) {
+        if !matches!(cut, Cut::Objects(rules, ..) if rules.follower.is_some()) {
+            return;
+        }
+        let new = lock(&self.reported).current_mut().only_new(vec!["roi-from=track".into()]);
+        if !new.is_empty() {
+            let name = self.obj().name();
+            post_info!(
+                self.obj(),
+                gst::ResourceError::Settings,
+                ("{name}: regions follow the points that peakfind finds (roi-from=track): each frame is made when the stream's last one \
+                     has been read")
+            );
+        }
+    }
+
+    /// What was found in the stream's last frame before this one, which is waited for.
+    fn found(&self, frame: &gst::BufferRef) -> Result<Vec<FoundObject>, gst::FlowError> {
+        let question = lock(&self.asked).current_mut().see_frame(frame);
+        let (Some(question), Some(sink)) = (question, self.obj().static_pad("sink")) else {
+            return Ok(vec![]);
+        };
+        match question.wait(&sink).ok_or(gst::FlowError::Flushing)? {
+            Answer::Found(found) => Ok(found),
+            Answer::Lost => {
+                self.unanswered.add(1);
+                if !self.unanswered_reported.swap(true, Ordering::Relaxed) {
+                    gst::element_imp_warning!(
+                        self,
+                        gst::StreamError::Failed,
+                        (
+                            "{}: it is not known what was found in a frame, because it was dropped on its way to peakfind, so the next \
+                             one has the regions of objects that elements upstream found. Put no leaky queue, and no element that drops \
+                             frames or events, between this element and peakfind. The property stats counts such frames in unanswered",
+                            self.obj().name()
+                        )
+                    );
+                }
+                Ok(vec![])
+            }
+        }
+    }
+
+    /// Asks what will be found in a frame, which has these objects because they are followed.
+    fn ask(&self, frame: &mut gst::BufferRef, expected: Vec<i32>) -> Result<(), gst::FlowError> {
+        if !self.obj().static_pad("src").is_some_and(|src| feedback::is_answered(&src)) {
+            gst::element_imp_error!(
+                self,
+                gst::StreamError::Failed,
+                (
+                    "{}: roi-from=track makes regions of the points that a peakfind downstream finds, but there is none. Put peakfind \
+                     after the trtinfer of this element, or set roi-from=objects",
+                    self.obj().name()
+                )
+            );
+            return Err(gst::FlowError::Error);
+        }
+        let question = Question::ask(frame, expected);
+        *lock(&self.end) = Some(question.end());
+        lock(&self.asked).current_mut().question = Some(question);
+        Ok(())
     }
 
     /// Reports once for each stream if the library that exported the model makes tensors of another size.
@@ -179,6 +258,8 @@ impl ObjectImpl for FusedPreproc {
                 let mut fields = stats::structure(&self.counters);
                 fields.set("tensors", self.tensors.get());
                 fields.set("skipped", self.skipped.get());
+                fields.set("followed", self.followed.get());
+                fields.set("unanswered", self.unanswered.get());
                 fields.to_value()
             }
             _ => {
@@ -222,7 +303,9 @@ impl BaseTransformImpl for FusedPreproc {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        [&self.tensors, &self.skipped].into_iter().for_each(Counter::reset);
+        let counts = [&self.tensors, &self.skipped, &self.followed, &self.unanswered];
+        counts.into_iter().for_each(Counter::reset);
+        self.unanswered_reported.store(false, Ordering::Relaxed);
         self.limit_reported.store(false, Ordering::Relaxed);
         self.misfit_reported.store(false, Ordering::Relaxed);
         Ok(())
@@ -231,6 +314,8 @@ impl BaseTransformImpl for FusedPreproc {
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.maker) = None;
         *lock(&self.turns) = Streams::default();
+        *lock(&self.asked) = Streams::default();
+        *lock(&self.end) = None;
         *lock(&self.reported) = Streams::default();
         Ok(())
     }
@@ -285,8 +370,10 @@ impl BaseTransformImpl for FusedPreproc {
     fn sink_event(&self, event: gst::Event) -> bool {
         if streams::concerns(&event) {
             lock(&self.turns).see(&event);
+            lock(&self.asked).see(&event);
             lock(&self.reported).see(&event);
         }
+        lock(&self.asked).current_mut().see(&event);
         if let gst::EventView::Tag(event) = event.view() {
             let sink = self.obj().static_pad("sink");
             self.report(sink.and_then(|sink| doubts::of_tags(&sink, event.tag())).into_iter().collect());
@@ -322,6 +409,15 @@ impl BaseTransformImpl for FusedPreproc {
         Ok(())
     }
 
+    fn generate_output(&self) -> Result<GenerateOutputSuccess, gst::FlowError> {
+        // BaseTransform calls this until nothing is left to push: the first call makes the frame, the next one comes when it was pushed.
+        let end = lock(&self.end).take();
+        if let (Some(end), Some(src)) = (end, self.obj().static_pad("src")) {
+            src.push_event(end);
+        }
+        self.parent_generate_output()
+    }
+
     fn prepare_output_buffer(
         &self,
         input: InputBuffer,
@@ -331,10 +427,13 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         cropping::refuse(&*self.obj(), buffer)?;
+        // No lock is held while it waits.
+        let found = self.found(buffer)?;
         let _frame = stats::frame(&*self.obj(), &self.counters);
         let mut guard = lock(&self.maker);
         let maker = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
-        let made = maker.make(buffer, lock(&self.turns).current_mut());
+        let follows = maker.follows();
+        let made = maker.make(buffer, lock(&self.turns).current_mut(), &found);
         let elsewhere = maker.elsewhere;
         let doubt = doubts::of_frame(buffer, maker.info());
         // Messages run handlers, which may call us back: no lock is held here.
@@ -343,11 +442,12 @@ impl BaseTransformImpl for FusedPreproc {
         if let Some((elsewhere, own)) = elsewhere {
             notice::frames_elsewhere(self.obj().upcast_ref(), elsewhere, own);
         }
-        let (sets, skipped) = made.map_err(|why| {
+        let Made { sets, followed, expected, skipped } = made.map_err(|why| {
             gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
             gst::FlowError::Error
         })?;
         self.tensors.add_size(sets.len());
+        self.followed.add_size(followed);
         self.skipped.add_size(skipped.count);
         if let Some(limit) = skipped.limit.filter(|_| !self.limit_reported.swap(true, Ordering::Relaxed)) {
             notice::limited(&*self.obj(), "skipped", &limit);
@@ -357,6 +457,9 @@ impl BaseTransformImpl for FusedPreproc {
             gst::element_imp_warning!(self, gst::StreamError::Format, ("{name}: {}", misfit.text()));
         }
         TensorSet::put(&sets, buffer);
+        if follows {
+            self.ask(buffer, expected)?;
+        }
         Ok(gst::FlowSuccess::Ok)
     }
 }

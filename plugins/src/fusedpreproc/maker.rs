@@ -19,9 +19,10 @@ use super::crop::{Crop, Cutout, CutoutKind};
 use super::fixed::FixedRegion;
 use super::points::{Misfit, Points};
 use super::regions::{Chooser, ChosenRegions, Rules, Turns};
+use crate::feedback::FoundObject;
 use crate::memory::tensor::{TensorAllocator, device_memory, part};
 use crate::memory::{Elsewhere, MappedCudaFrame, MappedHostFrame, host_pool, order};
-use crate::meta::object::objects;
+use crate::meta::object::{Finding, attach, objects};
 use crate::meta::tensor::{Region, Tensor, TensorSet};
 use crate::notice::Limit;
 use crate::video;
@@ -64,6 +65,27 @@ struct Chosen {
     cutout: Cutout,
     object: Option<i32>,
     region: Option<Region>,
+}
+
+/// The choice for a frame.
+#[derive(Default)]
+struct Choice {
+    chosen: Vec<Chosen>,
+    /// How many of them are followed.
+    followed: usize,
+    /// The ids of objects that were put on the frame because they are followed.
+    expected: Vec<i32>,
+    skipped: Skipped,
+}
+
+/// What was made of a frame.
+pub(super) struct Made {
+    pub sets: Vec<TensorSet>,
+    /// How many of the sets are of objects that are followed.
+    pub followed: usize,
+    /// The ids of objects that were put on the frame because they are followed.
+    pub expected: Vec<i32>,
+    pub skipped: Skipped,
 }
 
 /// Objects of a frame that have no tensor.
@@ -209,17 +231,23 @@ impl Maker {
         &self.info
     }
 
-    /// Makes a frame's tensors; on the GPU that is only enqueued. Also returns which objects have none. `turns` are those of the
-    /// frame's stream.
+    /// Whether objects are followed.
+    pub fn follows(&self) -> bool {
+        matches!(&self.source, TensorSource::Objects(chooser) if chooser.follows())
+    }
+
+    /// Makes a frame's tensors; on the GPU that is only enqueued. `turns` are those of the frame's stream, `found` is what was found in
+    /// its last frame.
     pub fn make(
         &mut self,
         buffer: &mut gst::BufferRef,
         turns: &mut Turns,
-    ) -> Result<(Vec<TensorSet>, Skipped), String> {
+        found: &[FoundObject],
+    ) -> Result<Made, String> {
         let whole = matches!(self.source, TensorSource::Frame(_));
-        let (chosen, skipped) = self.choose(buffer, turns);
+        let Choice { chosen, followed, expected, skipped } = self.choose(buffer, turns, found);
         if chosen.is_empty() {
-            return Ok((Vec::new(), skipped));
+            return Ok(Made { sets: Vec::new(), followed, expected, skipped });
         }
         let places = self.places(&chosen)?;
         let mut data = self.pools.acquire(places.to_frame.len())?;
@@ -230,25 +258,51 @@ impl Maker {
             let tensors = vec![Tensor { desc: self.desc.clone(), data }];
             Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object, region })
         });
-        Ok((sets.collect::<Result<_, String>>()?, skipped))
+        Ok(Made { sets: sets.collect::<Result<_, String>>()?, followed, expected, skipped })
     }
 
-    /// The parts of a frame that become tensors, and which objects have none.
-    fn choose(&self, buffer: &gst::BufferRef, turns: &mut Turns) -> (Vec<Chosen>, Skipped) {
+    /// The parts of a frame that become tensors. Puts the objects on it that are followed and that no element upstream has found.
+    fn choose(&self, buffer: &mut gst::BufferRef, turns: &mut Turns, found: &[FoundObject]) -> Choice {
         match &self.source {
-            TensorSource::Frame(to_frame) => (
-                vec![Chosen { cutout: Cutout::Map(*to_frame), object: None, region: None }],
-                Skipped::default(),
-            ),
+            TensorSource::Frame(to_frame) => Choice {
+                chosen: vec![Chosen { cutout: Cutout::Map(*to_frame), object: None, region: None }],
+                ..Choice::default()
+            },
             TensorSource::Objects(chooser) => {
-                let ChosenRegions { regions, outside, misfits, misfit, cut, most, is_set } =
-                    chooser.choose(&objects(buffer), turns);
+                let choice = chooser.choose(&objects(buffer), turns, found);
+                let ChosenRegions {
+                    regions,
+                    followed,
+                    made,
+                    identities,
+                    shown,
+                    outside,
+                    misfits,
+                    misfit,
+                    cut,
+                    most,
+                    is_set,
+                } = choice;
+                for object in &made {
+                    object.put(buffer, &object.detected_outline().unwrap_or_default());
+                }
+                for (object, identity) in identities {
+                    attach(buffer, object, &Finding::Tracking(identity));
+                }
                 let limit =
                     Limit { name: "max-regions", value: most, what: "objects", cut: Some(cut), is_set };
-                let skipped =
-                    Skipped { count: outside + misfits + cut, limit: (cut > 0).then_some(limit), misfit };
+                let skipped = Skipped {
+                    count: outside + misfits + cut + shown,
+                    limit: (cut > 0).then_some(limit),
+                    misfit,
+                };
                 let chosen = |(object, cutout)| Chosen { cutout, object: Some(object), region: None };
-                (regions.into_iter().map(chosen).collect(), skipped)
+                Choice {
+                    chosen: regions.into_iter().map(chosen).collect(),
+                    followed,
+                    expected: made.iter().map(|object| object.id).collect(),
+                    skipped,
+                }
             }
             TensorSource::Fixed(regions) => {
                 let chosen = |&FixedRegion { region, cutout }: &FixedRegion| Chosen {
@@ -256,7 +310,7 @@ impl Maker {
                     object: None,
                     region: Some(region),
                 };
-                (regions.iter().map(chosen).collect(), Skipped::default())
+                Choice { chosen: regions.iter().map(chosen).collect(), ..Choice::default() }
             }
         }
     }

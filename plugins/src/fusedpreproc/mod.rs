@@ -35,6 +35,7 @@ mod align;
 mod crop;
 mod doubts;
 mod fixed;
+mod follow;
 mod imp;
 mod maker;
 mod negotiate;

@@ -10,13 +10,14 @@ use cudainfer_kernels::words::Words as _;
 use super::align::Template;
 use super::crop::{Crop, Extent};
 use super::fixed;
+use super::follow::Follower;
 use super::maker::Cut;
 use super::points::Points;
 use super::regions::Rules;
 use super::roi::Roi;
 use super::warp::Corners;
 use crate::caps;
-use crate::model::RoiCrop;
+use crate::model::{PointRegion, RoiCrop, RoiFrom};
 use crate::property::nick;
 use crate::strings;
 
@@ -41,6 +42,7 @@ pub(super) struct Settings {
     pub roi_padding: Option<f64>,
     pub roi_size: Option<u32>,
     pub roi_crop: Option<RoiCrop>,
+    pub roi_from: Option<RoiFrom>,
     pub classes: String,
     pub min_size: u32,
     pub max_regions: u32,
@@ -209,10 +211,17 @@ impl Settings {
             let regions = fixed::cut(rects, &crop, self.roi == Roi::List)?;
             Ok(Cut::Fixed(regions, crop))
         };
+        if self.roi != Roi::Objects && self.roi_from == Some(RoiFrom::Track) {
+            return Err(format!(
+                "roi-from=track follows objects, but roi is {}. Set roi=objects, or do not set roi-from",
+                nick(self.roi)
+            ));
+        }
         match self.roi {
             Roi::Frame => Ok(Cut::Frame),
             Roi::Objects => {
-                let rules = self.rules(s);
+                let follower = self.follower(s, crop.kind)?;
+                let rules = Rules { follower, ..self.rules(s) };
                 let points = self.points(s, crop.kind, &rules)?;
                 Ok(Cut::Objects(rules, crop, points))
             }
@@ -251,8 +260,47 @@ impl Settings {
                     Ok(Some(Points::Warp(corners)))
                 }
             },
-            _ => Ok(None),
+            _ => match section(s, caps::ROI_REGION)? {
+                Some(region) => {
+                    let extent = self.extent_of(&region, rules.extent);
+                    Ok(Some(Points::Box(region, extent)))
+                }
+                None => Ok(None),
+            },
         }
+    }
+
+    /// How much around a box that is made of points; `otherwise` where the section has no padding.
+    fn extent_of(&self, region: &PointRegion, otherwise: Extent) -> Extent {
+        let padding = region.padding.filter(|_| self.roi_padding.is_none());
+        Extent { padding: padding.map_or(otherwise.padding, |padding| padding as f32), ..otherwise }
+    }
+
+    /// How objects are followed, if they are.
+    ///
+    /// # Errors
+    /// A sentence about what does not go with it.
+    fn follower(&self, s: &gst::StructureRef, kind: RoiCrop) -> Result<Option<Follower>, String> {
+        let wish = || RoiFrom::of_word(&strings::field(s, caps::ROI_FROM)?);
+        if self.roi_from.or_else(wish) != Some(RoiFrom::Track) {
+            return Ok(None);
+        }
+        if matches!(kind, RoiCrop::Align | RoiCrop::Warp) {
+            return Err(format!(
+                "roi-from=track makes boxes of points, but roi-crop={} needs the points themselves. Set another roi-crop, or \
+                 roi-from=objects",
+                kind.word()
+            ));
+        }
+        if self.interval > 0 {
+            return Err(format!(
+                "roi-from=track follows objects from each frame to the next, but interval is {}. Set interval=0, or roi-from=objects",
+                self.interval
+            ));
+        }
+        let region = section(s, caps::ROI_TRACK)?.unwrap_or_default();
+        let extent = self.extent_of(&region, self.rules(s).extent);
+        Ok(Some(Follower { region, extent }))
     }
 
     /// Which objects' regions are cut out, and how much around them.
@@ -269,6 +317,7 @@ impl Settings {
                 padding: padding.unwrap_or(ROI_PADDING) as f32,
                 size: self.roi_size.or(size).unwrap_or(ROI_SIZE),
             },
+            follower: None,
         }
     }
 
@@ -329,6 +378,15 @@ impl Settings {
             padding: padding.unwrap_or(defaults.padding),
         }
     }
+}
+
+/// A section of the sidecar that this field of caps has.
+fn section(s: &gst::StructureRef, field: &str) -> Result<Option<PointRegion>, String> {
+    let Some(text) = strings::field(s, field) else { return Ok(None) };
+    let read = PointRegion::of_text(&text);
+    read.map(Some).ok_or_else(|| {
+        format!("the caps' {field} is '{text}', but should be [region] or [track] of a sidecar")
+    })
 }
 
 /// One value for all channels, or one for each.

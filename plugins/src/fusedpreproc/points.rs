@@ -1,9 +1,11 @@
 //! Regions that are cut by an object's points instead of its box.
 
 use super::align::Template;
-use super::crop::{Crop, Cutout};
+use super::crop::{Crop, Cutout, Extent};
+use super::follow::of_points;
 use super::warp::{Corners, Unwarped};
 use crate::meta::object::Object;
+use crate::model::PointRegion;
 
 /// The points by which regions are cut.
 #[derive(Clone, Debug)]
@@ -12,12 +14,14 @@ pub(super) enum Points {
     Align(Template),
     /// `roi-crop=warp`
     Warp(Corners),
+    /// A box that is made of the points (`[region]` of the sidecar).
+    Box(PointRegion, Extent),
 }
 
 /// Why an object has no region by its points.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Misfit {
-    crop: &'static str,
+    by: &'static str,
     has: String,
     wanted: String,
     remedy: &'static str,
@@ -33,7 +37,7 @@ impl Points {
             Self::Align(template) => {
                 let map = template.cut(object, crop.tensor, crop.frame);
                 map.map(|map| map.map(Cutout::Map)).map_err(|has| Misfit {
-                    crop: "align",
+                    by: "roi-crop=align",
                     has,
                     wanted: template.wanted(),
                     remedy: "Put a model upstream that finds these points, correct align and align-points in the sidecar, or set \
@@ -43,11 +47,21 @@ impl Points {
             Self::Warp(corners) => {
                 let map = corners.cut(object, crop);
                 map.map(|map| map.map(Cutout::Warped)).map_err(|Unwarped { has, wanted, remedy }| Misfit {
-                    crop: "warp",
+                    by: "roi-crop=warp",
                     has,
                     wanted,
                     remedy,
                 })
+            }
+            Self::Box(region, extent) => {
+                let found = object.keypoints.as_ref().ok_or_else(|| "no points".to_owned());
+                let found = found.and_then(|points| of_points(region, points)).map_err(|has| Misfit {
+                    by: "[region] in the model's sidecar",
+                    has,
+                    wanted: region.wanted(),
+                    remedy: "Put a model upstream that finds these points, or correct [region]",
+                })?;
+                Ok(crop.cut(found.rect, found.angle, *extent))
             }
         }
     }
@@ -56,9 +70,9 @@ impl Points {
 impl Misfit {
     /// Three sentences for the user, the last without its end.
     pub fn text(&self) -> String {
-        let Self { crop, has, wanted, remedy } = self;
+        let Self { by, has, wanted, remedy } = self;
         format!(
-            "an object has {has}, but roi-crop={crop} needs {wanted}, so such objects are left out and counted (skipped in stats). {remedy}"
+            "an object has {has}, but {by} needs {wanted}, so such objects are left out and counted (skipped in stats). {remedy}"
         )
     }
 }

@@ -180,6 +180,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            roi_from,
+            (),
+            "What regions are made of",
+            "With roi=objects: whether the regions of a frame are those of its objects, or follow the points that the model found in the \
+             stream's last frame, as MediaPipe's do. With track, a peakfind must be downstream, and each frame waits for the last one",
+        ),
+        property!(
+            Settings,
             classes,
             (),
             "Classes",
@@ -212,7 +220,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     .with([
         device::param_spec(),
         stats::param_spec(
-            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align or warp, or there are more than max-regions)",
+            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align or warp, there are more than max-regions, or the region of an object that is followed shows them), followed (tensors of regions that were made of the points of the last frame; the others are of objects), unanswered (frames of which it is not known what was found in them)",
         ),
     ])
 });

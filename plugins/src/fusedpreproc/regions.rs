@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use cudainfer_kernels::geometry::Rect;
 
 use super::crop::{Crop, Cutout, Extent};
+use super::follow::{Followed, Follower, shown};
 use super::points::{Misfit, Points};
-use crate::meta::object::{KeypointsParam, Object};
+use crate::feedback::FoundObject;
+use crate::meta::object::{KeypointsParam, Object, TrackingParam, next_id};
 use crate::streams::PerStream;
 
 /// Regions of a frame at most. Further objects are left out, and counted.
@@ -34,6 +36,8 @@ pub(super) struct Rules {
     /// How many objects of a frame, if the user has set it.
     pub most: Option<usize>,
     pub extent: Extent,
+    /// How objects are followed, if they are.
+    pub follower: Option<Follower>,
 }
 
 /// When a stream's objects were last examined.
@@ -83,8 +87,16 @@ pub(super) struct Chooser {
 /// The choice for a frame's objects.
 #[derive(Debug, Default)]
 pub(super) struct ChosenRegions {
-    /// The objects to examine, by `id`, and the part that is cut out for them.
+    /// The objects to examine, by `id`, and the part that is cut out for them; those that are followed come first.
     pub regions: Vec<(i32, Cutout)>,
+    /// How many of them are followed.
+    pub followed: usize,
+    /// Objects that are followed and that no element upstream has found in this frame.
+    pub made: Vec<Object>,
+    /// The identities of objects that are followed, for those of upstream that have none.
+    pub identities: Vec<(i32, TrackingParam)>,
+    /// Those whose region shows an object that is followed.
+    pub shown: usize,
     /// Those that should be examined, but have no region in the frame.
     pub outside: usize,
     /// Those that cannot be aligned or warped, because they have not the points.
@@ -105,6 +117,11 @@ impl Chooser {
         Self { most: most(rules.most, bytes), rules, crop, points }
     }
 
+    /// Whether objects are followed.
+    pub fn follows(&self) -> bool {
+        self.rules.follower.is_some()
+    }
+
     /// The part that is cut out for an object, if it lies in the frame.
     ///
     /// # Errors
@@ -116,14 +133,59 @@ impl Chooser {
         }
     }
 
-    /// The objects of the next frame to examine. Those for which there is no room stay due.
-    pub fn choose(&self, objects: &[Object], turns: &mut Turns) -> ChosenRegions {
-        let Rules { classes, min_size, interval, most: set, .. } = &self.rules;
+    /// The box of an object whose class and size are wanted.
+    fn wanted(&self, object: &Object) -> Option<Rect> {
+        let Rules { classes, min_size, .. } = &self.rules;
+        let wanted = classes.is_empty() || classes.contains(&object.label);
+        outline(object).filter(|rect| wanted && rect.w >= *min_size && rect.h >= *min_size)
+    }
+
+    /// Adds those that are followed to the choice. Returns the objects of upstream that need no region of their own.
+    fn follow(&self, objects: &[Object], found: &[FoundObject], choice: &mut ChosenRegions) -> Vec<i32> {
+        let Some(follower) = &self.rules.follower else { return vec![] };
+        let mut followed = follower.follow(found, &self.crop);
+        choice.cut += followed.len().saturating_sub(self.most);
+        followed.truncate(self.most);
+        let shown = |object: &Object| {
+            let cutout = self.cut(object, self.wanted(object)?).ok().flatten()?;
+            shown(&cutout, &self.crop)
+        };
+        let candidates: Vec<_> = objects.iter().map(|object| (object, shown(object))).collect();
+        let mut taken = Vec::new();
+        let mut id = next_id(objects);
+        for one in &followed {
+            let known = one.among(&candidates, &taken);
+            let own = known.unwrap_or_else(|| {
+                choice.made.push(Object { id, ..one.object.clone() });
+                id += 1;
+                id - 1
+            });
+            let unnamed =
+                |id: &i32| objects.iter().any(|object| object.id == *id && object.tracking.is_none());
+            choice.identities.extend(known.filter(unnamed).zip(one.object.tracking.clone()));
+            taken.extend(known);
+            choice.regions.push((own, one.cutout));
+        }
+        choice.followed = followed.len();
+        let overlaps = |(object, rect): &&(&Object, Option<Rect>)| {
+            !taken.contains(&object.id) && followed.iter().any(|one: &Followed| one.shows(*rect))
+        };
+        let overlapping: Vec<_> = candidates.iter().filter(overlaps).map(|(object, _)| object.id).collect();
+        choice.shown = overlapping.len();
+        taken.extend(overlapping);
+        taken
+    }
+
+    /// The objects of the next frame to examine, with what was found in the last one. Those for which there is no room stay due.
+    pub fn choose(&self, objects: &[Object], turns: &mut Turns, found: &[FoundObject]) -> ChosenRegions {
+        let Rules { interval, most: set, .. } = &self.rules;
         let mut choice = ChosenRegions { most: self.most, is_set: set.is_some(), ..ChosenRegions::default() };
+        let taken = self.follow(objects, found, &mut choice);
         for object in objects {
-            let Some(rect) = outline(object) else { continue };
-            let wanted = classes.is_empty() || classes.contains(&object.label);
-            if !wanted || rect.w < *min_size || rect.h < *min_size || !turns.is_due(object, *interval) {
+            let Some(rect) = self.wanted(object).filter(|_| turns.is_due(object, *interval)) else {
+                continue;
+            };
+            if taken.contains(&object.id) {
                 continue;
             }
             if choice.regions.len() == self.most {
@@ -162,7 +224,7 @@ mod tests {
     use cudainfer_kernels::preproc::Resize;
 
     use super::*;
-    use crate::meta::object::{DetectionParam, TrackingParam};
+    use crate::meta::object::DetectionParam;
     use crate::model::RoiCrop;
 
     #[test]
@@ -183,7 +245,14 @@ mod tests {
             tensor: [8, 8],
             frame: [100, 100],
         };
-        let rules = Rules { classes: vec![], min_size: 0.0, interval: 5, most: Some(2), extent: Extent::BOX };
+        let rules = Rules {
+            classes: vec![],
+            min_size: 0.0,
+            interval: 5,
+            most: Some(2),
+            extent: Extent::BOX,
+            follower: None,
+        };
         let chooser = Chooser::new(rules, crop, None, 1);
         let rect = Rect { x: 1.0, y: 1.0, w: 9.0, h: 9.0 };
         let object = |id: i32| Object {
@@ -195,7 +264,7 @@ mod tests {
         let objects: Vec<_> = (0..5).map(object).collect();
         let mut turns = Turns::default();
         let mut ids = || {
-            let choice = chooser.choose(&objects, &mut turns);
+            let choice = chooser.choose(&objects, &mut turns, &[]);
             (choice.regions.iter().map(|(id, _)| *id).collect::<Vec<_>>(), choice.cut)
         };
         assert_eq!(

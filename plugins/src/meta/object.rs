@@ -1,7 +1,10 @@
 //! The objects of a frame: the content of regions of interest ([`super::region`]) and analytics metadata ([`super::analytics`]),
 //! and what elements add to them.
 
+use std::ops::ControlFlow;
+
 use cudainfer_kernels::geometry::Rect;
+use gst::buffer::BufferMetaForeachAction;
 use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
 
 use super::analytics;
@@ -31,6 +34,24 @@ pub enum Finding {
 /// and those that only other elements' analytics metadata describe ([`super::analytics`]).
 pub fn objects(buffer: &gst::BufferRef) -> Vec<Object> {
     analytics::objects(buffer, regions(buffer))
+}
+
+/// The id of an object that is added to these. Ids count from 0, but one of them may be gone.
+pub fn next_id(objects: &[Object]) -> i32 {
+    objects.iter().map(|object| object.id).max().map_or(0, |last| last.saturating_add(1))
+}
+
+/// Removes the objects with these ids.
+pub fn remove(buffer: &mut gst::BufferRef, ids: &[i32]) {
+    buffer.foreach_meta_mut(|mut meta| {
+        let roi = meta.downcast_ref::<Roi>();
+        let gone = roi.is_some_and(|meta| ids.contains(&meta.id()) && Object::of(meta).is_ours());
+        ControlFlow::Continue(if gone {
+            BufferMetaForeachAction::Remove
+        } else {
+            BufferMetaForeachAction::Keep
+        })
+    });
 }
 
 /// Puts a region of interest on a buffer for each object that has none yet, so that parameters can be added to it.
@@ -88,7 +109,7 @@ pub fn attach_to_region(buffer: &mut gst::BufferRef, outline: &Rect, label: &str
         attach(buffer, known.id, &what);
         return;
     }
-    let id = i32::try_from(objects(buffer).len()).unwrap_or(i32::MAX);
+    let id = next_id(&objects(buffer));
     let mut object = Object { id, label: label.to_owned(), ..Object::default() };
     match what {
         Finding::Keypoints(points) => object.keypoints = Some(points),

@@ -5,7 +5,7 @@ use cudainfer_kernels::words::Words as _;
 use gst::prelude::*;
 
 use super::{ImageInput, MAX_SIZE, ModelInfo};
-use crate::caps::{BARS_MODULO, ROI_ALIGN, ROI_ALIGN_POINTS, SIZE_MULTIPLE};
+use crate::caps::{BARS_MODULO, ROI_ALIGN, ROI_ALIGN_POINTS, ROI_FROM, ROI_REGION, ROI_TRACK, SIZE_MULTIPLE};
 
 /// As [`required`], in the other types, which are converted.
 pub(crate) fn convertible(input: &ImageInput) -> impl Iterator<Item = gst::Structure> {
@@ -67,6 +67,9 @@ pub(crate) fn preferred(image: &ImageInput, info: &ModelInfo) -> gst::Structure 
     set("tensor-roi-padding", input.roi_padding.map(|v| f64::from(v).to_send_value()));
     set("tensor-roi-size", input.roi_size.map(|v| i32::try_from(v).unwrap_or(i32::MAX).to_send_value()));
     set("tensor-roi-crop", input.roi_crop.map(|v| v.word().to_send_value()));
+    set(ROI_FROM, input.roi_from.map(|v| v.word().to_send_value()));
+    set(ROI_REGION, info.region.as_ref().map(|v| v.to_text().to_send_value()));
+    set(ROI_TRACK, info.track.as_ref().map(|v| v.to_text().to_send_value()));
     set(
         ROI_ALIGN,
         input.align.as_ref().map(|all| gst::Array::new(all.iter().flatten().copied()).to_send_value()),

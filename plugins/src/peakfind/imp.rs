@@ -12,8 +12,12 @@ use super::objects::Points;
 use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, hand_on};
+use crate::decoding::{
+    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt as _, Incoming, Reading,
+    hand_on,
+};
 use crate::element::described;
+use crate::feedback::{self, Answer, Question};
 use crate::log::PEAKFIND as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::{Group, origins_reading};
@@ -51,6 +55,27 @@ impl BaseTransformImpl for PeakFind {
     const MODE: BaseTransformMode = BaseTransformMode::AlwaysInPlace;
     const PASSTHROUGH_ON_SAME_CAPS: bool = false;
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        if feedback::is_end(&event) {
+            feedback::end(&event);
+            return true;
+        }
+        self.parent_sink_event(event)
+    }
+
+    fn query(&self, direction: gst::PadDirection, query: &mut gst::QueryRef) -> bool {
+        feedback::is_asked(query) || BaseTransformImplExt::parent_query(self, direction, query)
+    }
+
+    fn transform_ip(&self, frame: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let Some(question) = Question::take(frame) else { return self.parent_transform_ip(frame) };
+        self.with_decoder(|points: &mut Points| points.expect(question.expected().to_vec()));
+        let flow = self.parent_transform_ip(frame)?;
+        let found = self.with_decoder(Points::take_found).unwrap_or_default();
+        question.answer(Answer::Found(found));
+        Ok(flow)
+    }
 }
 
 impl DecodingElementImpl for PeakFind {

@@ -12,7 +12,10 @@ use super::grouping::GroupingPlan;
 use super::identity::{Unidentified, findings};
 use super::search::Search;
 use crate::decoding::{Counts, Decode, Limit, Rows, Side};
-use crate::meta::object::{DetectionParam, Finding, KeypointsParam, Object, attach, objects};
+use crate::feedback::FoundObject;
+use crate::meta::object::{
+    DetectionParam, Finding, KeypointsParam, Object, attach, next_id, objects, remove,
+};
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
 
@@ -22,6 +25,10 @@ pub(super) struct Points {
     plan: GroupingPlan,
     info: ModelInfo,
     limits: Limits,
+    /// Of a frame that fusedpreproc asks about: objects that are there only if points of them are found.
+    expected: Option<Vec<i32>>,
+    /// What was found in it.
+    found: Vec<FoundObject>,
 }
 
 /// How many there may be in a frame.
@@ -51,7 +58,19 @@ impl Points {
             GroupingPlan::Tags(params, _) => Limits { peaks, poses: params.max_poses },
             _ => Limits { peaks, poses: usize::MAX },
         };
-        Ok(Self { rows: Rows::new(search, &key, reads, frame)?, plan, info, limits })
+        let rows = Rows::new(search, &key, reads, frame)?;
+        Ok(Self { rows, plan, info, limits, expected: None, found: vec![] })
+    }
+
+    /// The next frame is asked about, and has these objects because they are followed.
+    pub fn expect(&mut self, expected: Vec<i32>) {
+        self.expected = Some(expected);
+    }
+
+    /// What was found in that frame.
+    pub fn take_found(&mut self) -> Vec<FoundObject> {
+        self.expected = None;
+        std::mem::take(&mut self.found)
     }
 }
 
@@ -63,11 +82,12 @@ impl Decode for Points {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let Self { rows, plan, info, limits } = self;
+        let Self { rows, plan, info, limits, expected, found: asked } = self;
         let mut unidentified = Unidentified::default();
+        let mut attached = Vec::new();
         let found = rows.find_each(sets, side, |set, (found, outcome)| {
             counts.see_points(set, found.points());
-            put(frame, &found, plan, info, set, &mut unidentified);
+            put(frame, &found, plan, info, set, (&mut unidentified, &mut attached));
             match &found {
                 Found::Peaks(peaks) => {
                     counts.add("peaks", peaks.len());
@@ -108,6 +128,14 @@ impl Decode for Points {
             Ok(())
         });
         unidentified.identify(frame, info);
+        if let Some(expected) = expected {
+            let gone = expected.iter().filter(|id| attached.iter().all(|(found, _)| found != *id));
+            remove(frame, &gone.copied().collect::<Vec<_>>());
+            let known = objects(frame);
+            let object = |id: i32| known.iter().find(|object| object.id == id).cloned();
+            let of = |(id, points)| Some(FoundObject { object: object(id)?, points });
+            *asked = attached.into_iter().filter_map(of).collect();
+        }
         found
     }
 
@@ -127,7 +155,7 @@ fn put(
     plan: &GroupingPlan,
     info: &ModelInfo,
     set: &TensorSet,
-    unidentified: &mut Unidentified,
+    (unidentified, attached): (&mut Unidentified, &mut Vec<(i32, KeypointsParam)>),
 ) {
     match (found, plan) {
         (Found::Peaks(peaks), GroupingPlan::Each) => {
@@ -145,21 +173,23 @@ fn put(
             put_each(buffer, each, set);
         }
         (Found::Peaks(peaks), _) => {
-            put_points(buffer, std::iter::once((param_of_peaks(peaks, info), None)), "keypoints", info, set);
+            let points = std::iter::once((param_of_peaks(peaks, info), None));
+            put_points(buffer, points, "keypoints", info, set, attached);
         }
         (Found::Points(keypoints::Points { points, score, identities }), _) => {
             let points = param_of(points, *score, info);
             let around = points.outline().unwrap_or_default();
-            let object = put_points(buffer, std::iter::once((points, None)), "keypoints", info, set);
+            let object =
+                put_points(buffer, std::iter::once((points, None)), "keypoints", info, set, attached);
             object.into_iter().for_each(|object| unidentified.add(object, around, identities));
         }
         (Found::Poses(poses), _) => {
             let params = poses.iter().map(|pose| (param_of_pose(pose, info), pose.identity));
-            put_points(buffer, params, label(info), info, set);
+            put_points(buffer, params, label(info), info, set, attached);
         }
         (Found::Instances(instances), _) if set.object.is_some() => {
             let params = instances.iter().map(|one| (param_of_pose(&one.pose, info), one.pose.identity));
-            put_points(buffer, params, label(info), info, set);
+            put_points(buffer, params, label(info), info, set, attached);
         }
         (Found::Instances(instances), _) => put_instances(buffer, instances, info),
         (Found::Lanes(lanes), _) if set.object.is_some() => {
@@ -176,12 +206,12 @@ fn put(
 
 /// Each point, with its label, is an object with a detection of no size.
 fn put_each(buffer: &mut gst::BufferRef, each: impl Iterator<Item = (String, Peak)>, set: &TensorSet) {
-    let first = objects(buffer).len();
+    let first = next_id(&objects(buffer));
     for (i, (label, peak)) in each.enumerate() {
         let rect = Rect { x: peak.x, y: peak.y, w: 0.0, h: 0.0 };
         let detection = DetectionParam { rect, confidence: peak.score, label_id: peak.channel };
         let object = Object {
-            id: id(first + i),
+            id: first.saturating_add(id(i)),
             label,
             parent: set.object,
             detection: Some(detection),
@@ -230,11 +260,11 @@ fn param_of_lane(lane: &Lane, info: &ModelInfo) -> KeypointsParam {
 
 /// Each is an object with a detection, also where none of its points was found.
 fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &ModelInfo) {
-    let first = objects(buffer).len();
+    let first = next_id(&objects(buffer));
     for (i, Instance { rect, pose }) in instances.iter().enumerate() {
         let points = param_of_pose(pose, info);
         let object = Object {
-            id: id(first + i),
+            id: first.saturating_add(id(i)),
             label: label(info).to_owned(),
             detection: Some(DetectionParam { rect: *rect, confidence: pose.score, label_id: 0 }),
             keypoints: Some(points).filter(|points| !points.names.is_empty()),
@@ -245,31 +275,34 @@ fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &Mod
 }
 
 /// Each set of points is an object's, with its identity where that is known. Of several in an object's region, the one that fits the
-/// object best belongs to it: others are neighbours that the region shows, too. Returns the object that got the last ones.
+/// object best belongs to it: others are neighbours that the region shows, too. Returns the object that got the last ones; points of an
+/// object's region are `attached`.
 fn put_points(
     buffer: &mut gst::BufferRef,
     instances: impl Iterator<Item = (KeypointsParam, Option<Identity>)>,
     label: &str,
     info: &ModelInfo,
     set: &TensorSet,
+    attached: &mut Vec<(i32, KeypointsParam)>,
 ) -> Option<i32> {
     let instances = instances.filter(|(points, _)| !points.names.is_empty());
     if let Some(object) = set.object {
         let fits = instances.map(|instance| (fit(&instance.0, set), instance));
         let (_, (points, identity)) = fits.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
         let around = points.outline().unwrap_or_default();
-        attach(buffer, object, &Finding::Keypoints(points));
+        attach(buffer, object, &Finding::Keypoints(points.clone()));
+        attached.push((object, points));
         for finding in identity.into_iter().flat_map(|identity| findings(identity, around, info)) {
             attach(buffer, object, &finding);
         }
         return Some(object);
     }
-    let first = objects(buffer).len();
+    let first = next_id(&objects(buffer));
     let mut last = None;
     for (i, (points, identity)) in instances.enumerate() {
         let around = points.outline().unwrap_or_default();
         let object = Object {
-            id: id(first + i),
+            id: first.saturating_add(id(i)),
             label: label.to_owned(),
             keypoints: Some(points),
             ..Object::default()
@@ -353,7 +386,7 @@ mod tests {
         };
         let found = Found::Poses(vec![pose(72.0, 0.95), pose(28.0, 0.9), pose(49.0, 0.6), stray]);
         let plan = GroupingPlan::Displacements(Default::default());
-        put(buffer, &found, &plan, &ModelInfo::default(), &set, &mut Unidentified::default());
+        put(buffer, &found, &plan, &ModelInfo::default(), &set, (&mut Unidentified::default(), &mut vec![]));
         let [object] = &objects(buffer)[..] else { panic!("{:?}", objects(buffer)) };
         let points = object.keypoints.as_ref().unwrap();
         assert_eq!((points.x.clone(), points.y.clone()), (vec![49.0, 49.0], vec![30.0, 50.0]));

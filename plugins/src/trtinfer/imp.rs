@@ -26,7 +26,7 @@ use crate::log::TRTINFER as CAT;
 use crate::notice::post_info;
 use crate::property::nick;
 use crate::sync::lock;
-use crate::{auto_gpu, caps, notice, stats};
+use crate::{auto_gpu, caps, feedback, notice, stats};
 
 pub struct TrtInfer {
     pub(super) sink: gst::Pad,
@@ -202,7 +202,13 @@ impl TrtInfer {
                 lane.flush_stop();
                 forwarded
             }
-            _ if event.is_serialized() => lane.push_event(event),
+            _ if event.is_serialized() => {
+                if feedback::is_end(&event) {
+                    // The stream's next frame waits for what is found in this one.
+                    running.instance.batcher.hurry(running.client);
+                }
+                lane.push_event(event)
+            }
             _ => self.src.push_event(event),
         }
     }

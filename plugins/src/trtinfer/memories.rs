@@ -3,18 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use gst::ClockTime;
-
 use super::answers::Answers;
 use super::batcher::StreamKey;
 use super::history::{Histories, Key, Wanted};
+use crate::continuity::Continuity;
 use crate::inference::FedTensors;
 use crate::log::TRTINFER as CAT;
 use crate::streams::{PerStream, Streams};
 use crate::sync::lock;
-
-/// How far the begin of a segment may be from the end of the last frame before it, if it continues what came before.
-const TOLERANCE: ClockTime = ClockTime::from_mseconds(100);
 
 /// What is remembered of a stream from one frame to the next. Each frame has a reference to it, and frames after a reset to another
 /// one: so frames that are still in flight change nothing for them.
@@ -94,10 +90,7 @@ pub(super) struct Memories(Mutex<Streams<StreamMemory>>);
 #[derive(Debug, Default)]
 struct StreamMemory {
     memory: Arc<Memory>,
-    caps: Option<gst::Caps>,
-    segment: Option<gst::Segment>,
-    /// The stream time at which its last frame ended.
-    end: Option<ClockTime>,
+    continuity: Continuity,
 }
 
 impl PerStream for StreamMemory {
@@ -106,8 +99,8 @@ impl PerStream for StreamMemory {
     }
 
     fn forget(&mut self) {
-        // After a flush, the caps are not sent again, unless they are others.
-        *self = Self { caps: self.caps.take(), ..Self::default() };
+        self.memory = Arc::default();
+        self.continuity.forget();
     }
 }
 
@@ -123,12 +116,11 @@ impl Memories {
     /// turns, which changes nothing. Returns whether a stream began anew only because too many others took turns.
     pub fn see(&self, event: &gst::EventRef) -> bool {
         let mut streams = lock(&self.0);
-        match event.view() {
-            gst::EventView::Caps(caps) => streams.current_mut().see_caps(caps.caps()),
-            gst::EventView::Segment(segment) => streams.current_mut().see_segment(segment.segment()),
-            _ => {
-                streams.see(event);
-            }
+        streams.see(event);
+        let stream = streams.current_mut();
+        if let Some(why) = stream.continuity.see(event) {
+            gst::info!(CAT, "a stream's state begins anew: {why}");
+            stream.memory = Arc::default();
         }
         streams.take_came_back()
     }
@@ -137,9 +129,7 @@ impl Memories {
     pub fn of(&self, frame: &gst::BufferRef) -> Arc<Memory> {
         let mut streams = lock(&self.0);
         let stream = streams.current_mut();
-        let segment = stream.segment.as_ref().and_then(|segment| segment.downcast_ref::<ClockTime>());
-        let end = frame.pts().map(|pts| pts.saturating_add(frame.duration().unwrap_or_default()));
-        stream.end = segment.and_then(|segment| segment.to_stream_time(end));
+        stream.continuity.see_frame(frame);
         Arc::clone(&stream.memory)
     }
 
@@ -154,44 +144,10 @@ impl Memories {
     }
 }
 
-impl StreamMemory {
-    fn see_caps(&mut self, caps: &gst::CapsRef) {
-        if self.caps.as_ref().is_some_and(|known| &**known != caps) {
-            self.begin_anew("its caps have changed");
-        }
-        self.caps = Some(caps.to_owned());
-    }
-
-    fn see_segment(&mut self, next: &gst::Segment) {
-        if self.segment.as_ref().is_some_and(|last| !continues(last, self.end, next)) {
-            self.begin_anew("a segment does not continue where its last frame ended");
-        }
-        self.segment = Some(next.clone());
-    }
-
-    fn begin_anew(&mut self, why: &str) {
-        gst::info!(CAT, "a stream's state begins anew: {why}");
-        self.memory = Arc::default();
-    }
-}
-
-/// Whether a segment is the last one again, or begins in stream time where the last frame ended.
-fn continues(last: &gst::Segment, end: Option<ClockTime>, next: &gst::Segment) -> bool {
-    let [last, next] = [last, next].map(|segment| segment.downcast_ref::<ClockTime>());
-    let Some((last, next)) = last.zip(next) else { return false };
-    let begin = |segment: &gst::FormattedSegment<ClockTime>| {
-        (segment.rate(), segment.start(), segment.time(), segment.base())
-    };
-    if begin(last) == begin(next) {
-        return true;
-    }
-    let forward = last.rate() > 0.0 && next.rate() > 0.0;
-    let at = next.to_stream_time(next.start()).zip(end);
-    forward && at.is_some_and(|(begin, end)| begin.max(end) - begin.min(end) <= TOLERANCE)
-}
-
 #[cfg(test)]
 mod tests {
+    use gst::ClockTime;
+
     use super::*;
 
     const SECOND: ClockTime = ClockTime::SECOND;

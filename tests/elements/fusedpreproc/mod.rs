@@ -2,6 +2,7 @@
 
 mod colours;
 mod cropping;
+mod follow;
 mod orientation;
 mod regions;
 mod tensors;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use cudainfer_tests::validator::play;
-use cudainfer_tests::{buffers, fetched, model, root, run, scratch};
+use cudainfer_tests::{TestPipeline, buffers, end, fetched, model, push, root, run, scratch};
 use serde_json::Value;
 
 use crate::{iou, lines, rect, video};
@@ -551,6 +551,72 @@ fn lanes_publishes_and_draws_polylines() {
 }
 
 #[test]
+fn hands_follows_the_points_of_what_the_detector_finds() {
+    let folder = scratch("hands");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (video, json, output, hands) =
+        (path("in.mov"), path("out.jsonl"), path("out.mp4"), path("hands.onnx"));
+    std::fs::copy(model("dots"), &hands).unwrap();
+    let sidecar = "[input]\nresize = \"letterbox\"\npadding = 0\n[peaks]\nmode = \"global\"\n[skeleton]\npoints = [\"wrist\", \
+                   \"finger\", \"thumb\"]\n[track]\npadding = 1.25\n";
+    std::fs::write(path("hands.toml"), sidecar).unwrap();
+    // A dot of each colour, which move to the right in the detector's box from 180, 32 to 360, 160.
+    let place =
+        |frame: usize, point: usize| [[190 + frame, 96], [345 + frame, 96], [270 + frame, 150]][point];
+    let made = TestPipeline::new(&format!(
+        "appsrc name=in format=time caps=video/x-raw,format=RGB,width=384,height=256,framerate=10/1 ! pngenc snapshot=false ! qtmux \
+         ! filesink location={video}"
+    ));
+    made.play();
+    for frame in 0..4 {
+        let mut pixels = vec![0u8; 384 * 256 * 3];
+        for point in 0..3 {
+            let [x, y] = place(frame, point);
+            for (x, y) in (x - 3..x + 3).flat_map(|x| (y - 3..y + 3).map(move |y| (x, y))) {
+                pixels[(y * 384 + x) * 3 + point] = 255;
+            }
+        }
+        let mut buffer = gst::Buffer::from_mut_slice(pixels);
+        buffer.get_mut().unwrap().set_pts(gst::ClockTime::from_mseconds(100 * frame as u64));
+        buffer.get_mut().unwrap().set_duration(gst::ClockTime::from_mseconds(100));
+        push(&made.element("in"), buffer);
+    }
+    end(&made.element("in"));
+    made.wait().succeeds();
+    made.stop();
+    play(&launch(
+        "hands",
+        &[
+            ("video", video.as_str()),
+            ("detector", &model("lists-torchvision")),
+            ("model", &hands),
+            ("json", &json),
+            ("output", &output),
+        ],
+    ));
+    let records = lines(json.as_ref());
+    assert_eq!(records.len(), 4);
+    for (frame, record) in records.iter().enumerate() {
+        let objects = record["objects"].as_array().unwrap();
+        let hands: Vec<_> = objects
+            .iter()
+            .filter(|object| object["keypoints"].as_array().is_some_and(|all| all.len() == 3))
+            .collect();
+        let [hand] = hands[..] else { panic!("{record}") };
+        for (point, found) in hand["keypoints"].as_array().unwrap().iter().enumerate() {
+            let wanted = place(frame, point);
+            let off = ["x", "y"].map(|axis| found[axis].as_f64().unwrap());
+            // A dot is six pixels wide, and a region's pixel less than three.
+            assert!(
+                (off[0] - wanted[0] as f64).hypot(off[1] - wanted[1] as f64) < 6.0,
+                "{frame}: {found}, not {wanted:?}"
+            );
+        }
+    }
+    assert_eq!(decoded(output.as_ref(), "RGB").len(), 4);
+}
+
+#[test]
 fn every_launch_file_has_a_test_here() {
     let mut names: Vec<_> = std::fs::read_dir(root().join("pipelines"))
         .unwrap()
@@ -570,6 +636,7 @@ fn every_launch_file_has_a_test_here() {
             "detect-tiles",
             "detect-track",
             "faces",
+            "hands",
             "labels-bottomup",
             "labels-topdown",
             "lanes",

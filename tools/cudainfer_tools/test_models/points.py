@@ -172,6 +172,14 @@ def tags() -> None:
     graph.save("tags", skeleton + '[peaks]\ngrouping = "tags"\nlabel = "mouse"\n')
 
 
+def dots() -> None:
+    """Three confidence maps that are the picture's red, green and blue, for several frames a run."""
+    graph = Graph(F32, ["batch", 3, 64, 64])
+    graph.node("Identity", ["images"], "maps")
+    graph.output("maps", F32, ["batch", 3, 64, 64])
+    graph.save("dots", "")
+
+
 def mediapipe() -> None:
     """Points in the forms in which MediaPipe's networks and regression heads give them, for an input of 64x96 (width, height):
     21 points x, y, z of a hand in pixels, with its presence; landmarks of -1 to 1; two objects' points with scores."""
@@ -268,6 +276,7 @@ def keypoints() -> None:
         graph.output("output_0", F32, list(values.shape))
         graph.save(name, stretch + more)
     mediapipe()
+    dots()
     # Two of the maps of tools/cudainfer_tools/reference/refinement.py, for an input of 192x256.
     y, x = np.mgrid[0:64, 0:48].astype(np.float64)
     maps = np.zeros((1, 2, 64, 48), np.float32)
