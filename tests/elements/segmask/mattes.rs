@@ -88,7 +88,10 @@ fn the_mask_of_a_frame_is_that_of_the_frame_and_not_of_one_before() {
         model("mask-red")
     ));
     let planes = |channel: usize| -> Vec<Vec<u8>> {
-        frames.iter().map(|frame| bytes(frame).as_chunks::<4>().0.iter().map(|pixel| pixel[channel]).collect()).collect()
+        frames
+            .iter()
+            .map(|frame| bytes(frame).as_chunks::<4>().0.iter().map(|pixel| pixel[channel]).collect())
+            .collect()
     };
     let (red, alpha) = (planes(0), planes(3));
     assert_eq!(frames.len(), 20);
