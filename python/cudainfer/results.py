@@ -304,7 +304,8 @@ def _take(found: Object, s: gst.Structure) -> bool:
                 # That alone makes no object.
                 return False
             case "keypoints":
-                found.keypoints = found.keypoints or _keypoints(s)
+                # Those of a model that looked at the object by itself follow those of its detector.
+                found.keypoints = _keypoints(s)
             case "classification":
                 found.classifications.append(
                     Classification(s["labels"], s["label-ids"], s["confidence"], s["model"], s["output"])

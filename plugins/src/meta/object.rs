@@ -67,8 +67,8 @@ fn adopt(buffer: &mut gst::BufferRef) {
     }
 }
 
-/// Adds a second model's result to the object of that number; false where there is none. An object's points are those of the
-/// first model that found some; classifications, values and embeddings are kept beside existing ones.
+/// Adds a second model's result to the object of that number; false where there is none. Of an object's points those of the
+/// last model that found some count; classifications, values and embeddings are kept beside existing ones.
 pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
     if add_finding(buffer, object, what) {
         return true;

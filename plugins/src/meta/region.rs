@@ -115,7 +115,8 @@ impl Object {
     }
 
     /// Takes in a parameter, unless there is already one with its name; there may be several classifications, values,
-    /// embeddings and zones. False if it is none of ours.
+    /// embeddings and zones, and of several keypoints the last count: those of a model that looked at the object by itself
+    /// follow those of its detector. False if it is none of ours.
     fn take(&mut self, param: &gst::StructureRef) -> bool {
         fn fill<T>(slot: &mut Option<T>, read: impl FnOnce() -> Option<T>) -> bool {
             if slot.is_none() {
@@ -136,7 +137,9 @@ impl Object {
         } else if name == NAMES.tracking.name_quark() {
             fill(&mut self.tracking, || TrackingParam::from_structure(param))
         } else if name == NAMES.keypoints {
-            fill(&mut self.keypoints, || KeypointsParam::from_structure(param))
+            let Some(points) = KeypointsParam::from_structure(param) else { return false };
+            self.keypoints = Some(points);
+            true
         } else if name == NAMES.classification {
             let read = ClassificationParam::from_structure(param);
             let known = read.is_some();
@@ -198,6 +201,32 @@ pub(super) fn regions(buffer: &gst::BufferRef) -> Vec<Region> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_models_points_count_and_the_first_models_box_does() {
+        gst::init().unwrap();
+        let mut buffer = gst::Buffer::new();
+        let buffer = buffer.get_mut().unwrap();
+        let named = |name: &str| KeypointsParam {
+            names: vec![name.to_owned()],
+            x: vec![1.0],
+            y: vec![2.0],
+            score: vec![1.0],
+            ..KeypointsParam::default()
+        };
+        let rect = Rect { x: 1.0, y: 2.0, w: 3.0, h: 4.0 };
+        let detection = |confidence| DetectionParam { rect, confidence, label_id: 0 };
+        let palm =
+            Object { detection: Some(detection(0.5)), keypoints: Some(named("wrist")), ..Object::default() };
+        palm.put(buffer, &rect);
+        let mut meta = buffer.meta_mut::<Roi>().unwrap();
+        meta.add_param(named("thumb").to_structure());
+        // Nothing of ours, although it is called so.
+        meta.add_param(gst::Structure::new_empty("keypoints"));
+        meta.add_param(detection(0.9).to_structure());
+        let read = regions(buffer).remove(0).object;
+        assert_eq!(read, Object { keypoints: Some(named("thumb")), ..palm });
+    }
 
     #[test]
     fn the_region_of_a_rotated_box_is_the_one_around_it_and_its_own_is_read_back() {

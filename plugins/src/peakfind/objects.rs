@@ -193,12 +193,13 @@ fn put(
         }
         (Found::Instances(instances), _) => put_instances(buffer, instances, info),
         (Found::Lanes(lanes), _) if set.object.is_some() => {
-            put_points(buffer, lanes.iter().map(|lane| (param_of_lane(lane, info), None)), "", info, set);
+            let params = lanes.iter().map(|lane| (param_of_lane(lane, info), None));
+            put_points(buffer, params, "", info, set, attached);
         }
         (Found::Lanes(lanes), _) => {
             for lane in lanes {
                 let points = std::iter::once((param_of_lane(lane, info), None));
-                put_points(buffer, points, &label_of_lane(lane, info), info, set);
+                put_points(buffer, points, &label_of_lane(lane, info), info, set, attached);
             }
         }
     }

@@ -247,7 +247,7 @@ class Landmarks:
     model: str
     size: int
     points: int
-    # The outputs' numbers in the file, and the name of that with the points in the ONNX model.
+    # Which of the model's outputs has the points, and which says that they are there.
     output: int = 0
     presence: int | None = 1
     presence_is_logit: bool = False
@@ -347,7 +347,7 @@ def landmarks(name: str, view: Callable[[Path, int], np.ndarray], folder: Path, 
     if network.heat_maps is not None:
         moved = [points_of(one, network, network.size) - points_of(one, network, network.size, "refined") for one in found]
         far = np.abs(np.stack(moved)[:, :, :2]).max(-1)
-        note += f" MediaPipe then refines points by heat maps, {np.median(far):.2f} px in half of them and up to {far.max():.1f} px; ours are those before."
+        note += f" MediaPipe then refines points by heat maps, which moves half of them by {np.median(far):.1f} px or more, and one by {far.max():.1f} px; ours are those before."
     sidecar = landmarks_sidecar(network, outputs)
     Case(LIBRARY, "peakfind", expected, sidecar=sidecar, weights=True, note=note).write(folder, frames)
 
@@ -412,9 +412,10 @@ def people_in(street: np.ndarray, size: int) -> tuple[np.ndarray, list[dict]]:
 
 
 def sampled(frame: np.ndarray, region: NormalizedRect, size: int) -> np.ndarray:
-    """A region as `[size, size, 3]`, interpolated in float64 between the centres of pixels."""
+    """A region as `[size, size, 3]`, interpolated in float64. As in image_to_tensor_converter_opencv.cc, the region's corner is where
+    its first pixel's centre is, and whole numbers are the centres of the frame's."""
     corner, sides = corner_and_sides(region, len(frame))
-    at = (np.stack(np.meshgrid(np.arange(size), np.arange(size)), -1) + 0.5) / size @ sides.T + corner - 0.5
+    at = np.stack(np.meshgrid(np.arange(size), np.arange(size)), -1) / size @ sides.T + corner
     first = np.floor(at).astype(int)
     x, y = first[..., 0], first[..., 1]
     right, down = ((at - first)[..., axis, None] for axis in (0, 1))
@@ -462,20 +463,23 @@ def stages(folder: Path, street: np.ndarray) -> None:
                 int(np.prod(info["shape"])): interpreter.get_tensor(info["index"]) for info in interpreter.get_output_details()
             }
             points = person_of(tensors, region, size)
-            people.append({"box": np.clip(box, 0, size), "score": score, "class": 0, "keypoints": points})
             theirs = points_of(read(network, [frame], regions=[region])[0], network, size)
             far.append(np.abs(theirs - points)[:, :2].max(1))
+            # Where the pixels lie that the network saw: centres of pixels are halves here.
+            points[:, :2] += 0.5 - corner_and_sides(region, size)[1].sum(1) / network.size / 2
+            people.append({"box": np.clip(box, 0, size), "score": score, "class": 0, "keypoints": points})
         expected.append(people)
-    middle, above = network.size / 2 - 0.5, network.size / 2 - network.size / 2.5 - 0.5
+    middle, above = network.size / 2, network.size / 2 - network.size / 2.5
     names = ", ".join(f'"{name}"' for name in detector.points[:2])
     region = f'roi-crop = "align"\nalign = [[{middle}, {middle}], [{middle}, {above:.1f}]]\nalign-points = [{names}]'
     (folder / "landmarks.toml").write_text(landmarks_sidecar(network, outputs, region))
     note = (
-        "MediaPipe's own calculators find people and their regions; these are interpolated between the centres of pixels in float64, and "
-        "MediaPipe's formulas place the points. Its `ImageToTensorCalculator` takes pixels' corners for their centres on the CPU: that moves half of the points "
-        f"by {np.median(far):.1f} px or more, and some of such small people by up to {np.max(far):.0f} px. All regions lie in the frame: beyond it MediaPipe repeats the "
-        "frame's edge, ours has `padding`. The region of a person is `align` in `[input]` of the second model's sidecar "
-        "([MediaPipe's landmarks](model-sidecar.md#mediapipes-landmarks))."
+        "MediaPipe's own calculators find people and their regions. These are interpolated and points are placed in float64 with its formulas; its "
+        "`ImageToTensorCalculator` rounds to 1/32 of a pixel and to bytes on the CPU, which moves half of the points "
+        f"by {np.median(far):.2f} px or more, and one by {np.max(far):.1f} px. MediaPipe counts a region's pixels from their corners and centres alike, so that its points are "
+        "(1 - S) / 2 px to the left and top of these, where S of the frame's pixels are one of the region's. All regions lie in the frame: "
+        "beyond it MediaPipe repeats the frame's edge, ours has `padding`. The region of a person is `align` in `[input]` of the second model's "
+        "sidecar ([MediaPipe's landmarks](model-sidecar.md#mediapipes-landmarks))."
     )
     line = f"gpunms confidence={detector.confidence} iou=0.3 ! fusedpreproc roi=objects ! trtinfer model=landmarks.onnx ! peakfind"
     Case(LIBRARY, line, expected, sidecar=detector.sidecar(), weights=True, note=note).write(folder, frames)
