@@ -67,8 +67,11 @@ def results(record: dict, rotated: bool = False) -> list[dict]:
             one["embedding"] = vectors[0]["values"]
         if points := item.get("keypoints"):
             one["keypoints"] = [[p["x"], p["y"], p["score"]] for p in points]
+        if values := item.get("values"):
+            one["values"] = [value["value"] for value in values]
         if named := item.get("classification"):
-            found += [{"class": c["label_id"], "score": c["confidence"], "text": c["label"]} for c in named]
+            more = {"values": one["values"]} if values else {}
+            found += [{"class": c["label_id"], "score": c["confidence"], "text": c["label"], **more} for c in named]
             continue
         found.append(one)
     return found

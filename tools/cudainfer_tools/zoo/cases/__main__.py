@@ -29,6 +29,7 @@ LIBRARIES = {
     "deeplabcut": "deeplabcut",
     "lightning_pose": "lightning_pose",
     "segment_anything": "segment_anything",
+    "insightface": "insightface",
 }
 
 
