@@ -32,6 +32,9 @@ class Results(unittest.TestCase):
         self.assertEqual(valued[0]["values"], [31.5])
         both = results({"objects": [{**named, "values": [{"name": "age", "value": 31.5}]}]})
         self.assertEqual(both, [{"class": 1, "score": 0.9, "text": "cat", "values": [31.5]}])
+        black = {"classes": [{"label": "black", "label_id": 0, "confidence": 0.8}]}
+        several = results({"objects": [{**named, "classifications": [{"classes": named["classification"]}, black]}]})
+        self.assertEqual([one["text"] for one in several], ["cat", "black"])
         turned = {**upright, "box": {"x": 0, "y": 0, "w": 4, "h": 2, "angle": math.pi / 2}}
         corners = results({"objects": [turned]})[0]["corners"]
         self.assertTrue(np.allclose(sorted(map(tuple, np.round(corners, 6))), [(1, -1), (1, 3), (3, -1), (3, 3)]))

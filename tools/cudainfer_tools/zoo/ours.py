@@ -69,7 +69,8 @@ def results(record: dict, rotated: bool = False) -> list[dict]:
             one["keypoints"] = [[p["x"], p["y"], p["score"]] for p in points]
         if values := item.get("values"):
             one["values"] = [value["value"] for value in values]
-        if named := item.get("classification"):
+        if first := item.get("classification"):
+            named = [c for several in item.get("classifications", [{"classes": first}]) for c in several["classes"]]
             more = {"values": one["values"]} if values else {}
             found += [{"class": c["label_id"], "score": c["confidence"], "text": c["label"], **more} for c in named]
             continue

@@ -30,6 +30,7 @@ LIBRARIES = {
     "lightning_pose": "lightning_pose",
     "segment_anything": "segment_anything",
     "insightface": "insightface",
+    "fast_plate_ocr": "fast_plate_ocr",
 }
 
 
