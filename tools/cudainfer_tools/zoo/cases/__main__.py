@@ -31,6 +31,7 @@ LIBRARIES = {
     "segment_anything": "segment_anything",
     "insightface": "insightface",
     "fast_plate_ocr": "fast_plate_ocr",
+    "rembg": "rembg",
 }
 
 
