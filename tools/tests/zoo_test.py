@@ -28,6 +28,13 @@ class Results(unittest.TestCase):
         found = results({"objects": [{**upright, "keypoints": [point, deep]}, named]})
         self.assertEqual(found[0], {"class": 2, "score": 0.5, "box": [1, 2, 4, 6], "keypoints": [[5, 6, 0.7], [1, 2, 0.5, -3]]})
         self.assertEqual(found[1], {"class": 1, "score": 0.9, "text": "cat"})
+        valued = results({"objects": [{**upright, "values": [{"name": "age", "value": 31.5}]}]})
+        self.assertEqual(valued[0]["values"], [31.5])
+        both = results({"objects": [{**named, "values": [{"name": "age", "value": 31.5}]}]})
+        self.assertEqual(both, [{"class": 1, "score": 0.9, "text": "cat", "values": [31.5]}])
+        black = {"classes": [{"label": "black", "label_id": 0, "confidence": 0.8}]}
+        several = results({"objects": [{**named, "classifications": [{"classes": named["classification"]}, black]}]})
+        self.assertEqual([one["text"] for one in several], ["cat", "black"])
         turned = {**upright, "box": {"x": 0, "y": 0, "w": 4, "h": 2, "angle": math.pi / 2}}
         corners = results({"objects": [turned]})[0]["corners"]
         self.assertTrue(np.allclose(sorted(map(tuple, np.round(corners, 6))), [(1, -1), (1, 3), (3, -1), (3, 3)]))
@@ -103,7 +110,9 @@ class Compare(unittest.TestCase):
         self.assertLess(near.scores, 0.5 / 255)
         self.assertAlmostEqual(compare_samples(wanted, np.float32([3, 100, 255, 7]), 255).scores, 3 / 255)
 
-    def test_embeddings_are_compared_number_by_number(self):
+    def test_embeddings_and_values_are_compared_number_by_number(self):
+        self.assertAlmostEqual(compare([[box(values=[31.0])]], [[box(values=[31.5])]]).scores, 0.5)
+        self.assertEqual(compare([[box(values=[31.0])]], [[box()]]).unmatched, 2)
         ours, theirs = ({"class": 0, "score": 0.0, "embedding": values} for values in ([0.6, 0.8], [0.6, 0.79]))
         verdict = compare([[theirs]], [[ours]])
         self.assertAlmostEqual(verdict.scores, 0.01)

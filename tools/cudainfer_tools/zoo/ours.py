@@ -67,8 +67,12 @@ def results(record: dict, rotated: bool = False) -> list[dict]:
             one["embedding"] = vectors[0]["values"]
         if points := item.get("keypoints"):
             one["keypoints"] = [[p["x"], p["y"], p["score"], *([p["z"]] if "z" in p else [])] for p in points]
-        if named := item.get("classification"):
-            found += [{"class": c["label_id"], "score": c["confidence"], "text": c["label"]} for c in named]
+        if values := item.get("values"):
+            one["values"] = [value["value"] for value in values]
+        if first := item.get("classification"):
+            named = [c for several in item.get("classifications", [{"classes": first}]) for c in several["classes"]]
+            more = {"values": one["values"]} if values else {}
+            found += [{"class": c["label_id"], "score": c["confidence"], "text": c["label"], **more} for c in named]
             continue
         found.append(one)
     return found

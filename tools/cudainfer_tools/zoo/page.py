@@ -9,8 +9,8 @@ HEAD = """\
 
 <!-- Written by `scripts/evaluate zoo` from benches/results/zoo.json and zoo-fused.json. Do not edit. -->
 
-Models that were exported by their own libraries, and what is found with them here and there. The same file is run by the
-library on 20 frames, with its own post-processing, and by the pipeline `fusedpreproc ! trtinfer ! ELEMENTS` on the CPU. A row
+Models that were exported by their own libraries, or small networks with the inputs and outputs of theirs, and what is found with them
+here and there. The same file is run by the library on 20 frames, with its own post-processing, and by the pipeline `fusedpreproc ! trtinfer ! ELEMENTS` on the CPU. A row
 is *equal* if there are as many results, each with its class, if no coordinate is farther away than 0.05 pixels and if no
 score differs by more than 0.001, and if no object's mask overlaps the library's by less than 0.99 (intersection over union,
 with samples as fine as the library's pixels). (inferpublish rounds coordinates to 0.01 and scores to 0.0001, which is what most of the
@@ -32,7 +32,7 @@ TAIL = """\
 ## Families that are not compared
 
 No package in [tools/cudainfer_tools/zoo/requirements.txt](../tools/cudainfer_tools/zoo/requirements.txt) ships their weights or is asked to export them in
-this form: most have their models on servers of their own (rtmlib and insightface download them from there). A small network of
+this form: most have their models on servers of their own (rtmlib downloads them from there). A small network of
 [tools/cudainfer_tools/test_models](../tools/cudainfer_tools/test_models) with the same outputs stands for each; the tests compare it with values
 calculated by hand or with the code of the model's makers.
 
@@ -54,7 +54,7 @@ calculated by hand or with the code of the model's makers.
 | HigherHRNet, HRNet with tags | `tags` | tests/elements/peakfind/grouping.rs |
 | SuperPoint | `superpoint` | tests/elements/peakfind/keypoints.rs |
 | Ultra-Fast-Lane-Detection, its second version, CLRNet | `lanes-cells`, `lanes-anchors`, `lanes-lines` | tests/elements/peakfind/lanes.rs |
-| SCRFD, RetinaFace | `scrfd`, `retinaface` | tests/elements/gpunms/faces.rs |
+| RetinaFace | `retinaface` | tests/elements/gpunms/faces.rs |
 | SSD with prior boxes | `ssd` | tests/elements/gpunms/faces.rs |
 | MaskDINO: masks of queries that have boxes | `queries-masks` | tests/elements/segmask/instances.rs |
 | CenterNet's heat maps | tables in the test | kernels/src/detect/tests/extras.rs |

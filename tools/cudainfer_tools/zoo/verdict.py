@@ -10,6 +10,8 @@ from cudainfer_tools.zoo.objects import Masks
 
 # Results farther apart than this, in pixels, are not the same one; where more is allowed, twice as much.
 FAR = 2.0
+# What is compared number by number, as scores are.
+NUMBERS = ("embedding", "values")
 
 
 @dataclass
@@ -45,7 +47,7 @@ def apart(mine: dict, theirs: dict) -> float:
     """The greatest distance of a coordinate, in pixels; infinite where the two are of different kinds."""
     if "text" in theirs and mine.get("text") != theirs["text"]:
         return np.inf
-    if len(mine.get("embedding", ())) != len(theirs.get("embedding", ())):
+    if any(len(mine.get(key, ())) != len(theirs.get(key, ())) for key in NUMBERS):
         return np.inf
     distances = [0.0]
     for key in ("box", "corners", "keypoints"):
@@ -71,9 +73,9 @@ def apart(mine: dict, theirs: dict) -> float:
 
 
 def scores_apart(mine: dict, theirs: dict) -> list[float]:
-    """The differences of scores, and of those of points where the library gives any."""
+    """The differences of scores and other numbers, and of the scores of points where the library gives any."""
     points = zip(mine.get("keypoints", ()), theirs.get("keypoints", ()), strict=True)
-    values = zip(mine.get("embedding", ()), theirs.get("embedding", ()), strict=True)
+    values = (pair for key in NUMBERS for pair in zip(mine.get(key, ()), theirs.get(key, ()), strict=True))
     apart = [*(abs(a[2] - b[2]) for a, b in points if len(b) > 2), *(abs(a - b) for a, b in values)]
     return [abs(mine["score"] - theirs["score"]), *apart]
 

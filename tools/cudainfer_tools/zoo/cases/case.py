@@ -24,7 +24,8 @@ Maker = Callable[[Path, np.ndarray], None]
 @dataclass
 class Case:
     """What `scripts/evaluate zoo` compares. A result is a dict with `class` and `score`, and with `box` (x1, y1, x2, y2),
-    `corners` (four points of a rotated box), `keypoints` ([[x, y, score, z], ...], of which the last two may be missing), `text` or `embedding`, in pixels of the frame."""
+    `corners` (four points of a rotated box), `keypoints` ([[x, y, score, z], ...], of which the last two may be missing), `text`,
+    `embedding` or `values`, in pixels of the frame."""
 
     library: str
     # The elements downstream of trtinfer.
