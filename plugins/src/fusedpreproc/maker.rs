@@ -33,7 +33,7 @@ pub(super) enum Cut {
     /// The whole frame: one tensor.
     Frame,
     /// The regions of objects, cut by their boxes or by their points.
-    Objects(Rules, Crop, Option<Points>),
+    Objects(Box<Rules>, Crop, Option<Points>),
     /// The same regions of every frame.
     Fixed(Vec<FixedRegion>, Crop),
 }
@@ -56,7 +56,7 @@ pub(super) struct Maker {
 /// The parts of a frame that become tensors.
 enum TensorSource {
     Frame(Affine),
-    Objects(Chooser),
+    Objects(Box<Chooser>),
     Fixed(Vec<FixedRegion>),
 }
 
@@ -208,7 +208,7 @@ impl Maker {
         let source = match cut {
             Cut::Frame => TensorSource::Frame(to_frame),
             Cut::Objects(rules, crop, points) => {
-                TensorSource::Objects(Chooser::new(rules, crop, points, bytes))
+                TensorSource::Objects(Box::new(Chooser::new(*rules, crop, points, bytes)))
             }
             Cut::Fixed(regions, _) => TensorSource::Fixed(regions),
         };

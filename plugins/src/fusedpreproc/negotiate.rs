@@ -223,7 +223,7 @@ impl Settings {
                 let follower = self.follower(s, crop.kind)?;
                 let rules = Rules { follower, ..self.rules(s) };
                 let points = self.points(s, crop.kind, &rules)?;
-                Ok(Cut::Objects(rules, crop, points))
+                Ok(Cut::Objects(Box::new(rules), crop, points))
             }
             Roi::Tiles | Roi::List if matches!(crop.kind, RoiCrop::Align | RoiCrop::Warp) => Err(format!(
                 "roi-crop={} cuts regions by the points of objects, but tiles and regions of a list have none. Set roi=objects, or \

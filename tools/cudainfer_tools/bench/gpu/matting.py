@@ -14,14 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 
 from cudainfer_tools.bench.gpu.measuring import machine
 
 KEEP = 4
 SECONDS = {"warm-up": 1.0, "seconds": 3.0}
 LIMIT_S = 90
-SOURCE = "videotestsrc num-buffers={keep} ! video/x-raw,format={form},width={width},height={height},framerate=60/1 ! cudainferupload"
+SOURCE = (
+    "videotestsrc num-buffers={keep} ! video/x-raw,format={form},width={width},height={height},framerate=60/1 ! cudainferupload"
+)
 SOURCE += " ! video/x-raw(memory:CUDAMemory)"
 INFERENCE = "trtinfer model={model} warm-up=complete"
 WHOLE, PAIR = "fusedpreproc", "fusedpreproc roi=list regions=0,0,0.5,1;0.5,0,0.5,1"
@@ -61,4 +62,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
