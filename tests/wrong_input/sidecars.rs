@@ -95,7 +95,7 @@ fn what_is_wrong_in_a_sidecar_is_named_with_what_would_be_right() {
             "[input]\npadding = 256",
             &["line 2, input.padding", "a pixel value, 0 to 255, or \"mean\""],
         ),
-        ("word of padding", "[input]\npadding = \"zero\"", &["line 2, input.padding", "or \"mean\""]),
+        ("padding-word", "[input]\npadding = \"zero\"", &["line 2, input.padding", "or \"mean\""]),
         ("type", "[input]\nscale = \"1/255\"", &["line 2", "scale"]),
         ("mean", "[input]\nmean = [1.0, 2.0]", &["input.mean", "three channels"]),
         ("std", "[input]\nstd = []", &["input.std", "three channels"]),
