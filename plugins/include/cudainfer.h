@@ -431,12 +431,17 @@ cudainfer_next_object (GstBuffer * buffer, gpointer * state, CudaInferObject * o
   return cudainfer_next_box (buffer, state, object);
 }
 
-/* The nth point of an object; FALSE after the last one. */
+/* The nth point of an object, of several models' points by the last model; FALSE after the last point. */
 static inline gboolean
 cudainfer_keypoint (const CudaInferObject * object, guint nth, CudaInferKeypoint * point)
 {
-  const GstStructure *s = cudainfer_parameter (object, "keypoints", 0);
+  const GstStructure *s = NULL, *next;
+  guint number;
 
+  /* Those of a model that looked at the object by itself follow those of its detector. */
+  for (number = 0; (next = cudainfer_parameter (object, "keypoints", number)); number++)
+    if (gst_structure_has_field (next, "names"))
+      s = next;
   return cudainfer_entry_string (s, "names", nth, &point->name) && cudainfer_entry_double (s, "x", nth, &point->x)
       && cudainfer_entry_double (s, "y", nth, &point->y) && cudainfer_entry_double (s, "score", nth, &point->score);
 }

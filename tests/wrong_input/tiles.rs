@@ -117,6 +117,9 @@ fn what_does_not_go_with_regions_that_follow_points_is_said_in_a_sentence() {
         let error = report.fails_with(&parts);
         assert!(error.starts_with("pre: roi-from=track "), "{error}");
     }
+    // The peakfind of another model is none of this one's.
+    let other = format!("fusedpreproc ! trtinfer model={} ! peakfind mode=global", model("dots"));
+    report("roi=objects", &other).fails_with(&["but there is none", "Put peakfind after the trtinfer"]);
     let folder = scratch("follow");
     std::fs::copy(model("dots"), folder.join("model.onnx")).unwrap();
     std::fs::write(

@@ -368,6 +368,11 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
+        if feedback::is_end(&event) {
+            // Of a model upstream: what is found downstream of here is of other regions.
+            feedback::end(&event);
+            return true;
+        }
         if streams::concerns(&event) {
             lock(&self.turns).see(&event);
             lock(&self.asked).see(&event);
@@ -393,6 +398,9 @@ impl BaseTransformImpl for FusedPreproc {
         if accepts::asked(query).is_some() {
             // Elements downstream get the tensors made here, whatever the model upstream is.
             return accepts::answer(query, Ok(()));
+        }
+        if feedback::is_asked(query) {
+            return false;
         }
         self.gpu.answer(self.obj().upcast_ref(), &self.counters, query)
             || BaseTransformImplExt::parent_query(self, direction, query)
@@ -427,6 +435,8 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn transform_ip(&self, buffer: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
         cropping::refuse(&*self.obj(), buffer)?;
+        // One of a model upstream, which nothing downstream of here can answer.
+        Question::take(buffer);
         // No lock is held while it waits.
         let found = self.found(buffer)?;
         let _frame = stats::frame(&*self.obj(), &self.counters);

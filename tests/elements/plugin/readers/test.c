@@ -186,6 +186,54 @@ leaves_others_alone (void)
   gst_buffer_unref (buffer);
 }
 
+/* A point at 1, 2. */
+static GstStructure *
+points (const gchar * name)
+{
+  GstStructure *s = gst_structure_new_empty ("keypoints");
+  const gchar *fields[] = { "x", "y", "score" };
+  GValue list = G_VALUE_INIT, value = G_VALUE_INIT;
+  guint i;
+
+  g_value_init (&list, GST_TYPE_ARRAY);
+  g_value_init (&value, G_TYPE_STRING);
+  g_value_set_string (&value, name);
+  gst_value_array_append_value (&list, &value);
+  g_value_unset (&value);
+  gst_structure_take_value (s, "names", &list);
+  for (i = 0; i < 3; i++) {
+    GValue numbers = G_VALUE_INIT, number = G_VALUE_INIT;
+
+    g_value_init (&numbers, GST_TYPE_ARRAY);
+    g_value_init (&number, G_TYPE_DOUBLE);
+    g_value_set_double (&number, i + 1);
+    gst_value_array_append_value (&numbers, &number);
+    g_value_unset (&number);
+    gst_structure_take_value (s, fields[i], &numbers);
+  }
+  return s;
+}
+
+static void
+the_last_models_points_count (void)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  GstVideoRegionOfInterestMeta *region = gst_buffer_add_video_region_of_interest_meta (buffer, "hand", 0, 0, 8, 8);
+  CudaInferObject object;
+  CudaInferKeypoint point;
+  gpointer state = NULL;
+
+  gst_video_region_of_interest_meta_add_param (region, points ("wrist"));
+  gst_video_region_of_interest_meta_add_param (region, points ("thumb"));
+  gst_video_region_of_interest_meta_add_param (region, gst_structure_new_empty ("keypoints"));
+  g_assert_true (cudainfer_next_object (buffer, &state, &object));
+  g_assert_true (cudainfer_keypoint (&object, 0, &point));
+  g_assert_cmpstr (point.name, ==, "thumb");
+  g_assert_true (point.x == 1 && point.y == 2 && point.score == 3);
+  g_assert_false (cudainfer_keypoint (&object, 1, &point));
+  gst_buffer_unref (buffer);
+}
+
 #define HALVES "compositor name=mix background=black sink_1::xpos=12 ! video/x-raw,format=RGB,width=24,height=16 " \
   "! identity name=mixed videotestsrc num-buffers=2 pattern=red ! video/x-raw,format=RGB,width=12,height=16 ! mix.sink_0 " \
   "videotestsrc num-buffers=2 pattern=blue ! video/x-raw,format=RGB,width=12,height=16 ! mix.sink_1  mixed."
@@ -196,6 +244,7 @@ main (int argc, char **argv)
 {
   gst_init (&argc, &argv);
   leaves_others_alone ();
+  the_last_models_points_count ();
   play (HALVES " ! fusedpreproc ! trtinfer model=%s ! segmask ! fakesink name=out", argv[1], NULL, has_a_mask);
   play (FEW " ! fakesink name=out", argv[2], NULL, has_a_tensor);
   play (FEW " ! gpunms ! fusedpreproc roi=list regions=0,0,160,120;160,0,160,120 ! trtinfer model=%s ! fakesink name=out", argv[2],
