@@ -118,8 +118,13 @@ fn what_does_not_go_with_regions_that_follow_points_is_said_in_a_sentence() {
         assert!(error.starts_with("pre: roi-from=track "), "{error}");
     }
     // The peakfind of another model is none of this one's.
-    let other = format!("fusedpreproc ! trtinfer model={} ! peakfind mode=global", model("dots"));
-    report("roi=objects", &other).fails_with(&["but there is none", "Put peakfind after the trtinfer"]);
+    run(&format!(
+        "{SOURCE} ! fusedpreproc name=pre roi-from=track roi=objects ! trtinfer model={} ! gpunms ! fusedpreproc ! trtinfer model={} \
+         ! peakfind mode=global ! fakesink",
+        model("lists-torchvision"),
+        model("dots")
+    ))
+    .fails_with(&["pre: roi-from=track ", "but there is none", "Put peakfind after the trtinfer"]);
     let folder = scratch("follow");
     std::fs::copy(model("dots"), folder.join("model.onnx")).unwrap();
     std::fs::write(
