@@ -41,7 +41,7 @@ impl Continuity {
         self.end = segment.and_then(|segment| segment.to_stream_time(end));
     }
 
-    /// The stream was flushed, or starts anew.
+    /// The stream was flushed, or another one begins.
     pub fn forget(&mut self) {
         // After a flush, the caps are not sent again, unless they are others.
         *self = Self { caps: self.caps.take(), ..Self::default() };

@@ -2,7 +2,7 @@
 //!
 //! fusedpreproc puts a [`Question`] on each frame, in the untagged custom meta `GstCudaInferQuestionMeta`, and sends an event directly
 //! after it. peakfind answers the question when it has read the frame. When only the event gets there, the frame was dropped between,
-//! and where the event does not get there either, it is released: in each case whoever waits is woken, so that nothing has to wait for a
+//! and where the event does not get there either, it is released: in each case the fusedpreproc that waits is woken, so that nothing has to wait for a
 //! length of time. Frames are known by what they carry, and not by their order, so that queues, tees and funnels change nothing.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const QUESTION: &str = "question";
 const EVENT: &str = "cudainfer-question";
 const QUERY: &str = "cudainfer-answers";
 
-/// How often whoever waits looks whether the pad is flushing, which nobody tells.
+/// How often a fusedpreproc that waits looks whether its pad is flushing, which wakes nobody.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Registers the meta; called once, when the plugin loads.
@@ -86,10 +86,9 @@ impl Drop for End {
 }
 
 impl Question {
-    /// Puts a question on a frame, in place of one that is there. `expected` are the ids of the objects that are on the frame because
+    /// Puts a question on a frame, which has none. `expected` are the ids of the objects that are on the frame because
     /// they are followed.
     pub fn ask(frame: &mut gst::BufferRef, expected: Vec<i32>) -> Self {
-        Self::take(frame);
         let inner = Inner { answer: Mutex::new(None), answered: Condvar::new(), expected };
         let question = Self(Arc::new(inner));
         if let Ok(mut meta) = CustomMeta::add(frame, META) {

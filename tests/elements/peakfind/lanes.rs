@@ -33,7 +33,7 @@ fn labels(objects: &[Object]) -> Vec<&str> {
     objects.iter().map(|object| object.label.as_str()).collect()
 }
 
-/// A logit of 2 or 3 beside one of 0.
+/// A logit of 2 or 3, where the other one is 0.
 fn sigmoid(logit: f64) -> f64 {
     1.0 / (1.0 + (-logit).exp())
 }

@@ -186,7 +186,7 @@ impl RowReader for LaneReader {
             }
             (Form::RowsAndColumns([rows, columns]), [of_rows, of_columns, on_rows, on_columns]) => {
                 let lane = |number: usize| {
-                    // The lanes beside the car cross rows, those further to the side run too flat for them.
+                    // The two lanes next to the car cross rows, the outer ones run too flat for them.
                     let is_beside = matches!(number, 1 | 2);
                     let (crossings, values, share) = if is_beside {
                         (rows, [&of_rows[..], on_rows], 2)
