@@ -8,7 +8,7 @@ use super::crop::{Crop, Cutout, Extent};
 use super::follow::{Followed, Follower, shown};
 use super::points::{Misfit, Points};
 use crate::feedback::FoundObject;
-use crate::meta::object::{KeypointsParam, Object, TrackingParam, next_id};
+use crate::meta::object::{KeypointsParam, Object, TrackingParam, next_ids};
 use crate::streams::PerStream;
 
 /// Regions of a frame at most. Further objects are left out, and counted.
@@ -152,13 +152,13 @@ impl Chooser {
         };
         let candidates: Vec<_> = objects.iter().map(|object| (object, shown(object))).collect();
         let mut taken = Vec::new();
-        let mut id = next_id(objects);
+        let mut ids = next_ids(objects);
         for one in &followed {
             let known = one.among(&candidates, &taken);
             let own = known.unwrap_or_else(|| {
+                let id = ids.next().unwrap_or_default();
                 choice.made.push(Object { id, ..one.object.clone() });
-                id += 1;
-                id - 1
+                id
             });
             let unnamed =
                 |id: &i32| objects.iter().any(|object| object.id == *id && object.tracking.is_none());

@@ -16,7 +16,7 @@ use super::points::Points;
 use super::regions::{Merger, Pieces};
 use crate::decoding::{Counts, Decode, RowDecoder, Rows, Side};
 use crate::log::GPUNMS as CAT;
-use crate::meta::object::{DetectionParam, Object, next_id, objects};
+use crate::meta::object::{DetectionParam, Object, next_ids, objects};
 use crate::meta::tensor::{Failure, Tensor, TensorSet};
 use crate::model::ModelInfo;
 
@@ -142,11 +142,11 @@ fn put(
     points: &Points,
     frame: &mut gst::BufferRef,
 ) -> Vec<i32> {
-    let first = next_id(&objects(frame));
+    let new = next_ids(&objects(frame));
     let mut ids = Vec::with_capacity(detections.len());
     let mut keypoints = attached.keypoints.chunks_exact(points.count().max(1));
     let mut rotated = attached.rotated.iter();
-    for (id, detection) in (first..).zip(detections) {
+    for (id, detection) in new.zip(detections) {
         // A box that is not rotated is an upright box as any other, and clamped to the frame.
         let own = rotated.next().filter(|one| one.angle != 0.0);
         let object = Object {

@@ -36,9 +36,11 @@ pub fn objects(buffer: &gst::BufferRef) -> Vec<Object> {
     analytics::objects(buffer, regions(buffer))
 }
 
-/// The id of an object that is added to these. Ids count from 0, but one of them may be gone.
-pub fn next_id(objects: &[Object]) -> i32 {
-    objects.iter().map(|object| object.id).max().map_or(0, |last| last.saturating_add(1))
+/// The ids of objects that are added to these, one after the other. Ids count from 0, but one of them may be gone.
+pub fn next_ids(objects: &[Object]) -> impl Iterator<Item = i32> + use<> {
+    let first = objects.iter().map(|object| object.id).max().map_or(0, |last| last.saturating_add(1));
+    // Other elements may have given the last number there is.
+    std::iter::successors(Some(first), |id| Some(id.saturating_add(1)))
 }
 
 /// Removes the objects with these ids.
@@ -68,7 +70,7 @@ fn adopt(buffer: &mut gst::BufferRef) {
 }
 
 /// Adds a second model's result to the object of that number; false where there is none. Of an object's points those of the
-/// last model that found some count; classifications, values and embeddings are kept beside existing ones.
+/// last model that found some count; classifications, values and embeddings are added to existing ones.
 pub fn attach(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool {
     if add_finding(buffer, object, what) {
         return true;
@@ -109,7 +111,7 @@ pub fn attach_to_region(buffer: &mut gst::BufferRef, outline: &Rect, label: &str
         attach(buffer, known.id, &what);
         return;
     }
-    let id = next_id(&objects(buffer));
+    let id = next_ids(&objects(buffer)).next().unwrap_or_default();
     let mut object = Object { id, label: label.to_owned(), ..Object::default() };
     match what {
         Finding::Keypoints(points) => object.keypoints = Some(points),
@@ -144,6 +146,18 @@ fn add(buffer: &mut gst::BufferRef, params: impl Iterator<Item = Option<gst::Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_ids_follow_the_highest_and_the_last_number_there_is_ends_nothing() {
+        let of = |ids: &[i32]| -> Vec<i32> {
+            let objects: Vec<_> = ids.iter().map(|id| Object { id: *id, ..Object::default() }).collect();
+            next_ids(&objects).take(3).collect()
+        };
+        assert_eq!(of(&[]), [0, 1, 2]);
+        assert_eq!(of(&[4, 2]), [5, 6, 7]);
+        assert_eq!(of(&[i32::MAX - 2]), [i32::MAX - 1, i32::MAX, i32::MAX]);
+        assert_eq!(of(&[i32::MAX]), [i32::MAX; 3]);
+    }
 
     #[test]
     fn tracks_go_to_the_objects_they_are_of_whatever_lies_between() {

@@ -14,7 +14,7 @@ use super::search::Search;
 use crate::decoding::{Counts, Decode, Limit, Rows, Side};
 use crate::feedback::FoundObject;
 use crate::meta::object::{
-    DetectionParam, Finding, KeypointsParam, Object, attach, next_id, objects, remove,
+    DetectionParam, Finding, KeypointsParam, Object, attach, next_ids, objects, remove,
 };
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
@@ -207,17 +207,11 @@ fn put(
 
 /// Each point, with its label, is an object with a detection of no size.
 fn put_each(buffer: &mut gst::BufferRef, each: impl Iterator<Item = (String, Peak)>, set: &TensorSet) {
-    let first = next_id(&objects(buffer));
-    for (i, (label, peak)) in each.enumerate() {
+    for (id, (label, peak)) in next_ids(&objects(buffer)).zip(each) {
         let rect = Rect { x: peak.x, y: peak.y, w: 0.0, h: 0.0 };
         let detection = DetectionParam { rect, confidence: peak.score, label_id: peak.channel };
-        let object = Object {
-            id: first.saturating_add(id(i)),
-            label,
-            parent: set.object,
-            detection: Some(detection),
-            ..Object::default()
-        };
+        let object =
+            Object { id, label, parent: set.object, detection: Some(detection), ..Object::default() };
         object.put(buffer, &rect);
     }
 }
@@ -261,11 +255,10 @@ fn param_of_lane(lane: &Lane, info: &ModelInfo) -> KeypointsParam {
 
 /// Each is an object with a detection, also where none of its points was found.
 fn put_instances(buffer: &mut gst::BufferRef, instances: &[Instance], info: &ModelInfo) {
-    let first = next_id(&objects(buffer));
-    for (i, Instance { rect, pose }) in instances.iter().enumerate() {
+    for (id, Instance { rect, pose }) in next_ids(&objects(buffer)).zip(instances) {
         let points = param_of_pose(pose, info);
         let object = Object {
-            id: first.saturating_add(id(i)),
+            id,
             label: label(info).to_owned(),
             detection: Some(DetectionParam { rect: *rect, confidence: pose.score, label_id: 0 }),
             keypoints: Some(points).filter(|points| !points.names.is_empty()),
@@ -298,16 +291,10 @@ fn put_points(
         }
         return Some(object);
     }
-    let first = next_id(&objects(buffer));
     let mut last = None;
-    for (i, (points, identity)) in instances.enumerate() {
+    for (id, (points, identity)) in next_ids(&objects(buffer)).zip(instances) {
         let around = points.outline().unwrap_or_default();
-        let object = Object {
-            id: first.saturating_add(id(i)),
-            label: label.to_owned(),
-            keypoints: Some(points),
-            ..Object::default()
-        };
+        let object = Object { id, label: label.to_owned(), keypoints: Some(points), ..Object::default() };
         object.put(buffer, &around);
         for finding in identity.into_iter().flat_map(|identity| findings(identity, around, info)) {
             attach(buffer, object.id, &finding);
@@ -326,10 +313,6 @@ fn fit(points: &KeypointsParam, set: &TensorSet) -> f32 {
     let away = (around.x + around.w / 2.0 - x).hypot(around.y + around.h / 2.0 - y);
     let score: f64 = points.score.iter().sum();
     score as f32 * (1.0 - away / (left - x).hypot(top - y))
-}
-
-fn id(number: usize) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
 }
 
 /// Points with their numbers in the skeleton, and the score of all of them together.

@@ -6,7 +6,7 @@ use cudainfer_kernels::segment::{ObjectQueries, QueryObject};
 use super::instances::{Instances, Job};
 use crate::decoding::{Counts, Side};
 use crate::meta::mask::Mask;
-use crate::meta::object::{DetectionParam, Object, next_id, objects};
+use crate::meta::object::{DetectionParam, Object, next_ids, objects};
 use crate::meta::tensor::{Failure, Tensor, TensorSet};
 use crate::model::ModelInfo;
 
@@ -49,9 +49,9 @@ impl QueryObjects {
         }
         let (found, non_finite) = self.found(classes, values).map_err(|e| e.to_string())?;
         counts.add("non-finite", non_finite);
-        let first = next_id(&objects(frame));
+        let ids = next_ids(&objects(frame));
         let mut masks = Vec::with_capacity(found.len());
-        for (id, object) in (first..).zip(found) {
+        for (id, object) in ids.zip(found) {
             let rect = self.outline(&object, set);
             let class = u32::try_from(object.class).unwrap_or(u32::MAX);
             let detection = DetectionParam { rect, confidence: object.score, label_id: class };
