@@ -16,6 +16,17 @@ FUNCTION mish(float x) {
     return x * (n / (n + 2.f));
 }
 FUNCTION gelu(float x) { return 0.5f * x * erfcf(-0.70710678f * x); }
+// The same to 3e-7, a third of the work: for float16. The error function is formula 7.1.26 of Abramowitz and Stegun, Handbook of mathematical
+// functions, 1964, as what is missing to 1, so that nothing cancels.
+FUNCTION gelu_half(float x) {
+    const float size = fminf(fabsf(x), 64.f), z = 0.70710678f * size, t = __fdividef(1.f, fmaf(0.3275911f, z, 1.f));
+    float p = fmaf(1.061405429f, t, -1.453152027f);
+    p = fmaf(p, t, 1.421413741f);
+    p = fmaf(p, t, -0.284496736f);
+    p = fmaf(p, t, 0.254829592f);
+    const float tail = 0.5f * size * (p * t) * exp2f(-1.44269504f * z * z);
+    return x > 0.f ? x - tail : x < 0.f ? -tail : x;
+}
 FUNCTION gelu_tanh(float x) { return 0.5f * x * (1.f + tanhf(0.79788456f * (x + 0.044715f * x * x * x))); }
 FUNCTION hard_sigmoid(float x, float slope, float offset) { return fmaxf(0.f, fminf(1.f, slope * x + offset)); }
 FUNCTION hard_swish(float x) { return x * fmaxf(0.f, fminf(1.f, x * 0.16666667f + 0.5f)); }

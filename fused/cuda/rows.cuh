@@ -1,11 +1,12 @@
-// Reductions and softmax: rows of numbers that become one number, or numbers whose sum is 1.
+// Reductions, softmax and normalisation: rows of numbers that become one number, numbers whose sum is 1, or whose mean is 0 and variance 1.
 //
 // A kernel's shape S is written for its step. A block has THREADS threads; of these, GROUPS work at the same unit (COUNT rows that lie
 // together, or one row, of which they load COUNT numbers at once) and take its LENGTH loads in turns. COLUMNS: the threads that follow each
 // other belong to units that follow each other (rows lie side by side in memory), else to the same unit (a row's numbers lie together).
 //   offset(unit)        where a unit begins in the input;   step(j)   how far its load j is from there
 //   read(b, to, at)     loads COUNT numbers
-//   write(b, from, ...) stores a unit's results, or COUNT numbers of a softmax
+//   write(b, from, ...) stores a unit's results, or COUNT numbers of a row
+//   factor(b, to, j), added(b, to, j)   of a normalisation: what the numbers of load j are multiplied by, and what is added
 
 // What threads find out about a row, number by number, and bring together.
 struct Sum {
@@ -197,6 +198,80 @@ template <class S> __device__ __forceinline__ void softmax(const Buffers& b) {
             for (int i = 0; i < S::COUNT; ++i) {
                 const int row = S::COLUMNS ? i : 0;
                 to[i] = (S::KEPT ? to[i] : expf(to[i] - most[row].x)) * part[row];
+            }
+            S::write(b, to, share.unit, j);
+        }
+    }
+}
+
+// The numbers of a thread stay in registers if KEPT, else they are read three times.
+template <class S> __device__ __forceinline__ void normalize(const Buffers& b) {
+    next_begins();
+    previous_wait();
+    constexpr int LOADS = (S::LENGTH + S::GROUPS - 1) / S::GROUPS;
+    constexpr float NUMBERS = float(S::COLUMNS ? S::LENGTH : S::LENGTH * S::COUNT);
+    const Share<S> share(b.count);
+    Mean mean[Share<S>::ROWS];
+    Sum squares[Share<S>::ROWS];
+    const int first = S::offset(share.unit);
+    float x[S::KEPT ? LOADS : 1][S::COUNT], of_row[Share<S>::ROWS];
+#pragma unroll S::KEPT ? LOADS : 4
+    for (int t = 0; t < LOADS; ++t) {
+        const int j = share.group + t * S::GROUPS;
+        if (j < S::LENGTH) {
+            float* to = x[S::KEPT ? t : 0];
+            S::read(b, to, first + S::step(j));
+#pragma unroll
+            for (int i = 0; i < S::COUNT; ++i) {
+                mean[S::COLUMNS ? i : 0].add(to[i], 0);
+            }
+        }
+    }
+    share.merge(mean);
+#pragma unroll
+    for (int i = 0; i < Share<S>::ROWS; ++i) {
+        of_row[i] = mean[i].result(NUMBERS);
+    }
+#pragma unroll S::KEPT ? LOADS : 4
+    for (int t = 0; t < LOADS; ++t) {
+        const int j = share.group + t * S::GROUPS;
+        if (j < S::LENGTH) {
+            float* to = x[S::KEPT ? t : 0];
+            if (!S::KEPT) {
+                S::read(b, to, first + S::step(j));
+            }
+#pragma unroll
+            for (int i = 0; i < S::COUNT; ++i) {
+                const int row = S::COLUMNS ? i : 0;
+                to[i] -= of_row[row];
+                squares[row].add(to[i] * to[i], 0);
+            }
+        }
+    }
+    share.merge(squares);
+    if (!share.there) {
+        return;
+    }
+    float part[Share<S>::ROWS];
+#pragma unroll
+    for (int i = 0; i < Share<S>::ROWS; ++i) {
+        part[i] = 1.f / sqrtf(squares[i].x / NUMBERS + S::EPSILON);
+    }
+#pragma unroll S::KEPT ? LOADS : 4
+    for (int t = 0; t < LOADS; ++t) {
+        const int j = share.group + t * S::GROUPS;
+        if (j < S::LENGTH) {
+            float* to = x[S::KEPT ? t : 0];
+            if (!S::KEPT) {
+                S::read(b, to, first + S::step(j));
+            }
+            float factor[S::COUNT], added[S::COUNT];
+            S::factor(b, factor, j);
+            S::added(b, added, j);
+#pragma unroll
+            for (int i = 0; i < S::COUNT; ++i) {
+                const int row = S::COLUMNS ? i : 0;
+                to[i] = fmaf((S::KEPT ? to[i] : to[i] - of_row[row]) * part[row], factor[i], added[i]);
             }
             S::write(b, to, share.unit, j);
         }

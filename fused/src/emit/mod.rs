@@ -72,6 +72,7 @@ pub fn kernels(step: &Step) -> Result<Vec<Kernel>, FusedError> {
         }
         Step::Reduce(reduce) => rows::reduce(reduce),
         Step::Softmax(softmax) => rows::softmax(softmax),
+        Step::Normalize(normalize) => rows::normalize(normalize),
         Step::Product(product) => product::kernels(product),
         Step::Top(top) => top::kernels(top),
     }

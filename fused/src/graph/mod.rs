@@ -148,6 +148,14 @@ pub enum Operator {
         /// Along which axis the output's sum is 1.
         axis: usize,
     },
+    /// Inputs: any tensor, a constant factor of each element and, if there is a third one, a constant that is added; both are broadcast, and
+    /// the same wherever the axes are. Output: `(x - mean) / sqrt(variance + epsilon) * factor + added`.
+    Normalize {
+        /// Over which axes mean and variance are, ascending.
+        axes: Vec<usize>,
+        /// What keeps the root from 0.
+        epsilon: f32,
+    },
     /// Input: any tensor.
     Resize(Resize),
     /// Input: any tensor. Output: the same elements, row-major, in other dimensions.

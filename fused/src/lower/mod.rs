@@ -28,7 +28,7 @@ use self::claims::Claim;
 use crate::FusedError;
 use crate::graph::{Graph, Node, Operator, PoolKind, ReduceKind, ValueId, Window};
 use crate::plan::{
-    BufferId, Content, Expression, Map, Plan, Program, Reduce, Softmax, Source, Step, Top, View,
+    BufferId, Content, Expression, Map, Normalize, Plan, Program, Reduce, Softmax, Source, Step, Top, View,
     dense_strides,
 };
 
@@ -171,6 +171,24 @@ impl<'a> Lowering<'a> {
                 let input = self.read(node.inputs[0]);
                 let output = self.place(node.output);
                 self.plan.steps.push(Step::Softmax(Softmax { input, axis: *axis, output }));
+                self.made[node.output.0] = true;
+                Ok(())
+            }
+            Operator::Normalize { axes, epsilon } => {
+                let dims = &self.graph.value(node.output).dims;
+                let input = self.read(node.inputs[0]);
+                let factor = self.read(node.inputs[1]).broadcast(dims);
+                let added = node.inputs.get(2).map(|added| self.read(*added).broadcast(dims));
+                let output = self.place(node.output);
+                let (axes, epsilon) = (axes.clone(), *epsilon);
+                self.plan.steps.push(Step::Normalize(Normalize {
+                    input,
+                    axes,
+                    epsilon,
+                    factor,
+                    added,
+                    output,
+                }));
                 self.made[node.output.0] = true;
                 Ok(())
             }

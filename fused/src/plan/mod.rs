@@ -68,6 +68,8 @@ pub enum Step {
     Reduce(Reduce),
     /// Numbers whose sum is 1.
     Softmax(Softmax),
+    /// Numbers whose mean is 0 and whose variance is 1.
+    Normalize(Normalize),
     /// Products of matrices, neither of which is constant.
     Product(Product),
     /// The best of many.
@@ -149,6 +151,23 @@ pub struct Softmax {
     pub output: View,
 }
 
+/// `output = (input - mean) / sqrt(variance + epsilon) * factor + added`, in float32; mean and variance are over `axes`.
+#[derive(Clone, Debug)]
+pub struct Normalize {
+    /// Any tensor.
+    pub input: View,
+    /// Over which axes, ascending.
+    pub axes: Vec<usize>,
+    /// What keeps the root from 0.
+    pub epsilon: f32,
+    /// Constants of the input's dimensions, with stride 0 along all but `axes`.
+    pub factor: View,
+    /// The same.
+    pub added: Option<View>,
+    /// Of the input's dimensions.
+    pub output: View,
+}
+
 /// `output = left * right`, accumulated in float32: products of matrices, for all places in the dimensions before the last two.
 #[derive(Clone, Debug)]
 pub struct Product {
@@ -208,6 +227,10 @@ impl Step {
             }
             Self::Reduce(reduce) => (vec![&reduce.input], vec![&reduce.output]),
             Self::Softmax(softmax) => (vec![&softmax.input], vec![&softmax.output]),
+            Self::Normalize(normalize) => {
+                let Normalize { input, factor, added, output, .. } = normalize;
+                ([input, factor].into_iter().chain(added).collect(), vec![output])
+            }
             Self::Product(product) => (vec![&product.left, &product.right], vec![&product.output]),
             Self::Top(top) => (vec![&top.input], vec![&top.output]),
         }

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::tensor::TensorType;
 
-use super::{Convolution, Epilogue, Map, Product, Reduce, Softmax, Source, Step, Top, View};
+use super::{Convolution, Epilogue, Map, Normalize, Product, Reduce, Softmax, Source, Step, Top, View};
 use crate::graph::{Unary, Window};
 
 impl Step {
@@ -48,6 +48,9 @@ impl Step {
                 format!("reduce {kind:?} {:?} over {axes:?}", input.dims)
             }
             Self::Softmax(Softmax { input, axis, .. }) => format!("softmax {:?} along {axis}", input.dims),
+            Self::Normalize(Normalize { input, axes, .. }) => {
+                format!("normalize {:?} of {:?} over {axes:?}", input.dims, input.strides)
+            }
             Self::Product(Product { left, right, .. }) => {
                 format!("product {:?} by {:?}", left.dims, right.dims)
             }

@@ -41,6 +41,7 @@ pub fn run_step(step: &Step, memory: &mut Memory) -> Result<(), String> {
         Step::Map(step) => map::run(step, memory),
         Step::Reduce(step) => reduce::run(step, memory),
         Step::Softmax(step) => reduce::softmax(step, memory),
+        Step::Normalize(step) => reduce::normalize(step, memory),
         Step::Product(step) => product::run(step, memory),
         Step::Top(step) => top::run(step, memory),
     }

@@ -3,7 +3,7 @@
 use super::memory::Memory;
 use super::{index, places};
 use crate::graph::ReduceKind;
-use crate::plan::{Reduce, Softmax};
+use crate::plan::{Normalize, Reduce, Softmax};
 
 /// Runs a reduction.
 pub(super) fn run(step: &Reduce, memory: &mut Memory) -> Result<(), String> {
@@ -52,6 +52,33 @@ pub(super) fn softmax(step: &Softmax, memory: &mut Memory) -> Result<(), String>
         let powers: Vec<f64> = row.iter().map(|i| (f64::from(input[*i]) - largest).exp()).collect();
         let sum: f64 = powers.iter().sum();
         row.iter().zip(powers).for_each(|(i, power)| output[*i] = (power / sum) as f32);
+    }
+    memory.write(&step.output, &output)
+}
+
+/// Runs a normalisation.
+pub(super) fn normalize(step: &Normalize, memory: &mut Memory) -> Result<(), String> {
+    let (input, factors) = (memory.read(&step.input)?, memory.read(&step.factor)?);
+    let added = step.added.as_ref().map(|added| memory.read(added)).transpose()?;
+    let dims = &step.input.dims;
+    let row_of = |at: &[usize]| -> Vec<usize> {
+        at.iter().enumerate().map(|(axis, at)| if step.axes.contains(&axis) { 0 } else { *at }).collect()
+    };
+    let mut rows = vec![Vec::new(); input.len()];
+    for at in places(dims) {
+        rows[index(dims, &row_of(&at))].push(index(dims, &at));
+    }
+    let mut output = vec![0.0; input.len()];
+    for row in rows.iter().filter(|row| !row.is_empty()) {
+        let of =
+            |number: &dyn Fn(usize) -> f64| row.iter().map(|i| number(*i)).sum::<f64>() / row.len() as f64;
+        let mean = of(&|i| f64::from(input[i]));
+        let variance = of(&|i| (f64::from(input[i]) - mean).powi(2));
+        for i in row {
+            let normal = (f64::from(input[*i]) - mean) / (variance + f64::from(step.epsilon)).sqrt();
+            let added = added.as_ref().map_or(0.0, |added| f64::from(added[*i]));
+            output[*i] = (normal * f64::from(factors[*i]) + added) as f32;
+        }
     }
     memory.write(&step.output, &output)
 }

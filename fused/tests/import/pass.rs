@@ -456,3 +456,33 @@ fn what_no_output_needs_is_removed() {
     let graph = case(&[3], nodes).named_weight("c", floats(&[3])).check();
     assert_eq!((graph.nodes.len(), graph.values.len()), (1, 2));
 }
+
+#[test]
+fn a_block_of_convnext_is_one_of_convolutions_although_its_layers_have_their_channels_last() {
+    let nodes = vec![
+        plain("Conv", &["x", "depthwise"], "deep"),
+        node("Transpose", &["deep"], &["last"], vec![ints("perm", &[0, 2, 3, 1])]),
+        plain("LayerNormalization", &["last", "scale", "shift"], "normal"),
+        plain("MatMul", &["normal", "up"], "wide"),
+        plain("Add", &["wide", "bias"], "sums"),
+        plain("Relu", &["sums"], "active"),
+        plain("MatMul", &["active", "down"], "narrow"),
+        plain("Add", &["shift", "narrow"], "moved"),
+        node("Transpose", &["moved"], &["first"], vec![ints("perm", &[0, 3, 1, 2])]),
+        plain("Mul", &["gamma", "first"], "scaled"),
+        plain("Add", &["scaled", "x"], "y"),
+    ];
+    let case = Case::of_nodes(17, nodes, &["y"]).named_input("x", floats(&[2, 4, 5, 6])).within(1e-4);
+    let case = case.named_weight("depthwise", floats(&[4, 4, 1, 1])).named_weight("scale", floats(&[4]));
+    let case = case.named_weight("shift", floats_of(&[4], &[0.5, -1.0, 2.0, 0.25]));
+    let case = case.named_weight("up", floats(&[4, 8])).named_weight("bias", floats(&[8]));
+    let graph = case.named_weight("down", floats(&[8, 4])).named_weight("gamma", floats(&[4, 1, 1])).check();
+    let convolution = |of: &&&Operator| matches!(of, Operator::Convolution { .. });
+    let operators = operators(&graph);
+    assert_eq!(operators.iter().filter(convolution).count(), 3, "{operators:?}");
+    assert!(
+        operators.iter().any(|of| matches!(of, Operator::Normalize { axes, .. } if axes[..] == [1])),
+        "{operators:?}"
+    );
+    assert_eq!(operators.len(), 6, "{operators:?}");
+}

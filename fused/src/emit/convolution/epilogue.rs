@@ -83,6 +83,9 @@ impl<'a> Finish<'a> {
                     text.push_str(&each(count, &format!("dequantize_raised(x[l], {scale}, {zero})")));
                     form = Form::Number;
                 }
+                Epilogue::Unary(Unary::Gelu) if self.convolution.output.ty == TensorType::Float16 => {
+                    text.push_str(&each(count, "gelu_half(x[l])"));
+                }
                 Epilogue::Unary(function) => text.push_str(&each(count, &unary(*function, "x[l]"))),
                 Epilogue::Add(view) => {
                     text.push_str(&operand(view, &Reader::new(view, slots), count, plus));

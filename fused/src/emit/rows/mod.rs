@@ -9,11 +9,12 @@ use super::kernel::{Kernel, Slots};
 use super::launch::whole;
 use super::nest::{Nest, is_small, offset};
 use super::reader::{Reader, width};
+use super::text::literal;
 use crate::FusedError;
 use crate::graph::ReduceKind;
-use crate::plan::{Reduce, Softmax, View};
+use crate::plan::{Normalize, Reduce, Softmax, View};
 
-/// The most numbers of a softmax that a thread keeps in registers.
+/// The most numbers of a row that a thread keeps in registers.
 const MOST_KEPT: usize = 64;
 
 /// The kernel of a reduction.
@@ -29,7 +30,7 @@ pub(super) fn reduce(step: &Reduce) -> Result<Vec<Kernel>, FusedError> {
         Some(ReduceKind::L2) => "Norm",
         None => "WhereMost",
     };
-    let rows = Rows::new(&step.input, &step.output, &step.axes)?;
+    let rows = Rows::new(&step.input, &step.output, &step.axes, &[])?;
     let mut slots = Slots::writing([&step.output]);
     let shape = rows.shape(&mut slots) + &rows.write_result(&mut slots);
     Ok(vec![rows.kernel("reduce", &format!("reduce<KERNEL_shape, {state}>(b);"), &shape, slots)])
@@ -40,10 +41,26 @@ pub(super) fn softmax(step: &Softmax) -> Result<Vec<Kernel>, FusedError> {
     if step.output.elements() == 0 {
         return Ok(Vec::new());
     }
-    let rows = Rows::new(&step.input, &step.output, &[step.axis])?;
+    let rows = Rows::new(&step.input, &step.output, &[step.axis], &[])?;
     let mut slots = Slots::writing([&step.output]);
     let shape = rows.shape(&mut slots) + &rows.write_row(&mut slots);
     Ok(vec![rows.kernel("softmax", "softmax<KERNEL_shape>(b);", &shape, slots)])
+}
+
+/// The kernel of a normalisation.
+pub(super) fn normalize(step: &Normalize) -> Result<Vec<Kernel>, FusedError> {
+    let Normalize { input, axes, epsilon, factor, added, output } = step;
+    if output.elements() == 0 {
+        return Ok(Vec::new());
+    }
+    let along: Vec<&View> = [factor].into_iter().chain(added).collect();
+    let rows = Rows::new(input, output, axes, &along)?;
+    let mut slots = Slots::writing([output]);
+    let mut shape = rows.shape(&mut slots) + &rows.write_row(&mut slots);
+    let _ = writeln!(shape, "    static constexpr float EPSILON = {};", literal(*epsilon));
+    shape += &rows.read_along("factor", Some(factor), &mut slots);
+    shape += &rows.read_along("added", added.as_ref(), &mut slots);
+    Ok(vec![rows.kernel("normalize", "normalize<KERNEL_shape>(b);", &shape, slots)])
 }
 
 /// The rows of a step, and who works at them.
@@ -58,7 +75,8 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(input: &'a View, output: &'a View, axes: &[usize]) -> Result<Self, FusedError> {
+    /// `along` are read along rows as well.
+    fn new(input: &'a View, output: &'a View, axes: &[usize], along: &[&View]) -> Result<Self, FusedError> {
         if !is_small(input) || !is_small(output) {
             return Err(FusedError::Plan(format!("a reduction's tensor has too many elements: {input:?}")));
         }
@@ -70,9 +88,10 @@ impl<'a> Rows<'a> {
         let views: [&[isize]; 2] = [&input.strides, &output.strides];
         let outer = Nest::new(&keep(false), &input.strides, &views, &special);
         // Of a reduction, the output has no strides along a row.
-        let is_softmax = output.dims == input.dims;
-        let inner =
-            Nest::new(&keep(true), &input.strides, if is_softmax { &views } else { &views[..1] }, &special);
+        let is_whole = output.dims == input.dims;
+        let mut inside = if is_whole { views.to_vec() } else { views[..1].to_vec() };
+        inside.extend(along.iter().map(|view| &view.strides[..]));
+        let inner = Nest::new(&keep(true), &input.strides, &inside, &special);
         let share = Share::new(input, &outer, &inner);
         Ok(Self { input, output, outer, inner, share })
     }
@@ -135,6 +154,32 @@ impl<'a> Rows<'a> {
         format!(
             "    static __device__ void write(const Buffers& b, const float* from, unsigned unit, unsigned j) {{\n{text}{stores}    }}\n"
         )
+    }
+
+    /// How a kernel reads what belongs to the numbers of a load, wherever the row is: 0 if there is no such tensor.
+    fn read_along(&self, name: &str, view: Option<&View>, slots: &mut Slots) -> String {
+        let Share { columns, count, .. } = self.share;
+        let head = format!("    static __device__ void {name}(const Buffers& b, float* to, unsigned j) {{\n");
+        let Some(view) = view else {
+            return format!("{head}        for (int i = 0; i < COUNT; ++i) to[i] = 0.f;\n    }}\n");
+        };
+        let reader = Reader::constant(view, slots);
+        let strides = self.inner.strides(&view.strides);
+        let place = offset(&counters(&self.inner), &strides);
+        let mut text = head + &self.inner.counters("j", if columns { 1 } else { count });
+        if columns {
+            // The numbers are of neighbouring rows.
+            let one = reader.element(&place);
+            let _ = writeln!(text, "        for (int i = 0; i < COUNT; ++i) to[i] = {one};");
+        } else {
+            let together = width(view.offset, &strides, count);
+            let stride = strides.last().copied().unwrap_or(0);
+            for lane in (0..count).step_by(together) {
+                let at = format!("{place} + {}", stride * lane.cast_signed());
+                let _ = writeln!(text, "        {}", reader.load(&format!("to + {lane}"), &at, together));
+            }
+        }
+        text + "    }\n"
     }
 
     /// All loops.

@@ -195,3 +195,12 @@ fn all_others_are_those_of_the_reference() {
     let shapes: Vec<Shape> = (0..24).map(|_| shape().new_tree(&mut runner).unwrap().current()).collect();
     assert_eq!(check(&shapes), kinds(&["direct", "matrix", "naive", "plain"]));
 }
+
+#[test]
+fn gelu_is_that_of_the_reference_also_where_it_is_made_for_float16() {
+    let of = |ty| {
+        let shape = Shape { ty, kernel: [1, 1], begin: [0, 0], image: [1, 16, 6, 7], outputs: 24, ..PLAIN };
+        Convolution { epilogue: vec![Epilogue::Unary(Unary::Gelu)], ..shape.convolution() }
+    };
+    assert!(!convolutions([Float16, Float32].into_iter().map(of)).is_empty());
+}

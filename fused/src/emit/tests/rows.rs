@@ -3,7 +3,7 @@ use cudainfer_kernels::tensor::TensorType::{Float16, Float32, Int64};
 use super::{channels_last, dense, host, nvrtc, only};
 use crate::emit::{Kernel, kernels};
 use crate::graph::ReduceKind;
-use crate::plan::{Reduce, Softmax, Step, View};
+use crate::plan::{Normalize, Reduce, Softmax, Step, View};
 
 fn reduce(kind: Option<ReduceKind>, input: View, axes: &[usize]) -> Step {
     let dims = input.dims.iter().enumerate();
@@ -68,6 +68,40 @@ fn softmax_is_that_of_the_reference_over_short_and_long_rows() {
                         let step = Step::Softmax(Softmax { input: input.clone(), axis, output });
                         steps.push(step);
                     }
+                }
+            }
+        }
+    }
+    let made: Vec<Kernel> = steps.iter().flat_map(|step| kernels(step).unwrap()).collect();
+    nvrtc::compile(&made);
+    host::check(&steps);
+}
+
+#[test]
+fn a_normalisation_is_that_of_the_reference_over_channels_that_lie_together_and_apart() {
+    let mut steps = Vec::new();
+    for ty in [Float16, Float32] {
+        for (dims, axes) in [
+            ([2, 96, 7, 9], &[1][..]),
+            ([1, 24, 5, 4], &[1]),
+            ([1, 2, 50, 768], &[3]),
+            ([1, 3, 4, 30], &[2, 3]),
+            ([1, 7, 3, 5], &[1]),
+            ([1, 1, 3, 4096], &[3]),
+        ] {
+            let of_row = |buffer: usize| {
+                let own =
+                    dims.iter().enumerate().map(|(axis, dim)| if axes.contains(&axis) { *dim } else { 1 });
+                dense(buffer, ty, &own.collect::<Vec<_>>()).broadcast(&dims)
+            };
+            for input in [channels_last(0, ty, dims), dense(0, ty, &dims)] {
+                for (added, output) in
+                    [(Some(of_row(2)), channels_last(3, ty, dims)), (None, dense(3, ty, &dims))]
+                {
+                    let (axes, epsilon) = (axes.to_vec(), 1e-3);
+                    let step =
+                        Normalize { input: input.clone(), axes, epsilon, factor: of_row(1), added, output };
+                    steps.push(Step::Normalize(step));
                 }
             }
         }

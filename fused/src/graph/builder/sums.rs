@@ -167,6 +167,21 @@ impl Builder {
         self.node(Operator::Softmax { axis }, &[x], self.ty(x), &dims)
     }
 
+    /// `(x - mean) / sqrt(variance + epsilon)` over `axes`, times a constant factor and plus a constant, if there is a third value.
+    ///
+    /// # Errors
+    /// As [`Builder::node`], and if the types are not the same.
+    pub fn normalize(
+        &mut self,
+        inputs: &[ValueId],
+        axes: &[usize],
+        epsilon: f32,
+    ) -> Result<ValueId, Refusal> {
+        self.alike(inputs)?;
+        let dims = self.dims(inputs[0]).to_vec();
+        self.node(Operator::Normalize { axes: axes.to_vec(), epsilon }, inputs, self.ty(inputs[0]), &dims)
+    }
+
     /// The product of matrices `[..., M, K]` and `[..., K, N]`.
     ///
     /// # Errors

@@ -71,6 +71,9 @@ pub fn evaluate(
         (Operator::Reduce { kind, axes }, [x]) => reduce::reduce(*x, *kind, axes, dims),
         (Operator::ArgMax { axis }, [x]) => reduce::arg_max(*x, *axis),
         (Operator::Softmax { axis }, [x]) => reduce::softmax(*x, *axis),
+        (Operator::Normalize { axes, epsilon }, [x, factor, added @ ..]) => {
+            reduce::normalize(*x, [Some(*factor), added.first().copied()], axes, *epsilon)
+        }
         (Operator::Resize(resize), [x]) => resize::resize(*x, resize, dims),
         (Operator::Sample(how), [image, places]) => gather::sample(*image, *places, *how, dims),
         (Operator::MatMul, [a, b]) => matrix::multiply(*a, *b, dims),

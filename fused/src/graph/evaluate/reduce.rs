@@ -1,8 +1,8 @@
 //! One number of many, and numbers whose sum is 1.
 
-use super::super::ReduceKind;
 use super::super::number::real_length;
 use super::super::shape::broadcast_strides;
+use super::super::{Binary, ReduceKind};
 use super::{Operand, Walk};
 
 /// `kind` of the elements along `axes`, which are 1 in `dims`.
@@ -32,6 +32,39 @@ pub fn reduce(x: Operand<'_>, kind: ReduceKind, axes: &[usize], dims: &[usize]) 
         }
     }
     made
+}
+
+/// `(x - mean) / sqrt(variance + epsilon)` over `axes`, times a factor and plus a number, each of its element.
+pub fn normalize(
+    x: Operand<'_>,
+    [factor, added]: [Option<Operand<'_>>; 2],
+    axes: &[usize],
+    epsilon: f32,
+) -> Vec<f64> {
+    let dims = x.dims.iter().enumerate();
+    let cells: Vec<usize> = dims.map(|(axis, dim)| if axes.contains(&axis) { 1 } else { *dim }).collect();
+    let count = real_length(axes.iter().map(|axis| x.dims[*axis]).product());
+    let places = || Walk::new(x.dims, &broadcast_strides(&cells, x.dims), 0).collect::<Vec<_>>();
+    let mut values = x.elements.numbers();
+    let mean = reduce(x, ReduceKind::Mean, axes, &cells);
+    let mut variance = vec![0.0; mean.len()];
+    for (value, cell) in values.iter_mut().zip(places()) {
+        *value -= mean[cell];
+        variance[cell] += *value * *value / count;
+    }
+    values
+        .iter_mut()
+        .zip(places())
+        .for_each(|(value, cell)| *value /= (variance[cell] + f64::from(epsilon)).sqrt());
+    for (operand, function) in [(factor, Binary::Multiply), (added, Binary::Add)] {
+        let Some(operand) = operand else { continue };
+        let numbers = operand.elements.numbers();
+        let strides = broadcast_strides(operand.dims, x.dims);
+        for (value, place) in values.iter_mut().zip(Walk::new(x.dims, &strides, 0)) {
+            *value = if function == Binary::Add { *value + numbers[place] } else { *value * numbers[place] };
+        }
+    }
+    values
 }
 
 /// The elements along an axis, for each place of the other axes: `(first, length, step)`, in the order of the output.

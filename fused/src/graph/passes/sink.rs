@@ -1,7 +1,7 @@
 //! Reshapes and transposes after functions instead of before them, where they meet others.
 
 use super::super::evaluate::{Operand, evaluate};
-use super::super::{Node, Operator, Refusal, ResizeMode, Unary, ValueId, shape};
+use super::super::{Node, Operator, Refusal, ResizeMode, Unary, ValueId, Window, shape};
 use super::rewrite::Rewrite;
 
 /// The largest constant that is written in other dimensions for it.
@@ -48,8 +48,12 @@ pub fn reshape(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Re
     rewrite.builder.reshape(made, &dims).map(Some)
 }
 
-/// A function of transposed tensors is the transposed function of the tensors.
+/// A function of transposed tensors is the transposed function of the tensors, and a product with the channels of an image, which come last, a
+/// convolution of it.
 pub fn transpose(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refusal> {
+    if node.operator == Operator::MatMul {
+        return product(rewrite, node);
+    }
     let orders = node.inputs.iter().filter_map(|id| transposed(rewrite, *id));
     let Some((order, _)) = orders.into_iter().next() else { return Ok(None) };
     let rank = order.len();
@@ -69,6 +73,18 @@ pub fn transpose(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, 
     let dims: Vec<usize> = back.iter().map(|axis| dims[*axis]).collect();
     let made = rewrite.builder.node(operator, &inputs, ty, &dims)?;
     rewrite.builder.transpose(made, &order).map(Some)
+}
+
+/// A product of an image whose channels were moved to the end, and a constant matrix.
+fn product(rewrite: &mut Rewrite, node: &Node) -> Result<Option<ValueId>, Refusal> {
+    const CHANNELS_LAST: [usize; 4] = [0, 2, 3, 1];
+    let image = transposed(rewrite, node.inputs[0]).filter(|(order, _)| *order == CHANNELS_LAST);
+    let (Some((_, image)), &[depth, width]) = (image, rewrite.dims(node.inputs[1])) else { return Ok(None) };
+    let Some(matrix) = permuted(rewrite, node.inputs[1], &[1, 0]) else { return Ok(None) };
+    let weights = rewrite.builder.reshape(matrix, &[width, depth, 1, 1])?;
+    let window = Window { kernel: [1, 1], strides: [1, 1], dilations: [1, 1], begin: [0, 0], end: [0, 0] };
+    let made = rewrite.builder.convolution(&[image, weights], window, 1)?;
+    rewrite.builder.transpose(made, &CHANNELS_LAST).map(Some)
 }
 
 /// The order of a transposed tensor's axes, and what it was before.
@@ -103,6 +119,11 @@ fn moved(operator: &Operator, order: &[usize]) -> Option<Operator> {
             let mut axes: Vec<usize> = axes.iter().map(|axis| order[*axis]).collect();
             axes.sort_unstable();
             Operator::Reduce { kind: *kind, axes }
+        }
+        Operator::Normalize { axes, epsilon } => {
+            let mut axes: Vec<usize> = axes.iter().map(|axis| order[*axis]).collect();
+            axes.sort_unstable();
+            Operator::Normalize { axes, epsilon: *epsilon }
         }
         Operator::Pad { before, mode } => Operator::Pad { before: by_axis(before, order), mode: *mode },
         Operator::Slice { starts, steps } => {

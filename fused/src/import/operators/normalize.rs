@@ -3,6 +3,9 @@
 use super::super::call::{Call, Made};
 use crate::graph::{Binary, PadMode, PoolKind, ReduceKind, Refusal, Unary, ValueId, Window, shape};
 
+/// The longest row that one kernel normalises: its threads keep it in their registers.
+const LONGEST_ROW: usize = 4096;
+
 /// BatchNormalization in inference: `x * scale / sqrt(variance + epsilon) + ...`, a product and a sum.
 pub fn batch(call: &mut Call<'_>) -> Made {
     let training = call.flag("training_mode", false) || call.opset < 9 && !call.flag("spatial", true);
@@ -74,7 +77,15 @@ pub fn layer(call: &mut Call<'_>) -> Made {
     let (x, scale) = (call.input(0)?, call.input(1)?);
     let rank = call.builder.rank(x);
     let first = call.axis(-1, rank)?;
-    let [made, mean, inverse] = standardized(call, x, &(first..rank).collect::<Vec<_>>())?;
+    let axes: Vec<usize> = (first..rank).collect();
+    let row: usize = call.builder.dims(x)[first..].iter().product();
+    let inputs: Vec<ValueId> = [x, scale].into_iter().chain(call.optional(2)).collect();
+    let are_constants = inputs[1..].iter().all(|id| call.builder.elements(*id).is_some());
+    if row <= LONGEST_ROW && are_constants && !(1..3).any(|output| call.is_read(output)) {
+        let epsilon = call.float("epsilon", 1e-5);
+        return Ok(vec![call.builder.normalize(&inputs, &axes, epsilon)?]);
+    }
+    let [made, mean, inverse] = standardized(call, x, &axes)?;
     let mut made = call.builder.binary(Binary::Multiply, made, scale)?;
     if let Some(bias) = call.optional(2) {
         made = call.builder.binary(Binary::Add, made, bias)?;
