@@ -2,7 +2,7 @@
 //!
 //! The scores are a tensor `[N, T, C]` of float32 or float16: N pictures of lines, T steps from left to right, C symbols. A
 //! recogniser that ends in a recurrent network may give `[T, 1, C]`, of one line; others have the symbols before the steps, `[N, C,
-//! T]`. Each step gives its surest symbol, the first of equals. [`TextDecoding`] says which of them are the line:
+//! T]`, or all steps of a line in one row, `[N, T*C]`. Each step gives its surest symbol, the first of equals. [`TextDecoding`] says which of them are the line:
 //!
 //! - the best path of connectionist temporal classification (Graves et al. 2006, section 3.2): a symbol that repeats the previous
 //!   step's is dropped, and so are blanks: `--HH-EE-L-LL-O-` is HELLO;
@@ -80,6 +80,8 @@ pub struct TextParams {
     pub decoding: TextDecoding,
     /// The order of the dimensions. [`CudaReader`] reads [`TextLayout::StepsFirst`] alone.
     pub layout: TextLayout,
+    /// Symbols of a step, for scores in one row, whose dimensions do not have them; elsewhere it has no effect.
+    pub symbols: Option<usize>,
 }
 
 /// Scores that no text can be read from.
@@ -87,10 +89,21 @@ pub struct TextParams {
 pub enum TextError {
     /// An output that is not a row of scores for each step.
     #[error(
-        "'{0}' are no scores of characters, which are [1,T,C] or [T,1,C], with layout = \"ct\" [1,C,T], in float32 or float16: T steps \
-         from left to right, C characters. Set output to the one that has them"
+        "'{0}' are no scores of characters, which are [1,T,C] or [T,1,C], with layout = \"ct\" [1,C,T], or one row of these where labels \
+         say how many characters there are, in float32 or float16: T steps from left to right, C characters. Set output to the one \
+         that has them"
     )]
     Scores(String),
+    /// One row of scores that is no whole number of steps.
+    #[error(
+        "'{output}' is no whole number of steps of {symbols} characters: correct the labels, which are the characters"
+    )]
+    Row {
+        /// The output.
+        output: String,
+        /// The symbols of a step.
+        symbols: usize,
+    },
     /// A symbol that the output has not.
     #[error(
         "'{output}' has {symbols} characters, of which none has the number {special}: correct blank, pad or eos"
@@ -151,7 +164,10 @@ impl Line {
 /// The output that a reader was made for.
 #[derive(Debug)]
 struct Announced {
+    /// With three dimensions.
     output: TensorDesc,
+    /// Steps and symbols, as they lie, of scores that come in one row.
+    row: Option<[usize; 2]>,
     /// `[T, 1, C]`, where others have the lines first.
     steps_first: bool,
     params: TextParams,
@@ -160,9 +176,16 @@ struct Announced {
 impl Announced {
     fn new(output: &TensorDesc, params: TextParams) -> Result<Self, TextError> {
         let float = matches!(output.ty, TensorType::Float32 | TensorType::Float16);
+        let row = Self::row(output, params)?;
+        let apart = row.map(|[first, second]| {
+            let batch = output.dims.first().copied().flatten();
+            TensorDesc { dims: vec![batch, Some(first), Some(second)], ..output.clone() }
+        });
+        let output = apart.as_ref().unwrap_or(output);
         // Where one of two dimensions is 1, the other one has the steps; in `[1, 1, C]` it does not matter.
         let steps_first = match output.dims[..] {
             [_, Some(0), _] | [_, _, Some(0)] => None,
+            _ if row.is_some() => Some(false),
             [None | Some(1), ..] if params.layout == TextLayout::SymbolsFirst => Some(false),
             _ if params.layout == TextLayout::SymbolsFirst => None,
             [Some(1), ..] => Some(false),
@@ -173,7 +196,7 @@ impl Announced {
         let Some(steps_first) = steps_first.filter(|_| float && output.dims.len() == 3) else {
             return Err(TextError::Scores(output.to_string()));
         };
-        let announced = Self { output: output.clone(), steps_first, params };
+        let announced = Self { output: output.clone(), row, steps_first, params };
         let special = params.decoding.special();
         match announced.symbols() {
             Some(symbols) if usize::try_from(special).is_ok_and(|special| special >= symbols) => {
@@ -181,6 +204,18 @@ impl Announced {
             }
             _ => Ok(announced),
         }
+    }
+
+    /// How the scores in the one row of `output` lie, if it has no other dimensions. Scores of a single step are those of classes.
+    fn row(output: &TensorDesc, params: TextParams) -> Result<Option<[usize; 2]>, TextError> {
+        let (&[_, Some(scores)], Some(symbols)) = (&output.dims[..], params.symbols) else { return Ok(None) };
+        let steps = scores.checked_div(symbols).filter(|steps| *steps > 0 && steps * symbols == scores);
+        let steps = steps.ok_or_else(|| TextError::Row { output: output.to_string(), symbols })?;
+        let as_they_lie = match params.layout {
+            TextLayout::StepsFirst => [steps, symbols],
+            TextLayout::SymbolsFirst => [symbols, steps],
+        };
+        Ok(Some(as_they_lie).filter(|_| steps > 1))
     }
 
     /// The number of symbols, if the output's description has it.
@@ -204,6 +239,14 @@ impl Announced {
             declared: output.to_string(),
         };
         let fits = |got: usize, want: Option<usize>| got > 0 && want.is_none_or(|want| want == got);
+        let apart = match (dims, self.row) {
+            (&[lines, scores], Some([first, second])) if scores == first * second => {
+                Some([lines, first, second])
+            }
+            (_, Some(_)) => return Err(changed()),
+            (_, None) => None,
+        };
+        let dims = apart.as_ref().map_or(dims, |dims| &dims[..]);
         match (dims, &output.dims[..]) {
             (&[lines, symbols, steps], &[_, c, t])
                 if self.params.layout == TextLayout::SymbolsFirst

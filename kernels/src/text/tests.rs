@@ -7,7 +7,7 @@ use super::*;
 /// CTC, of which the first symbol is the blank.
 fn ctc(activation: Activation) -> TextParams {
     let decoding = TextDecoding::Ctc { blank: 0 };
-    TextParams { activation, decoding, layout: TextLayout::StepsFirst }
+    TextParams { activation, decoding, layout: TextLayout::StepsFirst, symbols: None }
 }
 
 /// Scores in which each step's symbol has its confidence, and the others share the rest.
@@ -148,6 +148,14 @@ fn decoded(decoding: TextDecoding, path: &[u32]) -> Vec<u32> {
     };
     let line = read(&values, [1, path.len(), SYMBOLS], TextLayout::StepsFirst);
     assert_eq!(read(&by_symbol, [1, SYMBOLS, path.len()], TextLayout::SymbolsFirst), line);
+    for (values, layout) in [(&values, TextLayout::StepsFirst), (&by_symbol, TextLayout::SymbolsFirst)] {
+        let data = floats(values);
+        let dims = [1, values.len()];
+        let view = TensorView::new("text", TensorType::Float32, &dims, &data).unwrap();
+        let desc = TensorDesc::fixed("text", TensorType::Float32, &dims);
+        let params = TextParams { decoding, layout, symbols: Some(SYMBOLS), ..ctc(Activation::None) };
+        assert_eq!(Reader::new(&desc, params).unwrap().run(&view).unwrap().0, line, "in one row, {layout:?}");
+    }
     line.symbols
 }
 
@@ -163,6 +171,23 @@ fn slots_keep_repetitions_and_a_sequence_goes_on_until_its_end() {
     assert_eq!(decoded(sequence, &[1, 2]), [1, 2], "without an end, all steps are text");
     // LPRNet's blank is the last.
     assert_eq!(decoded(TextDecoding::Ctc { blank: 3 }, &[3, 0, 0, 3, 0, 1]), [0, 0, 1]);
+}
+
+#[test]
+fn a_row_is_a_whole_number_of_steps() {
+    let params = |symbols| TextParams { symbols, ..ctc(Activation::None) };
+    let row = "x:float32:1x333".parse().unwrap();
+    for symbols in [None, Some(333)] {
+        assert!(Reader::new(&row, params(symbols)).unwrap_err().to_string().contains("where labels say"));
+    }
+    for symbols in [0, 36, 334] {
+        let error = Reader::new(&row, params(Some(symbols))).unwrap_err().to_string();
+        assert!(error.contains(&format!("no whole number of steps of {symbols} characters")), "{error}");
+    }
+    let mut reader = Reader::new(&row, params(Some(37))).unwrap();
+    let data = floats(&[0.0; 334]);
+    let view = TensorView::new("x", TensorType::Float32, &[1, 334], &data).unwrap();
+    assert!(reader.run(&view).unwrap_err().to_string().contains("but 'x:float32:1x9x37' was announced"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ const CTC: TextParams = TextParams {
     activation: Activation::None,
     decoding: TextDecoding::Ctc { blank: 0 },
     layout: TextLayout::StepsFirst,
+    symbols: None,
 };
 
 /// Scores of a few levels, so that symbols repeat and many are equal, with some that are no numbers.
@@ -69,5 +70,26 @@ fn lines_of_a_batch_are_those_of_the_twin() {
                 }
             }
         }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_line_in_one_row_is_that_of_the_twin() {
+    let stream = stream();
+    let (lines, params) = (2, TextParams { symbols: Some(97), ..CTC });
+    let values = scores(&mut Random::new(9), lines * 40 * 97);
+    let data: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let desc = TensorDesc::fixed("text", TensorType::Float32, &[1, 40 * 97]);
+    let memory = upload(&stream, &data);
+    let dims = [lines, 40 * 97];
+    let tensor = DeviceTensor::new("text", TensorType::Float32, &dims, memory.slice()).unwrap();
+    let mut gpu = CudaReader::new(&desc, params, &stream).unwrap();
+    gpu.start(&stream, &tensor, lines).unwrap();
+    let found = gpu.finish(&stream).unwrap();
+    let mut cpu = Reader::new(&desc, params).unwrap();
+    for (row, (line, _)) in data.chunks(data.len() / lines).zip(found) {
+        let view = TensorView::new("text", TensorType::Float32, &[1, 40 * 97], row).unwrap();
+        assert_eq!(line, cpu.run(&view).unwrap().0);
     }
 }

@@ -125,8 +125,8 @@ impl DecodingElementImpl for Classify {
         let output = scores.name.clone();
         let mode = settings.mode(&output, info).unwrap_or(ClassMode::Classes);
         let text = settings.text(&output, info)?;
-        let classes = if let Some((_, layout)) = text {
-            symbols_of(&scores, layout)
+        let classes = if let Some(text) = text {
+            symbols_of(&scores, text, info.labels_of(&output))
         } else {
             let classes = scores.dims.iter().copied().product::<Option<usize>>();
             // The dimensions of one frame, whatever the model says about the batch.
@@ -166,7 +166,8 @@ impl DecodingElementImpl for Classify {
         };
         if let Some((decoding, layout)) = text {
             // Scores of another shape are refused before their dictionary is.
-            let params = TextParams { activation: setup.params.activation, decoding, layout };
+            let params =
+                TextParams { activation: setup.params.activation, decoding, layout, symbols: classes };
             Reader::new(&setup.scores, params).map_err(|e| e.to_string())?;
             let alphabet = Alphabet::new(info.labels_of(&output), classes, decoding, &output)?;
             return Ok(Box::new(Texts::new(setup, (decoding, layout), alphabet, undecided)?));
@@ -188,8 +189,8 @@ impl DecodingElementImpl for Classify {
         let scores = output.and_then(|index| outputs.get(index));
         let mode = scores.and_then(|scores| lock(&self.settings).mode(&scores.name, info));
         let text = scores.and_then(|scores| lock(&self.settings).text(&scores.name, info).ok().flatten());
-        if let Some((scores, (_, layout))) = scores.zip(text) {
-            let count = symbols_of(scores, layout);
+        if let Some((scores, text)) = scores.zip(text) {
+            let count = symbols_of(scores, text, info.labels_of(&scores.name));
             let what = count.map_or_else(|| "text".into(), |count| format!("text of {count} characters"));
             return Reading::of(incoming, info, &what);
         }

@@ -17,6 +17,7 @@ use crate::notice::Remark;
 #[derive(Clone, Debug)]
 pub(super) struct Alphabet {
     labels: Vec<String>,
+    symbols: usize,
     /// The symbol that has no label, because it is no character.
     unlabelled: Option<u32>,
 }
@@ -68,7 +69,7 @@ impl Alphabet {
                 symbols.saturating_sub(1),
             ));
         };
-        Ok(Self { labels: labels.to_vec(), unlabelled: (missing > 0).then(|| decoding.special()) })
+        Ok(Self { labels: labels.to_vec(), symbols, unlabelled: (missing > 0).then(|| decoding.special()) })
     }
 
     /// The text of these symbols. A label without letters is a space, which readers of files take away.
@@ -82,13 +83,35 @@ impl Alphabet {
     }
 }
 
-/// The number of symbols of an output in this layout, if its description has it.
-pub(super) fn symbols_of(scores: &TensorDesc, layout: TextLayout) -> Option<usize> {
-    let symbols = match layout {
-        TextLayout::StepsFirst => scores.dims.last(),
-        TextLayout::SymbolsFirst => scores.dims.get(1),
-    };
-    symbols.copied().flatten()
+/// The number of symbols of an output in this layout, if its description has it, or the labels of scores in one row.
+pub(super) fn symbols_of(
+    scores: &TensorDesc,
+    (decoding, layout): (TextDecoding, TextLayout),
+    labels: &[String],
+) -> Option<usize> {
+    match (&scores.dims[..], layout) {
+        (&[_, Some(in_row)], _) => symbols_in_row(in_row, decoding, labels.len()),
+        (dims, TextLayout::StepsFirst) => dims.last().copied().flatten(),
+        (dims, TextLayout::SymbolsFirst) => dims.get(1).copied().flatten(),
+    }
+}
+
+/// Symbols of each step of `in_row` scores of which `labels` have labels. Where more than one number is possible, there is no answer.
+fn symbols_in_row(in_row: usize, decoding: TextDecoding, labels: usize) -> Option<usize> {
+    if labels == 0 {
+        return None;
+    }
+    let has_all = usize::try_from(decoding.special()).is_ok_and(|special| special < labels);
+    let most = labels + if matches!(decoding, TextDecoding::Ctc { blank: 0 }) { 2 } else { 1 };
+    // Of a single step, they are scores of classes.
+    let fits = |symbols: &usize| in_row > *symbols && in_row.is_multiple_of(*symbols);
+    let mut fitting = (labels + usize::from(!has_all)..=most).filter(fits);
+    match (fitting.next(), fitting.next()) {
+        (Some(symbols), None) => Some(symbols),
+        // The reader's error has both numbers.
+        (None, _) => Some(labels + 1).filter(|symbols| in_row > *symbols),
+        (Some(_), Some(_)) => None,
+    }
 }
 
 /// Gives frames, or the objects of their regions, the text that is read there.
@@ -105,8 +128,9 @@ pub(super) struct Texts {
 fn rows(
     setup: &ClassifierParams,
     (decoding, layout): (TextDecoding, TextLayout),
+    symbols: Option<usize>,
 ) -> Result<Rows<Scores>, String> {
-    let params = TextParams { activation: setup.params.activation, decoding, layout };
+    let params = TextParams { activation: setup.params.activation, decoding, layout, symbols };
     let decoder = Scores { announced: setup.scores.clone(), params };
     let key = format!("text {:?} {params:?}", decoder.announced);
     Rows::new(decoder, &key, vec![setup.scores.clone()], setup.frame)
@@ -126,7 +150,8 @@ impl Texts {
         let known = undecided.as_ref().and_then(Undecided::known);
         setup.params.activation = known.unwrap_or(setup.params.activation);
         let undecided = undecided.filter(|_| known.is_none());
-        Ok(Self { rows: rows(&setup, text)?, setup, text, alphabet, undecided, remark: None })
+        let rows = rows(&setup, text, Some(alphabet.symbols))?;
+        Ok(Self { rows, setup, text, alphabet, undecided, remark: None })
     }
 
     /// The line of a row and statistics of its scores. The first row decides the activation.
@@ -139,7 +164,7 @@ impl Texts {
             return Ok(found);
         }
         self.setup.params.activation = activation;
-        self.rows = rows(&self.setup, self.text)?;
+        self.rows = rows(&self.setup, self.text, Some(self.alphabet.symbols))?;
         self.rows.find(set, side)
     }
 }
@@ -230,6 +255,23 @@ impl RowDecoder for Scores {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_say_how_many_symbols_a_row_has() {
+        let slots = |pad| TextDecoding::Slots { pad };
+        assert_eq!(symbols_in_row(9 * 37, slots(36), 36), Some(37), "fast-plate-ocr's, without the pad");
+        assert_eq!(symbols_in_row(9 * 37, slots(36), 37), Some(37), "with it");
+        assert_eq!(symbols_in_row(9 * 37, slots(0), 36), Some(37), "the pad may be any symbol");
+        assert_eq!(symbols_in_row(9 * 98, CTC, 96), Some(98), "the blank and the space");
+        assert_eq!(symbols_in_row(36 * 37, slots(0), 36), None);
+        assert_eq!(
+            symbols_in_row(36 * 37, slots(36), 36),
+            Some(37),
+            "36 symbols have none with the number 36"
+        );
+        assert_eq!(symbols_in_row(9 * 37 + 1, slots(36), 36), Some(37), "which the reader refuses");
+        assert_eq!(symbols_in_row(9 * 37, slots(36), 0), None);
+    }
 
     const CTC: TextDecoding = TextDecoding::Ctc { blank: 0 };
 

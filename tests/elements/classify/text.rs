@@ -231,7 +231,8 @@ fn a_map_of_text_is_read_only_where_it_is_asked_for() {
 
 #[test]
 fn slots_and_sequences_keep_repetitions_and_a_blank_may_be_the_last_symbol_of_a_layout_with_the_steps_last() {
-    for (name, wanted) in [("slots", "ABC112"), ("sequence", "ABC112"), ("lprnet", "AAB1")] {
+    for (name, wanted) in [("slots", "ABC112"), ("sequence", "ABC112"), ("lprnet", "AAB1"), ("row", "ABC112")]
+    {
         let path = model(&format!("plate-{name}"));
         let elements = format!("fusedpreproc ! trtinfer model={path} ! classify");
         let objects = run(LINE, &elements, frame(LINE, &[], stripes("R")));
@@ -260,5 +261,17 @@ fn symbols_that_a_mode_needs_and_those_that_it_has_no_use_for_are_named() {
         std::fs::write(path.with_extension("toml"), format!("{labels}{sidecar}\n")).unwrap();
         let elements = format!("fusedpreproc ! trtinfer model={} ! classify", path.display());
         refused(&elements, &parts);
+    }
+    std::fs::copy(model("plate-row"), &path).unwrap();
+    for (labels, parts) in [
+        ("", ["where labels say how many characters there are", "x54'"]),
+        (
+            "labels = [\"A\", \"B\", \"C\", \"1\", \"2\", \"3\", \"4\"]",
+            ["no whole number of steps of 8", "correct the labels"],
+        ),
+    ] {
+        let sidecar = format!("[output]\n{labels}\n[classify]\nmode = \"slots\"\npad = 5\n");
+        std::fs::write(path.with_extension("toml"), sidecar).unwrap();
+        refused(&format!("fusedpreproc ! trtinfer model={} ! classify", path.display()), &parts);
     }
 }

@@ -95,18 +95,21 @@ def numbers() -> None:
 def plates() -> None:
     """Recognisers of number plates that are no CTC with the blank first, of six characters A B C 1 2 and one that is none, the same
     for each picture: slots, `plate-slots`, read ABC112; a sequence with its end first and a text after it, `plate-sequence`,
-    ABC112; CTC with its blank last and the steps last, `plate-lprnet`, AAB1. The surest character of each step has the logit 8."""
+    ABC112; CTC with its blank last and the steps last, `plate-lprnet`, AAB1; slots in one row, `plate-row`, ABC112. The surest character
+    of each step has the logit 8."""
     image = '[input]\nresize = "stretch"\n'
     labels = image + '[output]\nlabels = ["A", "B", "C", "1", "2"]\n[classify]\n'
     for name, path, sidecar in [
         ("slots", [0, 1, 2, 3, 3, 4, 5, 5, 5], 'mode = "slots"\npad = 5\n'),
         ("sequence", [1, 2, 3, 4, 4, 5, 0, 2, 2], 'mode = "sequence"\neos = 0\n'),
         ("lprnet", [0, 0, 5, 0, 1, 1, 5, 3, 5], 'mode = "text"\nblank = 5\nlayout = "ct"\n'),
+        ("row", [0, 1, 2, 3, 3, 4, 5, 5, 5], 'mode = "slots"\npad = 5\n'),
     ]:
         logits = np.zeros((len(path), 6), np.float32)
         logits[np.arange(len(path)), path] = 8
         graph = Graph(F32, ["batch", 3, 16, 16])
-        constant_outputs(graph, {"plate": np.ascontiguousarray(logits.T) if name == "lprnet" else logits})
+        logits = {"lprnet": logits.T, "row": logits.ravel()}.get(name, logits)
+        constant_outputs(graph, {"plate": np.ascontiguousarray(logits)})
         graph.save(f"plate-{name}", labels + sidecar + 'activation = "softmax"\n')
 
 
