@@ -31,14 +31,15 @@ struct Params {
     uint32_t fresh;
     float keep, take;  // shares of the state and the value
     float gate;        // threshold of the value or probability; no value reaches NaN
-    uint32_t output;   // GATED, SOFT, SOFT_SIGMOID
+    uint32_t output;   // one of Output
     uint32_t tile;     // cells
     uint32_t aligned;  // tiles: logits and state are aligned to 16 bytes
 };
 
 static_assert(sizeof(Params) == 88, "as in src/segment/cuda/mod.rs");
 
-enum Output : uint32_t { GATED, SOFT, SOFT_SIGMOID };
+// What becomes of a value or a probability: 0 or 1, a byte, or float32, `mask` being those.
+enum Output : uint32_t { GATED, SOFT, SOFT_SIGMOID, VALUES, VALUES_SIGMOID };
 enum Task : uint32_t { ARGMAX, VALUE, SOFTMAX };
 constexpr uint32_t THREADS = 128, GROUP = 8;
 #define INFINITE __int_as_float(0x7f800000)
@@ -80,16 +81,18 @@ __device__ __forceinline__ float blend(const Params& p, float old, float v) {
     return finite(r) ? r : !finite(old) ? v : v != v ? old : r;
 }
 
-__device__ __forceinline__ uint8_t gated(const Params& p, float v) { return v >= p.gate; }
-
-__device__ __forceinline__ uint8_t from_value(const Params& p, float v) {
-    if (p.output == GATED) return gated(p, v);
-    return byte_of(p.output == SOFT_SIGMOID && v == v ? 1.0f / (1.0f + exp_of(-v)) : v);
+__device__ __forceinline__ void write_probability(const Params& p, uint32_t cell, float v) {
+    if (p.output >= VALUES) reinterpret_cast<float*>(p.mask)[cell] = v;
+    else p.mask[cell] = p.output == GATED ? v >= p.gate : byte_of(v);
 }
 
-__device__ __forceinline__ uint8_t from_shares(const Params& p, float of, float sum) {
-    const float probability = of != of ? of : 1.0f / sum;
-    return p.output == GATED ? gated(p, probability) : byte_of(probability);
+__device__ __forceinline__ void write_value(const Params& p, uint32_t cell, float v) {
+    const bool sigmoid = p.output == SOFT_SIGMOID || p.output == VALUES_SIGMOID;
+    write_probability(p, cell, sigmoid && v == v ? 1.0f / (1.0f + exp_of(-v)) : v);
+}
+
+__device__ __forceinline__ void write_share(const Params& p, uint32_t cell, float of, float sum) {
+    write_probability(p, cell, of != of ? of : 1.0f / sum);
 }
 
 // The unit that is loaded and stored at once: 16 bytes, or one value.
@@ -222,14 +225,18 @@ __device__ __forceinline__ uint32_t planes(const Params& p) {
             }
         }
     }
-    uint8_t bytes[LANES];
+    if constexpr (TASK == ARGMAX) {
+        uint8_t bytes[LANES];
 #pragma unroll
-    for (uint32_t l = 0; l < LANES; ++l) {
-        bytes[l] = TASK == ARGMAX  ? static_cast<uint8_t>(classes[l])
-                   : TASK == VALUE ? from_value(p, v[l])
-                                   : from_shares(p, best[l], sums[l]);
+        for (uint32_t l = 0; l < LANES; ++l) bytes[l] = static_cast<uint8_t>(classes[l]);
+        write(p.mask + first, bytes);
+    } else {
+#pragma unroll
+        for (uint32_t l = 0; l < LANES; ++l) {
+            if (TASK == VALUE) write_value(p, first + l, v[l]);
+            else write_share(p, first + l, best[l], sums[l]);
+        }
     }
-    write(p.mask + first, bytes);
     return bad;
 }
 
@@ -284,7 +291,8 @@ __device__ __forceinline__ uint32_t tiles(const Params& p) {
             if (TASK == SOFTMAX) sum += share(v, of);
             if (TASK == ARGMAX && v > best) best = v, greatest = c;
         }
-        p.mask[first + cell] = TASK == ARGMAX ? static_cast<uint8_t>(greatest) : from_shares(p, of, sum);
+        if (TASK == ARGMAX) p.mask[first + cell] = static_cast<uint8_t>(greatest);
+        else write_share(p, first + cell, of, sum);
     }
     return bad;
 }

@@ -144,7 +144,7 @@ pub enum MaskRange {
 
 words! { MaskRange:
     Fixed = "fixed", "0 and 1: the values are as they should be";
-    Frame = "frame", "The least and the greatest value of each frame, as rembg does it; on the CPU";
+    Frame = "frame", "The least and the greatest value of each frame, as rembg does it";
 }
 
 /// What a mask is made of.

@@ -89,10 +89,8 @@ pub enum SegmentError {
         "the softmax over the one channel of '{0}' is always 1. Set activation=sigmoid or activation=none"
     )]
     Softmax(String),
-    /// The range of each frame where it means nothing, or on the GPU.
-    #[error(
-        "the range of each frame is for mode=soft and mode=threshold, on the CPU; set range=fixed, or another mode"
-    )]
+    /// The range of each frame where it means nothing.
+    #[error("the range of each frame is for mode=soft and mode=threshold. Set range=fixed, or another mode")]
     Stretched,
     /// A threshold that is not a number.
     #[error("a threshold of NaN finds nothing; set a number, for probabilities one between 0 and 1")]

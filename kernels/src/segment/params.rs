@@ -57,7 +57,7 @@ pub struct SegmentParams {
     /// `255 * value`, rounded to nearest, 0 for NaN.
     pub soft: bool,
     /// The values of each frame are moved and scaled so that the least finite one becomes 0 and the greatest 1, as rembg does with
-    /// U2-Net's; where all are the same, they become 0. Not for [`Classes::Argmax`] and not on the GPU.
+    /// U2-Net's; where all are the same, they become 0. Not for [`Classes::Argmax`].
     pub stretched: bool,
 }
 

@@ -86,8 +86,11 @@ fn every_task(c: usize, smoothing: f32, mut check: impl FnMut(SegmentParams)) {
     }
     for activation in [Activation::None, Activation::Sigmoid, Activation::Softmax] {
         if activation != Activation::Softmax || c > 1 {
-            check(SegmentParams { classes: Classes::Threshold(0.4), activation, ..base });
-            check(SegmentParams { soft: true, activation, ..base });
+            let gated = SegmentParams { classes: Classes::Threshold(0.4), activation, ..base };
+            for params in [gated, SegmentParams { soft: true, activation, ..base }] {
+                check(params);
+                check(SegmentParams { stretched: true, ..params });
+            }
         }
     }
 }

@@ -187,10 +187,6 @@ impl Whole {
         for (index, part) in parts.iter().enumerate() {
             let segmenter = smoothed.of_region(index);
             let mask = match side.on_device(std::slice::from_ref(part.tensor))? {
-                Some((_, stream)) if setup.params.stretched => {
-                    stream.counters().fallbacks.add(1);
-                    on_cpu(setup, memory, segmenter, part.tensor)
-                }
                 Some((tensors, stream)) => {
                     let mask = on_gpu(setup, memory, segmenter, &tensors, &stream);
                     on = Some(stream);

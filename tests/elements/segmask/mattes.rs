@@ -216,7 +216,7 @@ fn mattes_of_classes_and_of_objects_are_refused() {
     line("mask-red", "foreground=estimated")
         .fails_with(&["foreground=estimated changes the colours", "set output=alpha"]);
     line("masks-colours", "range=frame")
-        .fails_with(&["the range of each frame is for mode=soft", "set range=fixed"]);
+        .fails_with(&["the range of each frame is for mode=soft", "Set range=fixed"]);
     // Too small for two circles.
     let small = halves(16, 8, 8, [RED, BLUE]);
     run(&format!(

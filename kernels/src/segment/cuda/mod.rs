@@ -1,9 +1,10 @@
-//! Masks from logits on the GPU: `cuda/segment.cu`, one launch a frame, and those of clean-up.
+//! Masks from logits on the GPU: `cuda/segment.cu`, one launch a frame, and those of the frame's range and of clean-up.
 
 mod clean;
 mod instances;
 mod prototypes;
 mod resize;
+mod stretch;
 
 pub(crate) use clean::{CudaSpread, Pick};
 pub use instances::CudaInstanceMasks;
@@ -16,6 +17,7 @@ use crate::device::{CudaStream, DeviceSlice, DeviceTensor, Kernel, Memory, Pinne
 use crate::preproc::Layout;
 use crate::tensor::TensorDesc;
 use clean::CudaCleaner;
+use stretch::CudaStretch;
 
 /// Threads of a block.
 const THREADS: usize = 128;
@@ -62,6 +64,8 @@ pub struct CudaSegmenter {
     /// `Counts` of the kernels, and the number that they report to the host.
     counts: Memory,
     on_host: Pinned,
+    /// Of masks whose range is each frame's.
+    stretch: Option<CudaStretch>,
     cleaner: Option<CudaCleaner>,
 }
 
@@ -77,9 +81,6 @@ impl CudaSegmenter {
         stream: &CudaStream,
     ) -> Result<Self, SegmentError> {
         let plan = SegmentPlan::new(logits, input, params)?;
-        if params.stretched {
-            return Err(SegmentError::Stretched);
-        }
         let TensorShape { width, height, .. } = plan.announced.shape;
         let task = match plan.task {
             Task::Argmax => "argmax",
@@ -103,6 +104,10 @@ impl CudaSegmenter {
             fresh: true,
             counts,
             on_host: stream.pin(size_of::<u64>())?,
+            stretch: params
+                .stretched
+                .then(|| CudaStretch::new(width * height, plan.gate, params.soft, stream))
+                .transpose()?,
             cleaner: CudaCleaner::new([width, height], &params, stream)?,
             plan,
         })
@@ -145,10 +150,14 @@ impl CudaSegmenter {
         };
         let [blocks, threads, shared] = [blocks, THREADS, shared].map(number);
         // SAFETY: `Arguments` mirrors the kernels' struct. Logits and mask are as large as the plan says, which has been
-        // checked; so is the state, which is there if it is used. All memory stays: `self` waits for the device when
+        // checked; so is the state, which is there if it is used, and so are the
+        // values in place of the mask, a float32 a cell. All memory stays: `self` waits for the device when
         // dropped, and the makers of the slices promised it.
         unsafe { stream.launch(kernel, [blocks, 1, 1], [threads, 1, 1], shared, &arguments) }?;
         self.fresh = false;
+        if let Some(stretch) = &self.stretch {
+            stretch.run(stream, mask)?;
+        }
         match &self.cleaner {
             Some(cleaner) => Ok(cleaner.run(stream, mask)?),
             None => Ok(()),
@@ -190,7 +199,7 @@ impl CudaSegmenter {
         Arguments {
             logits: logits.pointer() + skipped as u64,
             state: if params.smoothing > 0.0 { self.state.pointer() } else { 0 },
-            mask: mask.pointer(),
+            mask: self.stretch.as_ref().map_or(mask.pointer(), CudaStretch::values),
             counts: self.counts.pointer(),
             on_host: self.on_host.pointer(),
             cells: number(cells),
@@ -202,10 +211,12 @@ impl CudaSegmenter {
             keep: params.smoothing,
             take: 1.0 - params.smoothing,
             gate: *gate,
-            output: match (params.soft, params.activation) {
-                (false, _) => 0,
-                (true, Activation::Sigmoid) => 2,
-                (true, _) => 1,
+            output: match (params.stretched, params.soft, params.activation) {
+                (true, _, Activation::Sigmoid) => 4,
+                (true, ..) => 3,
+                (_, true, Activation::Sigmoid) => 2,
+                (_, true, _) => 1,
+                (_, false, _) => 0,
             },
             tile: number(tile),
             aligned: u32::from(logits.pointer().is_multiple_of(WIDE as u64)),
