@@ -1,13 +1,13 @@
 // Better and softer edges of a soft mask, and its place in the corners of fisheye pictures: kernels/src/matte. Masks and luma are dense,
 // a byte a pixel; sums and means are computed as on the CPU, in the same order, so that no byte differs.
 //
-// The guided filter, in this order: cell_means, lines_rows, lines_columns, means_rows, means_columns, filter. Cells are squares of `cell`
-// pixels; what is kept of a cell are numbers in double precision, a plane of `cells` each: its means of luma and mask, four sums along
-// a row, the line of its window, two sums along a row, and two floats, the line's means.
+// The guided filter, in this order: cell_means, lines, line_means, filter. Cells are squares of `cell` pixels; what is kept of a cell are its
+// means of luma and mask and the line of its window, in double precision, and the line's means, two floats: a plane of `cells` each.
 //   cell_means: `lanes` threads a cell (a power of two, 32 at most), each takes columns, or words of four; 256 threads.
-//   lines_* and means_*: a thread a cell, 32x8 threads.
-//   filter_small, filter_large: a thread four pixels of EACH rows, 32x8 threads; for cells of fewer than 4 pixels, and of more.
-// Bytes: luma twice, the mask once and what is written; some 100 a cell.
+//   lines and line_means: a block 32 columns of TILE rows of cells, 32x8 threads. Sums along rows go to shared memory, CHUNK rows at a time,
+//   and are added up along columns there.
+//   filter_small, filter_large: a thread four pixels of EACH rows, 32x8 threads; for cells of fewer than 4 pixels, and of 4 or more.
+// Bytes: luma twice, the mask once and what is written; some 90 a cell.
 //
 // soften_rows, soften_columns: the mean of the 2 * radius + 1 pixels around each, as far as they lie in the mask, rounded. A block loads its
 // pixels and those around them to shared memory, 32x8 threads for 128 pixels of 8 rows, or 32 columns of 64 rows. Bytes: two a pixel each.
@@ -18,17 +18,18 @@
 // Values below `least` become 0 in the last of these kernels that runs; floor_values does that alone, a thread a byte.
 #include "prelude.cuh"
 
-// EACH: rows of a thread of filter.
-constexpr uint32_t ALL = 0xffffffffu, COLUMNS = 32, ROWS = 8, WORD = 4, EACH = 4;
+constexpr uint32_t ALL = 0xffffffffu, COLUMNS = 32, ROWS = 8, WORD = 4;
+// Rows of a thread of filter, of a block of lines, and of its sums in shared memory.
+constexpr uint32_t EACH = 4, TILE = 16, CHUNK = 32;
+// A float32 whose last bits are the whole number that was added: the conversion by instructions is slower.
+constexpr float WHOLE = 8388608.0f;
 
 struct Guide {
     const uint8_t* luma;
     const uint8_t* mask;
     uint8_t* to;     // may be the mask
     double* means;   // of luma, then of the mask
-    double* sums;    // of luma, the mask, luma's squares, their products
     double* lines;   // slopes, then offsets
-    double* totals;  // of slopes, then of offsets, along a row
     float* filters;  // the means of slopes, then of offsets
     double epsilon;
     uint32_t width, height, cell, lanes, across, down, radius;
@@ -36,7 +37,7 @@ struct Guide {
     uint32_t unit;   // pixels that cell_means reads at once: WORD where rows and cells begin at words, else 1
     uint32_t unused;
 };
-static_assert(sizeof(Guide) == 112, "as in src/matte/cuda.rs");
+static_assert(sizeof(Guide) == 96, "as in src/matte/cuda.rs");
 
 // At a multiple of 4.
 __device__ __forceinline__ uint32_t word(const uint8_t* at) { return *reinterpret_cast<const uint32_t*>(at); }
@@ -51,6 +52,7 @@ extern "C" __global__ void __launch_bounds__(256) cell_means(const __grid_consta
     bool is_one = cell < cells(p);
     uint32_t left = is_one ? cell % p.across * p.cell : 0, top = is_one ? cell / p.across * p.cell : 0;
     uint32_t right = min(left + p.cell, p.width), bottom = min(top + p.cell, p.height);
+#pragma unroll 4
     for (uint32_t y = top; is_one && y < bottom; y++) {
         uint64_t row = static_cast<uint64_t>(y) * p.width;
         for (uint32_t x = left + p.unit * lane; x < right; x += p.unit * p.lanes) {
@@ -73,93 +75,70 @@ extern "C" __global__ void __launch_bounds__(256) cell_means(const __grid_consta
     p.means[cells(p) + cell] = static_cast<double>(mask) / most;
 }
 
-// A thread's cell, and the columns or rows of its window.
-struct Around {
-    uint32_t x, y, first, end;
-    bool is_one;
-};
-
-template <bool ALONG_ROWS>
-__device__ __forceinline__ Around around(const Guide& p) {
-    uint32_t x = blockIdx.x * COLUMNS + threadIdx.x, y = blockIdx.y * ROWS + threadIdx.y;
-    uint32_t at = ALONG_ROWS ? x : y, length = ALONG_ROWS ? p.across : p.down;
-    uint32_t first = at > p.radius ? at - p.radius : 0, end = min(at + p.radius + 1, length);
-    return {x, y, first, end, x < p.across && y < p.down};
-}
-
-extern "C" __global__ void __launch_bounds__(256) lines_rows(const __grid_constant__ Guide p) {
-    Around a = around<true>(p);
-    if (!a.is_one) return;
-    const double* row = p.means + static_cast<uint64_t>(a.y) * p.across;
-    double luma = 0, mask = 0, squares = 0, products = 0;
-    for (uint32_t x = a.first; x < a.end; x++) {
-        double guide = row[x], value = row[cells(p) + x];
-        luma += guide;
-        mask += value;
-        squares += guide * guide;
-        products += guide * value;
+// The sums of N values over the window around each of a block's cells, along rows and then along columns. `add(sums, row, x)` adds the values of
+// a cell; `end(x, y, sums, count)` gets the sums over a window of `count` cells.
+template <uint32_t N, typename Add, typename End>
+__device__ __forceinline__ void windows(const Guide& p, Add add, End end) {
+    __shared__ double along_rows[CHUNK][N][COLUMNS];
+    uint32_t x = blockIdx.x * COLUMNS + threadIdx.x, top = blockIdx.y * TILE;
+    uint32_t left = x > p.radius ? x - p.radius : 0, right = min(x + p.radius + 1, p.across);
+    uint32_t bottom = min(top + TILE + p.radius, p.down);
+    double sums[TILE / ROWS][N] = {};
+    for (uint32_t chunk = top > p.radius ? top - p.radius : 0; chunk < bottom; chunk += CHUNK) {
+        __syncthreads();
+        for (uint32_t i = threadIdx.y; i < CHUNK && chunk + i < bottom && x < p.across; i += ROWS) {
+            double row[N] = {};
+            for (uint32_t column = left; column < right; column++) add(row, chunk + i, column);
+            for (uint32_t n = 0; n < N; n++) along_rows[i][n][threadIdx.x] = row[n];
+        }
+        __syncthreads();
+#pragma unroll
+        for (uint32_t k = 0; k < TILE / ROWS; k++) {
+            uint32_t y = top + threadIdx.y + k * ROWS, first = max(chunk, y > p.radius ? y - p.radius : 0);
+            uint32_t last = min(min(chunk + CHUNK, y + p.radius + 1), p.down);
+            for (uint32_t row = first; row < last; row++) {
+                for (uint32_t n = 0; n < N; n++) sums[k][n] += along_rows[row - chunk][n][threadIdx.x];
+            }
+        }
     }
-    double* to = p.sums + static_cast<uint64_t>(a.y) * p.across + a.x;
-    to[0] = luma;
-    to[cells(p)] = mask;
-    to[2 * cells(p)] = squares;
-    to[3 * cells(p)] = products;
-}
-
-// Cells of the window around a cell: the columns are those of the first pass.
-__device__ __forceinline__ double window(const Guide& p, const Around& a) {
-    Around along = around<true>(p);
-    return static_cast<double>((along.end - along.first) * (a.end - a.first));
-}
-
-extern "C" __global__ void __launch_bounds__(256) lines_columns(const __grid_constant__ Guide p) {
-    Around a = around<false>(p);
-    if (!a.is_one) return;
-    double luma = 0, mask = 0, squares = 0, products = 0;
-    for (uint32_t y = a.first; y < a.end; y++) {
-        const double* from = p.sums + static_cast<uint64_t>(y) * p.across + a.x;
-        luma += from[0];
-        mask += from[cells(p)];
-        squares += from[2 * cells(p)];
-        products += from[3 * cells(p)];
+#pragma unroll
+    for (uint32_t k = 0; k < TILE / ROWS; k++) {
+        uint32_t y = top + threadIdx.y + k * ROWS;
+        if (x >= p.across || y >= p.down) return;
+        uint32_t rows = min(y + p.radius + 1, p.down) - (y > p.radius ? y - p.radius : 0);
+        end(x, y, sums[k], static_cast<double>((right - left) * rows));
     }
-    double count = window(p, a);
-    luma /= count;
-    mask /= count;
-    squares /= count;
-    products /= count;
-    double slope = (products - luma * mask) / (squares - luma * luma + p.epsilon);
-    double* to = p.lines + static_cast<uint64_t>(a.y) * p.across + a.x;
-    to[0] = slope;
-    to[cells(p)] = mask - slope * luma;
 }
 
-extern "C" __global__ void __launch_bounds__(256) means_rows(const __grid_constant__ Guide p) {
-    Around a = around<true>(p);
-    if (!a.is_one) return;
-    const double* row = p.lines + static_cast<uint64_t>(a.y) * p.across;
-    double slope = 0, offset = 0;
-    for (uint32_t x = a.first; x < a.end; x++) {
-        slope += row[x];
-        offset += row[cells(p) + x];
-    }
-    double* to = p.totals + static_cast<uint64_t>(a.y) * p.across + a.x;
-    to[0] = slope;
-    to[cells(p)] = offset;
+__device__ __forceinline__ uint64_t at(const Guide& p, uint32_t x, uint32_t y) {
+    return static_cast<uint64_t>(y) * p.across + x;
 }
 
-extern "C" __global__ void __launch_bounds__(256) means_columns(const __grid_constant__ Guide p) {
-    Around a = around<false>(p);
-    if (!a.is_one) return;
-    double slope = 0, offset = 0;
-    for (uint32_t y = a.first; y < a.end; y++) {
-        const double* from = p.totals + static_cast<uint64_t>(y) * p.across + a.x;
-        slope += from[0];
-        offset += from[cells(p)];
-    }
-    float* to = p.filters + static_cast<uint64_t>(a.y) * p.across + a.x;
-    to[0] = static_cast<float>(slope / window(p, a));
-    to[cells(p)] = static_cast<float>(offset / window(p, a));
+extern "C" __global__ void __launch_bounds__(256) lines(const __grid_constant__ Guide p) {
+    const auto add = [&](double(&sums)[4], uint32_t row, uint32_t x) {
+        double guide = p.means[at(p, x, row)], value = p.means[cells(p) + at(p, x, row)];
+        sums[0] += guide;
+        sums[1] += value;
+        sums[2] += guide * guide;
+        sums[3] += guide * value;
+    };
+    windows<4>(p, add, [&](uint32_t x, uint32_t y, const double(&sums)[4], double count) {
+        double luma = sums[0] / count, mask = sums[1] / count, squares = sums[2] / count, products = sums[3] / count;
+        double slope = (products - luma * mask) / (squares - luma * luma + p.epsilon);
+        p.lines[at(p, x, y)] = slope;
+        p.lines[cells(p) + at(p, x, y)] = mask - slope * luma;
+    });
+}
+
+extern "C" __global__ void __launch_bounds__(256) line_means(const __grid_constant__ Guide p) {
+    const auto add = [&](double(&sums)[2], uint32_t row, uint32_t x) {
+        sums[0] += p.lines[at(p, x, row)];
+        sums[1] += p.lines[cells(p) + at(p, x, row)];
+    };
+    windows<2>(p, add, [&](uint32_t x, uint32_t y, const double(&sums)[2], double count) {
+        p.filters[at(p, x, y)] = static_cast<float>(sums[0] / count);
+        p.filters[cells(p) + at(p, x, y)] = static_cast<float>(sums[1] / count);
+    });
 }
 
 // The first of the two cells between whose centres a pixel's centre lies, and the weight of the second.
@@ -174,19 +153,26 @@ __device__ __forceinline__ Between between(uint32_t pixel, uint32_t cell, uint32
     return {min(whole, count - 1), static_cast<float>(weight) / 2048.0f};
 }
 
-// 0 to 255, without its fraction; 0 for NaN.
-__device__ __forceinline__ uint32_t byte(float v) { return v >= 255.0f ? 255 : v > 0.0f ? static_cast<uint32_t>(v) : 0; }
+// 0 to 255, without its fraction, in the last bits; 0 for NaN, which fmaxf takes for 0.
+__device__ __forceinline__ uint32_t byte(float v) {
+    return __float_as_uint(__fadd_rz(fminf(fmaxf(v, 0.0f), 255.0f), WHOLE)) & 255;
+}
 
-// Number `i` of N values, without an index into memory.
+// Byte number `i` of a word.
+__device__ __forceinline__ float number(uint32_t word, uint32_t i) {
+    return __uint_as_float(__byte_perm(word, __float_as_uint(WHOLE), 0x7440 | i)) - WHOLE;
+}
+
+// Number `i` of the first N values, without an index into memory.
 template <uint32_t N>
-__device__ __forceinline__ float pick(const float (&values)[N], uint32_t i) {
+__device__ __forceinline__ float pick(const float* values, uint32_t i) {
     float v = values[0];
 #pragma unroll
     for (uint32_t k = 1; k < N; k++) v = i == k ? values[k] : v;
     return v;
 }
 
-// A row of N cells: slopes, then offsets.
+// A row of N cells: slopes, then offsets. Cells beyond the last one are as that.
 template <uint32_t N>
 struct Filters {
     float slopes[N], offsets[N];
@@ -198,6 +184,16 @@ struct Filters {
             slopes[k] = from[cell];
             offsets[k] = from[cells(p) + cell];
         }
+    }
+
+    // From each cell to the next one.
+    __device__ __forceinline__ Filters<N - 1> steps() const {
+        Filters<N - 1> to;
+        for (uint32_t k = 0; k + 1 < N; k++) {
+            to.slopes[k] = slopes[k + 1] - slopes[k];
+            to.offsets[k] = offsets[k + 1] - offsets[k];
+        }
+        return to;
     }
 
     // Those between two rows.
@@ -220,8 +216,14 @@ __device__ __forceinline__ void filter(const Guide& p) {
     Between rows = between(top + threadIdx.x % EACH, p.cell, p.down);
     __syncthreads();
     uint32_t x = left + WORD * threadIdx.x, count = x < p.width ? min(p.width - x, WORD) : 0;
-    const Between* own = columns + WORD * threadIdx.x;
-    uint32_t first = own[0].first, loaded = 0xffffffffu;
+    uint32_t first = columns[WORD * threadIdx.x].first, loaded = 0xffffffffu, cell[WORD];
+    float weights[WORD];
+#pragma unroll
+    for (uint32_t i = 0; i < WORD; i++) {
+        Between own = columns[WORD * threadIdx.x + i];
+        cell[i] = own.first - first;
+        weights[i] = own.weight;
+    }
     bool whole = p.width % WORD == 0;
     Filters<N> above, below, between_rows;
     for (uint32_t k = 0; k < EACH && top + k < p.height; k++) {
@@ -233,22 +235,20 @@ __device__ __forceinline__ void filter(const Guide& p) {
             loaded = row;
         }
         between_rows.mix(above, below, weight);
+        Filters<N - 1> steps = between_rows.steps();
         uint64_t begin = static_cast<uint64_t>(top + k) * p.width + x;
-        uint32_t luma = whole && count > 0 ? word(p.luma + begin) : 0, mask = 0;
+        uint32_t luma = 0, mask = 0;
+        if (whole && count > 0) luma = word(p.luma + begin);
+        for (uint32_t i = 0; !whole && i < count; i++) luma |= p.luma[begin + i] << 8 * i;
 #pragma unroll
         for (uint32_t i = 0; i < WORD; i++) {
-            if (i >= count) break;
-            uint32_t at = own[i].first - first, next = min(own[i].first + 1, p.across - 1) - first;
-            float slope = pick(between_rows.slopes, at), offset = pick(between_rows.offsets, at);
-            slope = slope + (pick(between_rows.slopes, next) - slope) * own[i].weight;
-            offset = offset + (pick(between_rows.offsets, next) - offset) * own[i].weight;
-            uint32_t guide = whole ? luma >> 8 * i & 255 : p.luma[begin + i];
-            uint32_t v = byte(slope * static_cast<float>(guide) + offset * 255.0f + 0.5f);
-            v = v < p.least ? 0 : v;
-            if (whole) mask |= v << 8 * i;
-            else p.to[begin + i] = v;
+            float slope = pick<N - 1>(between_rows.slopes, cell[i]) + pick<N - 1>(steps.slopes, cell[i]) * weights[i];
+            float offset = pick<N - 1>(between_rows.offsets, cell[i]) + pick<N - 1>(steps.offsets, cell[i]) * weights[i];
+            uint32_t v = byte(slope * number(luma, i) + offset * 255.0f + 0.5f);
+            mask |= (v < p.least ? 0 : v) << 8 * i;
         }
         if (whole && count > 0) *reinterpret_cast<uint32_t*>(p.to + begin) = mask;
+        for (uint32_t i = 0; !whole && i < count; i++) p.to[begin + i] = mask >> 8 * i;
     }
 }
 

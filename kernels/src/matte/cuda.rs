@@ -18,8 +18,10 @@ const COLUMN_TILE: usize = 64;
 /// Pixels of a row that are read at once, and rows that a thread of the filter takes.
 const WORD: usize = 4;
 const EACH: usize = 4;
-/// Numbers in double precision that are kept of a cell; what is not needed any more makes room.
-const OF_CELL: usize = 6;
+/// Rows of a block of cells.
+const TILE: usize = 16;
+/// Numbers in double precision that are kept of a cell.
+const OF_CELL: usize = 4;
 
 /// `Guide` of the kernels, whose fields are explained there.
 #[repr(C)]
@@ -29,9 +31,7 @@ struct Guide {
     mask: u64,
     to: u64,
     means: u64,
-    sums: u64,
     lines: u64,
-    totals: u64,
     filters: u64,
     epsilon: f64,
     width: u32,
@@ -45,7 +45,7 @@ struct Guide {
     unit: u32,
     unused: u32,
 }
-const _: () = assert!(size_of::<Guide>() == 112);
+const _: () = assert!(size_of::<Guide>() == 96);
 
 /// `Soften` of the kernels.
 #[repr(C)]
@@ -95,13 +95,13 @@ fn grid([width, height]: [usize; 2], [columns, rows]: [usize; 2]) -> [u32; 3] {
     [number(width.div_ceil(columns)), number(height.div_ceil(rows)), 1]
 }
 
-/// [`Guided`] on a GPU, in six launches.
+/// [`Guided`] on a GPU, in four launches.
 #[derive(Debug)]
 pub struct CudaGuided {
     guided: Guided,
     means: Kernel,
     /// Those of cells, in the order of their launches.
-    cells: [Kernel; 4],
+    cells: [Kernel; 2],
     filter: Kernel,
     memory: Memory,
 }
@@ -110,13 +110,13 @@ impl CudaGuided {
     /// The filter on the GPU of `stream`.
     ///
     /// # Errors
-    /// [`MatteError::Device`], also where there is no memory: 48 bytes a cell.
+    /// [`MatteError::Device`], also where there is no memory: 32 bytes a cell.
     pub fn new(guided: Guided, stream: &CudaStream) -> Result<Self, MatteError> {
         let load = |name| Kernel::load(stream.context(), "matte", name);
         let [across, down] = guided.cells;
         Ok(Self {
             means: load("cell_means")?,
-            cells: [load("lines_rows")?, load("lines_columns")?, load("means_rows")?, load("means_columns")?],
+            cells: [load("lines")?, load("line_means")?],
             filter: load(if guided.cell < WORD { "filter_small" } else { "filter_large" })?,
             memory: stream.allocate(across * down * OF_CELL * size_of::<f64>())?,
             guided,
@@ -149,12 +149,10 @@ impl CudaGuided {
             luma: luma.pointer(),
             mask: mask.pointer(),
             to: to.pointer(),
-            // What follows from the means takes their place, and likewise from the sums.
             means: plane(0),
-            sums: plane(2),
-            lines: plane(0),
-            totals: plane(2),
-            filters: plane(4),
+            lines: plane(2),
+            // In place of the means, which nothing reads any more then.
+            filters: plane(0),
             epsilon: f64::from(epsilon),
             width: number(frame[0]),
             height: number(frame[1]),
@@ -174,7 +172,7 @@ impl CudaGuided {
         unsafe {
             stream.launch(&self.means, blocks, [number(THREADS), 1, 1], 0, &arguments)?;
             for kernel in &self.cells {
-                stream.launch(kernel, grid(cells, [COLUMNS, ROWS]), BLOCK, 0, &arguments)?;
+                stream.launch(kernel, grid(cells, [COLUMNS, TILE]), BLOCK, 0, &arguments)?;
             }
             stream.launch(&self.filter, grid(frame, [WORD * COLUMNS, EACH * ROWS]), BLOCK, 0, &arguments)?;
         }
