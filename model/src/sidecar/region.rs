@@ -80,6 +80,11 @@ impl PointRegion {
         [&self.points, &self.axis_from, &self.axis_to].into_iter().flatten().flatten()
     }
 
+    /// The first point that a model with these points does not have; none where these are not known.
+    pub fn unknown(&self, known: &[String]) -> Option<&String> {
+        self.names().find(|name| !known.is_empty() && !known.contains(name))
+    }
+
     /// Whether the keys of this section belong together, and the points are among `known`, unless that is empty.
     fn check(&self, section: &str, known: &[String]) -> Result<(), String> {
         for (key, names) in
@@ -111,7 +116,7 @@ impl PointRegion {
         if let Some(padding) = self.padding.filter(|padding| !(0.01..=100.0).contains(padding)) {
             return Err(format!("{section}.padding is {padding}, but must be from 0.01 to 100"));
         }
-        match self.names().find(|name| !known.is_empty() && !known.contains(name)) {
+        match self.unknown(known) {
             Some(name) => Err(format!(
                 "{section} names a point '{name}' that [skeleton] does not have: write one of {}",
                 known.join(", ")

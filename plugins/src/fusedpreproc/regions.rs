@@ -133,11 +133,16 @@ impl Chooser {
         }
     }
 
+    /// The box of an object whose class is wanted.
+    fn of_class(&self, object: &Object) -> Option<Rect> {
+        let classes = &self.rules.classes;
+        outline(object).filter(|_| classes.is_empty() || classes.contains(&object.label))
+    }
+
     /// The box of an object whose class and size are wanted.
     fn wanted(&self, object: &Object) -> Option<Rect> {
-        let Rules { classes, min_size, .. } = &self.rules;
-        let wanted = classes.is_empty() || classes.contains(&object.label);
-        outline(object).filter(|rect| wanted && rect.w >= *min_size && rect.h >= *min_size)
+        let min_size = self.rules.min_size;
+        self.of_class(object).filter(|rect| rect.w >= min_size && rect.h >= min_size)
     }
 
     /// Adds those that are followed to the choice. Returns the objects of upstream that need no region of their own.
@@ -147,7 +152,8 @@ impl Chooser {
         choice.cut += followed.len().saturating_sub(self.most);
         followed.truncate(self.most);
         let shown = |object: &Object| {
-            let cutout = self.cut(object, self.wanted(object)?).ok().flatten()?;
+            // Also of one that would be too small: it may be followed all the same.
+            let cutout = self.cut(object, self.of_class(object)?).ok().flatten()?;
             shown(&cutout, &self.crop)
         };
         let candidates: Vec<_> = objects.iter().map(|object| (object, shown(object))).collect();

@@ -12,10 +12,7 @@ use super::objects::Points;
 use super::search::Search;
 use super::settings::{PROPERTIES, Settings};
 use crate::caps;
-use crate::decoding::{
-    self, Decode, DecodingElement, DecodingElementImpl, DecodingElementImplExt as _, Incoming, Reading,
-    hand_on,
-};
+use crate::decoding::{self, Decode, DecodingElement, DecodingElementImpl, Incoming, Reading, hand_on};
 use crate::element::described;
 use crate::feedback::{self, Answer, Question};
 use crate::log::PEAKFIND as CAT;
@@ -69,11 +66,11 @@ impl BaseTransformImpl for PeakFind {
     }
 
     fn transform_ip(&self, frame: &mut gst::BufferRef) -> Result<gst::FlowSuccess, gst::FlowError> {
-        let Some(question) = Question::take(frame) else { return self.parent_transform_ip(frame) };
-        self.with_decoder(|points: &mut Points| points.expect(question.expected().to_vec()));
         let flow = self.parent_transform_ip(frame)?;
-        let found = self.with_decoder(Points::take_found).unwrap_or_default();
-        question.answer(Answer::Found(found));
+        // A frame without tensors has nothing to decode, and so nobody has answered.
+        if let Some(question) = Question::take(frame) {
+            question.answer(Answer::Found(vec![]));
+        }
         Ok(flow)
     }
 }
@@ -138,6 +135,14 @@ impl DecodingElementImpl for PeakFind {
         };
         let mut reading = Reading::of(incoming, info, &what);
         reading.warnings.extend(chosen.and_then(|chosen| chosen.guess));
+        let known = &info.skeleton.points;
+        reading.warnings.extend(info.track.as_ref().and_then(|track| track.unknown(known)).map(|name| {
+            format!(
+                "[track] names a point '{name}' that the model does not have, so regions are made without it, or not at all. The model's \
+                 points are {}: write these into the sidecar",
+                known.join(", ")
+            )
+        }));
         let whole = part.filter(|_| !caps::of_regions(incoming.caps));
         reading.warnings.extend(whole.map(|crop| {
             format!(

@@ -12,12 +12,13 @@ use super::grouping::GroupingPlan;
 use super::identity::{Unidentified, findings};
 use super::search::Search;
 use crate::decoding::{Counts, Decode, Limit, Rows, Side};
-use crate::feedback::FoundObject;
+use crate::feedback::{Answer, FoundObject, Question};
 use crate::meta::object::{
     DetectionParam, Finding, KeypointsParam, Object, attach, next_ids, objects, remove,
 };
 use crate::meta::tensor::TensorSet;
 use crate::model::ModelInfo;
+use crate::notice::Remark;
 
 /// Puts the points of frames and regions on them.
 pub(super) struct Points {
@@ -25,10 +26,17 @@ pub(super) struct Points {
     plan: GroupingPlan,
     info: ModelInfo,
     limits: Limits,
-    /// Of a frame that fusedpreproc asks about: objects that are there only if points of them are found.
-    expected: Option<Vec<i32>>,
-    /// What was found in it.
-    found: Vec<FoundObject>,
+    /// Whether fusedpreproc waits for points of objects, of which there are none.
+    unfollowed: Unfollowed,
+}
+
+/// Whether the user knows that no object is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unfollowed {
+    /// No frame was asked about.
+    Unasked,
+    Unsaid,
+    Said,
 }
 
 /// How many there may be in a frame.
@@ -59,18 +67,18 @@ impl Points {
             _ => Limits { peaks, poses: usize::MAX },
         };
         let rows = Rows::new(search, &key, reads, frame)?;
-        Ok(Self { rows, plan, info, limits, expected: None, found: vec![] })
+        Ok(Self { rows, plan, info, limits, unfollowed: Unfollowed::Unasked })
     }
 
-    /// The next frame is asked about, and has these objects because they are followed.
-    pub fn expect(&mut self, expected: Vec<i32>) {
-        self.expected = Some(expected);
-    }
-
-    /// What was found in that frame.
-    pub fn take_found(&mut self) -> Vec<FoundObject> {
-        self.expected = None;
-        std::mem::take(&mut self.found)
+    /// Answers what fusedpreproc asks about a frame: the objects whose points are `attached`. Those that were put on the frame because they
+    /// are followed are removed where no points of them were found.
+    fn answer(question: &Question, frame: &mut gst::BufferRef, attached: Vec<(i32, KeypointsParam)>) {
+        let gone = question.expected().iter().filter(|id| attached.iter().all(|(found, _)| found != *id));
+        remove(frame, &gone.copied().collect::<Vec<_>>());
+        let known = objects(frame);
+        let object = |id: i32| known.iter().find(|object| object.id == id).cloned();
+        let of = |(id, points)| Some(FoundObject { object: object(id)?, points });
+        question.answer(Answer::Found(attached.into_iter().filter_map(of).collect()));
     }
 }
 
@@ -82,7 +90,8 @@ impl Decode for Points {
         side: &Side,
         counts: &mut Counts,
     ) -> Result<(), String> {
-        let Self { rows, plan, info, limits, expected, found: asked } = self;
+        let Self { rows, plan, info, limits, unfollowed } = self;
+        let question = Question::take(frame);
         let mut unidentified = Unidentified::default();
         let mut attached = Vec::new();
         let found = rows.find_each(sets, side, |set, (found, outcome)| {
@@ -128,15 +137,25 @@ impl Decode for Points {
             Ok(())
         });
         unidentified.identify(frame, info);
-        if let Some(expected) = expected {
-            let gone = expected.iter().filter(|id| attached.iter().all(|(found, _)| found != *id));
-            remove(frame, &gone.copied().collect::<Vec<_>>());
-            let known = objects(frame);
-            let object = |id: i32| known.iter().find(|object| object.id == id).cloned();
-            let of = |(id, points)| Some(FoundObject { object: object(id)?, points });
-            *asked = attached.into_iter().filter_map(of).collect();
+        if let Some(question) = question.filter(|_| found.is_ok()) {
+            if matches!(plan, GroupingPlan::Each) && *unfollowed == Unfollowed::Unasked {
+                *unfollowed = Unfollowed::Unsaid;
+            }
+            Self::answer(&question, frame, attached);
         }
         found
+    }
+
+    fn remark(&mut self) -> Option<Remark> {
+        if self.unfollowed != Unfollowed::Unsaid {
+            return None;
+        }
+        self.unfollowed = Unfollowed::Said;
+        Some(Remark::Warning(
+            "fusedpreproc has roi-from=track, which follows objects by their points, but grouping=each makes an object of each point, so \
+             no object is followed. Set another grouping, or roi-from=objects of fusedpreproc"
+                .into(),
+        ))
     }
 
     fn expected(&self) -> Option<Expected> {

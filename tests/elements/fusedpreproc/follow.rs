@@ -8,7 +8,7 @@ use cudainfer_tests::stream::NEVER;
 use cudainfer_tests::{TestPipeline, model, scratch, until};
 use gst::ClockTime;
 use gst::prelude::*;
-use gstcudainfer::meta::object::{DetectionParam, Object, TrackingParam, objects};
+use gstcudainfer::meta::object::{DetectionParam, KeypointsParam, Object, TrackingParam, objects};
 use gstcudainfer::meta::tensor::TensorSet;
 
 const WIDTH: usize = 192;
@@ -147,13 +147,14 @@ impl Run {
 
     /// One stream; `between` is what the frames go through before trtinfer, `after` before peakfind.
     fn new(track: &str, between: &str, after: &str) -> Self {
+        Self::of(&Self::elements(track, between, after), 1)
+    }
+
+    fn elements(track: &str, between: &str, after: &str) -> String {
         let model = dots(track);
-        Self::of(
-            &format!(
-                "fusedpreproc name=pre0 roi=objects device=cpu ! {between} trtinfer name=infer device=cpu model={model} ! {after} \
-                 peakfind name=find0 ! fakesink name=out async=false sync=false"
-            ),
-            1,
+        format!(
+            "fusedpreproc name=pre0 roi=objects device=cpu ! {between} trtinfer name=infer device=cpu model={model} ! {after} \
+             peakfind name=find0 ! fakesink name=out async=false sync=false"
         )
     }
 
@@ -473,4 +474,81 @@ fn a_leaky_queue_does_not_make_anybody_wait_forever() {
         assert!(!log.is_empty());
         assert_eq!(run.count("frames"), 30);
     }
+}
+
+#[test]
+fn a_followed_object_that_min_size_leaves_out_is_not_there_twice() {
+    let elements = Run::elements(HAND, "", "").replace("name=pre0", "name=pre0 min-size=27");
+    let run = Run::of(&elements, 1);
+    let small = |hand: Hand| {
+        let [x, y] = hand.middle.map(|v| v as f32 - 13.0);
+        let detection =
+            Some(DetectionParam { rect: Rect { x, y, w: 26.0, h: 26.0 }, confidence: 0.75, label_id: 4 });
+        Object { detection, tracking: None, ..hand.detected(0) }
+    };
+    run.push(0, &[moving(0)], &[moving(0).detected(0)]);
+    run.push(1, &[moving(1)], &[small(moving(1))]);
+    run.push(2, &[moving(2)], &[small(moving(2))]);
+    let (log, _) = run.end();
+    let counts: Vec<_> = log.values().map(|seen| (seen.regions.len(), seen.objects.len())).collect();
+    assert_eq!(counts, [(1, 1); 3]);
+    assert_eq!(log[&(0, 2)].objects[0].tracking.as_ref().map(|tracking| tracking.id), Some(70));
+}
+
+#[test]
+fn objects_of_single_points_are_not_followed_which_is_said() {
+    let run = Run::of(&Run::elements(HAND, "", "").replace("name=find0", "name=find0 grouping=each"), 1);
+    (0..3).for_each(|n| run.push(n, &[moving(n)], &[moving(0).detected(0)]));
+    let (log, warnings) = run.end();
+    assert!(log.values().all(|seen| seen.regions[0].2 == [21.0, 0.0]), "the detector's box");
+    assert!(
+        matches!(&warnings[..], [one] if one.contains("no object is followed") && one.contains("Set another grouping")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_track_by_points_that_the_model_does_not_have_is_doubted() {
+    let path = scratch("unknown-points").join("model.onnx");
+    std::fs::copy(model("sleap-single"), &path).unwrap();
+    std::fs::write(path.with_extension("toml"), "[track]\npoints = [\"head\", \"fin\"]\n").unwrap();
+    let pipeline = TestPipeline::new(&format!(
+        "videotestsrc num-buffers=1 ! video/x-raw,format=GRAY8,width=64,height=48 ! fusedpreproc device=cpu \
+         ! trtinfer device=cpu model={} ! peakfind ! fakesink",
+        path.display()
+    ));
+    pipeline.play();
+    let warnings = pipeline.wait().succeeds().warnings;
+    assert!(warnings.iter().any(|text| text.contains("names a point 'fin'")), "{warnings:?}");
+}
+
+#[test]
+fn an_object_of_upstream_has_the_region_that_its_points_ask_for() {
+    let elements = Run::elements(&HAND.replace("[track]", "[region]"), "", "");
+    let run = Run::of(&elements.replace("name=pre0", "name=pre0 roi-from=objects"), 1);
+    let with_points = |hand: Hand, id: i32, count: usize| {
+        let places = &hand.places()[..count];
+        let points = KeypointsParam {
+            names: ["wrist", "finger", "thumb"][..count].iter().map(|name| (*name).into()).collect(),
+            x: places.iter().map(|place| place[0]).collect(),
+            y: places.iter().map(|place| place[1]).collect(),
+            score: vec![1.0; count],
+            ..KeypointsParam::default()
+        };
+        // Its box would be another region.
+        Object { keypoints: Some(points), ..FAR.detected(id) }
+    };
+    for n in [0, 3, 6] {
+        run.push(n, &[moving(n)], &[with_points(moving(n), 0, 3), with_points(moving(n), 1, 1)]);
+    }
+    let (log, warnings) = run.end();
+    for n in [0, 3, 6] {
+        assert_follows(&log[&(0, n as u64)].regions, &with_points(moving(n), 0, 3));
+    }
+    assert!(
+        matches!(&warnings[..], [one] if one.contains("an object has points called wrist")
+            && one.contains("[region] in the model's sidecar needs points called finger, wrist")),
+        "{warnings:?}"
+    );
+    assert_eq!((run.count("tensors"), run.count("skipped")), (3, 3));
 }
