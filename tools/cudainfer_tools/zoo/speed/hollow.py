@@ -1,6 +1,6 @@
 """Model files without their weights, which are made anew where the files arrive.
 
-Random weights hardly compress, and a network is as fast with others. So the bytes of a large array of weights are zeros in the file that
+Weights hardly compress, and a network is as fast with others. So the bytes of a large array of weights are zeros in the file that
 is packed, and what it takes to make similar numbers is a `Hole`. What compresses well, such as a grid or a table of anchors, stays: a
 model may depend on it.
 """

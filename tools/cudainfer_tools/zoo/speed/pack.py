@@ -3,7 +3,7 @@
     python3 tools zoo.speed.pack [--to FOLDER] [CASE...]
 
 The models are those in out/evaluate/zoo. FOLDER (default: .gpu) gets zoo.00.tar, zoo.01.tar ... of at most 48 MiB each, the small models in
-the first. Random weights are left out and made anew there (zoo/speed/hollow.py); those that a package ships are brought along.
+the first. Their weights are left out and made anew there (zoo/speed/hollow.py).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def close(model: onnx.ModelProto, width: int, height: int) -> bool:
 
 
 def staged(source: Path, folder: Path) -> None:
-    """Copies what a run of a case's model needs, without the weights that can be made anew, to a folder."""
+    """Copies what a run of a case's model needs to a folder, without the weights that can be made anew."""
     case = json.loads((source / "case.json").read_text())
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(*COMPARED))
     for other in folder.glob("*.onnx"):
@@ -73,7 +73,7 @@ def staged(source: Path, folder: Path) -> None:
     model = onnx.load(file, load_external_data=False)
     if close(model, *sides(case, source)):
         onnx.save(model, file)
-    found = [] if case["weights"] else hollow.holes(file)
+    found = hollow.holes(file)
     hollow.empty(folder, found)
     (folder / "holes.json").write_text(json.dumps([asdict(one) for one in found]))
 

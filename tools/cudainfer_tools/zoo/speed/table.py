@@ -47,8 +47,8 @@ def section(runs: Runs, refused: Sequence[str]) -> list[str]:
         "",
         f"CPU: the row's whole pipeline on {machines(runs, ['cpu'])}: frames of bytes in memory, provider=cpu, the median of three windows of 1.5 s or "
         f"more. GPU: the model alone, one frame a run, on {machines(runs, ['cuda', 'fused'])}: the session loop (benches/gpu/session.rs) on random "
-        "frames that lie on the GPU, in trtinfer's fastest variant. Of pipelines with several models, the first model. Random weights are others there, "
-        "of the same distribution. Most models here are small, or see small frames. – is not measured, or listed below; what the engine fused does not "
+        "frames that lie on the GPU, in trtinfer's fastest variant. Of pipelines with several models, the first model. Weights are random there, "
+        "and distributed as the model's own. Most models here are small, or see small frames. – is not measured, or listed below; what the engine fused does not "
         "take is listed [above](#the-engine-fused).",
         "",
         f"| model | {' | '.join(COLUMNS.values())} |",
