@@ -28,8 +28,8 @@ from cudainfer_tools.zoo.speed import hollow
 
 CASES = ROOT / "out" / "evaluate" / "zoo"
 PIECE = 48 << 20
-# What only the comparison needs.
-COMPARED = ("case.json", "frames.rgb", "found.*", "objects*", "masks.npz", "samples.npz")
+# What only the comparison and the export need.
+OTHERS = ("case.json", "frames.rgb", "found.*", "objects*", "masks.npz", "samples.npz", "*.pt", "*.ckpt")
 
 
 def sides(case: dict, folder: Path) -> tuple[int, int]:
@@ -65,7 +65,7 @@ def close(model: onnx.ModelProto, width: int, height: int) -> bool:
 def staged(source: Path, folder: Path) -> None:
     """Copies what a run of a case's model needs to a folder, without the weights that can be made anew."""
     case = json.loads((source / "case.json").read_text())
-    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(*COMPARED))
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(*OTHERS))
     for other in folder.glob("*.onnx"):
         if other.name != "model.onnx":
             other.unlink()
