@@ -33,6 +33,7 @@ LIBRARIES = {
     "insightface": "insightface",
     "fast_plate_ocr": "fast_plate_ocr",
     "rembg": "rembg",
+    "open_clip": "open_clip",
 }
 
 
