@@ -30,6 +30,7 @@ LIBRARIES = {
     "lightning_pose": "lightning_pose",
     "segment_anything": "segment_anything",
     "mediapipe": "mediapipe",
+    "mediapipe_regions": "mediapipe",
     "insightface": "insightface",
     "fast_plate_ocr": "fast_plate_ocr",
     "rembg": "rembg",
