@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from cudainfer_tools.test_models.graph import IR, OPSET
 from cudainfer_tools.zoo.speed import gpu, hollow, pack, rows, table
 
 H100 = {"date": "2026-11-28T10:00:00+00:00", "commit": "abc", "gpu": "H100", "processor": "Xeon", "cores": 16}
@@ -27,7 +28,7 @@ def model(size=("height", 32), batch=1):
     made = helper.make_tensor_value_info("out", onnx.TensorProto.FLOAT, None)
     arrays = [numpy_helper.from_array(weights, "weights"), numpy_helper.from_array(grid, "grid")]
     graph = helper.make_graph([helper.make_node("Conv", ["image", "weights"], ["out"])], "g", [image], [made], arrays)
-    return helper.make_model(graph), weights, grid
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR), weights, grid
 
 
 def case(folder, **more):
@@ -88,6 +89,18 @@ class Pack(Folder):
     def test_weights_are_left_out(self):
         weights, _ = case(self.folder / "a")
         self.assertLess(len(pack.packed(self.folder / "a")), weights.nbytes / 4)
+
+    def test_other_numbers_are_drawn_until_the_model_runs_and_else_its_own_stay(self):
+        weights, _ = case(self.folder / "a")
+        file = self.folder / "a" / "model.onnx"
+        found = hollow.holes(file)
+        with mock.patch.object(pack, "runs", side_effect=[False, True]):
+            self.assertEqual([one.seed for one in pack.usable(file, found)], [1])
+        self.assertNotEqual(list(found[0].numbers()), list(pack.replace(found[0], seed=1).numbers()))
+        hollow.write(file.parent, found[0], weights.tobytes())
+        with mock.patch.object(pack, "runs", return_value=False):
+            self.assertEqual(pack.usable(file, found), [])
+        self.assertTrue((numpy_helper.to_array(onnx.load(file).graph.initializer[0]) == weights).all())
 
     def test_pieces_are_full_of_the_small_ones_first(self):
         archives = {"large": bytes(60_000), "small": bytes(10), "middle": bytes(30_000), "huge": bytes(200_000)}

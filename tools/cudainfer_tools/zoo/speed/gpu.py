@@ -73,22 +73,23 @@ def figure(program: Path, model: Path, provider: str, gpu: int, timeout: float) 
     """What the session loop says of a model: its first row, which is trtinfer's own way to run it, or why there is none."""
     command = [str(program), "--provider", provider, str(model / "model.onnx")]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": str(gpu)}
+    late = threading.Event()
     with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
-        late = threading.Event()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment) as process:
 
-        def end() -> None:
-            late.set()
-            process.kill()
+            def end() -> None:
+                late.set()
+                process.kill()
 
-        timer = threading.Timer(timeout, end)
-        timer.start()
-        assert process.stdout is not None
-        found = next((one for line in process.stdout for one in objects(line) if "fps" in one), None)
-        timer.cancel()
-        # The second row, of IO binding, is not waited for.
-        process.kill()
-        code = process.wait()
+            timer = threading.Timer(timeout, end)
+            timer.start()
+            assert process.stdout is not None
+            found = next((one for line in process.stdout for one in objects(line) if "fps" in one), None)
+            # The second row, of IO binding, is not waited for. A program that has ended by itself keeps its code.
+            if found:
+                process.kill()
+            code = process.wait()
+            timer.cancel()
         errors.seek(0)
         said = errors.read()
     if found:

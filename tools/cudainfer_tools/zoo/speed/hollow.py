@@ -36,6 +36,8 @@ class Hole:
     deviation: float
     low: float
     high: float
+    # Other numbers for another one.
+    seed: int = 0
 
     def size(self) -> int:
         """In bytes."""
@@ -43,7 +45,7 @@ class Hole:
 
     def numbers(self) -> np.ndarray:
         """Numbers of the same mean, deviation and range, the same ones each time."""
-        drawn = np.random.default_rng(self.offset).standard_normal(self.count, np.float32)
+        drawn = np.random.default_rng([self.seed, self.offset]).standard_normal(self.count, np.float32)
         values = np.clip(drawn * np.float32(self.deviation) + np.float32(self.mean), self.low, self.high)
         return (values if self.type.startswith("float") else values.round()).astype(self.type)
 
