@@ -11,6 +11,7 @@ from pathlib import Path
 import mediapipe
 import numpy as np
 import tensorflow as tf
+from mediapipe.framework.formats.landmark_pb2 import NormalizedLandmarkList
 from mediapipe.framework.formats.rect_pb2 import NormalizedRect
 
 from cudainfer_tools.zoo.cases.case import Case, close_up, resized
@@ -44,21 +45,24 @@ class Chain:
     graph: str
     # The same for our elements.
     region: str
+    # MediaPipe's graph that makes the next region of an object's landmarks, and the same for our elements.
+    next_graph: str
+    track: str
     # Square frames of the size of the detector's input, from those of a face.
     frames: Callable[[Path, int], np.ndarray]
-    # MediaPipe's own solution, which gives lists of landmarks for a frame.
-    solution: Callable[[np.ndarray], list]
+    # MediaPipe's own solution, which gives lists of landmarks for each frame, of frames alone or of a video.
+    solution: Callable[[np.ndarray, bool], list]
 
 
-def solved_hands(frames: np.ndarray) -> list:
-    """What mediapipe.solutions.hands finds in each frame."""
-    with mediapipe.solutions.hands.Hands(static_image_mode=True, max_num_hands=1) as solution:
+def solved_hands(frames: np.ndarray, alone: bool) -> list:
+    """What mediapipe.solutions.hands finds in each frame, `alone` or after the last one."""
+    with mediapipe.solutions.hands.Hands(static_image_mode=alone, max_num_hands=1) as solution:
         return [solution.process(frame).multi_hand_landmarks or [] for frame in frames]
 
 
-def solved_faces(frames: np.ndarray) -> list:
-    """What mediapipe.solutions.face_mesh finds in each frame."""
-    with mediapipe.solutions.face_mesh.FaceMesh(static_image_mode=True, max_num_faces=1) as solution:
+def solved_faces(frames: np.ndarray, alone: bool) -> list:
+    """What mediapipe.solutions.face_mesh finds in each frame, `alone` or after the last one."""
+    with mediapipe.solutions.face_mesh.FaceMesh(static_image_mode=alone, max_num_faces=1) as solution:
         return [solution.process(frame).multi_face_landmarks or [] for frame in frames]
 
 
@@ -68,7 +72,10 @@ CHAINS = {
         "hand",
         "PalmDetectionDetectionToRoi",
         '[region]\noutline = "box"\naxis-from = ["wrist"]\naxis-to = ["middle"]\naxis-angle = 90\nshift = [0, -0.5]\npadding = 2.6\n',
-        lambda _, size: hands(size, 440),
+        "HandLandmarkLandmarksToRoi",
+        '[track]\noutline = "turned"\npoints = ["0", "1", "2", "3", "5", "6", "9", "10", "13", "14", "17", "18"]\n'
+        'axis-from = ["0"]\naxis-to = ["5", "9", "9", "13"]\naxis-angle = 90\nshift = [0, -0.1]\npadding = 2\n',
+        lambda _, size: hands(size, 480),
         solved_hands,
     ),
     "faces": Chain(
@@ -76,7 +83,9 @@ CHAINS = {
         "face-mesh",
         "FaceDetectionFrontDetectionToRoi",
         '[region]\noutline = "box"\naxis-from = ["right eye"]\naxis-to = ["left eye"]\npadding = 1.5\n',
-        lambda folder, size: resized(close_up(folder), size, size),
+        "FaceLandmarkLandmarksToRoi",
+        '[track]\naxis-from = ["33"]\naxis-to = ["263"]\npadding = 1.5\n',
+        lambda folder, size: resized(np.pad(close_up(folder), ((0, 0), (24, 24), (24, 24), (0, 0)), "edge"), size, size),
         solved_faces,
     ),
 }
@@ -127,43 +136,93 @@ def away(solved: list, expected: list[list[dict]], size: int) -> Iterator[float]
             yield from np.hypot(*(points - ours[0]["keypoints"][:, :2]).T)
 
 
-def stages(name: str, folder: Path, _: np.ndarray) -> None:
-    """Objects, and their points in regions that are turned, moved and enlarged as MediaPipe does it."""
+class Follower:
+    """MediaPipe's graph that makes an object's next region of its landmarks."""
+
+    def __init__(self, graph: str) -> None:
+        nodes = node("ImagePropertiesCalculator", "IMAGE:image > SIZE:size")
+        nodes += node(graph, "LANDMARKS:landmarks IMAGE_SIZE:size > ROI:region")
+        streams = 'input_stream: "image" input_stream: "landmarks" output_stream: "region"\n'
+        self.graph = mediapipe.CalculatorGraph(graph_config=streams + nodes)
+        self.made: list[NormalizedRect] = []
+        self.graph.observe_output_stream("region", lambda _, packet: self.made.append(GET.get_proto(packet)))
+        self.graph.start_run()
+
+    def next(self, frame: np.ndarray, points: np.ndarray) -> NormalizedRect:
+        """The region of points in pixels of a square frame."""
+        landmarks = NormalizedLandmarkList()
+        for x, y in points[:, :2] / len(frame):
+            landmarks.landmark.add(x=x, y=y)
+        image = mediapipe.ImageFrame(mediapipe.ImageFormat.SRGB, np.ascontiguousarray(frame))
+        packets = {
+            "image": mediapipe.packet_creator.create_image_frame(image),
+            "landmarks": mediapipe.packet_creator.create_proto(landmarks),
+        }
+        for name, packet in packets.items():
+            self.graph.add_packet_to_input_stream(name, packet.at(len(self.made)))
+        self.graph.wait_until_idle()
+        return self.made[-1]
+
+
+class Expected:
+    """What a chain's pipeline should find in frames, and how far away MediaPipe itself finds it on the CPU."""
+
+    def __init__(self, chain: Chain, frames: np.ndarray, follows: bool) -> None:
+        detector, network = DETECTORS[chain.detector], LANDMARKS[chain.network]
+        size, run_network, follower = detector.size, Network(network), Follower(chain.next_graph)
+        self.objects: list[list[dict]] = []
+        self.far: list[float] = []
+        self.rounded: list[float] = []
+        streams = {"detections": GET.get_proto_list, "regions": GET.get_proto_list}
+        last: NormalizedRect | None = None
+        for frame, one in zip(frames, run(detector.graph("DEFAULT") + regions_of(chain), frames, streams), strict=True):
+            objects = []
+            for (box, _, score), found in zip(boxes_of(one, size), one.get("regions", []), strict=True):
+                region = last or found
+                assert whole(region, size), "a region reaches beyond the frame"
+                points, of_cpu = (
+                    run_network.points(sampled(frame, region, network.size, centred) / 255, region, size)
+                    for centred in (True, False)
+                )
+                own = points_of(read(network, [frame], regions=[region])[0], network, size)
+                self.far += list(np.hypot(*(own - points)[:, :2].T))
+                self.rounded += list(np.hypot(*(own - of_cpu)[:, :2].T))
+                objects.append({"box": np.clip(box, 0, size), "score": score, "class": 0, "keypoints": points})
+            if follows:
+                assert len(objects) == 1, "one object is followed"
+                last = follower.next(frame, points)
+            self.objects.append(objects)
+
+
+def stages(name: str, follows: bool, folder: Path, _: np.ndarray) -> None:
+    """Objects, and their points in regions that are turned, moved and enlarged as MediaPipe does it; where they are followed, those of the
+    points in the last frame."""
     chain = CHAINS[name]
     detector, network = DETECTORS[chain.detector], LANDMARKS[chain.network]
-    size, run_network = detector.size, Network(network)
-    frames = chain.frames(folder, size)
+    frames = chain.frames(folder, detector.size)
     convert(folder, detector.model)
     outputs = convert(folder, network.model, "landmarks")
-    streams = {"detections": GET.get_proto_list, "regions": GET.get_proto_list}
-    expected: list[list[dict]] = []
-    far: list[float] = []
-    rounded: list[float] = []
-    for frame, one in zip(frames, run(detector.graph("DEFAULT") + regions_of(chain), frames, streams), strict=True):
-        objects = []
-        for (box, _, score), region in zip(boxes_of(one, size), one.get("regions", []), strict=True):
-            assert whole(region, size), "a region reaches beyond the frame"
-            points, of_cpu = (
-                run_network.points(sampled(frame, region, network.size, centred) / 255, region, size) for centred in (True, False)
-            )
-            found = points_of(read(network, [frame], regions=[region])[0], network, size)
-            far += list(np.hypot(*(found - points)[:, :2].T))
-            rounded += list(np.hypot(*(found - of_cpu)[:, :2].T))
-            objects.append({"box": np.clip(box, 0, size), "score": score, "class": 0, "keypoints": points})
-        expected.append(objects)
-    apart = list(away(chain.solution(frames), expected, size))
-    (folder / "landmarks.toml").write_text(chain.region + landmarks_sidecar(network, outputs))
+    expected = Expected(chain, frames, follows)
+    apart = list(away(chain.solution(frames, not follows), expected.objects, detector.size))
+    own = landmarks_sidecar(network, outputs, 'roi-from = "track"' if follows else "")
+    (folder / "landmarks.toml").write_text("\n".join([own, chain.region, chain.track if follows else ""]))
+    graphs = f"{chain.graph} and then {chain.next_graph} make" if follows else f"{chain.graph} makes"
+    keys = "`[region]` and `[track]`" if follows else "`[region]`"
     note = (
-        f"MediaPipe's own calculators find objects, and its graph {chain.graph} makes regions of them. These are interpolated in float64 where the centres "
+        f"MediaPipe's own calculators find objects, and its {graphs} regions of them. These are interpolated in float64 where the centres "
         "of their pixels are, as MediaPipe does it on a GPU, and points are placed with its formulas. On the CPU, its `ImageToTensorCalculator` "
-        f"counts a region's pixels from their corners, which moves half of the points by {np.median(far):.2f} px or more, and one by {np.max(far):.1f} px. (With that taken over, the "
-        f"same formulas are within {np.max(rounded):.2f} px of its points: it rounds to 1/32 of a pixel and to bytes.) `mediapipe.solutions` with "
-        "`static_image_mode`, which averages the detector's boxes as well, has half "
-        f"of the points {np.median(apart):.2f} px away or more, and one {np.max(apart):.1f} px. All regions lie in the frame. The region is "
-        "`[region]` of the second model's sidecar ([MediaPipe's landmarks](model-sidecar.md#mediapipes-landmarks))."
+        f"counts a region's pixels from their corners, which moves half of the points by {np.median(expected.far):.2f} px or more, and one by {np.max(expected.far):.1f} px. (With that taken over, the "
+        f"same formulas are within {np.max(expected.rounded):.2f} px of its points: it rounds to 1/32 of a pixel and to bytes.) `mediapipe.solutions` with "
+        f"`static_image_mode={not follows}`, which averages the detector's boxes as well, has half "
+        f"of the points {np.median(apart):.2f} px away or more, and one {np.max(apart):.1f} px. All regions lie in the frame. The regions are "
+        f"{keys} of the second model's sidecar ([MediaPipe's landmarks](model-sidecar.md#mediapipes-landmarks))."
     )
     line = f"gpunms confidence={detector.confidence} iou=0.3 ! fusedpreproc roi=objects ! trtinfer model=landmarks.onnx ! peakfind"
-    Case(LIBRARY, line, expected, sidecar=detector.sidecar(), weights=True, note=note).write(folder, frames)
+    Case(LIBRARY, line, expected.objects, sidecar=detector.sidecar(), weights=True, note=note).write(folder, frames)
 
 
-CASES = {f"mediapipe-{name}-points": partial(stages, name) for name in CHAINS}
+CASES = {
+    f"mediapipe-{name}-{what}": partial(stages, name, follows)
+    for name in CHAINS
+    for what, follows in (("points", False), ("followed", True))
+}
