@@ -34,6 +34,10 @@ from cudainfer_tools.zoo.cases.mediapipe import (
     sampled,
 )
 
+FRAMES = 20
+# The overlap of two regions from which on they show the same object.
+SAME = 0.5
+
 
 @dataclass
 class Chain:
@@ -48,6 +52,9 @@ class Chain:
     # MediaPipe's graph that makes the next region of an object's landmarks, and the same for our elements.
     next_graph: str
     track: str
+    # How far apart points may be in the end where they are followed: a region is made of the points in the last frame, so that differences of
+    # rounding grow.
+    drift: float
     # Square frames of the size of the detector's input, from those of a face.
     frames: Callable[[Path, int], np.ndarray]
     # MediaPipe's own solution, which gives lists of landmarks for each frame, of frames alone or of a video.
@@ -75,6 +82,7 @@ CHAINS = {
         "HandLandmarkLandmarksToRoi",
         '[track]\noutline = "turned"\npoints = ["0", "1", "2", "3", "5", "6", "9", "10", "13", "14", "17", "18"]\n'
         'axis-from = ["0"]\naxis-to = ["5", "9", "9", "13"]\naxis-angle = 90\nshift = [0, -0.1]\npadding = 2\n',
+        0.5,
         lambda _, size: hands(size, 480),
         solved_hands,
     ),
@@ -85,6 +93,7 @@ CHAINS = {
         '[region]\noutline = "box"\naxis-from = ["right eye"]\naxis-to = ["left eye"]\npadding = 1.5\n',
         "FaceLandmarkLandmarksToRoi",
         '[track]\naxis-from = ["33"]\naxis-to = ["263"]\npadding = 1.5\n',
+        0.05,
         lambda folder, size: resized(np.pad(close_up(folder), ((0, 0), (24, 24), (24, 24), (0, 0)), "edge"), size, size),
         solved_faces,
     ),
@@ -106,6 +115,16 @@ def whole(region: NormalizedRect, size: int) -> bool:
     corner, sides = corner_and_sides(region, size)
     corners = corner + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) @ sides.T
     return bool(corners.min() > 1 and corners.max() < size - 1)
+
+
+def overlap(a: NormalizedRect, b: NormalizedRect) -> float:
+    """The intersection over union of two regions before they are turned, as AssociationNormRectCalculator has it."""
+    sides = [
+        min(one + size / 2, other + far / 2) - max(one - size / 2, other - far / 2)
+        for one, size, other, far in ((a.x_center, a.width, b.x_center, b.width), (a.y_center, a.height, b.y_center, b.height))
+    ]
+    shared = max(sides[0], 0) * max(sides[1], 0)
+    return shared / (a.width * a.height + b.width * b.height - shared)
 
 
 class Network:
@@ -165,19 +184,26 @@ class Follower:
 
 
 class Expected:
-    """What a chain's pipeline should find in frames, and how far away MediaPipe itself finds it on the CPU."""
+    """What a chain's pipeline should find in 20 frames, and how far away MediaPipe itself finds it on the CPU. Where objects are followed, the
+    frames go forth and back, without those in which the detector's region is another object's by the rule of MediaPipe's
+    AssociationNormRectCalculator."""
 
     def __init__(self, chain: Chain, frames: np.ndarray, follows: bool) -> None:
         detector, network = DETECTORS[chain.detector], LANDMARKS[chain.network]
         size, run_network, follower = detector.size, Network(network), Follower(chain.next_graph)
+        self.frames: list[np.ndarray] = []
         self.objects: list[list[dict]] = []
         self.far: list[float] = []
         self.rounded: list[float] = []
         streams = {"detections": GET.get_proto_list, "regions": GET.get_proto_list}
         last: NormalizedRect | None = None
+        frames = np.concatenate([frames, frames[::-1]]) if follows else frames
         for frame, one in zip(frames, run(detector.graph("DEFAULT") + regions_of(chain), frames, streams), strict=True):
+            regions = one.get("regions", [])
+            if len(self.frames) == FRAMES or (last and not (len(regions) == 1 and overlap(last, regions[0]) > SAME)):
+                continue
             objects = []
-            for (box, _, score), found in zip(boxes_of(one, size), one.get("regions", []), strict=True):
+            for (box, _, score), found in zip(boxes_of(one, size), regions, strict=True):
                 region = last or found
                 assert whole(region, size), "a region reaches beyond the frame"
                 points, of_cpu = (
@@ -191,6 +217,7 @@ class Expected:
             if follows:
                 assert len(objects) == 1, "one object is followed"
                 last = follower.next(frame, points)
+            self.frames.append(frame)
             self.objects.append(objects)
 
 
@@ -199,10 +226,10 @@ def stages(name: str, follows: bool, folder: Path, _: np.ndarray) -> None:
     points in the last frame."""
     chain = CHAINS[name]
     detector, network = DETECTORS[chain.detector], LANDMARKS[chain.network]
-    frames = chain.frames(folder, detector.size)
     convert(folder, detector.model)
     outputs = convert(folder, network.model, "landmarks")
-    expected = Expected(chain, frames, follows)
+    expected = Expected(chain, chain.frames(folder, detector.size), follows)
+    frames = np.stack(expected.frames)
     apart = list(away(chain.solution(frames, not follows), expected.objects, detector.size))
     own = landmarks_sidecar(network, outputs, 'roi-from = "track"' if follows else "")
     (folder / "landmarks.toml").write_text("\n".join([own, chain.region, chain.track if follows else ""]))
@@ -214,11 +241,13 @@ def stages(name: str, follows: bool, folder: Path, _: np.ndarray) -> None:
         f"counts a region's pixels from their corners, which moves half of the points by {np.median(expected.far):.2f} px or more, and one by {np.max(expected.far):.1f} px. (With that taken over, the "
         f"same formulas are within {np.max(expected.rounded):.2f} px of its points: it rounds to 1/32 of a pixel and to bytes.) `mediapipe.solutions` with "
         f"`static_image_mode={not follows}`, which averages the detector's boxes as well, has half "
-        f"of the points {np.median(apart):.2f} px away or more, and one {np.max(apart):.1f} px. All regions lie in the frame. The regions are "
+        f"of the points {np.median(apart):.2f} px away or more, and one {np.max(apart):.1f} px. All regions lie in the frame. "
+        f"{'Differences grow from frame to frame, because a region is made of the last points. ' if follows else ''}The regions are "
         f"{keys} of the second model's sidecar ([MediaPipe's landmarks](model-sidecar.md#mediapipes-landmarks))."
     )
     line = f"gpunms confidence={detector.confidence} iou=0.3 ! fusedpreproc roi=objects ! trtinfer model=landmarks.onnx ! peakfind"
-    Case(LIBRARY, line, expected.objects, sidecar=detector.sidecar(), weights=True, note=note).write(folder, frames)
+    far = chain.drift if follows else 0.05
+    Case(LIBRARY, line, expected.objects, pixels=far, sidecar=detector.sidecar(), weights=True, note=note).write(folder, frames)
 
 
 CASES = {
