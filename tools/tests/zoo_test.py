@@ -10,6 +10,7 @@ from cudainfer_tools.zoo import fused, page
 from cudainfer_tools.zoo.__main__ import PAGE, RESULTS, merged
 from cudainfer_tools.zoo.objects import Masks
 from cudainfer_tools.zoo.ours import results
+from cudainfer_tools.zoo.speed import rows as speed_rows
 from cudainfer_tools.zoo.verdict import Verdict, apart, compare, compare_masks, compare_samples
 
 
@@ -131,18 +132,20 @@ class Page(unittest.TestCase):
     def setUp(self):
         self.rows = json.loads(RESULTS.read_text())
         self.in_fused = json.loads(fused.RESULTS.read_text())
+        self.speeds = speed_rows.read()
 
     def test_the_page_is_what_the_results_say(self):
         reported = "run scripts/evaluate zoo --page"
-        self.assertEqual(PAGE.read_text(), page.page(self.rows, self.in_fused), reported)
+        self.assertEqual(PAGE.read_text(), page.page(self.rows, self.in_fused, self.speeds), reported)
 
     def test_a_changed_result_changes_the_page(self):
         row = next(row for row in self.rows if row["holds"])
         changed = [{**other, "holds": other["holds"] and other is not row} for other in self.rows]
         good = sum(other["holds"] for other in self.rows)
-        self.assertIn(f"{good - 1} of {len(self.rows)} models", page.page(changed, self.in_fused))
+        self.assertIn(f"{good - 1} of {len(self.rows)} models", page.page(changed, self.in_fused, self.speeds))
         self.assertGreater(
-            page.page(changed, self.in_fused).count("**differs**"), page.page(self.rows, self.in_fused).count("**differs**")
+            page.page(changed, self.in_fused, self.speeds).count("**differs**"),
+            page.page(self.rows, self.in_fused, self.speeds).count("**differs**"),
         )
 
     def test_models_that_the_engine_refuses_are_listed_with_the_reason(self):

@@ -16,12 +16,15 @@ pub enum Outline {
     Turned,
     /// A square around the axis' beginning, whose sides are twice as long as the axis.
     Axis,
+    /// The object's own box, as a detector has found it; then it is turned about its centre.
+    Found,
 }
 
 words! { Outline:
     Upright = "upright", "The box around the points in the frame, turned about its centre (MediaPipe's faces)";
     Turned = "turned", "The box around the points along the turned axes (MediaPipe's hands)";
     Axis = "axis", "The square around the beginning of the axis, twice as long as it (MediaPipe's poses)";
+    Found = "box", "The object's own box, turned about its centre (MediaPipe's palms, and faces that its detector has found)";
 }
 
 /// What a region is made of besides the points.
@@ -37,7 +40,7 @@ pub struct ByPoints {
 
 impl ByPoints {
     /// The region around `points`, turned so that `axis`, from its beginning to its end, points in the direction wanted; upright without
-    /// an axis. All are in frame pixels. `None` where numbers are not finite, or an axis is needed that is missing or of no length.
+    /// an axis. All are in frame pixels; for [`Outline::Found`], `points` are two opposite corners of the object's box. `None` where numbers are not finite, or an axis is needed that is missing or of no length.
     pub fn region(&self, points: &[[f64; 2]], axis: Option<[[f64; 2]; 2]>) -> Option<Oriented> {
         let turn = match axis {
             Some([[x0, y0], [x1, y1]]) => {
@@ -49,7 +52,7 @@ impl ByPoints {
             None => 0.0,
         };
         let (centre, [w, h]) = match (self.outline, axis) {
-            (Outline::Upright, _) => bounds(points.iter().copied())?,
+            (Outline::Upright | Outline::Found, _) => bounds(points.iter().copied())?,
             (Outline::Turned, _) => {
                 let (middle, _) = bounds(points.iter().copied())?;
                 let upright = points.iter().map(|[x, y]| turned([x - middle[0], y - middle[1]], -turn));
@@ -143,6 +146,10 @@ mod tests {
             let [dx, dy] = turned([0.0, 4.0], turn);
             assert_near(of(Outline::Axis, [0.0, 0.0], turn), [50.0 + dx, 30.0 + dy, 14.0, 14.0], turn);
         }
+        let rule = ByPoints { outline: Outline::Found, angle: FRAC_PI_2, shift: [0.0, -0.5] };
+        let lying = placed(&AXIS, FRAC_PI_2);
+        let found = rule.region(&[[40.0, 20.0], [60.0, 30.0]], Some([lying[0], lying[1]])).unwrap();
+        assert_near(found, [55.0, 25.0, 20.0, 10.0], FRAC_PI_2);
         // Lying on its side, with its top to the right: eight wide and four high in the frame, and that is turned.
         assert_near(of(Outline::Upright, [0.0, 0.0], FRAC_PI_2), [50.0, 30.0, 8.0, 4.0], FRAC_PI_2);
     }

@@ -16,7 +16,7 @@ const MIN_SCORE: f64 = 0.5;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PointRegion {
-    /// `upright`, `turned` or `axis`.
+    /// `upright`, `turned`, `axis` or `box`.
     #[serde(with = "word")]
     pub outline: Option<Outline>,
     /// The points that the box is made around; all if there is no such key.
@@ -102,6 +102,11 @@ impl PointRegion {
                 "{section}.outline is \"axis\", but there is none: add axis-from and axis-to, or write another outline"
             ));
         }
+        if self.outline == Some(Outline::Found) && self.points.is_some() {
+            return Err(format!(
+                "{section}.points has no effect, because {section}.outline is \"box\": drop it, or write another outline"
+            ));
+        }
         if self.axis_angle.is_some() && self.axis_from.is_none() {
             return Err(format!(
                 "{section}.axis-angle is the direction of an axis that is not there: add axis-from and axis-to, or drop it"
@@ -138,7 +143,11 @@ impl Sidecar {
                     .into());
             }
         }
-        self.track.as_ref().map_or(Ok(()), |track| track.check("track", &self.skeleton.points))
+        let Some(track) = &self.track else { return Ok(()) };
+        if track.outline == Some(Outline::Found) {
+            return Err("track.outline is \"box\", but what is followed is known by its points alone: write another outline".into());
+        }
+        track.check("track", &self.skeleton.points)
     }
 }
 
@@ -176,7 +185,9 @@ mod tests {
             ("[track]\nshift = [nan, 0]", "not finite"),
             ("[track]\npoints = [\"ear\"]", "'ear' that [skeleton] does not have: write one of nose, tail"),
             ("[region]\nmin-score = 0.5", "Write it into [track]"),
-            ("[region]\noutline = \"round\"", "'round' is none of upright, turned, axis"),
+            ("[region]\noutline = \"round\"", "'round' is none of upright, turned, axis, box"),
+            ("[region]\noutline = \"box\"\npoints = [\"nose\"]", "region.points has no effect"),
+            ("[track]\noutline = \"box\"", "known by its points alone"),
         ] {
             let error = checked(&format!("{text}\n{skeleton}")).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -2,6 +2,7 @@
 
 use cudainfer_kernels::associate::Oriented;
 use cudainfer_kernels::geometry::{Affine, Rect};
+use cudainfer_kernels::preproc::Outline;
 
 use super::crop::{Crop, Cutout, Extent};
 use crate::continuity::Continuity;
@@ -78,7 +79,7 @@ impl Follower {
 
     /// The object in the next frame; `None` where its points have no region, or one outside of the frame.
     fn next(&self, found: &FoundObject, crop: &Crop) -> Option<Followed> {
-        let Oriented { rect, angle } = of_points(&self.region, &found.points).ok()?;
+        let Oriented { rect, angle } = of_points(&self.region, &found.points, None).ok()?;
         let cutout = crop.cut(rect, angle, self.extent)?;
         let label_id = found.object.detection.as_ref().map_or(0, |detection| detection.label_id);
         let detection = DetectionParam { rect, confidence: found.score() as f32, label_id };
@@ -113,11 +114,15 @@ impl Followed {
     }
 }
 
-/// The box by an object's points.
+/// The box by an object's points. `found` is the box that a detector has found, which some rules begin with.
 ///
 /// # Errors
 /// What the object has instead of these points.
-pub(super) fn of_points(region: &PointRegion, points: &KeypointsParam) -> Result<Oriented, String> {
+pub(super) fn of_points(
+    region: &PointRegion,
+    points: &KeypointsParam,
+    found: Option<Rect>,
+) -> Result<Oriented, String> {
     let place = |name: &String| {
         let number = points.names.iter().position(|own| own == name)?;
         Some([*points.x.get(number)?, *points.y.get(number)?])
@@ -132,14 +137,20 @@ pub(super) fn of_points(region: &PointRegion, points: &KeypointsParam) -> Result
         Some([from, to]) => Some([mean(from).ok_or_else(has)?, mean(to).ok_or_else(has)?]),
         None => None,
     };
-    let places: Vec<_> = match &region.points {
-        Some(names) => names.iter().filter_map(place).collect(),
-        None => points.x.iter().zip(&points.y).map(|(x, y)| [*x, *y]).collect(),
+    let rule = region.rule();
+    let places: Vec<_> = match (rule.outline, &region.points) {
+        (Outline::Found, _) => found.map_or_else(Vec::new, corners),
+        (_, Some(names)) => names.iter().filter_map(place).collect(),
+        (_, None) => points.x.iter().zip(&points.y).map(|(x, y)| [*x, *y]).collect(),
     };
-    region
-        .rule()
-        .region(&places, axis)
+    rule.region(&places, axis)
         .ok_or_else(|| if places.is_empty() { has() } else { "points that have no box".into() })
+}
+
+/// The upper left and the lower right corner of a box.
+fn corners(rect: Rect) -> Vec<[f64; 2]> {
+    let Rect { x, y, w, h } = rect;
+    [[x, y], [x + w, y + h]].map(|corner| corner.map(f64::from)).to_vec()
 }
 
 /// The part of the frame that a cutout shows, before it is turned about its centre.

@@ -55,12 +55,14 @@ impl Points {
             }
             Self::Box(region, extent) => {
                 let found = object.keypoints.as_ref().ok_or_else(|| "no points".to_owned());
-                let found = found.and_then(|points| of_points(region, points)).map_err(|has| Misfit {
-                    by: "[region] in the model's sidecar",
-                    has,
-                    wanted: region.wanted(),
-                    remedy: "Put a model upstream that finds these points, or correct [region]",
-                })?;
+                let own = object.detection.as_ref().map(|detection| detection.rect);
+                let found =
+                    found.and_then(|points| of_points(region, points, own)).map_err(|has| Misfit {
+                        by: "[region] in the model's sidecar",
+                        has,
+                        wanted: region.wanted(),
+                        remedy: "Put a model upstream that finds these points, or correct [region]",
+                    })?;
                 Ok(crop.cut(found.rect, found.angle, *extent))
             }
         }

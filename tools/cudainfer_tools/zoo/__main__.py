@@ -13,6 +13,11 @@ did not run leave the file. --keep takes models that were exported before.
 
 asks the engine fused which of the exported models it takes, for benches/results/zoo-fused.json and the same page; --compare has the
 engine's reference compute them as well. Without CASE, all.
+
+    python3 tools zoo --speed [--take FILE] [CASE...]
+
+measures how many frames a second the exported models' pipelines take on this machine's CPU, for benches/results/zoo-speed.json and the
+same page. --take adds the rows of FILE instead, which a GPU machine has written (tools/cudainfer_tools/zoo/speed/gpu.py).
 """
 
 from __future__ import annotations
@@ -31,6 +36,8 @@ from cudainfer_tools.repository import ROOT
 from cudainfer_tools.zoo import fused, objects, ours
 from cudainfer_tools.zoo.objects import Masks
 from cudainfer_tools.zoo.page import page
+from cudainfer_tools.zoo.speed import cpu
+from cudainfer_tools.zoo.speed import rows as speed
 from cudainfer_tools.zoo.verdict import FAR, Verdict, compare, compare_masks, compare_samples
 
 OUT = ROOT / "out" / "evaluate" / "zoo"
@@ -97,7 +104,17 @@ def judge(folder: Path) -> tuple[dict, Verdict]:
 def write_page(rows: list[dict]) -> None:
     """Writes docs/models.md anew."""
     in_fused = json.loads(fused.RESULTS.read_text()) if fused.RESULTS.exists() else []
-    PAGE.write_text(page(rows, in_fused))
+    PAGE.write_text(page(rows, in_fused, speed.read()))
+
+
+def write_speeds(words: list[str], taken: Path | None) -> None:
+    """Measures frame rates here, or takes over those of another file."""
+    if taken is None:
+        cpu.measure(OUT, words, lambda row: print(f"{row['case']:<28}{row.get('fps', row.get('why'))}", flush=True))
+        return
+    runs = speed.read()
+    speed.take(runs, speed.read(taken))
+    speed.write(runs)
 
 
 def kind_of(case: dict) -> str:
@@ -137,12 +154,16 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="only write docs/models.md anew from the results file")
     parser.add_argument("--fused", action="store_true", help="only ask the engine fused which of the exported models it takes")
     parser.add_argument("--compare", action="store_true", help="with --fused: compare what it computes with ONNX Runtime")
+    parser.add_argument("--speed", action="store_true", help="only measure the exported models' pipelines on this CPU")
+    parser.add_argument("--take", type=Path, metavar="FILE", help="with --speed: take over what a GPU machine has measured")
     parser.add_argument("cases", nargs="*", metavar="CASE", help="only the cases whose names contain one of these words")
     given = parser.parse_args()
     before = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     if given.fused:
         fused.count(OUT, given.cases, given.compare)
-    if given.page or given.fused:
+    if given.speed:
+        write_speeds(given.cases, given.take)
+    if given.page or given.fused or given.speed:
         write_page(before)
         return 0
     if not given.reference:

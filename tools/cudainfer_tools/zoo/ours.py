@@ -23,10 +23,14 @@ def pipeline_of(folder: Path, case: dict) -> list[str]:
         f"plane-strides=<{width * 3}>",
         "plane-offsets=<0>",
         "!",
-        "fusedpreproc",
-        *case["preprocessing"].split(),
     ]
-    return [*line, "!", "trtinfer", f"model={folder}/model.onnx", "provider=cpu", "!"]
+    return [*line, *network_of(folder, case)]
+
+
+def network_of(folder: Path, case: dict) -> list[str]:
+    """What runs the model on frames, to the link after trtinfer."""
+    preprocessing = ["fusedpreproc", *case["preprocessing"].split()]
+    return [*preprocessing, "!", "trtinfer", f"model={folder}/model.onnx", "provider=cpu", "!"]
 
 
 def elements_of(folder: Path, case: dict) -> list[str]:

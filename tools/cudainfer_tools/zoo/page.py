@@ -1,13 +1,15 @@
-"""docs/models.md, made of the rows in benches/results/zoo.json and zoo-fused.json."""
+"""docs/models.md, made of the rows in benches/results/zoo.json, zoo-fused.json and zoo-speed.json."""
 
 from __future__ import annotations
 
 from cudainfer_tools.zoo import fused
+from cudainfer_tools.zoo.speed import table as speed
+from cudainfer_tools.zoo.speed.rows import Runs
 
 HEAD = """\
 # Models of other libraries
 
-<!-- Written by `scripts/evaluate zoo` from benches/results/zoo.json and zoo-fused.json. Do not edit. -->
+<!-- Written by `scripts/evaluate zoo` from benches/results/zoo.json, zoo-fused.json and zoo-speed.json. Do not edit. -->
 
 Models that were exported by their own libraries, or small networks with the inputs and outputs of theirs, and what is found with them
 here and there. The same file is run by the library on 20 frames, with its own post-processing, and by the pipeline `fusedpreproc ! trtinfer ! ELEMENTS` on the CPU. A row
@@ -87,6 +89,7 @@ LICENCES = {
     "lightning-pose": "MIT",
     "mediapipe": "Apache-2.0",
     "nudenet": "MIT",
+    "open_clip": "MIT",
     "opencv": "Apache-2.0",
     "rapidocr": "Apache-2.0",
     "rembg": "MIT",
@@ -136,8 +139,8 @@ def cells(one: dict) -> list[str]:
     return [name, f"`{elements}`", needs(one), counts, *figures, masks, verdict(one)]
 
 
-def page(rows: list[dict], in_fused: list[dict]) -> str:
-    """docs/models.md. `in_fused` are the rows of the engine fused."""
+def page(rows: list[dict], in_fused: list[dict], speeds: Runs) -> str:
+    """docs/models.md. `in_fused` are the rows of the engine fused, `speeds` the runs in zoo-speed.json."""
     good = sum(one["holds"] for one in rows)
     lines = [HEAD, f"{good} of {len(rows)} models are read as their libraries read them."]
     for library in dict.fromkeys(one["library"] for one in rows):
@@ -155,6 +158,7 @@ def page(rows: list[dict], in_fused: list[dict]) -> str:
         lines += [""] if notes else []
         lines += [f"- {', '.join(names)}: {note}" for note, names in notes.items()]
     lines += fused.section(in_fused) if in_fused else []
+    lines += speed.section(speeds, [one["case"] for one in in_fused if not one["taken"]]) if speeds else []
     lines += ["", TAIL.rstrip()]
     raw = "Raw output: [zoo.json](../benches/results/zoo.json). Script: `scripts/evaluate zoo --reference PYTHON`, with the packages of"
     return "\n".join(

@@ -30,9 +30,11 @@ LIBRARIES = {
     "lightning_pose": "lightning_pose",
     "segment_anything": "segment_anything",
     "mediapipe": "mediapipe",
+    "mediapipe_regions": "mediapipe",
     "insightface": "insightface",
     "fast_plate_ocr": "fast_plate_ocr",
     "rembg": "rembg",
+    "open_clip": "open_clip",
 }
 
 

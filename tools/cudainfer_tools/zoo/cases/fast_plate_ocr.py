@@ -87,8 +87,7 @@ def write(folder: Path, _: np.ndarray, gray: bool, width: int, height: int, slot
     sidecar += f'[classify.plate]\nmode = "slots"\npad = {PAD}\n'
     sidecar += "" if gray else f"\n[classify.region]\nlabels = {json.dumps(REGIONS)}\n"
     line = "classify" if gray else "classify output=plate ! classify output=region"
-    unread = "classify reads `[1,T,C]`, and this is `[1,T*C]`" if flat else ""
-    Case(LIBRARY, line, expected, sidecar=sidecar, note=NOTE, unread=unread).write(folder, frames)
+    Case(LIBRARY, line, expected, sidecar=sidecar, note=NOTE).write(folder, frames)
 
 
 CASES = {

@@ -411,11 +411,13 @@ def people_in(street: np.ndarray, size: int) -> tuple[np.ndarray, list[dict]]:
     return parts[kept], [found[i] for i in kept]
 
 
-def sampled(frame: np.ndarray, region: NormalizedRect, size: int) -> np.ndarray:
+def sampled(frame: np.ndarray, region: NormalizedRect, size: int, centred: bool = False) -> np.ndarray:
     """A region as `[size, size, 3]`, interpolated in float64. As in image_to_tensor_converter_opencv.cc, the region's corner is where
-    its first pixel's centre is, and whole numbers are the centres of the frame's."""
+    its first pixel's centre is, and whole numbers are the centres of the frame's. With `centred`, both are half a pixel from there, as in
+    MediaPipe's converters on a GPU."""
     corner, sides = corner_and_sides(region, len(frame))
     at = np.stack(np.meshgrid(np.arange(size), np.arange(size)), -1) / size @ sides.T + corner
+    at += (sides.sum(1) / size - 1) / 2 if centred else 0.0
     first = np.floor(at).astype(int)
     x, y = first[..., 0], first[..., 1]
     right, down = ((at - first)[..., axis, None] for axis in (0, 1))
