@@ -64,6 +64,7 @@ typedef struct
   guint label_id;
   gdouble confidence;
   const gchar *model, *output;  /* whose scores these are */
+  gboolean held;                /* found in an earlier frame: the model has not looked at the object in this one */
 } CudaInferClass;
 
 /* A number that a model gives for an object, such as an age, in the model's unit. */
@@ -72,6 +73,7 @@ typedef struct
   const gchar *name;
   gdouble value;
   const gchar *model, *output;  /* where it comes from */
+  gboolean held;                /* as of classes */
 } CudaInferValue;
 
 /* A vector that describes an object. */
@@ -482,6 +484,7 @@ cudainfer_box_class (const CudaInferObject * object, guint classifier, guint nth
   found->label_id = best;
   found->confidence = levels[best];
   found->model = found->output = NULL;
+  found->held = FALSE;
   return TRUE;
 }
 
@@ -500,6 +503,8 @@ cudainfer_class (const CudaInferObject * object, guint classifier, guint nth, Cu
   found->label_id = g_value_get_uint (id);
   found->model = gst_structure_get_string (s, "model");
   found->output = gst_structure_get_string (s, "output");
+  found->held = FALSE;
+  gst_structure_get_boolean (s, "held", &found->held);
   return TRUE;
 }
 
@@ -513,6 +518,8 @@ cudainfer_value (const CudaInferObject * object, guint output, guint nth, CudaIn
     return FALSE;
   found->model = gst_structure_get_string (s, "model");
   found->output = gst_structure_get_string (s, "output");
+  found->held = FALSE;
+  gst_structure_get_boolean (s, "held", &found->held);
   return TRUE;
 }
 

@@ -35,6 +35,9 @@ pub const MASKS: &str = "tensor-masks";
 /// are those of the same regions in every frame.
 pub const ROI: &str = "tensor-roi";
 
+/// Frames between two in which an object is looked at; not there where that is every frame.
+pub const ROI_INTERVAL: &str = "tensor-roi-interval";
+
 /// How frames fill the network's input, also downstream of trtinfer: a frame's place in the outputs follows from it.
 pub const RESIZE: &str = "tensor-resize";
 

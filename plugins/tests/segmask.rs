@@ -68,6 +68,7 @@ fn frame(info: &VideoInfo, value: u8, tensors: Vec<Tensor>) -> gst::Buffer {
         batch: None,
         object: None,
         region: None,
+        held: false,
     };
     TensorSet::put(&[set], buffer.get_mut().unwrap());
     buffer

@@ -67,6 +67,8 @@ class Classification:
     model: str
     output: str
     """The model's output that these are of."""
+    held: bool = False
+    """Found in an earlier frame: the model has not looked at the object in this one."""
 
 
 @dataclass
@@ -78,6 +80,8 @@ class Values:
     model: str
     output: str
     """The model's output that these are of."""
+    held: bool = False
+    """As of classifications."""
 
 
 @dataclass
@@ -308,10 +312,12 @@ def _take(found: Object, s: gst.Structure) -> bool:
                 found.keypoints = _keypoints(s)
             case "classification":
                 found.classifications.append(
-                    Classification(s["labels"], s["label-ids"], s["confidence"], s["model"], s["output"])
+                    Classification(
+                        s["labels"], s["label-ids"], s["confidence"], s["model"], s["output"], s.get("held", False)
+                    )
                 )
             case "values":
-                found.values.append(Values(s["names"], s["values"], s["model"], s["output"]))
+                found.values.append(Values(s["names"], s["values"], s["model"], s["output"], s.get("held", False)))
             case "embedding":
                 data = Array(s["data"], np.dtype("<f4"), (s["length"],))
                 found.embeddings.append(Embedding(data, s["normalized"], s["model"], s["output"]))

@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::text::{Reader, TextParams};
@@ -9,6 +9,7 @@ use gst_base::subclass::base_transform::BaseTransformMode;
 use gst_base::subclass::prelude::*;
 
 use super::activation::{ActivationChoice, Decided, Undecided};
+use super::held::{Answers, Held};
 use super::objects::{Classes, ClassifierParams};
 use super::settings::{PROPERTIES, Settings};
 use super::text::{Alphabet, Texts, symbols_of};
@@ -22,6 +23,7 @@ use crate::log::CLASSIFY as CAT;
 use crate::meta::analytics::{Contents, Forms};
 use crate::model::onnx::Ending;
 use crate::model::{ClassMode, ModelInfo};
+use crate::streams::{self, Streams};
 use crate::sync::lock;
 
 #[derive(Default)]
@@ -29,9 +31,77 @@ pub struct Classify {
     settings: Mutex<Settings>,
     /// The results of `activation=auto` since READY to PAUSED.
     decided: Decided,
+    /// What holds until the model looks at an object again.
+    held: Arc<Mutex<Streams<Answers>>>,
 }
 
 impl Classify {
+    /// What decodes these tensors.
+    fn decoder(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
+        let (outputs, info) = (&incoming.model.outputs, incoming.info);
+        let settings = lock(&self.settings).clone();
+        let scores = outputs[settings.output(outputs, info)?].clone();
+        let output = scores.name.clone();
+        let mode = settings.mode(&output, info).unwrap_or(ClassMode::Classes);
+        let text = settings.text(&output, info)?;
+        let classes = if let Some(text) = text {
+            symbols_of(&scores, text, info.labels_of(&output))
+        } else {
+            let classes = scores.dims.iter().copied().product::<Option<usize>>();
+            // The dimensions of one frame, whatever the model says about the batch.
+            classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
+        };
+        if mode == ClassMode::Values {
+            return self.prepare_values(&settings, scores, incoming);
+        }
+        // A dictionary may leave out some characters.
+        let resolved = text.is_none().then(|| resolve_labels(info, classes).0);
+        let info = resolved.as_ref().unwrap_or(info);
+        let mut params = settings.params(&output, info);
+        let named = caps::loaded_model(incoming.caps);
+        let named = named.unwrap_or_default();
+        let is_stated = are_scores_stated(&settings, &output, info);
+        let undecided =
+            match ActivationChoice::of(settings.activation(&output, info), info.ending(&output), classes) {
+                ActivationChoice::Set(activation) => {
+                    params.activation = activation;
+                    None
+                }
+                ActivationChoice::Known(activation, why) => {
+                    gst::info!(CAT, imp = self, "activation of '{output}' is {activation:?}, because {why}");
+                    params.activation = activation;
+                    None
+                }
+                ActivationChoice::Open => {
+                    Some(Undecided::new(&named, &output, classes, is_stated, &self.decided))
+                }
+            };
+        let setup = ClassifierParams {
+            scores,
+            params,
+            info: info.clone(),
+            model: caps::model_name(&named).to_owned(),
+            frame: caps::frame_size(incoming.caps),
+        };
+        if let Some((decoding, layout)) = text {
+            // Scores of another shape are refused before their dictionary is.
+            let params =
+                TextParams { activation: setup.params.activation, decoding, layout, symbols: classes };
+            Reader::new(&setup.scores, params).map_err(|e| e.to_string())?;
+            let alphabet = Alphabet::new(info.labels_of(&output), classes, decoding, &output)?;
+            return Ok(Box::new(Texts::new(setup, (decoding, layout), alphabet, undecided)?));
+        }
+        let announced = setup.scores.clone();
+        let made = Box::new(Classes::new(setup, undecided)?);
+        if !is_stated {
+            refuse_few(&announced, classes)?;
+        }
+        if incoming.outgoing.is_some() {
+            self.check_labels(&output, classes, info);
+        }
+        Ok(made)
+    }
+
     /// The decoder of an output of which the sidecar says what its numbers are.
     fn prepare_values(
         &self,
@@ -99,12 +169,20 @@ impl BaseTransformImpl for Classify {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         lock(&self.decided).clear();
+        *lock(&self.held) = Streams::default();
         self.parent_stop()
+    }
+
+    fn sink_event(&self, event: gst::Event) -> bool {
+        if streams::concerns(&event) {
+            lock(&self.held).see(&event);
+        }
+        self.parent_sink_event(event)
     }
 }
 
 impl DecodingElementImpl for Classify {
-    const COUNTS: &'static [&'static str] = &["objects", "non-finite"];
+    const COUNTS: &'static [&'static str] = &["objects", "non-finite", "held"];
     const HANDS_ON: bool = true;
     const NON_FINITE: &'static str = "of this frame's scores";
     const SECTION: &'static str = "[classify]";
@@ -119,68 +197,12 @@ impl DecodingElementImpl for Classify {
     }
 
     fn prepare(&self, incoming: &Incoming<'_>) -> Result<Box<dyn Decode>, String> {
-        let (outputs, info) = (&incoming.model.outputs, incoming.info);
-        let settings = lock(&self.settings).clone();
-        let scores = outputs[settings.output(outputs, info)?].clone();
-        let output = scores.name.clone();
-        let mode = settings.mode(&output, info).unwrap_or(ClassMode::Classes);
-        let text = settings.text(&output, info)?;
-        let classes = if let Some(text) = text {
-            symbols_of(&scores, text, info.labels_of(&output))
-        } else {
-            let classes = scores.dims.iter().copied().product::<Option<usize>>();
-            // The dimensions of one frame, whatever the model says about the batch.
-            classes.or_else(|| scores.dims.get(1..)?.iter().copied().product())
-        };
-        if mode == ClassMode::Values {
-            return self.prepare_values(&settings, scores, incoming);
-        }
-        // A dictionary may leave out some characters.
-        let resolved = text.is_none().then(|| resolve_labels(info, classes).0);
-        let info = resolved.as_ref().unwrap_or(info);
-        let mut params = settings.params(&output, info);
-        let named = caps::loaded_model(incoming.caps);
-        let named = named.unwrap_or_default();
-        let is_stated = are_scores_stated(&settings, &output, info);
-        let undecided =
-            match ActivationChoice::of(settings.activation(&output, info), info.ending(&output), classes) {
-                ActivationChoice::Set(activation) => {
-                    params.activation = activation;
-                    None
-                }
-                ActivationChoice::Known(activation, why) => {
-                    gst::info!(CAT, imp = self, "activation of '{output}' is {activation:?}, because {why}");
-                    params.activation = activation;
-                    None
-                }
-                ActivationChoice::Open => {
-                    Some(Undecided::new(&named, &output, classes, is_stated, &self.decided))
-                }
-            };
-        let setup = ClassifierParams {
-            scores,
-            params,
-            info: info.clone(),
-            model: caps::model_name(&named).to_owned(),
-            frame: caps::frame_size(incoming.caps),
-        };
-        if let Some((decoding, layout)) = text {
-            // Scores of another shape are refused before their dictionary is.
-            let params =
-                TextParams { activation: setup.params.activation, decoding, layout, symbols: classes };
-            Reader::new(&setup.scores, params).map_err(|e| e.to_string())?;
-            let alphabet = Alphabet::new(info.labels_of(&output), classes, decoding, &output)?;
-            return Ok(Box::new(Texts::new(setup, (decoding, layout), alphabet, undecided)?));
-        }
-        let announced = setup.scores.clone();
-        let made = Box::new(Classes::new(setup, undecided)?);
-        if !is_stated {
-            refuse_few(&announced, classes)?;
-        }
-        if incoming.outgoing.is_some() {
-            self.check_labels(&output, classes, info);
-        }
-        Ok(made)
+        let decoder = self.decoder(incoming)?;
+        let interval = incoming.caps.structure(0).and_then(|s| s.get::<i32>(caps::ROI_INTERVAL).ok());
+        Ok(match interval.and_then(|interval| u64::try_from(interval).ok()) {
+            Some(interval) => Box::new(Held::new(decoder, interval, Arc::clone(&self.held))),
+            None => decoder,
+        })
     }
 
     fn reading(&self, incoming: &Incoming<'_>) -> Reading {

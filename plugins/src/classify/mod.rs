@@ -20,6 +20,7 @@
 use gst::prelude::*;
 
 mod activation;
+mod held;
 mod imp;
 mod objects;
 mod settings;

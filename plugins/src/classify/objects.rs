@@ -85,6 +85,7 @@ impl Classes {
             labels: classes.iter().map(label).collect(),
             label_ids: classes.iter().map(|class| class.index).collect(),
             confidence: classes.iter().map(|class| class.confidence.into()).collect(),
+            held: set.held,
         };
         put(Finding::Classification(found), set, *size, frame)
     }

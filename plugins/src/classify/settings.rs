@@ -60,7 +60,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
-    .with([stats::param_spec("; objects (that were given classes, values or text), non-finite (scores that are NaN or infinity)")])
+    .with([stats::param_spec("; objects (that were given classes, values or text), non-finite (scores that are NaN or infinity), held (results of earlier frames, that objects carry which the model has not looked at)")])
 });
 
 impl Settings {

@@ -190,6 +190,7 @@ impl Decode for Texts {
                 // A text is none of the model's classes.
                 label_ids: vec![0],
                 confidence: vec![line.confidence.into()],
+                held: set.held,
             };
             counts.add(
                 "objects",

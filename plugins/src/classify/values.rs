@@ -163,6 +163,7 @@ impl Values {
                         labels: classes.iter().map(label).collect(),
                         label_ids: classes.iter().map(|class| class.index).collect(),
                         confidence: classes.iter().map(|class| class.confidence.into()).collect(),
+                        held: false,
                     });
                 }
                 SliceReader::Values { names, params } => {
@@ -217,7 +218,10 @@ impl Decode for Values {
             let RowFound { classes, values, non_finite } = self.read(row.values())?;
             counts.add("non-finite", non_finite);
             let values = Some(values).filter(|values| !values.names.is_empty());
-            let findings = classes.into_iter().map(Finding::Classification);
+            let values = values.map(|values| ValuesParam { held: set.held, ..values });
+            let classes =
+                classes.into_iter().map(|classes| ClassificationParam { held: set.held, ..classes });
+            let findings = classes.map(Finding::Classification);
             let findings: Vec<_> = findings.chain(values.map(Finding::Values)).collect();
             let is_found = !findings.is_empty();
             let size = self.setup.frame;

@@ -73,6 +73,7 @@ impl PlainFrames {
             batch: None,
             object: None,
             region: None,
+            held: false,
         };
         Some((if set.tensors.is_empty() { vec![] } else { vec![set] }, ignored))
     }

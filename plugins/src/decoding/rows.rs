@@ -273,6 +273,7 @@ mod tests {
             batch: Some((batch, 0)),
             object: None,
             region: None,
+            held: false,
         };
         for (reads, sum) in [(Vec::new(), 110), (vec![scores.desc.clone()], 100)] {
             let decoder = Holders(scores.data.clone());

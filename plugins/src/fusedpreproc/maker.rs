@@ -256,7 +256,7 @@ impl Maker {
         let sets = rows.map(|(row, (&Chosen { object, region, .. }, to_frame))| {
             let data = if whole { data.clone() } else { self.row(&data, row)? };
             let tensors = vec![Tensor { desc: self.desc.clone(), data }];
-            Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object, region })
+            Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object, region, held: false })
         });
         Ok(Made { sets: sets.collect::<Result<_, String>>()?, followed, expected, skipped })
     }

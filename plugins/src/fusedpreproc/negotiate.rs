@@ -159,6 +159,11 @@ impl Settings {
         } else {
             s.remove_field("tensor-roi-crop");
         }
+        if self.roi == Roi::Objects && self.interval > 0 {
+            s.set(caps::ROI_INTERVAL, i32::try_from(self.interval).unwrap_or(i32::MAX));
+        } else {
+            s.remove_field(caps::ROI_INTERVAL);
+        }
         if matches!(params.ty, TensorType::UInt8 | TensorType::Int8 | TensorType::Int32) {
             s.set("tensor-quant-scale", f64::from(params.quant_scale));
             s.set("tensor-zero-point", params.zero_point);

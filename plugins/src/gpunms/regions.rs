@@ -124,6 +124,7 @@ mod tests {
             batch: None,
             object: None,
             region: None,
+            held: false,
         }
     }
 

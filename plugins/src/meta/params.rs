@@ -73,6 +73,8 @@ pub struct ClassificationParam {
     pub label_ids: Vec<u32>,
     /// 0..1 where the model's outputs are made probabilities.
     pub confidence: Vec<f64>,
+    /// Whether it was found in an earlier frame, and the model has not looked at the object in this one.
+    pub held: bool,
 }
 
 /// Numbers that a model gives for an object, such as an age or angles.
@@ -86,6 +88,8 @@ pub struct ValuesParam {
     pub names: Vec<String>,
     /// Their units are those of the model and its sidecar.
     pub values: Vec<f64>,
+    /// As of classifications.
+    pub held: bool,
 }
 
 /// A vector that describes an object: similar objects have similar ones.
@@ -283,6 +287,7 @@ impl ClassificationParam {
             .field("confidence", doubles(&self.confidence))
             .field("model", self.model.as_str())
             .field("output", self.output.as_str())
+            .field_if("held", true, self.held)
             .build()
     }
 
@@ -294,6 +299,7 @@ impl ClassificationParam {
             labels: strings::list(s, "labels")?,
             label_ids: array(s, "label-ids")?,
             confidence: array(s, "confidence")?,
+            held: s.get::<bool>("held").unwrap_or(false),
         })
     }
 }
@@ -305,6 +311,7 @@ impl ValuesParam {
             .field("values", doubles(&self.values))
             .field("model", self.model.as_str())
             .field("output", self.output.as_str())
+            .field_if("held", true, self.held)
             .build()
     }
 
@@ -314,6 +321,7 @@ impl ValuesParam {
             output: strings::field(s, "output").unwrap_or_default(),
             names: strings::list(s, "names")?,
             values: array(s, "values")?,
+            held: s.get::<bool>("held").unwrap_or(false),
         })
     }
 }

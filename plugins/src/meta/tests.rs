@@ -115,6 +115,7 @@ fn frame() -> gst::Buffer {
         batch: None,
         object: None,
         region: None,
+        held: false,
     };
     TensorSet::put(&[set], buffer);
     frame

@@ -19,6 +19,7 @@ pub(super) fn findings(identity: Identity, around: Rect, info: &ModelInfo) -> [F
         labels: vec![name.clone().unwrap_or_else(|| number.to_string())],
         label_ids: vec![u32::try_from(index).unwrap_or(u32::MAX)],
         confidence: vec![probability.into()],
+        held: false,
     };
     let tracking =
         TrackingParam { id: number, name, state: "tracked".into(), rect: around, ..TrackingParam::default() };

@@ -371,6 +371,7 @@ mod tests {
             batch: None,
             object: Some(7),
             region: None,
+            held: false,
         };
         let pose = |x: f32, score: f32| Pose {
             score,

@@ -1,5 +1,5 @@
 //! What second models take a stream's objects for. A model may look at an object in some frames only (fusedpreproc's `interval`): until
-//! it looks again, what it said last holds.
+//! it looks again, what it said last holds, whether the frames between say it or not.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,8 @@ impl Classes {
             {
                 known.frame = self.frames;
             }
-            for classification in &object.classifications {
+            // What is held was compared when it was found.
+            for classification in object.classifications.iter().filter(|found| !found.held) {
                 let Some(class) = classification.labels.first().cloned() else { continue };
                 let classifier = (classification.model.clone(), classification.output.clone());
                 if let Some(tracking) = &object.tracking {

@@ -13,7 +13,7 @@ use crate::device::Gpu;
 use crate::log::TRACKER as CAT;
 use crate::meta::analytics::Forms;
 use crate::meta::gst_tensor;
-use crate::meta::object::{Object, TrackingParam, add_tracking, objects};
+use crate::meta::object::{Object, TrackingParam, add_tracking, next_ids, objects};
 use crate::meta::tensor::TensorSet;
 use crate::model::Skeleton;
 use crate::streams::Streams;
@@ -240,9 +240,7 @@ impl State {
             let of_member = |member: &bool| if *member { params.next().flatten() } else { None };
             add_tracking(buffer, scene.members().iter().map(of_member));
             if *publish_lost {
-                let mut id = seen.iter().map(|object| object.id).max().unwrap_or(-1);
-                for track in tracker.lost() {
-                    id = id.saturating_add(1);
+                for (track, id) in tracker.lost().zip(next_ids(&seen)) {
                     put_lost(buffer, id, scene.label(track.class), param(&track));
                 }
             }

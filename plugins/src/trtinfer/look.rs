@@ -106,6 +106,7 @@ impl FrameAnswers {
                     answers.insert(key, Answer::of(&set));
                 } else {
                     answers.get(&key)?.put(&mut set);
+                    set.held = true;
                     held += 1;
                 }
                 Some(set)

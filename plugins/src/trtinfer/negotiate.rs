@@ -210,7 +210,7 @@ impl TrtInfer {
         if let Some(roi) = roi.or_else(objects) {
             fields.set(caps::ROI, roi);
         }
-        for name in [caps::RESIZE, caps::CROP_RATIO] {
+        for name in [caps::RESIZE, caps::CROP_RATIO, caps::ROI_INTERVAL] {
             if let Some(value) = incoming.structure(0).and_then(|s| s.value(name).ok()) {
                 fields.set_value(name, value.clone());
             }

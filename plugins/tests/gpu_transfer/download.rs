@@ -79,6 +79,7 @@ fn all_metadata_goes_up_and_down_with_the_frame() {
             batch: None,
             object: None,
             region: None,
+            held: false,
             to_frame: cudainfer_kernels::geometry::Affine::upright([2.0, 3.0], [4.0, 5.0]),
         };
         TensorSet::put(&[tensors], buffer);

@@ -3,7 +3,7 @@
 use cudainfer_kernels::geometry::Rect;
 use cudainfer_tests::{TestPipeline, end, model, push};
 use gst::prelude::*;
-use gstcudainfer::meta::object::{ClassificationParam, DetectionParam, Object, objects};
+use gstcudainfer::meta::object::{ClassificationParam, DetectionParam, Object, TrackingParam, objects};
 use gstcudainfer::meta::tensor::TensorSet;
 
 const SIDE: usize = 32;
@@ -132,4 +132,69 @@ fn the_regions_box_is_the_frames() {
     let metas: Vec<_> =
         out[0].iter_meta::<gst_video::VideoRegionOfInterestMeta>().map(|m| m.rect()).collect();
     assert_eq!(metas, [(0, 0, 48, 36)]);
+}
+
+/// Objects with an identity: the first one at the left, where it is red, the second one at the right.
+fn tracked(id: i32, track: u64, x: f32) -> Object {
+    let tracking = TrackingParam { id: track, state: "tracked".into(), ..TrackingParam::default() };
+    Object { tracking: Some(tracking), ..object(id, x) }
+}
+
+#[test]
+fn what_was_found_of_a_tracked_object_holds_until_the_model_looks_again() {
+    let elements = format!(
+        "fusedpreproc roi=objects interval=2 ! trtinfer model={} ! classify top-k=1",
+        model("colours")
+    );
+    // Track 7 goes from red to blue after the model has looked at it, and is another object of the frame each time; track 8 comes in the
+    // second frame; nobody knows who the last object is.
+    let frames = [
+        vec![tracked(0, 7, 2.0)],
+        vec![tracked(0, 8, 22.0), tracked(1, 7, 22.0)],
+        vec![tracked(0, 7, 22.0), tracked(1, 8, 22.0), object(2, 2.0)],
+        vec![tracked(0, 7, 22.0), tracked(1, 8, 22.0)],
+    ];
+    let (found, stats) = run(&elements, &frames);
+    let seen: Vec<Vec<(String, bool)>> = found
+        .iter()
+        .map(|frame| {
+            let of = |object: &Object| {
+                assert!(object.classifications.len() <= 1, "{object:?}");
+                let classes = object.classifications.first();
+                classes.map_or_else(|| (String::new(), false), |found| (found.labels[0].clone(), found.held))
+            };
+            frame.iter().map(of).collect()
+        })
+        .collect();
+    let is = |label: &str, held| (label.to_owned(), held);
+    assert_eq!(
+        seen,
+        [
+            vec![is("red", false)],
+            vec![is("blue", false), is("red", true)],
+            vec![is("red", true), is("blue", true), is("", false)],
+            vec![is("blue", false), is("blue", true)],
+        ]
+    );
+    assert_eq!(stats.get::<u64>("held"), Ok(4));
+    assert_eq!(stats.get::<u64>("objects"), Ok(3));
+}
+
+#[test]
+fn nothing_holds_of_an_object_that_was_gone_or_of_which_nothing_was_found() {
+    let elements = |threshold: f64| {
+        format!(
+            "fusedpreproc roi=objects interval=2 ! trtinfer model={} ! classify threshold={threshold}",
+            model("colours")
+        )
+    };
+    let one = || vec![tracked(0, 7, 2.0)];
+    let (found, _) = run(&elements(0.0), &[one(), vec![], vec![], vec![], one()]);
+    assert!(!found[4][0].classifications[0].held, "it is looked at as a new one");
+    let (found, stats) = run(&elements(1.5), &[one(), one()]);
+    assert!(found.iter().all(|frame| frame[0].classifications.is_empty()));
+    assert_eq!(stats.get::<u64>("held"), Ok(0));
+    let (found, stats) = run(&elements(0.0).replace(" interval=2", ""), &[one(), one()]);
+    assert!(found.iter().all(|frame| !frame[0].classifications[0].held));
+    assert_eq!(stats.get::<u64>("held"), Ok(0));
 }

@@ -10,6 +10,8 @@ use crate::meta::batch::Batch;
 const REGION_FIELDS: [&str; 4] = ["region-x", "region-y", "region-width", "region-height"];
 const REGION_ISOLATED: &str = "region-isolated";
 
+const HELD: &str = "held";
+
 /// A part of the frame that is the same in every frame: a tile, or a region of a list. An object belongs to it if the object's
 /// centre lies in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +37,8 @@ pub struct TensorSet {
     pub object: Option<i32>,
     /// The region, if it is the same in every frame.
     pub region: Option<Region>,
+    /// Whether they were computed of earlier frames, and of nothing in this one.
+    pub held: bool,
 }
 
 impl TensorSet {
@@ -79,6 +83,9 @@ impl TensorSet {
             s.set("batch", batch);
             s.set("batch-row", u32::try_from(*row).unwrap_or(u32::MAX));
         }
+        if self.held {
+            s.set(HELD, true);
+        }
         if let Some(object) = self.object {
             s.set("object", object);
             s.set("skew-x", self.to_frame.skew[0]);
@@ -110,6 +117,7 @@ impl TensorSet {
             batch: s.get::<Batch>("batch").ok().zip(row),
             object: s.get::<i32>("object").ok(),
             region: region(s),
+            held: s.get::<bool>(HELD).unwrap_or(false),
         })
     }
 
@@ -182,6 +190,7 @@ mod tests {
             batch: None,
             object,
             region: None,
+            held: false,
         }
     }
 

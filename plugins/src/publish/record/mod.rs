@@ -160,6 +160,9 @@ pub(crate) struct ValueRecord {
     pub value: f64,
     pub model: String,
     pub output: String,
+    /// Found in an earlier frame.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
 }
 
 #[derive(Serialize)]
@@ -175,6 +178,9 @@ pub(crate) struct ClassRecord {
     pub label: String,
     pub label_id: u32,
     pub confidence: f64,
+    /// Found in an earlier frame.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
 }
 
 impl DetectedRecord {
@@ -219,18 +225,21 @@ fn points(from: KeypointsParam) -> (Vec<KeypointRecord>, Vec<[usize; 2]>) {
 }
 
 fn classes(from: ClassificationParam) -> Vec<ClassRecord> {
+    let held = from.held;
     let classes = from.labels.into_iter().zip(from.label_ids).zip(from.confidence);
     let classes = classes.filter(|(_, confidence)| confidence.is_finite());
-    classes.map(|((label, label_id), c)| ClassRecord { label, label_id, confidence: score(c) }).collect()
+    classes
+        .map(|((label, label_id), c)| ClassRecord { label, label_id, confidence: score(c), held })
+        .collect()
 }
 
 /// The values that are finite, which JSON can write.
 fn values(from: ValuesParam) -> impl Iterator<Item = ValueRecord> {
-    let ValuesParam { model, output, names, values } = from;
+    let ValuesParam { model, output, names, values, held } = from;
     let finite = names.into_iter().zip(values).filter(|(_, value)| value.is_finite());
     finite.map(move |(name, value)| {
         let (model, output) = (model.clone(), output.clone());
-        ValueRecord { name, value: number(value), model, output }
+        ValueRecord { name, value: number(value), model, output, held }
     })
 }
 
