@@ -205,6 +205,7 @@ mod tests {
             pose_score: Some(0.75),
         };
         let classes = ClassificationParam {
+            held: false,
             model: "insects".into(),
             output: "kind".into(),
             labels: vec!["fly".into(), "bee".into()],

@@ -49,6 +49,7 @@ fn frame() -> gst::Buffer {
             pose_score: Some(0.75),
         }),
         classifications: vec![ClassificationParam {
+            held: true,
             model: "model".into(),
             output: "output".into(),
             labels: names.clone(),
@@ -56,6 +57,7 @@ fn frame() -> gst::Buffer {
             confidence: points,
         }],
         values: vec![ValuesParam {
+            held: true,
             model: "model".into(),
             output: "output".into(),
             names: vec!["age".into()],

@@ -380,6 +380,7 @@ mod tests {
     fn several_classifications_are_listed_by_output_and_embeddings_only_if_they_are_asked_for() {
         gst::init().unwrap();
         let classes = |output: &str, label: &str| ClassificationParam {
+            held: false,
             model: "car".into(),
             output: output.into(),
             labels: vec![label.into()],
