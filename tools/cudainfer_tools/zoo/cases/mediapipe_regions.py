@@ -35,6 +35,11 @@ from cudainfer_tools.zoo.cases.mediapipe import (
 )
 
 FRAMES = 20
+# Frames in which an object is followed before it is hidden in one. A region is made of the points in the last frame, and the networks
+# amplify what is different: points of hands are pixels away after 20 frames where the first region was moved by a thousandth of a pixel.
+RUN = 5
+# By how many pixels a region is moved to measure that.
+NUDGE = 1e-3
 # The overlap of two regions from which on they show the same object.
 SAME = 0.5
 
@@ -52,9 +57,6 @@ class Chain:
     # MediaPipe's graph that makes the next region of an object's landmarks, and the same for our elements.
     next_graph: str
     track: str
-    # How far apart points may be in the end where they are followed: a region is made of the points in the last frame, so that differences of
-    # rounding grow.
-    drift: float
     # Square frames of the size of the detector's input, from those of a face.
     frames: Callable[[Path, int], np.ndarray]
     # MediaPipe's own solution, which gives lists of landmarks for each frame, of frames alone or of a video.
@@ -82,7 +84,6 @@ CHAINS = {
         "HandLandmarkLandmarksToRoi",
         '[track]\noutline = "turned"\npoints = ["0", "1", "2", "3", "5", "6", "9", "10", "13", "14", "17", "18"]\n'
         'axis-from = ["0"]\naxis-to = ["5", "9", "9", "13"]\naxis-angle = 90\nshift = [0, -0.1]\npadding = 2\n',
-        0.5,
         lambda _, size: hands(size, 480),
         solved_hands,
     ),
@@ -93,7 +94,6 @@ CHAINS = {
         '[region]\noutline = "box"\naxis-from = ["right eye"]\naxis-to = ["left eye"]\npadding = 1.5\n',
         "FaceLandmarkLandmarksToRoi",
         '[track]\naxis-from = ["33"]\naxis-to = ["263"]\npadding = 1.5\n',
-        0.05,
         lambda folder, size: resized(np.pad(close_up(folder), ((0, 0), (24, 24), (24, 24), (0, 0)), "edge"), size, size),
         solved_faces,
     ),
@@ -183,42 +183,79 @@ class Follower:
         return self.made[-1]
 
 
+def nudged(region: NormalizedRect, size: int) -> Iterator[NormalizedRect]:
+    """The region moved, enlarged and turned, so that its sides' middles are `NUDGE` pixels away."""
+    by = NUDGE / size
+    for x, y, sides, turn in ((by, 0, 0, 0), (0, by, 0, 0), (0, 0, 2 * by, 0), (0, 0, 0, 2 * by / region.width)):
+        yield NormalizedRect(
+            x_center=region.x_center + x,
+            y_center=region.y_center + y,
+            width=region.width + sides,
+            height=region.height + sides,
+            rotation=region.rotation + turn,
+        )
+
+
 class Expected:
     """What a chain's pipeline should find in 20 frames, and how far away MediaPipe itself finds it on the CPU. Where objects are followed, the
     frames go forth and back, without those in which the detector's region is another object's by the rule of MediaPipe's
-    AssociationNormRectCalculator."""
+    AssociationNormRectCalculator, and between each `RUN` of them is a black one, after which the object is found anew."""
 
     def __init__(self, chain: Chain, frames: np.ndarray, follows: bool) -> None:
         detector, network = DETECTORS[chain.detector], LANDMARKS[chain.network]
         size, run_network, follower = detector.size, Network(network), Follower(chain.next_graph)
+
+        def points_in(frame: np.ndarray, region: NormalizedRect, centred: bool = True) -> np.ndarray:
+            return run_network.points(sampled(frame, region, network.size, centred) / 255, region, size)
+
         self.frames: list[np.ndarray] = []
         self.objects: list[list[dict]] = []
         self.far: list[float] = []
         self.rounded: list[float] = []
+        # By how much more than a run's first region its points are moved, in each of its frames; the greatest of all runs.
+        self.grown = np.zeros(RUN)
+        black = np.zeros((size, size, 3), np.uint8)
+        count = 0
+        # The regions that a run's first one has become after it was moved.
+        moved: list[NormalizedRect] = []
         streams = {"detections": GET.get_proto_list, "regions": GET.get_proto_list}
         last: NormalizedRect | None = None
         frames = np.concatenate([frames, frames[::-1]]) if follows else frames
         for frame, one in zip(frames, run(detector.graph("DEFAULT") + regions_of(chain), frames, streams), strict=True):
             regions = one.get("regions", [])
-            if len(self.frames) == FRAMES or (last and not (len(regions) == 1 and overlap(last, regions[0]) > SAME)):
+            if count == FRAMES or (follows and len(regions) != 1) or (last and overlap(last, regions[0]) <= SAME):
                 continue
             objects = []
             for (box, _, score), found in zip(boxes_of(one, size), regions, strict=True):
                 region = last or found
                 assert whole(region, size), "a region reaches beyond the frame"
-                points, of_cpu = (
-                    run_network.points(sampled(frame, region, network.size, centred) / 255, region, size)
-                    for centred in (True, False)
-                )
+                points, of_cpu = (points_in(frame, region, centred) for centred in (True, False))
                 own = points_of(read(network, [frame], regions=[region])[0], network, size)
                 self.far += list(np.hypot(*(own - points)[:, :2].T))
                 self.rounded += list(np.hypot(*(own - of_cpu)[:, :2].T))
                 objects.append({"box": np.clip(box, 0, size), "score": score, "class": 0, "keypoints": points})
-            if follows:
-                assert len(objects) == 1, "one object is followed"
-                last = follower.next(frame, points)
             self.frames.append(frame)
             self.objects.append(objects)
+            count += 1
+            if not follows:
+                continue
+            others = [points_in(frame, other) for other in moved or nudged(region, size)]
+            place = (count - 1) % RUN
+            self.grown[place] = max(self.grown[place], *(np.abs(other - points)[:, :2].max() / NUDGE for other in others))
+            last, moved = follower.next(frame, points), [follower.next(frame, other) for other in others]
+            if place == RUN - 1 and count < FRAMES:
+                assert read(network, [black], regions=[last])[0]["presence"] < 0.5, "the object is lost in a black frame"
+                self.frames.append(black)
+                self.objects.append([])
+                last, moved = None, []
+
+    def growth(self) -> str:
+        """How differences grow while an object is followed, as sentences of the note."""
+        first, last = (f"{grown * NUDGE:.2g}" for grown in self.grown[[0, -1]])
+        return (
+            f"Regions are made of the last frame's points: one that is moved by {NUDGE:g} px moves a point by up to {first} px, and {RUN - 1} frames later by "
+            f"up to {last} px. A black frame follows each {RUN}, in which the object is lost, so that differences of rounding do not pile up. "
+        )
 
 
 def stages(name: str, follows: bool, folder: Path, _: np.ndarray) -> None:
@@ -242,12 +279,11 @@ def stages(name: str, follows: bool, folder: Path, _: np.ndarray) -> None:
         f"same formulas are within {np.max(expected.rounded):.2f} px of its points: it rounds to 1/32 of a pixel and to bytes.) `mediapipe.solutions` with "
         f"`static_image_mode={not follows}`, which averages the detector's boxes as well, has half "
         f"of the points {np.median(apart):.2f} px away or more, and one {np.max(apart):.1f} px. All regions lie in the frame. "
-        f"{'Differences grow from frame to frame, because a region is made of the last points. ' if follows else ''}The regions are "
+        f"{expected.growth() if follows else ''}The regions are "
         f"{keys} of the second model's sidecar ([MediaPipe's landmarks](model-sidecar.md#mediapipes-landmarks))."
     )
     line = f"gpunms confidence={detector.confidence} iou=0.3 ! fusedpreproc roi=objects ! trtinfer model=landmarks.onnx ! peakfind"
-    far = chain.drift if follows else 0.05
-    Case(LIBRARY, line, expected.objects, pixels=far, sidecar=detector.sidecar(), weights=True, note=note).write(folder, frames)
+    Case(LIBRARY, line, expected.objects, sidecar=detector.sidecar(), weights=True, note=note).write(folder, frames)
 
 
 CASES = {
