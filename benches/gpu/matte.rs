@@ -22,7 +22,7 @@ pub fn run(stream: &CudaStream) {
             let (luma, mask) = (&lumas[i % lumas.len()], &masks[i % masks.len()]);
             filter.run(stream, luma.slice(), mask.slice(), target.slice(), 0).unwrap();
         });
-        row(&format!("guided filter 4K, cells of {cell}"), &times, 3 * pixels, 6.0, Some(60.0));
+        row(&format!("guided filter 4K, cells of {cell}"), &times, 3 * pixels, 4.0, Some(60.0));
     }
     for pixels_each in [2, 16] {
         let feather = CudaFeather::new(UHD, pixels_each, pixels_each, stream).unwrap();

@@ -108,8 +108,8 @@ def plates() -> None:
         logits = np.zeros((len(path), 6), np.float32)
         logits[np.arange(len(path)), path] = 8
         graph = Graph(F32, ["batch", 3, 16, 16])
-        logits = {"lprnet": logits.T, "row": logits.ravel()}.get(name, logits)
-        constant_outputs(graph, {"plate": np.ascontiguousarray(logits)})
+        laid = {"lprnet": logits.T, "row": logits.ravel()}.get(name, logits)
+        constant_outputs(graph, {"plate": np.ascontiguousarray(laid)})
         graph.save(f"plate-{name}", labels + sidecar + 'activation = "softmax"\n')
 
 
