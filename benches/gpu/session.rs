@@ -87,7 +87,7 @@ fn measure(
     whole.iter().for_each(|batch| fill(&stream, batch, shape.given));
     // A batch's frames lie side by side, so that they go to the model in one copy.
     let frames_of = |batch| (0..frames).map(move |row| part(batch, row * bytes, bytes).unwrap()).collect();
-    let batches: Vec<Vec<gst::Buffer>> = whole.iter().map(|batch| frames_of(batch)).collect();
+    let batches: Vec<Vec<gst::Buffer>> = whole.iter().map(frames_of).collect();
     let mut runs = std::collections::VecDeque::new();
     let mut times = Vec::new();
     let mut last = Instant::now();

@@ -1,4 +1,4 @@
-//! Reads from an ONNX file the type of its weights, which of them are in other files, whether it is quantised, how its outputs are made, the
+//! Reads from an ONNX file the type of its weights, which of them are in other files, whether it is quantised or has tensors of open sizes, how its outputs are made, the
 //! modules that it is made of, and what its exporter wrote about it. Weights are skipped, however large they are. `float16` and
 //! `channels_last` read and write whole files (`proto`), in another type and with another layout of the image. Engines read
 //! the messages themselves.
@@ -8,9 +8,9 @@ mod endings;
 mod float16;
 mod message;
 mod metadata;
+mod operators;
 #[allow(missing_docs)] // the fields are those of onnx.proto, which documents them
 pub mod proto;
-mod quantised;
 mod scopes;
 mod weights;
 
@@ -19,7 +19,7 @@ pub use endings::Ending;
 pub(crate) use endings::output_endings;
 pub use float16::{Float16Form, NoFloat16Form, float16_form};
 pub(crate) use metadata::{Metadata, metadata};
-pub use quantised::is_quantised;
+pub use operators::{is_quantised, sized_by_data};
 pub(crate) use scopes::{Scopes, scopes};
 pub use weights::{external_files, has_float16_weights};
 

@@ -404,9 +404,7 @@ impl Maker {
 
     /// A region's tensor. The memory goes back to its pool when the last tensor in it is released.
     fn row(&self, data: &gst::Buffer, row: usize) -> Result<gst::Buffer, String> {
-        let mut part = part(data, row * self.bytes, self.bytes).map_err(|e| e.to_string())?;
-        gst::ParentBufferMeta::add(part.make_mut(), data);
-        Ok(part)
+        part(data, row * self.bytes, self.bytes).map_err(|e| e.to_string())
     }
 }
 

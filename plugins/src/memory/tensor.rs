@@ -196,21 +196,26 @@ pub fn device_memory(buffer: &gst::BufferRef) -> Option<DeviceMemory<'_>> {
     Some(DeviceMemory { shared: &memory.shared, offset: memory.offset, bytes: memory.parent.size })
 }
 
-/// Part of a tensor, not copied.
+/// Part of a tensor, not copied. It holds the whole one, whose memory a pool would give to another tensor otherwise.
 ///
 /// # Errors
 /// The buffer is shorter.
-pub fn part(buffer: &gst::BufferRef, offset: usize, bytes: usize) -> Result<gst::Buffer, glib::BoolError> {
-    let Some(memory) = tensor_memory(buffer) else {
-        return buffer.copy_region(gst::BufferCopyFlags::MEMORY, offset..offset + bytes);
+pub fn part(buffer: &gst::Buffer, offset: usize, bytes: usize) -> Result<gst::Buffer, glib::BoolError> {
+    let mut part = match tensor_memory(buffer) {
+        None => buffer.copy_region(gst::BufferCopyFlags::MEMORY, offset..offset + bytes)?,
+        Some(_) if offset + bytes > buffer.size() => {
+            return Err(glib::bool_error!("a tensor is shorter than its dimensions say"));
+        }
+        Some(memory) => {
+            let allocator =
+                buffer.peek_memory(0).allocator().and_then(|a| a.downcast_ref::<TensorAllocator>());
+            let allocator = allocator.ok_or_else(|| glib::bool_error!("a tensor has no allocator"))?;
+            let (shared, stream) = (Arc::clone(&memory.shared), Arc::clone(&memory.stream));
+            allocator.wrap(shared, stream, memory.offset + offset, bytes)
+        }
     };
-    if offset + bytes > buffer.size() {
-        return Err(glib::bool_error!("a tensor is shorter than its dimensions say"));
-    }
-    let allocator = buffer.peek_memory(0).allocator().and_then(|a| a.downcast_ref::<TensorAllocator>());
-    let allocator = allocator.ok_or_else(|| glib::bool_error!("a tensor has no allocator"))?;
-    let (shared, stream) = (Arc::clone(&memory.shared), Arc::clone(&memory.stream));
-    Ok(allocator.wrap(shared, stream, memory.offset + offset, bytes))
+    gst::ParentBufferMeta::add(part.make_mut(), buffer);
+    Ok(part)
 }
 
 fn tensor_memory(buffer: &gst::BufferRef) -> Option<&TensorMemory> {
@@ -395,6 +400,22 @@ mod tests {
         maps.release(200);
         assert_eq!(held(), [0, 0], "a map of no bytes points to the end");
         maps.release(100);
+    }
+
+    #[test]
+    fn a_pool_has_memory_back_when_the_last_part_of_it_is_gone() {
+        gst::init().unwrap();
+        let pool = crate::memory::host_pool::pool(64).unwrap();
+        let address = |buffer: &gst::Buffer| buffer.map_readable().unwrap().as_ptr().addr();
+        let whole = pool.acquire_buffer(None).unwrap();
+        let first = address(&whole);
+        let parts = [0, 32].map(|offset| part(&whole, offset, 32).unwrap());
+        drop(whole);
+        let other = pool.acquire_buffer(None).unwrap();
+        assert_ne!(address(&other), first, "the parts are still there");
+        drop(parts);
+        assert_eq!(address(&pool.acquire_buffer(None).unwrap()), first);
+        pool.set_active(false).unwrap();
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::inference::{Config, FedTensors, InferenceError, Outlook, Provider, Ru
 use crate::log::ENGINE as CAT;
 use crate::meta::tensor;
 use crate::model::ModelError;
+use crate::model::onnx::sized_by_data;
 use crate::property::nick;
 use crate::sync::lock;
 
@@ -97,8 +98,18 @@ impl OrtSession {
         let mut refused = String::new();
         let context = Arc::clone(gpu.stream().context());
         let _unrecorded = context.unrecorded();
+        // Nor can a run be recorded in which the host must know how large a tensor has become: ONNX Runtime reads a number that is not
+        // there yet, and its kernels write out of bounds.
+        let by_data = config.graphs.then(|| sized_by_data(&config.model)).flatten();
+        if let Some(operator) = by_data {
+            gst::info!(
+                CAT,
+                "runs are not recorded as CUDA graphs: what {operator} gives is as large as the picture says"
+            );
+        }
+        let graphs = config.graphs && by_data.is_none();
         loop {
-            for graphs in [true, false].into_iter().filter(|graphs| config.graphs || !graphs) {
+            for graphs in [true, false].into_iter().filter(|asked| graphs || !asked) {
                 match provider.session(
                     || builder(environment, 1, 1),
                     &source,

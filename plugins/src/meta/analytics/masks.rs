@@ -58,7 +58,6 @@ fn add_mask(writer: &mut Writer<'_>, mask: &Mask, segmentation: c_int, values: &
     let mut picture = part(&mask.data, 0, mask.data.size()).ok()?;
     let stride = [i32::try_from(mask.width).ok()?];
     let buffer = picture.get_mut()?;
-    gst::ParentBufferMeta::add(buffer, &mask.data);
     let flags = VideoFrameFlags::empty();
     VideoMeta::add_full(buffer, flags, VideoFormat::Gray8, width, height, &[0], &stride).ok()?;
     let [x, y] = [mask.rect.x, mask.rect.y].map(pixel);

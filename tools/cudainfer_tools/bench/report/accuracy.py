@@ -71,6 +71,10 @@ def models(results: Path) -> list[str]:
         f"The engine fused takes {taken} of {len(of_fused)} of them ([which](models.md#the-engine-fused)).",
         "",
         source(in_fused, script="scripts/evaluate zoo --fused"),
+        "",
+        "How fast they are is [there](models.md#frames-per-second), too.",
+        "",
+        source(results / "zoo-speed.json", script="scripts/evaluate zoo --speed"),
     ]
 
 
