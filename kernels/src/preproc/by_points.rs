@@ -40,7 +40,8 @@ pub struct ByPoints {
 
 impl ByPoints {
     /// The region around `points`, turned so that `axis`, from its beginning to its end, points in the direction wanted; upright without
-    /// an axis. All are in frame pixels; for [`Outline::Found`], `points` are two opposite corners of the object's box. `None` where numbers are not finite, or an axis is needed that is missing or of no length.
+    /// an axis. All are in frame pixels; for [`Outline::Found`], `points` are two opposite corners of the object's box. `None` where
+    /// numbers are not finite, or an axis is needed that is missing or of no length.
     pub fn region(&self, points: &[[f64; 2]], axis: Option<[[f64; 2]; 2]>) -> Option<Oriented> {
         let turn = match axis {
             Some([[x0, y0], [x1, y1]]) => {

@@ -150,9 +150,8 @@ impl CudaSegmenter {
         };
         let [blocks, threads, shared] = [blocks, THREADS, shared].map(number);
         // SAFETY: `Arguments` mirrors the kernels' struct. Logits and mask are as large as the plan says, which has been
-        // checked; so is the state, which is there if it is used, and so are the
-        // values in place of the mask, a float32 a cell. All memory stays: `self` waits for the device when
-        // dropped, and the makers of the slices promised it.
+        // checked; so is the state, which is there if it is used, and so are the values in place of the mask, a float32 a cell.
+        // All memory stays: `self` waits for the device when dropped, and the makers of the slices promised it.
         unsafe { stream.launch(kernel, [blocks, 1, 1], [threads, 1, 1], shared, &arguments) }?;
         self.fresh = false;
         if let Some(stretch) = &self.stretch {
