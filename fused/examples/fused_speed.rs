@@ -1,6 +1,6 @@
 //! How fast the engine runs a model on a GPU, and how far it is from the results that are expected.
 //!
-//!     fused_speed MODEL.onnx --input NAME=1x3x640x640 [--libraries FOLDER]... [--engines N] [--verbose]
+//!     fused_speed MODEL.onnx --input NAME=1x3x640x640 [--libraries FOLDER]... [--engines N] [--forgone PERCENT] [--verbose]
 //!                 [--values IN.bin] [--write FOLDER] [--single] [--reference] [--store FOLDER] [--steps]
 //!
 //! `--reference` computes it plainly on the CPU. `--store` keeps what was found for the next start. `--steps` times each step alone.
@@ -234,6 +234,7 @@ fn arguments() -> Arguments {
             }
             "--libraries" => found.folders.push(value().into()),
             "--engines" => found.options.engines = value().parse().unwrap(),
+            "--forgone" => found.options.forgone = value().parse().unwrap(),
             "--store" => found.store.0 = Some(value().into()),
             "--steps" => found.steps = true,
             "--single" => found.options.beside = false,

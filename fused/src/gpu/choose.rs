@@ -204,7 +204,7 @@ impl<'a> Trials<'a> {
         }
         let started = Instant::now();
         let most = self.options.engines;
-        let kinds = if most == 0 { &[] } else { worth_engines(&mut tried) };
+        let kinds = if most == 0 { &[] } else { worth_engines(&mut tried, self.options.forgone) };
         let engines = engines_of(&self.libraries.cudnn, &context, kinds, most)?;
         report.compiled_cudnn = started.elapsed();
         for (kind, engines) in tried.iter_mut().zip(engines) {
@@ -338,12 +338,9 @@ fn near(convolution: &Convolution) -> u64 {
     (1.2 * moved.max(computed) + 3e3) as u64
 }
 
-/// Percent of the time of the convolutions that are tried which cuDNN's engines could gain at most, and are not compiled for: they take longer to
-/// compile than all of our kernels.
-const FORGONE: u64 = 3;
-
-/// Sorts kinds by how much cuDNN's engines could gain at most, and returns those for which these are worth compiling.
-fn worth_engines<'a, 'b>(kinds: &'a mut [Kind<'b>]) -> &'a [Kind<'b>] {
+/// Sorts kinds by how much cuDNN's engines could gain at most, and returns those for which these are worth compiling: without the others,
+/// at most `forgone` percent of the convolutions' time are not gained.
+fn worth_engines<'a, 'b>(kinds: &'a mut [Kind<'b>], forgone: u64) -> &'a [Kind<'b>] {
     let gain = |kind: &Kind<'_>| match &kind.contest.best {
         Some(best) => kind.steps * best.time.saturating_sub(near(kind.convolution)),
         None => u64::MAX,
@@ -351,7 +348,7 @@ fn worth_engines<'a, 'b>(kinds: &'a mut [Kind<'b>]) -> &'a [Kind<'b>] {
     kinds.sort_by_key(|kind| Reverse(gain(kind)));
     let time: u64 = kinds.iter().filter_map(|kind| Some(kind.steps * kind.contest.best.as_ref()?.time)).sum();
     let left = |from: usize| kinds[from..].iter().map(gain).fold(0, u64::saturating_add);
-    let count = (0..kinds.len()).find(|from| left(*from) <= time * FORGONE / 100).unwrap_or(kinds.len());
+    let count = (0..kinds.len()).find(|from| left(*from) <= time * forgone / 100).unwrap_or(kinds.len());
     &kinds[..count]
 }
 

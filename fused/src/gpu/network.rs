@@ -22,6 +22,9 @@ use crate::plan::{Order, Plan, Step};
 pub struct Options {
     /// Ways of cuDNN's to run each convolution that are tried, at most; 0 leaves all to the engine's own kernels.
     pub engines: usize,
+    /// Percent of the time of the convolutions that are tried which cuDNN's engines could gain at most, and are not compiled for: they
+    /// take longer to compile than all of our kernels.
+    pub forgone: u64,
     /// How far kernels may be from the reference: a share of the numbers' size.
     pub tolerance: Tolerance,
     /// Whether branches may run beside each other, and kernels begin before those ahead of them are over, where that is faster.
@@ -40,7 +43,7 @@ pub struct Tolerance {
 impl Default for Options {
     fn default() -> Self {
         // Sums in another order differ by 1e-6 in float32, and TF32 by 5e-4; a float16 is rounded by 5e-4.
-        Self { engines: 3, tolerance: Tolerance { float32: 2e-5, float16: 4e-3 }, beside: true }
+        Self { engines: 2, forgone: 3, tolerance: Tolerance { float32: 2e-5, float16: 4e-3 }, beside: true }
     }
 }
 
