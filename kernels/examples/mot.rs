@@ -4,6 +4,7 @@
 //! cargo run --release -p cudainfer-kernels --example mot -- --algorithm sort det.txt > tracks.txt
 //! ```
 //!
+//! With `--interval N`, N frames between two have no detections, and the tracks are carried on there.
 //! With `--time N` it passes every frame to N trackers in turns, over and over for two seconds, and prints the median
 //! microseconds of an update instead.
 //!
@@ -16,15 +17,20 @@ use std::time::{Duration, Instant};
 
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::{TrackParams, Tracker};
+use cudainfer_kernels::track::{TrackParams, Tracker, TrackerInput};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (algorithm, path, trackers) = match words[..] {
-        ["--algorithm", algorithm, path] => (algorithm, path, None),
-        ["--algorithm", algorithm, "--time", trackers, path] => (algorithm, path, Some(trackers.parse()?)),
-        _ => return Err("usage: mot --algorithm NAME [--time TRACKERS] DETECTIONS".into()),
+    let (algorithm, path, interval, trackers) = match words[..] {
+        ["--algorithm", algorithm, path] => (algorithm, path, 0, None),
+        ["--algorithm", algorithm, "--interval", interval, path] => {
+            (algorithm, path, interval.parse()?, None)
+        }
+        ["--algorithm", algorithm, "--time", trackers, path] => (algorithm, path, 0, Some(trackers.parse()?)),
+        _ => {
+            return Err("usage: mot --algorithm NAME [--interval FRAMES | --time TRACKERS] DETECTIONS".into());
+        }
     };
     let params = TrackParams::of(algorithm.parse()?);
     let frames = read(&std::fs::read_to_string(path)?)?;
@@ -33,11 +39,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let mut tracker = Tracker::new(params)?;
-    let mut tracks = Vec::new();
+    let (mut tracks, mut detections) = (Vec::new(), &[][..]);
     let mut out = std::io::BufWriter::new(std::io::stdout());
     for frame in 1..=frames.keys().next_back().copied().unwrap_or(0) {
-        let detections = frames.get(&frame).map_or(&[][..], Vec::as_slice);
-        tracker.update(detections, &mut tracks);
+        let since = (frame - 1) % (interval + 1);
+        if since == 0 {
+            detections = frames.get(&frame).map_or(&[][..], Vec::as_slice);
+            tracker.update(detections, &mut tracks);
+        } else {
+            tracker.pass_frame(&TrackerInput::of(&[]), &mut tracks);
+        }
         for (detection, track) in detections.iter().zip(&tracks) {
             if let Some(track) = track {
                 let Rect { x, y, w, h } = track.rect;

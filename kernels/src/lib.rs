@@ -31,6 +31,7 @@
 
 pub mod appearance;
 pub mod associate;
+pub mod boxflow;
 pub mod camera;
 pub mod channels_last;
 pub mod classify;

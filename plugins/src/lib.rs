@@ -21,6 +21,7 @@
 use gst::prelude::{PluginApiExt, StaticType};
 
 mod auto_gpu;
+mod between;
 pub mod caps;
 mod choices;
 mod class_name;
@@ -98,6 +99,7 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     meta::map::register();
     meta::mask::register();
     meta::zone::register();
+    between::register();
     feedback::register();
     decoding::DecodingElement::static_type().mark_as_plugin_api(gst::PluginAPIFlags::empty());
     transfer::TransferElement::static_type().mark_as_plugin_api(gst::PluginAPIFlags::empty());

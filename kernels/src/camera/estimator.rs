@@ -4,7 +4,7 @@ use super::Picture;
 use super::corners::Corners;
 use super::flow::follow;
 use super::mask::Mask;
-use super::pyramid::Pyramid;
+use super::pyramid::{LEVELS, Pyramid};
 use super::ransac::{Agreement, Pair, agree, squares};
 use crate::geometry::{Affine, Rect};
 
@@ -76,7 +76,7 @@ impl Estimator {
         let scale = picture.scale();
         self.pairs.clear();
         for corner in &self.corners {
-            let there = follow(&self.before, &self.now, *corner);
+            let there = follow(&self.before, &self.now, *corner, [0.0; 2], LEVELS);
             if let Some(there) = there.filter(|there| !self.mask.covers(*there)) {
                 let [from, to] =
                     [*corner, there].map(|[x, y]| [f64::from(x * scale[0]), f64::from(y * scale[1])]);

@@ -9,7 +9,7 @@ use super::pyramid::{LEVELS, Level, Pyramid};
 
 /// The side of a window in pixels. It is even, so that windows around points between pixels, where corners are looked for,
 /// need no interpolation.
-const WINDOW: usize = 12;
+pub(crate) const WINDOW: usize = 12;
 /// A window with the pixel around it that gradients take.
 const AROUND: usize = WINDOW + 2;
 /// Steps towards the place on a level, at most.
@@ -38,21 +38,37 @@ struct Template {
 }
 
 /// Where the `point` of one picture lies in another; none where it is lost, or following it back leads elsewhere.
-pub(super) fn follow(from: &Pyramid, to: &Pyramid, point: [f32; 2]) -> Option<[f32; 2]> {
-    let there = one_way(from, to, point)?;
-    let back = one_way(to, from, there)?;
+/// `guess` is the way that it is expected to go, and `levels` how many of the pyramid's are used, the finest first: a window on a coarse one
+/// shows more.
+pub(crate) fn follow(
+    from: &Pyramid,
+    to: &Pyramid,
+    point: [f32; 2],
+    guess: [f32; 2],
+    levels: usize,
+) -> Option<[f32; 2]> {
+    let there = one_way(from, to, point, guess, levels)?;
+    let back = one_way(to, from, there, guess.map(|way| -way), levels)?;
     let [x, y] = [back[0] - point[0], back[1] - point[1]];
     (x * x + y * y <= NEAR * NEAR).then_some(there)
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn one_way(from: &Pyramid, to: &Pyramid, point: [f32; 2]) -> Option<[f32; 2]> {
-    let mut moved = [0.0f32; 2];
-    for (number, (from, to)) in from.levels.iter().zip(&to.levels).enumerate().rev() {
-        let scale = [1.0, 0.5, 0.25][number];
+fn one_way(
+    from: &Pyramid,
+    to: &Pyramid,
+    point: [f32; 2],
+    guess: [f32; 2],
+    levels: usize,
+) -> Option<[f32; 2]> {
+    let scales = [1.0, 0.5, 0.25];
+    let coarsest = levels.clamp(1, LEVELS) - 1;
+    let mut moved = guess.map(|way| way * scales[coarsest]);
+    for (number, (from, to)) in from.levels.iter().zip(&to.levels).enumerate().take(coarsest + 1).rev() {
+        let scale = scales[number];
         // Where the window begins, as positions of pixels' centres: half a pixel less than half the window left of the point.
         let start = point.map(|v| v * scale - FARTHEST);
-        if number + 1 < LEVELS {
+        if number < coarsest {
             moved = moved.map(|v| 2.0 * v);
         }
         let found = template(from, start).and_then(|template| {

@@ -48,6 +48,9 @@ mod shrink;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use flow::{WINDOW, follow};
+pub(crate) use pyramid::{LEVELS, Pyramid};
+
 pub use error::CameraError;
 pub use estimator::Estimator;
 pub use picture::{LONGEST, Picture, SHORTEST, picture_size};

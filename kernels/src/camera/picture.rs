@@ -58,7 +58,7 @@ impl<'a> Picture<'a> {
     }
 
     /// Frame pixels a pixel of the picture, to the right and down. Exact: sides are below 2^24.
-    pub(super) fn scale(&self) -> [f32; 2] {
+    pub(crate) fn scale(&self) -> [f32; 2] {
         [0, 1].map(|axis| self.frame[axis] as f32 / self.size[axis] as f32)
     }
 }

@@ -9,17 +9,17 @@ pub(super) const BORDER: usize = 12;
 
 /// Levels, each half as wide and high as the one before: corners that move by less than a window's half on the coarsest,
 /// some 25 pixels of the picture, are found again.
-pub(super) const LEVELS: usize = 3;
+pub(crate) const LEVELS: usize = 3;
 
 /// The finest level first. Coarser ones are empty where the picture is too small for them.
 #[derive(Debug, Default)]
-pub(super) struct Pyramid {
+pub(crate) struct Pyramid {
     pub levels: [Level; LEVELS],
 }
 
 /// A picture in 0..255 with its border.
 #[derive(Debug, Default)]
-pub(super) struct Level {
+pub(crate) struct Level {
     pub width: usize,
     pub height: usize,
     samples: Vec<f32>,

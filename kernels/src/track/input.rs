@@ -2,7 +2,7 @@
 
 use super::Embeddings;
 use crate::detect::Detection;
-use crate::geometry::Affine;
+use crate::geometry::{Affine, Rect};
 
 /// An object's area as a part of its box's, for OKS: the ratio that COCO's evaluation takes where it knows the box only
 /// (xtcocotools, `cocoeval.py`).
@@ -40,6 +40,9 @@ pub struct TrackerInput<'a> {
     pub elapsed: f64,
     /// How the camera has moved since then: where in this frame a point of the previous frame lies.
     pub camera: Option<Affine>,
+    /// For each detection of the last update the box of its object in this frame, by the flow of pixels, where that is known. It counts
+    /// as a measurement of the object's place, and not as a detection.
+    pub flow: &'a [Option<Rect>],
 }
 
 impl<'a> TrackerInput<'a> {
@@ -52,6 +55,7 @@ impl<'a> TrackerInput<'a> {
             embeddings: Embeddings::default(),
             elapsed: 1.0,
             camera: None,
+            flow: &[],
         }
     }
 }

@@ -121,6 +121,13 @@ impl Kalman {
         }
     }
 
+    /// Takes in a measurement of the first two values alone.
+    pub(super) fn update_point(&mut self, measured: [f64; 2], noise: [f64; 2]) {
+        for ((axis, measured), noise) in self.0.iter_mut().zip(measured).zip(noise) {
+            axis.update(measured, noise);
+        }
+    }
+
     /// Takes in a measurement; `noise` is the diagonal of R.
     pub(super) fn update(&mut self, measured: [f64; MEASURED], noise: [f64; MEASURED]) {
         for ((axis, measured), noise) in self.0.iter_mut().zip(measured).zip(noise) {

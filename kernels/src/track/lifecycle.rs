@@ -22,13 +22,22 @@ pub(super) struct Targets<M> {
     last_id: u64,
     last_serial: u64,
     frame: u32,
+    /// The time since the last frame that a detector saw, in frames.
+    unseen: f64,
     matcher: Matcher,
 }
 
 // Not derived, because that would require `M: Default`.
 impl<M> Default for Targets<M> {
     fn default() -> Self {
-        Self { all: Vec::new(), last_id: 0, last_serial: 0, frame: 0, matcher: Matcher::default() }
+        Self {
+            all: Vec::new(),
+            last_id: 0,
+            last_serial: 0,
+            frame: 0,
+            unseen: 0.0,
+            matcher: Matcher::default(),
+        }
     }
 }
 
@@ -42,15 +51,15 @@ impl<M: Motion> Targets<M> {
     /// is also longer than a second (of the usual 30 frames), no object is known.
     pub(super) fn begin_frame(&mut self, seen: FrameView<'_>, max_lost: u32) -> u32 {
         self.frame = self.frame.saturating_add(1);
-        let longest = longest_gap(max_lost);
-        self.all.retain_mut(|target| target.predict(seen) && seen.elapsed() <= longest);
+        let gap = std::mem::take(&mut self.unseen) + seen.elapsed();
+        self.all.retain_mut(|target| target.predict(seen) && gap <= longest_gap(max_lost));
         self.frame
     }
 
     /// Forgets all objects; identities go on.
     pub(super) fn clear(&mut self) {
         self.all.clear();
-        self.frame = 0;
+        (self.frame, self.unseen) = (0, 0.0);
     }
 
     /// Forgets the objects' appearance.
@@ -107,6 +116,39 @@ impl<M: Motion> Targets<M> {
                 *place = Some(target.track());
             }
         }
+    }
+
+    /// Moves all objects on to a frame that no detector sees. Of the last detections' tracks, those of objects that are expected nowhere go.
+    pub(super) fn pass(&mut self, seen: FrameView<'_>, max_lost: u32, tracks: &mut [Option<Track>]) {
+        self.unseen += seen.elapsed();
+        let gap = self.unseen;
+        self.all.retain_mut(|target| target.pass(seen) && gap <= longest_gap(max_lost));
+        let mut places = Vec::new();
+        places.resize(tracks.len(), None);
+        for target in &self.all {
+            if let Some(place) = target.detection.and_then(|index| places.get_mut(index)) {
+                *place = Some(target.track());
+            }
+        }
+        for (track, now) in tracks.iter_mut().zip(places) {
+            *track = track.zip(now).map(|(track, now)| Track {
+                rect: now.rect,
+                velocity: now.velocity,
+                age: track.age.saturating_add(1),
+                state: State::Carried,
+                ..track
+            });
+        }
+    }
+
+    /// The time since the last frame that a detector saw, in frames.
+    pub(super) fn unseen(&self) -> f64 {
+        self.unseen
+    }
+
+    /// The objects of the last detections.
+    pub(super) fn places(&self) -> impl Iterator<Item = (usize, Track)> + '_ {
+        self.all.iter().filter_map(|target| Some((target.detection?, target.track())))
     }
 
     /// Every object as what an individual may be followed by.

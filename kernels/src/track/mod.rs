@@ -90,6 +90,12 @@ trait Engine: Debug + Send + Sync {
     );
     /// Writes the published tracks to their detections' places.
     fn publish(&self, tracks: &mut [Option<Track>]);
+    /// A frame that no detector sees; `tracks` are those of the last detections.
+    fn pass(&mut self, params: &TrackParams, seen: FrameView<'_>, tracks: &mut [Option<Track>]);
+    /// The time since the last frame that a detector saw, in frames.
+    fn unseen(&self) -> f64;
+    /// The objects of the last detections.
+    fn places(&self) -> Box<dyn Iterator<Item = (usize, Track)> + '_>;
     /// Forgets all objects, but does not give their identities again.
     fn clear(&mut self);
     /// Forgets the objects' appearance.
@@ -128,6 +134,18 @@ impl<M: Motion + Debug + Send + Sync> Engine for Following<M> {
 
     fn publish(&self, tracks: &mut [Option<Track>]) {
         self.targets.publish(tracks);
+    }
+
+    fn pass(&mut self, params: &TrackParams, seen: FrameView<'_>, tracks: &mut [Option<Track>]) {
+        self.targets.pass(seen, params.max_lost, tracks);
+    }
+
+    fn unseen(&self) -> f64 {
+        self.targets.unseen()
+    }
+
+    fn places(&self) -> Box<dyn Iterator<Item = (usize, Track)> + '_> {
+        Box::new(self.targets.places())
     }
 
     fn clear(&mut self) {
@@ -250,6 +268,11 @@ impl Tracker {
         let (usable, surplus) = most_confident(listed.map(|(i, d)| (d.confidence, i)).collect(), most);
         let seen = FrameView::new(frame);
         let mut params = self.params.clone();
+        if self.engine.unseen() > 0.0 {
+            // Hits in a row say for how many frames an object has been there.
+            let frames = self.engine.unseen() + seen.elapsed();
+            params.min_hits = (f64::from(params.min_hits) / frames) as u32;
+        }
         if params.auto_confidence {
             self.confidences.take(usable.iter().map(|index| seen.confidence(*index)));
             if let Some(Thresholds { high, new }) = self.confidences.thresholds() {
@@ -265,6 +288,27 @@ impl Tracker {
         individuals.step(&params, seen, &usable, self.engine.tracklets());
         individuals.publish(tracks);
         surplus
+    }
+
+    /// Takes in a frame that no detector sees, such as those between two that a detector can keep up with: of `frame`, `elapsed`, `camera` and
+    /// `flow` count. `tracks` is what the last update wrote, or the last such frame, and becomes what is expected: the filters' boxes and
+    /// velocities, [`State::Carried`], and `None` for objects that are expected nowhere. Nothing is missed in such a frame, so `max_lost`
+    /// does not count it.
+    pub fn pass_frame(&mut self, frame: &TrackerInput<'_>, tracks: &mut [Option<Track>]) {
+        let seen = FrameView::new(frame);
+        self.engine.pass(&self.params, seen, tracks);
+        self.individuals.iter_mut().for_each(|individuals| individuals.pass(seen));
+    }
+
+    /// The time since the last update, in frames: that of the frames that were passed.
+    pub fn unseen(&self) -> f64 {
+        self.engine.unseen()
+    }
+
+    /// The objects of the last update's detections where they are expected now, with the number of each one's detection; also those that
+    /// are not published.
+    pub fn places(&self) -> impl Iterator<Item = (usize, Track)> + '_ {
+        self.engine.places()
     }
 
     /// How many detections of the last frame were more than [`TrackParams::max_tracks`], of those that are neither unusable nor

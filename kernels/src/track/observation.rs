@@ -57,6 +57,11 @@ impl<'a> FrameView<'a> {
         self.0.camera.as_ref().filter(finite)
     }
 
+    /// Where the object of the last update's detection `index` is now by the flow of pixels, if that is known.
+    pub(super) fn flow(&self, index: usize) -> Option<&'a Rect> {
+        self.0.flow.get(index)?.as_ref().filter(|rect| rect.is_usable())
+    }
+
     pub(super) fn confidence(&self, index: usize) -> f32 {
         self.0.detections.get(index).map_or(0.0, |detection| detection.confidence)
     }

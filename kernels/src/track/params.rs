@@ -77,7 +77,8 @@ pub struct TrackParams {
     /// 100 were seen: Otsu's threshold, 0.6 at most, and the lower quartile of what is above it.
     pub auto_confidence: bool,
     /// A track is published once it has been detected in this many frames in a row after its first. In the first
-    /// frames of a sequence (SORT and OC-SORT: this many, the others: one) detections are published at once.
+    /// frames of a sequence (SORT and OC-SORT: this many, the others: one) detections are published at once. Where detectors see some
+    /// frames only, this number is divided by how many frames there are for each that they see, and rounded down.
     pub min_hits: u32,
     /// A track that was not detected in more than this many frames in a row is given up.
     pub max_lost: u32,

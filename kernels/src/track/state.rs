@@ -11,15 +11,18 @@ pub enum State {
     Tracked,
     /// Published before, but not detected in this frame.
     Lost,
+    /// Detected in the last frame that a detector has seen, and carried on to a later one that it has not seen.
+    Carried,
 }
 
 impl State {
-    /// Its name in metadata and files: `tentative`, `tracked` or `lost`.
+    /// Its name in metadata and files: `tentative`, `tracked`, `lost` or `carried`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tentative => "tentative",
             Self::Tracked => "tracked",
             Self::Lost => "lost",
+            Self::Carried => "carried",
         }
     }
 }

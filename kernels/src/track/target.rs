@@ -2,7 +2,7 @@
 
 use super::appearance::Appearance;
 use super::individuals::Tracklet;
-use super::motion::{Heading, Motion};
+use super::motion::{Heading, Motion, centre};
 use super::observation::{FrameView, Observation, Posture};
 use super::{State, Track};
 use crate::associate::Oriented;
@@ -55,19 +55,28 @@ impl<M: Motion> Target<M> {
         target
     }
 
-    /// Moves on to the next frame. False when the estimate has become useless.
-    pub(super) fn predict(&mut self, seen: FrameView<'_>) -> bool {
+    /// Moves on to a frame that no detector sees. False when the estimate has become useless.
+    pub(super) fn pass(&mut self, seen: FrameView<'_>) -> bool {
         if let Some(camera) = seen.camera() {
             self.motion.moved(camera);
         }
         self.motion.predict(seen.elapsed(), self.misses > 0);
+        if let Some(rect) = self.detection.and_then(|index| seen.flow(index)) {
+            self.motion.update_centre(centre(rect));
+        }
+        self.age = self.age.saturating_add(1);
+        self.rect().is_usable()
+    }
+
+    /// Moves on to the next frame. False when the estimate has become useless.
+    pub(super) fn predict(&mut self, seen: FrameView<'_>) -> bool {
+        let usable = self.pass(seen);
         if self.misses > 0 {
             self.streak = 0;
         }
         self.misses = self.misses.saturating_add(1);
-        self.age = self.age.saturating_add(1);
         self.detection = None;
-        self.rect().is_usable()
+        usable
     }
 
     /// Takes detection `index` of this frame as its own.

@@ -21,6 +21,7 @@ use super::points::Points;
 use super::properties::PROPERTIES;
 use super::regions::Turns;
 use super::roi::Roi;
+use crate::between::{self, IntervalFrame};
 use crate::device::Gpu;
 use crate::element::described;
 use crate::feedback::{self, Answer, FoundObject, Question};
@@ -52,6 +53,8 @@ pub struct FusedPreproc {
     skipped: Counter,
     /// Regions that were made of the points of the last frame.
     followed: Counter,
+    /// Frames that the model does not see.
+    between: Counter,
     /// Frames of which it is not known what was found in them.
     unanswered: Counter,
     /// Whether the first of them was reported since READY to PAUSED.
@@ -189,6 +192,49 @@ impl FusedPreproc {
         Ok(())
     }
 
+    /// Whether the model sees the stream's next frame, which then is in the frame's metadata, if an interval is set.
+    fn sees(&self, frame: &mut gst::BufferRef) -> bool {
+        let interval = {
+            let settings = lock(&self.settings);
+            if settings.roi == Roi::Objects { 0 } else { u64::from(settings.interval) }
+        };
+        if interval == 0 {
+            return true;
+        }
+        let look = if lock(&self.turns).current_mut().sees_next(interval) {
+            IntervalFrame::Inferred
+        } else {
+            IntervalFrame::Between
+        };
+        look.put(frame);
+        if look == IntervalFrame::Between {
+            self.tell_between(interval);
+        }
+        look == IntervalFrame::Inferred
+    }
+
+    /// Posts an INFO about the first frame of a stream that the model does not see.
+    fn tell_between(&self, interval: u64) {
+        if lock(&self.reported).current_mut().only_new(vec!["interval".into()]).is_empty() {
+            return;
+        }
+        let name = self.obj().name();
+        let carried = self.obj().static_pad("src").is_some_and(|src| between::are_carried(&src));
+        let then = if carried {
+            "tracker carries objects on to the others (its property between)"
+        } else {
+            "the others have no results, because no tracker downstream carries objects on to them"
+        };
+        post_info!(
+            self.obj(),
+            gst::ResourceError::Settings,
+            (
+                "{name}: the model sees one of {} frames (interval={interval}): {then}",
+                interval.saturating_add(1)
+            )
+        );
+    }
+
     /// Reports once for each stream if the library that exported the model makes tensors of another size.
     fn report_library_size(&self, s: &gst::StructureRef, params: &preproc::PreprocParams, frame: [usize; 2]) {
         let Some([width, height]) = lock(&self.settings).library_size(s, params, frame) else { return };
@@ -259,6 +305,7 @@ impl ObjectImpl for FusedPreproc {
                 fields.set("tensors", self.tensors.get());
                 fields.set("skipped", self.skipped.get());
                 fields.set("followed", self.followed.get());
+                fields.set("between", self.between.get());
                 fields.set("unanswered", self.unanswered.get());
                 fields.to_value()
             }
@@ -303,7 +350,7 @@ impl BaseTransformImpl for FusedPreproc {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let counts = [&self.tensors, &self.skipped, &self.followed, &self.unanswered];
+        let counts = [&self.tensors, &self.skipped, &self.followed, &self.between, &self.unanswered];
         counts.into_iter().for_each(Counter::reset);
         self.unanswered_reported.store(false, Ordering::Relaxed);
         self.limit_reported.store(false, Ordering::Relaxed);
@@ -437,6 +484,12 @@ impl BaseTransformImpl for FusedPreproc {
         cropping::refuse(&*self.obj(), buffer)?;
         // One of a model upstream, which nothing downstream of here can answer.
         Question::take(buffer);
+        if !self.sees(buffer) {
+            let _frame = stats::frame(&*self.obj(), &self.counters);
+            self.between.add(1);
+            TensorSet::put(&[], buffer);
+            return Ok(gst::FlowSuccess::Ok);
+        }
         // No lock is held while it waits.
         let found = self.found(buffer)?;
         let _frame = stats::frame(&*self.obj(), &self.counters);

@@ -205,8 +205,9 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             interval,
             0..=u32::MAX,
             "Interval",
-            "With roi=objects: number of frames to skip between two that process the same object. Tracked objects are always \
-             processed in the frame in which they appear",
+            "Number of frames between two that the model sees, as interval of DeepStream's nvinfer: 2 for every third frame. tracker \
+             carries objects on to the frames between. With roi=objects: number of frames between two that process the same object; tracked \
+             objects are always processed in the frame in which they appear",
         ),
         property!(
             Settings,
@@ -220,7 +221,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     .with([
         device::param_spec(),
         stats::param_spec(
-            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align or warp, there are more than max-regions, or the region of an object that is followed shows them), followed (tensors of regions that were made of the points of the last frame; the others are of objects), unanswered (frames of which it is not known what was found in them)",
+            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align or warp, there are more than max-regions, or the region of an object that is followed shows them), followed (tensors of regions that were made of the points of the last frame; the others are of objects), between (frames that the model does not see: interval), unanswered (frames of which it is not known what was found in them)",
         ),
     ])
 });

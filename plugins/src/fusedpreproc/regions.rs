@@ -66,6 +66,13 @@ impl Turns {
         self.looked_at.get(&track.id).is_none_or(|at| now - at > interval)
     }
 
+    /// Whether the stream's next frame is one that the model sees, where `interval` frames between two are left out.
+    pub fn sees_next(&mut self, interval: u64) -> bool {
+        let due = self.count.is_multiple_of(interval.saturating_add(1));
+        self.count += 1;
+        due
+    }
+
     /// Notes that an object is examined.
     fn look(&mut self, object: &Object, interval: u64) {
         if let Some(track) = object.tracking.as_ref().filter(|_| interval > 0) {

@@ -27,7 +27,10 @@ fn caption(object: &Object, settings: &Settings) -> String {
         words.push(object.label.clone());
     }
     if let Some(detection) = object.detection.as_ref().filter(|_| settings.confidences) {
-        words.push(format!("{:.0}%", detection.confidence * 100.0));
+        let carried = object.tracking.as_ref().is_some_and(|track| track.state == "carried");
+        // An estimate, where no model has looked.
+        let about = if carried { "~" } else { "" };
+        words.push(format!("{about}{:.0}%", detection.confidence * 100.0));
     }
     if settings.labels {
         words.extend(object.classifications.iter().filter_map(|classes| classes.labels.first().cloned()));

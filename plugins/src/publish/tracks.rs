@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::clock::Moment;
 use crate::meta::object::{Object, TrackingParam};
 
-/// The state of a track that is not in the frame.
+/// The state of a track that is not in the frame, and of one that is expected in a frame that no model sees.
 const LOST: &str = "lost";
+const CARRIED: &str = "carried";
 
 /// Why a track has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -155,9 +156,9 @@ impl Tracks {
     pub fn see(&mut self, objects: &[Object], now: Moment, patience: u64) -> Vec<Track> {
         for object in objects {
             let Some(tracking) = &object.tracking else { continue };
-            let lost = tracking.state == LOST;
+            let unseen = [LOST, CARRIED].contains(&tracking.state.as_str());
             match self.0.get_mut(&tracking.id) {
-                None if lost => continue,
+                None if unseen => continue,
                 None => {
                     let mut track = Track::new(object, tracking, now);
                     track.see(object, tracking, now);
@@ -165,7 +166,7 @@ impl Tracks {
                 }
                 Some(track) => {
                     track.present = now;
-                    if !lost {
+                    if !unseen {
                         track.see(object, tracking, now);
                     }
                 }

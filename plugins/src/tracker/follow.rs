@@ -1,14 +1,19 @@
 //! What the element does with a frame: it prepares for its caps, tracks its objects, and puts the results on them.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
 use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
 
+use super::Between;
 use super::appearance::EmbeddingKind;
+use super::motion::Wanted;
 use super::pace::Unknown;
+use super::scene::Scene;
 use super::settings::Settings;
 use super::stream_tracker::{CrowdDevice, StreamTracker};
+use crate::between::IntervalFrame;
 use crate::device::Gpu;
 use crate::log::TRACKER as CAT;
 use crate::meta::analytics::Forms;
@@ -24,6 +29,7 @@ pub(super) struct State {
     pub streams: Streams<StreamTracker>,
     tracks: Vec<Option<Track>>,
     publish_lost: bool,
+    between: Between,
     forms: Forms,
     warned: Warnings,
     /// The last caps, and the skeleton of their model.
@@ -48,6 +54,8 @@ pub(super) struct Warnings {
     pub above: usize,
     /// The interval between frames, in frames, when it is too long for any object to be still known.
     pub late: f64,
+    /// The frames in a row that no model has seen, when they are too many for any object to be still known.
+    pub beyond: f64,
 }
 
 /// This many late frames in a row are no gap.
@@ -56,21 +64,27 @@ const MANY_LATE: u32 = 10;
 impl Warnings {
     /// Adds the warnings of a frame; returns those that are new.
     fn first(&mut self, now: Self) -> Self {
-        let backwards = now.backwards && !self.backwards;
-        let unboxed = if self.unboxed == 0 { now.unboxed } else { 0 };
-        let sizeless = if self.sizeless == 0 { now.sizeless } else { 0 };
-        let surplus = if self.surplus == 0 { now.surplus } else { 0 };
-        let above = if self.above == 0 { now.above } else { 0 };
-        let late = if self.late == 0.0 { now.late } else { 0.0 };
+        let before = *self;
         *self = Self {
-            backwards: self.backwards || now.backwards,
-            unboxed: self.unboxed.max(now.unboxed),
-            sizeless: self.sizeless.max(now.sizeless),
-            surplus: self.surplus.max(now.surplus),
-            above: self.above.max(now.above),
-            late: self.late.max(now.late),
+            backwards: before.backwards || now.backwards,
+            unboxed: before.unboxed.max(now.unboxed),
+            sizeless: before.sizeless.max(now.sizeless),
+            surplus: before.surplus.max(now.surplus),
+            above: before.above.max(now.above),
+            late: before.late.max(now.late),
+            beyond: before.beyond.max(now.beyond),
         };
-        Self { backwards, unboxed, sizeless, surplus, above, late }
+        let new = |before: usize, now: usize| if before == 0 { now } else { 0 };
+        let new_time = |before: f64, now: f64| if before == 0.0 { now } else { 0.0 };
+        Self {
+            backwards: now.backwards && !before.backwards,
+            unboxed: new(before.unboxed, now.unboxed),
+            sizeless: new(before.sizeless, now.sizeless),
+            surplus: new(before.surplus, now.surplus),
+            above: new(before.above, now.above),
+            late: new_time(before.late, now.late),
+            beyond: new_time(before.beyond, now.beyond),
+        }
     }
 }
 
@@ -91,6 +105,8 @@ pub(super) struct Tally {
     above_max_tracks: Counter,
     /// Frames whose time since the previous one is not known.
     untimed: Counter,
+    /// Objects on frames that no model sees.
+    carried: Counter,
     /// Times that a stream began anew because it had been forgotten while it waited for its turn.
     forgotten_streams: Counter,
 }
@@ -103,7 +119,7 @@ impl Tally {
     }
 
     /// The counters by the names that `stats` has for them.
-    fn all(&self) -> [(&'static str, &Counter); 8] {
+    fn all(&self) -> [(&'static str, &Counter); 9] {
         [
             ("detections", &self.detections),
             ("untracked", &self.untracked),
@@ -112,6 +128,7 @@ impl Tally {
             ("surplus", &self.surplus),
             ("above-max-tracks", &self.above_max_tracks),
             ("untimed", &self.untimed),
+            ("carried", &self.carried),
             ("forgotten-streams", &self.forgotten_streams),
         ]
     }
@@ -142,14 +159,14 @@ pub(super) struct Surroundings<'a> {
 
 impl State {
     /// For an element that has just started.
-    pub fn new(streams: Streams<StreamTracker>, publish_lost: bool, forms: Forms) -> Self {
-        let warned = Warnings::default();
+    pub fn new(streams: Streams<StreamTracker>, settings: &Settings, forms: Forms) -> Self {
         Self {
             streams,
             tracks: Vec::new(),
-            publish_lost,
+            publish_lost: settings.publish_lost,
+            between: settings.between,
             forms,
-            warned,
+            warned: Warnings::default(),
             caps: None,
             skeleton: None,
             embedded: false,
@@ -181,21 +198,31 @@ impl State {
         buffer: &mut gst::BufferRef,
         time: Option<gst::ClockTime>,
     ) -> Result<Warnings, String> {
-        let Self { streams, tracks, publish_lost, forms, warned, caps, skeleton, embedded } = self;
+        let Self { streams, tracks, publish_lost, between, forms, warned, caps, skeleton, embedded } = self;
         let tally = element.tally;
         let tracked = streams.current_mut();
+        let look = IntervalFrame::of(buffer);
         if let Some(caps) = caps {
             prepare(element, tracked, caps, skeleton.as_ref(), *embedded)?;
+            if look.is_some() && *between == Between::Flow {
+                prepare_flow(element, tracked, caps)?;
+            }
         }
         let seen = objects(buffer);
         tracked.scene.see(&seen);
+        // Another model may have seen it.
+        let passes = look == Some(IntervalFrame::Between) && tracked.scene.detections().is_empty();
         choose_crowd_device(element, tracked);
-        let StreamTracker { tracker, scene, pace, embedder, camera, late, seen: seen_at, .. } = tracked;
-        let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
-        if let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
+        let StreamTracker { tracker, scene, pace, embedder, motion, carried, late, seen: seen_at, .. } =
+            tracked;
+        let boxes: Vec<_> = if passes {
+            tracker.places().map(|(_, track)| track.rect).collect()
+        } else {
+            scene.detections().iter().map(|detection| detection.rect).collect()
+        };
+        if !passes && let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
             compare_by(tracker, kind, &lock(element.settings))?;
         }
-        let camera = camera.see(buffer, &boxes)?;
         if embedder.used_up_tensors() {
             TensorSet::take(buffer);
             gst_tensor::remove(buffer);
@@ -211,13 +238,35 @@ impl State {
         if *late >= MANY_LATE {
             now.late = elapsed;
         }
+        let moved = motion.see(buffer, &boxes, tracker.places(), elapsed)?;
+        let frame =
+            TrackerInput { elapsed, camera: moved.camera, flow: &moved.flow, ..TrackerInput::of(&[]) };
+        let rate = pace.rate();
+        if passes {
+            tracker.pass_frame(&frame, &mut carried.tracks);
+            if tracker.unseen() > tracker.longest_gap() {
+                now.beyond = tracker.unseen();
+            }
+            let mut next = carried.next(*between != Between::None);
+            number(&mut next, &seen);
+            tally.carried.add_size(next.len());
+            forms.write(buffer, |buffer| {
+                for (object, track) in next {
+                    let tracking = Some(param(&track, rate, seen_at.of(track.id)));
+                    Object { tracking, ..object }.put(buffer, &track.rect);
+                }
+                if *publish_lost {
+                    put_lost(buffer, tracker, scene, |track| param(track, rate, seen_at.of(track.id)));
+                }
+            });
+            return Ok(warned.first(now));
+        }
         let frame = TrackerInput {
+            detections: scene.detections(),
             poses: scene.poses(),
             angles: scene.angles(),
             embeddings: embedder.embeddings(),
-            elapsed,
-            camera,
-            ..TrackerInput::of(scene.detections())
+            ..frame
         };
         now.surplus = tracker.update_frame(&frame, tracks);
         (now.unboxed, now.sizeless) = (scene.unboxed(), scene.sizeless());
@@ -228,7 +277,6 @@ impl State {
         tally.untracked.add_size(tracks.iter().filter(|track| track.is_none()).count());
         tally.without_points.add_size(scene.without_points());
         tally.unboxed.add_size(now.unboxed + now.sizeless);
-        let rate = pace.rate();
         seen_at.update(
             time,
             tracks.iter().flatten().map(|track| track.id),
@@ -240,12 +288,23 @@ impl State {
             let of_member = |member: &bool| if *member { params.next().flatten() } else { None };
             add_tracking(buffer, scene.members().iter().map(of_member));
             if *publish_lost {
-                for (track, id) in tracker.lost().zip(next_ids(&seen)) {
-                    put_lost(buffer, id, scene.label(track.class), param(&track));
-                }
+                put_lost(buffer, tracker, scene, param);
             }
         });
+        if look.is_some() {
+            carried.keep(seen, scene.members(), tracks);
+        }
         Ok(warned.first(now))
+    }
+}
+
+/// Gives objects ids that none of those on the frame has, and their parents likewise; a parent that is not among them is none.
+fn number(objects: &mut [(Object, Track)], on_frame: &[Object]) {
+    let ids: HashMap<i32, i32> =
+        objects.iter().map(|(object, _)| object.id).zip(next_ids(on_frame)).collect();
+    for (object, _) in objects {
+        object.parent = object.parent.and_then(|parent| ids.get(&parent).copied());
+        object.id = ids.get(&object.id).copied().unwrap_or(object.id);
     }
 }
 
@@ -295,9 +354,23 @@ fn prepare(
     if let Some(kind) = new_kind {
         compare_by(&mut tracked.tracker, kind, &settings)?;
     }
-    tracked.camera.prepare(caps, settings.camera_motion(), stream)?;
+    tracked.motion.prepare(caps, Wanted { camera: settings.camera_motion(), flow: false }, stream)?;
     tracked.caps = Some(caps.clone());
     Ok(())
+}
+
+/// The flow of pixels is looked at as well, from the first frame of a stream with an interval on.
+fn prepare_flow(
+    element: &Surroundings<'_>,
+    tracked: &mut StreamTracker,
+    caps: &gst::Caps,
+) -> Result<(), String> {
+    let wanted = tracked.motion.wanted();
+    if wanted.flow {
+        return Ok(());
+    }
+    let stream = || Ok(Arc::clone(element.gpu.session_now(&element.object, element.counters)?.stream()));
+    tracked.motion.prepare(caps, Wanted { flow: true, ..wanted }, stream)
 }
 
 /// Embeddings of another kind have another distance, and cannot be compared with earlier ones.
@@ -324,9 +397,16 @@ fn param(track: &Track, rate: f64, seen: Option<[u64; 2]>) -> TrackingParam {
     }
 }
 
-/// Puts an object that was not detected on a frame.
-fn put_lost(buffer: &mut gst::BufferRef, id: i32, label: &str, tracking: TrackingParam) {
-    let rect = tracking.rect;
-    let lost = Object { id, label: label.to_owned(), tracking: Some(tracking), ..Object::default() };
-    lost.put(buffer, &rect);
+/// Puts objects that are lost on a frame.
+fn put_lost(
+    buffer: &mut gst::BufferRef,
+    tracker: &kernels::Tracker,
+    scene: &Scene,
+    param: impl Fn(&Track) -> TrackingParam,
+) {
+    let ids = next_ids(&objects(buffer));
+    for (track, id) in tracker.lost().zip(ids) {
+        let (label, tracking) = (scene.label(track.class).to_owned(), Some(param(&track)));
+        Object { id, label, tracking, ..Object::default() }.put(buffer, &track.rect);
+    }
 }

@@ -9,13 +9,13 @@ use gst_base::prelude::*;
 use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, PrepareOutputBufferSuccess};
 use gst_base::subclass::prelude::*;
 
-use super::Similarity;
 use super::appearance::{has_embeddings, refusal};
 use super::follow::{State, Surroundings, Tally};
 use super::properties::PROPERTIES;
 use super::scene::Scene;
 use super::settings::Settings;
 use super::stream_tracker::StreamTracker;
+use super::{Between, Similarity};
 use crate::device::{self, Gpu};
 use crate::element::described;
 use crate::embed::asked;
@@ -25,7 +25,7 @@ use crate::meta::analytics::Contents;
 use crate::model::{self, accepts};
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, individuals, meta, notice, stats};
+use crate::{between, caps, individuals, meta, notice, stats};
 
 #[derive(Default)]
 pub struct Tracker {
@@ -67,6 +67,18 @@ impl Tracker {
             (
                 "{}: frames are {late:.0} frame durations of the caps' frame rate apart, so tracks end before they can be \
                  matched. Put videorate before this element, so that the caps have the real frame rate, or raise max-lost",
+                self.obj().name()
+            )
+        );
+    }
+
+    fn warn_of_long_interval(&self, frames: f64) {
+        gst::element_warning!(
+            self.obj(),
+            gst::StreamError::Failed,
+            (
+                "{}: no model has seen {frames:.0} frames in a row, which is longer than tracks are remembered, so they end. Set a smaller \
+                 interval of fusedpreproc, or raise max-lost",
                 self.obj().name()
             )
         );
@@ -203,7 +215,7 @@ impl BaseTransformImpl for Tracker {
         self.counters.reset();
         self.tally.reset();
         let forms = settings.metadata.forms(Contents::Objects).map_err(wrong)?;
-        *lock(&self.state) = Some(State::new(streams, settings.publish_lost, forms));
+        *lock(&self.state) = Some(State::new(streams, &settings, forms));
         Ok(())
     }
 
@@ -271,6 +283,9 @@ impl BaseTransformImpl for Tracker {
             let refused = |why| Err(format!("{}: {why}", self.obj().name()));
             return accepts::answer(query, why.map_or(Ok(()), refused));
         }
+        if between::is_asked(query) {
+            return lock(&self.settings).between != Between::None;
+        }
         let max_tracks = lock(&self.settings).max_tracks;
         individuals::answer(query, max_tracks) || BaseTransformImplExt::parent_query(self, direction, query)
     }
@@ -313,6 +328,9 @@ impl BaseTransformImpl for Tracker {
         }
         if warnings.late > 0.0 {
             self.warn_of_late_frames(warnings.late);
+        }
+        if warnings.beyond > 0.0 {
+            self.warn_of_long_interval(warnings.beyond);
         }
         if warnings.unboxed > 0 {
             self.warn_of_unboxed(warnings.unboxed);

@@ -31,9 +31,10 @@ use gst::prelude::*;
 use crate::property::Words;
 
 mod appearance;
-mod camera;
+mod carried;
 mod follow;
 mod imp;
+mod motion;
 mod pace;
 mod pixels;
 mod properties;
@@ -77,6 +78,22 @@ pub enum Appearance {
 }
 
 impl Words for Appearance {}
+
+/// What becomes of objects on frames that no model sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, glib::Enum)]
+#[enum_type(name = "GstCudaInferTrackBetween")]
+#[allow(missing_docs)]
+pub enum Between {
+    #[enum_value(name = "They are where the filter expects them", nick = "motion")]
+    Motion,
+    #[default]
+    #[enum_value(name = "They are where the pixels in their boxes have moved", nick = "flow")]
+    Flow,
+    #[enum_value(name = "They are left out", nick = "none")]
+    None,
+}
+
+impl Words for Between {}
 
 pub(crate) fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     gst::Element::register(Some(plugin), "tracker", gst::Rank::NONE, Tracker::static_type())

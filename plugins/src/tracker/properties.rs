@@ -219,6 +219,14 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "Publish lost",
             "Publish tracks without a detection as well, at their predicted position, with state lost",
         ),
+        property!(
+            Settings,
+            between,
+            (),
+            "Between",
+            "What becomes of objects on frames that no model sees (interval of fusedpreproc). Those that are carried on have the state \
+             carried, and a confidence that falls",
+        ),
         property!(Settings, metadata, (), "Metadata", analytics::BLURB),
     ])
     .with([
@@ -227,7 +235,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             "; detections, untracked (detections without an identity: too weak, not finite, or not yet confirmed), \
              without-points (compared by their boxes although similarity compares keypoints), unboxed (poses \
              without a box, which similarity=iou does not compare, and boxes without a size, which nothing overlaps), surplus (detections beyond the limit), above-max-tracks (detections beyond the number of individuals), untimed (frames without a timestamp after the previous one), \
-             forgotten-streams (times a stream began anew because more than 256 take turns)",
+             carried (objects on frames that no model sees), forgotten-streams (times a stream began anew because more than 256 take turns)",
         ),
     ])
 });

@@ -2,7 +2,7 @@
 
 use cudainfer_kernels::track::{Algorithm, TrackParams};
 
-use super::{Appearance, Similarity};
+use super::{Appearance, Between, Similarity};
 use crate::meta::analytics::Metadata;
 
 /// Half the cosine distance at which histograms are of the same appearance: that of the same person is 0.035 in the median, of two 0.14.
@@ -36,6 +36,7 @@ pub(super) struct Settings {
     pub embedding_output: String,
     pub camera_motion: Option<bool>,
     pub publish_lost: bool,
+    pub between: Between,
     pub metadata: Metadata,
 }
 

@@ -3,7 +3,8 @@
 use cudainfer_kernels::track::{TrackError, TrackParams, Tracker};
 
 use super::appearance::Embedder;
-use super::camera::Camera;
+use super::carried::Carried;
+use super::motion::Motion;
 use super::pace::Pace;
 use super::scene::Scene;
 use super::seen_times::SeenTimes;
@@ -15,7 +16,8 @@ pub(super) struct StreamTracker {
     pub scene: Scene,
     pub pace: Pace,
     pub embedder: Embedder,
-    pub camera: Camera,
+    pub motion: Motion,
+    pub carried: Carried,
     pub gpu: CrowdDevice,
     pub seen: SeenTimes,
     /// Frames in a row that came too late for any object to be still known.
@@ -44,7 +46,8 @@ impl StreamTracker {
             scene,
             pace: Pace::default(),
             embedder: Embedder::default(),
-            camera: Camera::default(),
+            motion: Motion::default(),
+            carried: Carried::default(),
             gpu: CrowdDevice::Open,
             seen: SeenTimes::default(),
             late: 0,
@@ -63,7 +66,8 @@ impl PerStream for StreamTracker {
         self.tracker.reset();
         self.scene.reset();
         self.pace.begin();
-        self.camera.forget();
+        self.motion.forget();
+        self.carried = Carried::default();
         self.seen = SeenTimes::default();
     }
 }

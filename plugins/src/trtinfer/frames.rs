@@ -8,6 +8,7 @@ use gst::prelude::*;
 use gst::subclass::prelude::*;
 
 use super::flow::{Negotiated, Running};
+use super::forms::OutputForms;
 use super::imp::TrtInfer;
 use super::instance::Instance;
 use super::lane::{Item, Lane, Ticket};
@@ -17,6 +18,7 @@ use super::owner::Owner;
 use super::prompts;
 use super::pusher::Pusher;
 use super::request::{Request, ReturnGuard};
+use crate::between::IntervalFrame;
 use crate::inference::RunShape;
 use crate::log::TRTINFER as CAT;
 use crate::meta::tensor::TensorSet;
@@ -26,6 +28,10 @@ use crate::{nvtx, refused, strings};
 
 /// Elements downstream that are searched for a source pad that is not linked, at most.
 const MOST_ELEMENTS: usize = 100;
+
+/// Frames that the model does not see and that wait in the lane for others, for each one that it may see at a time: as many as a usual interval
+/// has, so that runs beside each other and batches are possible.
+const PASSED_FOR_ONE: usize = 8;
 
 impl TrtInfer {
     /// Joins the instance and starts the thread that pushes on the source pad.
@@ -213,6 +219,10 @@ impl TrtInfer {
             let settings = lock(&self.settings);
             (settings.leaky, settings.priority)
         };
+        let is_between = IntervalFrame::of(&buffer) == Some(IntervalFrame::Between);
+        if is_between && TensorSet::of(&buffer).is_some_and(|sets| sets.is_empty()) {
+            return self.pass(buffer, &running, &forms, leaky);
+        }
         let remembers = shape.is_recurrent() || shape.looks_back();
         let memory = remembers.then(|| self.memories.of(&buffer));
         // Also of a frame that is dropped: those after it do not see another one in its place.
@@ -254,6 +264,26 @@ impl TrtInfer {
             request.hold();
         } else {
             queue.submit(client, priority, request);
+        }
+        Ok(gst::FlowSuccess::Ok)
+    }
+
+    /// A frame that the model does not see goes out in its place, without a run.
+    fn pass(
+        &self,
+        mut buffer: gst::Buffer,
+        running: &Running,
+        forms: &OutputForms,
+        leaky: Leaky,
+    ) -> Result<gst::FlowSuccess, gst::FlowError> {
+        forms.put(&[], buffer.make_mut());
+        let (lane, queue) = (&running.owner.lane, &running.instance.batcher);
+        let limit = || PASSED_FOR_ONE * queue.limit(running.client);
+        if lane.pass(buffer.clone().into(), limit, leaky == Leaky::No)? {
+            self.counters.frames.add(1);
+        } else {
+            self.flow.has_gap.store(true, Ordering::Relaxed);
+            self.drop_frame(&buffer);
         }
         Ok(gst::FlowSuccess::Ok)
     }

@@ -22,6 +22,8 @@ enum Slot<F> {
     /// Its frame is being inferred.
     Taken,
     Done(Result<F, FlowError>),
+    /// A frame that only waits for those before it.
+    Passed(F),
     /// Its frame was given up.
     Dropped,
 }
@@ -47,8 +49,12 @@ struct Inner<F> {
     front: u64,
     /// Counts flushes: what was taken before one is dropped when it comes back.
     epoch: u64,
-    /// Frames in the lane or being pushed.
+    /// Frames in the lane or being pushed, without those that only wait.
     frames: usize,
+    /// Frames in the lane that only wait for others.
+    passed: usize,
+    /// Whether the item on its way downstream is one of them.
+    pushing_passed: bool,
     /// Whether an item is on its way downstream.
     pushing: bool,
     /// Whether a frame was given up after the one that was pushed last.
@@ -78,7 +84,8 @@ impl<F> Inner<F> {
 
     /// The next item to push, if it is there; takes away the frames before it that were given up.
     fn next(&mut self) -> Option<Item<F>> {
-        while let Some(Slot::Event(_) | Slot::Done(_) | Slot::Dropped) = self.slots.front() {
+        while let Some(Slot::Event(_) | Slot::Done(_) | Slot::Passed(_) | Slot::Dropped) = self.slots.front()
+        {
             self.front += 1;
             match self.slots.pop_front()? {
                 Slot::Event(event) => {
@@ -93,6 +100,11 @@ impl<F> Inner<F> {
                 Slot::Done(frame) => {
                     self.pushing = true;
                     return Some(Item::Frame(frame));
+                }
+                Slot::Passed(frame) => {
+                    self.passed -= 1;
+                    (self.pushing, self.pushing_passed) = (true, true);
+                    return Some(Item::Frame(Ok(frame)));
                 }
                 Slot::Taken | Slot::Dropped => self.gap = true,
             }
@@ -125,6 +137,8 @@ impl<F> Lane<F> {
             front: 0,
             epoch: 0,
             frames: 0,
+            passed: 0,
+            pushing_passed: false,
             pushing: false,
             gap: false,
             flushing: false,
@@ -171,6 +185,28 @@ impl<F> Lane<F> {
         let mut inner = self.lock();
         inner.open()?;
         Ok((inner.frames < limit.max(1)).then(|| inner.enter()))
+    }
+
+    /// Takes in a frame that is finished, after what came before it; it does not count as one of those in the lane. Waits while there are
+    /// as many of this kind as `limit` says, if it `may_wait`. False where it may not, and the lane is full.
+    ///
+    /// # Errors
+    /// As [`Lane::enter`].
+    pub fn pass(&self, frame: F, limit: impl Fn() -> usize, may_wait: bool) -> Result<bool, FlowError> {
+        let mut inner = self.lock();
+        loop {
+            inner.open()?;
+            if inner.passed < limit() {
+                inner.passed += 1;
+                inner.slots.push_back(Slot::Passed(frame));
+                self.ready.notify_all();
+                return Ok(true);
+            }
+            if !may_wait {
+                return Ok(false);
+            }
+            inner = self.wait(inner);
+        }
     }
 
     /// Whether the frame is still wanted: no flush has happened since it came in.
@@ -260,7 +296,9 @@ impl<F> Lane<F> {
         // A whole flush may have happened during the push, when an element downstream seeks from its own streaming thread: the
         // result of a frame from before the flush no longer matters.
         if std::mem::replace(&mut inner.pushing, false) {
-            inner.frames = inner.frames.saturating_sub(1);
+            if !std::mem::take(&mut inner.pushing_passed) {
+                inner.frames = inner.frames.saturating_sub(1);
+            }
             if inner.flow.is_ok() {
                 inner.flow = flow;
             }
@@ -303,7 +341,7 @@ impl<F> Lane<F> {
         inner.flushing = true;
         inner.front += inner.slots.len() as u64;
         inner.epoch += 1;
-        inner.frames = 0;
+        (inner.frames, inner.passed) = (0, 0);
         inner.gap = false;
         let dropped = std::mem::take(&mut inner.slots);
         self.wake_all();
@@ -315,7 +353,7 @@ impl<F> Lane<F> {
             .into_iter()
             .filter_map(|slot| match slot {
                 Slot::Event(event) => Some(event).filter(sticky),
-                Slot::Taken | Slot::Done(_) | Slot::Dropped => None,
+                Slot::Taken | Slot::Done(_) | Slot::Passed(_) | Slot::Dropped => None,
             })
             .collect()
     }
@@ -324,8 +362,8 @@ impl<F> Lane<F> {
     pub fn flush_stop(&self) {
         let mut inner = self.lock();
         inner.flushing = false;
-        inner.pushing = false;
-        inner.frames = 0;
+        (inner.pushing, inner.pushing_passed) = (false, false);
+        (inner.frames, inner.passed) = (0, 0);
         inner.flow = Ok(FlowSuccess::Ok);
         self.wake_all();
     }

@@ -50,7 +50,7 @@ impl Pipelines {
                     "a second network works on whole frames: its objects are added to those of the first",
                 );
             }
-            pipelines.network(network, Element::new("fusedpreproc"));
+            pipelines.network(network, seldom(Element::new("fusedpreproc"), network));
         }
         if primary.is_empty() {
             report.file(
@@ -145,5 +145,10 @@ fn region(
     let element = element.with_some("classes", (!names.is_empty()).then(|| names.join(",")));
     let element = element.with_some("min-size", Some(network.min_size).filter(|n| *n > 0));
     // nvinfer cuts whole pixels out and resizes them like a frame.
-    element.with("roi-crop", "pixels")
+    seldom(element.with("roi-crop", "pixels"), network)
+}
+
+/// fusedpreproc with the network's interval, if it has one.
+fn seldom(element: Element, network: &ImportedNetwork) -> Element {
+    element.with_some("interval", Some(network.interval).filter(|n| *n > 0))
 }

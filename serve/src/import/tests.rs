@@ -53,7 +53,7 @@ const YOLO: &str = "[property]\nonnx-file=models/y.onnx\nnet-scale-factor=0.0039
     [class-attrs-all]\npre-cluster-threshold=0.25\nnms-iou-threshold=0.45\ntopk=300\n\
     [class-attrs-2]\npre-cluster-threshold=0.6\n";
 const MAKE: &str = "[property]\nonnx-file=models/make.onnx\nprocess-mode=2\nnetwork-type=1\nnet-scale-factor=0.5\noffsets=124;117;104\n\
-    model-color-format=1\nlabelfile-path=makes.txt\nclassifier-threshold=0.2\ninput-object-min-width=40\ninput-object-min-height=40\n";
+    model-color-format=1\nlabelfile-path=makes.txt\nclassifier-threshold=0.2\ninput-object-min-width=40\ninput-object-min-height=40\nsecondary-reinfer-interval=10\n";
 const SORT: &str = "%YAML:1.0\nBaseConfig:\n  minDetectorConfidence: 0.2\nTargetManagement:\n  probationAge: 5\n  maxShadowTrackingAge: 26\n\
     StateEstimator:\n  stateEstimatorType: 2\n  processNoiseVar4Vel: 0.1\nDataAssociator:\n  checkClassMatch: 1\n  minMatchingScore4Iou: 0.25\n";
 const RULES: &str = "[property]\nenable=1\nconfig-width=1000\nconfig-height=500\n\
@@ -91,11 +91,11 @@ fn the_pipeline_has_the_elements_of_the_groups_with_their_thresholds() {
         elements(&config, "deepstream-zones"),
         [
             "cudainferupload",
-            "fusedpreproc",
+            "fusedpreproc interval=4",
             "trtinfer model={model} batch-size=2 instance=deepstream/1",
             "gpunms nms=class-wise confidence=0.25 iou=0.45 class-confidence=car=0.6 top-k-after=900",
             "tracker algorithm=bytetrack min-confidence=0.2 min-hits=5 max-lost=26 iou=0.25 class-aware=true",
-            "fusedpreproc roi=objects classes=car min-size=40 roi-crop=pixels",
+            "fusedpreproc roi=objects classes=car min-size=40 roi-crop=pixels interval=9",
             "trtinfer model={model-2} batch-size=16 instance=deepstream/2",
             "classify",
             "zonecount",
@@ -181,7 +181,6 @@ fn every_key_is_translated_or_named_with_its_line() {
     };
     let line = |text: &str, start: &str| text.lines().position(|l| l.starts_with(start)).unwrap() + 1;
     for (file, text, group, key, verdict) in [
-        ("yolo.txt", YOLO, "property", "interval", Verdict::NotTranslated),
         ("yolo.txt", YOLO, "property", "brand-new-key", Verdict::NotTranslated),
         ("yolo.txt", YOLO, "class-attrs-all", "topk", Verdict::Differs),
         ("app.txt", APP, "osd", "text-size", Verdict::NotTranslated),

@@ -24,7 +24,7 @@ def mot_lines(results: list[str]) -> list[str]:
     for result in results:
         frame = json.loads(result)
         for item in frame["objects"]:
-            if (track := item.get("track")) and track["state"] == "tracked":
+            if (track := item.get("track")) and track["state"] in ("tracked", "carried"):
                 box = track["box"]
                 size = ",".join(f"{box[k]:.2f}" for k in "xywh")
                 lines.append(f"{frame['frame'] + 1},{track['id']},{size},{item['confidence']:.4f},-1,-1,-1\n")

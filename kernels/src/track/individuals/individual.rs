@@ -65,12 +65,19 @@ impl Individual {
         self.hits >= PROVEN
     }
 
-    /// Moves on to the next frame.
-    pub(super) fn begin_frame(&mut self, seen: FrameView<'_>) {
-        self.detection = None;
+    /// Moves on to a frame that no detector sees.
+    pub(super) fn pass(&mut self, seen: FrameView<'_>) {
         if let Some(place) = &mut self.place {
             place.wait(seen.elapsed(), seen.camera());
             self.age = self.age.saturating_add(1);
+        }
+    }
+
+    /// Moves on to the next frame.
+    pub(super) fn begin_frame(&mut self, seen: FrameView<'_>) {
+        self.pass(seen);
+        self.detection = None;
+        if let Some(place) = &self.place {
             (self.rect, self.velocity) = (place.rect(), [0.0; 2]);
         }
     }

@@ -115,6 +115,11 @@ impl Individuals {
             .collect();
     }
 
+    /// Moves on to a frame that no detector sees.
+    pub(super) fn pass(&mut self, seen: FrameView<'_>) {
+        self.all.iter_mut().for_each(|individual| individual.pass(seen));
+    }
+
     /// Moves on to the next frame: an individual whose tracklet has a detection is seen in it.
     fn go_on(&mut self, seen: FrameView<'_>, tracklets: &[Tracklet]) {
         for individual in &mut self.all {

@@ -1,6 +1,6 @@
 //! SORT's state vector and noise.
 
-use super::{Motion, around, centre, velocity_of};
+use super::{Motion, around, centre, of_flow, velocity_of};
 use crate::geometry::{Affine, Rect};
 use crate::track::kalman::{Kalman, Variance};
 
@@ -51,6 +51,11 @@ impl Motion for AreaRatio {
 
     fn update(&mut self, rect: &Rect) {
         self.0.update(Self::measure(rect), Self::MEASUREMENT);
+    }
+
+    fn update_centre(&mut self, centre: [f64; 2]) {
+        let [x, y, ..] = Self::MEASUREMENT;
+        self.0.update_point(centre, of_flow([x, y]));
     }
 
     fn rect(&self) -> Rect {

@@ -81,6 +81,10 @@ impl Motion for Observed {
         }
     }
 
+    fn update_centre(&mut self, centre: [f64; 2]) {
+        self.filter.update_centre(centre);
+    }
+
     fn rect(&self) -> Rect {
         self.filter.rect()
     }

@@ -1,6 +1,6 @@
 //! State vectors whose noise grows with the box: ByteTrack's and BoT-SORT's.
 
-use super::{Motion, around, centre, velocity_of};
+use super::{Motion, around, centre, of_flow, velocity_of};
 use crate::geometry::{Affine, Rect};
 use crate::track::kalman::{Kalman, Variance};
 
@@ -62,6 +62,11 @@ impl Motion for RatioHeight {
         self.0.update(Self::measure(rect), [position, position, 1e-2, position]);
     }
 
+    fn update_centre(&mut self, centre: [f64; 2]) {
+        let position = (POSITION * self.height()).powi(2);
+        self.0.update_point(centre, of_flow([position; 2]));
+    }
+
     fn rect(&self) -> Rect {
         let [x, y, ratio, h] = self.0.values();
         around(x, y, ratio * h, h)
@@ -113,6 +118,11 @@ impl<const NOISE: u8> Motion for WidthHeight<NOISE> {
     fn update(&mut self, rect: &Rect) {
         let noise = self.sizes().map(|size| (POSITION * size).powi(2));
         self.0.update(Self::measure(rect), noise);
+    }
+
+    fn update_centre(&mut self, centre: [f64; 2]) {
+        let [w, h, ..] = self.sizes().map(|size| (POSITION * size).powi(2));
+        self.0.update_point(centre, of_flow([w, h]));
     }
 
     fn rect(&self) -> Rect {

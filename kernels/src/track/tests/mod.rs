@@ -2,6 +2,7 @@
 
 mod frames;
 mod individuals;
+mod passed;
 mod poses;
 
 use super::*;

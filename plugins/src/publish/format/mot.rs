@@ -2,14 +2,14 @@
 
 use crate::publish::record::ObjectRecord;
 
-/// The state of a track that is in the frame.
-const TRACKED: &str = "tracked";
+/// The states of a track that is in the frame.
+const PRESENT: [&str; 2] = ["tracked", "carried"];
 
 /// The rows of a frame, whose number is from 0 and in the rows from 1; none, where no object has an identity and was detected.
 /// The box is the tracker's.
 pub(crate) fn mot(frame: u64, objects: &[ObjectRecord]) -> Option<Vec<u8>> {
     let row = |object: &ObjectRecord| {
-        let track = object.track.as_ref().filter(|track| track.state == TRACKED)?;
+        let track = object.track.as_ref().filter(|track| PRESENT.contains(&track.state.as_str()))?;
         let confidence = object.confidence?;
         let r = &track.rect;
         Some(format!(
@@ -38,7 +38,7 @@ mod tests {
         let rect = Rect { x: 1.5, y: -2.0, w: 30.126, h: 4.0 };
         let detection = Some(DetectionParam { rect: Rect::default(), confidence: 0.5, label_id: 0 });
         let tracking =
-            |id| Some(TrackingParam { id, rect, state: TRACKED.into(), ..TrackingParam::default() });
+            |id| Some(TrackingParam { id, rect, state: "tracked".into(), ..TrackingParam::default() });
         let weak = Object { detection: detection.clone(), ..Object::default() };
         let lost = Object { tracking: tracking(3), ..Object::default() };
         let both = |id| Object { detection: detection.clone(), tracking: tracking(id), ..Object::default() };

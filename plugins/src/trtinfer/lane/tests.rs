@@ -159,3 +159,32 @@ fn a_new_segment_ends_eos_and_a_new_link_ends_not_linked() {
     lane.relinked();
     pass(&lane, Ok(FlowSuccess::Ok));
 }
+
+#[test]
+fn frames_that_only_wait_leave_in_order_and_take_no_places() {
+    let lane = Lane::new();
+    let first = lane.enter(|| 1).unwrap();
+    assert_eq!(lane.try_enter(1).unwrap(), None);
+    for n in 1..=3 {
+        assert!(lane.pass(n, || 3, false).unwrap());
+    }
+    assert!(!lane.pass(4, || 3, false).unwrap(), "there are three");
+    assert!(lane.try_pop().is_none(), "the first frame has not come back");
+    lane.finish(first, Ok(0));
+    let mut seen = Vec::new();
+    while let Some(Item::Frame(frame)) = lane.try_pop() {
+        seen.push(frame.unwrap());
+        // One that only waited frees no place when it has been pushed, and the first one does.
+        let second = (seen.len() == 1).then(|| lane.try_enter(1).unwrap());
+        assert_eq!(second.flatten(), None);
+        lane.pushed(Ok(FlowSuccess::Ok));
+        assert_eq!(lane.try_enter(1).unwrap().map(|ticket| lane.give_up(ticket)), Some(()));
+    }
+    assert_eq!(seen, [0, 1, 2, 3]);
+    assert!(lane.pass(5, || 3, false).unwrap());
+    let _ = lane.flush_start();
+    assert_eq!(lane.pass(6, || 3, true), Err(FlowError::Flushing));
+    lane.flush_stop();
+    assert!(lane.pass(7, || 1, true).unwrap());
+    assert!(matches!(lane.try_pop(), Some(Item::Frame(Ok(7)))));
+}

@@ -34,6 +34,8 @@ pub(super) struct ImportedNetwork {
     pub(super) operates_on: Option<(i64, Vec<i64>)>,
     /// For a secondary network: the least width and height of an object.
     pub(super) min_size: i64,
+    /// Frames between two that the network sees, or between two in which it sees the same object.
+    pub(super) interval: i64,
     /// The trtinfer, with all properties but the model.
     pub(super) engine: Element,
     /// The elements that read the outputs.
@@ -48,11 +50,6 @@ const GIE: Reasons = &[
         &["model-engine-file"],
         NotNeeded,
         "the ONNX file is read, and engines are kept in trtinfer's engine-cache",
-    ),
-    (
-        &["interval"],
-        NotTranslated,
-        "every frame is inferred; put videorate max-rate=… drop-only=true before fusedpreproc to infer fewer",
     ),
     (
         &["input-tensor-meta", "input-tensor-from-meta"],
@@ -170,6 +167,12 @@ fn of_file(gie: Section<'_>, property: Section<'_>, primary: bool) -> ImportedNe
         labels: labels.names,
         operates_on: secondary.then_some((upstream, classes)),
         min_size: min_size.into_iter().flatten().filter(|n| *n > 0).min().unwrap_or(0),
+        interval: if secondary {
+            // nvinfer counts from one look to the next.
+            property.integer("secondary-reinfer-interval").map_or(0, |frames| frames.saturating_sub(1))
+        } else {
+            either("interval").unwrap_or(0)
+        },
         engine: engine(property, either("batch-size")),
         decoder,
     };
@@ -269,16 +272,6 @@ const PROPERTY: Reasons = &[
         "outputs are read by the elements, without a library",
     ),
     (&["mean-file"], NotTranslated, "give one mean for each channel, as mean in [input] of the sidecar"),
-    (
-        &["interval"],
-        NotTranslated,
-        "every frame is inferred; put videorate max-rate=… drop-only=true before fusedpreproc to infer fewer",
-    ),
-    (
-        &["secondary-reinfer-interval"],
-        Differs,
-        "an object's classes are found anew in each frame; fusedpreproc interval=N skips frames, whose records then have no classes",
-    ),
     (
         &[
             "classifier-async-mode",

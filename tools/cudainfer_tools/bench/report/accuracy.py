@@ -262,6 +262,37 @@ def tiles(results: Path) -> list[str]:
     ]
 
 
+def intervals(results: Path) -> list[str]:
+    file = results / "interval.json"
+    every = json.loads(file.read_text())
+    alone = {one["sequence"]: one for one in every if one["interval"] == 0}
+    rows = [
+        [
+            one["sequence"],
+            str(one["interval"]),
+            f"`{one['between']}`" if one["between"] else "",
+            *(f"{one[name]:.1f}" for name in ("HOTA", "DetA", "AssA", "MOTA", "IDF1")),
+            f"{one['switches']:.0f}",
+            f"{one['HOTA'] - alone[one['sequence']]['HOTA']:+.1f}",
+            f"{one['fps']:.0f}",
+            f"{one['fps'] / alone[one['sequence']]['fps']:.2f}",
+        ]
+        for one in every
+    ]
+    head = ["sequence", "interval", "between", "HOTA", "DetA", "AssA", "MOTA", "IDF1", "switches", "HOTA, difference", "frames/s", "ratio"]
+    of = ", ".join(sorted({f"{one['processor']}, commit {one['commit']}" for one in every}))
+    return [
+        "### Frames that the model does not see",
+        "",
+        f"NanoDet and tracker on a video, where the model sees every frame, or one of interval + 1 ({of}).",
+        "`none` is what is left where nothing is carried on. Frame rates from PLAYING to the end of the video.",
+        "",
+        *table(head, rows),
+        "",
+        source(file, script="scripts/evaluate interval FOLDER --video SEQUENCE=VIDEO"),
+    ]
+
+
 def precision(results: Path) -> list[str]:
     file = results / "precision.json"
     rows = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cudainfer_tools.bench.report.accuracy import identities, models, parity, poses, precision, sleap, tiles, tracking
+from cudainfer_tools.bench.report.accuracy import identities, intervals, models, parity, poses, precision, sleap, tiles, tracking
 from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profiles, publishing, service
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
@@ -71,6 +71,7 @@ def page(results: Path) -> str:
         "",
         *parity(results),
         "",
+        *intervals(results),
         *precision(results),
         "",
         "## Speed on the CPU",
