@@ -38,6 +38,8 @@ class Track:
     """Of its centre to the right and down, in pixels per second."""
     name: str | None = None
     """The individual's, where the model itself tells individuals apart and names them."""
+    carried: bool = False
+    """Whether the object is expected here and no model saw the frame (`interval` of fusedpreproc)."""
 
 
 @dataclass
@@ -333,7 +335,8 @@ def _take(found: Object, s: gst.Structure) -> bool:
 
 def _track(s: gst.Structure) -> Track:
     velocity = s["velocity-x"], s["velocity-y"]
-    return Track(s["id"], s["state"] == "lost", s["age"], s["hits"], _box(s), velocity, s.get("name"))
+    state = s["state"]
+    return Track(s["id"], state == "lost", s["age"], s["hits"], _box(s), velocity, s.get("name"), state == "carried")
 
 
 def _keypoints(s: gst.Structure) -> Keypoints:

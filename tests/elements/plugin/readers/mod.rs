@@ -133,6 +133,13 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
         ),
         (
             format!(
+                "{few} interval=2 ! trtinfer model={} ! gpunms ! tracker between=motion",
+                model("detector")
+            ),
+            "box,confidence,label_id,track",
+        ),
+        (
+            format!(
                 "{few} ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} \
                  ! classify output=colour ! classify output=traits ! embed",
                 model("detector"),

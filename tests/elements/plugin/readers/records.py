@@ -36,7 +36,7 @@ def of_object(found, parents):
             "id": track.id,
             "age": track.age,
             "hits": track.hits,
-            "state": "lost" if track.lost else "tracked",
+            "state": "lost" if track.lost else "carried" if track.carried else "tracked",
             "box": box(track.box),
             "velocity": dict(zip("xy", track.velocity)),
         }

@@ -279,7 +279,20 @@ def intervals(results: Path) -> list[str]:
         ]
         for one in every
     ]
-    head = ["sequence", "interval", "between", "HOTA", "DetA", "AssA", "MOTA", "IDF1", "switches", "HOTA, difference", "frames/s", "ratio"]
+    head = [
+        "sequence",
+        "interval",
+        "between",
+        "HOTA",
+        "DetA",
+        "AssA",
+        "MOTA",
+        "IDF1",
+        "switches",
+        "HOTA, difference",
+        "frames/s",
+        "ratio",
+    ]
     of = ", ".join(sorted({f"{one['processor']}, commit {one['commit']}" for one in every}))
     return [
         "### Frames that the model does not see",

@@ -89,9 +89,14 @@ def networks(results: Path) -> list[str]:
 
 
 def engine(results: Path) -> list[str]:
-    """The engine's own program, without GStreamer: each part of its raw output begins with == and what was run."""
+    """The engine's own program, without GStreamer, one visit after the other."""
+    visits = [visit(file) for file in sorted(results.glob("fused-speed-*.txt"))]
+    return ["### The engine fused alone", *(line for lines in visits for line in ("", *lines))]
+
+
+def visit(file: Path) -> list[str]:
+    """The engine's program on a GPU machine: each part of its raw output begins with == and what was run."""
     script = "cargo run --release --package cudainfer-fused --example fused_speed"
-    file = newest(results, "fused-speed-*.txt")
     head, *parts = file.read_text().split("\n== ")
     rows = []
     for part in parts:
@@ -101,4 +106,4 @@ def engine(results: Path) -> list[str]:
             rows.append([part.splitlines()[0], f"{int(speed[1]):,}", f"{seconds:.1f}"])
     of = " ".join(head.split())
     columns = ["what was run", "frames/s", "made in, s"]
-    return ["### The engine fused alone", "", of, "", *table(columns, rows), "", source(file, script=script)]
+    return [of, "", *table(columns, rows), "", source(file, script=script)]
