@@ -30,6 +30,7 @@ INSTALLED = not (ROOT / "Cargo.toml").exists()
 PIPELINES = ROOT / "pipelines"
 KEY = re.compile(r"#\s+([a-z][a-z0-9-]*)=(\S*)\s+(\S.*)")
 # What gst-launch-1.0 prints.
+ENDED = re.compile(r"^Execution ended after (\d+):(\d+):([\d.]+)", re.MULTILINE)
 ERROR = re.compile(r"^(?:ERROR: from element \S*?(\w+)|WARNING: (erroneous pipeline)): (.*)$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9-]*)\}")
 
@@ -145,6 +146,13 @@ def find_openvino() -> None:
     libraries = sorted((ROOT / ".cache/openvino/openvino/libs").glob("libopenvino_c.so*"))
     if libraries:
         os.environ.setdefault("CUDAINFER_OPENVINO", str(libraries[0]))
+
+
+def played(text: str) -> float | None:
+    """The seconds from PLAYING to the end that gst-launch-1.0 names in its output, or in a line of it; none where it has not ended by itself.
+    Its words are those of LC_ALL=C.UTF-8."""
+    ended = ENDED.search(text)
+    return None if ended is None else int(ended[1]) * 3600 + int(ended[2]) * 60 + float(ended[3])
 
 
 def run(arguments: list[str]) -> None:

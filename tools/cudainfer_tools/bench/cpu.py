@@ -28,7 +28,6 @@ from cudainfer_tools.bench import results, streams
 from cudainfer_tools.repository import ROOT
 
 TICK = os.sysconf("SC_CLK_TCK")
-ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
 WORKER = re.compile(r"trtinfer:\d+")
 GOALS = {"ratio": 1.3, "outside": 0.10}
 
@@ -92,8 +91,8 @@ def run_pipeline(command: list[str]) -> dict:
             sampler.begin()
         elif line.startswith("Got EOS"):
             sampler.done.set()
-        elif match := ENDED.match(line):
-            seconds = int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3])
+        elif (ended := pipeline.played(line)) is not None:
+            seconds = ended
     if process.wait() != 0 or seconds is None:
         sys.exit("".join(output) + "bench: the pipeline failed, see above")
     return {"seconds": seconds, "cpu": sampler.seconds()}

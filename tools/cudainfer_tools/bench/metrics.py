@@ -27,7 +27,6 @@ from cudainfer_tools import pipeline
 from cudainfer_tools.bench import results
 from cudainfer_tools.repository import ROOT
 
-ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
 ADDRESS = re.compile(r"metrics are at (http://\S+)")
 # Seconds between two scrapes.
 INTERVAL = 1.0
@@ -88,8 +87,8 @@ def run(command: list[str], tracer: str, interval: float | None = INTERVAL) -> d
         if match := ADDRESS.search(line):
             scraper = threading.Thread(target=scrape, args=(match[1],))
             scraper.start()
-        elif match := ENDED.match(line):
-            seconds = int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3])
+        elif (ended := pipeline.played(line)) is not None:
+            seconds = ended
     over.set()
     if scraper:
         scraper.join()

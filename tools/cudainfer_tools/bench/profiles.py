@@ -18,7 +18,6 @@ from cudainfer_tools.bench import results
 from cudainfer_tools.repository import ROOT
 
 PROFILES = ("throughput", "balanced", "latency")
-ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
 # What GStreamer's own tracer says of each frame that leaves the element.
 LATENCY = re.compile(r"element-latency,.* element=\(string\)infer,.* time=\(guint64\)(\d+)")
 TRACED = {"GST_TRACERS": "latency(flags=element)", "GST_DEBUG": "GST_TRACER:7", "GST_DEBUG_NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
@@ -40,10 +39,10 @@ def run(source: str, profile: str, model: str) -> dict:
         text=True,
         errors="replace",
     )
-    ended, times = ENDED.search(done.stdout), [int(ns) / 1e6 for ns in LATENCY.findall(done.stdout)]
-    if done.returncode != 0 or not ended or not times:
+    seconds, times = pipeline.played(done.stdout), [int(ns) / 1e6 for ns in LATENCY.findall(done.stdout)]
+    if done.returncode != 0 or seconds is None or not times:
         sys.exit(done.stdout[-2000:] + "bench: the pipeline failed, see above")
-    return {"seconds": int(ended[1]) * 3600 + int(ended[2]) * 60 + float(ended[3]), "frames": len(times), "ms": times}
+    return {"seconds": seconds, "frames": len(times), "ms": times}
 
 
 def speed(turn: dict[str, dict[str, dict]], profile: str) -> float:

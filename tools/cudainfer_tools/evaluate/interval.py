@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 from cudainfer_tools import machine, pipeline
 from cudainfer_tools.evaluate.mot_scores import scores, sequence
-from cudainfer_tools.evaluate.tracks import mot_lines
+from cudainfer_tools.evaluate.tracks import mot_lines, tracking_line
 from cudainfer_tools.repository import ROOT
 
 RESULTS = ROOT / "benches/results/interval.json"
-ENDED = re.compile(r"Execution ended after (\d+):(\d+):([\d.]+)")
 WAYS = ("flow", "motion", "none")
 KEPT = ("HOTA", "DetA", "AssA", "MOTA", "IDF1", "switches")
 
@@ -30,16 +28,15 @@ KEPT = ("HOTA", "DetA", "AssA", "MOTA", "IDF1", "switches")
 def run(video: Path, results: Path, interval: int, properties: str) -> float:
     """Tracks a video by detect-track.launch up to inferpublish, whose lines go to a file. Returns the seconds from PLAYING to the end."""
     results.unlink(missing_ok=True)
-    line = pipeline.read("detect-track").arguments({"video": str(video), "json": str(results)})
-    tracker, end = line.index("tracker"), line.index("inferpublish")
-    line = [*line[: tracker + 1], *properties.split(), *line[tracker + 1 : end + 2], "!", "fakesink", "sync=false"]
+    line = tracking_line(video, results, properties)
     line.insert(line.index("fusedpreproc") + 1, f"interval={interval}")
-    done = subprocess.run(pipeline.command(line), env=pipeline.environment(), capture_output=True, text=True, check=False)
-    ended = ENDED.search(done.stdout)
-    if done.returncode != 0 or ended is None:
+    done = subprocess.run(
+        pipeline.command(line), env=pipeline.environment() | {"LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False
+    )
+    seconds = pipeline.played(done.stdout)
+    if done.returncode != 0 or seconds is None:
         raise pipeline.PipelineError(done.stderr.strip() or "the pipeline did not end")
-    hours, minutes, seconds = ended.groups()
-    return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
+    return seconds
 
 
 def row(folder: Path, video: Path, interval: int, way: str, properties: str) -> dict:
