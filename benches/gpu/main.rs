@@ -12,6 +12,7 @@ mod floor;
 mod group;
 mod matte;
 mod measure;
+mod motion;
 mod peaks;
 mod preproc;
 mod segment;
@@ -30,7 +31,7 @@ fn main() {
     let stream = CudaStream::new(&Context::new(&device).unwrap(), &Arc::default()).unwrap();
     let only: Option<String> = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     type Run = fn(&CudaStream);
-    let operations: [(&str, Run); 13] = [
+    let operations: [(&str, Run); 14] = [
         ("floor", floor::run),
         ("preproc", preproc::run),
         ("detect", detect::run),
@@ -38,6 +39,7 @@ fn main() {
         ("group", group::run),
         ("segment", segment::run),
         ("matte", matte::run),
+        ("motion", motion::run),
         ("associate", associate::run),
         ("appearance", appearance::run),
         ("draw", draw::run),

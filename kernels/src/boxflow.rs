@@ -2,8 +2,8 @@
 //!
 //! As the tracker Median Flow (Kalal, Mikolajczyk, Matas, "Forward-Backward Error: Automatic Detection of Tracking Failures", ICPR 2010):
 //! points on a grid in the box are followed to the next picture ([`crate::camera`], with the same pictures and the same pyramidal
-//! Lucas-Kanade flow, forward and back). The box moves by the median of their ways, and grows by the median change of the distances
-//! between them. Written from the paper.
+//! Lucas-Kanade flow, forward and back). The box moves by the median of their ways. Written from the paper, but for the change of its size,
+//! which the trackers' filters know better.
 
 use crate::camera::{LEVELS, Picture, Pyramid, WINDOW, follow};
 use crate::geometry::Rect;
@@ -17,8 +17,6 @@ const FEWEST: usize = 6;
 /// The box is lost where half of the points are farther than this from the median way, in pixels of the picture: they show
 /// several things that move apart.
 const APART: f32 = 2.0;
-/// By how much a box grows or shrinks at most from one frame to the next.
-const LARGEST_SCALE: f32 = 1.1;
 
 /// Follows boxes through one video.
 #[derive(Debug, Default)]
@@ -93,25 +91,7 @@ impl BoxFlow {
         if median(&mut self.values) > APART {
             return None;
         }
-        let size = self.growth().clamp(1.0 / LARGEST_SCALE, LARGEST_SCALE);
-        let [cx, cy] = [x + w / 2.0 + way[0] * across, y + h / 2.0 + way[1] * down];
-        let [w, h] = [w * size, h * size];
-        Some(Rect { x: cx - w / 2.0, y: cy - h / 2.0, w, h })
-    }
-
-    /// The median change of the distances between points.
-    fn growth(&mut self) -> f32 {
-        let distance = |a: [f32; 2], b: [f32; 2]| (a[0] - b[0]).hypot(a[1] - b[1]);
-        self.values.clear();
-        for (i, (a, a_to)) in self.ways.iter().enumerate() {
-            for (b, b_to) in self.ways.iter().skip(i + 1) {
-                let before = distance(*a, *b);
-                if before > 0.0 {
-                    self.values.push(distance(*a_to, *b_to) / before);
-                }
-            }
-        }
-        if self.values.is_empty() { 1.0 } else { median(&mut self.values) }
+        Some(Rect { x: x + way[0] * across, y: y + way[1] * down, w, h })
     }
 }
 

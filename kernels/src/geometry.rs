@@ -51,6 +51,17 @@ impl Rect {
         inter / (self.area() + other.area() - inter).max(f32::MIN_POSITIVE)
     }
 
+    /// The part that two boxes have in common; of no or negative size if there is none.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        Self::from_corners(
+            self.x.max(other.x),
+            self.y.max(other.y),
+            self.right().min(other.right()),
+            self.bottom().min(other.bottom()),
+        )
+    }
+
     /// The part of the box inside a frame of `width` x `height`.
     pub fn clamped(&self, width: f32, height: f32) -> Self {
         let (x1, y1) = (self.x.clamp(0.0, width), self.y.clamp(0.0, height));

@@ -1,7 +1,7 @@
 //! The computation of cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
 //! One module per operation. Each has the parameters, their validation and an entry that runs it on the CPU; all but [`track`],
-//! [`zones`], [`sanity`] and [`matte::Foreground`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same
+//! [`boxflow`], [`motion`](mod@motion), [`zones`], [`sanity`] and [`matte::Foreground`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same
 //! results ([`device`]); [`copies`] are for the GPU alone.
 //!
 //! | module | input | output |
@@ -19,6 +19,8 @@
 //! | [`associate`] | two sets of boxes | cost matrices and the optimal assignment |
 //! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
 //! | [`camera`] | successive frames | how the camera has moved in between |
+//! | [`boxflow`] | successive pictures, and boxes in the first | where what the boxes show is in the second |
+//! | [`motion`](mod@motion) | successive pictures of a camera that stands still | where something moves |
 //! | [`track`] | a frame's detections | stable identities over time |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
 //! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |
@@ -47,6 +49,7 @@ pub mod homography;
 pub mod keypoints;
 pub mod maps;
 pub mod matte;
+pub mod motion;
 pub mod peaks;
 pub mod preproc;
 pub mod sanity;

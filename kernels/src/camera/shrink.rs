@@ -6,8 +6,7 @@ use crate::frame::{Frame, FrameFormat};
 use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, Preproc, PreprocParams, Resize};
 use crate::tensor::TensorType;
 
-fn params(format: &FrameFormat) -> PreprocParams {
-    let [width, height] = picture_size(format.width, format.height);
+fn params([width, height]: [usize; 2]) -> PreprocParams {
     PreprocParams {
         width,
         height,
@@ -30,14 +29,20 @@ pub struct Shrink {
 }
 
 impl Shrink {
-    /// Prepares for frames of `format`.
+    /// Prepares for frames of `format`, whose pictures have [`picture_size`].
     ///
     /// # Errors
     /// [`CameraError::Shrink`] for sides of 0 or beyond [`MAX_SIDE`](crate::preproc::MAX_SIDE).
     pub fn new(format: FrameFormat) -> Result<Self, CameraError> {
-        let params = params(&format);
-        let size = [params.width, params.height];
-        let preproc = Preproc::new(format, params)?;
+        Self::to(picture_size(format.width, format.height), format)
+    }
+
+    /// As [`Shrink::new`], for pictures of this width and height.
+    ///
+    /// # Errors
+    /// As [`Shrink::new`].
+    pub fn to(size: [usize; 2], format: FrameFormat) -> Result<Self, CameraError> {
+        let preproc = Preproc::new(format, params(size))?;
         Ok(Self { pixels: vec![0; preproc.bytes()], preproc, size, frame: [format.width, format.height] })
     }
 
@@ -69,9 +74,15 @@ impl CudaShrink {
     /// # Errors
     /// As [`Shrink::new`], and [`CameraError::Device`].
     pub fn new(format: FrameFormat, stream: &CudaStream) -> Result<Self, CameraError> {
-        let params = params(&format);
-        let size = [params.width, params.height];
-        let preproc = CudaPreproc::new(format, params, stream)?;
+        Self::to(picture_size(format.width, format.height), format, stream)
+    }
+
+    /// As [`CudaShrink::new`], for pictures of this width and height.
+    ///
+    /// # Errors
+    /// As [`CudaShrink::new`].
+    pub fn to(size: [usize; 2], format: FrameFormat, stream: &CudaStream) -> Result<Self, CameraError> {
+        let preproc = CudaPreproc::new(format, params(size), stream)?;
         Ok(Self {
             small: stream.allocate(preproc.bytes())?,
             pixels: stream.pin(preproc.bytes())?,

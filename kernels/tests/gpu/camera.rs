@@ -1,8 +1,9 @@
-//! The operation `camera`: the small picture of a frame, the CPU's bit for bit, from every format.
+//! The operation `camera`: the small picture of a frame, the CPU's bit for bit, from every format; also at the size of `motion`.
 
-use cudainfer_kernels::camera::{CameraError, CudaShrink, Shrink};
+use cudainfer_kernels::camera::{self, CameraError, CudaShrink, Shrink};
 use cudainfer_kernels::device::{DeviceFrame, DevicePlane, Memory};
 use cudainfer_kernels::frame::{FrameFormat, Matrix, PixelFormat, Range};
+use cudainfer_kernels::motion;
 
 use super::preproc::reference::Owned;
 use super::{stream, upload};
@@ -24,9 +25,10 @@ fn device_and_host_frames_have_the_same_picture_for_one_launch_and_one_wait() {
     for pixels in PixelFormat::ALL {
         for (width, height) in [(1920, 1080), (1366, 767), (641, 363), (300, 200), (1, 1), (2, 700)] {
             let format = format(pixels, width, height);
-            let mut gpu = CudaShrink::new(format, &stream).unwrap();
-            let mut cpu = Shrink::new(format).unwrap();
-            for seed in 0..2 {
+            let sizes = [camera::picture_size(width, height), motion::picture_size(width, height)];
+            for (seed, size) in [(0, sizes[0]), (1, sizes[0]), (2, sizes[1])] {
+                let mut gpu = CudaShrink::to(size, format, &stream).unwrap();
+                let mut cpu = Shrink::to(size, format).unwrap();
                 let owned = Owned::noise(format, 3, seed);
                 let memory: Vec<_> =
                     owned.planes.iter().map(|(data, stride)| (upload(&stream, data), *stride)).collect();

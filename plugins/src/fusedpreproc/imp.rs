@@ -1,8 +1,9 @@
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::preproc;
+use cudainfer_kernels::{motion, preproc};
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -15,6 +16,7 @@ use gst_video::VideoInterlaceMode;
 use super::doubts::{self, Reported};
 use super::fixed;
 use super::follow::Asked;
+use super::gate::{Gate, GateRules, View};
 use super::maker::{Cut, Made, Maker};
 use super::negotiate::{Settings, possible};
 use super::points::Points;
@@ -32,14 +34,21 @@ use crate::memory::order;
 use crate::meta::tensor::TensorSet;
 use crate::model::accepts;
 use crate::notice::post_info;
+use crate::pictures::Pictures;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, meta, notice, stats, strings, video};
+use crate::{caps, load, meta, notice, stats, strings, video};
+
+/// Frames a second, where caps do not say it.
+const USUAL_RATE: f64 = 25.0;
 
 #[derive(Default)]
 pub struct FusedPreproc {
     settings: Mutex<Settings>,
     maker: Mutex<Option<Maker>>,
+    /// When motion lets the model see a frame, and the pictures to look for it in; none if it does not decide.
+    motion: Mutex<Option<(GateRules, Pictures)>>,
+    gates: Mutex<Streams<Gate>>,
     turns: Mutex<Streams<Turns>>,
     /// What was asked about each stream's last frame.
     asked: Mutex<Streams<Asked>>,
@@ -55,6 +64,10 @@ pub struct FusedPreproc {
     followed: Counter,
     /// Frames that the model does not see.
     between: Counter,
+    /// Frames that the model does not see because nothing moves.
+    still: Counter,
+    /// The interval that `max-load` has chosen last.
+    chosen_interval: AtomicU64,
     /// Frames of which it is not known what was found in them.
     unanswered: Counter,
     /// Whether the first of them was reported since READY to PAUSED.
@@ -108,6 +121,17 @@ impl FusedPreproc {
             None
         };
         Maker::new(incaps, info, params, cut, &name, stream)
+    }
+
+    /// What motion needs to decide about frames of these caps, if it does.
+    fn prepare_motion(&self, caps: &gst::Caps) -> Result<Option<(GateRules, Pictures)>, String> {
+        let Some(rules) = lock(&self.settings).gate(caps)? else { return Ok(None) };
+        let stream = || {
+            let session = self.gpu.session().ok_or("there is no usable GPU")?;
+            Ok(Arc::clone(session.stream()))
+        };
+        let pictures = Pictures::new(caps, "motion", motion::picture_size, stream)?;
+        Ok(Some((rules, pictures)))
     }
 
     /// Posts an INFO where tiles were asked for, and one holds the whole frame.
@@ -192,25 +216,109 @@ impl FusedPreproc {
         Ok(())
     }
 
-    /// Whether the model sees the stream's next frame, which then is in the frame's metadata, if an interval is set.
-    fn sees(&self, frame: &mut gst::BufferRef) -> bool {
-        let interval = {
-            let settings = lock(&self.settings);
-            if settings.roi == Roi::Objects { 0 } else { u64::from(settings.interval) }
-        };
-        if interval == 0 {
-            return true;
+    /// What the model sees of the stream's next frame. Where it does not see all frames, that is in the frame's metadata.
+    fn view(&self, frame: &mut gst::BufferRef) -> Result<View, String> {
+        let interval = self.interval();
+        let moving = self.moving(frame)?;
+        if moving == Some(View::Nothing) {
+            IntervalFrame::Still.put(frame);
+            self.still.add(1);
+            self.tell_still();
+            return Ok(View::Nothing);
         }
-        let look = if lock(&self.turns).current_mut().sees_next(interval) {
-            IntervalFrame::Inferred
-        } else {
-            IntervalFrame::Between
-        };
-        look.put(frame);
-        if look == IntervalFrame::Between {
+        if interval > 0 && !lock(&self.turns).current_mut().sees_next(interval) {
+            IntervalFrame::Between.put(frame);
+            self.between.add(1);
             self.tell_between(interval);
+            return Ok(View::Nothing);
         }
-        look == IntervalFrame::Inferred
+        if interval > 0 || moving.is_some() {
+            IntervalFrame::Inferred.put(frame);
+        }
+        Ok(moving.unwrap_or_default())
+    }
+
+    /// Frames between two that the model sees, for the stream's next frame.
+    fn interval(&self) -> u64 {
+        let (least, most_load) = {
+            let settings = lock(&self.settings);
+            if settings.roi == Roi::Objects {
+                return 0;
+            }
+            (u64::from(settings.interval), settings.max_load)
+        };
+        if most_load <= 0.0 {
+            return least;
+        }
+        let rate = lock(&self.maker).as_ref().map(|maker| maker.info().fps());
+        let rate = rate.filter(|rate| rate.numer() > 0 && rate.denom() > 0);
+        let rate = rate.map_or(USUAL_RATE, |rate| f64::from(rate.numer()) / f64::from(rate.denom()));
+        let now = Instant::now();
+        let is_due = lock(&self.turns).current_mut().budget.is_due(now);
+        // No lock is held while others answer.
+        let load = self.obj().static_pad("src").filter(|_| is_due).and_then(|src| load::ask(&src));
+        let chosen = lock(&self.turns).current_mut().budget.choose(now, most_load, least, rate, load);
+        self.chosen_interval.store(chosen.interval, Ordering::Relaxed);
+        if chosen.changed {
+            gst::info!(
+                CAT,
+                imp = self,
+                "the model's load is {load:.2?}, so interval is {} from now on",
+                chosen.interval
+            );
+        }
+        if chosen.exhausted {
+            let doubt = format!(
+                "the model sees one frame a second, and still works more than max-load={most_load} of the time. Use a smaller model or \
+                 input, fewer streams, or a larger max-load"
+            );
+            self.report(vec![doubt]);
+        }
+        chosen.interval
+    }
+
+    /// What motion lets the model see of the stream's next frame, if it decides.
+    fn moving(&self, frame: &gst::BufferRef) -> Result<Option<View>, String> {
+        let mut motion = lock(&self.motion);
+        let Some((rules, pictures)) = motion.as_mut() else { return Ok(None) };
+        let mut gates = lock(&self.gates);
+        let gate = gates.current_mut();
+        let was_open = gate.is_open();
+        let view = pictures.see(frame, |picture| gate.see(rules, picture, frame.pts()))?;
+        let opened = gate.is_open() && !was_open;
+        let doubt = gate.doubt();
+        drop((motion, gates));
+        if opened {
+            lock(&self.turns).current_mut().begin();
+        }
+        self.report(doubt.into_iter().collect());
+        Ok(Some(view))
+    }
+
+    /// Posts an INFO about the first frame of a stream in which nothing moves.
+    fn tell_still(&self) {
+        if lock(&self.reported).current_mut().only_new(vec!["motion".into()]).is_empty() {
+            return;
+        }
+        let then = if self.are_carried() {
+            "tracker keeps the objects of the others (its property between)"
+        } else {
+            "the others have no results, because no tracker downstream keeps objects on them"
+        };
+        post_info!(
+            self.obj(),
+            gst::ResourceError::Settings,
+            (
+                "{}: the model sees only frames in which something moves, and one after {} s without (motion and max-idle): {then}",
+                self.obj().name(),
+                lock(&self.settings).max_idle().seconds()
+            )
+        );
+    }
+
+    /// Whether there is a tracker that carries objects on to frames that the model does not see.
+    fn are_carried(&self) -> bool {
+        self.obj().static_pad("src").is_some_and(|src| between::are_carried(&src))
     }
 
     /// Posts an INFO about the first frame of a stream that the model does not see.
@@ -219,19 +327,21 @@ impl FusedPreproc {
             return;
         }
         let name = self.obj().name();
-        let carried = self.obj().static_pad("src").is_some_and(|src| between::are_carried(&src));
-        let then = if carried {
+        let then = if self.are_carried() {
             "tracker carries objects on to the others (its property between)"
         } else {
             "the others have no results, because no tracker downstream carries objects on to them"
         };
+        let most_load = lock(&self.settings).max_load;
+        let why = if most_load > 0.0 {
+            format!("for max-load={most_load}; the property stats has the interval from now on")
+        } else {
+            format!("interval={interval}")
+        };
         post_info!(
             self.obj(),
             gst::ResourceError::Settings,
-            (
-                "{name}: the model sees one of {} frames (interval={interval}): {then}",
-                interval.saturating_add(1)
-            )
+            ("{name}: the model sees one of {} frames ({why}): {then}", interval.saturating_add(1))
         );
     }
 
@@ -306,6 +416,8 @@ impl ObjectImpl for FusedPreproc {
                 fields.set("skipped", self.skipped.get());
                 fields.set("followed", self.followed.get());
                 fields.set("between", self.between.get());
+                fields.set("interval", self.chosen_interval.load(Ordering::Relaxed));
+                fields.set("still", self.still.get());
                 fields.set("unanswered", self.unanswered.get());
                 fields.to_value()
             }
@@ -350,8 +462,10 @@ impl BaseTransformImpl for FusedPreproc {
     const TRANSFORM_IP_ON_PASSTHROUGH: bool = false;
 
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let counts = [&self.tensors, &self.skipped, &self.followed, &self.between, &self.unanswered];
+        let counts =
+            [&self.tensors, &self.skipped, &self.followed, &self.between, &self.still, &self.unanswered];
         counts.into_iter().for_each(Counter::reset);
+        self.chosen_interval.store(lock(&self.settings).interval.into(), Ordering::Relaxed);
         self.unanswered_reported.store(false, Ordering::Relaxed);
         self.limit_reported.store(false, Ordering::Relaxed);
         self.misfit_reported.store(false, Ordering::Relaxed);
@@ -360,6 +474,8 @@ impl BaseTransformImpl for FusedPreproc {
 
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
         *lock(&self.maker) = None;
+        *lock(&self.motion) = None;
+        *lock(&self.gates) = Streams::default();
         *lock(&self.turns) = Streams::default();
         *lock(&self.asked) = Streams::default();
         *lock(&self.end) = None;
@@ -400,10 +516,12 @@ impl BaseTransformImpl for FusedPreproc {
     }
 
     fn set_caps(&self, incaps: &gst::Caps, outcaps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let maker = self.prepare(incaps, outcaps).map_err(|why| {
+        let refused = |why: String| {
             notice::refused_caps(&*self.obj(), &why);
             gst::loggable_error!(CAT, "{why}")
-        })?;
+        };
+        let maker = self.prepare(incaps, outcaps).map_err(refused)?;
+        *lock(&self.motion) = self.prepare_motion(incaps).map_err(refused)?;
         let doubts = doubts::of_caps(incaps, maker.info(), outcaps);
         *lock(&self.maker) = Some(maker);
         self.report(doubts);
@@ -422,6 +540,7 @@ impl BaseTransformImpl for FusedPreproc {
         }
         if streams::concerns(&event) {
             lock(&self.turns).see(&event);
+            lock(&self.gates).see(&event);
             lock(&self.asked).see(&event);
             lock(&self.reported).see(&event);
         }
@@ -484,9 +603,13 @@ impl BaseTransformImpl for FusedPreproc {
         cropping::refuse(&*self.obj(), buffer)?;
         // One of a model upstream, which nothing downstream of here can answer.
         Question::take(buffer);
-        if !self.sees(buffer) {
+        let failed = |why: String| {
+            gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
+            gst::FlowError::Error
+        };
+        let view = self.view(buffer).map_err(failed)?;
+        if view == View::Nothing {
             let _frame = stats::frame(&*self.obj(), &self.counters);
-            self.between.add(1);
             TensorSet::put(&[], buffer);
             return Ok(gst::FlowSuccess::Ok);
         }
@@ -496,7 +619,7 @@ impl BaseTransformImpl for FusedPreproc {
         let mut guard = lock(&self.maker);
         let maker = guard.as_mut().ok_or(gst::FlowError::NotNegotiated)?;
         let follows = maker.follows();
-        let made = maker.make(buffer, lock(&self.turns).current_mut(), &found);
+        let made = maker.make(buffer, lock(&self.turns).current_mut(), &found, &view);
         let elsewhere = maker.elsewhere;
         let doubt = doubts::of_frame(buffer, maker.info());
         // Messages run handlers, which may call us back: no lock is held here.
@@ -505,10 +628,10 @@ impl BaseTransformImpl for FusedPreproc {
         if let Some((elsewhere, own)) = elsewhere {
             notice::frames_elsewhere(self.obj().upcast_ref(), elsewhere, own);
         }
-        let Made { sets, followed, expected, skipped } = made.map_err(|why| {
-            gst::element_imp_error!(self, gst::StreamError::Failed, ("{}: {why}", self.obj().name()));
-            gst::FlowError::Error
-        })?;
+        let Made { sets, followed, expected, skipped, parts } = made.map_err(failed)?;
+        if let Some(parts) = parts {
+            between::put_regions(buffer, &parts);
+        }
         self.tensors.add_size(sets.len());
         self.followed.add_size(followed);
         self.skipped.add_size(skipped.count);

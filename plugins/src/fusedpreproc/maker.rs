@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::FrameFormat;
-use cudainfer_kernels::geometry::Affine;
+use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::homography::Homography;
+use cudainfer_kernels::motion;
 use cudainfer_kernels::preproc::{
     CudaPartPreproc, CudaPreproc, CudaRegionPreproc, CudaWarpPreproc, Part, PartPreproc, Preproc,
     PreprocError, PreprocParams, RegionPreproc,
@@ -16,7 +17,8 @@ use cudainfer_kernels::tensor::TensorDesc;
 use gst::prelude::*;
 
 use super::crop::{Crop, Cutout, CutoutKind};
-use super::fixed::FixedRegion;
+use super::fixed::{self, FixedRegion};
+use super::gate::View;
 use super::points::{Misfit, Points};
 use super::regions::{Chooser, ChosenRegions, Rules, Turns};
 use crate::feedback::FoundObject;
@@ -36,6 +38,8 @@ pub(super) enum Cut {
     Objects(Box<Rules>, Crop, Option<Points>),
     /// The same regions of every frame.
     Fixed(Vec<FixedRegion>, Crop),
+    /// The regions in which something moves, at most this many.
+    Moving { crop: Crop, most: usize },
 }
 
 /// The result of negotiation.
@@ -58,6 +62,7 @@ enum TensorSource {
     Frame(Affine),
     Objects(Box<Chooser>),
     Fixed(Vec<FixedRegion>),
+    Moving { crop: Crop, most: usize },
 }
 
 /// What one tensor is made from: the frame, the region of an object, or a region that is the same in every frame.
@@ -76,6 +81,8 @@ struct Choice {
     /// The ids of objects that were put on the frame because they are followed.
     expected: Vec<i32>,
     skipped: Skipped,
+    /// The parts of the frame that the model sees, where it does not see all of it.
+    parts: Option<Vec<Rect>>,
 }
 
 /// What was made of a frame.
@@ -86,6 +93,8 @@ pub(super) struct Made {
     /// The ids of objects that were put on the frame because they are followed.
     pub expected: Vec<i32>,
     pub skipped: Skipped,
+    /// The parts of the frame that the model sees, where it does not see all of it because nothing moves there.
+    pub parts: Option<Vec<Rect>>,
 }
 
 /// Objects of a frame that have no tensor.
@@ -146,7 +155,7 @@ impl Maker {
         let failed = |e: PreprocError| e.to_string();
         let kind = match &cut {
             Cut::Frame => None,
-            Cut::Objects(_, crop, _) | Cut::Fixed(_, crop) => Some(crop.kind()),
+            Cut::Objects(_, crop, _) | Cut::Fixed(_, crop) | Cut::Moving { crop, .. } => Some(crop.kind()),
         };
         let (preprocessor, dims, bytes, to_frame) = match (stream, kind) {
             (None, None) => {
@@ -211,6 +220,7 @@ impl Maker {
                 TensorSource::Objects(Box::new(Chooser::new(*rules, crop, points, bytes)))
             }
             Cut::Fixed(regions, _) => TensorSource::Fixed(regions),
+            Cut::Moving { crop, most } => TensorSource::Moving { crop, most },
         };
         let pools = Pools { bytes, allocator, pools: HashMap::new() };
         Ok(Self {
@@ -237,17 +247,19 @@ impl Maker {
     }
 
     /// Makes a frame's tensors; on the GPU that is only enqueued. `turns` are those of the frame's stream, `found` is what was found in
-    /// its last frame.
+    /// its last frame, and `view` is what motion lets the model see.
     pub fn make(
         &mut self,
         buffer: &mut gst::BufferRef,
         turns: &mut Turns,
         found: &[FoundObject],
+        view: &View,
     ) -> Result<Made, String> {
         let whole = matches!(self.source, TensorSource::Frame(_));
-        let Choice { chosen, followed, expected, skipped } = self.choose(buffer, turns, found);
+        let Choice { chosen, followed, expected, skipped, parts } =
+            self.choose(buffer, turns, found, view)?;
         if chosen.is_empty() {
-            return Ok(Made { sets: Vec::new(), followed, expected, skipped });
+            return Ok(Made { sets: Vec::new(), followed, expected, skipped, parts });
         }
         let places = self.places(&chosen)?;
         let mut data = self.pools.acquire(places.to_frame.len())?;
@@ -258,12 +270,23 @@ impl Maker {
             let tensors = vec![Tensor { desc: self.desc.clone(), data }];
             Ok(TensorSet { tensors, input: self.input, to_frame, batch: None, object, region, held: false })
         });
-        Ok(Made { sets: sets.collect::<Result<_, String>>()?, followed, expected, skipped })
+        Ok(Made { sets: sets.collect::<Result<_, String>>()?, followed, expected, skipped, parts })
     }
 
     /// The parts of a frame that become tensors. Puts the objects on it that are followed and that no element upstream has found.
-    fn choose(&self, buffer: &mut gst::BufferRef, turns: &mut Turns, found: &[FoundObject]) -> Choice {
-        match &self.source {
+    fn choose(
+        &self,
+        buffer: &mut gst::BufferRef,
+        turns: &mut Turns,
+        found: &[FoundObject],
+        view: &View,
+    ) -> Result<Choice, String> {
+        let fixed = |&FixedRegion { region, cutout }: &FixedRegion| Chosen {
+            cutout,
+            object: None,
+            region: Some(region),
+        };
+        Ok(match &self.source {
             TensorSource::Frame(to_frame) => Choice {
                 chosen: vec![Chosen { cutout: Cutout::Map(*to_frame), object: None, region: None }],
                 ..Choice::default()
@@ -302,17 +325,22 @@ impl Maker {
                     followed,
                     expected: made.iter().map(|object| object.id).collect(),
                     skipped,
+                    parts: None,
                 }
             }
             TensorSource::Fixed(regions) => {
-                let chosen = |&FixedRegion { region, cutout }: &FixedRegion| Chosen {
-                    cutout,
-                    object: None,
-                    region: Some(region),
-                };
-                Choice { chosen: regions.iter().map(chosen).collect(), ..Choice::default() }
+                Choice { chosen: regions.iter().map(fixed).collect(), ..Choice::default() }
             }
-        }
+            TensorSource::Moving { crop, most } => {
+                let whole = fixed::whole_frame(crop.frame);
+                let rects = match view {
+                    View::Moving(boxes) => motion::regions(boxes, crop.frame, crop.tensor, *most),
+                    View::Whole | View::Nothing => vec![whole],
+                };
+                let chosen = fixed::cut(&rects, crop, true)?.iter().map(fixed).collect();
+                Choice { chosen, parts: (rects != [whole]).then_some(rects), ..Choice::default() }
+            }
+        })
     }
 
     fn places(&self, chosen: &[Chosen]) -> Result<Places, String> {

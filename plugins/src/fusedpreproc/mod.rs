@@ -26,18 +26,28 @@
 //! ... ! fusedpreproc roi=tiles tile-size=640 overlap=0.2 ! trtinfer model=yolo11n.onnx batch-size=8 ! gpunms ! ...
 //! ```
 //!
+//! With `motion=gate` the model sees only frames in which something moves, as the motion detection of Frigate does for a camera that stands
+//! still; with `roi=motion` it sees only the parts of the frame in which something moves, at the frame's own resolution.
+//!
+//! ```text
+//! ... ! fusedpreproc roi=motion ! trtinfer model=yolo11n.onnx batch-size=4 ! gpunms ! tracker ! ...
+//! ```
+//!
 //! Each tensor element is `(pixel * scale - mean[c]) / std[c]` with `pixel` in 0..255 and `c` counted in the tensor's
 //! own channel order; integer tensors are then divided by `quant-scale`, rounded and moved by `zero-point`.
 
 use gst::prelude::*;
 
 mod align;
+mod budget;
 mod crop;
 mod doubts;
 mod fixed;
 mod follow;
+mod gate;
 mod imp;
 mod maker;
+mod mask;
 mod negotiate;
 mod points;
 mod properties;
@@ -45,6 +55,7 @@ mod regions;
 mod roi;
 mod warp;
 
+pub use gate::Motion;
 pub use roi::Roi;
 
 glib::wrapper! {

@@ -1,6 +1,7 @@
 //! From the properties and the neighbours' caps to the tensor that is made.
 
 use cudainfer_kernels::geometry::Rect;
+use cudainfer_kernels::motion::MotionParams;
 use cudainfer_kernels::preproc::{
     ChannelOrder, Interpolation, Layout, MAX_SIDE, Padding, PreprocParams, Resize,
 };
@@ -11,7 +12,9 @@ use super::align::Template;
 use super::crop::{Crop, Extent};
 use super::fixed;
 use super::follow::Follower;
+use super::gate::{GateRules, Motion};
 use super::maker::Cut;
+use super::mask;
 use super::points::Points;
 use super::regions::Rules;
 use super::roi::Roi;
@@ -51,6 +54,15 @@ pub(super) struct Settings {
     pub overlap: Option<f64>,
     pub whole: bool,
     pub regions: String,
+    pub max_load: f64,
+    pub motion: Motion,
+    pub motion_threshold: Option<u32>,
+    pub contour_area: Option<u32>,
+    pub motion_mask: String,
+    /// In nanoseconds.
+    pub motion_hold: Option<u64>,
+    /// In nanoseconds.
+    pub max_idle: Option<u64>,
 }
 
 /// Open tensor dimensions that are set nowhere follow the frame, rounded up to a multiple of this, unless the model states another
@@ -62,6 +74,18 @@ pub(super) const ROI_PADDING: f64 = 1.0;
 
 /// Size of regions, if neither the property nor the sidecar has one: that of each object's box.
 pub(super) const ROI_SIZE: u32 = 0;
+
+/// Regions of a frame in which something moves, at most, if the property is not set.
+const MOVING_REGIONS: usize = 8;
+
+/// How long after the last motion the model sees frames, if the property is not set.
+pub(super) const MOTION_HOLD: gst::ClockTime = gst::ClockTime::from_seconds(2);
+
+/// The longest time without a frame that the model sees, if the property is not set.
+pub(super) const MAX_IDLE: gst::ClockTime = gst::ClockTime::from_seconds(10);
+
+/// The time from frame to frame, if neither timestamps nor caps say it: that of 25 frames a second.
+const USUAL_FRAME: gst::ClockTime = gst::ClockTime::from_mseconds(40);
 
 /// The share of a tile that the next one shows, too, if the property is not set: as in SAHI.
 pub(super) const OVERLAP: f64 = 0.2;
@@ -222,6 +246,13 @@ impl Settings {
                 nick(self.roi)
             ));
         }
+        if self.roi == Roi::Objects && self.max_load > 0.0 {
+            return Err(format!(
+                "max-load is {}, which leaves out whole frames, but roi=objects makes tensors of the objects in them. Set max-load on the \
+                 fusedpreproc of the model that finds the objects, and interval on this one",
+                self.max_load
+            ));
+        }
         match self.roi {
             Roi::Frame => Ok(Cut::Frame),
             Roi::Objects => {
@@ -230,18 +261,66 @@ impl Settings {
                 let points = self.points(s, crop.kind, &rules)?;
                 Ok(Cut::Objects(Box::new(rules), crop, points))
             }
-            Roi::Tiles | Roi::List if matches!(crop.kind, RoiCrop::Align | RoiCrop::Warp) => Err(format!(
-                "roi-crop={} cuts regions by the points of objects, but tiles and regions of a list have none. Set roi=objects, or \
+            Roi::Tiles | Roi::List | Roi::Motion if matches!(crop.kind, RoiCrop::Align | RoiCrop::Warp) => {
+                Err(format!(
+                    "roi-crop={} cuts regions by the points of objects, but other regions have none. Set roi=objects, or \
                  another roi-crop",
-                crop.kind.word()
-            )),
+                    crop.kind.word()
+                ))
+            }
             Roi::Tiles => {
                 let set = usize::try_from(self.tile_size).unwrap_or(usize::MAX);
                 let tile = if set > 0 { [set; 2] } else { crop.tensor };
                 fixed(&fixed::tiles(tile, self.overlap.unwrap_or(OVERLAP), self.whole, frame)?)
             }
             Roi::List => fixed(&fixed::list(&self.regions, self.whole, frame)?),
+            Roi::Motion => {
+                let most = usize::try_from(self.max_regions).ok().filter(|most| *most > 0);
+                Ok(Cut::Moving { crop, most: most.unwrap_or(MOVING_REGIONS) })
+            }
         }
+    }
+
+    /// The longest time without a frame that the model sees, where motion decides.
+    pub fn max_idle(&self) -> gst::ClockTime {
+        self.max_idle.map_or(MAX_IDLE, gst::ClockTime::from_nseconds)
+    }
+
+    /// When motion lets the model see a frame of these caps, if it decides.
+    ///
+    /// # Errors
+    /// A sentence about what does not go with it.
+    pub fn gate(&self, caps: &gst::CapsRef) -> Result<Option<GateRules>, String> {
+        if self.motion == Motion::Ignore && self.roi != Roi::Motion {
+            return Ok(None);
+        }
+        if self.roi == Roi::Objects {
+            return Err(
+                "motion=gate leaves out frames, but roi=objects makes tensors of the objects in them. Set motion on the fusedpreproc of the \
+                 model that finds the objects"
+                    .into(),
+            );
+        }
+        let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
+        let rate = rate.filter(|rate| rate.numer() > 0 && rate.denom() > 0);
+        let frame = rate.map(|rate| {
+            let [numer, denom] = [rate.numer(), rate.denom()].map(|part| u64::try_from(part).unwrap_or(1));
+            gst::ClockTime::from_nseconds(1_000_000_000 * denom / numer)
+        });
+        let defaults = MotionParams::default();
+        let area = self.contour_area.map(|area| usize::try_from(area).unwrap_or(usize::MAX));
+        Ok(Some(GateRules {
+            params: MotionParams {
+                threshold: self
+                    .motion_threshold
+                    .map_or(defaults.threshold, |v| u8::try_from(v).unwrap_or(u8::MAX)),
+                contour_area: area.unwrap_or(defaults.contour_area),
+                masks: mask::polygons(&self.motion_mask, caps::frame_size(caps))?,
+            },
+            hold: self.motion_hold.map_or(MOTION_HOLD, gst::ClockTime::from_nseconds),
+            max_idle: self.max_idle(),
+            frame: frame.unwrap_or(USUAL_FRAME),
+        }))
     }
 
     /// The points that regions are cut by, if not by boxes.

@@ -2,18 +2,23 @@
 
 use std::sync::LazyLock;
 
+use cudainfer_kernels::motion::MotionParams;
 use cudainfer_kernels::preproc::{MAX_SIDE, MIN_CROP_RATIO, PreprocParams};
 
-use super::negotiate::{OVERLAP, ROI_PADDING, ROI_SIZE, Settings};
+use super::negotiate::{MAX_IDLE, MOTION_HOLD, OVERLAP, ROI_PADDING, ROI_SIZE, Settings};
 use crate::property::{Table, property};
 use crate::{device, stats};
 
 /// Factor on pixel values, unless tensors are of integers: they become 0 to 1.
 const SCALE: f64 = 1.0 / 255.0;
 
+/// The longest time that can be set: an hour.
+const MOST_TIME: u64 = 3_600_000_000_000;
+
 /// All properties. `device` is set and got by the element.
 pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
     let defaults = PreprocParams::default();
+    let motion = MotionParams::default();
     let most = u32::try_from(MAX_SIDE).unwrap_or(u32::MAX);
     let padding = defaults.padding;
     let quant_scale = f64::from(defaults.quant_scale);
@@ -116,7 +121,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             (),
             "Region of interest",
             "What tensors are made from: the frame, the region of each object that was found upstream, for a second model, tiles \
-             of the frame, for small objects, or a list of regions",
+             of the frame, for small objects, a list of regions, or the regions in which something moves",
         ),
         property!(
             Settings,
@@ -175,7 +180,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             roi_crop,
             (),
             "Crop of regions",
-            "With roi=objects, tiles and list: how a region is cut from the frame; a model finds most with the crops that it was \
+            "With roi=objects, tiles, list and motion: how a region is cut from the frame; a model finds most with the crops that it was \
              trained on",
         ),
         property!(
@@ -211,17 +216,77 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
         ),
         property!(
             Settings,
+            max_load,
+            0.0..=1.0,
+            "Maximum load",
+            "Share of time in which the model may work, of all streams that share it; interval then changes by itself: it is the least, and at \
+             most one second is between two frames that the model sees. 0 leaves interval as it is. For live sources, and others whose frames \
+             come at their rate",
+        ),
+        property!(
+            Settings,
+            motion,
+            (),
+            "Motion",
+            "What motion decides, for a camera that stands still. With gate, tracker keeps the objects of frames that the model does not \
+             see; always so with roi=motion",
+        ),
+        property!(
+            Settings,
+            motion_threshold?,
+            1..=255,
+            u32::from(motion.threshold),
+            "Motion threshold",
+            "With motion=gate and roi=motion: by how many of 255 gray levels a pixel differs from the background where something moves, in a \
+             picture of full contrast; less where the contrast is lower. Frigate's threshold",
+        ),
+        property!(
+            Settings,
+            contour_area?,
+            1..=1_000_000,
+            u32::try_from(motion.contour_area).unwrap_or(u32::MAX),
+            "Contour area",
+            "With motion=gate and roi=motion: number of pixels that must have changed side by side, in a frame that was shrunk to a height \
+             of about 100. Frigate's contour_area",
+        ),
+        property!(
+            Settings,
+            motion_mask,
+            (),
+            "Motion mask",
+            "With motion=gate and roi=motion: polygons in which motion does not count, as a clock in the picture or a tree, as \
+             X,Y,X,Y,X,Y separated by semicolons: in fractions of the frame's width and height, or in frame pixels if a number is above 1",
+        ),
+        property!(
+            Settings,
+            motion_hold?,
+            0..=MOST_TIME,
+            MOTION_HOLD.nseconds(),
+            "Motion hold",
+            "With motion=gate and roi=motion: time in nanoseconds after the last motion during which the model still sees frames",
+        ),
+        property!(
+            Settings,
+            max_idle?,
+            0..=MOST_TIME,
+            MAX_IDLE.nseconds(),
+            "Maximum idle time",
+            "With motion=gate and roi=motion: time in nanoseconds after which the model sees a whole frame, though nothing moves",
+        ),
+        property!(
+            Settings,
             max_regions,
             0..=1024,
             "Maximum regions",
             "With roi=objects: maximum number of objects of a frame that are processed; 0 allows as many as 512 MiB of tensors \
-             hold, and at most 1024. A WARNING says that others are left out; with interval, tracked ones are processed in the next frames",
+             hold, and at most 1024. A WARNING says that others are left out; with interval, tracked ones are processed in the next frames. With \
+             roi=motion: maximum number of regions, 8 if it is 0; where there would be more, the whole frame is the only one",
         ),
     ])
     .with([
         device::param_spec(),
         stats::param_spec(
-            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align or warp, there are more than max-regions, or the region of an object that is followed shows them), followed (tensors of regions that were made of the points of the last frame; the others are of objects), between (frames that the model does not see: interval), unanswered (frames of which it is not known what was found in them)",
+            "; tensors (made), skipped (objects without a tensor: their region is outside the frame, they have not the points of roi-crop=align or warp, there are more than max-regions, or the region of an object that is followed shows them), followed (tensors of regions that were made of the points of the last frame; the others are of objects), between (frames that the model does not see: interval), interval (that of the last frame: max-load), still (frames that the model does not see because nothing moves: motion), unanswered (frames of which it is not known what was found in them)",
         ),
     ])
 });

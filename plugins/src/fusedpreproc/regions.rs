@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use cudainfer_kernels::geometry::Rect;
 
+use super::budget::Budget;
 use super::crop::{Crop, Cutout, Extent};
 use super::follow::{Followed, Follower, shown};
 use super::points::{Misfit, Points};
@@ -45,6 +46,9 @@ pub(super) struct Rules {
 pub(super) struct Turns {
     /// Frames so far.
     count: u64,
+    /// Frames since the last one that the model saw, where it does not see all; none before the first.
+    passed: Option<u64>,
+    pub budget: Budget,
     /// The frame of each identity.
     looked_at: HashMap<u64, u64>,
 }
@@ -68,9 +72,14 @@ impl Turns {
 
     /// Whether the stream's next frame is one that the model sees, where `interval` frames between two are left out.
     pub fn sees_next(&mut self, interval: u64) -> bool {
-        let due = self.count.is_multiple_of(interval.saturating_add(1));
-        self.count += 1;
+        let due = self.passed.is_none_or(|passed| passed >= interval);
+        self.passed = Some(if due { 0 } else { self.passed.map_or(0, |passed| passed + 1) });
         due
+    }
+
+    /// The model sees the stream's next frame.
+    pub fn begin(&mut self) {
+        self.passed = None;
     }
 
     /// Notes that an object is examined.

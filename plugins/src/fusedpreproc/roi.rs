@@ -16,6 +16,8 @@ pub enum Roi {
     Tiles,
     #[enum_value(name = "The regions of the property regions: one tensor for each", nick = "list")]
     List,
+    #[enum_value(name = "The regions in which something moves: one tensor for each", nick = "motion")]
+    Motion,
 }
 
 impl Words for Roi {}

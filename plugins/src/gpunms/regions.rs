@@ -48,9 +48,9 @@ impl Merger {
         let [frame_w, frame_h] = self.frame.map(|side| side as f32);
         let shown =
             set.to_frame.rect(&Rect { x: 0.0, y: 0.0, w: width, h: height }).clamped(frame_w, frame_h);
-        let shown = if region.isolated { common(&shown, &region.rect) } else { shown };
+        let shown = if region.isolated { shown.common(&region.rect) } else { shown };
         for (i, detection) in detections.iter().enumerate() {
-            let rect = common(&detection.rect, &shown);
+            let rect = detection.rect.common(&shown);
             let big =
                 rect.w > 0.0 && rect.h > 0.0 && rect.w >= self.min_size[0] && rect.h >= self.min_size[1];
             if !big || !holds_centre(&region.rect, &rect) {
@@ -79,11 +79,6 @@ impl Merger {
         }
         (detections, attached)
     }
-}
-
-/// The part that two boxes have in common; of no or negative size if there is none.
-fn common(a: &Rect, b: &Rect) -> Rect {
-    Rect::from_corners(a.x.max(b.x), a.y.max(b.y), a.right().min(b.right()), a.bottom().min(b.bottom()))
 }
 
 fn holds_centre(region: &Rect, rect: &Rect) -> bool {

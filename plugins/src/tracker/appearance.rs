@@ -9,11 +9,11 @@ use cudainfer_kernels::tensor::TensorDesc;
 use cudainfer_kernels::track::Embeddings;
 
 use super::Appearance;
-use super::pixels::Pixels;
 use crate::caps;
 use crate::meta::object::{EmbeddingParam, Object};
 use crate::meta::row::OutputRows;
 use crate::meta::tensor::TensorSet;
+use crate::pixels::Pixels;
 use crate::strings;
 
 /// Makes the embeddings of one frame after the other.

@@ -1,7 +1,8 @@
-//! Objects on frames that no model sees (fusedpreproc's `interval`): those of the last frame that one saw, where they are expected.
+//! Objects on frames that no model sees (fusedpreproc's `interval` and `motion`): those of the last frame that one saw, where they are
+//! expected.
 
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::Track;
+use cudainfer_kernels::track::{State, Track};
 
 use crate::meta::object::{DetectionParam, KeypointsParam, Object};
 
@@ -15,7 +16,7 @@ pub(super) struct Carried {
     objects: Vec<(usize, Object, Track)>,
     /// The tracks in the last frame, one for each detection.
     pub tracks: Vec<Option<Track>>,
-    /// Frames since then.
+    /// Frames since then in which something may have moved.
     frames: i32,
 }
 
@@ -30,13 +31,18 @@ impl Carried {
         *self = Self { objects: tracked.collect(), tracks: tracks.to_vec(), frames: 0 };
     }
 
-    /// The objects of the next frame, which no model sees: where their tracks are now; none where they are not to `publish`.
-    pub fn next(&mut self, publish: bool) -> Vec<(Object, Track)> {
+    /// The objects of the next frame, which no model sees: where their tracks are now.
+    pub fn next(&mut self) -> Vec<(Object, Track)> {
         self.frames = self.frames.saturating_add(1);
+        self.now()
+    }
+
+    /// The objects where their tracks are, as in a frame in which nothing has moved.
+    pub fn now(&self) -> Vec<(Object, Track)> {
         let faded = FADE.powi(self.frames);
-        let published = self.objects.iter().filter(|_| publish);
-        let now = published.filter_map(|(place, object, before)| {
+        let now = self.objects.iter().filter_map(|(place, object, before)| {
             let track = (*self.tracks.get(*place)?)?;
+            let track = Track { state: State::Carried, ..track };
             Some((moved(object, &before.rect, &track.rect, faded), track))
         });
         now.collect()
@@ -69,8 +75,6 @@ fn moved(object: &Object, from: &Rect, to: &Rect, faded: f32) -> Object {
 
 #[cfg(test)]
 mod tests {
-    use cudainfer_kernels::track::State;
-
     use super::*;
 
     #[test]
@@ -106,16 +110,18 @@ mod tests {
             &[Some(track(10.0, 20.0)), None],
         );
         carried.tracks = vec![Some(track(110.0, 40.0)), None];
-        let found = carried.next(true);
+        let found = carried.next();
         let [(object, now)] = &found[..] else { panic!("{found:?}") };
         assert_eq!(now.rect.x, 110.0);
         let detection = object.detection.as_ref().unwrap();
         assert_eq!(detection.rect, Rect { x: 114.0, y: 10.0, w: 32.0, h: 40.0 });
         let points = object.keypoints.as_ref().unwrap();
         assert_eq!((points.x[0], points.y[0]), (130.0, 15.0));
-        let second = carried.next(true)[0].0.detection.as_ref().unwrap().confidence;
-        assert!(second < detection.confidence && detection.confidence < 0.8);
+        let confidence = |found: &[(Object, Track)]| found[0].0.detection.as_ref().unwrap().confidence;
+        let first = confidence(&found);
+        assert_eq!(confidence(&carried.now()), first);
+        assert!(confidence(&carried.next()) < first && first < 0.8);
         carried.tracks = vec![None, None];
-        assert_eq!(carried.next(true), []);
+        assert_eq!(carried.next(), []);
     }
 }

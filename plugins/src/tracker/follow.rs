@@ -1,9 +1,10 @@
 //! What the element does with a frame: it prepares for its caps, tracks its objects, and puts the results on them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use cudainfer_kernels::device::{Counter, Counters};
+use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
 
 use super::Between;
@@ -13,7 +14,7 @@ use super::pace::Unknown;
 use super::scene::Scene;
 use super::settings::Settings;
 use super::stream_tracker::{CrowdDevice, StreamTracker};
-use crate::between::IntervalFrame;
+use crate::between::{self, IntervalFrame};
 use crate::device::Gpu;
 use crate::log::TRACKER as CAT;
 use crate::meta::analytics::Forms;
@@ -157,6 +158,18 @@ pub(super) struct Surroundings<'a> {
     pub reverse: bool,
 }
 
+/// A frame that a model has seen.
+struct Arrival {
+    /// What it is, where the model does not see all frames.
+    kind: Option<IntervalFrame>,
+    /// Its objects.
+    seen: Vec<Object>,
+    /// The time since the last frame, in frames.
+    elapsed: f64,
+    /// Its running time, if that is known.
+    time: Option<gst::ClockTime>,
+}
+
 impl State {
     /// For an element that has just started.
     pub fn new(streams: Streams<StreamTracker>, settings: &Settings, forms: Forms) -> Self {
@@ -198,75 +211,127 @@ impl State {
         buffer: &mut gst::BufferRef,
         time: Option<gst::ClockTime>,
     ) -> Result<Warnings, String> {
-        let Self { streams, tracks, publish_lost, between, forms, warned, caps, skeleton, embedded } = self;
-        let tally = element.tally;
-        let tracked = streams.current_mut();
-        let look = IntervalFrame::of(buffer);
-        if let Some(caps) = caps {
-            prepare(element, tracked, caps, skeleton.as_ref(), *embedded)?;
-            if look.is_some() && *between == Between::Flow {
+        let tracked = self.streams.current_mut();
+        let kind = IntervalFrame::of(buffer);
+        if let Some(caps) = &self.caps {
+            prepare(element, tracked, caps, self.skeleton.as_ref(), self.embedded)?;
+            if kind.is_some() && self.between == Between::Flow {
                 prepare_flow(element, tracked, caps)?;
             }
         }
         let seen = objects(buffer);
         tracked.scene.see(&seen);
-        // Another model may have seen it.
-        let passes = look == Some(IntervalFrame::Between) && tracked.scene.detections().is_empty();
         choose_crowd_device(element, tracked);
-        let StreamTracker { tracker, scene, pace, embedder, motion, carried, late, seen: seen_at, .. } =
-            tracked;
-        let boxes: Vec<_> = if passes {
-            tracker.places().map(|(_, track)| track.rect).collect()
+        let mut now = Warnings::default();
+        let elapsed = tracked.pace.elapsed(buffer.pts(), element.reverse).unwrap_or_else(|why| {
+            element.tally.untimed.add(1);
+            now.backwards = why == Unknown::Backwards;
+            1.0
+        });
+        let is_late = elapsed > tracked.tracker.longest_gap();
+        tracked.late = if is_late { tracked.late.saturating_add(1) } else { 0 };
+        if tracked.late >= MANY_LATE {
+            now.late = elapsed;
+        }
+        // Another model may have seen the frame.
+        let unseen = kind.filter(|kind| kind.is_unseen()).filter(|_| tracked.scene.detections().is_empty());
+        match unseen {
+            Some(kind) => self.carry(element, buffer, kind, &seen, elapsed, &mut now)?,
+            None => self.track(element, buffer, Arrival { kind, seen, elapsed, time }, &mut now)?,
+        }
+        Ok(self.warned.first(now))
+    }
+
+    /// A frame that no model sees: the objects of the last one that one saw are put on it.
+    fn carry(
+        &mut self,
+        element: &Surroundings<'_>,
+        buffer: &mut gst::BufferRef,
+        kind: IntervalFrame,
+        on_frame: &[Object],
+        elapsed: f64,
+        now: &mut Warnings,
+    ) -> Result<(), String> {
+        let Self { streams, publish_lost, between, forms, .. } = self;
+        let StreamTracker { tracker, scene, pace, embedder, motion, carried, seen: seen_at, .. } =
+            streams.current_mut();
+        if embedder.used_up_tensors() {
+            TensorSet::take(buffer);
+            gst_tensor::remove(buffer);
+        }
+        let mut next = if kind == IntervalFrame::Still {
+            // No time passes for objects that stand still.
+            carried.now()
         } else {
-            scene.detections().iter().map(|detection| detection.rect).collect()
+            let boxes: Vec<_> = tracker.places().map(|(_, track)| track.rect).collect();
+            let moved = motion.see(buffer, &boxes, tracker.places(), elapsed)?;
+            let frame =
+                TrackerInput { elapsed, camera: moved.camera, flow: &moved.flow, ..TrackerInput::of(&[]) };
+            tracker.pass_frame(&frame, &mut carried.tracks);
+            if tracker.unseen() > tracker.longest_gap() {
+                now.beyond = tracker.unseen();
+            }
+            carried.next()
         };
-        if !passes && let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
+        if *between == Between::None {
+            next.clear();
+        }
+        number(&mut next, on_frame);
+        element.tally.carried.add_size(next.len());
+        let param = |track: &Track| param(track, pace.rate(), seen_at.of(track.id));
+        forms.write(buffer, |buffer| {
+            for (object, track) in next {
+                Object { tracking: Some(param(&track)), ..object }.put(buffer, &track.rect);
+            }
+            if *publish_lost {
+                put_lost(buffer, tracker, scene, param);
+            }
+        });
+        Ok(())
+    }
+
+    /// A frame that a model has seen, all of it or parts.
+    fn track(
+        &mut self,
+        element: &Surroundings<'_>,
+        buffer: &mut gst::BufferRef,
+        Arrival { kind, mut seen, elapsed, time }: Arrival,
+        now: &mut Warnings,
+    ) -> Result<(), String> {
+        let Self { streams, tracks, publish_lost, between, forms, .. } = self;
+        let tally = element.tally;
+        let StreamTracker { tracker, scene, pace, embedder, motion, carried, seen: seen_at, .. } =
+            streams.current_mut();
+        let mut kept = HashSet::new();
+        if let Some(parts) = between::regions(buffer).filter(|_| *between != Between::None) {
+            let mut still = carried.now();
+            still.retain(|(_, track)| !is_in(&track.rect, &parts));
+            number(&mut still, &seen);
+            tally.carried.add_size(still.len());
+            forms.write(buffer, |buffer| {
+                still.iter().for_each(|(object, track)| object.put(buffer, &track.rect))
+            });
+            kept.extend(still.iter().map(|(object, _)| object.id));
+            seen = objects(buffer);
+            scene.see(&seen);
+        }
+        let boxes: Vec<_> = scene.detections().iter().map(|detection| detection.rect).collect();
+        if let Some(kind) = embedder.see(buffer, &seen, scene.members(), &boxes)? {
             compare_by(tracker, kind, &lock(element.settings))?;
         }
         if embedder.used_up_tensors() {
             TensorSet::take(buffer);
             gst_tensor::remove(buffer);
         }
-        let mut now = Warnings::default();
-        let elapsed = pace.elapsed(buffer.pts(), element.reverse).unwrap_or_else(|why| {
-            tally.untimed.add(1);
-            now.backwards = why == Unknown::Backwards;
-            1.0
-        });
-        let is_late = elapsed > tracker.longest_gap();
-        *late = if is_late { late.saturating_add(1) } else { 0 };
-        if *late >= MANY_LATE {
-            now.late = elapsed;
-        }
         let moved = motion.see(buffer, &boxes, tracker.places(), elapsed)?;
-        let frame =
-            TrackerInput { elapsed, camera: moved.camera, flow: &moved.flow, ..TrackerInput::of(&[]) };
-        let rate = pace.rate();
-        if passes {
-            tracker.pass_frame(&frame, &mut carried.tracks);
-            if tracker.unseen() > tracker.longest_gap() {
-                now.beyond = tracker.unseen();
-            }
-            let mut next = carried.next(*between != Between::None);
-            number(&mut next, &seen);
-            tally.carried.add_size(next.len());
-            forms.write(buffer, |buffer| {
-                for (object, track) in next {
-                    let tracking = Some(param(&track, rate, seen_at.of(track.id)));
-                    Object { tracking, ..object }.put(buffer, &track.rect);
-                }
-                if *publish_lost {
-                    put_lost(buffer, tracker, scene, |track| param(track, rate, seen_at.of(track.id)));
-                }
-            });
-            return Ok(warned.first(now));
-        }
         let frame = TrackerInput {
             detections: scene.detections(),
             poses: scene.poses(),
             angles: scene.angles(),
             embeddings: embedder.embeddings(),
-            ..frame
+            elapsed,
+            camera: moved.camera,
+            flow: &moved.flow,
         };
         now.surplus = tracker.update_frame(&frame, tracks);
         (now.unboxed, now.sizeless) = (scene.unboxed(), scene.sizeless());
@@ -282,7 +347,12 @@ impl State {
             tracks.iter().flatten().map(|track| track.id),
             tracker.lost().map(|track| track.id),
         );
-        let param = |track: &Track| param(track, rate, seen_at.of(track.id));
+        let param = |track: &Track| param(track, pace.rate(), seen_at.of(track.id));
+        let members = seen.iter().zip(scene.members()).filter(|(_, member)| **member);
+        for (track, _) in tracks.iter_mut().zip(members).filter(|(_, (object, _))| kept.contains(&object.id))
+        {
+            track.iter_mut().for_each(|track| track.state = kernels::State::Carried);
+        }
         let mut params = tracks.iter().map(|track| track.as_ref().map(param));
         forms.write(buffer, |buffer| {
             let of_member = |member: &bool| if *member { params.next().flatten() } else { None };
@@ -291,11 +361,16 @@ impl State {
                 put_lost(buffer, tracker, scene, param);
             }
         });
-        if look.is_some() {
+        if kind.is_some() {
             carried.keep(seen, scene.members(), tracks);
         }
-        Ok(warned.first(now))
+        Ok(())
     }
+}
+
+/// Whether half of a box or more lies in one of these parts of a frame.
+fn is_in(rect: &Rect, parts: &[Rect]) -> bool {
+    parts.iter().any(|part| rect.common(part).area() >= rect.area() / 2.0)
 }
 
 /// Gives objects ids that none of those on the frame has, and their parents likewise; a parent that is not among them is none.

@@ -36,7 +36,6 @@ mod follow;
 mod imp;
 mod motion;
 mod pace;
-mod pixels;
 mod properties;
 mod scene;
 mod seen_times;

@@ -3,24 +3,19 @@
 use std::sync::Arc;
 
 use cudainfer_kernels::boxflow::BoxFlow;
-use cudainfer_kernels::camera::{CameraError, CudaShrink, Estimator, Picture, Shrink};
+use cudainfer_kernels::camera::{Estimator, Picture, picture_size};
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::geometry::{Affine, Rect};
 use cudainfer_kernels::track::Track;
 
-use super::pixels::Pixels;
+use crate::pictures::Pictures;
 
 /// Looks at one frame after the other.
 #[derive(Default)]
 pub(super) struct Motion {
-    shrinker: Option<(Pixels, Shrinker)>,
+    pictures: Option<Pictures>,
     camera: Option<Estimator>,
     flow: Option<BoxFlow>,
-}
-
-enum Shrinker {
-    Cpu(Box<Shrink>),
-    Gpu(Box<CudaShrink>, Arc<CudaStream>),
 }
 
 /// What is looked for.
@@ -47,21 +42,13 @@ impl Motion {
         wanted: Wanted,
         stream: impl FnOnce() -> Result<Arc<CudaStream>, String>,
     ) -> Result<(), String> {
-        self.shrinker = None;
+        self.pictures = None;
         self.camera = wanted.camera.then(|| self.camera.take().unwrap_or_default());
         self.flow = wanted.flow.then(|| self.flow.take().unwrap_or_default());
-        if wanted == Wanted::default() {
-            return Ok(());
+        if wanted != Wanted::default() {
+            let property = if wanted.camera { "camera-motion" } else { "between=flow" };
+            self.pictures = Some(Pictures::new(caps, property, picture_size, stream)?);
         }
-        let pixels = Pixels::of(caps, if wanted.camera { "camera-motion" } else { "between=flow" }, stream)?;
-        let failed = |e: CameraError| e.to_string();
-        let shrinker = match pixels.stream.clone() {
-            None => Shrinker::Cpu(Box::new(Shrink::new(pixels.format).map_err(failed)?)),
-            Some(stream) => {
-                Shrinker::Gpu(Box::new(CudaShrink::new(pixels.format, &stream).map_err(failed)?), stream)
-            }
-        };
-        self.shrinker = Some((pixels, shrinker));
         Ok(())
     }
 
@@ -79,23 +66,11 @@ impl Motion {
         places: impl Iterator<Item = (usize, Track)>,
         elapsed: f64,
     ) -> Result<Moved, String> {
-        let Self { shrinker, camera, flow } = self;
-        let failed = |e: CameraError| e.to_string();
-        let look = |picture: &Picture<'_>| Moved {
+        let Self { pictures: Some(pictures), camera, flow } = self else { return Ok(Moved::default()) };
+        pictures.see(buffer, |picture| Moved {
             camera: camera.as_mut().and_then(|camera| camera.update(picture, boxes)),
             flow: flow.as_mut().map(|flow| ways(flow, picture, places, elapsed)).unwrap_or_default(),
-        };
-        match shrinker {
-            None => Ok(Moved::default()),
-            Some((pixels, Shrinker::Cpu(shrink))) => {
-                pixels.on_host(buffer, |frame| Ok(look(&shrink.run(frame).map_err(failed)?)))
-            }
-            Some((pixels, Shrinker::Gpu(shrink, stream))) => pixels.on_device(buffer, stream, |frame| {
-                stream.sampled(|| shrink.start(stream, frame)).map_err(failed)?;
-                let picture = shrink.finish(stream).map_err(failed)?;
-                Ok(picture.as_ref().map(look).unwrap_or_default())
-            }),
-        }
+        })
     }
 
     /// The next frame is not a continuation of the last.

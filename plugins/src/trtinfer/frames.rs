@@ -219,7 +219,7 @@ impl TrtInfer {
             let settings = lock(&self.settings);
             (settings.leaky, settings.priority)
         };
-        let is_between = IntervalFrame::of(&buffer) == Some(IntervalFrame::Between);
+        let is_between = IntervalFrame::of(&buffer).is_some_and(IntervalFrame::is_unseen);
         if is_between && TensorSet::of(&buffer).is_some_and(|sets| sets.is_empty()) {
             return self.pass(buffer, &running, &forms, leaky);
         }

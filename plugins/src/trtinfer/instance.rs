@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cudainfer_kernels::device::{Choice, Counters};
 
 use super::batcher::{Batcher, Client, Rules};
+use super::load::{Cost, Load};
 use super::request::Request;
 use super::setup::Setup;
 use super::worker;
@@ -27,6 +28,8 @@ pub(super) struct Instance {
     pub batcher: Arc<Batcher<Request>>,
     /// Nanoseconds that a run of a whole batch takes, as measured when warming up.
     pub run_ns: Arc<AtomicU64>,
+    /// How busy it is.
+    load: Arc<Load>,
     shapes: Shapes,
     /// Threads that end with the instance: the workers, and the one that makes a faster variant of the session ready.
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -69,13 +72,20 @@ impl Instance {
         let cores = if engine.provider().is_on_host() { setup.config.intra_threads } else { 0 };
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let runs = engine.sessions.iter().map(|_| Arc::default()).collect();
+        let run_ns = Arc::<AtomicU64>::default();
+        let cost = if engine.provider().is_on_host() {
+            Cost::OnHost(engine.sessions.len())
+        } else {
+            Cost::OnGpu(Arc::clone(&run_ns), engine.batch)
+        };
         let instance = Arc::new(Self {
             runs,
             number: OPENED.fetch_add(1, Ordering::Relaxed) + 1,
             setup,
             engine,
             batcher,
-            run_ns: Arc::default(),
+            run_ns,
+            load: Arc::new(Load::new(cost, Instant::now())),
             shapes: Shapes::default(),
             threads: Mutex::default(),
             stop: Arc::default(),
@@ -84,8 +94,9 @@ impl Instance {
         for (index, (session, runs)) in instance.engine.sessions.iter().zip(&instance.runs).enumerate() {
             let (batcher, session, runs) =
                 (Arc::clone(&instance.batcher), Arc::clone(session), Arc::clone(runs));
+            let load = Arc::clone(&instance.load);
             let work = move || {
-                let work = || worker::work(&batcher, &session, &runs, cores);
+                let work = || worker::work(&batcher, &session, &runs, cores, &load);
                 // The frames of the failed batch come back with an error, and the later ones must still be inferred.
                 while std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
                     gst::error!(CAT, "a worker panicked; this is a bug of cudainfer");
@@ -108,6 +119,11 @@ impl Instance {
         if self.batcher.clients() == 0 {
             self.runs.iter().for_each(|run| run.interrupt());
         }
+    }
+
+    /// The share of the last second in which it worked, from 0 to 1; none in its first one.
+    pub fn load(&self) -> Option<f64> {
+        self.load.share(Instant::now())
     }
 
     /// The number of the GPU that it runs on; none on the CPU.

@@ -38,6 +38,7 @@ mod instance_slot;
 mod lane;
 mod latency;
 mod leaky;
+mod load;
 mod look;
 mod memories;
 mod negotiate;

@@ -22,7 +22,7 @@ use crate::meta::gst_tensor;
 use crate::model::{self, ModelInfo, accepts};
 use crate::notice::post_info;
 use crate::sync::lock;
-use crate::{auto_gpu, caps, notice, strings};
+use crate::{auto_gpu, caps, load, notice, strings};
 
 impl TrtInfer {
     /// Checks the caps against the model at once, and queues the caps of the outputs after the frames that came before.
@@ -275,6 +275,9 @@ impl TrtInfer {
         }
         if auto_gpu::asked(query) && auto_gpu::answer(query, self.gpu()) {
             return true;
+        }
+        if load::is_asked(query) {
+            return load::answer(query, self.switch.in_use().and_then(|instance| instance.load()));
         }
         // Only a promptable model has one upstream whose outputs could change.
         if let Some((caps, _)) = accepts::asked(query) {

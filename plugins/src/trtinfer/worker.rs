@@ -9,6 +9,7 @@ use gst::prelude::*;
 
 use super::batcher::{Batchable, Batcher, StreamKey};
 use super::cores;
+use super::load::Load;
 use super::pending::{Image, PendingFrame, prepare};
 use super::request::Request;
 use crate::inference::{FedTensors, InferenceError, Outlook, SharedSession, Stop, row};
@@ -24,8 +25,15 @@ use crate::tracer::spans;
 /// Batches that must have run before larger ones are tried again, times how often that was in vain.
 const PATIENCE: u64 = 256;
 
-/// Runs batches until the queue is stopped; `runs` ends a run that is not wanted any more. A run keeps `cores` cores busy.
-pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Stop, cores: usize) {
+/// Runs batches until the queue is stopped; `runs` ends a run that is not wanted any more. A run keeps `cores` cores busy, and is counted in
+/// `load`.
+pub(super) fn work(
+    queue: &Batcher<Request>,
+    session: &SharedSession,
+    runs: &Stop,
+    cores: usize,
+    load: &Load,
+) {
     let mut patience = Patience::default();
     loop {
         // While the GPU has enough work, frames gather for a larger batch.
@@ -49,7 +57,7 @@ pub(super) fn work(queue: &Batcher<Request>, session: &SharedSession, runs: &Sto
         // Also after its last frame has gone back.
         let _instance = Arc::clone(&first.instance);
         let (frames, mut rows) = prepare(batch);
-        let mut runner = OnSession { queue, session, runs, cores, frames };
+        let mut runner = OnSession { queue, session, runs, cores, load, frames };
         while !rows.is_empty() {
             let rest = rows.split_off(queue.size().min(rows.len()));
             let whole = run(&mut runner, std::mem::replace(&mut rows, rest));
@@ -154,6 +162,7 @@ struct OnSession<'a> {
     session: &'a SharedSession,
     runs: &'a Stop,
     cores: usize,
+    load: &'a Load,
     /// Those that have not gone back.
     frames: Vec<Option<PendingFrame>>,
 }
@@ -222,6 +231,7 @@ impl Runner<Image> for OnSession<'_> {
         let took = started.elapsed();
         drop(busy);
         let count = batch.len() as u64;
+        self.load.add(took, batch.len(), Instant::now());
         spans::ran(started, took, count);
         self.tell_sampled(batch, started, took);
         let took = nanoseconds(took);

@@ -11,6 +11,7 @@ mod recurrent;
 mod results;
 mod stopping;
 mod two_gpus;
+mod unseen;
 mod variants;
 
 use std::sync::{Arc, Mutex};

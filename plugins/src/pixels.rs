@@ -1,4 +1,4 @@
-//! The frames' pixels, for appearance and camera motion: on the CPU or on the GPU, wherever they are.
+//! The pixels of frames, on the CPU or on the GPU, wherever the frames are, for elements that only look at them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::video;
 
 /// Frames of some caps.
 #[derive(Clone)]
-pub(super) struct Pixels {
+pub(crate) struct Pixels {
     info: VideoInfo,
     pub format: FrameFormat,
     /// Where frames on the GPU are looked at.
