@@ -67,6 +67,33 @@ impl Homography {
         Self::of_unit_square(to).after(&Self::of_unit_square(from).inverse())
     }
 
+    /// The map of four points to four others, which need not be corners of convex quadrilaterals; `None` where three of `from` lie on a
+    /// line, or nearly so, or their middle is mapped to infinity.
+    ///
+    /// The direct linear transform of normalised points (Hartley, In Defense of the Eight-Point Algorithm, 1997): both sets are moved to
+    /// the origin and scaled to a mean distance of the square root of 2, so that metres and pixels may be of any size.
+    pub fn through(from: &[[f64; 2]; 4], to: &[[f64; 2]; 4]) -> Option<Self> {
+        let (source, target) = (Self::normalising(from), Self::normalising(to));
+        let mut rows = [[0.0; 9]; 8];
+        for (k, (from, to)) in from.iter().zip(to).enumerate() {
+            let ([x, y], [u, v]) = (source.point(*from), target.point(*to));
+            rows[2 * k] = [x, y, 1.0, 0.0, 0.0, 0.0, -x * u, -y * u, u];
+            rows[2 * k + 1] = [0.0, 0.0, 0.0, x, y, 1.0, -x * v, -y * v, v];
+        }
+        let [a, b, c, d, e, f, g, h] = solved(rows)?;
+        let between = Self { rows: [[a, b, c], [d, e, f], [g, h, 1.0]] };
+        let map = target.inverse().after(&between).after(&source);
+        map.rows.as_flattened().iter().all(|v| v.is_finite()).then_some(map)
+    }
+
+    /// The map of these points to others around the origin, whose mean distance from it is the square root of 2.
+    fn normalising(points: &[[f64; 2]; 4]) -> Self {
+        let [x, y] = [0, 1].map(|axis| points.iter().map(|point| point[axis]).sum::<f64>() / 4.0);
+        let mean = points.iter().map(|point| (point[0] - x).hypot(point[1] - y)).sum::<f64>() / 4.0;
+        let scale = std::f64::consts::SQRT_2 / mean;
+        Self { rows: [[scale, 0.0, -scale * x], [0.0, scale, -scale * y], [0.0, 0.0, 1.0]] }
+    }
+
     /// The map of (0, 0), (1, 0), (1, 1), (0, 1) to these points.
     fn of_unit_square(&[[x0, y0], [x1, y1], [x2, y2], [x3, y3]]: &[[f64; 2]; 4]) -> Self {
         let ([dx1, dx2, sx], [dy1, dy2, sy]) =
@@ -128,6 +155,26 @@ impl Homography {
     }
 }
 
+/// The solution of eight equations of eight unknowns, each with its right side last, by Gauss's elimination with pivots; `None` where
+/// there is not one alone.
+fn solved(mut rows: [[f64; 9]; 8]) -> Option<[f64; 8]> {
+    /// A pivot below this is rounding: the numbers are about 1.
+    const LEAST: f64 = 1e-12;
+    for k in 0..8 {
+        let pivot = (k..8).max_by(|a, b| rows[*a][k].abs().total_cmp(&rows[*b][k].abs()))?;
+        rows.swap(k, pivot);
+        let chosen = rows[k];
+        if chosen[k].is_nan() || chosen[k].abs() < LEAST {
+            return None;
+        }
+        for (_, row) in rows.iter_mut().enumerate().filter(|(i, _)| *i != k) {
+            let factor = row[k] / chosen[k];
+            row.iter_mut().zip(chosen).for_each(|(v, other)| *v -= factor * other);
+        }
+    }
+    Some([0, 1, 2, 3, 4, 5, 6, 7].map(|k| rows[k][8] / rows[k][k]))
+}
+
 /// The corners of a tensor of `size` (width, height) pixels, clockwise from the top left.
 pub fn corners(size: [usize; 2]) -> [[f64; 2]; 4] {
     let [width, height] = size.map(|n| n as f64);
@@ -141,7 +188,7 @@ mod tests {
     use super::*;
 
     /// The map as OpenCV's `getPerspectiveTransform` finds it: eight linear equations, by Gauss's elimination.
-    fn solved(from: &[[f64; 2]; 4], to: &[[f64; 2]; 4]) -> Homography {
+    fn perspective(from: &[[f64; 2]; 4], to: &[[f64; 2]; 4]) -> Homography {
         let mut rows: Vec<[f64; 9]> = Vec::new();
         for ([x, y], [u, v]) in from.iter().zip(to) {
             rows.push([*x, *y, 1.0, 0.0, 0.0, 0.0, -x * u, -y * u, *u]);
@@ -210,6 +257,41 @@ mod tests {
 
     proptest! {
         #[test]
+        fn four_points_go_where_they_are_mapped_in_whatever_order_and_scale(
+            points in proptest::array::uniform4(proptest::array::uniform2(0f64..1000.0)),
+            places in proptest::array::uniform4(proptest::array::uniform2(-50f64..50.0)),
+            scale in 1e-3f64..1e3,
+        ) {
+            let flat = |points: &[[f64; 2]; 4], longest: f64| {
+                [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]].iter().any(|[i, j, k]| {
+                    let [a, b, c] = [points[*i], points[*j], points[*k]];
+                    let area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+                    area.abs() < 0.02 * longest * longest
+                })
+            };
+            prop_assume!(!flat(&points, 1000.0) && !flat(&places, 100.0));
+            let from = points.map(|point| point.map(|v| v * scale));
+            // There is none where the horizon passes through the middle of the points.
+            if let Some(map) = Homography::through(&from, &places) {
+                // A camera sees all of them on one side of the horizon; near that, elimination loses digits.
+                let depths = from.map(|point| map.homogeneous(point)[2]);
+                let (least, most) = (depths.iter().copied().fold(f64::INFINITY, f64::min), depths.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                prop_assume!(least / most > 1e-3 || most / least > 1e-3);
+                for (point, place) in from.iter().zip(places) {
+                    let [x, y, w] = map.homogeneous(*point);
+                    let wrong = (x / w - place[0]).hypot(y / w - place[1]);
+                    prop_assert!(wrong < 1e-5, "{:?} is at {:?}, not {:?}", point, [x / w, y / w], place);
+                }
+                if check_corners(&points).is_ok() && check_corners(&places).is_ok() {
+                    let other = Homography::between(&from, &places);
+                    let middle = [0, 1].map(|k| from.iter().map(|point| point[k]).sum::<f64>() / 4.0);
+                    let (a, b) = (map.point(middle), other.point(middle));
+                    prop_assert!((a[0] - b[0]).hypot(a[1] - b[1]) < 1e-6, "{:?} {:?}", a, b);
+                }
+            }
+        }
+
+        #[test]
         fn the_map_is_that_of_eight_equations(
             middles in proptest::array::uniform2(proptest::array::uniform2(-500f64..500.0)),
             turns in [0f64..6.3, 0f64..6.3], radii in proptest::array::uniform2(proptest::array::uniform4(20f64..300.0)),
@@ -221,7 +303,7 @@ mod tests {
             });
             let (from, to) = (quadrilateral(0), quadrilateral(1));
             prop_assume!(check_corners(&from).is_ok() && check_corners(&to).is_ok());
-            let (map, reference) = (Homography::between(&from, &to), solved(&from, &to));
+            let (map, reference) = (Homography::between(&from, &to), perspective(&from, &to));
             for (u, v) in [(0.1, 0.2), (0.5, 0.5), (0.9, 0.1), (0.3, 0.8), (0.0, 1.0)] {
                 // Within the corners.
                 let mix = |k: usize| {
