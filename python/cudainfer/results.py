@@ -381,9 +381,10 @@ def _track(s: gst.Structure) -> Track:
 
 
 def _speed(s: gst.Structure) -> Speed | None:
-    if "speed" not in s:
+    value, deviation = s.get("speed"), s.get("speed-deviation")
+    if value is None or deviation is None:
         return None
-    return Speed(s["speed"], s["speed-deviation"], s.get("speed-direction"))
+    return Speed(value, deviation, s.get("speed-direction"))
 
 
 def _world(s: gst.Structure) -> World:
