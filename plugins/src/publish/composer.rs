@@ -10,7 +10,7 @@ use super::kind::{RecordKind, RecordKinds};
 use super::labels::{Labels, LeftOut};
 use super::numbering::Numbering;
 use super::params::{Details, Messages, PublishParams};
-use super::record::{MapRecord, ObjectRecord, ParentRecord, ZoneRecords};
+use super::record::{MapRecord, NamedRecord, ObjectRecord, ZoneRecords};
 use super::selection::Selection;
 use super::tracks::{End, Track, Tracks};
 use super::writer::{Frame, Names, Writer};
@@ -333,12 +333,12 @@ impl Composer {
 }
 
 /// The objects that others' records name, by their numbers: those in whose regions others were found, and the nearest ones.
-fn named(objects: &[Object]) -> HashMap<i32, ParentRecord> {
+fn named(objects: &[Object]) -> HashMap<i32, NamedRecord> {
     let nearest = |object: &Object| Some(object.world.as_ref()?.nearest?.object);
     let ids: HashSet<_> =
         objects.iter().flat_map(|object| [object.parent, nearest(object)]).flatten().collect();
     let named = objects.iter().filter(|object| ids.contains(&object.id));
-    named.map(|object| (object.id, ParentRecord::from(object))).collect()
+    named.map(|object| (object.id, NamedRecord::from(object))).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 mod head;
 mod maps;
+mod named;
 mod rounding;
 mod track;
 mod world;
@@ -14,6 +15,7 @@ mod zones;
 
 pub(crate) use head::Head;
 pub(crate) use maps::MapRecord;
+pub(crate) use named::NamedRecord;
 use rounding::{metres, number, pixels, score};
 pub(crate) use track::TrackEndRecord;
 use world::{NearestRecord, SpeedRecord};
@@ -55,7 +57,7 @@ pub(crate) struct ObjectRecord {
     pub label: String,
     /// The object in whose region it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<ParentRecord>,
+    pub parent: Option<NamedRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,22 +92,6 @@ pub(crate) struct ObjectRecord {
     pub speed: Option<SpeedRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<NearestRecord>,
-}
-
-/// An object that another's record names: in whose region that was found, or which is the nearest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct ParentRecord {
-    id: i32,
-    label: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    track: Option<u64>,
-}
-
-impl From<&Object> for ParentRecord {
-    fn from(object: &Object) -> Self {
-        let track = object.tracking.as_ref().map(|tracking| tracking.id);
-        Self { id: object.id, label: object.label.clone(), track }
-    }
 }
 
 /// A detector's box.
@@ -262,7 +248,7 @@ fn embedding(from: EmbeddingParam) -> Option<EmbeddingRecord> {
 
 impl ObjectRecord {
     /// Of an object, with its embeddings if they should be written, among those of the frame that records name.
-    pub fn of(mut object: Object, embeddings: bool, named: &HashMap<i32, ParentRecord>) -> Self {
+    pub fn of(mut object: Object, embeddings: bool, named: &HashMap<i32, NamedRecord>) -> Self {
         let vectors = std::mem::take(&mut object.embeddings);
         let parent = object.parent.and_then(|id| named.get(&id).cloned());
         let nearest = object.world.as_ref().and_then(|world| NearestRecord::of(world.nearest?, named));
@@ -353,7 +339,7 @@ mod tests {
         let car = Object { id: 3, label: "car".into(), tracking, ..Object::default() };
         let plate =
             |parent| Object { id: 5, label: "plate".into(), parent: Some(parent), ..Object::default() };
-        let parents = HashMap::from([(3, ParentRecord::from(&car))]);
+        let parents = HashMap::from([(3, NamedRecord::from(&car))]);
         let json = |parent| serde_json::to_value(ObjectRecord::of(plate(parent), false, &parents)).unwrap();
         assert_eq!(json(3)["parent"], serde_json::json!({ "id": 3, "label": "car", "track": 17 }));
         assert_eq!(json(4).get("parent"), None, "it is not on the frame");
@@ -368,7 +354,7 @@ mod tests {
         let world = WorldParam { at: [1.2345, -20.0], motion: Some(motion), nearest };
         let person =
             Object { id: 5, label: "person".into(), world: Some(world.clone()), ..Object::default() };
-        let named = HashMap::from([(3, ParentRecord::from(&car))]);
+        let named = HashMap::from([(3, NamedRecord::from(&car))]);
         let json = |object| serde_json::to_value(ObjectRecord::of(object, false, &named)).unwrap();
         let wanted = serde_json::json!({
             "id": 5,

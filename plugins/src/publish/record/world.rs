@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cudainfer_kernels::ground::Motion;
 use serde::Serialize;
 
-use super::ParentRecord;
+use super::named::NamedRecord;
 use super::rounding::{degrees, metres};
 use crate::meta::world::NearestParam;
 
@@ -24,7 +24,7 @@ pub(crate) struct SpeedRecord {
 #[derive(Serialize)]
 pub(crate) struct NearestRecord {
     #[serde(flatten)]
-    object: ParentRecord,
+    object: NamedRecord,
     /// Metres.
     distance: f64,
 }
@@ -41,7 +41,7 @@ impl From<Motion> for SpeedRecord {
 
 impl NearestRecord {
     /// Among the frame's `named` objects.
-    pub fn of(nearest: NearestParam, named: &HashMap<i32, ParentRecord>) -> Option<Self> {
+    pub fn of(nearest: NearestParam, named: &HashMap<i32, NamedRecord>) -> Option<Self> {
         let object = named.get(&nearest.object)?.clone();
         Some(Self { object, distance: metres(nearest.distance) })
     }
