@@ -67,6 +67,33 @@ impl Homography {
         Self::of_unit_square(to).after(&Self::of_unit_square(from).inverse())
     }
 
+    /// The map of four points to four others, which need not be corners of convex quadrilaterals; `None` where three of `from` lie on a
+    /// line, or nearly so, or their middle is mapped to infinity.
+    ///
+    /// The direct linear transform of normalised points (Hartley, In Defense of the Eight-Point Algorithm, 1997): both sets are moved to
+    /// the origin and scaled to a mean distance of the square root of 2, so that metres and pixels may be of any size.
+    pub fn through(from: &[[f64; 2]; 4], to: &[[f64; 2]; 4]) -> Option<Self> {
+        let (source, target) = (Self::normalising(from), Self::normalising(to));
+        let mut rows = [[0.0; 9]; 8];
+        for (k, (from, to)) in from.iter().zip(to).enumerate() {
+            let ([x, y], [u, v]) = (source.point(*from), target.point(*to));
+            rows[2 * k] = [x, y, 1.0, 0.0, 0.0, 0.0, -x * u, -y * u, u];
+            rows[2 * k + 1] = [0.0, 0.0, 0.0, x, y, 1.0, -x * v, -y * v, v];
+        }
+        let [a, b, c, d, e, f, g, h] = solved(rows)?;
+        let between = Self { rows: [[a, b, c], [d, e, f], [g, h, 1.0]] };
+        let map = target.inverse().after(&between).after(&source);
+        map.rows.as_flattened().iter().all(|v| v.is_finite()).then_some(map)
+    }
+
+    /// The map of these points to others around the origin, whose mean distance from it is the square root of 2.
+    fn normalising(points: &[[f64; 2]; 4]) -> Self {
+        let [x, y] = [0, 1].map(|axis| points.iter().map(|point| point[axis]).sum::<f64>() / 4.0);
+        let mean = points.iter().map(|point| (point[0] - x).hypot(point[1] - y)).sum::<f64>() / 4.0;
+        let scale = std::f64::consts::SQRT_2 / mean;
+        Self { rows: [[scale, 0.0, -scale * x], [0.0, scale, -scale * y], [0.0, 0.0, 1.0]] }
+    }
+
     /// The map of (0, 0), (1, 0), (1, 1), (0, 1) to these points.
     fn of_unit_square(&[[x0, y0], [x1, y1], [x2, y2], [x3, y3]]: &[[f64; 2]; 4]) -> Self {
         let ([dx1, dx2, sx], [dy1, dy2, sy]) =
@@ -128,6 +155,26 @@ impl Homography {
     }
 }
 
+/// The solution of eight equations of eight unknowns, each with its right side last, by Gauss's elimination with pivots; `None` where
+/// there is not one alone.
+fn solved(mut rows: [[f64; 9]; 8]) -> Option<[f64; 8]> {
+    /// A pivot below this is rounding: the numbers are about 1.
+    const LEAST: f64 = 1e-12;
+    for k in 0..8 {
+        let pivot = (k..8).max_by(|a, b| rows[*a][k].abs().total_cmp(&rows[*b][k].abs()))?;
+        rows.swap(k, pivot);
+        let chosen = rows[k];
+        if chosen[k].is_nan() || chosen[k].abs() < LEAST {
+            return None;
+        }
+        for (_, row) in rows.iter_mut().enumerate().filter(|(i, _)| *i != k) {
+            let factor = row[k] / chosen[k];
+            row.iter_mut().zip(chosen).for_each(|(v, other)| *v -= factor * other);
+        }
+    }
+    Some([0, 1, 2, 3, 4, 5, 6, 7].map(|k| rows[k][8] / rows[k][k]))
+}
+
 /// The corners of a tensor of `size` (width, height) pixels, clockwise from the top left.
 pub fn corners(size: [usize; 2]) -> [[f64; 2]; 4] {
     let [width, height] = size.map(|n| n as f64);
@@ -141,7 +188,7 @@ mod tests {
     use super::*;
 
     /// The map as OpenCV's `getPerspectiveTransform` finds it: eight linear equations, by Gauss's elimination.
-    fn solved(from: &[[f64; 2]; 4], to: &[[f64; 2]; 4]) -> Homography {
+    fn perspective(from: &[[f64; 2]; 4], to: &[[f64; 2]; 4]) -> Homography {
         let mut rows: Vec<[f64; 9]> = Vec::new();
         for ([x, y], [u, v]) in from.iter().zip(to) {
             rows.push([*x, *y, 1.0, 0.0, 0.0, 0.0, -x * u, -y * u, *u]);
@@ -210,6 +257,43 @@ mod tests {
 
     proptest! {
         #[test]
+        fn four_points_and_all_others_go_where_they_are_mapped_in_whatever_order_and_scale(
+            offsets in proptest::array::uniform4(proptest::array::uniform2(-200f64..200.0)),
+            (turn, mirrored, [tilt, roll]) in (0f64..6.3, any::<bool>(), proptest::array::uniform2(-0.45f64..0.45)),
+            (scale, first) in (1e-3f64..1e3, 0usize..4), other in proptest::array::uniform2(0f64..1000.0),
+        ) {
+            let corners = [[250.0, 250.0], [750.0, 250.0], [750.0, 750.0], [250.0, 750.0]];
+            let points: [[f64; 2]; 4] = [0, 1, 2, 3].map(|i| {
+                let (corner, offset) = (corners[(i + first) % 4], offsets[(i + first) % 4]);
+                [corner[0] + offset[0], corner[1] + offset[1]]
+            });
+            let flat = [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]].iter().any(|[i, j, k]| {
+                let [a, b, c] = [points[*i], points[*j], points[*k]];
+                ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])).abs() < 2e4
+            });
+            prop_assume!(!flat);
+            // Up to 50 m, and all points on one side of the horizon.
+            let (sin, cos) = turn.sin_cos();
+            let side = if mirrored { -0.05 } else { 0.05 };
+            let wanted = Homography {
+                rows: [
+                    [side * cos, -0.05 * sin, 7.0],
+                    [side * sin, 0.05 * cos, -3.0],
+                    [tilt / 1000.0, roll / 1000.0, 1.0],
+                ],
+            };
+            let scaled = |point: [f64; 2]| point.map(|v| v * scale);
+            let map = Homography::through(&points.map(scaled), &points.map(|point| wanted.point(point))).unwrap();
+            for point in points.into_iter().chain([other]) {
+                let (got, wanted) = (map.point(scaled(point)), wanted.point(point));
+                // f64, of which elimination loses digits where three points are nearly on a line.
+                prop_assert!((got[0] - wanted[0]).hypot(got[1] - wanted[1]) < 1e-6, "{:?}, not {:?}", got, wanted);
+            }
+            let signs = points.map(|point| map.homogeneous(scaled(point))[2] > 0.0);
+            prop_assert!(signs.iter().all(|sign| *sign == signs[0]));
+        }
+
+        #[test]
         fn the_map_is_that_of_eight_equations(
             middles in proptest::array::uniform2(proptest::array::uniform2(-500f64..500.0)),
             turns in [0f64..6.3, 0f64..6.3], radii in proptest::array::uniform2(proptest::array::uniform4(20f64..300.0)),
@@ -221,7 +305,7 @@ mod tests {
             });
             let (from, to) = (quadrilateral(0), quadrilateral(1));
             prop_assume!(check_corners(&from).is_ok() && check_corners(&to).is_ok());
-            let (map, reference) = (Homography::between(&from, &to), solved(&from, &to));
+            let (map, reference) = (Homography::between(&from, &to), perspective(&from, &to));
             for (u, v) in [(0.1, 0.2), (0.5, 0.5), (0.9, 0.1), (0.3, 0.8), (0.0, 1.0)] {
                 // Within the corners.
                 let mix = |k: usize| {

@@ -85,6 +85,17 @@ typedef struct
   const gchar *model, *output;
 } CudaInferEmbedding;
 
+/* Where an object is in the world, in metres, downstream of a zonecount that knows the ground. */
+typedef struct
+{
+  gdouble x, y;                 /* where its box touches the ground */
+  gboolean has_speed;           /* whether it is tracked and was seen twice; else the next two are 0 */
+  gdouble speed, deviation;     /* metres per second; the speed's standard deviation */
+  gdouble direction;            /* degrees from the x axis of the ground towards its y axis; NaN where it may as well stand */
+  gint nearest;                 /* id of the nearest other object that has a place; -1 if there is none */
+  gdouble distance;             /* how far that is; 0 if there is none */
+} CudaInferWorld;
+
 /* A mask over the frame or a part of it. */
 typedef struct
 {
@@ -187,7 +198,7 @@ cudainfer_parameter (const CudaInferObject * object, const gchar * name, guint n
 static inline gboolean
 cudainfer_next_region (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
 {
-  static const gchar *const rest[] = { "keypoints", "classification", "values", "embedding", "zones" };
+  static const gchar *const rest[] = { "keypoints", "classification", "values", "embedding", "zones", "world" };
   GstMeta *meta;
 
   while ((meta = gst_buffer_iterate_meta_filtered (buffer, state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))) {
@@ -372,6 +383,45 @@ cudainfer_has_region (const CudaInferAnalytics * of, GstBuffer * buffer, const C
   return equal > 0;
 }
 
+/* The id that the object of this box has. */
+static inline gint
+cudainfer_box_id (const CudaInferAnalytics * of, GstBuffer * buffer, const CudaInferObject * box)
+{
+  CudaInferObject other;
+  gpointer state = NULL;
+  guint equal = 0, before = 0, i;
+  gint id;
+
+  for (i = 0; i < box->entry; i++) {
+    if (!cudainfer_box (of, box->analytics, i, &other))
+      continue;
+    equal += cudainfer_is_same_box (box, &other);
+    before += !cudainfer_has_region (of, buffer, &other);
+  }
+  /* After the numbers of the regions, and none is there twice. */
+  for (id = (gint) before; cudainfer_next_region (buffer, &state, &other);) {
+    if (cudainfer_is_same_box (box, &other) && equal-- == 0)
+      return other.id;
+    id = MAX (id, other.id + 1 + (gint) before);
+  }
+  return id;
+}
+
+/* The id of the object that the one of a box is a part of; -1 if there is none. */
+static inline gint
+cudainfer_box_parent (const CudaInferAnalytics * of, GstBuffer * buffer, const CudaInferObject * box)
+{
+  const gint is_part_of = 1 << 1;       /* GST_ANALYTICS_REL_TYPE_IS_PART_OF */
+  guint n = (guint) MIN (of->length (box->analytics), CUDAINFER_MAX_ENTRIES), i;
+  CudaInferObject whole;
+
+  for (i = 0; i < n; i++)
+    if (i != box->entry && (of->relation (box->analytics, box->entry, i) & is_part_of)
+        && cudainfer_box (of, box->analytics, i, &whole))
+      return cudainfer_box_id (of, buffer, &whole);
+  return -1;
+}
+
 /* The next entry from `number` on that is of this type and related to the box; the number of entries where there is none. */
 static inline guint
 cudainfer_related (const CudaInferAnalytics * of, const CudaInferObject * box, gsize type, guint number)
@@ -414,6 +464,7 @@ cudainfer_next_box (GstBuffer * buffer, gpointer * state, CudaInferObject * obje
     for (c = object->label; *c; c++)
       object->label_id = (object->label_id ^ (guint8) *c) * 0x01000193;
     object->label_id |= 1u << 31;
+    object->parent = cudainfer_box_parent (of, buffer, object);
     track.id = cudainfer_related (of, object, of->tracking, 0);
     object->is_tracked = track.id < n && of->track (&track, &object->track_id, &first, &last, &object->is_lost);
     *state = GSIZE_TO_POINTER ((gsize) (before + 1) << 14 | (i + 1) << 1 | 1);
@@ -535,6 +586,24 @@ cudainfer_embedding (const CudaInferObject * object, guint nth, CudaInferEmbeddi
     return FALSE;
   embedding->model = gst_structure_get_string (s, "model");
   embedding->output = gst_structure_get_string (s, "output");
+  return TRUE;
+}
+
+/* Where an object is in the world; FALSE where that is not known. */
+static inline gboolean
+cudainfer_world (const CudaInferObject * object, CudaInferWorld * world)
+{
+  const GstStructure *s = cudainfer_parameter (object, "world", 0);
+
+  memset (world, 0, sizeof *world);
+  if (!s || !gst_structure_get (s, "x", G_TYPE_DOUBLE, &world->x, "y", G_TYPE_DOUBLE, &world->y, NULL))
+    return FALSE;
+  world->has_speed = gst_structure_get (s, "speed", G_TYPE_DOUBLE, &world->speed,
+      "speed-deviation", G_TYPE_DOUBLE, &world->deviation, NULL);
+  if (!gst_structure_get_double (s, "speed-direction", &world->direction))
+    world->direction = NAN;
+  if (!gst_structure_get (s, "nearest", G_TYPE_INT, &world->nearest, "nearest-distance", G_TYPE_DOUBLE, &world->distance, NULL))
+    world->nearest = -1;
   return TRUE;
 }
 

@@ -2,7 +2,7 @@
 //! model. Words and sentences are those of the enums.
 
 use cudainfer_kernels::tensor::TensorType::{self, Float16, Float32, Int8, Int32, UInt8};
-use cudainfer_kernels::{detect, draw, group, peaks, preproc, segment, track, zones};
+use cudainfer_kernels::{detect, draw, ground, group, peaks, preproc, segment, track, zones};
 use cudainfer_model as model;
 
 use crate::property::registered;
@@ -39,4 +39,5 @@ registered! {
     zones::Anchor: "GstCudaInferZoneAnchor";
     zones::Units: "GstCudaInferZoneUnits";
     draw::blur::BlurMode: "GstCudaInferBlurMode";
+    ground::SpeedUnit: "GstCudaInferSpeedUnit";
 }

@@ -16,6 +16,8 @@ from cudainfer import gst
 LIBRARY = "libgstanalytics-1.0.so.0"
 # Entries of a frame that are read, and pairs of them that are looked up for relations; as the elements do.
 MOST_ENTRIES, MOST_RELATIONS, MOST_CLASSES = 1 << 14, 1 << 20, 100
+# GST_ANALYTICS_REL_TYPE_IS_PART_OF
+IS_PART_OF = 1 << 1
 
 Pixels = tuple[int, int, int, int]
 Key = tuple[str, Pixels, bool]
@@ -31,6 +33,8 @@ class Mtd(ctypes.Structure):
 class Detection:
     """A box, and what is related to it."""
 
+    number: int
+    """That of its entry."""
     label: str
     box: Pixels
     angle: float
@@ -118,6 +122,22 @@ def detections(buffer: Any) -> list[Detection]:
     return [box for _, box in boxes]
 
 
+def wholes(buffer: Any, parts: list[Detection], boxes: list[Detection]) -> dict[int, int]:
+    """Which of the boxes each of these is a part of, if any: their numbers."""
+    of = library()
+    meta = of and of.get_meta(gst.address(buffer), of.api)
+    if not of or not meta:
+        return {}
+    found, left = {}, MOST_RELATIONS
+    for part in parts:
+        for box in boxes[:left]:
+            left -= 1
+            if box.number != part.number and of.relation(meta, part.number, box.number) & IS_PART_OF:
+                found[part.number] = box.number
+                break
+    return found
+
+
 def _relations(of: Library, meta: int, boxes: list[tuple[int, Detection]]) -> Callable[[Mtd], Detection | None]:
     """Finds the box that an entry is related to."""
     start, left = 0, MOST_RELATIONS
@@ -150,7 +170,7 @@ def _detection(of: Library, entry: Mtd) -> Detection | None:
     if min(w, h) < 0 or not (math.isfinite(angle.value) and math.isfinite(confidence.value)):
         return None
     confident = min(max(confidence.value, 0.0), 1.0)
-    return Detection(_text(of.label(byref(entry))), (x, y, w, h), angle.value, confident)
+    return Detection(entry.id, _text(of.label(byref(entry))), (x, y, w, h), angle.value, confident)
 
 
 def _track(of: Library, entry: Mtd) -> tuple[int, bool] | None:

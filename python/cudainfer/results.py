@@ -102,6 +102,33 @@ class Embedding:
 
 
 @dataclass
+class Speed:
+    """How an object moves on the ground."""
+
+    value: float
+    """Metres per second."""
+    deviation: float
+    """Its standard deviation."""
+    direction: float | None = None
+    """Degrees from the x axis of zonecount's ground towards its y axis; None where the object may as well stand."""
+
+
+@dataclass
+class World:
+    """Where an object is in the world, in the axes of zonecount's ground."""
+
+    x: float
+    """Metres, as y."""
+    y: float
+    speed: Speed | None = None
+    """None if it is not tracked or was seen once only."""
+    nearest: int | None = None
+    """The id of the nearest other object that has a place."""
+    nearest_distance: float | None = None
+    """How far that is, in metres."""
+
+
+@dataclass
 class Object:
     """An object in a frame."""
 
@@ -125,6 +152,8 @@ class Object:
     embeddings: list[Embedding] = field(default_factory=list)
     zones: dict[str, int | None] = field(default_factory=dict)
     """The polygons that it is in, and for how long: nanoseconds, None where that is not known."""
+    world: World | None = None
+    """Where it is, downstream of a zonecount that knows the ground."""
 
 
 @dataclass
@@ -193,6 +222,8 @@ class Zone:
     longest_dwell: int | None
     """Of a polygon from which objects have gone: nanoseconds."""
     mean_dwell: int | None
+    holes: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    """The outlines of a polygon's holes, each as `points`."""
 
 
 @dataclass
@@ -202,7 +233,7 @@ class ZoneEvent:
     zone: str
     kind: str
     event: str
-    """`enter`, `leave`, `cross`, `dwell` or `occupancy`."""
+    """`enter`, `leave`, `cross`, `dwell`, `loiter`, `speed` or `occupancy`."""
     object: int | None
     """The object's id in this frame."""
     track: int | None
@@ -215,6 +246,8 @@ class ZoneEvent:
     """Nanoseconds inside."""
     occupancy: int | None
     """Objects in the polygon after the event."""
+    speed: Speed | None = None
+    """`speed`: how the object moved."""
 
 
 def objects(buffer: Any) -> list[Object]:
@@ -234,8 +267,10 @@ def objects(buffer: Any) -> list[Object]:
             place = analytics.key(one.label, turned if one.angle else pixels, one.angle)
             keys.setdefault(place, []).append(one)
     following = max((one.id for one in found), default=-1) + 1
-    for detection in analytics.detections(buffer):
+    boxes, by_number, added = analytics.detections(buffer), {}, []
+    for detection in boxes:
         if of_region := keys.get(detection.key):
+            by_number[detection.number] = of_region[0]
             _complete(of_region.pop(0), detection)
             continue
         box = tuple(map(float, detection.box))
@@ -243,7 +278,11 @@ def objects(buffer: Any) -> list[Object]:
         one = Object(following, detection.label, box, detection.angle, detection.confidence, label_id)
         _complete(one, detection)
         found.append(one)
+        by_number[detection.number] = one
+        added.append(detection)
         following += 1
+    for part, whole in analytics.wholes(buffer, added, boxes).items():
+        by_number[part].parent = by_number[whole].id
     return found
 
 
@@ -325,6 +364,8 @@ def _take(found: Object, s: gst.Structure) -> bool:
                 found.embeddings.append(Embedding(data, s["normalized"], s["model"], s["output"]))
             case "zones":
                 found.zones |= {name: _time(dwell) for name, dwell in zip(s["names"], s["dwell"])}
+            case "world":
+                found.world = found.world or _world(s)
             case name:
                 return name == "detection"
     except KeyError:
@@ -337,6 +378,17 @@ def _track(s: gst.Structure) -> Track:
     velocity = s["velocity-x"], s["velocity-y"]
     state = s["state"]
     return Track(s["id"], state == "lost", s["age"], s["hits"], _box(s), velocity, s.get("name"), state == "carried")
+
+
+def _speed(s: gst.Structure) -> Speed | None:
+    value, deviation = s.get("speed"), s.get("speed-deviation")
+    if value is None or deviation is None:
+        return None
+    return Speed(value, deviation, s.get("speed-direction"))
+
+
+def _world(s: gst.Structure) -> World:
+    return World(s["x"], s["y"], _speed(s), s.get("nearest"), s.get("nearest-distance"))
 
 
 def _keypoints(s: gst.Structure) -> Keypoints:
@@ -376,12 +428,16 @@ def _counts(s: gst.Structure) -> dict[str, int]:
 
 
 def _zone(s: gst.Structure) -> Zone:
-    points = np.array([s["x"], s["y"]], np.float64).T
+    def points(of: gst.Structure) -> np.ndarray[Any, Any]:
+        return np.array([of["x"], of["y"]], np.float64).T
+
     classes = {of["label"]: _counts(of) for of in s.get("classes", [])}
-    return Zone(s["name"], s["kind"], points, _counts(s), classes, s.get("longest-dwell"), s.get("mean-dwell"))
+    dwells = s.get("longest-dwell"), s.get("mean-dwell")
+    holes = [points(hole) for hole in s.get("holes", [])]
+    return Zone(s["name"], s["kind"], points(s), _counts(s), classes, *dwells, holes)
 
 
 def _zone_event(s: gst.Structure) -> ZoneEvent:
     number = s.get("object", -1)
     rest = (s.get(name) for name in ("track", "label", "cause", "direction", "dwell", "occupancy"))
-    return ZoneEvent(s["zone"], s["kind"], s["event"], number if number >= 0 else None, *rest)
+    return ZoneEvent(s["zone"], s["kind"], s["event"], number if number >= 0 else None, *rest, _speed(s))

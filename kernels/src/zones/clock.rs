@@ -21,6 +21,8 @@ pub(super) struct Moment {
     now: u64,
     /// The number of steps until now whose length was not known.
     guesses: u64,
+    /// How often the time went back until now.
+    returns: u64,
 }
 
 impl Clock {
@@ -29,7 +31,11 @@ impl Clock {
         let duration = frame.duration.or(usual).filter(|d| *d > 0);
         let mut pts = frame.pts;
         if let Some(before) = self.before {
-            let later = before.pts.zip(frame.pts).and_then(|(a, b)| b.checked_sub(a));
+            let known = before.pts.zip(frame.pts);
+            let later = known.and_then(|(a, b)| b.checked_sub(a));
+            if known.is_some() && later.is_none() {
+                self.moment.returns += 1;
+            }
             let step = later.or(before.duration);
             if step.is_none() {
                 self.moment.guesses += 1;
@@ -51,5 +57,11 @@ impl Moment {
     /// How long ago `earlier` was, in ns; none where that is not known.
     pub fn known_since(self, earlier: Self) -> Option<u64> {
         (self.guesses == earlier.guesses).then(|| self.since(earlier))
+    }
+
+    /// How long ago `earlier` was, in seconds; none where that is not known or the stream went back in between, as after a seek.
+    pub fn seconds_since(self, earlier: Self) -> Option<f64> {
+        let ns = self.known_since(earlier).filter(|_| self.returns == earlier.returns)?;
+        Some(std::time::Duration::from_nanos(ns).as_secs_f64())
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::clock::{Clock, Moment};
-use super::geometry::contains;
+use super::positions::{GroundPosition, Positions};
 use super::totals::Totals;
-use super::view::{Ground, Now, View, ZoneState};
+use super::view::{Now, PlacedZone, View, ZoneState};
 use super::{Event, EventKind, FrameTime, Sighting, Stay, Units, Zone, ZoneError, ZoneKind, ZoneParams};
 
 /// The events and stays of a frame.
@@ -16,6 +16,8 @@ pub struct Report {
     pub events: Vec<Event>,
     /// The polygons that each of the frame's objects is in.
     pub stays: Vec<Vec<Stay>>,
+    /// Where each of the frame's objects is in the world, where that is known.
+    pub positions: Vec<Option<GroundPosition>>,
 }
 
 /// Counts what the objects of a stream do in its zones.
@@ -24,7 +26,7 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub struct Counter {
     params: ZoneParams,
-    zones: Vec<Ground>,
+    zones: Vec<PlacedZone>,
     /// Width and height; 0 while they are not known.
     frame: [f64; 2],
     /// The duration of frames by their caps.
@@ -32,6 +34,7 @@ pub struct Counter {
     clock: Clock,
     frames: u64,
     tracks: HashMap<u64, Track>,
+    positions: Positions,
     report: Report,
 }
 
@@ -53,13 +56,14 @@ impl Counter {
     pub fn new(params: ZoneParams) -> Result<Self, ZoneError> {
         params.check()?;
         let mut counter = Self {
-            zones: vec![Ground::default(); params.zones.len()],
+            zones: vec![PlacedZone::default(); params.zones.len()],
             params,
             frame: [0.0; 2],
             usual: None,
             clock: Clock::default(),
             frames: 0,
             tracks: HashMap::new(),
+            positions: Positions::default(),
             report: Report::default(),
         };
         counter.survey();
@@ -73,7 +77,12 @@ impl Counter {
 
     /// A zone's outline, or its ends, in frame pixels.
     pub fn points(&self, zone: usize) -> &[[f64; 2]] {
-        self.zones.get(zone).map_or(&[], |ground| &ground.points)
+        self.zones.get(zone).map_or(&[], |placed| &placed.points)
+    }
+
+    /// The outlines of a polygon's holes, in frame pixels.
+    pub fn holes(&self, zone: usize) -> &[Vec<[f64; 2]>] {
+        self.zones.get(zone).map_or(&[], |placed| &placed.holes)
     }
 
     /// The last report of [`Counter::update`].
@@ -83,7 +92,7 @@ impl Counter {
 
     /// The counts of a zone.
     pub fn totals(&self, zone: usize) -> Option<&Totals> {
-        self.zones.get(zone).map(|ground| &ground.totals)
+        self.zones.get(zone).map(|placed| &placed.totals)
     }
 
     /// Identities that are remembered: those that were seen within `patience`.
@@ -125,7 +134,7 @@ impl Counter {
             |zone: &Zone| self.params.zones.iter().position(|old| old == zone).filter(|_| same_units);
         let from: Vec<_> = params.zones.iter().map(old_place).collect();
         self.zones =
-            from.iter().map(|old| old.map_or_else(Ground::default, |i| self.zones[i].clone())).collect();
+            from.iter().map(|old| old.map_or_else(PlacedZone::default, |i| self.zones[i].clone())).collect();
         let same_anchor = params.anchor == self.params.anchor;
         for track in self.tracks.values_mut() {
             track.states = from.iter().map(|old| old.and_then(|i| track.states[i].clone())).collect();
@@ -144,26 +153,31 @@ impl Counter {
     /// Begins a new stream: nothing has been seen, nothing counted.
     pub fn reset(&mut self) {
         self.tracks.clear();
+        self.positions.reset();
         (self.clock, self.frames) = (Clock::default(), 0);
-        for ground in &mut self.zones {
-            (ground.totals, ground.full) = (Totals::default(), false);
-            ground.shown.clear();
+        for placed in &mut self.zones {
+            (placed.totals, placed.full) = (Totals::default(), false);
+            placed.shown.clear();
         }
     }
 
     /// Resets the counts. Objects that are inside stay inside.
     pub fn clear(&mut self) {
-        self.zones.iter_mut().for_each(|ground| ground.totals.clear());
+        self.zones.iter_mut().for_each(|placed| placed.totals.clear());
     }
 
     /// Places the zones on frames of their current size.
     fn survey(&mut self) {
         let scale = if self.params.units == Units::Fraction { self.frame } else { [1.0; 2] };
-        for (zone, ground) in self.params.zones.iter().zip(&mut self.zones) {
+        for (zone, placed) in self.params.zones.iter().zip(&mut self.zones) {
             let points = zone.outline().into_iter();
-            ground.points = points.map(|p| [p[0] * scale[0], p[1] * scale[1]]).collect();
-            ground.numbers = zone.classes.iter().filter_map(|class| class.parse().ok()).collect();
+            let place = |p: [f64; 2]| [p[0] * scale[0], p[1] * scale[1]];
+            placed.points = points.map(place).collect();
+            placed.holes =
+                zone.hole_outlines().into_iter().map(|hole| hole.into_iter().map(place).collect()).collect();
+            placed.numbers = zone.classes.iter().filter_map(|class| class.parse().ok()).collect();
         }
+        self.positions.survey(self.params.ground.as_ref(), self.params.units, self.frame);
     }
 
     /// Takes in the next frame with its objects, and returns what these have done since the previous one. Objects whose box is
@@ -174,10 +188,11 @@ impl Counter {
         self.report.events.clear();
         self.report.stays.clear();
         self.report.stays.resize(objects.len(), Vec::new());
-        for ground in &mut self.zones {
-            let shown = std::mem::take(&mut ground.shown);
-            shown.iter().for_each(|label| ground.totals.hide(label));
+        for placed in &mut self.zones {
+            let shown = std::mem::take(&mut placed.shown);
+            shown.iter().for_each(|label| placed.totals.hide(label));
         }
+        self.report.positions = self.positions.update(now, self.frames, objects, self.params.patience);
         for (index, object) in objects.iter().enumerate() {
             let rect = [object.rect.x, object.rect.y, object.rect.w, object.rect.h];
             if rect.iter().any(|v| !v.is_finite()) {
@@ -210,9 +225,10 @@ impl Counter {
         if *track.label != *object.label {
             track.label = object.label.into();
         }
+        let motion = self.report.positions.get(index).and_then(|position| position.as_ref()?.motion);
         for (zone, place) in track.states.iter_mut().enumerate() {
-            let view = View { now, params: &self.params, zone, object };
-            let ground = &mut self.zones[zone];
+            let view = View { now, params: &self.params, zone, object, motion };
+            let placed = &mut self.zones[zone];
             let mut tell = |what, label, occupancy| {
                 self.report.events.push(Event {
                     zone,
@@ -223,15 +239,15 @@ impl Counter {
                     occupancy,
                 });
             };
-            match place.get_or_insert_with(|| view.first_state(ground)) {
+            match place.get_or_insert_with(|| view.first_state(placed)) {
                 ZoneState::Line(side) => {
-                    if let Some(direction) = view.line(ground, side) {
-                        let label = ground.totals.cross(object.label, direction);
+                    if let Some(direction) = view.line(placed, side) {
+                        let label = placed.totals.cross(object.label, direction);
                         tell(EventKind::Cross(direction), label, 0);
                     }
                 }
                 ZoneState::Polygon(presence) => {
-                    view.polygon(ground, presence, &mut tell);
+                    view.polygon(placed, presence, &mut tell);
                     if let Some(visit) = &presence.visit {
                         self.report.stays[index].push(Stay { zone, dwell: visit.dwell() });
                     }
@@ -242,11 +258,11 @@ impl Counter {
 
     /// Takes in an object without an identity.
     fn show(&mut self, now: Now, index: usize, object: &Sighting<'_>) {
-        for (zone, ground) in self.zones.iter_mut().enumerate() {
-            let view = View { now, params: &self.params, zone, object };
+        for (zone, placed) in self.zones.iter_mut().enumerate() {
+            let view = View { now, params: &self.params, zone, object, motion: None };
             let polygon = view.zone().kind == ZoneKind::Polygon;
-            if polygon && view.counts(ground) && contains(&ground.points, view.anchor().0) {
-                ground.shown.push(ground.totals.show(object.label));
+            if polygon && view.counts(placed) && placed.contains(view.anchor().0) {
+                placed.shown.push(placed.totals.show(object.label));
                 self.report.stays[index].push(Stay { zone, dwell: None });
             }
         }
@@ -262,9 +278,10 @@ impl Counter {
             let Some(track) = self.tracks.remove(&id) else { continue };
             for (zone, place) in track.states.into_iter().enumerate() {
                 let totals = &mut self.zones[zone].totals;
+                let frames = self.params.zones[zone].inertia.unwrap_or(self.params.min_frames);
                 let (what, label) = match place {
                     Some(ZoneState::Line(mut side)) => {
-                        let Some(direction) = side.lose(self.params.min_frames) else { continue };
+                        let Some(direction) = side.lose(frames) else { continue };
                         (EventKind::Cross(direction), totals.cross(&track.label, direction))
                     }
                     Some(ZoneState::Polygon(mut presence)) => {
@@ -282,10 +299,10 @@ impl Counter {
 
     /// Reports which zones have reached their occupancy or fallen below it.
     fn watch(&mut self) {
-        for (zone, (ground, asked)) in self.zones.iter_mut().zip(&self.params.zones).enumerate() {
-            let occupancy = ground.totals.all.occupancy;
+        for (zone, (placed, asked)) in self.zones.iter_mut().zip(&self.params.zones).enumerate() {
+            let occupancy = placed.totals.all.occupancy;
             let reached = asked.occupancy.is_some_and(|most| occupancy >= most);
-            if std::mem::replace(&mut ground.full, reached) != reached {
+            if std::mem::replace(&mut placed.full, reached) != reached {
                 let what = EventKind::Occupancy { reached };
                 let label = "".into();
                 self.report.events.push(Event { zone, what, object: None, id: None, label, occupancy });

@@ -70,6 +70,17 @@ pub(super) fn crossing_edges(polygon: &[Point]) -> Option<(usize, usize)> {
     })
 }
 
+/// Whether the outlines of two polygons cross each other: an edge of one passes through the inside of the other.
+pub(super) fn overlap(one: &[Point], other: &[Point]) -> bool {
+    edges(one).any(|(a, b)| {
+        edges(other).any(|(c, d)| {
+            let apart = |s: f64, t: f64| (s > 0.0 && t < 0.0) || (s < 0.0 && t > 0.0);
+            apart(orientation(a, b, c), orientation(a, b, d))
+                && apart(orientation(c, d, a), orientation(c, d, b))
+        })
+    })
+}
+
 /// Whether the way from `a` to `b` and on to `c` goes back over itself.
 fn folds(a: Point, b: Point, c: Point) -> bool {
     let forward = (b[0] - a[0]) * (c[0] - b[0]) + (b[1] - a[1]) * (c[1] - b[1]);

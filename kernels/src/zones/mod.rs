@@ -16,13 +16,27 @@
 //! - *Lost* objects keep their position for `patience`: an object that returns in that time counts as having gone straight to its
 //!   new place. Others leave the zones that they were in, as of when they were last seen, and are forgotten.
 //! - An object keeps the class with which it entered until it leaves.
+//! - A *hole* of a polygon does not belong to it. Its edges have the same rule, so that its left and upper ones are outside.
+//! - A *stay* is one visit, or several with breaks of at most `patience`, whose lengths are added up.
+//!
+//! # The world
+//! With [`ZoneParams::ground`], each object has the place where its box touches the ground, in metres, and a tracked one the speed that
+//! [`crate::ground::MotionFilter`] makes of its places ([`Report::positions`]). An object has none
+//! - where the frame's border cuts off what touches the ground: the box ends within a pixel of it;
+//! - above the horizon;
+//! - if it was found within another object, as a plate in a car is: it does not stand on the ground.
+//!
+//! A box is taken to be off by 2 % of its width and height, and at least half a pixel (standard deviations); what that is in metres
+//! depends on where it is. Of a box that is only expected (`carried`) the place is there, but its speed stays what it was.
 
 mod clock;
 mod counter;
 mod geometry;
 mod line;
+mod outline;
 mod params;
 mod polygon;
+mod positions;
 #[cfg(test)]
 mod tests;
 mod totals;
@@ -31,7 +45,9 @@ mod view;
 use std::sync::Arc;
 
 pub use counter::{Counter, Report};
-pub use params::{Anchor, Units, Zone, ZoneError, ZoneKind, ZoneParams};
+pub use outline::OutlineError;
+pub use params::{Anchor, GroundParams, Units, Zone, ZoneError, ZoneKind, ZoneParams};
+pub use positions::{GroundPosition, Nearest};
 pub use totals::{Counts, Totals};
 
 /// The times of a frame, as far as they are known, in ns.
@@ -44,7 +60,7 @@ pub struct FrameTime {
 }
 
 /// An object in a frame.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sighting<'a> {
     /// Its identity; objects without one are only counted by [`ZoneParams::untracked`].
     pub id: Option<u64>,
@@ -54,6 +70,10 @@ pub struct Sighting<'a> {
     pub class: Option<u32>,
     /// Its box in frame pixels.
     pub rect: crate::geometry::Rect,
+    /// Whether the box is where a tracker expects it, and no detector has looked.
+    pub carried: bool,
+    /// Whether it was found within another object, and so does not stand on the ground.
+    pub within_another: bool,
 }
 
 /// The direction of a crossing.
@@ -66,7 +86,7 @@ pub enum Direction {
 }
 
 /// A kind of event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventKind {
     /// An object is in a polygon now.
     Enter {
@@ -87,6 +107,14 @@ pub enum EventKind {
         /// How long it is, in ns.
         dwell: u64,
     },
+    /// An object has stayed in a polygon for the zone's `loitering`; once a stay.
+    Loiter {
+        /// How long it is, without breaks, in ns.
+        dwell: u64,
+    },
+    /// An object in a polygon has moved at a speed between the zone's `min_speed` and `max_speed`, for as many frames as make an event;
+    /// once a visit.
+    Speed(crate::ground::Motion),
     /// As many objects as the zone's `occupancy` are in a polygon, or no longer.
     Occupancy {
         /// Whether it has been reached.
@@ -95,7 +123,7 @@ pub enum EventKind {
 }
 
 /// An event of a zone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// Index of the zone among [`ZoneParams::zones`].
     pub zone: usize,

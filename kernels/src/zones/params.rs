@@ -1,7 +1,9 @@
 //! The zones, and the checks of their geometry.
 
-use super::geometry::{Point, crossing_edges, orientation};
+use super::geometry::Point;
+use super::outline::{OutlineError, check_hole, check_outline, closed, finite};
 use crate::geometry::Rect;
+use crate::ground::{GroundError, GroundMap};
 
 /// Which point of an object's box counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +35,8 @@ crate::words! { Anchor:
 }
 
 impl Anchor {
-    /// The point of a box.
-    pub fn of(self, rect: &Rect) -> [f64; 2] {
+    /// Where it lies in a box, as fractions of its width and height.
+    pub(super) fn fractions(self) -> [f64; 2] {
         use Anchor::*;
         let x = match self {
             TopLeft | CenterLeft | BottomLeft => 0.0,
@@ -46,6 +48,12 @@ impl Anchor {
             CenterLeft | Center | CenterRight => 0.5,
             BottomLeft | BottomCenter | BottomRight => 1.0,
         };
+        [x, y]
+    }
+
+    /// The point of a box.
+    pub fn of(self, rect: &Rect) -> [f64; 2] {
+        let [x, y] = self.fractions();
         let [left, top, w, h] = [rect.x, rect.y, rect.w, rect.h].map(f64::from);
         [left + x * w, top + y * h]
     }
@@ -84,58 +92,118 @@ pub struct Zone {
     pub kind: ZoneKind,
     /// The outline, or the line's two ends.
     pub points: Vec<[f64; 2]>,
+    /// Outlines of what does not belong to the polygon.
+    pub holes: Vec<Vec<[f64; 2]>>,
     /// Which objects count, by their classes' names or numbers; empty: all.
     pub classes: Vec<String>,
     /// Which point of the objects counts; none: that of the parameters.
     pub anchor: Option<Anchor>,
+    /// Frames in a row on the other side that make an event; none: those of the parameters.
+    pub inertia: Option<u32>,
     /// A visit of this length is an event, in ns.
     pub dwell: Option<u64>,
+    /// A stay of this length, with short breaks, is an event, in ns.
+    pub loitering: Option<u64>,
     /// This many objects in the zone are an event.
     pub occupancy: Option<u32>,
+    /// The slowest and the fastest speed, in m/s, at which an object in the polygon is an event; without both, none is.
+    pub min_speed: Option<f64>,
+    /// See `min_speed`.
+    pub max_speed: Option<f64>,
 }
 
 impl Zone {
     /// A zone that counts every object and has no events of its own.
     pub fn new(name: &str, kind: ZoneKind, points: Vec<[f64; 2]>) -> Self {
-        let (name, classes) = (name.to_owned(), Vec::new());
-        Self { name, kind, points, classes, anchor: None, dwell: None, occupancy: None }
+        Self {
+            name: name.to_owned(),
+            kind,
+            points,
+            holes: Vec::new(),
+            classes: Vec::new(),
+            anchor: None,
+            inertia: None,
+            dwell: None,
+            loitering: None,
+            occupancy: None,
+            min_speed: None,
+            max_speed: None,
+        }
     }
 
     /// A polygon's outline without points that repeat the previous one.
     pub(super) fn outline(&self) -> Vec<Point> {
+        if self.kind == ZoneKind::Polygon {
+            return closed(&self.points);
+        }
         let mut points = self.points.clone();
         points.dedup();
-        if self.kind == ZoneKind::Polygon && points.len() > 1 && points.first() == points.last() {
-            points.pop();
-        }
         points
+    }
+
+    /// The holes' outlines, likewise.
+    pub(super) fn hole_outlines(&self) -> Vec<Vec<Point>> {
+        self.holes.iter().map(|hole| closed(hole)).collect()
+    }
+
+    /// Whether an object's speed makes it an event; none where no speed does.
+    pub(super) fn reports_speed(&self, speed: f64) -> Option<bool> {
+        (self.min_speed.is_some() || self.max_speed.is_some()).then_some(
+            self.min_speed.is_none_or(|least| speed >= least)
+                && self.max_speed.is_none_or(|most| speed <= most),
+        )
     }
 
     fn check(&self) -> Result<(), ZoneError> {
         let name = || self.name.clone();
-        if let Some(point) = self.points.iter().position(|p| p.iter().any(|v| !v.is_finite())) {
-            return Err(ZoneError::NotFinite { name: name(), point: point + 1 });
-        }
         let outline = self.outline();
         if self.kind == ZoneKind::Line {
+            finite(&self.points).map_err(|why| ZoneError::Outline { name: name(), why })?;
+            for (option, set) in [
+                ("holes", !self.holes.is_empty()),
+                ("loitering", self.loitering.is_some()),
+                ("min-speed", self.min_speed.is_some()),
+                ("max-speed", self.max_speed.is_some()),
+            ] {
+                if set {
+                    return Err(ZoneError::OfPolygons { name: name(), option });
+                }
+            }
             return match (self.points.len(), outline.len()) {
                 (2, 2) => Ok(()),
                 (2, _) => Err(ZoneError::NoLength { name: name() }),
                 (points, _) => Err(ZoneError::LinePoints { name: name(), points }),
             };
         }
-        if outline.len() < 3 {
-            return Err(ZoneError::FewPoints { name: name(), points: outline.len() });
+        check_outline(&self.points).map_err(|why| ZoneError::Outline { name: name(), why })?;
+        for (hole, number) in self.holes.iter().zip(1..) {
+            check_outline(hole)
+                .and_then(|()| check_hole(&outline, &closed(hole)))
+                .map_err(|why| ZoneError::Hole { name: name(), number, why })?;
         }
-        if outline.iter().all(|p| orientation(outline[0], outline[1], *p) == 0.0) {
-            return Err(ZoneError::NoArea { name: name() });
+        for (option, speed) in [("min-speed", self.min_speed), ("max-speed", self.max_speed)] {
+            if let Some(speed) = speed.filter(|speed| !speed.is_finite() || *speed <= 0.0) {
+                return Err(ZoneError::Speed { name: name(), option, speed });
+            }
         }
-        if let Some((a, b)) = crossing_edges(&outline) {
-            let edge = |i: usize| [i + 1, (i + 1) % outline.len() + 1];
-            return Err(ZoneError::Crossing { name: name(), first: edge(a), second: edge(b) });
+        match (self.min_speed, self.max_speed) {
+            (Some(least), Some(most)) if least >= most => {
+                Err(ZoneError::Speeds { name: name(), least, most })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// The ground, and how objects stand on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroundParams {
+    /// From the frame to metres.
+    pub map: GroundMap,
+    /// The unit of the map's coordinates in the frame; none: that of the zones.
+    pub units: Option<Units>,
+    /// The point of a box that touches the ground.
+    pub anchor: Anchor,
 }
 
 /// The parameters of a [`super::Counter`].
@@ -145,6 +213,8 @@ pub struct ZoneParams {
     pub zones: Vec<Zone>,
     /// The unit of their coordinates.
     pub units: Units,
+    /// Where objects are in the world, where that is known.
+    pub ground: Option<GroundParams>,
     /// The point of a box that counts, where the zone does not set another.
     pub anchor: Anchor,
     /// Frames in a row on the other side that make an event, at least 1.
@@ -162,6 +232,7 @@ impl Default for ZoneParams {
         Self {
             zones: Vec::new(),
             units: Units::Pixels,
+            ground: None,
             anchor: Anchor::default(),
             min_frames: 2,
             margin: 0.05,
@@ -191,6 +262,12 @@ impl ZoneParams {
                 return Err(ZoneError::SameName { name: zone.name.clone() });
             }
             zone.check()?;
+            if self.ground.is_none() && zone.reports_speed(0.0).is_some() {
+                return Err(ZoneError::NoGround { name: zone.name.clone() });
+            }
+        }
+        if let Some(ground) = &self.ground {
+            ground.map.check()?;
         }
         Ok(())
     }
@@ -204,20 +281,25 @@ pub enum ZoneError {
     NoName { number: usize },
     #[error("two zones are called '{name}': give each a name of its own")]
     SameName { name: String },
-    #[error("zone '{name}': point {point} is NaN or infinite. Write finite numbers")]
-    NotFinite { name: String, point: usize },
+    #[error("zone '{name}': {why}{}", why.remedy())]
+    Outline { name: String, why: OutlineError },
+    #[error("zone '{name}', hole {number}: {why}")]
+    Hole { name: String, number: usize, why: OutlineError },
+    #[error("zone '{name}' is a line, which has no {option}: leave it out, or make the zone a polygon")]
+    OfPolygons { name: String, option: &'static str },
+    #[error("zone '{name}': {option} is {speed} m/s, but must be a speed above 0")]
+    Speed { name: String, option: &'static str, speed: f64 },
     #[error(
-        "zone '{name}': a polygon needs at least three different points, but this one has {points}. Add points, or make it a line"
+        "zone '{name}': no speed is at least {least} m/s and at most {most} m/s. Raise max-speed above min-speed, or set one of them"
     )]
-    FewPoints { name: String, points: usize },
-    #[error("zone '{name}': its points lie on one straight line, so nothing can be inside: make it a line")]
-    NoArea { name: String },
+    Speeds { name: String, least: f64, most: f64 },
     #[error(
-        "zone '{name}': its outline meets itself, the edge from point {} to {} that from point {} to {}: \
-         give the points in the order in which they go around, or make two zones",
-        first[0], first[1], second[0], second[1]
+        "zone '{name}': min-speed and max-speed need speeds in the world, but it is not known where the ground is. Add [ground], four \
+         points with their metres, to the zones-file"
     )]
-    Crossing { name: String, first: [usize; 2], second: [usize; 2] },
+    NoGround { name: String },
+    #[error("[ground]: {0}")]
+    Ground(#[from] GroundError),
     #[error("zone '{name}': a line has two points, but this one has {points}. Make a zone of each piece")]
     LinePoints { name: String, points: usize },
     #[error(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::EventKind;
 use super::clock::Moment;
 
 /// Whether an object is in a polygon.
@@ -13,6 +14,19 @@ pub(super) struct Presence {
     run: Option<Run>,
     /// Set while it counts as being inside.
     pub visit: Option<Visit>,
+    /// The stay that the last visit belongs to.
+    stay: Option<Staying>,
+}
+
+/// Visits with short breaks between them.
+#[derive(Clone, Copy, Debug)]
+struct Staying {
+    /// How long the visits that have ended were together, in ns, where that is known.
+    before: Option<u64>,
+    /// When the last of them ended.
+    until: Moment,
+    /// Whether the event of a long stay has been reported.
+    reported: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +44,9 @@ pub(super) struct Visit {
     /// The class with which it entered.
     pub label: Arc<str>,
     /// Whether the event of a long visit has been reported.
-    pub reported: bool,
+    reported: bool,
+    /// Frames in a row in which its speed was one that is reported; none where that has been reported.
+    moving: Option<u32>,
 }
 
 impl Visit {
@@ -71,14 +87,51 @@ impl Presence {
         (run.frames >= frames).then_some(Change::Enters { since: run.since, appeared: !self.was_outside })
     }
 
-    /// Begins a visit.
-    pub fn begin(&mut self, since: Moment, now: Moment, label: Arc<str>) {
-        (self.visit, self.run) = (Some(Visit { since, until: now, label, reported: false }), None);
+    /// Begins a visit, and a stay, unless the last one ended no longer than `patience` ago.
+    pub fn begin(&mut self, since: Moment, now: Moment, patience: u64, label: Arc<str>) {
+        self.stay = self.stay.filter(|stay| since.since(stay.until) <= patience);
+        self.stay.get_or_insert(Staying { before: Some(0), until: now, reported: false });
+        let visit = Visit { since, until: now, label, reported: false, moving: Some(0) };
+        (self.visit, self.run) = (Some(visit), None);
+    }
+
+    /// The event of a visit of at least `long` ns, once.
+    pub fn dwells(&mut self, long: u64) -> Option<EventKind> {
+        let visit = self.visit.as_mut()?;
+        let dwell = visit.dwell().filter(|dwell| *dwell >= long && !visit.reported)?;
+        visit.reported = true;
+        Some(EventKind::Dwell { dwell })
+    }
+
+    /// The event of a stay of at least `long` ns, once.
+    pub fn loiters(&mut self, long: u64) -> Option<EventKind> {
+        let (visit, stay) = (self.visit.as_ref()?, self.stay.as_mut()?);
+        let dwell = stay.before?.saturating_add(visit.dwell()?);
+        if dwell < long || std::mem::replace(&mut stay.reported, true) {
+            return None;
+        }
+        Some(EventKind::Loiter { dwell })
+    }
+
+    /// Takes in whether the object moves at a speed that is reported; true if it has done so for that many frames in a row, once a
+    /// visit.
+    pub fn moves(&mut self, so: bool, frames: u32) -> bool {
+        let Some(count) = self.visit.as_mut().and_then(|visit| visit.moving.as_mut()) else { return false };
+        *count = if so { count.saturating_add(1) } else { 0 };
+        let moves = *count >= frames;
+        if let Some(visit) = self.visit.as_mut().filter(|_| moves) {
+            visit.moving = None;
+        }
+        moves
     }
 
     /// Takes in that the object is lost; returns the visit that this ends.
     pub fn lose(&mut self) -> Option<Visit> {
         (self.was_outside, self.run) = (true, None);
+        if let (Some(visit), Some(stay)) = (&self.visit, &mut self.stay) {
+            stay.before = stay.before.zip(visit.dwell()).map(|(before, dwell)| before.saturating_add(dwell));
+            stay.until = visit.until;
+        }
         self.visit.take()
     }
 }

@@ -8,12 +8,15 @@ use super::line::{LineState, Rule};
 use super::polygon::{Change, Presence};
 use super::totals::Totals;
 use super::{Direction, EventKind, Sighting, Zone, ZoneKind, ZoneParams};
+use crate::ground::Motion;
 
 /// A zone placed on a frame, and its counts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ground {
+pub(super) struct PlacedZone {
     /// The zone's points in frame pixels.
     pub(super) points: Vec<Point>,
+    /// The outlines of its holes.
+    pub(super) holes: Vec<Vec<Point>>,
     /// The classes that are given as numbers.
     pub(super) numbers: Vec<u32>,
     pub(super) totals: Totals,
@@ -21,6 +24,19 @@ pub(super) struct Ground {
     pub(super) shown: Vec<Arc<str>>,
     /// Whether it was reported that the zone's occupancy is reached.
     pub(super) full: bool,
+}
+
+impl PlacedZone {
+    /// Whether a point lies in the polygon and in none of its holes, whose left and upper edges belong to them.
+    pub(super) fn contains(&self, p: Point) -> bool {
+        contains(&self.points, p) && !self.holes.iter().any(|hole| contains(hole, p))
+    }
+
+    /// How far a point is from the polygon's outline, or from a hole's.
+    fn distance(&self, p: Point) -> f64 {
+        let outlines = self.holes.iter().chain([&self.points]);
+        outlines.map(|outline| distance_to_outline(outline, p)).fold(f64::INFINITY, f64::min)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +59,8 @@ pub(super) struct View<'a> {
     pub(super) params: &'a ZoneParams,
     pub(super) zone: usize,
     pub(super) object: &'a Sighting<'a>,
+    /// How it moves in the world, where that is known.
+    pub(super) motion: Option<Motion>,
 }
 
 impl View<'_> {
@@ -63,11 +81,16 @@ impl View<'_> {
     }
 
     /// Whether the object's class counts.
-    pub(super) fn counts(&self, ground: &Ground) -> bool {
+    pub(super) fn counts(&self, placed: &PlacedZone) -> bool {
         let classes = &self.zone().classes;
         classes.is_empty()
             || classes.iter().any(|class| class == self.object.label)
-            || self.object.class.is_some_and(|class| ground.numbers.contains(&class))
+            || self.object.class.is_some_and(|class| placed.numbers.contains(&class))
+    }
+
+    /// Frames in a row on the other side that make an event.
+    fn frames(&self) -> u32 {
+        self.zone().inertia.unwrap_or(self.params.min_frames)
     }
 
     /// How many pixels beyond an edge it must be; none at the frame's border, where it can get no further.
@@ -76,48 +99,58 @@ impl View<'_> {
         (!border).then_some(self.params.margin * f64::from(side))
     }
 
-    pub(super) fn first_state(&self, ground: &Ground) -> ZoneState {
-        match (self.zone().kind, ground.points[..].try_into()) {
+    pub(super) fn first_state(&self, placed: &PlacedZone) -> ZoneState {
+        match (self.zone().kind, placed.points[..].try_into()) {
             (ZoneKind::Line, Ok(line)) => ZoneState::Line(LineState::new(line, self.anchor().0)),
             _ => ZoneState::Polygon(Presence::default()),
         }
     }
 
-    pub(super) fn line(&self, ground: &Ground, state: &mut LineState) -> Option<Direction> {
+    pub(super) fn line(&self, placed: &PlacedZone, state: &mut LineState) -> Option<Direction> {
         let (at, border) = self.anchor();
-        let rule =
-            Rule { frames: self.params.min_frames, margin: self.margin(border), counts: self.counts(ground) };
-        state.see(ground.points[..].try_into().ok()?, at, rule)
+        let rule = Rule { frames: self.frames(), margin: self.margin(border), counts: self.counts(placed) };
+        state.see(placed.points[..].try_into().ok()?, at, rule)
     }
 
     pub(super) fn polygon(
         &self,
-        ground: &mut Ground,
+        placed: &mut PlacedZone,
         presence: &mut Presence,
         tell: &mut impl FnMut(EventKind, Arc<str>, u32),
     ) {
         let (at, border) = self.anchor();
-        let (now, frames) = (self.now.moment, self.params.min_frames);
-        let inside = contains(&ground.points, at);
-        let far = || self.margin(border).is_none_or(|m| distance_to_outline(&ground.points, at) >= m);
+        let (now, frames) = (self.now.moment, self.frames());
+        let inside = placed.contains(at);
+        let far = || self.margin(border).is_none_or(|m| placed.distance(at) >= m);
         let far = !inside && far();
-        match presence.see(now, inside, far, self.counts(ground), frames) {
+        match presence.see(now, inside, far, self.counts(placed), frames) {
             Some(Change::Enters { since, appeared }) => {
-                let label = ground.totals.enter(self.object.label);
-                presence.begin(since, now, label.clone());
-                tell(EventKind::Enter { appeared }, label, ground.totals.all.occupancy);
+                let label = placed.totals.enter(self.object.label);
+                presence.begin(since, now, self.params.patience, label.clone());
+                tell(EventKind::Enter { appeared }, label, placed.totals.all.occupancy);
             }
             Some(Change::Leaves(visit)) => {
                 let dwell = visit.dwell();
-                ground.totals.leave(&visit.label, dwell);
-                tell(EventKind::Leave { vanished: false, dwell }, visit.label, ground.totals.all.occupancy);
+                placed.totals.leave(&visit.label, dwell);
+                tell(EventKind::Leave { vanished: false, dwell }, visit.label, placed.totals.all.occupancy);
             }
             None => {}
         }
-        let Some((visit, long)) = presence.visit.as_mut().zip(self.zone().dwell) else { return };
-        if let Some(dwell) = visit.dwell().filter(|dwell| *dwell >= long && !visit.reported) {
-            visit.reported = true;
-            tell(EventKind::Dwell { dwell }, visit.label.clone(), ground.totals.all.occupancy);
+        let occupancy = placed.totals.all.occupancy;
+        if let Some(label) = presence.visit.as_ref().map(|visit| visit.label.clone()) {
+            let events = [
+                self.zone().dwell.and_then(|long| presence.dwells(long)),
+                self.zone().loitering.and_then(|long| presence.loiters(long)),
+                self.motion_event(presence, inside),
+            ];
+            events.into_iter().flatten().for_each(|what| tell(what, label.clone(), occupancy));
         }
+    }
+
+    /// The event of an object in the polygon whose speed is one that the zone reports.
+    fn motion_event(&self, presence: &mut Presence, inside: bool) -> Option<EventKind> {
+        let motion = self.motion.filter(|motion| inside && motion.is_sure());
+        let reports = motion.map(|motion| self.zone().reports_speed(motion.speed)).unwrap_or(Some(false));
+        presence.moves(reports?, self.frames()).then_some(EventKind::Speed(motion?))
     }
 }

@@ -1,5 +1,7 @@
 //! What is written on an object, and where.
 
+use cudainfer_kernels::ground::Motion;
+
 use super::settings::Settings;
 use crate::meta::object::Object;
 
@@ -32,6 +34,9 @@ fn caption(object: &Object, settings: &Settings) -> String {
         let about = if carried { "~" } else { "" };
         words.push(format!("{about}{:.0}%", detection.confidence * 100.0));
     }
+    // A speed that is not sure yet would jump about.
+    let motion = object.world.as_ref().and_then(|world| world.motion).filter(Motion::is_sure);
+    words.extend(motion.and_then(|motion| settings.speed_unit.text(motion.speed)));
     if settings.labels {
         words.extend(object.classifications.iter().filter_map(|classes| classes.labels.first().cloned()));
     }
@@ -45,4 +50,38 @@ fn caption(object: &Object, settings: &Settings) -> String {
 /// With a tenth, or three digits below 1.
 fn short(value: f64) -> String {
     if value.abs() < 1.0 { format!("{value:.3}") } else { format!("{value:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudainfer_kernels::geometry::Rect;
+    use cudainfer_kernels::ground::SpeedUnit;
+
+    use super::*;
+    use crate::meta::object::{DetectionParam, TrackingParam};
+    use crate::meta::world::WorldParam;
+
+    #[test]
+    fn a_speed_is_written_in_its_unit_when_it_is_sure() {
+        let rect = Rect { x: 0.0, y: 0.0, w: 9.0, h: 9.0 };
+        let car = |deviation| {
+            let motion = Some(Motion { speed: 13.9, deviation, direction: None });
+            Object {
+                label: "car".into(),
+                detection: Some(DetectionParam { rect, confidence: 0.5, label_id: 2 }),
+                tracking: Some(TrackingParam { id: 7, ..TrackingParam::default() }),
+                world: Some(WorldParam { at: [0.0; 2], motion, nearest: None }),
+                ..Object::default()
+            }
+        };
+        let text = |speed_unit, deviation| {
+            let settings = Settings { speed_unit, ..Settings::default() };
+            captions(&[car(deviation)], &settings).remove(0)
+        };
+        assert_eq!(text(SpeedUnit::KilometresPerHour, 0.3), "#7 car 50% 50 km/h");
+        assert_eq!(text(SpeedUnit::MetresPerSecond, 0.3), "#7 car 50% 13.9 m/s");
+        assert_eq!(text(SpeedUnit::MilesPerHour, 0.3), "#7 car 50% 31 mph");
+        assert_eq!(text(SpeedUnit::None, 0.3), "#7 car 50%");
+        assert_eq!(text(SpeedUnit::KilometresPerHour, 5.0), "#7 car 50%");
+    }
 }

@@ -45,6 +45,13 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             property!(Settings, labels, (), "Labels", "Draw the labels of objects"),
             property!(Settings, confidences, (), "Confidences", "Draw the confidences in percent"),
             property!(Settings, ids, (), "Identities", "Draw the identities of tracks"),
+            property!(
+                Settings,
+                speed_unit,
+                (),
+                "Speed unit",
+                "Unit in which speeds of objects are drawn, where zonecount has measured them; none does not draw them",
+            ),
             property!(Settings, points, (), "Keypoints", "Draw the keypoints of objects"),
             property!(Settings, skeleton, (), "Skeleton", "Draw the edges between keypoints"),
             property!(Settings, masks, (), "Masks", "Draw masks over the frame"),

@@ -1,6 +1,7 @@
 //! What the properties hold.
 
 use cudainfer_kernels::draw::blur::BlurMode;
+use cudainfer_kernels::ground::SpeedUnit;
 
 /// What to draw, and how large.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Settings {
     pub labels: bool,
     pub confidences: bool,
     pub ids: bool,
+    /// In which unit the speeds of objects are written.
+    pub speed_unit: SpeedUnit,
     pub points: bool,
     pub skeleton: bool,
     pub masks: bool,
@@ -60,6 +63,7 @@ impl Default for Settings {
             labels: true,
             confidences: true,
             ids: true,
+            speed_unit: SpeedUnit::default(),
             points: true,
             skeleton: true,
             masks: true,

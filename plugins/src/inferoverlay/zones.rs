@@ -35,8 +35,14 @@ fn figure(zone: &Zone, settings: &Settings, thickness: u32) -> Option<Figure> {
             (strokes, counted)
         }
         _ => {
-            let closed = points.iter().chain(points.first()).copied().collect();
-            (vec![closed], format!("{}, entered {}", counts.occupancy, counts.entered))
+            let closed = |points: &[[f64; 2]]| {
+                points.iter().chain(points.first()).map(|[x, y]| (*x as f32, *y as f32)).collect()
+            };
+            let outlines = std::iter::once(&zone.points).chain(&zone.holes);
+            (
+                outlines.map(|points| closed(points)).collect(),
+                format!("{}, entered {}", counts.occupancy, counts.entered),
+            )
         }
     };
     let caption = if settings.labels { format!("{}: {counted}", zone.name) } else { String::new() };
@@ -91,6 +97,8 @@ mod tests {
             zone("yard", ZoneKind::Polygon, &[[0.0, 9.0], [9.0, 5.0], [9.0, 9.0]]),
         ]
         .map(|zone| Zone { counts, ..zone });
+        let [door, yard] = zones;
+        let zones = [door, Zone { holes: vec![vec![[7.0, 7.0], [8.0, 7.0], [8.0, 8.0]]], ..yard }];
         let figures = figures(&zones, settings, 1);
         let written: Vec<_> =
             super::captions(&figures).map(|text| Caption::built_in(text.clone(), 1)).collect();
@@ -113,6 +121,7 @@ mod tests {
         assert_eq!(strokes[1][1], (75.0, 20.0));
         assert_eq!(strokes[2], [(100.0, 40.0), (50.0, 40.0)]);
         assert_eq!(strokes[3], [(0.0, 9.0), (9.0, 5.0), (9.0, 9.0), (0.0, 9.0)]);
+        assert_eq!(strokes[4], [(7.0, 7.0), (8.0, 7.0), (8.0, 8.0), (7.0, 7.0)], "its hole");
         let wanted = [(100.0, 40.0, "door: in 3 out 1"), (9.0, 5.0, "yard: 2, entered 7")];
         assert_eq!(captions, wanted.map(|(x, y, text)| (x, y, text.to_owned())));
     }
@@ -120,7 +129,7 @@ mod tests {
     #[test]
     fn they_can_be_switched_off_and_so_can_their_captions() {
         let (strokes, captions) = drawn(&Settings { labels: false, ..Settings::default() });
-        assert_eq!((strokes.len(), captions.len()), (4, 0));
+        assert_eq!((strokes.len(), captions.len()), (5, 0));
         let (strokes, captions) = drawn(&Settings { zones: false, ..Settings::default() });
         assert_eq!((strokes.len(), captions.len()), (0, 0));
     }

@@ -1,4 +1,4 @@
-//! Metadata on buffers: tensors between the elements; objects, maps, masks and zones for elements and applications downstream.
+//! Metadata on buffers: tensors between the elements; objects, maps, masks, zones and places in the world for elements and applications downstream.
 
 pub mod analytics;
 pub mod batch;
@@ -12,6 +12,7 @@ mod params;
 pub mod region;
 pub(crate) mod row;
 pub mod tensor;
+pub mod world;
 pub mod zone;
 
 #[cfg(test)]

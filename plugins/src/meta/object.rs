@@ -13,6 +13,7 @@ pub use super::params::{
 };
 pub use super::region::Object;
 use super::region::{is_ours, pixels, regions};
+use super::world::WorldParam;
 use super::zone::ZonesParam;
 
 /// The result of a second model in an object's region.
@@ -131,6 +132,11 @@ pub fn add_tracking(buffer: &mut gst::BufferRef, tracks: impl IntoIterator<Item 
 /// Adds the zones that the objects are in, one entry for each in the order of [`objects`].
 pub fn add_zones(buffer: &mut gst::BufferRef, zones: impl IntoIterator<Item = Option<ZonesParam>>) {
     add(buffer, zones.into_iter().map(|zones| Some(zones?.to_structure())));
+}
+
+/// Adds where the objects are in the world, one entry for each in the order of [`objects`].
+pub fn add_world(buffer: &mut gst::BufferRef, places: impl IntoIterator<Item = Option<WorldParam>>) {
+    add(buffer, places.into_iter().map(|place| Some(place?.to_structure())));
 }
 
 fn add(buffer: &mut gst::BufferRef, params: impl Iterator<Item = Option<gst::Structure>>) {

@@ -129,6 +129,7 @@ pub(super) struct Names {
     pub values: Quark,
     pub embedding: Quark,
     pub zones: Quark,
+    pub world: Quark,
     pub angle: Quark,
 }
 
@@ -154,6 +155,7 @@ pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     values: Quark::from_str("values"),
     embedding: Quark::from_str("embedding"),
     zones: Quark::from_str("zones"),
+    world: Quark::from_str("world"),
     angle: Quark::from_str("angle"),
 });
 

@@ -13,6 +13,7 @@
 //! | `embedding`, one for each model that makes embeddings | `data` (`GstBuffer`: float32, little-endian), `length` (uint: its numbers), `normalized` (boolean: the length of the vector is 1), `model`, `output` (string) |
 //! | `parent` | `id` (int: the `id` of the object in whose region this one was found; the meta's `parent_id` is the same) |
 //! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
+//! | `world` | `x`, `y` (double, metres), its speed and the nearest object: see [`super::world`] |
 
 #![expect(deprecated, reason = "names by number are the only ones without a lock before GStreamer 1.26")]
 
@@ -24,6 +25,7 @@ use super::label::Label;
 use super::params::{
     ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, NAMES, TrackingParam, ValuesParam,
 };
+use super::world::WorldParam;
 use super::zone::ZonesParam;
 
 /// Everything that is known of one object of a frame.
@@ -51,6 +53,8 @@ pub struct Object {
     pub embeddings: Vec<EmbeddingParam>,
     /// Set by zonecount, of all that are in the pipeline.
     pub zones: Option<ZonesParam>,
+    /// Set by zonecount where it knows the ground; that of the first in the pipeline counts.
+    pub world: Option<WorldParam>,
 }
 
 /// A frame coordinate as the meta's unsigned integer.
@@ -97,6 +101,7 @@ impl Object {
             self.tracking.as_ref().map(TrackingParam::to_structure),
             self.keypoints.as_ref().map(KeypointsParam::to_structure),
             self.zones.as_ref().map(ZonesParam::to_structure),
+            self.world.as_ref().map(WorldParam::to_structure),
         ];
         let classifications = self.classifications.iter().map(ClassificationParam::to_structure);
         let values = self.values.iter().map(ValuesParam::to_structure);
@@ -159,6 +164,8 @@ impl Object {
             let Some(zones) = ZonesParam::from_structure(param) else { return false };
             self.zones.get_or_insert_default().append(zones);
             true
+        } else if name == NAMES.world {
+            fill(&mut self.world, || WorldParam::from_structure(param))
         } else {
             false
         }
@@ -172,6 +179,7 @@ impl Object {
             || !self.values.is_empty()
             || !self.embeddings.is_empty()
             || self.zones.is_some()
+            || self.world.is_some()
     }
 }
 

@@ -78,6 +78,7 @@ fn frame() -> gst::Buffer {
         name: "yard".into(),
         kind: ZoneKind::Polygon,
         points: vec![[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]],
+        holes: vec![],
         counts: Counts::default(),
         classes: vec![("car".into(), Counts::default())],
         longest_dwell: None,

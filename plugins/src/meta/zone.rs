@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `name`, `kind` | string | the zone's name; `polygon` or `line` |
 //! | `x`, `y` | arrays of double | the outline, or the line's ends, in pixels of the frame |
+//! | `holes` | array of structure | of a polygon that has some: their outlines, each with `x` and `y` |
 //! | `occupancy` | uint | of a polygon: objects that are in it |
 //! | `entered`, `left` | uint64 | of a polygon: objects that came and went since the stream's start |
 //! | `longest-dwell`, `mean-dwell` | uint64 | of a polygon from which objects have gone: how long they were in it, in ns |
@@ -16,22 +17,25 @@
 //! | `events` | type | what it is |
 //! |---|---|---|
 //! | `zone`, `kind` | string | the zone's name; `polygon` or `line` |
-//! | `event` | string | `enter`, `leave`, `cross`, `dwell` or `occupancy` |
+//! | `event` | string | `enter`, `leave`, `cross`, `dwell`, `loiter`, `speed` or `occupancy` |
 //! | `object` | int | `id` of the region of interest in this frame, -1 if there is none |
 //! | `track` | uint64 | the object's identity; not with `occupancy` |
 //! | `label` | string | its class; not with `occupancy` |
 //! | `cause` | string | of `enter`: `moved` or `appeared`; of `leave`: `moved` or `vanished`; of `occupancy`: `reached` or `fell` |
 //! | `direction` | string | of `cross`: `in` or `out` |
-//! | `dwell` | uint64 | of `leave` (where times are known) and `dwell`: how long it was inside, in ns |
+//! | `dwell` | uint64 | of `leave` (where times are known), `dwell` and `loiter`: how long it was inside, in ns |
+//! | `speed`, `speed-deviation`, `speed-direction` | double | of `speed`: see [`super::world`] |
 //! | `occupancy` | uint | of a polygon: objects in it after the event |
 //!
 //! An object's `zones` has `names` (array of string), the polygons that it is in, and `dwell` (array of uint64), how long it has
 //! been in each, in ns, or `GST_CLOCK_TIME_NONE`.
 
+use cudainfer_kernels::ground::Motion;
 use cudainfer_kernels::zones::{Counts, Direction, EventKind, Totals, ZoneKind};
 use gst::prelude::*;
 
 use super::list;
+use super::world::{motion_of, set_motion};
 use crate::strings;
 
 /// The meta's name.
@@ -55,6 +59,8 @@ pub struct Zone {
     pub kind: ZoneKind,
     /// The outline, or the line's ends, in pixels of the frame.
     pub points: Vec<[f64; 2]>,
+    /// The outlines of a polygon's holes, likewise.
+    pub holes: Vec<Vec<[f64; 2]>>,
     /// The counts of all objects.
     pub counts: Counts,
     /// The counts by class.
@@ -111,6 +117,8 @@ pub fn words(what: &EventKind) -> (&'static str, Option<&'static str>, Option<&'
         EventKind::Cross(Direction::In) => ("cross", None, Some("in")),
         EventKind::Cross(Direction::Out) => ("cross", None, Some("out")),
         EventKind::Dwell { .. } => ("dwell", None, None),
+        EventKind::Loiter { .. } => ("loiter", None, None),
+        EventKind::Speed(_) => ("speed", None, None),
         EventKind::Occupancy { reached } => {
             ("occupancy", Some(if *reached { "reached" } else { "fell" }), None)
         }
@@ -121,7 +129,15 @@ pub fn words(what: &EventKind) -> (&'static str, Option<&'static str>, Option<&'
 pub fn dwell_of(what: &EventKind) -> Option<u64> {
     match what {
         EventKind::Leave { dwell, .. } => *dwell,
-        EventKind::Dwell { dwell } => Some(*dwell),
+        EventKind::Dwell { dwell } | EventKind::Loiter { dwell } => Some(*dwell),
+        _ => None,
+    }
+}
+
+/// How the object moved, if the event has it.
+pub fn motion_in(what: &EventKind) -> Option<Motion> {
+    match what {
+        EventKind::Speed(motion) => Some(*motion),
         _ => None,
     }
 }
@@ -153,12 +169,13 @@ fn counts_of(s: &gst::StructureRef) -> Counts {
 }
 
 impl Zone {
-    /// A zone with what has been counted.
+    /// A zone without holes, with what has been counted.
     pub fn new(name: &str, kind: ZoneKind, points: &[[f64; 2]], totals: &Totals) -> Self {
         Self {
             name: name.to_owned(),
             kind,
             points: points.to_vec(),
+            holes: Vec::new(),
             counts: totals.all,
             classes: totals.classes.iter().map(|(label, counts)| (label.to_string(), *counts)).collect(),
             longest_dwell: totals.longest_dwell,
@@ -168,7 +185,11 @@ impl Zone {
 
     /// As the meta and the property `counts` show it.
     pub fn to_structure(&self) -> gst::Structure {
-        let axis = |i: usize| gst::Array::new(self.points.iter().map(|p| p[i]));
+        let axis = |points: &[[f64; 2]], i: usize| gst::Array::new(points.iter().map(|p| p[i]));
+        let hole = |points: &Vec<[f64; 2]>| {
+            let s = gst::Structure::builder("hole").field("x", axis(points, 0)).field("y", axis(points, 1));
+            s.build().to_send_value()
+        };
         let class = |(label, counts): &(String, Counts)| {
             let mut s = gst::Structure::builder("class").field("label", label.as_str()).build();
             set_counts(&mut s, self.kind, counts);
@@ -177,8 +198,9 @@ impl Zone {
         let mut s = gst::Structure::builder("zone")
             .field("name", self.name.as_str())
             .field("kind", kind_name(self.kind))
-            .field("x", axis(0))
-            .field("y", axis(1))
+            .field("x", axis(&self.points, 0))
+            .field("y", axis(&self.points, 1))
+            .field_if("holes", gst::Array::from_values(self.holes.iter().map(hole)), !self.holes.is_empty())
             .field_if_some("longest-dwell", self.longest_dwell)
             .field_if_some("mean-dwell", self.mean_dwell)
             .field("classes", gst::Array::from_values(self.classes.iter().map(class)))
@@ -188,11 +210,15 @@ impl Zone {
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
-        let axis = |name| -> Option<Vec<f64>> {
-            s.get::<gst::ArrayRef>(name).ok()?.iter().map(|v| v.get::<f64>().ok()).collect()
+        let points = |s: &gst::StructureRef| -> Option<Vec<[f64; 2]>> {
+            let axis = |name| -> Option<Vec<f64>> {
+                s.get::<gst::ArrayRef>(name).ok()?.iter().map(|v| v.get::<f64>().ok()).collect()
+            };
+            Some(axis("x")?.into_iter().zip(axis("y")?).map(|(x, y)| [x, y]).collect())
         };
         let class = |s: &gst::StructureRef| Some((strings::field(s, "label")?, counts_of(s)));
         let classes = s.get::<gst::ArrayRef>("classes");
+        let holes = s.get::<gst::ArrayRef>("holes");
         Some(Self {
             name: strings::field(s, "name")?,
             kind: match &*strings::field(s, "kind")? {
@@ -200,7 +226,8 @@ impl Zone {
                 "line" => ZoneKind::Line,
                 _ => return None,
             },
-            points: axis("x")?.into_iter().zip(axis("y")?).map(|(x, y)| [x, y]).collect(),
+            points: points(s)?,
+            holes: holes.map_or_else(|_| Vec::new(), |all| structures(&all).filter_map(points).collect()),
             counts: counts_of(s),
             classes: classes.map_or_else(|_| Vec::new(), |all| structures(&all).filter_map(class).collect()),
             longest_dwell: s.get::<u64>("longest-dwell").ok(),
@@ -214,7 +241,7 @@ impl ZoneEvent {
     pub fn to_structure(&self, name: &str) -> gst::Structure {
         let (event, cause, direction) = words(&self.what);
         let of_object = self.track.map(|_| self.label.as_str());
-        gst::Structure::builder(name)
+        let mut s = gst::Structure::builder(name)
             .field("zone", self.zone.as_str())
             .field("kind", kind_name(self.kind))
             .field("event", event)
@@ -225,7 +252,11 @@ impl ZoneEvent {
             .field_if_some("direction", direction)
             .field_if_some("dwell", dwell_of(&self.what))
             .field_if_some("occupancy", (self.kind == ZoneKind::Polygon).then_some(self.occupancy))
-            .build()
+            .build();
+        if let Some(motion) = motion_in(&self.what) {
+            set_motion(&mut s, &motion);
+        }
+        s
     }
 
     fn from_structure(s: &gst::StructureRef) -> Option<Self> {
@@ -236,6 +267,8 @@ impl ZoneEvent {
             "leave" => EventKind::Leave { vanished: is("cause", "vanished"), dwell },
             "cross" => EventKind::Cross(if is("direction", "in") { Direction::In } else { Direction::Out }),
             "dwell" => EventKind::Dwell { dwell: dwell? },
+            "loiter" => EventKind::Loiter { dwell: dwell? },
+            "speed" => EventKind::Speed(motion_of(s)?),
             "occupancy" => EventKind::Occupancy { reached: is("cause", "reached") },
             _ => return None,
         };
@@ -309,6 +342,7 @@ mod tests {
             name: "yard".into(),
             kind: ZoneKind::Polygon,
             points: vec![[0.5, 1.0], [9.0, 1.0], [9.0, 8.0]],
+            holes: vec![vec![[5.0, 2.0], [6.0, 2.0], [6.0, 3.0]], vec![[7.0, 2.0], [8.0, 2.0], [8.0, 3.0]]],
             counts,
             classes: vec![("person".into(), counts)],
             longest_dwell: Some(7),
@@ -319,6 +353,7 @@ mod tests {
             name: "door".into(),
             kind: ZoneKind::Line,
             points: vec![[0.0, 1.0], [2.0, 3.0]],
+            holes: vec![],
             counts,
             classes: vec![],
             longest_dwell: None,
@@ -333,12 +368,15 @@ mod tests {
             label: if track.is_some() { "person".into() } else { String::new() },
             occupancy: u32::from(kind == ZoneKind::Polygon),
         };
+        let fast = Motion { speed: 12.5, deviation: 0.5, direction: Some(45.0) };
         let events = [
             event(ZoneKind::Polygon, EventKind::Enter { appeared: true }, Some(0), Some(1)),
             event(ZoneKind::Polygon, EventKind::Enter { appeared: false }, Some(0), Some(1)),
             event(ZoneKind::Polygon, EventKind::Leave { vanished: true, dwell: None }, None, Some(u64::MAX)),
             event(ZoneKind::Polygon, EventKind::Leave { vanished: false, dwell: Some(8) }, Some(2), Some(3)),
             event(ZoneKind::Polygon, EventKind::Dwell { dwell: 9 }, Some(2), Some(3)),
+            event(ZoneKind::Polygon, EventKind::Loiter { dwell: 10 }, Some(2), Some(3)),
+            event(ZoneKind::Polygon, EventKind::Speed(fast), Some(2), Some(3)),
             event(ZoneKind::Polygon, EventKind::Occupancy { reached: true }, None, None),
             event(ZoneKind::Polygon, EventKind::Occupancy { reached: false }, None, None),
         ];

@@ -10,7 +10,7 @@ use super::kind::{RecordKind, RecordKinds};
 use super::labels::{Labels, LeftOut};
 use super::numbering::Numbering;
 use super::params::{Details, Messages, PublishParams};
-use super::record::{MapRecord, ObjectRecord, ParentRecord, ZoneRecords};
+use super::record::{MapRecord, NamedRecord, ObjectRecord, ZoneRecords};
 use super::selection::Selection;
 use super::tracks::{End, Track, Tracks};
 use super::writer::{Frame, Names, Writer};
@@ -207,7 +207,7 @@ impl Composer {
             Vec::new()
         };
         // Also those that are not written.
-        let parents = parents(&all);
+        let named = named(&all);
         all.retain(|object| self.params.selection.has(object));
         let zones = zone::zones(buffer).map(|(zones, events)| (zones, self.wanted(events, &all)));
         self.zones = Some(self.zones == Some(true) || zones.is_some());
@@ -222,7 +222,7 @@ impl Composer {
             return Ok((self.rows(moment, &all, due, details), all.len()));
         }
         let mut messages = self.tracks_of_current(&ended, End::Vanished, details)?;
-        let record = |object| ObjectRecord::of(object, details.embeddings, &parents);
+        let record = |object| ObjectRecord::of(object, details.embeddings, &named);
         let records: Vec<_> = all.into_iter().map(record).collect();
         let maps: Vec<_> = maps(buffer).into_iter().map(MapRecord::from).collect();
         let frame = Frame { moment, objects: &records, maps: &maps, zones: zones.map(ZoneRecords::from) };
@@ -332,11 +332,13 @@ impl Composer {
     }
 }
 
-/// The objects in whose regions others were found, by their numbers.
-fn parents(objects: &[Object]) -> HashMap<i32, ParentRecord> {
-    let named: HashSet<_> = objects.iter().filter_map(|object| object.parent).collect();
-    let parents = objects.iter().filter(|object| named.contains(&object.id));
-    parents.map(|object| (object.id, ParentRecord::from(object))).collect()
+/// The objects that others' records name, by their numbers: those in whose regions others were found, and the nearest ones.
+fn named(objects: &[Object]) -> HashMap<i32, NamedRecord> {
+    let nearest = |object: &Object| Some(object.world.as_ref()?.nearest?.object);
+    let ids: HashSet<_> =
+        objects.iter().flat_map(|object| [object.parent, nearest(object)]).flatten().collect();
+    let named = objects.iter().filter(|object| ids.contains(&object.id));
+    named.map(|object| (object.id, NamedRecord::from(object))).collect()
 }
 
 #[cfg(test)]

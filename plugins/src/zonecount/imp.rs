@@ -3,7 +3,7 @@ use std::sync::{LazyLock, Mutex};
 use std::time::Instant;
 
 use cudainfer_kernels::device::{Counter as Count, Counters};
-use cudainfer_kernels::zones::{Counter, FrameTime};
+use cudainfer_kernels::zones::FrameTime;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -15,14 +15,15 @@ use super::file::ZonesFile;
 use super::messages::Budget;
 use super::notices::Notices;
 use super::properties::{self, PROPERTIES};
+use super::results::{counts, named, places, zones};
 use super::settings::Settings;
 use super::sight::{identity, is_seen, sighting};
 use super::stream_counter::{StreamCounter, replace};
 use crate::element::described;
 use crate::log::ZONECOUNT as CAT;
 use crate::memory::cropping::{self, Use};
-use crate::meta::object::{Object, add_zones, objects};
-use crate::meta::zone::{self, Zone, ZoneEvent, ZonesParam, set_counts};
+use crate::meta::object::{add_world, add_zones, objects};
+use crate::meta::zone::{self, Zone, ZoneEvent, set_counts};
 use crate::model;
 use crate::streams::Streams;
 use crate::sync::lock;
@@ -64,41 +65,6 @@ pub struct ZoneCount {
 struct PendingMessages {
     messages: Vec<gst::Structure>,
     warnings: Vec<String>,
-}
-
-/// All zones with what they have counted.
-fn zones(counter: &Counter) -> Vec<Zone> {
-    let zones = counter.params().zones.iter().enumerate();
-    let zone = |(i, zone): (usize, &cudainfer_kernels::zones::Zone)| {
-        Some(Zone::new(&zone.name, zone.kind, counter.points(i), counter.totals(i)?))
-    };
-    zones.filter_map(zone).collect()
-}
-
-fn counts(counter: &Counter) -> gst::Structure {
-    let zones = zones(counter).into_iter().map(|zone| zone.to_structure().to_send_value());
-    gst::Structure::builder("counts").field("zones", gst::Array::from_values(zones)).build()
-}
-
-/// The events and the objects' zones with names instead of numbers.
-fn named(counter: &Counter, objects: &[Object]) -> (Vec<ZoneEvent>, Vec<Option<ZonesParam>>) {
-    let (zone, report) = (|i: usize| &counter.params().zones[i], counter.report());
-    let event = |event: &cudainfer_kernels::zones::Event| ZoneEvent {
-        zone: zone(event.zone).name.clone(),
-        kind: zone(event.zone).kind,
-        what: event.what,
-        object: event.object.and_then(|i| objects.get(i)).map(|object| object.id),
-        track: event.id,
-        label: event.label.to_string(),
-        occupancy: event.occupancy,
-    };
-    let stays = report.stays.iter().map(|stays| {
-        (!stays.is_empty()).then(|| ZonesParam {
-            names: stays.iter().map(|stay| zone(stay.zone).name.clone()).collect(),
-            dwell: stays.iter().map(|stay| stay.dwell).collect(),
-        })
-    });
-    (report.events.iter().map(event).collect(), stays.collect())
 }
 
 impl ZoneCount {
@@ -149,6 +115,9 @@ impl ZoneCount {
         let (events, stays) = named(counter, &objects);
         let zones = zones(counter);
         add_zones(buffer, stays);
+        if counter.params().ground.is_some() {
+            add_world(buffer, places(counter, &objects));
+        }
         zone::put(buffer, &zones, &events);
         self.events.add_size(events.len());
         gst::log!(
@@ -286,7 +255,7 @@ impl ElementImpl for ZoneCount {
     described! {
         "Zone and line counter",
         "Filter/Analyzer/Video",
-        "Counts tracked objects that enter, leave and stay in polygons and that cross lines, by class",
+        "Counts tracked objects that enter, leave and stay in polygons and that cross lines, by class, and measures their speed",
         sink: caps::any_memory(),
         src: caps::any_memory(),
     }

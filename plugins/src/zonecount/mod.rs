@@ -11,7 +11,7 @@
 //!   ! inferoverlay ! videoconvert ! autovideosink
 //! ```
 //!
-//! The rules (edges, jitter, lost objects) are those of [`cudainfer_kernels::zones`].
+//! The rules (edges, jitter, lost objects, places in the world) are those of [`cudainfer_kernels::zones`].
 
 use gst::prelude::*;
 
@@ -20,6 +20,7 @@ mod imp;
 mod messages;
 mod notices;
 mod properties;
+mod results;
 mod settings;
 mod sight;
 mod stream_counter;

@@ -1,6 +1,6 @@
-//! Warnings about what is probably a mistake: zones outside the frame, classes that do not exist, objects without identities.
+//! Warnings about what is probably a mistake: zones and ground outside the frame, classes that do not exist, objects without identities.
 
-use cudainfer_kernels::zones::{Counter, Units, ZoneKind};
+use cudainfer_kernels::zones::{Counter, GroundParams, Units, ZoneKind};
 
 use crate::class_name;
 use crate::meta::object::Object;
@@ -31,6 +31,7 @@ impl Notices {
             counter.points(zone).iter().all(|[x, y]| test(*x, *y))
         };
         let (w, h) = (width as f64, height as f64);
+        let ground = params.ground.as_ref().and_then(|ground| ground_off_frame(ground, params.units, [w, h]));
         let off = |(i, zone): (usize, &cudainfer_kernels::zones::Zone)| {
             let tiny = params.units == Units::Pixels && all(i, &|x, y| x.abs() <= 1.0 && y.abs() <= 1.0);
             if tiny {
@@ -55,7 +56,7 @@ impl Notices {
                 )
             })
         };
-        params.zones.iter().enumerate().filter_map(off).collect()
+        params.zones.iter().enumerate().filter_map(off).chain(ground).collect()
     }
 
     /// Examines a frame's objects and returns warnings; `tracked` says whether each has an identity.
@@ -97,6 +98,28 @@ impl Notices {
              detections are weak. Set untracked=true to count objects without an identity in polygons"
                 .to_owned()
         })
+    }
+}
+
+/// What is probably wrong with the points of the ground on a frame of this size.
+fn ground_off_frame(ground: &GroundParams, zones: Units, [w, h]: [f64; 2]) -> Option<String> {
+    let points = ground.map.points();
+    if points.is_empty() {
+        return None;
+    }
+    match ground.units.unwrap_or(zones) {
+        Units::Pixels if points.iter().flatten().all(|v| v.abs() <= 1.0) => Some(
+            "the points of [ground] are not larger than a pixel: if they are fractions of the frame, set units = \"fraction\""
+                .to_owned(),
+        ),
+        // The ground goes on beyond the frame, but hardly four points that somebody has measured.
+        Units::Fraction if points.iter().all(|[x, y]| *x > 2.0 || *y > 2.0) => Some(
+            "the points of [ground] lie outside the frame: if they are pixels, set units = \"pixels\"".to_owned(),
+        ),
+        Units::Pixels if points.iter().all(|[x, y]| *x > 2.0 * w || *y > 2.0 * h) => {
+            Some(format!("the points of [ground] lie outside the frame of {w}x{h}: they are of a larger one"))
+        }
+        _ => None,
     }
 }
 

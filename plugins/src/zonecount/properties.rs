@@ -25,15 +25,16 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 (),
                 "Zones",
                 "Zones as NAME=line:X1,Y1,X2,Y2 or NAME=polygon:X1,Y1,X2,Y2,X3,Y3..., separated by semicolons. Options follow \
-                 the points, separated by colons: classes=person,car, anchor=center, and dwell=SECONDS and occupancy=NUMBER, \
-                 at which there is an event. Example: door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570",
+                 the points, separated by colons: classes=person,car, anchor=center, inertia=FRAMES, hole=X1,Y1,X2,Y2,X3,Y3..., and \
+                 dwell=SECONDS, loitering=SECONDS and occupancy=NUMBER, at which there is an event. Example: door=line:100,400,500,400;yard=polygon:0,300,600,300,600,570",
             ),
             property!(
                 Settings,
                 zones_file,
                 (),
                 "Zones file",
-                "Path of a TOML file with the zones; set either this or zones",
+                "Path of a TOML file with the zones and, in [ground], where the ground is, from which speeds are measured; set either \
+                 this or zones",
             ),
             property!(
                 Settings,
@@ -54,7 +55,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 min_frames,
                 1..=1000,
                 "Minimum frames",
-                "Consecutive frames on the other side of a line or outline after which an object has crossed it",
+                "Consecutive frames on the other side of a line or outline after which an object has crossed it, if its zone's inertia \
+                 does not say otherwise",
             ),
             property!(
                 Settings,

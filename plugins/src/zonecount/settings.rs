@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cudainfer_kernels::zones::{Anchor, Units, ZoneParams};
 
-use super::file::ZonesFile;
+use super::file::{ZonesContent, ZonesFile};
 use super::syntax;
 
 /// The properties.
@@ -53,9 +53,10 @@ impl Settings {
     /// # Errors
     /// A sentence about what is wrong with the zones, or with their file.
     pub fn params(&self) -> Result<ZoneParams, String> {
-        let params = |units: Units, zones| ZoneParams {
+        let params = |units: Units, zones, ground| ZoneParams {
             zones,
             units,
+            ground,
             anchor: self.anchor,
             min_frames: self.min_frames,
             margin: self.margin,
@@ -72,12 +73,12 @@ impl Settings {
                 if zones.is_empty() {
                     return Err(none());
                 }
-                let params = params(self.units, zones);
+                let params = params(self.units, zones, None);
                 params.check().map(|()| params).map_err(|why| format!("zones: {why}"))
             }
             (None, Some(ZonesFile { path, content })) => {
-                let (units, zones) = content.clone()?;
-                let params = params(units.unwrap_or(self.units), zones);
+                let ZonesContent { units, zones, ground } = content.clone()?;
+                let params = params(units.unwrap_or(self.units), zones, ground);
                 params
                     .check()
                     .map(|()| params)

@@ -29,6 +29,8 @@ pub(super) fn sighting(object: &Object) -> Sighting<'_> {
         label: &object.label,
         class: object.detection.as_ref().map(|detection| detection.label_id),
         rect: detected.or_else(tracked).or_else(outlined).filter(|_| is_seen(object)).unwrap_or(nowhere),
+        carried: object.tracking.as_ref().is_some_and(|track| track.state == "carried"),
+        within_another: object.parent.is_some(),
     }
 }
 
@@ -66,7 +68,8 @@ mod tests {
             keypoints: Some(points),
             ..Object::default()
         };
-        assert_eq!(sighting(&object), Sighting { id: Some(7), label: "", class: Some(3), rect: seen });
+        let wanted = Sighting { id: Some(7), class: Some(3), rect: seen, ..Sighting::default() };
+        assert_eq!(sighting(&object), wanted);
         object.angle = std::f32::consts::FRAC_PI_2;
         let Rect { x, y, w, h } = sighting(&object).rect;
         assert!(
@@ -75,6 +78,10 @@ mod tests {
         );
         object.detection = None;
         assert_eq!((sighting(&object).rect, sighting(&object).class), (expected, None));
+        object.tracking = track("carried");
+        assert!(sighting(&object).carried && !sighting(&object).within_another);
+        object.parent = Some(2);
+        assert!(sighting(&object).within_another);
         for state in ["lost", "tentative"] {
             object.tracking = track(state);
             assert_eq!(identity(&object), None);

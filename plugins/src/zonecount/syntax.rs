@@ -54,10 +54,16 @@ fn points(text: &str) -> Result<Vec<[f64; 2]>, String> {
     Ok(pairs.to_vec())
 }
 
-/// `classes=person,car`, `anchor=center`, `dwell=30` or `occupancy=5`
+/// An option, such as `classes=person,car`, `anchor=center` or `dwell=30`.
 fn set(zone: &mut Zone, option: &str) -> Result<(), String> {
     let (key, value) = option.split_once('=').unwrap_or((option, ""));
     let value = value.trim();
+    let number = |key: &str, of: &str| {
+        value.parse::<f64>().map_err(|_| format!("{key}: '{value}' is not a number of {of}"))
+    };
+    let count = |key: &str, of: &str| {
+        value.parse::<u32>().map_err(|_| format!("{key}: '{value}' is not a number of {of}"))
+    };
     match key.trim() {
         "classes" => {
             zone.classes =
@@ -68,31 +74,50 @@ fn set(zone: &mut Zone, option: &str) -> Result<(), String> {
                 .ok_or_else(|| format!("'{value}' is not an anchor: use one of {}", Anchor::list()))?;
             zone.anchor = Some(anchor);
         }
-        "dwell" => {
-            let seconds =
-                value.parse().map_err(|_| format!("dwell: '{value}' is not a number of seconds"))?;
-            zone.dwell = Some(dwell(seconds)?);
-        }
-        "occupancy" => {
-            let most =
-                value.parse().map_err(|_| format!("occupancy: '{value}' is not a number of objects"))?;
-            zone.occupancy = Some(occupancy(most)?);
-        }
+        "hole" => zone.holes.push(points(value).map_err(|why| format!("hole: {why}"))?),
+        "inertia" => zone.inertia = Some(inertia(count("inertia", "frames")?)?),
+        "dwell" => zone.dwell = Some(seconds("dwell", number("dwell", "seconds")?)?),
+        "loitering" => zone.loitering = Some(seconds("loitering", number("loitering", "seconds")?)?),
+        "occupancy" => zone.occupancy = Some(occupancy(count("occupancy", "objects")?)?),
+        "min-speed" => zone.min_speed = Some(above_zero("min-speed", number("min-speed", "m/s")?)?),
+        "max-speed" => zone.max_speed = Some(above_zero("max-speed", number("max-speed", "m/s")?)?),
         _ => {
-            return Err(format!("'{option}' is not an option: use classes, anchor, dwell or occupancy"));
+            return Err(format!(
+                "'{option}' is not an option: use classes, anchor, hole, inertia, dwell, loitering, occupancy, min-speed or max-speed"
+            ));
         }
     }
     Ok(())
 }
 
-/// Seconds, in ns.
+/// The time `name` in ns, of seconds.
 ///
 /// # Errors
 /// None that can be.
-pub(super) fn dwell(seconds: f64) -> Result<u64, String> {
+pub(super) fn seconds(name: &str, seconds: f64) -> Result<u64, String> {
     let time = std::time::Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     let ns = time.and_then(|time| u64::try_from(time.as_nanos()).ok());
-    ns.ok_or_else(|| format!("dwell must be a number of seconds above 0, not {seconds}"))
+    ns.ok_or_else(|| format!("{name} must be a number of seconds above 0, not {seconds}"))
+}
+
+/// The speed `name` in m/s.
+///
+/// # Errors
+/// None that is above 0.
+pub(super) fn above_zero(name: &str, speed: f64) -> Result<f64, String> {
+    let possible = speed.is_finite() && speed > 0.0;
+    possible.then_some(speed).ok_or_else(|| format!("{name} must be a number of m/s above 0, not {speed}"))
+}
+
+/// A number of frames.
+///
+/// # Errors
+/// None at all, after which nothing would have happened yet, and more than any object is seen.
+pub(super) fn inertia(frames: u32) -> Result<u32, String> {
+    (1..=1000)
+        .contains(&frames)
+        .then_some(frames)
+        .ok_or_else(|| format!("inertia must be a number of frames from 1 to 1000, not {frames}"))
 }
 
 /// A number of objects.
@@ -110,13 +135,18 @@ mod tests {
     #[test]
     fn zones_are_read_with_their_options_and_with_spaces() {
         let text = " door = line: 1, 2.5, -3,4e1 ;yard=polygon:0,0,9,0,9,9:classes=person, 2:anchor=top-left\
-                    :dwell=1.5:occupancy=3;;";
+                    :dwell=1.5:occupancy=3:hole=2,1,3,1,3,2 : hole=5,1,6,1,6,2:inertia=4:loitering=60\
+                    :min-speed=8.5:max-speed=20;;";
         let [door, yard] = &super::zones(text).unwrap()[..] else { panic!("there are two zones") };
         assert_eq!(door, &Zone::new("door", ZoneKind::Line, vec![[1.0, 2.5], [-3.0, 40.0]]));
         assert_eq!((yard.name.as_str(), yard.kind, yard.points.len()), ("yard", ZoneKind::Polygon, 3));
         assert_eq!(yard.classes, ["person", "2"]);
         assert_eq!(yard.anchor, Some(Anchor::TopLeft));
         assert_eq!((yard.dwell, yard.occupancy), (Some(1_500_000_000), Some(3)));
+        assert_eq!((yard.inertia, yard.loitering), (Some(4), Some(60_000_000_000)));
+        assert_eq!((yard.min_speed, yard.max_speed), (Some(8.5), Some(20.0)));
+        let holes = [[[2.0, 1.0], [3.0, 1.0], [3.0, 2.0]], [[5.0, 1.0], [6.0, 1.0], [6.0, 2.0]]];
+        assert_eq!(yard.holes, holes);
         assert_eq!(super::zones(" ; "), Ok(vec![]));
     }
 
@@ -137,6 +167,12 @@ mod tests {
             ("a=line:1,2,3,4:dwell=-1", &["above 0, not -1"]),
             ("a=line:1,2,3,4:occupancy=-1", &["'-1'", "number of objects"]),
             ("a=line:1,2,3,4:occupancy=0", &["above 0"]),
+            ("a=line:1,2,3,4:inertia=0", &["inertia", "from 1 to 1000, not 0"]),
+            ("a=line:1,2,3,4:inertia=1.5", &["inertia: '1.5' is not a number of frames"]),
+            ("a=polygon:0,0,9,0,9,9:hole=1,2,3", &["zone 'a': hole: 3 coordinates"]),
+            ("a=polygon:0,0,9,0,9,9:loitering=0", &["loitering", "above 0"]),
+            ("a=polygon:0,0,9,0,9,9:min-speed=fast", &["min-speed: 'fast' is not a number of m/s"]),
+            ("a=polygon:0,0,9,0,9,9:max-speed=-2", &["max-speed", "above 0, not -2"]),
         ] {
             let error = super::zones(text).unwrap_err();
             for part in parts {

@@ -16,15 +16,24 @@ pub struct Zone {
     pub kind: ZoneKind,
     /// x and y of each point, in the units of the source's `zone-units`.
     pub points: Vec<[f64; 2]>,
+    /// Outlines of what does not belong to a polygon, in the same units.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holes: Vec<Vec<[f64; 2]>>,
     /// Names or numbers of the classes that count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Scalar>,
     /// Point of the box that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<String>,
-    /// Seconds that an object stays until there is an event.
+    /// Frames on the other side after which an object has crossed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inertia: Option<u32>,
+    /// Seconds of a visit at which there is an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dwell: Option<f64>,
+    /// Seconds of a stay, with short breaks, at which there is an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loitering: Option<f64>,
     /// Number of objects at which there is an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occupancy: Option<u32>,
@@ -36,7 +45,7 @@ impl Zone {
     /// # Errors
     /// A sentence.
     pub fn check(&self, units: ZoneUnits) -> Result<(), String> {
-        let mut numbers = self.points.iter().flatten();
+        let mut numbers = self.points.iter().chain(self.holes.iter().flatten()).flatten();
         match units {
             // A zone may reach beyond the frame, but not by far.
             ZoneUnits::Fraction => match numbers.find(|number| !(-1.0..=2.0).contains(*number)) {
@@ -112,9 +121,15 @@ pub fn zones_text(zones: &[Zone]) -> Result<String, String> {
         if !classes.is_empty() {
             let _ = write!(text, ":classes={}", classes.join(","));
         }
+        for hole in &zone.holes {
+            let points: Vec<String> = hole.iter().flatten().map(f64::to_string).collect();
+            let _ = write!(text, ":hole={}", points.join(","));
+        }
         for (key, value) in [
             ("anchor", anchor.cloned()),
+            ("inertia", zone.inertia.map(|frames| frames.to_string())),
             ("dwell", zone.dwell.map(|seconds| seconds.to_string())),
+            ("loitering", zone.loitering.map(|seconds| seconds.to_string())),
             ("occupancy", zone.occupancy.map(|number| number.to_string())),
         ] {
             if let Some(value) = value {
@@ -133,11 +148,12 @@ mod tests {
     fn zones_are_written_as_zonecount_reads_them() {
         let zones: Vec<Zone> = serde_json::from_str(
             r#"[{"name": "door", "kind": "line", "points": [[0.1, 0.7], [0.4, 0.7]], "classes": ["person", 2]},
-                {"name": "yard", "kind": "polygon", "points": [[0,0],[1,0],[1,1]], "anchor": "center", "dwell": 30}]"#,
+                {"name": "yard", "kind": "polygon", "points": [[0,0],[1,0],[1,1]], "anchor": "center", "dwell": 30,
+                 "holes": [[[0.5, 0.1], [0.9, 0.1], [0.9, 0.5]]], "inertia": 5, "loitering": 120}]"#,
         )
         .unwrap();
-        let text =
-            "door=line:0.1,0.7,0.4,0.7:classes=person,2;yard=polygon:0,0,1,0,1,1:anchor=center:dwell=30";
+        let text = "door=line:0.1,0.7,0.4,0.7:classes=person,2;yard=polygon:0,0,1,0,1,1:hole=0.5,0.1,0.9,0.1,0.9,0.5\
+             :anchor=center:inertia=5:dwell=30:loitering=120";
         assert_eq!(zones_text(&zones).unwrap(), text);
         assert_eq!(zones[0].check(ZoneUnits::Fraction), Ok(()));
         assert!(zones[0].check(ZoneUnits::Pixels).unwrap_err().contains("not larger than a pixel"));

@@ -23,6 +23,14 @@ const OTHER_KEYS: &[&str] = &[
     "anchor",
     "dwell",
     "occupancy",
+    "hole",
+    "inertia",
+    "loitering",
+    "min-speed",
+    "max-speed",
+    // Keys of zones-file.
+    "points",
+    "metres",
     "class",
     // Classes of gpunms.
     "person",

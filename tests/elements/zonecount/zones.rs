@@ -52,7 +52,7 @@ pub fn walker(frame: u64) -> Vec<Object> {
 }
 
 /// The messages that are posted from now on.
-fn messages(pipeline: &TestPipeline) -> Arc<Mutex<Vec<gst::Structure>>> {
+pub fn messages(pipeline: &TestPipeline) -> Arc<Mutex<Vec<gst::Structure>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let all = seen.clone();
     pipeline.bus().unwrap().set_sync_handler(move |_, message| {
@@ -73,7 +73,7 @@ pub fn counts(pipeline: &TestPipeline) -> Vec<gst::Structure> {
     zones.iter().map(|zone| zone.get().unwrap()).collect()
 }
 
-fn number(s: &gst::StructureRef, field: &str) -> u64 {
+pub fn number(s: &gst::StructureRef, field: &str) -> u64 {
     s.get(field).unwrap_or_else(|e| panic!("{e}: {s}"))
 }
 

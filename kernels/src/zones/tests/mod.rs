@@ -4,7 +4,9 @@ mod crossing;
 mod errors;
 mod geometry;
 mod life;
+mod stays;
 mod visits;
+mod world;
 
 use super::*;
 use crate::geometry::Rect;
@@ -19,7 +21,7 @@ fn at(frame: u64) -> FrameTime {
 /// An object without a size at a point, where all of its anchors are then.
 fn dot(id: u64, [x, y]: [f64; 2]) -> Sighting<'static> {
     let rect = Rect { x: x as f32, y: y as f32, w: 0.0, h: 0.0 };
-    Sighting { id: Some(id), label: "person", class: Some(0), rect }
+    Sighting { id: Some(id), label: "person", class: Some(0), rect, ..Sighting::default() }
 }
 
 /// Parameters that count as soon as an object is on the other side.

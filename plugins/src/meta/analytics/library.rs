@@ -5,7 +5,7 @@
 //! and `gst_analytics_relation_meta_iterate`: a relation to an entry that does not exist yet is allowed, and the former then reads
 //! memory that nobody has written.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint};
 use std::sync::OnceLock;
 
 use gst::glib::ffi::{GQuark, GType, gboolean};
@@ -57,9 +57,6 @@ pub(crate) struct Functions {
     /// Of an entry that exists; 0 where nothing is left of it.
     pub(super) type_of: unsafe extern "C" fn(*const Mtd) -> Type,
     pub(super) relation: unsafe extern "C" fn(MetaPtr, c_uint, c_uint) -> c_int,
-    /// The next entry of a type to which one has a relation; the pointer's target is where the search goes on, null to begin with.
-    pub(super) direct_related:
-        unsafe extern "C" fn(MetaPtr, c_uint, c_int, Type, *mut *mut c_void, *mut Mtd) -> gboolean,
     pub(super) set_relation: unsafe extern "C" fn(MetaPtr, c_int, c_uint, c_uint) -> gboolean,
     pub(super) add_detection:
         unsafe extern "C" fn(MetaPtr, GQuark, c_int, c_int, c_int, c_int, f32, *mut Mtd) -> gboolean,
@@ -188,7 +185,6 @@ fn load(name: &str) -> Result<Functions, LibraryError> {
         length: function!(library, c"gst_analytics_relation_get_length")?,
         type_of: function!(library, c"gst_analytics_mtd_get_mtd_type")?,
         relation: function!(library, c"gst_analytics_relation_meta_get_relation")?,
-        direct_related: function!(library, c"gst_analytics_relation_meta_get_direct_related")?,
         set_relation: function!(library, c"gst_analytics_relation_meta_set_relation")?,
         add_detection: function!(library, c"gst_analytics_relation_meta_add_od_mtd")?,
         location: function!(library, c"gst_analytics_od_mtd_get_location")?,

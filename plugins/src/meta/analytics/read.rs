@@ -119,11 +119,6 @@ impl Reading {
         others.zip(0..).map(move |((place, _), number)| (place, first.saturating_add(number)))
     }
 
-    /// The place among the boxes of the one with this number.
-    fn place(&self, entry: u32) -> Option<usize> {
-        self.boxes.binary_search_by_key(&entry, |(entry, _)| *entry).ok()
-    }
-
     /// The number of the entry of a box.
     pub fn entry(&self, place: usize) -> Option<u32> {
         self.boxes.get(place).map(|(entry, _)| *entry)
@@ -183,11 +178,14 @@ pub(super) fn complete(
         of_box[place] = Some(objects.len());
         objects.push(object_of(id, &reading.boxes[place].1));
     }
+    let mut left = MOST_RELATIONS;
     for (place, (entry, _)) in reading.boxes.iter().enumerate() {
-        let whole = entries.whole_of(*entry).and_then(|whole| reading.place(whole));
-        if let (Some(part), Some(whole)) = (of_box[place], whole.and_then(|place| of_box[place]))
-            && objects[part].parent.is_none()
-        {
+        let Some(part) = of_box[place].filter(|part| objects[*part].parent.is_none()) else { continue };
+        let tries = reading.boxes.len().min(left);
+        let is_whole = |other: &usize| *other != place && entries.is_part_of(*entry, reading.boxes[*other].0);
+        let whole = (0..tries).find(is_whole);
+        left -= whole.map_or(tries, |whole| whole + 1);
+        if let Some(whole) = whole.and_then(|whole| of_box[whole]) {
             objects[part].parent = Some(objects[whole].id);
         }
     }

@@ -57,8 +57,8 @@ pub(super) trait Entries {
     fn classes(&self, id: u32, most: usize) -> Vec<(GQuark, f32)>;
     /// Whether the two are related in any way.
     fn related(&self, a: u32, b: u32) -> bool;
-    /// The first detection that a detection is a part of.
-    fn whole_of(&self, id: u32) -> Option<u32>;
+    /// Whether the first is a part of the second.
+    fn is_part_of(&self, part: u32, whole: u32) -> bool;
 }
 
 /// A meta that a buffer carries.
@@ -191,23 +191,9 @@ impl Entries for RelationMeta<'_> {
         }
     }
 
-    fn whole_of(&self, id: u32) -> Option<u32> {
-        if self.kind(id) != EntryKind::Detection {
-            return None;
-        }
-        let (mut search, mut whole) = (std::ptr::null_mut(), self.mtd(id));
-        // SAFETY: the meta lives as long as the buffer that is borrowed, the entry exists, and the targets are this function's own.
-        let found = unsafe {
-            (self.functions.direct_related)(
-                self.meta,
-                id,
-                IS_PART_OF,
-                self.functions.detection,
-                &raw mut search,
-                &raw mut whole,
-            )
-        };
-        (found != GFALSE && whole.id != id).then_some(whole.id)
+    fn is_part_of(&self, part: u32, whole: u32) -> bool {
+        // SAFETY: as of `related`.
+        unsafe { (self.functions.relation)(self.meta, part, whole) & IS_PART_OF != 0 }
     }
 }
 

@@ -302,6 +302,7 @@ fn what_an_entry_of_another_kind_is_asked_is_nothing() {
         let kind = entries.kind(id);
         assert_eq!(entries.location(id).is_some(), kind == EntryKind::Detection, "{id}");
         assert_eq!(entries.track(id).is_some(), kind == EntryKind::Tracking, "{id}");
-        assert!(entries.classes(id, 9).is_empty() && entries.whole_of(id).is_none(), "{id}");
+        assert!(entries.classes(id, 9).is_empty(), "{id}");
+        assert!([0, 1, 99, u32::MAX].iter().all(|whole| !entries.is_part_of(id, *whole)), "{id}");
     }
 }

@@ -7,14 +7,18 @@ use serde::Serialize;
 
 mod head;
 mod maps;
+mod named;
 mod rounding;
 mod track;
+mod world;
 mod zones;
 
 pub(crate) use head::Head;
 pub(crate) use maps::MapRecord;
-use rounding::{number, pixels, score};
+pub(crate) use named::NamedRecord;
+use rounding::{metres, number, pixels, score};
 pub(crate) use track::TrackEndRecord;
+use world::{NearestRecord, SpeedRecord};
 use zones::{StayRecord, stays};
 pub(crate) use zones::{ZoneEventRecord, ZoneRecords};
 
@@ -53,7 +57,7 @@ pub(crate) struct ObjectRecord {
     pub label: String,
     /// The object in whose region it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<ParentRecord>,
+    pub parent: Option<NamedRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,22 +85,13 @@ pub(crate) struct ObjectRecord {
     pub embeddings: Vec<EmbeddingRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<StayRecord>>,
-}
-
-/// An object in whose region others were found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct ParentRecord {
-    id: i32,
-    label: String,
+    /// Where it is, in metres.
     #[serde(skip_serializing_if = "Option::is_none")]
-    track: Option<u64>,
-}
-
-impl From<&Object> for ParentRecord {
-    fn from(object: &Object) -> Self {
-        let track = object.tracking.as_ref().map(|tracking| tracking.id);
-        Self { id: object.id, label: object.label.clone(), track }
-    }
+    pub world: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<SpeedRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<NearestRecord>,
 }
 
 /// A detector's box.
@@ -252,11 +247,12 @@ fn embedding(from: EmbeddingParam) -> Option<EmbeddingRecord> {
 }
 
 impl ObjectRecord {
-    /// Of an object, with its embeddings if they should be written, among the frame's `parents`.
-    pub fn of(mut object: Object, embeddings: bool, parents: &HashMap<i32, ParentRecord>) -> Self {
+    /// Of an object, with its embeddings if they should be written, among those of the frame that records name.
+    pub fn of(mut object: Object, embeddings: bool, named: &HashMap<i32, NamedRecord>) -> Self {
         let vectors = std::mem::take(&mut object.embeddings);
-        let parent = object.parent.and_then(|id| parents.get(&id).cloned());
-        let mut record = Self { parent, ..Self::from(object) };
+        let parent = object.parent.and_then(|id| named.get(&id).cloned());
+        let nearest = object.world.as_ref().and_then(|world| NearestRecord::of(world.nearest?, named));
+        let mut record = Self { parent, nearest, ..Self::from(object) };
         if embeddings {
             record.embeddings = vectors.into_iter().filter_map(embedding).collect();
         }
@@ -265,7 +261,7 @@ impl ObjectRecord {
 }
 
 impl From<Object> for ObjectRecord {
-    /// Without embeddings and parent.
+    /// Without embeddings, parent and nearest object.
     fn from(object: Object) -> Self {
         let several = object.classifications.len() > 1;
         let classifications = object.classifications.into_iter().map(|from| {
@@ -282,6 +278,8 @@ impl From<Object> for ObjectRecord {
         let pose_score =
             object.keypoints.as_ref().and_then(|points| points.pose_score).filter(|s| s.is_finite());
         let (keypoints, edges) = object.keypoints.map(points).unzip();
+        // JSON has no word for what is not finite.
+        let world = object.world.filter(|world| world.at.iter().all(|v| v.is_finite()));
         Self {
             id: object.id,
             parent: None,
@@ -305,6 +303,9 @@ impl From<Object> for ObjectRecord {
             values: object.values.into_iter().flat_map(values).collect(),
             embeddings: Vec::new(),
             zones: object.zones.map(stays),
+            world: world.as_ref().map(|world| world.at.map(metres)),
+            speed: world.and_then(|world| world.motion).map(SpeedRecord::from),
+            nearest: None,
             label: object.label,
         }
     }
@@ -312,8 +313,11 @@ impl From<Object> for ObjectRecord {
 
 #[cfg(test)]
 mod tests {
+    use cudainfer_kernels::ground::Motion;
+
     use super::*;
     use crate::meta::object::DetectionParam;
+    use crate::meta::world::{NearestParam, WorldParam};
 
     #[test]
     fn a_box_has_an_angle_if_it_is_rotated() {
@@ -335,10 +339,36 @@ mod tests {
         let car = Object { id: 3, label: "car".into(), tracking, ..Object::default() };
         let plate =
             |parent| Object { id: 5, label: "plate".into(), parent: Some(parent), ..Object::default() };
-        let parents = HashMap::from([(3, ParentRecord::from(&car))]);
+        let parents = HashMap::from([(3, NamedRecord::from(&car))]);
         let json = |parent| serde_json::to_value(ObjectRecord::of(plate(parent), false, &parents)).unwrap();
         assert_eq!(json(3)["parent"], serde_json::json!({ "id": 3, "label": "car", "track": 17 }));
         assert_eq!(json(4).get("parent"), None, "it is not on the frame");
+    }
+
+    #[test]
+    fn an_object_has_its_place_its_speed_and_the_nearest_one_with_its_track() {
+        let tracking = Some(crate::meta::object::TrackingParam { id: 17, ..Default::default() });
+        let car = Object { id: 3, label: "car".into(), tracking, ..Object::default() };
+        let motion = Motion { speed: 13.888, deviation: 0.254, direction: Some(359.97) };
+        let nearest = Some(NearestParam { object: 3, distance: 2.345 });
+        let world = WorldParam { at: [1.2345, -20.0], motion: Some(motion), nearest };
+        let person =
+            Object { id: 5, label: "person".into(), world: Some(world.clone()), ..Object::default() };
+        let named = HashMap::from([(3, NamedRecord::from(&car))]);
+        let json = |object| serde_json::to_value(ObjectRecord::of(object, false, &named)).unwrap();
+        let wanted = serde_json::json!({
+            "id": 5,
+            "label": "person",
+            "world": [1.23, -20.0],
+            "speed": { "value": 13.89, "deviation": 0.25, "direction": 0.0 },
+            "nearest": { "id": 3, "label": "car", "track": 17, "distance": 2.35 },
+        });
+        assert_eq!(json(person.clone()), wanted);
+        let nowhere = Some(WorldParam { at: [f64::NAN, 0.0], nearest: None, ..world });
+        assert_eq!(
+            json(Object { world: nowhere, ..person }),
+            serde_json::json!({ "id": 5, "label": "person" })
+        );
     }
 
     #[test]

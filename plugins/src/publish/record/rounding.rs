@@ -1,4 +1,4 @@
-//! Numbers of a record: pixels to a hundredth, probabilities to a ten-thousandth, and numbers of which nothing is known to seven
+//! Numbers of a record: pixels and metres to a hundredth, degrees to a tenth, probabilities to a ten-thousandth, and numbers of which nothing is known to seven
 //! digits, which float32 has. More is noise, and the lines stay short.
 
 fn round(value: f64, steps: f64) -> f64 {
@@ -7,6 +7,15 @@ fn round(value: f64, steps: f64) -> f64 {
 
 pub(super) fn pixels(value: impl Into<f64>) -> f64 {
     round(value.into(), 100.0)
+}
+
+pub(super) fn metres(value: f64) -> f64 {
+    round(value, 100.0)
+}
+
+/// 0 to 360, without the latter.
+pub(super) fn degrees(value: f64) -> f64 {
+    round(value, 10.0).rem_euclid(360.0)
 }
 
 pub(super) fn score(value: impl Into<f64>) -> f64 {

@@ -4,7 +4,8 @@ use cudainfer_kernels::zones::{Counts, ZoneKind};
 use serde::Serialize;
 
 use super::rounding::pixels;
-use crate::meta::zone::{Zone, ZoneEvent, ZonesParam, dwell_of, kind_name, words};
+use super::world::SpeedRecord;
+use crate::meta::zone::{Zone, ZoneEvent, ZonesParam, dwell_of, kind_name, motion_in, words};
 
 #[derive(Serialize)]
 pub(crate) struct ZoneRecords {
@@ -17,6 +18,8 @@ struct ZoneRecord {
     name: String,
     kind: &'static str,
     points: Vec<[f64; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    holes: Vec<Vec<[f64; 2]>>,
     #[serde(flatten)]
     counts: CountsRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +71,8 @@ pub(crate) struct ZoneEventRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     dwell: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<SpeedRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     occupancy: Option<u32>,
 }
 
@@ -93,6 +98,11 @@ impl From<(Vec<Zone>, Vec<ZoneEvent>)> for ZoneRecords {
             counts: counts(zone.kind, &zone.counts),
             kind: kind_name(zone.kind),
             points: zone.points.iter().map(|point| point.map(pixels)).collect(),
+            holes: zone
+                .holes
+                .iter()
+                .map(|hole| hole.iter().map(|point| point.map(pixels)).collect())
+                .collect(),
             longest_dwell: zone.longest_dwell,
             mean_dwell: zone.mean_dwell,
             classes: zone
@@ -112,6 +122,7 @@ impl From<(Vec<Zone>, Vec<ZoneEvent>)> for ZoneRecords {
                 cause,
                 direction,
                 dwell: dwell_of(&event.what),
+                speed: motion_in(&event.what).map(SpeedRecord::from),
                 occupancy: (event.kind == ZoneKind::Polygon).then_some(event.occupancy),
                 zone: event.zone,
             }

@@ -18,6 +18,8 @@ on_frame (GstPad * pad, GstPadProbeInfo * info, gpointer unused)
         object.h, object.angle, object.confidence);
     if (object.is_tracked)
       g_print (" track %" G_GUINT64_FORMAT "%s", object.track_id, object.is_lost ? " lost" : "");
+    if (object.parent >= 0)
+      g_print (" of %d", object.parent);
     for (i = 0; cudainfer_class (&object, i, 0, &found); i++)
       for (j = 0; cudainfer_class (&object, i, j, &found); j++)
         g_print (" %s %u %.3f", found.label, found.label_id, found.confidence);

@@ -115,6 +115,16 @@ fn the_documented_programs_print_the_same_in_all_languages() {
     assert!(all.contains(" track ") && all.lines().any(|line| !line.contains("size")), "{all}");
 }
 
+/// A file of zones in which the frame's lower half is a ground on which everybody's speed is an event.
+fn ground() -> std::path::PathBuf {
+    let path = scratch("readers-ground").join("zones.toml");
+    let text = "[ground]\npoints = [[0.4, 0.1], [0.6, 0.1], [1, 1], [0, 1]]\nmetres = [8, 40]\n\
+                [[zone]]\nname = \"all\"\nkind = \"polygon\"\npoints = [[0, 0], [1, 0], [1, 1], [0, 1]]\n\
+                holes = [[[0.1, 0.1], [0.2, 0.1], [0.2, 0.2]]]\nmax-speed = 50\nloitering = 0.2\n";
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
 #[test]
 fn the_reader_in_python_gives_what_inferpublish_writes() {
     let test = root().join("tests/elements/plugin/readers/records.py").display().to_string();
@@ -130,6 +140,14 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
                 cudainfer_tests::fetched("models/nanodet.onnx")
             ),
             "box,confidence,events,label_id,track,zones",
+        ),
+        (
+            format!(
+                "{film} ! trtinfer model={} ! gpunms ! tracker ! zonecount units=fraction zones-file={}",
+                cudainfer_tests::fetched("models/nanodet.onnx"),
+                ground().display()
+            ),
+            "box,confidence,events,label_id,nearest,speed,track,world,zones",
         ),
         (
             format!(
@@ -196,6 +214,10 @@ fn the_reader_in_python_gives_what_inferpublish_writes_of_analytics_metadata() {
         (format!("{film} ! tracker metadata=analytics"), "box,confidence,label_id,track"),
         (format!("{film} ! {classes}"), "box,classification,confidence,label_id"),
         (
+            format!("{film} ! tracker metadata=analytics ! fusedpreproc roi=objects ! {detector}"),
+            "box,confidence,label_id,parent,track",
+        ),
+        (
             format!("{film} ! tracker metadata=both ! {classes}"),
             "box,classification,confidence,label_id,track",
         ),
@@ -235,6 +257,9 @@ fn described(buffer: &gst::BufferRef) -> String {
         if let Some(track) = object.tracking {
             text += &format!(" track {}{}", track.id, if track.state == "lost" { " lost" } else { "" });
         }
+        if let Some(parent) = object.parent {
+            text += &format!(" of {parent}");
+        }
         for classes in object.classifications {
             for ((label, id), confidence) in
                 classes.labels.iter().zip(&classes.label_ids).zip(&classes.confidence)
@@ -267,6 +292,13 @@ fn the_header_reads_objects_that_only_analytics_metadata_describe_and_none_twice
                 model("detector")
             ),
             format!("{blue} ! trtinfer model={} ! gpunms {written} ! fakesink name=out", model("rotated")),
+            // Objects within objects.
+            format!(
+                "videotestsrc num-buffers=3 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms {written} ! fusedpreproc roi=objects \
+                 ! trtinfer model={} ! gpunms {written} ! fakesink name=out",
+                model("detector"),
+                model("detector")
+            ),
             // Boxes of a second detector, after those with regions.
             format!(
                 "videotestsrc num-buffers=3 pattern=red ! fusedpreproc ! trtinfer model={} ! gpunms metadata=roi ! fusedpreproc \

@@ -79,7 +79,21 @@ def of_object(found, parents):
         record["zones"] = [
             {"name": name} | ({} if dwell is None else {"dwell": dwell}) for name, dwell in found.zones.items()
         ]
+    if world := found.world:
+        record["world"] = [world.x, world.y]
+        if world.speed:
+            record["speed"] = of_speed(world.speed)
+        if world.nearest is not None:
+            nearest = parents[world.nearest]
+            record["nearest"] = {"id": nearest.id, "label": nearest.label, "distance": world.nearest_distance} | (
+                {"track": nearest.track.id} if nearest.track else {}
+            )
     return record
+
+
+def of_speed(speed):
+    direction = {} if speed.direction is None else {"direction": speed.direction}
+    return {"value": speed.value, "deviation": speed.deviation} | direction
 
 
 def of_map(found):
@@ -100,6 +114,7 @@ def of_zone(zone):
         "name": zone.name,
         "kind": zone.kind,
         "points": zone.points.tolist(),
+        **({"holes": [hole.tolist() for hole in zone.holes]} if zone.holes else {}),
         **underscored(zone.counts),
         **{name: ns for name, ns in dwells.items() if ns is not None},
         "classes": [{"label": label} | underscored(counts) for label, counts in zone.classes.items()],
@@ -109,6 +124,8 @@ def of_zone(zone):
 def of_event(event):
     fields = ("object", "track", "label", "cause", "direction", "dwell", "occupancy")
     known = {name: value for name in fields if (value := getattr(event, name)) is not None}
+    if event.speed:
+        known["speed"] = of_speed(event.speed)
     assert event.kind in ("polygon", "line")
     return {"zone": event.zone, "event": event.event} | known
 
@@ -139,6 +156,9 @@ def compare(where, read, written):
         assert len(read) == len(written), f"{where}: {read} is not {written}"
         for i, (one, other) in enumerate(zip(read, written)):
             compare(f"{where}[{i}]", one, other)
+    elif isinstance(written, float) and where.endswith(".direction") and "speed" in where:
+        # Written to a tenth, and 360 as 0.
+        assert abs((read - written + 180) % 360 - 180) <= 0.0501, f"{where}: {read} is not {written}"
     elif isinstance(written, float):
         assert abs(read - written) <= 0.00501 + 1e-6 * abs(written), f"{where}: {read} is not {written}"
     else:

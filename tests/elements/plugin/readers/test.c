@@ -215,6 +215,32 @@ points (const gchar * name)
 }
 
 static void
+places_in_the_world_are_read (void)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  GstVideoRegionOfInterestMeta *region = gst_buffer_add_video_region_of_interest_meta (buffer, "car", 0, 0, 8, 8);
+  CudaInferObject object;
+  CudaInferWorld world;
+  gpointer state = NULL;
+
+  gst_video_region_of_interest_meta_add_param (region, gst_structure_new ("world", "x", G_TYPE_DOUBLE, 1.5, "y", G_TYPE_DOUBLE, 20.0,
+          "speed", G_TYPE_DOUBLE, 13.9, "speed-deviation", G_TYPE_DOUBLE, 0.25, "nearest", G_TYPE_INT, 3,
+          "nearest-distance", G_TYPE_DOUBLE, 4.5, NULL));
+  region = gst_buffer_add_video_region_of_interest_meta (buffer, "car", 0, 0, 8, 8);
+  gst_video_region_of_interest_meta_add_param (region, gst_structure_new ("world", "x", G_TYPE_DOUBLE, 2.5, "y", G_TYPE_DOUBLE, 30.0,
+          NULL));
+  region = gst_buffer_add_video_region_of_interest_meta (buffer, "car", 0, 0, 8, 8);
+  gst_video_region_of_interest_meta_add_param (region, points ("wheel"));
+  g_assert_true (cudainfer_next_object (buffer, &state, &object) && cudainfer_world (&object, &world));
+  g_assert_true (world.x == 1.5 && world.y == 20 && world.has_speed && world.speed == 13.9 && world.deviation == 0.25);
+  g_assert_true (isnan (world.direction) && world.nearest == 3 && world.distance == 4.5);
+  g_assert_true (cudainfer_next_object (buffer, &state, &object) && cudainfer_world (&object, &world));
+  g_assert_true (world.y == 30 && !world.has_speed && world.speed == 0 && world.nearest == -1 && world.distance == 0);
+  g_assert_true (cudainfer_next_object (buffer, &state, &object) && !cudainfer_world (&object, &world));
+  gst_buffer_unref (buffer);
+}
+
+static void
 the_last_models_points_count (void)
 {
   GstBuffer *buffer = gst_buffer_new ();
@@ -245,6 +271,7 @@ main (int argc, char **argv)
   gst_init (&argc, &argv);
   leaves_others_alone ();
   the_last_models_points_count ();
+  places_in_the_world_are_read ();
   play (HALVES " ! fusedpreproc ! trtinfer model=%s ! segmask ! fakesink name=out", argv[1], NULL, has_a_mask);
   play (FEW " ! fakesink name=out", argv[2], NULL, has_a_tensor);
   play (FEW " ! gpunms ! fusedpreproc roi=list regions=0,0,160,120;160,0,160,120 ! trtinfer model=%s ! fakesink name=out", argv[2],

@@ -57,8 +57,8 @@ impl Entries for Listed {
         self.related.iter().any(|pair| *pair == [a, b] || *pair == [b, a])
     }
 
-    fn whole_of(&self, id: u32) -> Option<u32> {
-        self.parts.iter().find(|[part, _]| *part == id).map(|[_, whole]| *whole)
+    fn is_part_of(&self, part: u32, whole: u32) -> bool {
+        self.parts.contains(&[part, whole])
     }
 }
 
@@ -201,8 +201,8 @@ fn a_box_that_is_a_part_of_another_has_it_as_its_parent_unless_a_region_says_whi
     gst::init().unwrap();
     let entries = Listed {
         entries: vec![Entry::Box(car(0)), track(5), Entry::Box(car(50)), Entry::Box(car(90))],
-        // The last one is a part of something that is no box.
-        parts: vec![[2, 0], [3, 1]],
+        // The last one is a part of something that is no box, of itself, and of an entry that does not exist.
+        parts: vec![[2, 0], [3, 1], [3, 3], [3, 99]],
         ..Listed::default()
     };
     let parents = |regions: &[(Object, Location)]| -> Vec<_> {
