@@ -8,6 +8,7 @@ use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
 
 use super::Between;
 use super::appearance::EmbeddingKind;
+use super::confirmation::Unconfirmed;
 use super::motion::Wanted;
 use super::pace::Unknown;
 use super::scene::Scene;
@@ -56,6 +57,8 @@ pub(super) struct Warnings {
     pub late: f64,
     /// The frames in a row that no model has seen, when they are too many for any object to be still known.
     pub beyond: f64,
+    /// Frames with objects have passed, and none, or nearly none, got an identity.
+    pub unconfirmed: Option<Unconfirmed>,
 }
 
 /// This many late frames in a row are no gap.
@@ -73,6 +76,7 @@ impl Warnings {
             above: before.above.max(now.above),
             late: before.late.max(now.late),
             beyond: before.beyond.max(now.beyond),
+            unconfirmed: before.unconfirmed.or(now.unconfirmed),
         };
         let new = |before: usize, now: usize| if before == 0 { now } else { 0 };
         let new_time = |before: f64, now: f64| if before == 0.0 { now } else { 0.0 };
@@ -84,6 +88,7 @@ impl Warnings {
             above: new(before.above, now.above),
             late: new_time(before.late, now.late),
             beyond: new_time(before.beyond, now.beyond),
+            unconfirmed: now.unconfirmed.filter(|_| before.unconfirmed.is_none()),
         }
     }
 }
@@ -213,8 +218,19 @@ impl State {
         // Another model may have seen it.
         let passes = look == Some(IntervalFrame::Between) && tracked.scene.detections().is_empty();
         choose_crowd_device(element, tracked);
-        let StreamTracker { tracker, scene, pace, embedder, motion, carried, late, seen: seen_at, .. } =
-            tracked;
+        tracked.choose_thresholds().map_err(|e| e.to_string())?;
+        let StreamTracker {
+            tracker,
+            scene,
+            pace,
+            embedder,
+            motion,
+            carried,
+            confirmation,
+            late,
+            seen: seen_at,
+            ..
+        } = tracked;
         let boxes: Vec<_> = if passes {
             tracker.places().map(|(_, track)| track.rect).collect()
         } else {
@@ -271,6 +287,7 @@ impl State {
         now.surplus = tracker.update_frame(&frame, tracks);
         (now.unboxed, now.sizeless) = (scene.unboxed(), scene.sizeless());
         now.above = tracker.above_max_tracks();
+        now.unconfirmed = confirmation.see(scene.detections(), tracks, tracker);
         tally.surplus.add_size(now.surplus);
         tally.above_max_tracks.add_size(now.above);
         tally.detections.add_size(tracks.len());
