@@ -21,6 +21,13 @@ from cudainfer_tools.tune_tracker import clip, scoring, search, trials
 FRAMES = 40
 
 
+def has_trackeval() -> bool:
+    try:
+        return importlib.util.find_spec("trackeval") is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def row(frame: float, identity: float, x: float, *more: float) -> str:
     return ",".join(f"{value:g}" for value in (frame, identity, x, 50, 20, 40, *(more or (1, -1, -1, -1))))
 
@@ -118,7 +125,7 @@ class Overlaps(unittest.TestCase):
         np.testing.assert_allclose(clip.overlaps(boxes, boxes), wanted, atol=1e-12)
 
 
-@unittest.skipUnless(importlib.util.find_spec("trackeval"), "scripts/setup evaluate installs TrackEval")
+@unittest.skipUnless(has_trackeval(), "scripts/setup evaluate installs TrackEval")
 class Scoring(Case):
     def test_it_is_trackevals_own_figure_at_the_same_overlaps(self):
         for later in (False, True):
