@@ -5,19 +5,21 @@
 //! ```
 //!
 //! The arguments are the algorithm, the number of individuals (0: no limit), what is compared (`iou`, or `oks`, with even sigmas),
-//! and the file. A line of it is `frame,confidence,x,y,w,h,x1,y1,x2,y2,…`: the box, and then its points, of which there may be none;
+//! the file, and more parameters, such as `sigmas=0.3` and `max-lost=60`. A line of it is `frame,confidence,x,y,w,h,x1,y1,x2,y2,…`: the box, and then its points, of which there may be none;
 //! one that is missing is `nan,nan`. Frames count from 0 and ascend; those between two lines have no instances. The output has a line
 //! for each of these, in their order: the identity, or 0.
+
+mod settings;
 
 use std::error::Error;
 use std::io::Write;
 
 use cudainfer_kernels::detect::Detection;
 use cudainfer_kernels::geometry::Rect;
-use cudainfer_kernels::track::{Poses, TrackParams, Tracker, TrackerInput};
+use cudainfer_kernels::track::{Poses, Tracker, TrackerInput};
 
-/// The standard deviation of a point, as a share of its object's scale: the mean of COCO's.
-const EVEN: f32 = 0.067;
+/// The standard deviation of a point, as a share of its object's scale: the element's, of points of which nothing is known.
+const EVEN: f32 = 0.4;
 
 /// The instances of one frame.
 #[derive(Default)]
@@ -28,21 +30,24 @@ struct Frame {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [algorithm, individuals, similarity, path] = &words[..] else {
-        return Err("usage: identities ALGORITHM INDIVIDUALS iou|oks INSTANCES".into());
+    let [algorithm, individuals, similarity, path, more @ ..] = &words[..] else {
+        return Err("usage: identities ALGORITHM INDIVIDUALS iou|oks INSTANCES [NAME=VALUE...]".into());
     };
-    let params = TrackParams { max_tracks: individuals.parse()?, ..TrackParams::of(algorithm.parse()?) };
+    let sigma = more.iter().find_map(|word| word.strip_prefix("sigmas=")).map_or(Ok(EVEN), str::parse)?;
+    let first = [format!("algorithm={algorithm}"), format!("max-tracks={individuals}")];
+    let words = first.iter().chain(more).map(String::as_str).filter(|word| !word.starts_with("sigmas="));
     let oks = match similarity.as_str() {
         "iou" => false,
         "oks" => true,
         other => return Err(format!("'{other}' is neither iou nor oks").into()),
     };
     let frames = read(&std::fs::read_to_string(path)?)?;
+    let params = settings::params(words, frames.iter().any(|frame| !frame.points.is_empty()))?;
     let mut tracker = Tracker::new(params)?;
     let mut tracks = Vec::new();
     let mut out = std::io::BufWriter::new(std::io::stdout());
     for Frame { detections, points } in &frames {
-        let sigmas = vec![EVEN; if oks { points.len() / detections.len().max(1) } else { 0 }];
+        let sigmas = vec![sigma; if oks { points.len() / detections.len().max(1) } else { 0 }];
         let around_points = vec![oks; detections.len()];
         let poses = Poses { points, sigmas: &sigmas, around_points: &around_points };
         tracker.update_frame(&TrackerInput { poses, ..TrackerInput::of(detections) }, &mut tracks);

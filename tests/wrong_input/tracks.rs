@@ -115,32 +115,37 @@ fn more_animals_than_max_tracks_says_are_counted_and_no_error() {
     assert_eq!(["above-max-tracks", "untracked"].map(|name| stats.get::<u64>(name)), [Ok(30), Ok(90)]);
 }
 
+/// Tracks a pose that begins at `x` and whose points have this score, in `frames` frames. Returns the warnings and the tracker's `stats`.
+fn posed(frames: u32, tracker: &str, x: f64, score: f64) -> (Vec<String>, gst::Structure) {
+    let pipeline = TestPipeline::new(&format!(
+        "videotestsrc num-buffers={frames} ! identity name=made ! tracker name=tracker {tracker} ! fakesink"
+    ));
+    pipeline.element("made").static_pad("src").unwrap().add_probe(
+        gst::PadProbeType::BUFFER,
+        move |_, info| {
+            if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
+                let points = KeypointsParam {
+                    names: vec!["nose".into(), "tail".into()],
+                    x: vec![x, x + 40.0],
+                    y: vec![50.0; 2],
+                    score: vec![score; 2],
+                    ..KeypointsParam::default()
+                };
+                let pose = Object { keypoints: Some(points), ..Object::default() };
+                pose.put(buffer.make_mut(), &Rect::default());
+            }
+            gst::PadProbeReturn::Ok
+        },
+    );
+    pipeline.play();
+    let warnings = pipeline.wait().succeeds().warnings;
+    (warnings, pipeline.element("tracker").property("stats"))
+}
+
 #[test]
 fn poses_without_boxes_are_warned_of_once_and_counted_where_boxes_are_compared() {
     let run = |similarity: &str, x: f64| {
-        let pipeline = TestPipeline::new(&format!(
-            "videotestsrc num-buffers=5 ! identity name=made ! tracker name=tracker max-tracks=2 {similarity} ! fakesink"
-        ));
-        pipeline.element("made").static_pad("src").unwrap().add_probe(
-            gst::PadProbeType::BUFFER,
-            move |_, info| {
-                if let Some(gst::PadProbeData::Buffer(buffer)) = &mut info.data {
-                    let points = KeypointsParam {
-                        names: vec!["nose".into(), "tail".into()],
-                        x: vec![x, x + 40.0],
-                        y: vec![50.0; 2],
-                        score: vec![0.9; 2],
-                        ..KeypointsParam::default()
-                    };
-                    let pose = Object { keypoints: Some(points), ..Object::default() };
-                    pose.put(buffer.make_mut(), &Rect::default());
-                }
-                gst::PadProbeReturn::Ok
-            },
-        );
-        pipeline.play();
-        let warnings = pipeline.wait().succeeds().warnings;
-        let stats = pipeline.element("tracker").property::<gst::Structure>("stats");
+        let (warnings, stats) = posed(5, &format!("max-tracks=2 {similarity}"), x, 0.9);
         (warnings, stats.get::<u64>("unboxed").unwrap())
     };
     let (warnings, unboxed) = run("", 50.0);
@@ -150,6 +155,31 @@ fn poses_without_boxes_are_warned_of_once_and_counted_where_boxes_are_compared()
     }
     for (similarity, x) in [("similarity=oks", 50.0), ("similarity=keypoint-boxes", 50.0), ("", f64::NAN)] {
         assert_eq!(run(similarity, x), (Vec::new(), 0), "{similarity}");
+    }
+}
+
+#[test]
+fn objects_that_are_too_weak_for_identities_are_warned_about_once_with_figures_and_what_to_set() {
+    let run = |tracker: &str, score: f64| {
+        let (warnings, stats) = posed(250, tracker, 50.0, score);
+        (warnings, stats.get::<u64>("untracked").unwrap())
+    };
+    let (warnings, untracked) = run("similarity=oks new-confidence=0.7", 0.52);
+    assert_eq!((warnings.len(), untracked), (1, 250), "{warnings:?}");
+    for part in [
+        "tracker: 100 frames had 100 objects, of which 0 got an identity",
+        "100 have a confidence below new-confidence=0.7 (0.52 on average, 0.52 at most)",
+        "Set new-confidence=0.5, which",
+    ] {
+        assert!(warnings[0].contains(part), "{warnings:?}");
+    }
+    // A network that gives its points no scores.
+    let (warnings, untracked) = run("similarity=oks", 0.0);
+    assert_eq!((warnings.len(), untracked), (1, 250), "{warnings:?}");
+    assert!(warnings[0].contains("Set min-confidence=0 high-confidence=0 new-confidence=0"), "{warnings:?}");
+    for algorithm in ["auto", "bytetrack", "botsort", "cbiou"] {
+        let (warnings, untracked) = run(&format!("similarity=oks algorithm={algorithm}"), 0.52);
+        assert_eq!((warnings, untracked), (Vec::new(), 0), "{algorithm}: poses of such scores are ordinary");
     }
 }
 

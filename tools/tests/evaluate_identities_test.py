@@ -119,5 +119,16 @@ class Repaired(unittest.TestCase):
         self.assertEqual(reference.identities("new", [], 2), ({}, {}))
 
 
+class Boxes(unittest.TestCase):
+    def test_a_lone_point_has_half_the_size_of_the_poses_before_it_as_in_the_element(self):
+        usual = identities.UsualSize()
+        point, nan = (100.0, 50.0), (math.nan, math.nan)
+        self.assertEqual(usual.box((point, nan)), (99.5, 49.5, 1.0, 1.0))
+        self.assertEqual(usual.box(((10.0, 30.0), (90.0, 30.0))), (10.0, 20.0, 80.0, 20.0))
+        self.assertEqual(usual.box((point, nan))[2:], (20.0, 20.0))
+        middle = usual.box((nan, point))
+        self.assertEqual((middle[0] + middle[2] / 2, middle[1] + middle[3] / 2), point)
+
+
 if __name__ == "__main__":
     unittest.main()

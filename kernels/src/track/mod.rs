@@ -76,6 +76,8 @@ pub struct Tracker {
     similarity: Similarity,
     /// Where the number of individuals is known.
     individuals: Option<Individuals>,
+    /// The least confidence that started a track in the last update.
+    start_confidence: f32,
 }
 
 /// An algorithm with the objects that it follows.
@@ -193,6 +195,7 @@ impl Tracker {
             confidences: Confidences::default(),
             similarity: Similarity::on_cpu(),
             individuals: Individuals::new(params.max_tracks),
+            start_confidence: params.start_confidence(),
             params,
         }
     }
@@ -229,6 +232,26 @@ impl Tracker {
         self.params = params;
         self.engine.clear_appearance();
         self.individuals.iter_mut().for_each(Individuals::clear_appearance);
+        Ok(())
+    }
+
+    /// From now on confidences and similarities are compared with the thresholds of `params`, of which nothing else is taken.
+    ///
+    /// # Errors
+    /// An invalid threshold; then nothing changes.
+    pub fn change_thresholds(&mut self, params: &TrackParams) -> Result<(), TrackError> {
+        let params = TrackParams {
+            min_confidence: params.min_confidence,
+            high_confidence: params.high_confidence,
+            new_confidence: params.new_confidence,
+            auto_confidence: params.auto_confidence,
+            iou: params.iou,
+            iou_low: params.iou_low,
+            ..self.params.clone()
+        };
+        params.validate()?;
+        self.start_confidence = params.start_confidence();
+        self.params = params;
         Ok(())
     }
 
@@ -279,6 +302,7 @@ impl Tracker {
                 (params.high_confidence, params.new_confidence) = (high, new);
             }
         }
+        self.start_confidence = params.start_confidence();
         let Some(individuals) = &mut self.individuals else {
             self.engine.step(&params, seen, usable, &mut self.similarity);
             self.engine.publish(tracks);
@@ -309,6 +333,11 @@ impl Tracker {
     /// are not published.
     pub fn places(&self) -> impl Iterator<Item = (usize, Track)> + '_ {
         self.engine.places()
+    }
+
+    /// The least confidence of a detection that started a track in the last update, as it has adapted to the detector's confidences.
+    pub fn start_confidence(&self) -> f32 {
+        self.start_confidence
     }
 
     /// How many detections of the last frame were more than [`TrackParams::max_tracks`], of those that are neither unusable nor

@@ -182,6 +182,41 @@ impl TrackParams {
         }
     }
 
+    /// The same algorithm for poses that no detector has boxed. Their confidence is the mean of their points' scores or the peak of a centre,
+    /// which one network puts at 0.5 and another at 0.9. So confidences decide less at first and then adapt, and less similarity is enough, by
+    /// which the confidence is multiplied.
+    ///
+    /// Chosen on two flies, as four networks find them, and on the made animals of `scripts/evaluate identities`, with a limit of the
+    /// individuals and without. Of 356 poses that a bottom-up network finds with 0.55 on average, 63 have no identity, and with the thresholds
+    /// for boxes 194; of false poses (0.2 to 0.75) beside good ones (0.85) as few get one. Boxes of a detector keep their thresholds also where
+    /// they have points: of people with PoseNet's points in vtest.avi, HOTA would be 45.8 instead of 47.2 with these confidences, because false
+    /// boxes of the first frames stay.
+    #[must_use]
+    pub fn for_poses(self) -> Self {
+        match self.algorithm {
+            // They start a track from any detection, and have no thresholds that adapt.
+            Algorithm::Sort | Algorithm::OcSort => Self { min_confidence: 0.1, iou: 0.1, ..self },
+            Algorithm::Auto | Algorithm::ByteTrack | Algorithm::BotSort | Algorithm::CBiou => Self {
+                high_confidence: 0.3,
+                new_confidence: 0.3,
+                auto_confidence: true,
+                iou: 0.05,
+                iou_low: 0.2,
+                ..self
+            },
+        }
+    }
+
+    /// The least confidence of a detection that starts a track.
+    pub fn start_confidence(&self) -> f32 {
+        match self.algorithm {
+            Algorithm::Sort | Algorithm::OcSort => self.min_confidence,
+            Algorithm::Auto | Algorithm::ByteTrack | Algorithm::BotSort | Algorithm::CBiou => {
+                self.new_confidence.max(self.high_confidence).max(self.min_confidence)
+            }
+        }
+    }
+
     /// Checks every value.
     ///
     /// # Errors

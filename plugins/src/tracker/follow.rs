@@ -9,6 +9,7 @@ use cudainfer_kernels::track::{self as kernels, Track, TrackerInput};
 
 use super::Between;
 use super::appearance::EmbeddingKind;
+use super::confirmation::Unconfirmed;
 use super::motion::Wanted;
 use super::pace::Unknown;
 use super::scene::Scene;
@@ -57,6 +58,8 @@ pub(super) struct Warnings {
     pub late: f64,
     /// The frames in a row that no model has seen, when they are too many for any object to be still known.
     pub beyond: f64,
+    /// Frames with objects have passed, and none, or nearly none, got an identity.
+    pub unconfirmed: Option<Unconfirmed>,
 }
 
 /// This many late frames in a row are no gap.
@@ -74,6 +77,7 @@ impl Warnings {
             above: before.above.max(now.above),
             late: before.late.max(now.late),
             beyond: before.beyond.max(now.beyond),
+            unconfirmed: before.unconfirmed.or(now.unconfirmed),
         };
         let new = |before: usize, now: usize| if before == 0 { now } else { 0 };
         let new_time = |before: f64, now: f64| if before == 0.0 { now } else { 0.0 };
@@ -85,6 +89,7 @@ impl Warnings {
             above: new(before.above, now.above),
             late: new_time(before.late, now.late),
             beyond: new_time(before.beyond, now.beyond),
+            unconfirmed: now.unconfirmed.filter(|_| before.unconfirmed.is_none()),
         }
     }
 }
@@ -222,6 +227,7 @@ impl State {
         let seen = objects(buffer);
         tracked.scene.see(&seen);
         choose_crowd_device(element, tracked);
+        tracked.choose_thresholds().map_err(|e| e.to_string())?;
         let mut now = Warnings::default();
         let elapsed = tracked.pace.elapsed(buffer.pts(), element.reverse).unwrap_or_else(|why| {
             element.tally.untimed.add(1);
@@ -300,8 +306,17 @@ impl State {
     ) -> Result<(), String> {
         let Self { streams, tracks, publish_lost, between, forms, .. } = self;
         let tally = element.tally;
-        let StreamTracker { tracker, scene, pace, embedder, motion, carried, seen: seen_at, .. } =
-            streams.current_mut();
+        let StreamTracker {
+            tracker,
+            scene,
+            pace,
+            embedder,
+            motion,
+            carried,
+            confirmation,
+            seen: seen_at,
+            ..
+        } = streams.current_mut();
         let mut kept = HashSet::new();
         if let Some(parts) = between::regions(buffer).filter(|_| *between != Between::None) {
             let mut still = carried.now();
@@ -336,6 +351,7 @@ impl State {
         now.surplus = tracker.update_frame(&frame, tracks);
         (now.unboxed, now.sizeless) = (scene.unboxed(), scene.sizeless());
         now.above = tracker.above_max_tracks();
+        now.unconfirmed = confirmation.see(scene.detections(), tracks, tracker);
         tally.surplus.add_size(now.surplus);
         tally.above_max_tracks.add_size(now.above);
         tally.detections.add_size(tracks.len());

@@ -10,6 +10,7 @@ use gst_base::subclass::base_transform::{BaseTransformMode, InputBuffer, Prepare
 use gst_base::subclass::prelude::*;
 
 use super::appearance::{has_embeddings, refusal};
+use super::confirmation::Unconfirmed;
 use super::follow::{State, Surroundings, Tally};
 use super::properties::PROPERTIES;
 use super::scene::Scene;
@@ -105,6 +106,15 @@ impl Tracker {
                  have boxes or several keypoints, or leave this element out",
                 self.obj().name()
             )
+        );
+    }
+
+    fn warn_of_unconfirmed(&self, unconfirmed: &Unconfirmed) {
+        let similarity = lock(&self.settings).similarity;
+        gst::element_warning!(
+            self.obj(),
+            gst::StreamError::Failed,
+            ("{}: {}", self.obj().name(), unconfirmed.sentences(similarity))
         );
     }
 
@@ -209,7 +219,10 @@ impl BaseTransformImpl for Tracker {
         let wrong =
             |why: String| gst::error_msg!(gst::LibraryError::Settings, ("{}: {why}", self.obj().name()));
         let sigmas = settings.sigmas.parse().map_err(wrong)?;
-        let tracked = StreamTracker::new(settings.params(), Scene::new(settings.similarity, sigmas));
+        let tracked = StreamTracker::new(
+            [settings.params(), settings.params_for_poses()],
+            Scene::new(settings.similarity, sigmas),
+        );
         let streams = Streams::new(tracked.map_err(|e| wrong(e.to_string()))?);
         device::check(&self.gpu.device(), &*self.obj())?;
         self.counters.reset();
@@ -337,6 +350,9 @@ impl BaseTransformImpl for Tracker {
         }
         if warnings.sizeless > 0 {
             self.warn_of_sizeless(warnings.sizeless);
+        }
+        if let Some(unconfirmed) = &warnings.unconfirmed {
+            self.warn_of_unconfirmed(unconfirmed);
         }
         if warnings.surplus > 0 {
             self.warn_of_surplus(warnings.surplus);

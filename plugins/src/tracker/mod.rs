@@ -32,6 +32,7 @@ use crate::property::Words;
 
 mod appearance;
 mod carried;
+mod confirmation;
 mod follow;
 mod imp;
 mod motion;

@@ -13,25 +13,43 @@ use crate::meta::analytics;
 use crate::property::{Table, property};
 use crate::{device, stats};
 
-/// The default of a property, and its description with the defaults of the other algorithms that have it.
+/// The default of a property, and its description with the defaults of the other algorithms that have it, and with those for poses.
 fn with_defaults<T: PartialEq + Display>(
     blurb: &str,
     of: fn(&TrackParams) -> T,
     among: &[Algorithm],
 ) -> (T, String) {
     let own = |algorithm: Algorithm| of(&TrackParams::of(algorithm));
+    let for_poses = |algorithm: Algorithm| of(&TrackParams::of(algorithm).for_poses());
     let default = own(among.first().copied().unwrap_or_default());
-    let mut others: Vec<(T, String)> = Vec::new();
-    for &algorithm in among.iter().filter(|algorithm| own(**algorithm) != default) {
-        let name = algorithm.word();
-        match others.iter_mut().find(|(value, _)| *value == own(algorithm)) {
-            Some((_, names)) => *names = format!("{names}, {name}"),
-            None => others.push((own(algorithm), format!("{} with {name}", own(algorithm)))),
-        }
+    let different = by_value(own, |algorithm| own(algorithm) != default, among);
+    let mut others: Vec<String> =
+        different.iter().map(|(value, names)| format!("{value} with {}", names.join(", "))).collect();
+    let poses = by_value(for_poses, |algorithm| for_poses(algorithm) != own(algorithm), among);
+    if let [(value, _), rest @ ..] = &poses[..] {
+        let rest: String =
+            rest.iter().map(|(value, names)| format!(", {value} with {}", names.join(", "))).collect();
+        others.push(format!("{value}{rest} for poses that no detector has boxed"));
     }
-    let others: Vec<String> = others.into_iter().map(|(_, text)| text).collect();
     let blurb = if others.is_empty() { blurb.to_owned() } else { format!("{blurb} ({})", others.join("; ")) };
     (default, blurb)
+}
+
+/// The values that a property has with those of the algorithms that `counts` names, and the names of the algorithms of each.
+fn by_value<T: PartialEq>(
+    of: impl Fn(Algorithm) -> T,
+    counts: impl Fn(Algorithm) -> bool,
+    among: &[Algorithm],
+) -> Vec<(T, Vec<&'static str>)> {
+    let mut found: Vec<(T, Vec<&'static str>)> = Vec::new();
+    for &algorithm in among.iter().filter(|algorithm| counts(**algorithm)) {
+        let value = of(algorithm);
+        match found.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, names)) => names.push(algorithm.word()),
+            None => found.push((value, vec![algorithm.word()])),
+        }
+    }
+    found
 }
 
 /// A row of the table for a property whose default is the algorithm's: not set, it shows that of the algorithm in use. Its field
@@ -73,7 +91,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             (),
             "Sigmas",
             "With similarity=oks: standard deviation of keypoints as a fraction of the object's scale; one number for all, or \
-             pairs as in nose=0.026,tail=0.1. If not set: the sidecar's, else COCO's, else 0.067",
+             pairs as in nose=0.026,tail=0.1. If not set: the sidecar's, else COCO's, else 0.4",
         ),
         tuned!(
             class_aware,
@@ -112,7 +130,7 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
             &[Auto],
             "Automatic confidences",
             "All but SORT and OC-SORT: adapt high-confidence and new-confidence to the distribution of the detections' \
-             confidences. If not set: true with auto, unless one of the two has been set to another value",
+             confidences. If not set: true with auto, and for poses that no detector has boxed, unless one of the two has been set to another value",
         ),
         tuned!(
             min_hits,

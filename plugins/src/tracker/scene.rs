@@ -187,6 +187,12 @@ impl Scene {
         self.sizeless
     }
 
+    /// Whether most of the objects are poses that no detector has boxed; nothing, where there are no objects.
+    pub fn are_unboxed_poses(&self) -> Option<bool> {
+        let poses = self.around_points.iter().filter(|around| **around).count();
+        (!self.around_points.is_empty()).then_some(2 * poses > self.around_points.len())
+    }
+
     /// Whether there are enough objects for the GPU to compare them faster.
     pub fn is_crowd(&self) -> bool {
         let pairs = self.detections.len().saturating_mul(self.detections.len());
@@ -326,6 +332,11 @@ mod tests {
             if similarity == Similarity::Oks {
                 assert_eq!(scene.poses().around_points, [true, false]);
             }
+            assert_eq!(scene.are_unboxed_poses(), Some(false), "one of two is not most");
+            scene.see(std::slice::from_ref(&turned));
+            assert_eq!(scene.are_unboxed_poses(), Some(true));
+            scene.see(&[]);
+            assert_eq!(scene.are_unboxed_poses(), None);
         }
     }
 

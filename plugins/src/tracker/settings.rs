@@ -59,7 +59,16 @@ impl Settings {
 
     /// As the kernels' tracker wants them.
     pub fn params(&self) -> TrackParams {
-        let defaults = TrackParams::of(self.algorithm);
+        self.params_beside(&TrackParams::of(self.algorithm))
+    }
+
+    /// The same where objects are poses that no detector has boxed.
+    pub fn params_for_poses(&self) -> TrackParams {
+        self.params_beside(&TrackParams::of(self.algorithm).for_poses())
+    }
+
+    /// What is set, and these defaults.
+    fn params_beside(&self, defaults: &TrackParams) -> TrackParams {
         // A user who sets a confidence wants that one.
         let other = |given: Option<f32>, default| given.is_some_and(|given| given != default);
         let given = other(self.high_confidence, defaults.high_confidence)
@@ -83,5 +92,32 @@ impl Settings {
             proximity: self.proximity.unwrap_or(defaults.proximity),
             appearance: self.appearance_distance(self.appearance == Appearance::Histogram),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn poses_have_thresholds_of_their_own_where_nothing_is_set() {
+        let of = |algorithm| Settings { algorithm, ..Settings::default() };
+        let thresholds = |params: TrackParams| {
+            let TrackParams { high_confidence, new_confidence, auto_confidence, .. } = params;
+            (high_confidence, new_confidence, auto_confidence)
+        };
+        let auto = of(Algorithm::Auto);
+        assert_eq!(thresholds(auto.params()), (0.6, 0.7, true));
+        assert_eq!(thresholds(auto.params_for_poses()), (0.3, 0.3, true));
+        let bytetrack = of(Algorithm::ByteTrack);
+        assert_eq!(thresholds(bytetrack.params()), (0.6, 0.7, false));
+        assert_eq!(thresholds(bytetrack.params_for_poses()), (0.3, 0.3, true));
+        let sort = of(Algorithm::Sort);
+        assert_eq!([auto.params().iou_low, auto.params_for_poses().iou_low], [0.5, 0.2]);
+        assert_eq!([sort.params().min_confidence, sort.params_for_poses().min_confidence], [0.5, 0.1]);
+        // What boxes have by default is a value that somebody wants for poses.
+        let given = Settings { new_confidence: Some(0.7), ..auto };
+        assert_eq!(thresholds(given.params_for_poses()), (0.3, 0.7, false));
+        assert_eq!(thresholds(given.params()), (0.6, 0.7, true));
     }
 }

@@ -6,8 +6,10 @@ use cudainfer_kernels::associate::COCO_SIGMAS;
 
 use crate::model::Skeleton;
 
-/// For points of which nothing is known: the mean of [`COCO_SIGMAS`].
-pub(super) const EVEN: f32 = 0.067;
+/// For points of which nothing is known. From one frame to the next an animal moves and turns by more than annotators disagree about its
+/// points (COCO's values, 0.067 on average): of 0.067, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6 and 0.8, those from 0.3 to 0.5 gave the fewest breaks and
+/// exchanges of identities of flies, and of the made animals of `scripts/evaluate identities`, with a limit of the individuals and without.
+pub(super) const EVEN: f32 = 0.4;
 
 /// The property `sigmas`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,8 +85,6 @@ mod tests {
         ] {
             assert_eq!(sigmas.of(name, skeleton), wanted, "{name} of {skeleton:?}");
         }
-        // A mean of f32 values, rounded to what the constant says.
-        assert!((COCO_SIGMAS.iter().sum::<f32>() / 17.0 - EVEN).abs() < 5e-4);
     }
 
     #[test]

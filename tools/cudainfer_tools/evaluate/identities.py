@@ -37,8 +37,12 @@ NETWORKS = {"flies-centroid": "centroid", "flies-centered": "centered_instance"}
 FLY_POINTS = ("A", "B")
 FLIES = 2
 SIMILARITIES = ("oks", "iou")
+# Where the number of animals is not known, which is not repaired: exchanges are looked for among known individuals.
+UNLIMITED = "auto, oks, no limit"
 # A box around points has at least this share of its height as width, and the other way round (plugins/src/tracker/scene.rs).
 LEAST_RATIO = 0.25
+# How much a pose counts for the usual size, and the part of it that an incomplete one has at least (plugins/src/tracker/usual_size.rs).
+SHARE, LEAST_SIZE = 0.1, 0.5
 # The example, of a debug build: no figure depends on it.
 PROGRAM = pipeline.built().parent / "debug" / "examples" / "identities"
 
@@ -53,13 +57,34 @@ def box(points: tuple[tuple[float, float], ...]) -> tuple[float, float, float, f
     return left - (w - wide) / 2, top - (h - high) / 2, w, h
 
 
+class UsualSize:
+    """The size of poses so far, as the element `tracker` has it."""
+
+    def __init__(self) -> None:
+        self.points = 0
+        self.side = 0.0
+
+    def box(self, points: tuple[tuple[float, float], ...]) -> tuple[float, float, float, float]:
+        """The box around points, and not much smaller than complete ones before it if some are missing."""
+        x, y, w, h = box(points)
+        there, side = sum(not math.isnan(point[0]) for point in points), math.sqrt(w * h)
+        if there > max(self.points, 1):
+            self.points, self.side = there, side
+        elif there == self.points:
+            self.side += SHARE * (side - self.side)
+        if there >= self.points:
+            return x, y, w, h
+        wide, high = max(w, LEAST_SIZE * self.side), max(h, LEAST_SIZE * self.side)
+        return x - (wide - w) / 2, y - (high - h) / 2, wide, high
+
+
 def by_ours(frames: Frames, animals: int, algorithm: str, similarity: str) -> Identities:
     """The identities that our tracker gives."""
-    file = OUT / "instances.csv"
+    file, usual = OUT / "instances.csv", UsualSize()
     with file.open("w") as lines:
         for number, frame in enumerate(frames):
             for one in frame:
-                values = [*box(one.points), *(v for point in one.points for v in point)]
+                values = [*usual.box(one.points), *(v for point in one.points for v in point)]
                 lines.write(f"{number},{one.score:.4f}," + ",".join(f"{value:.3f}" for value in values) + "\n")
     command = [str(PROGRAM), algorithm, str(animals), similarity, str(file)]
     found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
@@ -71,6 +96,11 @@ def all_of_ours(frames: Frames, animals: int) -> dict[str, Identities]:
     """The identities by each algorithm and similarity."""
     ways = [(algorithm, similarity) for similarity in SIMILARITIES for algorithm in ALGORITHMS]
     return {f"{algorithm}, {similarity}": by_ours(frames, animals, algorithm, similarity) for algorithm, similarity in ways}
+
+
+def without_limit(frames: Frames, score: Callable[[Identities], dict]) -> dict[str, dict]:
+    """Figures of the default where the number of animals is not set."""
+    return {UNLIMITED: score(by_ours(frames, 0, "auto", "oks"))}
 
 
 def by_sleap(frames: Frames, animals: int, python: Path) -> tuple[str, dict[str, Identities]]:
@@ -95,6 +125,7 @@ def made(scene: Scene, reference: Reference) -> dict:
 
     theirs, kept = reference.identities(scene.name, frames, scene.animals)
     figures = kept | {who: score(given) for who, given in theirs.items()} | twice(frames, all_of_ours(frames, scene.animals), score)
+    figures |= without_limit(frames, score)
     return {"name": scene.name, "what": scene.what, "animals": scene.animals, "frames": scene.frames, "trackers": figures}
 
 
@@ -158,7 +189,9 @@ def flies(models: Path, video: Path, reference: Reference) -> dict:
     def score(identities: Identities) -> dict:
         return vars(unaided(frames, identities, FLIES))
 
-    figures = kept | {who: score(given) for who, given in theirs.items()} | twice(frames, found, score)
+    figures = (
+        kept | {who: score(given) for who, given in theirs.items()} | twice(frames, found, score) | without_limit(frames, score)
+    )
     above = sum(len(frame) > FLIES for frame in frames)
     what = f"two flies in {video.name}; {above} frames have more than two instances"
     return {"name": "flies", "what": what, "animals": FLIES, "frames": len(frames), "trackers": figures}

@@ -31,18 +31,19 @@ def mot_lines(results: list[str]) -> list[str]:
     return lines
 
 
-def tracking_line(video: Path, results: Path, properties: str) -> list[str]:
-    """detect-track.launch up to inferpublish: nothing is drawn or encoded. The properties are the tracker's."""
-    line = pipeline.read("detect-track").arguments({"video": str(video), "json": str(results)})
+def tracking_line(video: Path, results: Path, properties: str, values: dict[str, str] | None = None) -> list[str]:
+    """detect-track.launch up to inferpublish: nothing is drawn or encoded. The properties are the tracker's, the values those of the
+    pipeline's keys."""
+    line = pipeline.read("detect-track").arguments((values or {}) | {"video": str(video), "json": str(results)})
     tracker, end = line.index("tracker"), line.index("inferpublish")
     return [*line[: tracker + 1], *properties.split(), *line[tracker + 1 : end + 2], "!", "fakesink"]
 
 
-def run_line(video: Path, results: Path, properties: str = "") -> list[str]:
+def run_line(video: Path, results: Path, properties: str = "", values: dict[str, str] | None = None) -> list[str]:
     """Builds the plugin, runs the tracking line, and returns what it publishes."""
     build = ["cargo", "build", "--release", "--locked", "--package", "gst-plugin-cudainfer"]
     subprocess.run(build, cwd=ROOT, check=True)
-    command = pipeline.command(tracking_line(video, results, properties), "-q")
+    command = pipeline.command(tracking_line(video, results, properties, values), "-q")
     print(pipeline.printable(command), flush=True)
     subprocess.run(command, env=pipeline.environment(), check=True)
     return results.read_text().splitlines()

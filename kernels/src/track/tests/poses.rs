@@ -183,3 +183,41 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn poses_of_any_score_get_identities_at_once_and_other_thresholds_can_be_taken_later() {
+    let weak = [boxed(0.0, 0.4)];
+    for params in [
+        TrackParams::auto(),
+        TrackParams::bytetrack(),
+        TrackParams::botsort(),
+        TrackParams::cbiou(),
+        TrackParams::sort(),
+    ] {
+        let of = |params: TrackParams| {
+            ids(&mut Tracker::new(params).unwrap(), &weak, &[pose(0.0, false)], &SIGMAS)
+        };
+        assert_eq!(
+            [of(params.clone()), of(params.clone().for_poses())],
+            [[0], [1]],
+            "{:?}",
+            params.algorithm
+        );
+        let mut changed = Tracker::new(params.clone()).unwrap();
+        let before = changed.start_confidence();
+        changed.change_thresholds(&params.clone().for_poses()).unwrap();
+        assert_eq!((before, changed.start_confidence() < 0.4), (params.start_confidence(), true));
+        assert_eq!(ids(&mut changed, &weak, &[pose(0.0, false)], &SIGMAS), [1]);
+        let wrong = TrackParams { new_confidence: 2.0, ..params };
+        assert!(changed.change_thresholds(&wrong).is_err() && changed.start_confidence() < 0.4);
+    }
+}
+
+#[test]
+fn the_confidence_that_starts_a_track_is_the_one_that_has_adapted() {
+    let mut tracker = Tracker::new(TrackParams::auto()).unwrap();
+    for _ in 0..60 {
+        ids(&mut tracker, &[boxed(0.0, 0.2), boxed(500.0, 0.5)], &[], &[]);
+    }
+    assert_eq!(tracker.start_confidence(), 0.5);
+}

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cudainfer_tools.bench.report.accuracy import identities, intervals, models, parity, poses, precision, sleap, tiles, tracking
+from cudainfer_tools.bench.report.accuracy import (
+    identities,
+    intervals,
+    left_out,
+    models,
+    parity,
+    poses,
+    precision,
+    sleap,
+    tiles,
+    tracking,
+    tuned,
+)
 from cudainfer_tools.bench.report.costs import labels, metadata, metrics, profiles, publishing, service
 from cudainfer_tools.bench.report.cpu import peaks, pipeline, starts, tracker_speed
 from cudainfer_tools.bench.report.gpu import gpu
@@ -61,6 +73,8 @@ def page(results: Path) -> str:
         "",
         *tracking(results),
         "",
+        *tuned(results),
+        *left_out(results),
         *poses(results),
         "",
         *sleap(results),
