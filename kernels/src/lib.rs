@@ -1,7 +1,7 @@
 //! The computation of cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
 //! One module per operation. Each has the parameters, their validation and an entry that runs it on the CPU; all but [`track`],
-//! [`zones`], [`sanity`] and [`matte::Foreground`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same
+//! [`zones`], [`identify`], [`sanity`] and [`matte::Foreground`] have a second entry, whose name begins with `Cuda`, that runs it on the GPU with the same
 //! results ([`device`]); [`copies`] are for the GPU alone.
 //!
 //! | module | input | output |
@@ -20,6 +20,7 @@
 //! | [`appearance`] | boxes of a frame | their appearance: vectors to compare them by |
 //! | [`camera`] | successive frames | how the camera has moved in between |
 //! | [`track`] | a frame's detections | stable identities over time |
+//! | [`identify`] | an embedding, and a gallery of names | whose it is, and numbers for those who are nobody's |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts |
 //! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |
 //! | [`convert`] | a tensor | the same values in the other float type |
@@ -44,6 +45,7 @@ pub mod frame;
 pub mod geometry;
 pub mod group;
 pub mod homography;
+pub mod identify;
 pub mod keypoints;
 pub mod maps;
 pub mod matte;
