@@ -41,7 +41,7 @@ pub struct Followed {
     looks: VecDeque<Look>,
     /// Embeddings since the track's begin.
     count: u64,
-    /// Its number as an unknown, and how similar its last embedding is to that one.
+    /// Its number as an unknown, and the similarity of its last embedding to that one.
     unknown: Option<(u64, f32)>,
 }
 

@@ -40,7 +40,7 @@ pub enum UnknownsError {
 }
 
 impl Unknowns {
-    /// None yet, and at most so many.
+    /// None yet, and at most that many.
     pub fn new(most: usize) -> Self {
         Self { most, next: 1, ..Self::default() }
     }
@@ -94,7 +94,7 @@ impl Unknowns {
         scored.reduce(|best, one| if one.1 > best.1 { one } else { best })
     }
 
-    /// How similar an embedding of length 1 is to that one.
+    /// How similar that one and an embedding of length 1 are.
     pub fn similarity(&self, number: u64, embedding: &[f32]) -> Option<f32> {
         let at = self.place(number).filter(|_| embedding.len() == self.length)?;
         let centre = self.centres.get(at * self.length..(at + 1) * self.length)?;

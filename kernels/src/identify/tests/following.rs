@@ -12,7 +12,7 @@ fn seen(degrees: &[f64], gallery: &Gallery, unknowns: &mut Unknowns, params: &Id
     track
 }
 
-/// The cosine of so many degrees.
+/// The cosine of an angle in degrees.
 fn cosine(degrees: f64) -> f32 {
     degrees.to_radians().cos() as f32
 }

@@ -21,13 +21,13 @@ impl Numbers {
     }
 }
 
-/// A unit vector in the plane, at so many degrees.
+/// A unit vector in the plane, at this angle in degrees.
 fn at(degrees: f64) -> Vec<f32> {
     let (sin, cos) = degrees.to_radians().sin_cos();
     unit(&[cos as f32, sin as f32]).unwrap()
 }
 
-/// Names with one picture each, at so many degrees.
+/// Names with pictures at these angles in degrees.
 fn gallery(names: &[(&str, &[f64])]) -> Gallery {
     let of = |(name, degrees): &(&str, &[f64])| {
         ((*name).to_owned(), 2, degrees.iter().flat_map(|degrees| at(*degrees)).collect())

@@ -6,12 +6,14 @@ use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
 mod head;
+mod identity;
 mod maps;
 mod rounding;
 mod track;
 mod zones;
 
 pub(crate) use head::Head;
+use identity::IdentityRecord;
 pub(crate) use maps::MapRecord;
 use rounding::{number, pixels, score};
 pub(crate) use track::TrackEndRecord;
@@ -79,6 +81,8 @@ pub(crate) struct ObjectRecord {
     pub values: Vec<ValueRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub embeddings: Vec<EmbeddingRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<IdentityRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<StayRecord>>,
 }
@@ -304,6 +308,7 @@ impl From<Object> for ObjectRecord {
             classifications,
             values: object.values.into_iter().flat_map(values).collect(),
             embeddings: Vec::new(),
+            identity: object.identity.as_ref().and_then(IdentityRecord::of),
             zones: object.zones.map(stays),
             label: object.label,
         }
