@@ -1,8 +1,8 @@
 //! The computation of cudainfer's GStreamer elements: plain structs in, plain structs out, no GStreamer.
 //!
 //! One module per operation. Each has the parameters, their validation and an entry that runs it on the CPU; all but [`track`],
-//! [`boxflow`], [`motion`](mod@motion), [`zones`], [`ground`], [`sanity`] and [`matte::Foreground`] have a second entry, whose name
-//! begins with `Cuda`, that runs it on the GPU with the same results ([`device`]); [`copies`] are for the GPU alone.
+//! [`boxflow`], [`motion`](mod@motion), [`zones`], [`ground`], [`identify`], [`sanity`] and [`matte::Foreground`] have a second entry,
+//! whose name begins with `Cuda`, that runs it on the GPU with the same results ([`device`]); [`copies`] are for the GPU alone.
 //!
 //! | module | input | output |
 //! |---|---|---|
@@ -22,6 +22,7 @@
 //! | [`boxflow`] | successive pictures, and boxes in the first | where what the boxes show is in the second |
 //! | [`motion`](mod@motion) | successive pictures of a camera that stands still | where something moves |
 //! | [`track`] | a frame's detections | stable identities over time |
+//! | [`identify`] | an embedding, and a gallery of names | whose it is, and numbers for those who are nobody's |
 //! | [`zones`] | a frame's objects with identities | who entered, left, stays or crossed a line, and counts; where everybody is in the world, and how fast |
 //! | [`ground`] | four points with metres, places over time | a camera's map to the ground, and speeds there |
 //! | [`sanity`] | statistics of a model's first outputs | what cannot be right about them |
@@ -48,6 +49,7 @@ pub mod geometry;
 pub mod ground;
 pub mod group;
 pub mod homography;
+pub mod identify;
 pub mod keypoints;
 pub mod maps;
 pub mod matte;

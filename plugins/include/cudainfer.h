@@ -96,6 +96,15 @@ typedef struct
   gdouble distance;             /* how far that is; 0 if there is none */
 } CudaInferWorld;
 
+/* Whom an object was recognised as, by its embedding. */
+typedef struct
+{
+  const gchar *name;            /* that of the gallery; of who is in none, "unknown-3" */
+  gdouble score;                /* cosine similarity, -1 to 1 */
+  guint64 unknown;              /* the number of who is in no gallery; else 0 */
+  gboolean held;                /* of earlier frames: no embedding was made of the object in this one */
+} CudaInferIdentity;
+
 /* A mask over the frame or a part of it. */
 typedef struct
 {
@@ -198,7 +207,7 @@ cudainfer_parameter (const CudaInferObject * object, const gchar * name, guint n
 static inline gboolean
 cudainfer_next_region (GstBuffer * buffer, gpointer * state, CudaInferObject * object)
 {
-  static const gchar *const rest[] = { "keypoints", "classification", "values", "embedding", "zones", "world" };
+  static const gchar *const rest[] = { "keypoints", "classification", "values", "embedding", "identity", "zones", "world" };
   GstMeta *meta;
 
   while ((meta = gst_buffer_iterate_meta_filtered (buffer, state, GST_VIDEO_REGION_OF_INTEREST_META_API_TYPE))) {
@@ -604,6 +613,22 @@ cudainfer_world (const CudaInferObject * object, CudaInferWorld * world)
     world->direction = NAN;
   if (!gst_structure_get (s, "nearest", G_TYPE_INT, &world->nearest, "nearest-distance", G_TYPE_DOUBLE, &world->distance, NULL))
     world->nearest = -1;
+  return TRUE;
+}
+
+/* Whom an object was recognised as; FALSE where it was not. */
+static inline gboolean
+cudainfer_identity (const CudaInferObject * object, CudaInferIdentity * identity)
+{
+  const GstStructure *s = cudainfer_parameter (object, "identity", 0);
+
+  if (!s || !(identity->name = gst_structure_get_string (s, "name"))
+      || !gst_structure_get_double (s, "score", &identity->score))
+    return FALSE;
+  identity->unknown = 0;
+  gst_structure_get_uint64 (s, "unknown", &identity->unknown);
+  identity->held = FALSE;
+  gst_structure_get_boolean (s, "held", &identity->held);
   return TRUE;
 }
 

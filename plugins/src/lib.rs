@@ -8,6 +8,7 @@
 //! | [`peakfind`] | confidence maps | keypoints on the frame |
 //! | [`classify`] | a classifier's scores | classes of the frame or of its objects |
 //! | [`embed`] | a model's vectors | embeddings of the frame or of its objects |
+//! | [`identify`] | embeddings, and a gallery of names | who the objects are |
 //! | [`segmask`] | a segmentation network's outputs | masks on the frame |
 //! | [`tracker`] | detections | the same with identities |
 //! | [`zonecount`] | objects with identities | who enters, leaves, stays or crosses a line |
@@ -38,6 +39,7 @@ mod feedback;
 pub mod fusedpreproc;
 pub mod gpunms;
 mod histogram;
+pub mod identify;
 mod ignored;
 mod individuals;
 pub mod inference;
@@ -114,6 +116,7 @@ pub fn register(plugin: &gst::Plugin) -> Result<(), glib::BoolError> {
     peakfind::register(plugin)?;
     classify::register(plugin)?;
     embed::register(plugin)?;
+    identify::register(plugin)?;
     segmask::register(plugin)?;
     tensormap::register(plugin)?;
     tracker::register(plugin)?;

@@ -28,6 +28,7 @@ categories! {
     EMBED "embed" "embeddings of objects"
     FUSEDPREPROC "fusedpreproc" "frame to input tensor"
     GPUNMS "gpunms" "detections from output tensors"
+    IDENTIFY "identify" "objects that are known again"
     INFEROVERLAY "inferoverlay" "results drawn on frames"
     INFERPUBLISH "inferpublish" "records of results"
     PEAKFIND "peakfind" "points from the outputs of pose models"

@@ -129,6 +129,20 @@ class World:
 
 
 @dataclass
+class Identity:
+    """Whom an object was recognised as, by its embedding."""
+
+    name: str
+    """That of the gallery; of who is in none, `unknown-3`."""
+    score: float
+    """Cosine similarity, -1 to 1."""
+    unknown: int | None = None
+    """The number of who is in no gallery."""
+    held: bool = False
+    """Of earlier frames: no embedding was made of the object in this one."""
+
+
+@dataclass
 class Object:
     """An object in a frame."""
 
@@ -150,6 +164,7 @@ class Object:
     classifications: list[Classification] = field(default_factory=list)
     values: list[Values] = field(default_factory=list)
     embeddings: list[Embedding] = field(default_factory=list)
+    identity: Identity | None = None
     zones: dict[str, int | None] = field(default_factory=dict)
     """The polygons that it is in, and for how long: nanoseconds, None where that is not known."""
     world: World | None = None
@@ -362,6 +377,9 @@ def _take(found: Object, s: gst.Structure) -> bool:
             case "embedding":
                 data = Array(s["data"], np.dtype("<f4"), (s["length"],))
                 found.embeddings.append(Embedding(data, s["normalized"], s["model"], s["output"]))
+            case "identity":
+                identity = Identity(s["name"], s["score"], s.get("unknown"), s.get("held", False))
+                found.identity = found.identity or identity
             case "zones":
                 found.zones |= {name: _time(dwell) for name, dwell in zip(s["names"], s["dwell"])}
             case "world":

@@ -4,6 +4,7 @@
 mod classify;
 mod fusedpreproc;
 mod gpunms;
+mod identify;
 mod inferoverlay;
 mod inferpublish;
 mod peakfind;

@@ -122,7 +122,7 @@ fn maps_that_replace_the_frames() {
 #[ignore = "needs gst-validate-1.0"]
 fn classes_and_embeddings() {
     passes_every_scenario(&format!(
-        "fusedpreproc device=cpu ! trtinfer device=cpu model={} ! embed ! classify output=colour",
+        "fusedpreproc device=cpu ! trtinfer device=cpu model={} ! classify output=colour ! embed ! identify",
         model("attributes")
     ));
 }

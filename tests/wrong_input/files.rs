@@ -42,6 +42,14 @@ fn a_fifo_does_not_hold_the_start_whatever_file_it_stands_for() {
     started(inference(&format!("model={good} labels={name}"))).fails_with(&["labels file", "a FIFO"]);
     started(format!("videotestsrc num-buffers=2 ! zonecount zones-file={name} ! fakesink"))
         .fails_with(&["zones-file", "a FIFO"]);
+    for property in ["gallery", "unknowns"] {
+        let npz = folder.join("fifo.npz");
+        if property == "gallery" {
+            fifo(&npz);
+        }
+        started(format!("videotestsrc num-buffers=2 ! identify {property}={} ! fakesink", npz.display()))
+            .fails_with(&["fifo.npz", "a FIFO"]);
+    }
     let copy = folder.join("copy.onnx");
     std::fs::copy(&good, &copy).unwrap();
     fifo(&folder.join("copy.toml"));

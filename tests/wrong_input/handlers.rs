@@ -71,6 +71,7 @@ fn a_handler_may_read_and_set_properties_of_the_element_whose_message_it_gets() 
         format!("{small} ! tracker name=it sigmas=none ! fakesink"),
         format!("{small} ! zonecount name=it zones=a=line:900,9,999,9 ! fakesink"),
         format!("{small} ! zonecount name=it zones=a=lime ! fakesink"),
+        format!("{small} ! identify name=it threshold=50 ! fakesink"),
         format!(
             "{prepared} ! trtinfer model={detector} ! gpunms ! tracker \
              ! zonecount name=it units=fraction zones=all=polygon:0,0,1,0,1,1,0,1 ! fakesink"

@@ -6,6 +6,7 @@ mod declared;
 mod files;
 mod frames;
 mod handlers;
+mod identify;
 mod library;
 mod maps;
 mod masks;

@@ -28,7 +28,7 @@ pub(crate) fn bytes_of(element: &gst::Element, property: &str) -> Option<Vec<u8>
 }
 
 /// Names of files may be any bytes.
-const PATHS: [(&str, &str); 12] = [
+const PATHS: [(&str, &str); 14] = [
     ("trtinfer", "model"),
     ("trtinfer", "labels"),
     ("trtinfer", "onnxruntime"),
@@ -36,6 +36,8 @@ const PATHS: [(&str, &str); 12] = [
     ("trtinfer", "provider-library"),
     ("trtinfer", "engine-cache"),
     ("zonecount", "zones-file"),
+    ("identify", "gallery"),
+    ("identify", "unknowns"),
     ("inferpublish", "spool"),
     ("inferpublish", "tls-ca"),
     ("inferpublish", "tls-cert"),
@@ -113,7 +115,7 @@ fn every_string_takes_any_bytes_and_a_start_with_them_ends_in_an_error_or_succee
 fn a_pipeline_with_such_strings_ends_in_an_error_or_at_its_end() {
     for (factory, property) in strings() {
         // These need no neighbours of ours.
-        if !["zonecount", "inferoverlay", "tracker", "fusedpreproc"].contains(&factory.as_str()) {
+        if !["zonecount", "identify", "inferoverlay", "tracker", "fusedpreproc"].contains(&factory.as_str()) {
             continue;
         }
         for bytes in [b"caf\xe9".as_slice(), &vec![b'a'; 1_000_000]] {

@@ -5,6 +5,7 @@ mod npy;
 mod npz;
 mod part;
 mod read;
+mod write;
 
 pub use dense::Array;
 

@@ -35,7 +35,7 @@ pub(super) struct Member {
     crc: u64,
     /// Bytes in the archive, and when it is taken out.
     packed: u64,
-    unpacked: u64,
+    pub unpacked: u64,
     /// Where its own header begins.
     header: u64,
 }

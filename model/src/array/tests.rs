@@ -167,3 +167,33 @@ fn no_bytes_make_reading_panic() {
         }
     }
 }
+
+#[test]
+fn an_archive_that_was_written_is_read_again_with_all_its_arrays_and_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.npz");
+    let arrays = [
+        ("Zo\u{eb}", Array::of_floats(vec![2, 3], &[0.5, -1.5, 2.0, 3.0, f32::MAX, 0.0])),
+        ("a/b c", Array::of_floats(vec![1], &[7.0])),
+        ("__model__", Array::of_text("w600k")),
+        ("none", Array::of_floats(vec![0, 4], &[])),
+    ];
+    let bytes = Array::archive(arrays.iter().map(|(name, array)| (*name, array))).unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+    let all = Array::read_all(&path, 1 << 20).unwrap();
+    assert_eq!(all, arrays.map(|(name, array)| (name.to_owned(), array)));
+    assert_eq!(all[0].1.floats().unwrap(), [0.5, -1.5, 2.0, 3.0, f32::MAX, 0.0]);
+    assert_eq!((all[2].1.text(), all[2].1.floats(), all[0].1.text()), (Some("w600k"), None, None));
+    assert_eq!(Array::read(&path, "a/b c").unwrap().dims, [1]);
+    let error = Array::read_all(&path, 100).unwrap_err();
+    assert!(error.contains("100 are read at most"), "{error}");
+    // Cut off anywhere, it is no archive any more.
+    for length in [0, 3, 30, bytes.len() - 10] {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        assert!(Array::read_all(&path, 1 << 20).is_err(), "{length}");
+    }
+    let mut changed = bytes;
+    changed[150] ^= 1;
+    std::fs::write(&path, &changed).unwrap();
+    assert!(Array::read_all(&path, 1 << 20).unwrap_err().contains("CRC-32"));
+}

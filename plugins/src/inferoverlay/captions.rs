@@ -25,6 +25,12 @@ fn caption(object: &Object, settings: &Settings) -> String {
     if let Some(track) = object.tracking.as_ref().filter(|_| settings.ids) {
         words.push(format!("#{}", track.id));
     }
+    if let Some(identity) = object.identity.as_ref().filter(|_| settings.labels) {
+        words.push(identity.name.clone());
+        if settings.confidences {
+            words.push(format!("{:.2}", identity.score));
+        }
+    }
     if settings.labels && object.detection.is_some() {
         words.push(object.label.clone());
     }

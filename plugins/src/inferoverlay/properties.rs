@@ -42,8 +42,8 @@ pub(super) static PROPERTIES: LazyLock<Table<Settings>> = LazyLock::new(|| {
                 "Number of frames for which an object that is not found any more stays covered",
             ),
             property!(Settings, boxes, (), "Boxes", "Draw the boxes of objects"),
-            property!(Settings, labels, (), "Labels", "Draw the labels of objects"),
-            property!(Settings, confidences, (), "Confidences", "Draw the confidences in percent"),
+            property!(Settings, labels, (), "Labels", "Draw the labels of objects, and the names that identify gives them"),
+            property!(Settings, confidences, (), "Confidences", "Draw the confidences in percent, and the similarities of names"),
             property!(Settings, ids, (), "Identities", "Draw the identities of tracks"),
             property!(
                 Settings,

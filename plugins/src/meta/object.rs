@@ -9,7 +9,8 @@ use gst_video::video_meta::VideoRegionOfInterestMeta as Roi;
 
 use super::analytics;
 pub use super::params::{
-    ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, TrackingParam, ValuesParam,
+    ClassificationParam, DetectionParam, EmbeddingParam, IdentityParam, KeypointsParam, TrackingParam,
+    ValuesParam,
 };
 pub use super::region::Object;
 use super::region::{is_ours, pixels, regions};
@@ -29,6 +30,8 @@ pub enum Finding {
     Embedding(EmbeddingParam),
     /// Which individual it is.
     Tracking(TrackingParam),
+    /// Whom it was recognised as.
+    Identity(IdentityParam),
 }
 
 /// The objects on a buffer: those that regions of interest with our parameters describe, in the order in which they were put there,
@@ -91,6 +94,7 @@ fn add_finding(buffer: &mut gst::BufferRef, object: i32, what: &Finding) -> bool
         Finding::Values(values) => values.to_structure(),
         Finding::Embedding(embedding) => embedding.to_structure(),
         Finding::Tracking(tracking) => tracking.to_structure(),
+        Finding::Identity(identity) => identity.to_structure(),
     });
     true
 }
@@ -120,6 +124,7 @@ pub fn attach_to_region(buffer: &mut gst::BufferRef, outline: &Rect, label: &str
         Finding::Values(values) => object.values.push(values),
         Finding::Embedding(embedding) => object.embeddings.push(embedding),
         Finding::Tracking(tracking) => object.tracking = Some(tracking),
+        Finding::Identity(identity) => object.identity = Some(identity),
     }
     object.put(buffer, outline);
 }
@@ -218,18 +223,22 @@ mod tests {
             label_ids: vec![4, 2],
             confidence: vec![0.75, 0.125],
         };
+        let identity = IdentityParam { name: "unknown-3".into(), score: 0.75, unknown: Some(3), held: true };
         let sex = ClassificationParam { output: "sex".into(), ..classes.clone() };
         let embedding = EmbeddingParam::new("insects", "vector", true, &[0.5, -0.25]);
         assert!(attach(buffer, 1, &Finding::Keypoints(points.clone())));
         assert!(attach(buffer, 1, &Finding::Classification(classes.clone())));
         assert!(attach(buffer, 1, &Finding::Embedding(embedding.clone())));
         assert!(attach(buffer, 1, &Finding::Classification(sex.clone())));
+        assert!(attach(buffer, 1, &Finding::Identity(identity.clone())));
+        let other = IdentityParam { name: "Ann".into(), ..IdentityParam::default() };
+        assert!(attach(buffer, 1, &Finding::Identity(other)), "it does not count");
         assert!(!attach(buffer, 2, &Finding::Keypoints(points.clone())));
         let [first, second] = &objects(buffer)[..] else { panic!("there are two objects") };
         assert_eq!((first.angle, second.angle), (0.0, 0.5));
         assert_eq!((&first.keypoints, &first.classifications, &first.embeddings), (&None, &vec![], &vec![]));
         assert_eq!((&second.keypoints, &second.classifications), (&Some(points), &vec![classes, sex]));
-        assert_eq!(second.embeddings, [embedding]);
+        assert_eq!((&second.embeddings[..], &second.identity), (&[embedding][..], &Some(identity)));
         let mut values = Vec::new();
         second.embeddings[0].read(&mut values).unwrap();
         assert_eq!((values.as_slice(), second.embeddings[0].length()), (&[0.5, -0.25][..], 2));

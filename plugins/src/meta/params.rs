@@ -92,6 +92,19 @@ pub struct ValuesParam {
     pub held: bool,
 }
 
+/// Whom an object was recognised as, by its embedding.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IdentityParam {
+    /// The name in the gallery; `unknown-3` for the third who is in none.
+    pub name: String,
+    /// Cosine similarity, -1..1: to the most similar picture of that name, or the mean of what is known of the unknown.
+    pub score: f64,
+    /// Its number, if it is unknown.
+    pub unknown: Option<u64>,
+    /// Whether it is that of earlier frames of its track, and no embedding was made of the object in this one.
+    pub held: bool,
+}
+
 /// A vector that describes an object: similar objects have similar ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbeddingParam {
@@ -128,6 +141,7 @@ pub(super) struct Names {
     pub classification: Quark,
     pub values: Quark,
     pub embedding: Quark,
+    pub identity: Quark,
     pub zones: Quark,
     pub world: Quark,
     pub angle: Quark,
@@ -154,6 +168,7 @@ pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
     classification: Quark::from_str("classification"),
     values: Quark::from_str("values"),
     embedding: Quark::from_str("embedding"),
+    identity: Quark::from_str("identity"),
     zones: Quark::from_str("zones"),
     world: Quark::from_str("world"),
     angle: Quark::from_str("angle"),
@@ -323,6 +338,26 @@ impl ValuesParam {
             output: strings::field(s, "output").unwrap_or_default(),
             names: strings::list(s, "names")?,
             values: array(s, "values")?,
+            held: s.get::<bool>("held").unwrap_or(false),
+        })
+    }
+}
+
+impl IdentityParam {
+    pub(super) fn to_structure(&self) -> gst::Structure {
+        gst::Structure::builder("identity")
+            .field("name", self.name.as_str())
+            .field("score", self.score)
+            .field_if_some("unknown", self.unknown)
+            .field_if("held", true, self.held)
+            .build()
+    }
+
+    pub(super) fn from_structure(s: &gst::StructureRef) -> Option<Self> {
+        Some(Self {
+            name: strings::field(s, "name")?,
+            score: s.get::<f64>("score").ok()?,
+            unknown: s.get::<u64>("unknown").ok(),
             held: s.get::<bool>("held").unwrap_or(false),
         })
     }

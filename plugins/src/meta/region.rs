@@ -11,6 +11,7 @@
 //! | `classification`, one for each classifier | `labels` (array of string), `label-ids` (array of uint), `confidence` (array of double), the best class first; `model`, `output` (string: whose scores they are of), `held` (boolean, only where it is true: found in an earlier frame) |
 //! | `values`, one for each output that has some | `names` (array of string), `values` (array of double); `model`, `output` (string) |
 //! | `embedding`, one for each model that makes embeddings | `data` (`GstBuffer`: float32, little-endian), `length` (uint: its numbers), `normalized` (boolean: the length of the vector is 1), `model`, `output` (string) |
+//! | `identity` | `name` (string), `score` (double: cosine similarity), `unknown` (uint64, only of who is in no gallery: its number), `held` (boolean, only where it is true: of earlier frames) |
 //! | `parent` | `id` (int: the `id` of the object in whose region this one was found; the meta's `parent_id` is the same) |
 //! | `zones` | `names` (array of string), `dwell` (array of uint64, ns): see [`super::zone`] |
 //! | `world` | `x`, `y` (double, metres), its speed and the nearest object: see [`super::world`] |
@@ -23,7 +24,8 @@ use gst_video::{VideoRegionOfInterestMeta, video_meta::VideoRegionOfInterestMeta
 
 use super::label::Label;
 use super::params::{
-    ClassificationParam, DetectionParam, EmbeddingParam, KeypointsParam, NAMES, TrackingParam, ValuesParam,
+    ClassificationParam, DetectionParam, EmbeddingParam, IdentityParam, KeypointsParam, NAMES, TrackingParam,
+    ValuesParam,
 };
 use super::world::WorldParam;
 use super::zone::ZonesParam;
@@ -51,6 +53,8 @@ pub struct Object {
     pub values: Vec<ValuesParam>,
     /// Set by embed, one by each in the pipeline.
     pub embeddings: Vec<EmbeddingParam>,
+    /// Set by identify, the first one in the pipeline.
+    pub identity: Option<IdentityParam>,
     /// Set by zonecount, of all that are in the pipeline.
     pub zones: Option<ZonesParam>,
     /// Set by zonecount where it knows the ground; that of the first in the pipeline counts.
@@ -100,6 +104,7 @@ impl Object {
             }),
             self.tracking.as_ref().map(TrackingParam::to_structure),
             self.keypoints.as_ref().map(KeypointsParam::to_structure),
+            self.identity.as_ref().map(IdentityParam::to_structure),
             self.zones.as_ref().map(ZonesParam::to_structure),
             self.world.as_ref().map(WorldParam::to_structure),
         ];
@@ -160,6 +165,8 @@ impl Object {
             let known = read.is_some();
             self.embeddings.extend(read);
             known
+        } else if name == NAMES.identity {
+            fill(&mut self.identity, || IdentityParam::from_structure(param))
         } else if name == NAMES.zones {
             let Some(zones) = ZonesParam::from_structure(param) else { return false };
             self.zones.get_or_insert_default().append(zones);
@@ -178,6 +185,7 @@ impl Object {
             || !self.classifications.is_empty()
             || !self.values.is_empty()
             || !self.embeddings.is_empty()
+            || self.identity.is_some()
             || self.zones.is_some()
             || self.world.is_some()
     }

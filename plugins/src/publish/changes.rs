@@ -21,6 +21,8 @@ pub(crate) enum Change {
     Objects,
     /// What a second model takes one of them for.
     Classes,
+    /// Whom one of them was recognised as.
+    Names,
     /// In which polygons they are.
     Zones,
     /// There are events.
@@ -32,6 +34,7 @@ pub(crate) enum Change {
 struct Seen {
     track: Option<u64>,
     label: String,
+    name: Option<String>,
     zones: Vec<String>,
 }
 
@@ -40,6 +43,7 @@ impl Seen {
         Self {
             track: object.tracking.as_ref().map(|tracking| tracking.id),
             label: object.label.clone(),
+            name: object.identity.as_ref().map(|identity| identity.name.clone()),
             zones: object.zones.as_ref().map(|zones| zones.names.clone()).unwrap_or_default(),
         }
     }
@@ -77,6 +81,9 @@ impl Changes {
                 } else {
                     if is_other_class {
                         changes.push(Change::Classes);
+                    }
+                    if !same(&now, before, |seen| &seen.name) {
+                        changes.push(Change::Names);
                     }
                     if !same(&now, before, |seen| &seen.zones) || inside == Inside::OtherZones {
                         changes.push(Change::Zones);
@@ -133,7 +140,7 @@ fn is_inside(object: &Object) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meta::object::{ClassificationParam, TrackingParam};
+    use crate::meta::object::{ClassificationParam, IdentityParam, TrackingParam};
     use crate::meta::zone::ZonesParam;
 
     fn object(track: Option<u64>, label: &str, class: &str, zone: &str) -> Object {
@@ -228,6 +235,20 @@ mod tests {
         assert_eq!(see(of("makes", "mini")), [Change::Classes]);
         assert_eq!(see(of("colours", "red")), []);
         assert_eq!(see(of("makes", "fiat")), [Change::Classes]);
+    }
+
+    #[test]
+    fn another_name_is_a_change_and_another_score_is_none() {
+        let named = |name: Option<&str>, score| Object {
+            identity: name.map(|name| IdentityParam { name: name.into(), score, ..IdentityParam::default() }),
+            ..object(Some(1), "person", "", "yard")
+        };
+        let mut changes = Changes::default();
+        let mut see = |object: Object| changes.see([&object].into_iter(), false);
+        assert_eq!(see(named(None, 0.0)), [Change::Start]);
+        assert_eq!(see(named(Some("unknown-1"), 0.5)), [Change::Names]);
+        assert_eq!(see(named(Some("ann"), 0.5)), [Change::Names]);
+        assert_eq!(see(named(Some("ann"), 0.6)), []);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
 use super::clock::Moment;
-use crate::meta::object::{Object, TrackingParam};
+use crate::meta::object::{IdentityParam, Object, TrackingParam};
 
 /// The state of a track that is not in the frame, and of one that is expected in a frame that no model sees.
 const LOST: &str = "lost";
@@ -105,6 +105,8 @@ pub(crate) struct Track {
     pub frames: u64,
     /// The detection of the highest confidence.
     pub best: Option<Best>,
+    /// Whom it was recognised as: by the highest score, and as somebody of the gallery rather than as an unknown.
+    pub identity: Option<IdentityParam>,
     /// Where it was.
     pub path: Path,
     /// The last frame that it was in, lost or not.
@@ -120,8 +122,17 @@ impl Track {
             last: now,
             frames: 0,
             best: None,
+            identity: None,
             path: Path::new(place(tracking, now)),
             present: now,
+        }
+    }
+
+    /// Takes in whom it was recognised as in a frame.
+    fn recognise(&mut self, found: &IdentityParam) {
+        let rank = |identity: &IdentityParam| (identity.unknown.is_none(), identity.score);
+        if self.identity.as_ref().is_none_or(|known| rank(found) > rank(known)) {
+            self.identity = Some(IdentityParam { held: false, ..found.clone() });
         }
     }
 
@@ -131,6 +142,9 @@ impl Track {
         }
         self.frames += 1;
         self.last = now;
+        if let Some(found) = &object.identity {
+            self.recognise(found);
+        }
         let Some(detection) = &object.detection else { return };
         let confidence = detection.confidence;
         if self.best.as_ref().is_none_or(|best| confidence > best.confidence) {
@@ -228,6 +242,30 @@ mod tests {
         assert_eq!(path, [(0, [2.0, 11.0]), (1, [12.0, 11.0]), (2, [22.0, 11.0])]);
         assert_eq!(tracks.end().iter().map(|track| track.id).collect::<Vec<_>>(), [2]);
         assert_eq!(tracks.end(), []);
+    }
+
+    #[test]
+    fn a_track_is_whom_it_was_recognised_as_best_and_a_name_counts_more_than_a_number() {
+        let mut tracks = Tracks::default();
+        let identity = |name: &str, score, unknown| {
+            Some(IdentityParam { name: name.into(), score, unknown, held: true })
+        };
+        for (frame, identity) in [
+            None,
+            identity("unknown-1", 1.0, Some(1)),
+            identity("ann", 0.6, None),
+            identity("bob", 0.7, None),
+            identity("ann", 0.5, None),
+            identity("unknown-1", 1.0, Some(1)),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let seen = Object { identity, ..object(1, "person", "tracked", 0.0, 0.5) };
+            tracks.see(&[seen], now(frame as u64), 300 * MS);
+        }
+        let wanted = IdentityParam { name: "bob".into(), score: 0.7, unknown: None, held: false };
+        assert_eq!(tracks.end().remove(0).identity, Some(wanted));
     }
 
     #[test]

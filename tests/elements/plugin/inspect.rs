@@ -94,6 +94,7 @@ fn every_element_is_registered() {
         "cudainferupload",
         "fusedpreproc",
         "gpunms",
+        "identify",
         "inferoverlay",
         "inferpublish",
         "peakfind",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cudainfer_tests::validator::play;
 use cudainfer_tests::{TestPipeline, buffers, end, fetched, model, push, root, run, scratch};
+use gstcudainfer::model::Array;
 use serde_json::Value;
 
 use crate::{iou, lines, rect, video};
@@ -365,6 +366,44 @@ fn faces_are_aligned_and_get_embeddings() {
     is_watchable(&output);
 }
 
+#[test]
+fn identify_numbers_who_is_in_no_gallery_and_names_who_is() {
+    // The tests' own models: people, and the mean colour of what is seen of each.
+    let folder = scratch("identify-file");
+    let (gallery, unknowns) = (folder.join("people.npz"), folder.join("unknowns.npz"));
+    let write = |values: &[f32]| {
+        let array = Array::of_floats(vec![1, values.len()], values);
+        std::fs::write(&gallery, Array::archive([("Ann", &array)]).unwrap()).unwrap();
+    };
+    let paths = [&gallery, &unknowns].map(|path| path.display().to_string());
+    let (detector, model) = (fetched("models/nanodet.onnx"), model("attributes"));
+    let values = [
+        ("gallery", paths[0].as_str()),
+        ("unknowns", &paths[1]),
+        ("detector", &detector),
+        ("model", &model),
+        ("crop", "box"),
+    ];
+    let published = |threshold: &str| {
+        let (records, output) = publish("identify", &[&values[..], &[("threshold", threshold)]].concat());
+        assert_eq!(records.len(), 30);
+        is_watchable(&output);
+        let objects = records.iter().flat_map(|record| record["objects"].as_array().unwrap().clone());
+        objects
+            .filter_map(|object| object["identity"]["name"].as_str().map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    // Opposite to what colours can be, as their embeddings are (3r, 2b - 4r).
+    write(&[-1.0, 0.0]);
+    let names = published("0.5");
+    assert!(!names.is_empty() && names.iter().all(|name| name.starts_with("unknown-")), "{names:?}");
+    assert!(Array::read_all(&unknowns, 1 << 20).unwrap().len() > 1);
+    write(&[1.0, -0.5]);
+    std::fs::remove_file(&unknowns).unwrap();
+    let names = published("-1");
+    assert!(!names.is_empty() && names.iter().all(|name| name == "Ann"), "{names:?}");
+}
+
 /// How much two lists of samples rise and fall together: Pearson's coefficient.
 fn correlation(a: &[u8], b: &[u8]) -> f64 {
     let count = a.len() as f64;
@@ -637,6 +676,7 @@ fn every_launch_file_has_a_test_here() {
             "detect-track",
             "faces",
             "hands",
+            "identify",
             "labels-bottomup",
             "labels-topdown",
             "lanes",

@@ -41,6 +41,7 @@ fn gst_inspect_lists_every_element_and_the_tracer() {
         "peakfind",
         "classify",
         "embed",
+        "identify",
         "segmask",
         "tensormap",
         "tracker",

@@ -165,7 +165,19 @@ REMEDIES: list[tuple[tuple[str, ...], str]] = [
         "Remove it: fusedpreproc and inferoverlay take the decoder's formats as they are",
     ),
     (
-        ("tracker", "inferoverlay", "gpunms", "peakfind", "segmask", "classify", "zonecount", "inferpublish", "tensormap", "embed"),
+        (
+            "tracker",
+            "inferoverlay",
+            "gpunms",
+            "peakfind",
+            "segmask",
+            "classify",
+            "zonecount",
+            "inferpublish",
+            "tensormap",
+            "embed",
+            "identify",
+        ),
         "Put a queue before it, so that it works in a thread of its own while the elements before it take the next frame",
     ),
 ]

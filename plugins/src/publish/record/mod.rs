@@ -6,6 +6,7 @@ use cudainfer_kernels::geometry::Rect;
 use serde::Serialize;
 
 mod head;
+mod identity;
 mod maps;
 mod named;
 mod rounding;
@@ -14,6 +15,7 @@ mod world;
 mod zones;
 
 pub(crate) use head::Head;
+use identity::IdentityRecord;
 pub(crate) use maps::MapRecord;
 pub(crate) use named::NamedRecord;
 use rounding::{metres, number, pixels, score};
@@ -83,6 +85,8 @@ pub(crate) struct ObjectRecord {
     pub values: Vec<ValueRecord>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub embeddings: Vec<EmbeddingRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<IdentityRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<StayRecord>>,
     /// Where it is, in metres.
@@ -302,6 +306,7 @@ impl From<Object> for ObjectRecord {
             classifications,
             values: object.values.into_iter().flat_map(values).collect(),
             embeddings: Vec::new(),
+            identity: object.identity.as_ref().and_then(IdentityRecord::of),
             zones: object.zones.map(stays),
             world: world.as_ref().map(|world| world.at.map(metres)),
             speed: world.and_then(|world| world.motion).map(SpeedRecord::from),

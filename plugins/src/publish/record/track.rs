@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DetectedRecord, Head, pixels, score};
+use super::{DetectedRecord, Head, IdentityRecord, pixels, score};
 use crate::publish::clock::Clock;
 use crate::publish::clock::Moment;
 use crate::publish::tracks::{Best, End, Position, Track};
@@ -17,6 +17,8 @@ pub(crate) struct TrackEndRecord<'a> {
     label: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     label_id: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<IdentityRecord>,
     end: End,
     /// Frames in which it was seen.
     frames: u64,
@@ -85,6 +87,7 @@ impl<'a> TrackEndRecord<'a> {
             track: track.id,
             label: &track.label,
             label_id: track.best.as_ref().map(|best| best.label_id),
+            identity: track.identity.as_ref().and_then(IdentityRecord::of),
             end,
             frames: track.frames,
             first: (&track.first).into(),

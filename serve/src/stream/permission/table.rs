@@ -13,7 +13,7 @@ pub(crate) enum Grant {
 
 /// Factories, with their properties. Only the configuration may set all others: those that name a file, a library, a destination,
 /// a device or a shared instance, that cost memory without a limit, or that hide people (`inferoverlay blur`).
-const TABLE: [(&str, Grant, &[&str]); 13] = [
+const TABLE: [(&str, Grant, &[&str]); 14] = [
     ("classify", Grant::Any, &["threshold", "top-k"]),
     ("fusedpreproc", Grant::Any, &["classes", "min-size", "interval"]),
     (
@@ -34,6 +34,7 @@ const TABLE: [(&str, Grant, &[&str]); 13] = [
             "merge-threshold",
         ],
     ),
+    ("identify", Grant::Any, &["threshold", "margin", "frames", "min-frames"]),
     (
         "inferoverlay",
         Grant::Any,

@@ -173,6 +173,14 @@ fn the_reader_in_python_gives_what_inferpublish_writes() {
             ),
             "box,classification,confidence,label_id,values",
         ),
+        (
+            format!(
+                "{few} ! trtinfer model={} ! gpunms ! fusedpreproc roi=objects ! trtinfer model={} ! embed ! identify",
+                model("detector"),
+                model("attributes")
+            ),
+            "box,confidence,embeddings,identity,label_id",
+        ),
         (format!("{blue} ! trtinfer model={} ! gpunms", model("rotated")), "angle,box,confidence,label_id"),
         (
             format!(

@@ -75,6 +75,12 @@ def of_object(found, parents):
             {"model": each.model, "output": each.output, "normalized": each.normalized, "values": each.numpy().tolist()}
             for each in found.embeddings
         ]
+    if identity := found.identity:
+        record["identity"] = {"name": identity.name, "score": identity.score}
+        if identity.unknown is not None:
+            record["identity"]["unknown"] = identity.unknown
+        if identity.held:
+            record["identity"]["held"] = True
     if found.zones:
         record["zones"] = [
             {"name": name} | ({} if dwell is None else {"dwell": dwell}) for name, dwell in found.zones.items()

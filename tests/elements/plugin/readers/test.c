@@ -241,6 +241,33 @@ places_in_the_world_are_read (void)
 }
 
 static void
+identities_are_read (void)
+{
+  GstBuffer *buffer = gst_buffer_new ();
+  GstVideoRegionOfInterestMeta *region = gst_buffer_add_video_region_of_interest_meta (buffer, "face", 0, 0, 8, 8);
+  CudaInferObject object;
+  CudaInferIdentity who;
+  gpointer state = NULL;
+
+  gst_video_region_of_interest_meta_add_param (region, gst_structure_new ("identity", "name", G_TYPE_STRING, "unknown-3",
+          "score", G_TYPE_DOUBLE, 0.75, "unknown", G_TYPE_UINT64, (guint64) 3, "held", G_TYPE_BOOLEAN, TRUE, NULL));
+  region = gst_buffer_add_video_region_of_interest_meta (buffer, "face", 0, 0, 8, 8);
+  gst_video_region_of_interest_meta_add_param (region, gst_structure_new ("identity", "name", G_TYPE_STRING, "Ann",
+          "score", G_TYPE_DOUBLE, 0.5, NULL));
+  g_assert_true (cudainfer_next_object (buffer, &state, &object));
+  g_assert_true (cudainfer_identity (&object, &who));
+  g_assert_cmpstr (who.name, ==, "unknown-3");
+  g_assert_true (who.score == 0.75 && who.unknown == 3 && who.held);
+  g_assert_true (cudainfer_next_object (buffer, &state, &object));
+  g_assert_true (cudainfer_identity (&object, &who));
+  g_assert_cmpstr (who.name, ==, "Ann");
+  g_assert_true (who.score == 0.5 && who.unknown == 0 && !who.held);
+  object.region = NULL;
+  g_assert_false (cudainfer_identity (&object, &who));
+  gst_buffer_unref (buffer);
+}
+
+static void
 the_last_models_points_count (void)
 {
   GstBuffer *buffer = gst_buffer_new ();
@@ -270,6 +297,7 @@ main (int argc, char **argv)
 {
   gst_init (&argc, &argv);
   leaves_others_alone ();
+  identities_are_read ();
   the_last_models_points_count ();
   places_in_the_world_are_read ();
   play (HALVES " ! fusedpreproc ! trtinfer model=%s ! segmask ! fakesink name=out", argv[1], NULL, has_a_mask);

@@ -1,0 +1,1 @@
+"""scripts/gallery: the names and embeddings by which the element identify recognises objects."""
