@@ -392,14 +392,31 @@ cudainfer_has_region (const CudaInferAnalytics * of, GstBuffer * buffer, const C
   return equal > 0;
 }
 
+/* The id that the nth box without a region has as an object, from 0: those that no region has. */
+static inline gint
+cudainfer_free_id (GstBuffer * buffer, gint nth)
+{
+  gint id = nth, taken;
+
+  for (;; id = nth + taken) {
+    CudaInferObject region;
+    gpointer state = NULL;
+
+    for (taken = 0; cudainfer_next_region (buffer, &state, &region);)
+      taken += region.id >= 0 && region.id <= id;
+    if (id >= nth + taken)
+      return id;
+  }
+}
+
 /* The id that the object of this box has. */
 static inline gint
 cudainfer_box_id (const CudaInferAnalytics * of, GstBuffer * buffer, const CudaInferObject * box)
 {
   CudaInferObject other;
   gpointer state = NULL;
-  guint equal = 0, before = 0, i;
-  gint id;
+  guint equal = 0, i;
+  gint before = 0;
 
   for (i = 0; i < box->entry; i++) {
     if (!cudainfer_box (of, box->analytics, i, &other))
@@ -407,13 +424,10 @@ cudainfer_box_id (const CudaInferAnalytics * of, GstBuffer * buffer, const CudaI
     equal += cudainfer_is_same_box (box, &other);
     before += !cudainfer_has_region (of, buffer, &other);
   }
-  /* After the numbers of the regions, and none is there twice. */
-  for (id = (gint) before; cudainfer_next_region (buffer, &state, &other);) {
+  while (cudainfer_next_region (buffer, &state, &other))
     if (cudainfer_is_same_box (box, &other) && equal-- == 0)
       return other.id;
-    id = MAX (id, other.id + 1 + (gint) before);
-  }
-  return id;
+  return cudainfer_free_id (buffer, before);
 }
 
 /* The id of the object that the one of a box is a part of; -1 if there is none. */
@@ -455,8 +469,6 @@ cudainfer_next_box (GstBuffer * buffer, gpointer * state, CudaInferObject * obje
   GstMeta *meta = of ? gst_buffer_get_meta (buffer, of->api) : NULL;
   gsize n = meta ? MIN (of->length (meta), CUDAINFER_MAX_ENTRIES) : 0, i = GPOINTER_TO_SIZE (*state) >> 1 & 0x1fff;
   gint before = (gint) (GPOINTER_TO_SIZE (*state) >> 14);
-  CudaInferObject region;
-  gpointer regions = NULL;
 
   for (; i < n; i++) {
     CudaInferEntry track = { 0, meta };
@@ -465,10 +477,7 @@ cudainfer_next_box (GstBuffer * buffer, gpointer * state, CudaInferObject * obje
 
     if (!cudainfer_box (of, meta, (guint) i, object) || cudainfer_has_region (of, buffer, object))
       continue;
-    /* After the numbers of the regions, and none is there twice. */
-    object->id = before;
-    while (cudainfer_next_region (buffer, &regions, &region))
-      object->id = MAX (object->id, region.id + 1 + before);
+    object->id = cudainfer_free_id (buffer, before);
     object->label_id = 0x811c9dc5;
     for (c = object->label; *c; c++)
       object->label_id = (object->label_id ^ (guint8) *c) * 0x01000193;

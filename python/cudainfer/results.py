@@ -6,6 +6,7 @@ height.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -281,7 +282,9 @@ def objects(buffer: Any) -> list[Object]:
             turned = tuple(int(side + math.copysign(0.5, side)) for side in one.box)
             place = analytics.key(one.label, turned if one.angle else pixels, one.angle)
             keys.setdefault(place, []).append(one)
-    following = max((one.id for one in found), default=-1) + 1
+    # Of boxes that no region describes: those that no region has.
+    taken = {one.id for one in found}
+    free = (number for number in itertools.count() if number not in taken)
     boxes, by_number, added = analytics.detections(buffer), {}, []
     for detection in boxes:
         if of_region := keys.get(detection.key):
@@ -290,12 +293,11 @@ def objects(buffer: Any) -> list[Object]:
             continue
         box = tuple(map(float, detection.box))
         label_id = analytics.number_of(detection.label)
-        one = Object(following, detection.label, box, detection.angle, detection.confidence, label_id)
+        one = Object(next(free), detection.label, box, detection.angle, detection.confidence, label_id)
         _complete(one, detection)
         found.append(one)
         by_number[detection.number] = one
         added.append(detection)
-        following += 1
     for part, whole in analytics.wholes(buffer, added, boxes).items():
         by_number[part].parent = by_number[whole].id
     return found

@@ -165,8 +165,8 @@ pub(crate) fn remove(buffer: &mut gst::BufferRef) {
     unsafe { gst::ffi::gst_buffer_remove_meta(buffer.as_mut_ptr(), meta) };
 }
 
-/// The objects of these regions, completed by what only analytics metadata say, and those that only they describe. Their numbers
-/// follow those of the regions.
+/// The objects of these regions, completed by what only analytics metadata say, and those that only they describe, with
+/// the numbers that no region has.
 pub(super) fn objects(buffer: &gst::BufferRef, regions: Vec<Region>) -> Vec<Object> {
     let entries = library::open().ok().and_then(|functions| RelationMeta::of(functions, buffer));
     let Some(entries) = entries else { return regions.into_iter().map(|region| region.object).collect() };

@@ -1,6 +1,6 @@
 //! From the entries to objects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cudainfer_kernels::geometry::Rect;
 use gst::glib::ffi::GQuark;
@@ -106,7 +106,8 @@ impl Reading {
         locations.iter().map(|location| take(location.as_ref()?)).collect()
     }
 
-    /// The boxes that are no region's, by their places, with the numbers that they have as objects, which follow those of the regions.
+    /// The boxes that are no region's, by their places, with the numbers that they have as objects: in their order, those from 0 on that
+    /// no region has. So they keep theirs when an element adds an object, whose number is above all others, or a region for one of them.
     pub fn without_region(
         &self,
         places: &[Option<usize>],
@@ -114,9 +115,10 @@ impl Reading {
     ) -> impl Iterator<Item = (usize, i32)> {
         let mut of_regions = vec![false; self.boxes.len()];
         places.iter().flatten().for_each(|place| of_regions[*place] = true);
-        let first = regions.max().map_or(0, |id| id.saturating_add(1));
+        let taken: HashSet<i32> = regions.collect();
         let others = of_regions.into_iter().enumerate().filter(|(_, of_region)| !of_region);
-        others.zip(0..).map(move |((place, _), number)| (place, first.saturating_add(number)))
+        let free = (0..=i32::MAX).filter(move |id| !taken.contains(id));
+        others.zip(free).map(|((place, _), id)| (place, id))
     }
 
     /// The number of the entry of a box.

@@ -290,6 +290,28 @@ fn what_is_a_part_of_another_object_is_it_still_where_only_entries_say_so() {
 }
 
 #[test]
+fn what_is_found_later_within_an_object_that_only_entries_describe_names_it() {
+    let Some(_) = library() else { return };
+    for metadata in [Metadata::Analytics, Metadata::Both, Metadata::Roi] {
+        let mut frame = gst::Buffer::new();
+        let frame = frame.get_mut().unwrap();
+        let cars = [object(0, "car", 10.0), object(1, "car", 50.0)];
+        Metadata::Analytics.forms(Contents::Objects).unwrap().write(frame, |frame| put(frame, &cars));
+        let plate = Object { parent: Some(1), ..object(2, "plate", 60.0) };
+        metadata.forms(Contents::Objects).unwrap().write(frame, |frame| put(frame, &[plate]));
+        let all = objects(frame);
+        let found = |label: &str, x: f32| {
+            let of =
+                |object: &&Object| object.label == label && object.detection.as_ref().unwrap().rect.x == x;
+            all.iter().find(of).map(|object| (object.id, object.parent)).unwrap()
+        };
+        assert_eq!(all.len(), 3, "{metadata:?}");
+        let ids = [found("car", 10.0), found("car", 50.0), found("plate", 60.0)];
+        assert_eq!(ids, [(0, None), (1, None), (2, Some(1))], "{metadata:?}");
+    }
+}
+
+#[test]
 fn what_an_entry_of_another_kind_is_asked_is_nothing() {
     let Some(functions) = library() else { return };
     let mut frame = gst::Buffer::new();

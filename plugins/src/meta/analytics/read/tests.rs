@@ -139,7 +139,7 @@ fn a_box_with_the_label_and_place_of_a_region_is_the_same_object() {
     // Of three equal boxes two have regions; the upright one at 90 is not the turned one.
     let others: Vec<_> =
         found[6..].iter().map(|object| (object.id, object.detection.as_ref().unwrap().rect.x)).collect();
-    assert_eq!(others, [(9, 0.0), (10, 90.0)]);
+    assert_eq!(others, [(0, 0.0), (1, 90.0)]);
     assert_eq!(found[..6].iter().map(|object| object.id).collect::<Vec<_>>(), [3, 4, 5, 6, 7, 8]);
     // The region's object also gets what only the entry knows.
     let entries =
@@ -210,9 +210,9 @@ fn a_box_that_is_a_part_of_another_has_it_as_its_parent_unless_a_region_says_whi
     };
     assert_eq!(parents(&[]), [(0, None), (1, Some(0)), (2, None)]);
     let region = |id, parent| Object { id, parent, label: "car".into(), ..Object::default() };
-    assert_eq!(parents(&[(region(7, None), car(0))]), [(7, None), (8, Some(7)), (9, None)]);
+    assert_eq!(parents(&[(region(7, None), car(0))]), [(7, None), (0, Some(7)), (1, None)]);
     assert_eq!(
         parents(&[(region(7, None), car(0)), (region(9, Some(3)), car(50))]),
-        [(7, None), (9, Some(3)), (10, None)]
+        [(7, None), (9, Some(3)), (0, None)]
     );
 }
