@@ -52,6 +52,10 @@ CROWDED = [(1, 4), (16, 16)]
 PACED = {(1, 1): 1, (16, 16): 5}
 LOAD = 0.8
 SEGMENTATION = (8, 8)
+# Streams and batch where the model sees every third frame, and the gain that is wanted.
+SPARSE = (64, 16)
+INTERVAL = 2
+LEAST_OF_SPARSE = 2.6
 # Streams and batch where frames lie in another context, and for each of several GPUs.
 ELSEWHERE = (16, 16)
 LEAST_ELSEWHERE = 0.90
@@ -84,13 +88,14 @@ def batched(model: Path, batch: int) -> Path:
     return model if batch == 1 else model.with_name(f"{model.stem}-batch{batch}.onnx")
 
 
-def line(model: Path, batch: int, objects: int, device: str = "auto", timeout: int = TIMEOUT) -> str:
+def line(model: Path, batch: int, objects: int, device: str = "auto", timeout: int = TIMEOUT, interval: int = 0) -> str:
     """What is downstream of the source; with a tracker where `objects` are found in each frame."""
+    left_out = f" interval={interval}" if interval else ""
     together = f" batch-size={batch} batch-timeout={timeout}" if batch > 1 else ""
     downstream = f" ! gpunms top-k-after={objects} ! tracker" if objects else ""
     inference = f"trtinfer model={batched(model, batch)} provider={PROVIDER} device={device} warm-up=complete"
     inference += f" instance=bench-{device}{together}"
-    return f"fusedpreproc device={device} ! {inference}{downstream} ! fakesink sync=false"
+    return f"fusedpreproc device={device}{left_out} ! {inference}{downstream} ! fakesink sync=false"
 
 
 def visible_gpus() -> int:
@@ -131,7 +136,9 @@ class Bench:
                 self.bare[model.stem, batch] = row["fps"]
             print(json.dumps(row | {"row": model.stem}), flush=True)
 
-    def measure(self, model: Path, source: str, streams: int, batch: int, objects: int = OBJECTS, rate: float = 0.0) -> Row | None:
+    def measure(
+        self, model: Path, source: str, streams: int, batch: int, objects: int = OBJECTS, rate: float = 0.0, interval: int = 0
+    ) -> Row | None:
         """A row, or None with the reason on standard error."""
         options: Options = {"streams": streams, **SECONDS}
         if source != "NVDEC":
@@ -139,7 +146,7 @@ class Bench:
         if rate:
             options["rate"] = round(rate, 1)
         timeout = 0 if rate else TIMEOUT
-        loads = self.load(SOURCES[source], line(model, batch, objects, timeout=timeout), [options])
+        loads = self.load(SOURCES[source], line(model, batch, objects, timeout=timeout, interval=interval), [options])
         if not loads:
             return None
         [reported] = loads
@@ -186,6 +193,20 @@ class Bench:
             share = row["fps"] / shared
             text = f"≥ {LEAST_ELSEWHERE:.0%} of the shared context's ({share:.0%})"
             row["goals"].append(goal(text, share >= LEAST_ELSEWHERE))
+        if row:
+            print(json.dumps(row), flush=True)
+
+    def sparse(self, model: Path) -> None:
+        """Frames that the model does not see, against all of them."""
+        streams, batch = SPARSE
+        row = self.measure(model, "decoded before", streams, batch, interval=INTERVAL)
+        if row:
+            row["source"] = f"decoded before, interval={INTERVAL}"
+            row.pop("of_bare", None)
+        if row and (alone := self.rates.get(SPARSE)):
+            gain = row["fps"] / alone
+            text = f"≥ {LEAST_OF_SPARSE:g} x without an interval ({gain:.2f} x)"
+            row["goals"].append(goal(text, gain >= LEAST_OF_SPARSE))
         if row:
             print(json.dumps(row), flush=True)
 
@@ -273,6 +294,7 @@ def main() -> int:
     bench = Bench(given)
     bench.detector(given.detector)
     bench.elsewhere(given.detector)
+    bench.sparse(given.detector)
     bench.gpus(given.detector)
     if given.segmentation:
         bench.segmentation(given.segmentation)
