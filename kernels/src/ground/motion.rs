@@ -133,10 +133,8 @@ impl MotionFilter {
         let back = transposed(&self.both);
         let gains = [&self.places, &back].map(|covariance| product(covariance, &certainty));
         let [moved, turned] = gains.map(|gain| applied(&gain, residual));
-        for i in 0..2 {
-            self.place[i] += moved[i];
-            self.velocity[i] += turned[i];
-        }
+        self.place.iter_mut().zip(moved).for_each(|(v, change)| *v += change);
+        self.velocity.iter_mut().zip(turned).for_each(|(v, change)| *v += change);
         let both = product(&gains[0], &self.both);
         self.places = less(&self.places, &product(&gains[0], &self.places));
         self.velocities = less(&self.velocities, &product(&gains[1], &self.both));
