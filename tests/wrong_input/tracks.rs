@@ -178,7 +178,8 @@ fn objects_that_are_too_weak_for_identities_are_warned_about_once_with_figures_a
     assert_eq!((warnings.len(), untracked), (1, 250), "{warnings:?}");
     assert!(warnings[0].contains("Set min-confidence=0 high-confidence=0 new-confidence=0"), "{warnings:?}");
     for algorithm in ["auto", "bytetrack", "botsort", "cbiou"] {
-        let (warnings, untracked) = run(&format!("similarity=oks algorithm={algorithm}"), 0.52);
+        let (warnings, untracked) =
+            run(&format!("similarity=oks camera-motion=false algorithm={algorithm}"), 0.52);
         assert_eq!((warnings, untracked), (Vec::new(), 0), "{algorithm}: poses of such scores are ordinary");
     }
 }

@@ -187,7 +187,7 @@ impl TrackParams {
     /// which the confidence is multiplied.
     ///
     /// Chosen on two flies, as four networks find them, and on the made animals of `scripts/evaluate identities`, with a limit of the
-    /// individuals and without. Of 356 poses that a bottom-up network finds with 0.55 on average, 63 have no identity, and with the thresholds
+    /// individuals and without. Of 356 poses that a bottom-up network finds with 0.55 on average, 65 have no identity, and with the thresholds
     /// for boxes 194; of false poses (0.2 to 0.75) beside good ones (0.85) as few get one. Boxes of a detector keep their thresholds also where
     /// they have points: of people with PoseNet's points in vtest.avi, HOTA would be 45.8 instead of 47.2 with these confidences, because false
     /// boxes of the first frames stay.

@@ -43,6 +43,7 @@ mod seen_times;
 mod settings;
 mod sigmas;
 mod stream_tracker;
+mod usual_size;
 
 glib::wrapper! {
     /// The element.

@@ -29,7 +29,7 @@ fn with_defaults<T: PartialEq + Display>(
     if let [(value, _), rest @ ..] = &poses[..] {
         let rest: String =
             rest.iter().map(|(value, names)| format!(", {value} with {}", names.join(", "))).collect();
-        others.push(format!("{value}{rest} for poses that no detector has boxed"));
+        others.push(format!("{value} for poses that no detector has boxed{rest}"));
     }
     let blurb = if others.is_empty() { blurb.to_owned() } else { format!("{blurb} ({})", others.join("; ")) };
     (default, blurb)

@@ -8,7 +8,8 @@ use cudainfer_kernels::geometry::Rect;
 use cudainfer_kernels::track::Poses;
 
 use super::Similarity;
-use super::sigmas::Sigmas;
+use super::sigmas::{self, Sigmas};
+use super::usual_size::UsualSize;
 use crate::meta::object::{KeypointsParam, Object};
 use crate::model::Skeleton;
 
@@ -42,6 +43,8 @@ pub(super) struct Scene {
     without_points: usize,
     unboxed: usize,
     sizeless: usize,
+    /// That of poses so far.
+    usual_size: UsualSize,
 }
 
 impl Scene {
@@ -57,17 +60,24 @@ impl Scene {
     /// From now on the points are those of `skeleton`.
     pub fn set_skeleton(&mut self, skeleton: Skeleton) {
         self.skeleton = skeleton;
+        self.choose_sigmas();
+    }
+
+    fn choose_sigmas(&mut self) {
+        let coco = sigmas::are_cocos(self.places.keys());
+        self.sigmas.resize(self.places.len(), sigmas::EVEN);
         for (name, place) in &self.places {
             if let Some(sigma) = self.sigmas.get_mut(*place) {
-                *sigma = self.given.of(name, &self.skeleton);
+                *sigma = self.given.of(name, &self.skeleton, coco);
             }
         }
     }
 
-    /// Forgets the names, as at a seek: results depend on the frames since then alone.
+    /// Forgets the names and the poses' size, as at a seek: results depend on the frames since then alone.
     pub fn reset(&mut self) {
         self.places.clear();
         self.sigmas.clear();
+        self.usual_size = UsualSize::default();
     }
 
     /// Takes in the objects of a frame.
@@ -79,7 +89,9 @@ impl Scene {
         (self.without_points, self.unboxed, self.sizeless) = (0, 0, 0);
         for object in objects {
             let around =
-                object.keypoints.as_ref().filter(|_| self.similarity != Similarity::Iou).and_then(around);
+                object.keypoints.as_ref().filter(|_| self.similarity != Similarity::Iou).and_then(|points| {
+                    Some(self.usual_size.see(positions(points).flatten().count(), around(points)?))
+                });
             let detection = detection(object, around.as_ref(), self.similarity);
             self.members.push(detection.is_some());
             if let Some(detection) = detection {
@@ -125,18 +137,25 @@ impl Scene {
         &self.angles
     }
 
-    fn place_points(&mut self, objects: &[Object]) {
-        let members =
-            || objects.iter().zip(&self.members).filter(|(_, member)| **member).map(|(object, _)| object);
-        for name in members().filter_map(|object| object.keypoints.as_ref()).flat_map(|points| &points.names)
-        {
-            if self.sigmas.len() < MOST_NAMES && !self.places.contains_key(name) {
-                self.places.insert(name.clone(), self.sigmas.len());
-                self.sigmas.push(self.given.of(name, &self.skeleton));
+    /// Gives each point's name that is new a place.
+    fn learn_names(&mut self, objects: &[Object]) {
+        let members = objects.iter().zip(&self.members).filter(|(_, member)| **member);
+        let points = members.filter_map(|(object, _)| object.keypoints.as_ref());
+        for name in points.flat_map(|points| &points.names) {
+            let count = self.places.len();
+            if count < MOST_NAMES && !self.places.contains_key(name) {
+                self.places.insert(name.clone(), count);
             }
         }
+        if self.places.len() > self.sigmas.len() {
+            self.choose_sigmas();
+        }
+    }
+
+    fn place_points(&mut self, objects: &[Object]) {
+        self.learn_names(objects);
         let count = self.sigmas.len();
-        for object in members() {
+        for (object, _) in objects.iter().zip(&self.members).filter(|(_, member)| **member) {
             let start = self.points.len();
             self.points.resize(start + count, (f32::NAN, f32::NAN));
             let Some((points, row)) = object.keypoints.as_ref().zip(self.points.get_mut(start..)) else {

@@ -20,8 +20,9 @@ pub(super) struct Sigmas {
 }
 
 impl Sigmas {
-    /// The value for point `name`: as given, else the sidecar's, else COCO's where no skeleton is known, else [`EVEN`].
-    pub fn of(&self, name: &str, skeleton: &Skeleton) -> f32 {
+    /// The value for point `name`: as given, else the sidecar's, else COCO's where no skeleton is known and all points are `cocos`, else
+    /// [`EVEN`].
+    pub fn of(&self, name: &str, skeleton: &Skeleton, cocos: bool) -> f32 {
         let given = self.named.iter().find(|(n, _)| n == name).map(|(_, sigma)| *sigma).or(self.all);
         let known = || {
             let place = skeleton.points.iter().position(|point| point == name)?;
@@ -30,10 +31,16 @@ impl Sigmas {
         let coco = || {
             let coco = Skeleton::coco();
             let place = coco.points.iter().position(|point| point == name)?;
-            COCO_SIGMAS.get(place).copied().filter(|_| skeleton.points.is_empty())
+            COCO_SIGMAS.get(place).copied().filter(|_| cocos && skeleton.points.is_empty())
         };
         given.or_else(known).or_else(coco).unwrap_or(EVEN)
     }
+}
+
+/// Whether all names are those of COCO's points: an animal's nose beside its tail is none of these.
+pub(super) fn are_cocos<'a>(mut names: impl Iterator<Item = &'a String>) -> bool {
+    let coco = Skeleton::coco();
+    names.all(|name| coco.points.contains(name))
 }
 
 impl FromStr for Sigmas {
@@ -83,8 +90,17 @@ mod tests {
             (&Sigmas::default(), "nose", &bare, EVEN),
             (&Sigmas::default(), "tail", &none, EVEN),
         ] {
-            assert_eq!(sigmas.of(name, skeleton), wanted, "{name} of {skeleton:?}");
+            assert_eq!(sigmas.of(name, skeleton, true), wanted, "{name} of {skeleton:?}");
         }
+        assert_eq!(Sigmas::default().of("nose", &none, false), EVEN);
+    }
+
+    #[test]
+    fn cocos_points_are_those_of_people_alone() {
+        let names = |names: &[&str]| {
+            are_cocos(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>().iter())
+        };
+        assert!(names(&["nose", "left_hip"]) && !names(&["nose", "tail"]));
     }
 
     #[test]

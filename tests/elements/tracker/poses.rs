@@ -140,3 +140,21 @@ fn the_points_of_peakfind_are_tracked_and_have_the_skeletons_names() {
         assert_eq!((track.id, track.age), (1, age));
     }
 }
+
+#[test]
+fn a_lone_point_has_a_size_where_whole_poses_came_before_it() {
+    let made = |frame: u8| {
+        let mut lone = fly(200.0 + 3.0 * f64::from(frame), 20.0, true);
+        let points = lone.keypoints.as_mut().unwrap();
+        points.names.truncate(1);
+        for values in [&mut points.x, &mut points.y, &mut points.score] {
+            values.truncate(1);
+        }
+        points.edges.clear();
+        let whole = fly(50.0, 50.0, true);
+        if frame < 3 { vec![whole] } else { vec![whole, lone] }
+    };
+    let ids = tracked("videotestsrc num-buffers=12", "similarity=oks", made).1;
+    assert_eq!(ids[..4], [vec![1], vec![1], vec![1], vec![1, 0]]);
+    assert_eq!(ids[4..], vec![[1, 2]; 8], "with a box of a pixel, it would be another one in each frame");
+}
