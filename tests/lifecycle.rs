@@ -441,24 +441,24 @@ fn whatever_is_done_to_a_pipeline_in_whatever_order_it_plays_to_its_end_afterwar
 #[test]
 fn identify_goes_through_seeks_and_states_and_keeps_the_numbers_of_unknowns_in_its_file() {
     let file = scratch("lifecycle-identify").join("unknowns.npz");
-    let pipeline = TestPipeline::new(&format!(
-        "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker \
-         ! fusedpreproc roi=objects ! trtinfer model={} ! embed ! identify name=who min-frames=1 unknowns={} \
-         ! fakesink name=out sync=true {NO_PREROLL}",
-        film(),
-        model("detector"),
-        model("attributes"),
-        file.display()
-    ));
-    let frames = Arc::new(AtomicU64::new(0));
-    let numbers = Arc::new(Mutex::new(Vec::new()));
-    let (count, all) = (frames.clone(), numbers.clone());
-    pipeline.watch("out", move |buffer, _| {
-        count.fetch_add(1, Ordering::Relaxed);
-        let found = objects(buffer).into_iter().filter_map(|object| object.identity?.unknown);
-        all.lock().unwrap().extend(found);
-    });
-    for _ in 0..2 {
+    for round in 0..2 {
+        let pipeline = TestPipeline::new(&format!(
+            "filesrc location={} ! matroskademux ! jpegdec ! videoconvert ! fusedpreproc ! trtinfer model={} ! gpunms ! tracker \
+             ! fusedpreproc roi=objects ! trtinfer model={} ! embed ! identify name=who min-frames=1 unknowns={} \
+             ! fakesink name=out sync=true {NO_PREROLL}",
+            film(),
+            model("detector"),
+            model("attributes"),
+            file.display()
+        ));
+        let frames = Arc::new(AtomicU64::new(0));
+        let numbers = Arc::new(Mutex::new(Vec::new()));
+        let (count, all) = (frames.clone(), numbers.clone());
+        pipeline.watch("out", move |buffer, _| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let found = objects(buffer).into_iter().filter_map(|object| object.identity?.unknown);
+            all.lock().unwrap().extend(found);
+        });
         pipeline.play();
         for to in [4000, 0, 2000] {
             let before = frames.load(Ordering::Relaxed);
@@ -468,14 +468,9 @@ fn identify_goes_through_seeks_and_states_and_keeps_the_numbers_of_unknowns_in_i
         pipeline.reach(gst::State::Paused);
         pipeline.reach(gst::State::Ready);
         assert!(file.is_file(), "what was collected is written when it stops");
-        pipeline.reach(gst::State::Playing);
-        let before = frames.load(Ordering::Relaxed);
-        until("frames after the states", || frames.load(Ordering::Relaxed) > before);
-        seek(&pipeline, 7500);
-        pipeline.wait().succeeds();
         pipeline.stop();
+        // All objects of this film are red, so there is one unknown, whatever the tracks are; the second time it is known again.
+        let numbers = numbers.lock().unwrap();
+        assert!(!numbers.is_empty() && numbers.iter().all(|number| *number == 1), "{round}: {numbers:?}");
     }
-    // All objects of this film are red, so there is one unknown, whatever the tracks are.
-    let numbers = numbers.lock().unwrap();
-    assert!(!numbers.is_empty() && numbers.iter().all(|number| *number == 1), "{numbers:?}");
 }

@@ -1,6 +1,6 @@
 //! Names, and the embeddings of their pictures.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::vector::{dot, unit};
 
@@ -97,9 +97,9 @@ impl Gallery {
 
     /// Whether each name, and each embedding, is there under one name.
     fn check_names(&self) -> Result<(), GalleryError> {
-        let mut seen = HashMap::new();
+        let mut seen = HashSet::new();
         for name in &self.names {
-            if seen.insert(name.as_str(), ()).is_some() {
+            if !seen.insert(name.as_str()) {
                 return Err(GalleryError::NameTwice(name.clone()));
             }
         }

@@ -9,7 +9,7 @@ use crate::property::{Table, property};
 use crate::stats;
 
 /// Bound of the numbers that can be set: the element itself refuses those that no cosine can have, with a sentence.
-const MOST: f64 = 1e30;
+const MOST: f64 = 1000.0;
 
 /// The property that names a gallery.
 pub(super) const GALLERY: &str = "gallery";

@@ -1,7 +1,6 @@
 //! Unknowns: their numbers, and the file that they are collected in.
 
 use cudainfer_tests::scratch;
-use gst::prelude::*;
 
 use super::*;
 

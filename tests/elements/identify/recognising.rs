@@ -214,9 +214,9 @@ fn the_name_is_drawn() {
     let drawn = |properties: &str, overlay: &str| {
         let mut scene = Scene::new(properties, &format!("! inferoverlay boxes=false ids=false {overlay}"));
         scene.see(&[seen(1, 0.0)]);
-        let seen = scene.seen.lock().unwrap();
-        let pixels = seen[0].map_readable().unwrap().iter().filter(|byte| **byte != 0).count();
-        pixels
+        let frame = scene.seen.lock().unwrap()[0].clone();
+        let map = frame.map_readable().unwrap();
+        map.iter().filter(|byte| **byte != 0).count()
     };
     let gallery = format!("gallery={}", two());
     let [label, named, unlabelled] = [
