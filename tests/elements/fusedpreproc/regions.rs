@@ -347,7 +347,7 @@ fn what_cannot_be_aligned_is_said() {
         ))
     };
     report("roi=objects roi-crop=align", &unaligned).fails_with(&["does not state", "Add align ="]);
-    report("roi=tiles", &aligned).fails_with(&["tiles and regions of a list have none", "Set roi=objects"]);
+    report("roi=tiles", &aligned).fails_with(&["but other regions have none", "Set roi=objects"]);
     report("roi=objects roi-padding=2", &aligned).fails_with(&["roi-padding is set", "has no effect"]);
     let pipeline = TestPipeline::new(&format!(
         "appsrc name=in format=time caps=video/x-raw,format=RGB,width={WIDTH},height={HEIGHT},framerate=100/1 \

@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// A ball that jumps about, on frames where `path` brings them.
+/// A red ball that moves about, on frames where `path` brings them.
 fn found_on(path: &str, device: &str, pre: &str, tracker: &str) -> Vec<Vec<Object>> {
     found(&format!(
-        "videotestsrc num-buffers=60 pattern=ball ! video/x-raw,format=NV12,width=641,height=481,framerate=10/1 {path} \
+        "videotestsrc num-buffers=60 pattern=ball foreground-color=0xffff0000 ! video/x-raw,format=NV12,width=161,height=121,framerate=10/1 {path} \
          ! fusedpreproc device={device} {pre} ! trtinfer model={} ! gpunms ! tracker {tracker} ! fakesink name=out",
-        model("detector")
+        model("extents")
     ))
 }
 
