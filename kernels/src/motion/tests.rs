@@ -38,7 +38,7 @@ fn what_comes_into_an_empty_scene_is_found_and_becomes_background_when_it_stays(
     let mut seconds = 0.0;
     while see(&mut background, &with, 0.2) != still() {
         seconds += 0.2;
-        assert!(seconds < 120.0, "it stays motion for ever");
+        assert!(seconds < 120.0, "it never becomes background");
     }
     assert!(seconds > 10.0, "it is background after {seconds} s");
     assert_ne!(see(&mut background, &scene(None, 0, 0), 0.2), still(), "it goes");
