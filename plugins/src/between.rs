@@ -8,6 +8,8 @@ use cudainfer_kernels::geometry::Rect;
 use gst::meta::CustomMeta;
 use gst::prelude::*;
 
+use crate::strings;
+
 /// The meta's name, and its fields.
 const META: &str = "GstCudaInferIntervalMeta";
 const KIND: &str = "kind";
@@ -58,7 +60,7 @@ impl IntervalFrame {
     /// What a frame is; `None` where a model sees all frames.
     pub fn of(frame: &gst::BufferRef) -> Option<Self> {
         let meta = CustomMeta::from_buffer(frame, META).ok()?;
-        let word = meta.structure().get::<&str>(KIND).ok()?;
+        let word = strings::field(meta.structure(), KIND)?;
         KINDS.iter().find(|(_, known)| *known == word).map(|(kind, _)| *kind)
     }
 

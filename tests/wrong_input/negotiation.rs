@@ -350,8 +350,7 @@ fn a_warp_of_what_has_no_corners_and_of_a_set_size_is_refused() {
     report_of("roi=objects roi-padding=1.2").succeeds();
     report_of("roi=tiles")
         .fails_with(&["roi-crop=warp cuts regions by the points of objects", "Set roi=objects"]);
-    report_of("roi=list regions=\"0,0,8,8\"")
-        .fails_with(&["other regions have none", "another roi-crop"]);
+    report_of("roi=list regions=\"0,0,8,8\"").fails_with(&["other regions have none", "another roi-crop"]);
     report_of("roi=objects roi-size=64").fails_with(&[
         "the property roi-size is set, but has no effect with roi-crop=warp",
         "Set roi-padding for a margin",

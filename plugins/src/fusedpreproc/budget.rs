@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 /// The interval changes this often at most: so long takes it until the model's load shows the last change.
 const STEP: Duration = Duration::from_millis(2000);
-/// A load this near below the wanted one is right.
-const NEAR: f64 = 0.9;
-/// By this factor more frames are left out where the model has no time left, because its load then does not say how much is missing.
-const OVERLOADED: f64 = 1.5;
+/// More frames are seen again only if the load then stays below this share of the wanted one, so that the interval does not go up and down.
+const MARGIN: f64 = 0.9;
+/// By this factor more frames are left out where the model has no time left, because its load then does not say how much is missing; and by it
+/// more are seen at a time, because the next frames may be fuller.
+const STRIDE: f64 = 1.5;
 /// From this load on it has none left.
 const FULL: f64 = 0.97;
 
@@ -15,7 +16,7 @@ const FULL: f64 = 0.97;
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     /// Frames for each that the model sees; none before the first choice.
-    period: Option<f64>,
+    period: Option<u64>,
     chosen: Option<Instant>,
 }
 
@@ -46,25 +47,26 @@ impl Budget {
         rate: f64,
         load: Option<f64>,
     ) -> Chosen {
-        let least = least as f64 + 1.0;
-        let most = rate.max(least);
+        let least = least.saturating_add(1);
+        let most = (rate.ceil() as u64).max(least);
         let before = self.period.unwrap_or(least).clamp(least, most);
         let mut period = before;
         if let Some(load) = load {
             self.chosen = Some(now);
-            let factor =
-                if load >= FULL { OVERLOADED * (load / most_load).max(1.0) } else { load / most_load };
-            // Down step by step, because the next frames may be fuller.
-            let factor = if factor >= 1.0 { factor } else { factor.max(1.0 / OVERLOADED) };
-            if !(NEAR..=1.0).contains(&factor) {
-                period = (before * factor).clamp(least, most);
-            }
+            let needed = |load: f64| (before as f64 * load).ceil() as u64;
+            let wanted = if load >= FULL {
+                needed(STRIDE * (load / most_load).max(1.0))
+            } else if load > most_load {
+                needed(load / most_load)
+            } else {
+                needed(load / (MARGIN * most_load)).clamp((before as f64 / STRIDE) as u64, before)
+            };
+            period = wanted.clamp(least, most);
         }
         self.period = Some(period);
-        let interval = |period: f64| period.ceil() as u64 - 1;
         Chosen {
-            interval: interval(period),
-            changed: interval(period) != interval(before),
+            interval: period - 1,
+            changed: period != before,
             exhausted: period >= most && load.is_some_and(|load| load > most_load),
         }
     }
@@ -124,7 +126,7 @@ mod tests {
             budget.choose(now, 0.8, 0, 30.0, load).interval
         };
         let intervals = [at(0, 1.0), at(2, 1.0), at(4, 0.2), at(6, 0.2), at(8, 0.2), at(10, 0.2)];
-        assert_eq!(intervals, [1, 3, 2, 1, 0, 0]);
+        assert_eq!(intervals, [1, 3, 1, 0, 0, 0]);
         assert_eq!(at(11, 1.0), 0, "not so soon");
     }
 }

@@ -258,7 +258,7 @@ fn types_ranges_defaults_and_states_are_described_as_gobject_has_them() {
     );
     assert_eq!(
         described("fusedpreproc", "roi"),
-        "enum; `frame`, `objects`, `tiles`, `list`; `frame`; NULL, READY"
+        "enum; `frame`, `objects`, `tiles`, `list`, `motion`; `frame`; NULL, READY"
     );
     assert_eq!(described("inferpublish", "send"), "flags; see below; `frames`; NULL, READY");
     assert_eq!(described("trtinfer", "model"), "string; ; not set; any state");
