@@ -373,6 +373,38 @@ def intervals(results: Path) -> list[str]:
     ]
 
 
+def still_scenes(results: Path) -> list[str]:
+    """What a scene costs in which nothing moves."""
+    file = results / "motion.json"
+    rows = json.loads(file.read_text())
+    cost = {(row["scene"], row["motion"]): row["cpu_ms_per_frame"] for row in rows}
+    scenes = {"busy": "the video", "empty": "empty"}
+
+    def share(of_decoding: float) -> str:
+        empty, busy = (
+            cost[scene, way] - of_decoding * cost[scene, "decoded"] for scene, way in (("empty", "gate"), ("busy", "ignore"))
+        )
+        return f"{empty / busy:.1%}"
+
+    return [
+        "### A scene in which nothing moves",
+        "",
+        f"NanoDet and tracker with `motion=gate`, H.264 of {rows[0]['video']} and of its median picture with noise ({rows[0]['processor']}, commit",
+        f"{rows[0]['commit']}). Processor time of the whole process, ms a frame.",
+        "",
+        *table(
+            ["scene", "decoding alone", "`motion=ignore`", "`motion=gate`"],
+            [[name, *(f"{cost[scene, way]:.2f}" for way in ("decoded", "ignore", "gate"))] for scene, name in scenes.items()],
+        ),
+        "",
+        f"The empty scene costs {share(1)} of the video without the gate, where decoding is left out of both (goal: at most 5 %), and "
+        f"{share(0)} with it.",
+        "",
+        source(file, script="scripts/evaluate motion"),
+        "",
+    ]
+
+
 def precision(results: Path) -> list[str]:
     file = results / "precision.json"
     rows = [
