@@ -3,12 +3,11 @@
 
 use std::time::Instant;
 
-use cudainfer_kernels::camera::{Picture, Shrink};
+use cudainfer_kernels::camera::{Picture, Shrink, picture_params};
 use cudainfer_kernels::device::CudaStream;
 use cudainfer_kernels::frame::PixelFormat;
 use cudainfer_kernels::motion::{Background, MotionParams, picture_size};
-use cudainfer_kernels::preproc::{ChannelOrder, CudaPreproc, Interpolation, PreprocParams, Resize};
-use cudainfer_kernels::tensor::TensorType;
+use cudainfer_kernels::preproc::CudaPreproc;
 
 use crate::draw::{FRAMES, SIZE, frames, memories, picture, twin};
 use crate::measure::{measure, row};
@@ -23,17 +22,7 @@ pub fn run(stream: &CudaStream) {
     let frames = frames(stream, &format, &sizes, &memories);
     let size = picture_size(SIZE[0], SIZE[1]);
     // As `CudaShrink`, without its download.
-    let params = PreprocParams {
-        width: size[0],
-        height: size[1],
-        resize: Resize::Stretch,
-        interpolation: Interpolation::Area,
-        channels: ChannelOrder::Gray,
-        ty: TensorType::UInt8,
-        scale: 1.0,
-        ..PreprocParams::default()
-    };
-    let preproc = CudaPreproc::new(format, params, stream).unwrap();
+    let preproc = CudaPreproc::new(format, picture_params(size), stream).unwrap();
     let small = stream.allocate(preproc.bytes()).unwrap();
     let times = measure(stream, |i| {
         preproc.run(stream, &frames[i % FRAMES..=i % FRAMES], small.slice()).unwrap();

@@ -54,7 +54,7 @@ pub(crate) use pyramid::{LEVELS, Pyramid};
 pub use error::CameraError;
 pub use estimator::Estimator;
 pub use picture::{LONGEST, Picture, SHORTEST, picture_size};
-pub use shrink::{CudaShrink, Shrink};
+pub use shrink::{CudaShrink, Shrink, picture_params};
 
 #[cfg(doc)]
 use crate::geometry::Affine;

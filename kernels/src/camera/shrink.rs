@@ -6,7 +6,8 @@ use crate::frame::{Frame, FrameFormat};
 use crate::preproc::{ChannelOrder, CudaPreproc, Interpolation, Preproc, PreprocParams, Resize};
 use crate::tensor::TensorType;
 
-fn params([width, height]: [usize; 2]) -> PreprocParams {
+/// How a frame becomes a picture of this width and height.
+pub fn picture_params([width, height]: [usize; 2]) -> PreprocParams {
     PreprocParams {
         width,
         height,
@@ -42,7 +43,7 @@ impl Shrink {
     /// # Errors
     /// As [`Shrink::new`].
     pub fn to(size: [usize; 2], format: FrameFormat) -> Result<Self, CameraError> {
-        let preproc = Preproc::new(format, params(size))?;
+        let preproc = Preproc::new(format, picture_params(size))?;
         Ok(Self { pixels: vec![0; preproc.bytes()], preproc, size, frame: [format.width, format.height] })
     }
 
@@ -82,7 +83,7 @@ impl CudaShrink {
     /// # Errors
     /// As [`CudaShrink::new`].
     pub fn to(size: [usize; 2], format: FrameFormat, stream: &CudaStream) -> Result<Self, CameraError> {
-        let preproc = CudaPreproc::new(format, params(size), stream)?;
+        let preproc = CudaPreproc::new(format, picture_params(size), stream)?;
         Ok(Self {
             small: stream.allocate(preproc.bytes())?,
             pixels: stream.pin(preproc.bytes())?,

@@ -4,6 +4,7 @@ use super::areas::Areas;
 use super::{MotionParams, Moving};
 use crate::camera::Picture;
 use crate::geometry::Rect;
+use crate::zones::geometry::contains;
 
 /// After this time a change is in the background by 63 %. With it, a change of full contrast that stays is background after 43 s. Frigate's
 /// average takes 1 % of each of 5 frames a second.
@@ -45,9 +46,9 @@ impl Background {
     }
 
     /// From now on, something else counts as motion.
-    pub fn set_params(&mut self, params: MotionParams) {
-        if params != self.params {
-            self.params = params;
+    pub fn set_params(&mut self, params: &MotionParams) {
+        if *params != self.params {
+            self.params = params.clone();
             if let Some([size, _]) = self.sizes {
                 self.counts = counting(&self.params.masks, size);
             }
@@ -123,20 +124,11 @@ impl Background {
 }
 
 /// Whether the middle of each pixel of a picture lies outside of all masks.
-fn counting(masks: &[Vec<[f32; 2]>], [width, height]: [usize; 2]) -> Vec<bool> {
+fn counting(masks: &[Vec<[f64; 2]>], [width, height]: [usize; 2]) -> Vec<bool> {
     let pixel = |i: usize| {
-        let middle = |at: usize, side: usize| (at as f32 + 0.5) / side as f32;
+        let middle = |at: usize, side: usize| (at as f64 + 0.5) / side as f64;
         let at = [middle(i % width, width), middle(i / width, height)];
         !masks.iter().any(|mask| contains(mask, at))
     };
     (0..width * height).map(pixel).collect()
-}
-
-/// Whether a point is in a polygon: whether a ray from it crosses an odd number of edges.
-fn contains(polygon: &[[f32; 2]], [x, y]: [f32; 2]) -> bool {
-    let edges = polygon.iter().zip(polygon.iter().cycle().skip(1));
-    let crosses = |[[ax, ay], [bx, by]]: [[f32; 2]; 2]| {
-        (ay > y) != (by > y) && x < (bx - ax) * (y - ay) / (by - ay) + ax
-    };
-    edges.filter(|(a, b)| crosses([**a, **b])).count() % 2 == 1
 }

@@ -33,7 +33,7 @@ pub struct MotionParams {
     /// Pixels of a picture that an area has at least.
     pub contour_area: usize,
     /// Polygons in which motion does not count, in fractions of the frame's width and height.
-    pub masks: Vec<Vec<[f32; 2]>>,
+    pub masks: Vec<Vec<[f64; 2]>>,
 }
 
 impl Default for MotionParams {

@@ -70,7 +70,7 @@ fn small_areas_and_masked_ones_do_not_count() {
     assert!(!moves(params.clone(), 3), "9 pixels");
     assert!(moves(params.clone(), 4), "16 pixels");
     assert!(!moves(MotionParams { contour_area: 17, ..params.clone() }, 4));
-    let square = |left: f32| vec![[left, 0.2], [left + 0.2, 0.2], [left + 0.2, 0.6], [left, 0.6]];
+    let square = |left: f64| vec![[left, 0.2], [left + 0.2, 0.2], [left + 0.2, 0.6], [left, 0.6]];
     assert!(!moves(MotionParams { masks: vec![square(0.1)], ..params.clone() }, 4));
     assert!(moves(MotionParams { masks: vec![square(0.4)], ..params }, 4));
 }

@@ -1,7 +1,7 @@
 //! Points, polygons and segments in the plane. y goes down, so points clockwise on the screen have a positive orientation.
 
 /// A point: x, y.
-pub(super) type Point = [f64; 2];
+pub(crate) type Point = [f64; 2];
 
 /// Twice the area of the triangle `a`, `b`, `p`: above 0 where `p` lies on the right, seen from `a` to `b`. Its sign
 /// is exact for coordinates that are single-precision numbers of frames' size.
@@ -10,7 +10,7 @@ pub(super) fn orientation(a: Point, b: Point, p: Point) -> f64 {
 }
 
 /// Whether a point lies in a polygon, which may be concave: left and upper edges belong to it, right and lower ones do not.
-pub(super) fn contains(polygon: &[Point], p: Point) -> bool {
+pub(crate) fn contains(polygon: &[Point], p: Point) -> bool {
     let mut inside = false;
     for (a, b) in edges(polygon) {
         if (a[1] <= p[1]) == (b[1] <= p[1]) {

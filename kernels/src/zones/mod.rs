@@ -31,7 +31,7 @@
 
 mod clock;
 mod counter;
-mod geometry;
+pub(crate) mod geometry;
 mod line;
 mod outline;
 mod params;

@@ -93,7 +93,7 @@ impl Gate {
         }
         let elapsed = self.last.map_or(ClockTime::ZERO, |last| now - last);
         self.last = Some(now);
-        self.background.set_params(rules.params.clone());
+        self.background.set_params(&rules.params);
         let found = self.background.update(picture, elapsed.nseconds() as f64 / 1e9);
         let view = self.decide(rules, found, now);
         self.open = view != View::Nothing;

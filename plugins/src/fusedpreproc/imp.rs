@@ -18,7 +18,7 @@ use super::fixed;
 use super::follow::Asked;
 use super::gate::{Gate, GateRules, View};
 use super::maker::{Cut, Made, Maker};
-use super::negotiate::{Settings, possible};
+use super::negotiate::{Settings, possible, usual_rate};
 use super::points::Points;
 use super::properties::PROPERTIES;
 use super::regions::Turns;
@@ -38,9 +38,6 @@ use crate::pictures::Pictures;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
 use crate::{caps, load, meta, notice, stats, strings, video};
-
-/// Frames a second, where caps do not say it.
-const USUAL_RATE: f64 = 25.0;
 
 #[derive(Default)]
 pub struct FusedPreproc {
@@ -251,8 +248,8 @@ impl FusedPreproc {
             return least;
         }
         let rate = lock(&self.maker).as_ref().map(|maker| maker.info().fps());
-        let rate = rate.filter(|rate| rate.numer() > 0 && rate.denom() > 0);
-        let rate = rate.map_or(USUAL_RATE, |rate| f64::from(rate.numer()) / f64::from(rate.denom()));
+        let rate = usual_rate(rate);
+        let rate = f64::from(rate.numer()) / f64::from(rate.denom());
         let now = Instant::now();
         let is_due = lock(&self.turns).current_mut().budget.is_due(now);
         // No lock is held while others answer.

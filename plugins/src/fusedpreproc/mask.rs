@@ -8,13 +8,13 @@ const EXAMPLE: &str = "0,0,0.3,0,0.3,0.1,0,0.1";
 ///
 /// # Errors
 /// A sentence with the polygon that is wrong.
-pub(super) fn polygons(text: &str, frame: [usize; 2]) -> Result<Vec<Vec<[f32; 2]>>, String> {
+pub(super) fn polygons(text: &str, frame: [usize; 2]) -> Result<Vec<Vec<[f64; 2]>>, String> {
     let parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
     let all = parts.map(numbers).collect::<Result<Vec<_>, _>>()?;
     let is_pixels = all.iter().flatten().any(|number| *number > 1.0);
-    let unit = if is_pixels { frame.map(|side| side.max(1) as f32) } else { [1.0; 2] };
-    let points = |numbers: Vec<f32>| {
-        let pair = |pair: &[f32]| match *pair {
+    let unit = if is_pixels { frame.map(|side| side.max(1) as f64) } else { [1.0; 2] };
+    let points = |numbers: Vec<f64>| {
+        let pair = |pair: &[f64]| match *pair {
             [x, y] => Some([x / unit[0], y / unit[1]]),
             _ => None,
         };
@@ -23,14 +23,14 @@ pub(super) fn polygons(text: &str, frame: [usize; 2]) -> Result<Vec<Vec<[f32; 2]
     Ok(all.into_iter().map(points).collect())
 }
 
-fn numbers(part: &str) -> Result<Vec<f32>, String> {
+fn numbers(part: &str) -> Result<Vec<f64>, String> {
     let wrong = |why: &str| {
         format!(
             "motion-mask: '{part}' {why}. Write each polygon as X,Y,X,Y,X,Y of three corners or more, as in \"{EXAMPLE}\", in fractions of the \
              frame or in frame pixels"
         )
     };
-    let number = |text: &str| text.trim().parse::<f32>().ok().filter(|number| number.is_finite());
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let numbers = part.split(',').map(number).collect::<Option<Vec<_>>>();
     let numbers = numbers.ok_or_else(|| wrong("has a part that is not a number"))?;
     match numbers.len() {
@@ -51,7 +51,7 @@ mod tests {
         for text in ["0,0,0.5,0,0.5,0.25,0,0.25", "0,0, 100,0, 100,25, 0,25;"] {
             assert_eq!(polygons(text, [200, 100]).unwrap(), std::slice::from_ref(&square), "{text}");
         }
-        assert_eq!(polygons("", [200, 100]).unwrap(), Vec::<Vec<[f32; 2]>>::new());
+        assert_eq!(polygons("", [200, 100]).unwrap(), Vec::<Vec<[f64; 2]>>::new());
         assert_eq!(polygons("0,0,1,0,1,1;0,0,1,1,0,1", [200, 100]).unwrap().len(), 2);
     }
 

@@ -84,8 +84,8 @@ pub(super) const MOTION_HOLD: gst::ClockTime = gst::ClockTime::from_seconds(2);
 /// The longest time without a frame that the model sees, if the property is not set.
 pub(super) const MAX_IDLE: gst::ClockTime = gst::ClockTime::from_seconds(10);
 
-/// The time from frame to frame, if neither timestamps nor caps say it: that of 25 frames a second.
-const USUAL_FRAME: gst::ClockTime = gst::ClockTime::from_mseconds(40);
+/// Frames a second, where caps do not say it.
+const USUAL_RATE: i32 = 25;
 
 /// The share of a tile that the next one shows, too, if the property is not set: as in SAHI.
 pub(super) const OVERLAP: f64 = 0.2;
@@ -302,11 +302,6 @@ impl Settings {
             );
         }
         let rate = caps.structure(0).and_then(|s| s.get::<gst::Fraction>("framerate").ok());
-        let rate = rate.filter(|rate| rate.numer() > 0 && rate.denom() > 0);
-        let frame = rate.map(|rate| {
-            let [numer, denom] = [rate.numer(), rate.denom()].map(|part| u64::try_from(part).unwrap_or(1));
-            gst::ClockTime::from_nseconds(1_000_000_000 * denom / numer)
-        });
         let defaults = MotionParams::default();
         let area = self.contour_area.map(|area| usize::try_from(area).unwrap_or(usize::MAX));
         Ok(Some(GateRules {
@@ -319,7 +314,7 @@ impl Settings {
             },
             hold: self.motion_hold.map_or(MOTION_HOLD, gst::ClockTime::from_nseconds),
             max_idle: self.max_idle(),
-            frame: frame.unwrap_or(USUAL_FRAME),
+            frame: frame_time(usual_rate(rate)),
         }))
     }
 
@@ -462,6 +457,17 @@ impl Settings {
             padding: padding.unwrap_or(defaults.padding),
         }
     }
+}
+
+/// Frames a second: what caps say, if they do.
+pub(super) fn usual_rate(rate: Option<gst::Fraction>) -> gst::Fraction {
+    rate.filter(|rate| rate.numer() > 0 && rate.denom() > 0).unwrap_or(gst::Fraction::new(USUAL_RATE, 1))
+}
+
+/// The time from frame to frame.
+fn frame_time(rate: gst::Fraction) -> gst::ClockTime {
+    let [numer, denom] = [rate.numer(), rate.denom()].map(|part| u64::try_from(part).unwrap_or(1));
+    gst::ClockTime::from_nseconds(1_000_000_000 * denom / numer.max(1))
 }
 
 /// A section of the sidecar that this field of caps has.

@@ -101,7 +101,7 @@ impl Identify {
         let path = lock(&self.settings).gallery.clone();
         // No frame waits for a disk: no lock is held that it takes.
         let replaced = shared.replace(path.as_deref());
-        // Whoever hears of it may set another one.
+        // A handler of the message may set another one.
         drop(one_at_a_time);
         match replaced {
             Ok(()) => self.log_gallery(&shared.in_use()),

@@ -1,4 +1,4 @@
-//! The file of unknowns: a gallery whose names are `unknown-N`, so that whoever names them has what a gallery needs.
+//! The file of unknowns: a gallery whose names are `unknown-N`, so that a user who names them has what a gallery needs.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
