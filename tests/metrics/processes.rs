@@ -15,7 +15,6 @@ pub(crate) fn launch(options: &str, description: &str) -> Command {
         .args([LIMIT.as_secs().to_string().as_str(), "gst-launch-1.0", "-q"])
         .args(description.split_whitespace())
         .env("GST_PLUGIN_PATH", folder)
-        .env("GST_REGISTRY_FORK", "no")
         .env("GST_REGISTRY", scratch("registry").join("registry.bin"))
         .env("GST_TRACERS", format!("cudainfertracer({options})"))
         .env("GST_DEBUG", "cudainfer-tracer:4")

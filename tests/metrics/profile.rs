@@ -16,7 +16,6 @@ fn profile(words: &[&str]) -> Output {
         .arg("profile")
         .args(words)
         .env("GST_PLUGIN_PATH", test.parent().unwrap())
-        .env("GST_REGISTRY_FORK", "no")
         .current_dir(root())
         .output()
         .unwrap()
@@ -127,7 +126,6 @@ fn an_application_is_profiled_by_its_environment_alone() {
         .args("! fakesink sync=false".split(' '))
         .env("GST_PLUGIN_PATH", test.parent().unwrap())
         .env("GST_TRACERS", value.unwrap_or_else(|| panic!("{printed}")))
-        .env("GST_REGISTRY_FORK", "no")
         .stdout(std::process::Stdio::null())
         .status();
     assert!(status.unwrap().success());

@@ -39,7 +39,6 @@ fn watched(terminal: bool, extra: &[&str]) -> Output {
         .args(&words)
         .args(extra)
         .env("GST_PLUGIN_PATH", test.parent().unwrap())
-        .env("GST_REGISTRY_FORK", "no")
         .env("GST_REGISTRY", folder.join("registry.bin"))
         .env("COLUMNS", "120")
         .stdin(Stdio::null())

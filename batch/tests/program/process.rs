@@ -31,7 +31,6 @@ pub(crate) fn program(folder: &Path) -> Command {
     command
         .current_dir(folder)
         .env("GST_PLUGIN_PATH", plugin)
-        .env("GST_REGISTRY_FORK", "no")
         .env("GST_REGISTRY", scratch("registry").join("registry.bin"));
     for name in ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"] {
         command.env_remove(name);

@@ -17,7 +17,6 @@ pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudainfer-serve"));
     command
         .env("GST_PLUGIN_PATH", folder)
-        .env("GST_REGISTRY_FORK", "no")
         .env("GST_REGISTRY", scratch("registry").join("registry.bin"))
         .env_remove("JOURNAL_STREAM");
     command

@@ -24,7 +24,6 @@ fn tool(line: &str, plugins: &str) -> Output {
         .env("GST_PLUGIN_PATH", plugins)
         .env("GST_REGISTRY", scratch("registry").join("registry.bin"))
         // All plugins are loaded into one process.
-        .env("GST_REGISTRY_FORK", "no")
         .envs([("GST_DEBUG", "2"), ("GST_DEBUG_NO_COLOR", "1")])
         .output()
         .unwrap()
