@@ -201,21 +201,34 @@ pub fn device_memory(buffer: &gst::BufferRef) -> Option<DeviceMemory<'_>> {
 /// # Errors
 /// The buffer is shorter.
 pub fn part(buffer: &gst::Buffer, offset: usize, bytes: usize) -> Result<gst::Buffer, glib::BoolError> {
-    let mut part = match tensor_memory(buffer) {
-        None => buffer.copy_region(gst::BufferCopyFlags::MEMORY, offset..offset + bytes)?,
-        Some(_) if offset + bytes > buffer.size() => {
-            return Err(glib::bool_error!("a tensor is shorter than its dimensions say"));
-        }
-        Some(memory) => {
-            let allocator =
-                buffer.peek_memory(0).allocator().and_then(|a| a.downcast_ref::<TensorAllocator>());
-            let allocator = allocator.ok_or_else(|| glib::bool_error!("a tensor has no allocator"))?;
-            let (shared, stream) = (Arc::clone(&memory.shared), Arc::clone(&memory.stream));
-            allocator.wrap(shared, stream, memory.offset + offset, bytes)
-        }
+    let range = offset..offset.saturating_add(bytes);
+    if range.end > buffer.size() {
+        return Err(glib::bool_error!("a tensor is shorter than its dimensions say"));
+    }
+    let Some(memory) = tensor_memory(buffer) else {
+        let map = buffer.clone().into_mapped_buffer_readable();
+        let map = map.map_err(|_| glib::bool_error!("a tensor's memory cannot be read"))?;
+        return Ok(gst::Buffer::from_slice(HostPart { map, range }));
     };
+    let allocator = buffer.peek_memory(0).allocator().and_then(|a| a.downcast_ref::<TensorAllocator>());
+    let allocator = allocator.ok_or_else(|| glib::bool_error!("a tensor has no allocator"))?;
+    let (shared, stream) = (Arc::clone(&memory.shared), Arc::clone(&memory.stream));
+    let mut part = allocator.wrap(shared, stream, memory.offset + offset, bytes);
     gst::ParentBufferMeta::add(part.make_mut(), buffer);
     Ok(part)
+}
+
+/// Part of a tensor on the host. The memory holds the whole tensor, and shares none of its memory: a pool takes no buffer back whose
+/// memory is shared, and a buffer's metas, which could hold the whole as well, are freed before its memory.
+struct HostPart {
+    map: gst::buffer::MappedBuffer<gst::buffer::Readable>,
+    range: std::ops::Range<usize>,
+}
+
+impl AsRef<[u8]> for HostPart {
+    fn as_ref(&self) -> &[u8] {
+        &self.map[self.range.clone()]
+    }
 }
 
 fn tensor_memory(buffer: &gst::BufferRef) -> Option<&TensorMemory> {
@@ -403,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_does_not_give_memory_away_while_a_part_of_it_is_there() {
+    fn a_pool_gets_memory_back_with_its_last_part_and_no_earlier() {
         gst::init().unwrap();
         let pool = crate::memory::host_pool::pool(64).unwrap();
         let address = |buffer: &gst::Buffer| buffer.map_readable().unwrap().as_ptr().addr();
@@ -418,6 +431,8 @@ mod tests {
         let another = pool.acquire_buffer(None).unwrap();
         assert_ne!(address(&another), first, "one of them is still there");
         drop(last);
+        let again = pool.acquire_buffer(None).unwrap();
+        assert_eq!(address(&again), first, "the last part has given it back");
         pool.set_active(false).unwrap();
     }
 
