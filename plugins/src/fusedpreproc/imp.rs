@@ -1,9 +1,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use cudainfer_kernels::device::{Counter, Counters};
-use cudainfer_kernels::{motion, preproc};
+use cudainfer_kernels::preproc;
 use gst::glib;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
@@ -18,12 +17,12 @@ use super::fixed;
 use super::follow::Asked;
 use super::gate::{Gate, GateRules, View};
 use super::maker::{Cut, Made, Maker};
-use super::negotiate::{Settings, possible, usual_rate};
+use super::negotiate::{Settings, possible};
 use super::points::Points;
 use super::properties::PROPERTIES;
 use super::regions::Turns;
 use super::roi::Roi;
-use crate::between::{self, IntervalFrame};
+use crate::between;
 use crate::device::Gpu;
 use crate::element::described;
 use crate::feedback::{self, Answer, FoundObject, Question};
@@ -37,22 +36,22 @@ use crate::notice::post_info;
 use crate::pictures::Pictures;
 use crate::streams::{self, Streams};
 use crate::sync::lock;
-use crate::{caps, load, meta, notice, stats, strings, video};
+use crate::{caps, meta, notice, stats, strings, video};
 
 #[derive(Default)]
 pub struct FusedPreproc {
-    settings: Mutex<Settings>,
-    maker: Mutex<Option<Maker>>,
+    pub(super) settings: Mutex<Settings>,
+    pub(super) maker: Mutex<Option<Maker>>,
     /// When motion lets the model see a frame, and the pictures to look for it in; none if it does not decide.
-    motion: Mutex<Option<(GateRules, Pictures)>>,
-    gates: Mutex<Streams<Gate>>,
-    turns: Mutex<Streams<Turns>>,
+    pub(super) motion: Mutex<Option<(GateRules, Pictures)>>,
+    pub(super) gates: Mutex<Streams<Gate>>,
+    pub(super) turns: Mutex<Streams<Turns>>,
     /// What was asked about each stream's last frame.
     asked: Mutex<Streams<Asked>>,
     /// The event that follows the frame that is made.
     end: Mutex<Option<gst::Event>>,
     /// What has been reported of each stream.
-    reported: Mutex<Streams<Reported>>,
+    pub(super) reported: Mutex<Streams<Reported>>,
     /// Tensors that were made.
     tensors: Counter,
     /// Objects that no region was made of.
@@ -60,11 +59,11 @@ pub struct FusedPreproc {
     /// Regions that were made of the points of the last frame.
     followed: Counter,
     /// Frames that the model does not see.
-    between: Counter,
+    pub(super) between: Counter,
     /// Frames that the model does not see because nothing moves.
-    still: Counter,
+    pub(super) still: Counter,
     /// The interval that `max-load` has chosen last.
-    chosen_interval: AtomicU64,
+    pub(super) chosen_interval: AtomicU64,
     /// Frames of which it is not known what was found in them.
     unanswered: Counter,
     /// Whether the first of them was reported since READY to PAUSED.
@@ -73,7 +72,7 @@ pub struct FusedPreproc {
     limit_reported: AtomicBool,
     /// Whether it was reported since READY to PAUSED that objects have not the points to cut them by.
     misfit_reported: AtomicBool,
-    gpu: Gpu,
+    pub(super) gpu: Gpu,
     counters: Arc<Counters>,
 }
 
@@ -118,17 +117,6 @@ impl FusedPreproc {
             None
         };
         Maker::new(incaps, info, params, cut, &name, stream)
-    }
-
-    /// What motion needs to decide about frames of these caps, if it does.
-    fn prepare_motion(&self, caps: &gst::Caps) -> Result<Option<(GateRules, Pictures)>, String> {
-        let Some(rules) = lock(&self.settings).gate(caps)? else { return Ok(None) };
-        let stream = || {
-            let session = self.gpu.session().ok_or("there is no usable GPU")?;
-            Ok(Arc::clone(session.stream()))
-        };
-        let pictures = Pictures::new(caps, "motion", motion::picture_size, stream)?;
-        Ok(Some((rules, pictures)))
     }
 
     /// Posts an INFO where tiles were asked for, and one holds the whole frame.
@@ -213,135 +201,6 @@ impl FusedPreproc {
         Ok(())
     }
 
-    /// What the model sees of the stream's next frame. Where it does not see all frames, that is in the frame's metadata.
-    fn view(&self, frame: &mut gst::BufferRef) -> Result<View, String> {
-        let interval = self.interval();
-        let moving = self.moving(frame)?;
-        if moving == Some(View::Nothing) {
-            IntervalFrame::Still.put(frame);
-            self.still.add(1);
-            self.tell_still();
-            return Ok(View::Nothing);
-        }
-        if interval > 0 && !lock(&self.turns).current_mut().sees_next(interval) {
-            IntervalFrame::Between.put(frame);
-            self.between.add(1);
-            self.tell_between(interval);
-            return Ok(View::Nothing);
-        }
-        if interval > 0 || moving.is_some() {
-            IntervalFrame::Inferred.put(frame);
-        }
-        Ok(moving.unwrap_or_default())
-    }
-
-    /// Frames between two that the model sees, for the stream's next frame.
-    fn interval(&self) -> u64 {
-        let (least, most_load) = {
-            let settings = lock(&self.settings);
-            if settings.roi == Roi::Objects {
-                return 0;
-            }
-            (u64::from(settings.interval), settings.max_load)
-        };
-        if most_load <= 0.0 {
-            return least;
-        }
-        let rate = lock(&self.maker).as_ref().map(|maker| maker.info().fps());
-        let rate = usual_rate(rate);
-        let rate = f64::from(rate.numer()) / f64::from(rate.denom());
-        let now = Instant::now();
-        let is_due = lock(&self.turns).current_mut().budget.is_due(now);
-        // No lock is held while others answer.
-        let load = self.obj().static_pad("src").filter(|_| is_due).and_then(|src| load::ask(&src));
-        let chosen = lock(&self.turns).current_mut().budget.choose(now, most_load, least, rate, load);
-        self.chosen_interval.store(chosen.interval, Ordering::Relaxed);
-        if chosen.changed {
-            gst::info!(
-                CAT,
-                imp = self,
-                "the model's load is {load:.2?}, so interval is {} from now on",
-                chosen.interval
-            );
-        }
-        if chosen.exhausted {
-            let doubt = format!(
-                "the model sees one frame a second, and still works more than max-load={most_load} of the time. Use a smaller model or \
-                 input, fewer streams, or a larger max-load"
-            );
-            self.report(vec![doubt]);
-        }
-        chosen.interval
-    }
-
-    /// What motion lets the model see of the stream's next frame, if it decides.
-    fn moving(&self, frame: &gst::BufferRef) -> Result<Option<View>, String> {
-        let mut motion = lock(&self.motion);
-        let Some((rules, pictures)) = motion.as_mut() else { return Ok(None) };
-        let mut gates = lock(&self.gates);
-        let gate = gates.current_mut();
-        let was_open = gate.is_open();
-        let view = pictures.see(frame, |picture| gate.see(rules, picture, frame.pts()))?;
-        let opened = gate.is_open() && !was_open;
-        let doubt = gate.doubt();
-        drop((motion, gates));
-        if opened {
-            lock(&self.turns).current_mut().begin();
-        }
-        self.report(doubt.into_iter().collect());
-        Ok(Some(view))
-    }
-
-    /// Posts an INFO about the first frame of a stream in which nothing moves.
-    fn tell_still(&self) {
-        if lock(&self.reported).current_mut().only_new(vec!["motion".into()]).is_empty() {
-            return;
-        }
-        let then = if self.are_carried() {
-            "tracker keeps the objects of the others (its property between)"
-        } else {
-            "the others have no results, because no tracker downstream keeps objects on them"
-        };
-        post_info!(
-            self.obj(),
-            gst::ResourceError::Settings,
-            (
-                "{}: the model sees only frames in which something moves, and one after {} s without (motion and max-idle): {then}",
-                self.obj().name(),
-                lock(&self.settings).max_idle().seconds()
-            )
-        );
-    }
-
-    /// Whether there is a tracker that carries objects on to frames that the model does not see.
-    fn are_carried(&self) -> bool {
-        self.obj().static_pad("src").is_some_and(|src| between::are_carried(&src))
-    }
-
-    /// Posts an INFO about the first frame of a stream that the model does not see.
-    fn tell_between(&self, interval: u64) {
-        if lock(&self.reported).current_mut().only_new(vec!["interval".into()]).is_empty() {
-            return;
-        }
-        let name = self.obj().name();
-        let then = if self.are_carried() {
-            "tracker carries objects on to the others (its property between)"
-        } else {
-            "the others have no results, because no tracker downstream carries objects on to them"
-        };
-        let most_load = lock(&self.settings).max_load;
-        let why = if most_load > 0.0 {
-            format!("for max-load={most_load}; the property stats has the interval from now on")
-        } else {
-            format!("interval={interval}")
-        };
-        post_info!(
-            self.obj(),
-            gst::ResourceError::Settings,
-            ("{name}: the model sees one of {} frames ({why}): {then}", interval.saturating_add(1))
-        );
-    }
-
     /// Reports once for each stream if the library that exported the model makes tensors of another size.
     fn report_library_size(&self, s: &gst::StructureRef, params: &preproc::PreprocParams, frame: [usize; 2]) {
         let Some([width, height]) = lock(&self.settings).library_size(s, params, frame) else { return };
@@ -363,7 +222,7 @@ impl FusedPreproc {
 
     /// Reports the doubts that have not been reported for the stream yet. For regions of objects there are none: the model that
     /// found the objects had the same frames.
-    fn report(&self, doubts: Vec<String>) {
+    pub(super) fn report(&self, doubts: Vec<String>) {
         if doubts.is_empty() || lock(&self.settings).roi == Roi::Objects {
             return;
         }

@@ -53,6 +53,7 @@ mod points;
 mod properties;
 mod regions;
 mod roi;
+mod view;
 mod warp;
 
 pub use gate::Motion;
