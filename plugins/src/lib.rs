@@ -45,6 +45,7 @@ mod individuals;
 pub mod inference;
 pub mod inferoverlay;
 pub mod inferpublish;
+mod lag;
 mod load;
 mod loader;
 mod log;

@@ -13,11 +13,12 @@ use gst_base::subclass::prelude::*;
 use super::destination;
 use super::settings::{self, Settings};
 use crate::element::described;
+use crate::lag::Lag;
 use crate::log::INFERPUBLISH as CAT;
 use crate::memory::cropping::{self, Use};
 use crate::model::{self, ModelInfo};
 use crate::publish::file::FileCounts;
-use crate::publish::{Composer, Details, End, LeftOut, Messages, PublishParams};
+use crate::publish::{Arrival, Composer, Details, End, LeftOut, Messages, PublishParams};
 use crate::sync::lock;
 use crate::{caps, notice, stats};
 
@@ -52,6 +53,8 @@ pub(super) struct State {
 pub struct InferPublish {
     pub(super) settings: Mutex<Settings>,
     pub(super) state: Mutex<Option<State>>,
+    /// How late the frames of a live source come here.
+    lag: Lag,
     /// Apart from the state: it is needed while a frame waits for room.
     outbox: Mutex<Option<Arc<Outbox>>>,
     pub(super) counters: Counters,
@@ -114,12 +117,14 @@ impl InferPublish {
     /// The messages that have had no turn and those about the frame that comes now, and how many objects it has.
     fn compose(&self, buffer: &gst::BufferRef) -> Result<(Messages, usize), gst::FlowError> {
         let details = lock(&self.settings).details();
+        let lag = self.obj().static_pad("sink").and_then(|sink| self.lag.of(&sink, buffer));
+        let arrival = Arrival { now: SystemTime::now(), lag };
         let segment = self.obj().segment().downcast::<gst::ClockTime>().ok();
         let stream_time =
             segment.and_then(|segment| segment.to_stream_time(buffer.pts()?)).map(gst::ClockTime::nseconds);
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or(gst::FlowError::Flushing)?;
-        let composed = state.composer.compose(buffer, stream_time, SystemTime::now(), details);
+        let composed = state.composer.compose(buffer, stream_time, arrival, details);
         let (messages, objects) = composed.map_err(|_| gst::FlowError::Error)?;
         self.records.add_size(messages.len());
         let mut all = std::mem::take(&mut state.unsent);
@@ -314,6 +319,7 @@ impl BaseTransformImpl for InferPublish {
     }
 
     fn sink_event(&self, event: gst::Event) -> bool {
+        self.lag.see(&event);
         match event.type_() {
             // A seek does not set the frames' numbers back.
             gst::EventType::StreamStart => self.remember(|composer, details| composer.start(&event, details)),

@@ -21,7 +21,7 @@ pub(crate) enum Clock {
     Ptp,
     /// One with `timestamp/x-ntp`, which rtpjitterbuffer makes of the sender's reports.
     Ntp,
-    /// Nobody: it is the time at which the frame came to the element.
+    /// Nobody: it is the time at which the frame came from its live source, or to the element.
     Arrival,
 }
 
@@ -51,8 +51,8 @@ pub(crate) struct WallTime {
 }
 
 impl WallTime {
-    /// When the frame was taken, as far as the buffer says it; else `now`.
-    pub fn of(buffer: &gst::BufferRef, now: SystemTime) -> Self {
+    /// When the frame was taken, as far as the buffer says it; else when it has arrived.
+    pub fn of(buffer: &gst::BufferRef, arrived: SystemTime) -> Self {
         let of_reference = |(clock, name): (Clock, &str)| {
             let metas = buffer.iter_meta::<gst::ReferenceTimestampMeta>();
             let mut of_clock =
@@ -62,7 +62,7 @@ impl WallTime {
         };
         Clock::REFERENCES.into_iter().find_map(of_reference).unwrap_or_else(|| Self {
             // A machine whose clock is set before 1970 has no better word for it.
-            ns: now.duration_since(UNIX_EPOCH).map_or(0, nanoseconds),
+            ns: arrived.duration_since(UNIX_EPOCH).map_or(0, nanoseconds),
             clock: Clock::Arrival,
         })
     }
@@ -85,6 +85,22 @@ fn date(ns: u64) -> Option<String> {
     Some(date.into())
 }
 
+/// When a frame has come to the element, and how long before it came from its source, if that is live.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub now: SystemTime,
+    pub lag: Option<gst::ClockTime>,
+}
+
+impl Arrival {
+    /// When the frame was taken, and its lag in ns.
+    pub fn of(self, buffer: &gst::BufferRef) -> (WallTime, Option<u64>) {
+        let before = self.lag.map_or(std::time::Duration::ZERO, Into::into);
+        let arrived = self.now.checked_sub(before).unwrap_or(self.now);
+        (WallTime::of(buffer, arrived), self.lag.map(gst::ClockTime::nseconds))
+    }
+}
+
 /// A frame of a stream, and when it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
@@ -96,6 +112,8 @@ pub(crate) struct Moment {
     pub stream_time: Option<u64>,
     /// When it was taken.
     pub wall: WallTime,
+    /// How long ago it came from its live source, in ns.
+    pub lag: Option<u64>,
 }
 
 impl Moment {
@@ -111,7 +129,7 @@ impl Moment {
 #[cfg(test)]
 impl Moment {
     pub fn for_test(frame: u64, pts: Option<u64>) -> Self {
-        Self { frame, pts, stream_time: pts, wall: WallTime { ns: 0, clock: Clock::Arrival } }
+        Self { frame, pts, stream_time: pts, wall: WallTime { ns: 0, clock: Clock::Arrival }, lag: None }
     }
 
     pub fn at(mut self, ns: u64) -> Self {

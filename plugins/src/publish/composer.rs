@@ -1,10 +1,9 @@
 //! What is said about frames: the messages of each, and those about tracks that end.
 
 use std::collections::{HashMap, HashSet};
-use std::time::SystemTime;
 
 use super::changes::Changes;
-use super::clock::{Moment, WallTime};
+use super::clock::{Arrival, Moment};
 use super::format::Format;
 use super::kind::{RecordKind, RecordKinds};
 use super::labels::{Labels, LeftOut};
@@ -188,7 +187,7 @@ impl Composer {
         &mut self,
         buffer: &gst::BufferRef,
         stream_time: Option<u64>,
-        now: SystemTime,
+        arrival: Arrival,
         details: Details,
     ) -> serde_json::Result<(Messages, usize)> {
         let mut all = objects(buffer);
@@ -200,7 +199,8 @@ impl Composer {
         stream.numbering[1] = stream.numbering[0];
         stream.missing = stream.numbering[1].see(pts, buffer.duration().map(gst::ClockTime::nseconds));
         let frame = stream.frames + stream.missing;
-        let moment = Moment { frame, pts, stream_time, wall: WallTime::of(buffer, now) };
+        let (wall, lag) = arrival.of(buffer);
+        let moment = Moment { frame, pts, stream_time, wall, lag };
         let ended = if self.params.has(RecordKinds::TRACKS) {
             stream.tracks.see(&all, moment, self.params.patience)
         } else {

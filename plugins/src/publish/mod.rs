@@ -21,6 +21,7 @@ mod topic;
 mod tracks;
 mod writer;
 
+pub(crate) use clock::Arrival;
 pub(crate) use composer::Composer;
 pub use file::{DiskFull, Flush};
 pub use format::Format;

@@ -35,7 +35,7 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn head(self, schema: &'static str, id: String, moment: &Moment) -> Head<'a> {
-        let Moment { frame, pts, stream_time, wall } = *moment;
+        let Moment { frame, pts, stream_time, wall, lag } = *moment;
         Head {
             schema,
             id,
@@ -46,6 +46,7 @@ impl<'a> Names<'a> {
             stream_time,
             time: wall.microseconds(),
             clock: wall.clock,
+            lag: lag.map(|ns| std::time::Duration::from_nanos(ns).as_secs_f64()),
             width: self.size.0,
             height: self.size.1,
         }

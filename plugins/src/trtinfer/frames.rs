@@ -200,6 +200,7 @@ impl TrtInfer {
     pub(super) fn chain(&self, mut buffer: gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
         let _range = nvtx::range(&*self.obj());
         let arrival = self.tally.delays.arrive(Instant::now());
+        self.doubt_lag(&buffer);
         self.follow_constants();
         self.follow();
         let (running, negotiated) = self.flow.negotiated();
@@ -266,6 +267,25 @@ impl TrtInfer {
             queue.submit(client, priority, request);
         }
         Ok(gst::FlowSuccess::Ok)
+    }
+
+    /// Posts a WARNING from time to time where the frames of a live source come late: they wait upstream, and ever more do.
+    fn doubt_lag(&self, frame: &gst::BufferRef) {
+        let lag = self.lag.of(&self.sink, frame);
+        let Some(lag) = lag.filter(|lag| self.lag.is_doubtful(*lag, Instant::now())) else {
+            return;
+        };
+        gst::element_imp_warning!(
+            self,
+            gst::StreamError::Failed,
+            (
+                "{}: frames of the live source come {:.1} s late, because what follows it is too slow for them, and they wait. Set \
+                 leaky=downstream to drop the oldest, or infer less: interval or max-load of fusedpreproc, a larger batch-size, a \
+                 smaller input",
+                self.obj().name(),
+                lag.seconds_f64()
+            )
+        );
     }
 
     /// A frame that the model does not see goes out in its place, without a run.

@@ -22,6 +22,7 @@ use super::switch::ModelSwitch;
 use crate::decoding::reading;
 use crate::element::described;
 use crate::inference::{Progress, Provider};
+use crate::lag::Lag;
 use crate::log::TRTINFER as CAT;
 use crate::notice::post_info;
 use crate::property::nick;
@@ -40,6 +41,8 @@ pub struct TrtInfer {
     pub(super) memories: Memories,
     /// What the property `constants` gives.
     pub(super) given: GivenConstants,
+    /// How late the frames of a live source come here.
+    pub(super) lag: Lag,
     pub(super) counters: Arc<Counters>,
     pub(super) tally: Arc<Tally>,
 }
@@ -162,6 +165,7 @@ impl TrtInfer {
 
     fn sink_event(&self, event: gst::Event) -> bool {
         use gst::EventView;
+        self.lag.see(&event);
         let Some(running) = self.flow.running() else {
             return gst::Pad::event_default(&self.sink, Some(&*self.obj()), event);
         };
@@ -278,6 +282,7 @@ impl ObjectSubclass for TrtInfer {
             switch: ModelSwitch::default(),
             flow: Flow::default(),
             memories: Memories::default(),
+            lag: Lag::default(),
             given: GivenConstants::default(),
             counters: Arc::default(),
             tally: Arc::default(),

@@ -41,6 +41,9 @@ pub struct SourceConfig {
     /// Whether the frames of a file or a test picture are paced by their timestamps; true if not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<bool>,
+    /// Seconds that a frame of a live source may take to the end of the line; 1 if not set. With 0, nothing is dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_latency: Option<f64>,
     /// Whether a file begins anew at its end.
     #[serde(default, rename = "loop", skip_serializing_if = "is_false")]
     pub loops: bool,
@@ -65,6 +68,9 @@ pub struct SourceConfig {
 fn is_false(value: &bool) -> bool {
     !value
 }
+
+/// The longest `max-latency`, in seconds.
+const MOST_LATENCY: f64 = 3600.0;
 
 /// The most bytes of the name of a stream, a pipeline, a key or a zone: a file's name, at most 255 bytes, also has a time and
 /// an ending.
@@ -111,6 +117,14 @@ impl SourceConfig {
         }
         if let Some(Err(sentence)) = self.snapshots.as_ref().map(SnapshotSettings::check) {
             return Err(("snapshots", sentence));
+        }
+        if let Some(wrong) = self.max_latency.filter(|most| !(0.0..=MOST_LATENCY).contains(most)) {
+            return Err((
+                "max-latency",
+                format!(
+                    "max-latency is {wrong}: give seconds up to {MOST_LATENCY}, or 0, with which no frame is dropped"
+                ),
+            ));
         }
         if let Some(wrong) = self.overrides.keys().find(|key| !key.contains('.')) {
             return Err((

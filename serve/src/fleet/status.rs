@@ -154,6 +154,18 @@ impl Fleet {
             each(&|stream| Some(number(stream.frames))),
         );
         family(
+            "cudainfer_serve_stream_dropped_total",
+            "counter",
+            "Frames of the stream that were dropped before its line, which was too slow for them.",
+            each(&|stream| Some(number(stream.dropped))),
+        );
+        family(
+            "cudainfer_serve_stream_lag_seconds",
+            "gauge",
+            "How late the last frame of a live stream came to the end of its line.",
+            each(&|stream| stream.lag),
+        );
+        family(
             "cudainfer_serve_decode_errors_total",
             "counter",
             "Failures of the stream's decoder.",

@@ -14,6 +14,8 @@ mod file;
 mod handle;
 #[cfg(test)]
 mod hostile;
+mod lateness;
+mod live;
 mod naming;
 mod network;
 mod parse;

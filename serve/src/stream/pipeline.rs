@@ -5,14 +5,13 @@ use gst::prelude::*;
 
 use super::file::SourceFile;
 use super::publish::publishers;
-use super::{Description, StreamSpec, source};
-use crate::config::SourceKind;
+use super::{Description, StreamSpec, live, source};
 
 /// A stream's pipeline, in NULL.
 ///
 /// ```text
-/// source ! parsebin ! tee name=encoded ! decodebin ! videoconvert ! DESCRIPTION ! inferpublish …
-///   ! tee name=frames ! fakesink name=sink
+/// source ! parsebin ! tee name=encoded ! decodebin ! videoconvert ! clocksync ! queue leaky=downstream
+///   ! DESCRIPTION ! inferpublish … ! tee name=frames ! fakesink name=sink
 /// ```
 #[derive(Clone, Debug)]
 pub struct Built {
@@ -24,6 +23,8 @@ pub struct Built {
     pub encoded: Option<gst::Element>,
     /// The `decodebin`; none where the source is a test picture.
     pub(super) decoder: Option<gst::Element>,
+    /// The queue with the newest frames, before the description; none where nothing is dropped.
+    pub(super) newest: Option<gst::Element>,
     /// The tee with the frames and their results. Branches need a queue.
     pub frames: gst::Element,
     /// The sink, which keeps the last frame.
@@ -42,14 +43,12 @@ impl Built {
         let frames = elements::make("tee", "frames")?;
         let sink = elements::make("fakesink", "sink")?;
         sink.set_property("enable-last-sample", true);
-        // Frames of a live source come when they are due; a file would be read as fast as possible.
-        let paced =
-            matches!(spec.kind, SourceKind::File | SourceKind::Http) && spec.source.live.unwrap_or(true);
-        sink.set_property("sync", paced);
-        // With `async`, the sink holds the first frame until the pipeline plays, and the time begins with that frame. Frames of
-        // other sources pass at once.
-        sink.set_property("async", paced);
-        let mut chain = vec![convert.clone(), description.bin.clone().upcast()];
+        sink.set_property("sync", false);
+        sink.set_property("async", false);
+        let mut chain = vec![convert.clone()];
+        chain.extend(live::before_the_line(spec, &pipeline)?);
+        let newest = chain.iter().find(|element| elements::is(element, "queue")).cloned();
+        chain.push(description.bin.clone().upcast());
         chain.extend(publishers(spec)?);
         chain.extend([frames.clone(), sink.clone()]);
         let failed = |e: gst::glib::BoolError| format!("the pipeline cannot be put together: {}", e.message);
@@ -61,6 +60,6 @@ impl Built {
             )
         })?;
         let source::Added { encoded, decoder } = source::add(spec, file, &pipeline, &convert)?;
-        Ok(Self { pipeline, description, encoded, decoder, frames, sink })
+        Ok(Self { pipeline, description, encoded, decoder, newest, frames, sink })
     }
 }

@@ -9,7 +9,7 @@ use gst::prelude::*;
 use super::current::Publication;
 use super::failure::Failure;
 use super::status::Shared;
-use super::{Built, Held, Reason, StreamSpec, decoder};
+use super::{Built, Held, Reason, StreamSpec, decoder, live};
 use crate::config::{SourceConfig, SourceKind};
 use crate::output::Outputs;
 use crate::resources;
@@ -252,6 +252,7 @@ fn watch(
     }
     let results = outputs.clone();
     if let Some(pad) = built.sink.static_pad("sink") {
+        live::watch(spec, built.newest.as_ref(), &pad, &shared.lateness);
         let (shared, frames) = (Arc::clone(shared), Arc::clone(frames));
         let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM;
         pad.add_probe(kinds, move |pad, info| {

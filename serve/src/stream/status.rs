@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::current::Current;
+use super::lateness::Lateness;
 use super::supervisor::State;
 use super::{Reason, StreamSpec};
 use crate::output::{OutputStatus, Outputs};
@@ -31,6 +32,12 @@ pub struct StreamStatus {
     pub frames: u64,
     /// Frames a second, over the last 5 seconds.
     pub frames_per_second: f64,
+    /// Frames that were dropped before the line since the stream was added, because it was too slow for them.
+    #[serde(default)]
+    pub dropped: u64,
+    /// How late the last frame of a live source came to the end of the line, in seconds.
+    #[serde(default)]
+    pub lag: Option<f64>,
     /// How often it was started again, by reason.
     pub restarts: BTreeMap<Reason, u64>,
     /// Starts in a row that did not last.
@@ -80,6 +87,8 @@ pub struct SupervisorStatus {
 pub(super) struct Shared {
     /// Frames of all its pipelines.
     pub frames: AtomicU64,
+    /// What it drops, and how late it is.
+    pub lateness: Arc<Lateness>,
     /// The caps of its frames.
     pub caps: Mutex<Option<gst::Caps>>,
     /// The spec that must run, and the pipeline that runs.
@@ -111,6 +120,7 @@ impl Shared {
         };
         Self {
             frames: AtomicU64::new(0),
+            lateness: Arc::default(),
             caps: Mutex::default(),
             current: Current::new(spec),
             supervisor: Mutex::new(supervisor),
@@ -160,6 +170,8 @@ impl Shared {
             since: since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
             frames: self.frames.load(Ordering::Relaxed),
             frames_per_second: self.frames_per_second(),
+            dropped: self.lateness.dropped(),
+            lag: self.lateness.lag(),
             restarts: supervisor.restarts,
             attempt: supervisor.attempt,
             reason: supervisor.reason,

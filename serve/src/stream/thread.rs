@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
+use super::lateness::Watch;
 use super::run::{Order, Run, RunReport, TryAgain};
 use super::status::{Shared, SupervisorStatus};
 use super::supervisor::{Action, Input, State, Supervisor};
@@ -86,6 +87,7 @@ pub(super) struct Thread {
     started: Instant,
     steady: bool,
     instances: Vec<String>,
+    lateness: Watch,
     /// When each warning was last logged.
     warned: HashMap<String, Instant>,
 }
@@ -114,6 +116,7 @@ impl Thread {
             started: Instant::now(),
             steady: false,
             instances: Vec::new(),
+            lateness: Watch::new(Instant::now()),
             warned: HashMap::new(),
         }
     }
@@ -135,6 +138,7 @@ impl Thread {
             let frames = self.run.as_ref().map_or(0, |run| run.frames.load(Ordering::Relaxed));
             goes_on = goes_on && self.take(Input::Tick(frames));
             self.shared.sample();
+            self.watch_lateness();
         }
         // Dropping the outputs completes their files.
         drop(lock(&self.shared.outputs).take());
@@ -196,6 +200,15 @@ impl Thread {
                 }
                 self.take(Input::Failed(failure.reason, failure.text))
             }
+        }
+    }
+
+    /// Logs a warning from time to time while the line of a live stream is too slow.
+    fn watch_lateness(&mut self) {
+        let frames = self.shared.frames.load(Ordering::Relaxed);
+        let most = self.spec.max_latency().map_or(0.0, |most| most.seconds_f64());
+        if let Some(text) = self.lateness.see(Instant::now(), &self.shared.lateness, frames, most) {
+            log::warning(format_args!("stream '{}': {text}", self.spec.name()));
         }
     }
 

@@ -9,6 +9,7 @@ mod fleet;
 mod hanging;
 mod held;
 mod http;
+mod live;
 mod recorded;
 mod starting;
 mod trial;

@@ -195,6 +195,24 @@ fn messages_have_ids_that_no_other_has_also_after_a_restart() {
 }
 
 #[test]
+fn a_live_source_has_the_time_at_which_its_frames_came_and_their_lag() {
+    let path = scratch("lag").join("out.jsonl");
+    let published = |live: &str| {
+        run(&format!(
+            "videotestsrc num-buffers=6 {live} ! {FRAMES} ! identity sleep-time=300000 ! inferpublish location={} ! fakesink sync=false",
+            path.display()
+        ))
+        .succeeds();
+        lines(&path)
+    };
+    let lags: Vec<f64> =
+        published("is-live=true").iter().map(|record| record["lag"].as_f64().unwrap()).collect();
+    // One frame in 0.1 s comes, and one in 0.3 s passes.
+    assert!(lags[0] > 0.2 && lags[5] > lags[0] + 0.5, "{lags:?}");
+    assert!(published("").iter().all(|record| record["lag"].is_null()), "a source that waits is never late");
+}
+
+#[test]
 fn the_time_is_that_of_the_frames_reference_and_the_source_the_stream_unless_it_is_named() {
     for (source, caps) in [("", "timestamp/x-ntp"), ("source=gate", "timestamp/x-unix")] {
         let path = scratch("time").join("out.jsonl");

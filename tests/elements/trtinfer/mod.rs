@@ -10,6 +10,7 @@ mod float16;
 mod fused;
 mod gst_tensors;
 mod inspect_model;
+mod live;
 mod modelinfo;
 mod openvino;
 mod prebuild;

@@ -40,7 +40,8 @@ fn frame(composer: &mut Composer, ms: impl Into<Option<u64>>, track: u64) -> Mes
     let detection = Some(DetectionParam { rect, confidence: 0.5, label_id: 0 });
     let tracking = TrackingParam { id: track, state: "tracked".into(), rect, ..TrackingParam::default() };
     Object { detection, tracking: Some(tracking), ..Object::default() }.put(buffer, &rect);
-    composer.compose(buffer, None, UNIX_EPOCH, Details::default()).unwrap().0
+    let arrival = Arrival { now: UNIX_EPOCH, lag: None };
+    composer.compose(buffer, None, arrival, Details::default()).unwrap().0
 }
 
 fn topics(messages: &Messages) -> Vec<&str> {

@@ -22,6 +22,9 @@ pub(crate) struct Head<'a> {
     /// When it was taken, as RFC 3339 has it.
     pub time: String,
     pub clock: Clock,
+    /// How long ago the frame came from its live source, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag: Option<f64>,
     pub width: u32,
     pub height: u32,
 }
@@ -50,6 +53,7 @@ impl<'a> Head<'a> {
             stream_time: None,
             time,
             clock,
+            lag: None,
             width: 8,
             height: 4,
         }

@@ -57,7 +57,7 @@ struct PlaceRecord {
 
 impl From<&Moment> for MomentRecord {
     fn from(moment: &Moment) -> Self {
-        let Moment { frame, pts, stream_time, wall } = *moment;
+        let Moment { frame, pts, stream_time, wall, lag: _ } = *moment;
         Self { frame, pts, stream_time, time: wall.microseconds(), clock: wall.clock }
     }
 }

@@ -58,6 +58,7 @@ pub(super) fn check(
         hls: _,
         record: _,
         snapshots: _,
+        max_latency: _,
         restart: _,
     } = source;
     let at = |key| move |sentence| (key, sentence);

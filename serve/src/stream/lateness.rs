@@ -1,0 +1,208 @@
+//! How late the frames of a live stream come to the end of its line, and how many are dropped before it.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::unpoisoned::lock;
+
+/// Over this time it is judged whether the line is too slow.
+const WINDOW: Duration = Duration::from_secs(10);
+/// The log has the same warning once in this time.
+const WARNED_AGAIN: Duration = Duration::from_secs(60);
+/// The part of the frames that a line may drop, by a hiccup of the machine, without a warning.
+const ALLOWED: f64 = 0.02;
+
+/// What a live stream has dropped, and how late it is.
+#[derive(Debug, Default)]
+pub(super) struct Lateness(Mutex<Counts>);
+
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    /// Frames of this run before the queue, and after it.
+    came: u64,
+    left: u64,
+    /// Frames of this run that the queue had dropped when one left it last.
+    overrun: u64,
+    /// Frames of this run that were too late when they left.
+    late: u64,
+    /// Frames that earlier runs have dropped.
+    dropped: u64,
+    /// Of the last frame at the end of the line, in ns: since it was due, and since it left the queue.
+    lag: Option<u64>,
+    line: u64,
+    /// The age of the last frame when it left the queue.
+    age: u64,
+}
+
+impl Counts {
+    /// Frames of this run that were dropped.
+    fn of_run(&self) -> u64 {
+        self.overrun + self.late
+    }
+}
+
+impl Lateness {
+    /// A run of the pipeline begins.
+    pub fn begin(&self) {
+        let mut counts = lock(&self.0);
+        *counts = Counts { dropped: counts.dropped + counts.of_run(), ..Counts::default() };
+    }
+
+    /// A frame comes to the queue.
+    pub fn comes(&self) {
+        lock(&self.0).came += 1;
+    }
+
+    /// A frame of this age (ns) leaves the queue, in which others still wait. Returns whether it goes on: it does not if it would
+    /// be older than `most` at the end of the line, and a newer one waits.
+    pub fn leaves(&self, age: Option<u64>, waiting: u64, most: u64) -> bool {
+        let mut counts = lock(&self.0);
+        counts.left += 1;
+        counts.overrun = counts.overrun.max(counts.came.saturating_sub(counts.left + waiting));
+        let Some(age) = age else { return true };
+        counts.age = age;
+        let late = waiting > 0 && age.saturating_add(counts.line) > most;
+        counts.late += u64::from(late);
+        !late
+    }
+
+    /// The queue was emptied by a flush: what waited in it was not dropped for want of time.
+    pub fn flush(&self) {
+        let mut counts = lock(&self.0);
+        let (dropped, lag) = (counts.dropped + counts.of_run(), counts.lag);
+        *counts = Counts { dropped, lag, ..Counts::default() };
+    }
+
+    /// A frame of this age (ns) has come to the end of the line.
+    pub fn ends(&self, age: Option<u64>) {
+        let mut counts = lock(&self.0);
+        counts.lag = age;
+        counts.line = age.unwrap_or_default().saturating_sub(counts.age);
+    }
+
+    /// Frames that were dropped since the stream was added.
+    pub fn dropped(&self) -> u64 {
+        let counts = lock(&self.0);
+        counts.dropped + counts.of_run()
+    }
+
+    /// How late the last frame was at the end of the line, in seconds; none before the first one and where times are not known.
+    pub fn lag(&self) -> Option<f64> {
+        lock(&self.0).lag.map(|lag| Duration::from_nanos(lag).as_secs_f64())
+    }
+}
+
+/// Judges from time to time whether a live stream's line is too slow.
+#[derive(Debug)]
+pub(super) struct Watch {
+    since: Instant,
+    /// Frames that had come to the end of the line, and that were dropped before it, at that time.
+    before: [u64; 2],
+    warned: Option<Instant>,
+}
+
+impl Watch {
+    pub fn new(now: Instant) -> Self {
+        Self { since: now, before: [0, 0], warned: None }
+    }
+
+    /// A warning with numbers, at most once a minute; `ended` are the frames at the end of the line since the stream was added,
+    /// `most` is max-latency in seconds.
+    pub fn see(&mut self, now: Instant, lateness: &Lateness, ended: u64, most: f64) -> Option<String> {
+        let seconds = now.duration_since(self.since);
+        if seconds < WINDOW {
+            return None;
+        }
+        let counts = [ended, lateness.dropped()];
+        let rate = |i: usize| counts[i].saturating_sub(self.before[i]) as f64 / seconds.as_secs_f64();
+        let (ended, dropped) = (rate(0), rate(1));
+        (self.since, self.before) = (now, counts);
+        let lag = lateness.lag().unwrap_or_default();
+        let too_slow = dropped > ALLOWED * (ended + dropped);
+        let is_due = self.warned.is_none_or(|at| now.duration_since(at) >= WARNED_AGAIN);
+        if !is_due || !(too_slow || (most > 0.0 && lag > most)) {
+            return None;
+        }
+        self.warned = Some(now);
+        let what = if too_slow {
+            format!(
+                "of {:.1} frames a second, {dropped:.1} are dropped before the line, because it is too slow for them",
+                ended + dropped
+            )
+        } else {
+            format!("the pipeline is too slow for {ended:.1} frames a second")
+        };
+        Some(format!(
+            "{what}, and the last one came {lag:.1} s late to its end (max-latency is {most}). Set interval or max-load of fusedpreproc, \
+             a larger batch-size of trtinfer, or a smaller input"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn frames_that_the_queue_drops_and_those_that_are_too_late_are_counted() {
+        let lateness = Lateness::default();
+        (0..10).for_each(|_| lateness.comes());
+        assert!(lateness.leaves(Some(0), 3, SECOND), "six of ten were dropped by the queue");
+        assert_eq!(lateness.dropped(), 6);
+        lateness.ends(Some(SECOND / 2));
+        assert!(!lateness.leaves(Some(SECOND * 6 / 10), 2, SECOND), "it would be 1.1 s late");
+        assert_eq!(lateness.dropped(), 7);
+        assert!(lateness.leaves(Some(SECOND * 4 / 10), 1, SECOND));
+        assert!(lateness.leaves(Some(SECOND * 9), 0, SECOND), "the newest one goes on, however late");
+        assert_eq!((lateness.dropped(), lateness.lag()), (7, Some(0.5)));
+        lateness.comes();
+        lateness.flush();
+        assert_eq!(lateness.dropped(), 7, "a flush drops nothing for want of time");
+        lateness.begin();
+        assert_eq!((lateness.dropped(), lateness.lag()), (7, None), "another run goes on counting");
+        assert!(lateness.leaves(None, 2, SECOND), "without a timestamp nothing is known");
+    }
+
+    #[test]
+    fn a_line_that_is_too_slow_is_reported_once_a_minute_with_numbers() {
+        let (lateness, begin) = (Lateness::default(), Instant::now());
+        let mut watch = Watch::new(begin);
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        // 10 of 30 frames a second end.
+        let work = |seconds: u64| {
+            (0..30 * seconds).for_each(|i| {
+                lateness.comes();
+                if i % 3 == 0 {
+                    assert!(lateness.leaves(Some(0), 0, SECOND));
+                }
+            })
+        };
+        work(10);
+        assert_eq!(watch.see(at(9), &lateness, 90, 1.0), None, "too early to judge");
+        lateness.ends(Some(SECOND / 2));
+        let said = watch.see(at(10), &lateness, 100, 1.0).unwrap();
+        assert!(said.starts_with("of 30.0 frames a second, ") && said.contains("0.5 s late"), "{said}");
+        for seconds in (20..70).step_by(10) {
+            work(10);
+            assert_eq!(watch.see(at(seconds), &lateness, 10 * seconds, 1.0), None);
+        }
+        work(10);
+        assert!(watch.see(at(70), &lateness, 700, 1.0).is_some(), "a minute later");
+    }
+
+    #[test]
+    fn lag_alone_is_reported_too_and_a_line_that_keeps_up_is_not() {
+        let (lateness, begin) = (Lateness::default(), Instant::now());
+        let mut watch = Watch::new(begin);
+        lateness.ends(Some(SECOND / 10));
+        assert_eq!(watch.see(begin + WINDOW, &lateness, 250, 1.0), None);
+        lateness.ends(Some(3 * SECOND));
+        let said = watch.see(begin + 2 * WINDOW, &lateness, 500, 1.0).unwrap();
+        assert!(
+            said.contains("too slow for 25.0 frames a second, and the last one came 3.0 s late"),
+            "{said}"
+        );
+    }
+}

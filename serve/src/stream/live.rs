@@ -1,0 +1,143 @@
+//! Live sources: what comes faster than the line takes it is dropped before the line, the oldest frames first.
+//!
+//! Frames of a live source wait in a short queue. It drops the oldest when it is full, and a frame that leaves it is dropped
+//! if it would come to the end of the line later than `max-latency` while a newer one waits. So memory and latency stay
+//! bounded whatever the line does, and trtinfer, whose streams take turns, gives each stream its share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cudainfer_launch::elements;
+use gst::ClockTime;
+use gst::prelude::*;
+
+use super::StreamSpec;
+use super::lateness::Lateness;
+use crate::config::SourceKind;
+
+/// The most frames that wait before the line.
+const WAITING: u32 = 3;
+
+impl StreamSpec {
+    /// Whether its frames come at the times at which they are due.
+    pub(super) fn is_live(&self) -> bool {
+        match self.kind {
+            SourceKind::Rtsp | SourceKind::V4l2 { .. } => true,
+            SourceKind::Test(_) | SourceKind::File | SourceKind::Http => self.source.live.unwrap_or(true),
+        }
+    }
+
+    /// The longest time from the source to the end of the line; none where nothing is dropped.
+    pub(super) fn max_latency(&self) -> Option<ClockTime> {
+        let latency = ClockTime::from_seconds_f64(self.source.max_latency.unwrap_or(1.0));
+        (self.is_live() && latency > ClockTime::ZERO).then_some(latency)
+    }
+}
+
+/// The elements before the line of a stream; none if its source is read as fast as possible.
+///
+/// # Errors
+/// A plugin of GStreamer is missing.
+pub(super) fn before_the_line(
+    spec: &StreamSpec,
+    pipeline: &gst::Pipeline,
+) -> Result<Vec<gst::Element>, String> {
+    let mut chain = Vec::new();
+    // Frames of a camera come when they are due; a file would be read as fast as possible.
+    if spec.is_live() && matches!(spec.kind, SourceKind::File | SourceKind::Http) {
+        let pace = elements::make("clocksync", "pace")?;
+        if let Some(pad) = pace.static_pad("src") {
+            begin_with_first_frame(&pad, pipeline);
+        }
+        chain.push(pace);
+    }
+    if let Some(latency) = spec.max_latency() {
+        let queue = elements::make("queue", "newest")?;
+        queue.set_property_from_str("leaky", "downstream");
+        queue.set_property("max-size-buffers", WAITING);
+        queue.set_property("max-size-bytes", 0_u32);
+        queue.set_property("max-size-time", latency.nseconds() / 2);
+        chain.push(queue);
+    }
+    Ok(chain)
+}
+
+/// Has the pipeline's time begin with the first frame: what was needed to find and decode it is no lag. A file that begins
+/// again has a first frame again.
+fn begin_with_first_frame(pad: &gst::Pad, pipeline: &gst::Pipeline) {
+    let (begun, pipeline) = (AtomicBool::new(false), pipeline.downgrade());
+    let kinds =
+        gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_DOWNSTREAM | gst::PadProbeType::EVENT_FLUSH;
+    pad.add_probe(kinds, move |pad, info| {
+        match &info.data {
+            Some(gst::PadProbeData::Buffer(frame)) if !begun.swap(true, Ordering::Relaxed) => {
+                let late = age(pad, frame).filter(|late| !late.is_zero());
+                if let Some(((late, pipeline), base)) =
+                    late.zip(pipeline.upgrade()).and_then(|both| both.1.base_time().map(|base| (both, base)))
+                {
+                    pipeline.set_base_time(base + late);
+                }
+            }
+            Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::FlushStop => {
+                begun.store(false, Ordering::Relaxed);
+            }
+            _ => (),
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
+/// Has `lateness` count what comes before the line of a live stream and what is dropped there, and how late frames are at the pad
+/// where the line ends.
+pub(super) fn watch(
+    spec: &StreamSpec,
+    queue: Option<&gst::Element>,
+    end: &gst::Pad,
+    lateness: &Arc<Lateness>,
+) {
+    lateness.begin();
+    if !spec.is_live() {
+        return;
+    }
+    let counted = Arc::clone(lateness);
+    end.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
+        if let Some(gst::PadProbeData::Buffer(frame)) = &info.data {
+            counted.ends(age(pad, frame).map(ClockTime::nseconds));
+        }
+        gst::PadProbeReturn::Ok
+    });
+    let (Some(queue), Some(latency)) = (queue, spec.max_latency()) else { return };
+    let (Some(sink), Some(src)) = (queue.static_pad("sink"), queue.static_pad("src")) else { return };
+    let counted = Arc::clone(lateness);
+    sink.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+        counted.comes();
+        gst::PadProbeReturn::Ok
+    });
+    let (counted, queue) = (Arc::clone(lateness), queue.downgrade());
+    let kinds = gst::PadProbeType::BUFFER | gst::PadProbeType::EVENT_FLUSH;
+    src.add_probe(kinds, move |pad, info| {
+        let Some(queue) = queue.upgrade() else { return gst::PadProbeReturn::Ok };
+        let waiting = u64::from(queue.property::<u32>("current-level-buffers"));
+        match &info.data {
+            Some(gst::PadProbeData::Buffer(frame)) => {
+                let age = age(pad, frame).map(ClockTime::nseconds);
+                if !counted.leaves(age, waiting, latency.nseconds()) {
+                    return gst::PadProbeReturn::Drop;
+                }
+            }
+            Some(gst::PadProbeData::Event(event)) if event.type_() == gst::EventType::FlushStop => {
+                counted.flush();
+            }
+            _ => (),
+        }
+        gst::PadProbeReturn::Ok
+    });
+}
+
+/// How long ago a frame was due: the running time of its pad's element beyond the frame's own.
+fn age(pad: &gst::Pad, frame: &gst::BufferRef) -> Option<ClockTime> {
+    let now = pad.parent_element()?.current_running_time()?;
+    let segment = pad.sticky_event::<gst::event::Segment>(0)?;
+    let due = segment.segment().downcast_ref::<ClockTime>()?.to_running_time(frame.pts()?)?;
+    Some(now.saturating_sub(due))
+}
