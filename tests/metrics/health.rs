@@ -84,3 +84,18 @@ fn what_comes_before_a_demuxer_or_after_a_compositor_is_not_looked_at() {
     let names = stalled(server(), "derived");
     assert_eq!(names.len(), 2, "{names:?}");
 }
+
+#[test]
+fn streams_of_rtp_are_looked_at_although_they_are_made_of_packets_with_times() {
+    server();
+    let caps = "video/x-raw,format=I420,width=64,height=48,framerate=100/1";
+    let pipeline = TestPipeline::new(&format!(
+        "appsrc name=camera format=time caps={caps} ! x264enc tune=zerolatency threads=1 ! rtph264pay ! session.recv_rtp_sink_0 \
+         rtpbin name=session latency=0 ! rtph264depay ! fakesink async=false"
+    ));
+    pipeline.set_property("name", "packets");
+    (0..5).for_each(|frame| push(&pipeline.element("camera"), filled(64 * 48 * 3 / 2, 0, frame)));
+    let _ = pipeline.set_state(gst::State::Playing);
+    let is_session = |name: &String| name.starts_with("session/");
+    until("the packets' stream is stalled", || stalled(server(), "packets").iter().any(is_session));
+}

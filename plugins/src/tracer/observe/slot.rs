@@ -154,7 +154,7 @@ impl Slot {
         if is_new {
             inputs.iter().for_each(|slot| slot.ends());
             incoming.iter().for_each(|parent| parent.has_children.store(true, Ordering::Relaxed));
-            let frames = incoming.iter().any(|parent| parent.births.any());
+            let frames = incoming.iter().any(|parent| parent.births.any()) && !topology::splits(&own);
             stream.made_of_frames.store(frames, Ordering::Relaxed);
             stream.begin(now, &pad);
         }

@@ -44,6 +44,13 @@ pub(super) fn beginning(own: &gst::Element, pad: &gst::Pad, start: gst::Seqnum) 
     (own, pad)
 }
 
+/// Whether the streams that an element makes are those that come to it, or parts of them: a demuxer, or an element of RTP, whose
+/// packets have times as frames do. Muxers and compositors make something else of them.
+pub(super) fn splits(own: &gst::Element) -> bool {
+    let class = own.factory().and_then(|factory| factory.metadata("klass").map(str::to_owned));
+    class.is_some_and(|class| ["Demuxer", "Network"].iter().any(|word| class.contains(word)))
+}
+
 /// The name for users of a stream of this id that begins on `pad` of `own`: after the source, named as it is in the pipeline,
 /// and, where another element begins it, after the end of its id or after that element.
 pub(super) fn label(own: &gst::Element, pad: &gst::Pad, id: &str) -> String {
