@@ -171,7 +171,8 @@ impl Engine {
         let earlier = earlier_pictures(&info, &input, &inputs, path)?;
         let arrays = read_arrays(&info, path)?;
         // Those of several streams are not put together in one run.
-        let batch = if state::may_share_runs(&states) { batch_size(config, &input)? } else { 1 };
+        let (batch, too_large) =
+            if state::may_share_runs(&states) { batch_size(config, &input)? } else { (1, None) };
         first.reserve(batch);
         if outputs.is_empty() {
             let why =
@@ -193,6 +194,7 @@ impl Engine {
             times.time(StartPart::Session, || watched(&loading(config, provider), progress, open))?;
         }
         let mut warnings = info.warnings.clone();
+        warnings.extend(too_large);
         warnings.extend(contradictions);
         warnings.extend(info.contradictions(&inputs, &outputs));
         warnings.extend(state::unnamed(&info, &input, &inputs, &outputs));
@@ -280,8 +282,9 @@ impl Engine {
 /// Frames that a run may have; at most the largest `batch-size`.
 const MOST_FRAMES: usize = 1024;
 
-/// Frames of a run at most: the property, else the fixed batch of the model, else 1.
-fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceError> {
+/// Frames of a run at most: the property, as far as the model takes as many, else the fixed batch of the model, else 1; and a
+/// warning where the property asks for more than the model takes.
+fn batch_size(config: &Config, input: &ImageInput) -> Result<(usize, Option<String>), InferenceError> {
     if let Some(fixed) = input.batch.filter(|fixed| *fixed > MOST_FRAMES) {
         let why = format!(
             "it takes batches of {fixed} frames, but may take at most {MOST_FRAMES}. Export it with an open batch dimension, or a \
@@ -291,19 +294,14 @@ fn batch_size(config: &Config, input: &ImageInput) -> Result<usize, InferenceErr
     }
     match (config.batch, input.batch) {
         (Some(wanted), Some(fixed)) if wanted > fixed => {
-            let (takes, set) = match fixed {
-                1 => ("one frame".to_owned(), "batch-size=1".to_owned()),
-                _ => (format!("{fixed} frames"), format!("batch-size={fixed} or less")),
-            };
-            Err(ModelError::Unfit(
-                config.model.clone(),
-                format!(
-                    "batch-size={wanted}, but it takes {takes} a run. Export it with an open batch dimension, or set {set}"
-                ),
-            )
-            .into())
+            let takes = if fixed == 1 { "one frame".to_owned() } else { format!("{fixed} frames") };
+            let warning = format!(
+                "batch-size={wanted}, but the model takes {takes} a run, so its batches have {takes}. Export it with an open batch dimension, or \
+                 set batch-size={fixed}"
+            );
+            Ok((fixed, Some(warning)))
         }
-        (Some(wanted), _) => Ok(wanted),
-        (None, fixed) => Ok(fixed.unwrap_or(1)),
+        (Some(wanted), _) => Ok((wanted, None)),
+        (None, fixed) => Ok((fixed.unwrap_or(1), None)),
     }
 }
