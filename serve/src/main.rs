@@ -104,13 +104,23 @@ fn check(config: &Config) -> ExitCode {
         log::error(wrong);
         return ExitCode::from(WRONG_CONFIGURATION);
     }
-    if let Err(e) = control::Listener::open(&config.server) {
-        log::error(e);
-        return ExitCode::FAILURE;
+    // The addresses of a service that runs are its own.
+    if !control::is_running(config.server.listen) {
+        if let Err(e) = control::Listener::open(&config.server) {
+            log::error(e);
+            return ExitCode::FAILURE;
+        }
+        if let Err(e) = output::check_address(&config.server) {
+            log::error(e);
+            return ExitCode::FAILURE;
+        }
     }
-    if let Err(e) = output::check_address(&config.server) {
-        log::error(e);
-        return ExitCode::FAILURE;
+    match fleet::try_lines(config) {
+        Ok(warnings) => warnings.iter().for_each(log::warning),
+        Err(wrong) => {
+            log::error(wrong);
+            return ExitCode::from(WRONG_CONFIGURATION);
+        }
     }
     output::unwritable(&config.server).iter().for_each(log::warning);
     stream::unreachable(&config.sources).iter().for_each(log::warning);

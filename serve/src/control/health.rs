@@ -12,9 +12,12 @@ use crate::fleet::FleetStatus;
 use crate::stream::StreamStatus;
 use crate::stream::supervisor::State as Playing;
 
+/// The answer of a process that is alive.
+pub(super) const ALIVE: &str = r#"{"status":"ok"}"#;
+
 /// The process answers.
-pub async fn livez() -> Json<Value> {
-    Json(json!({ "status": "ok" }))
+pub async fn livez() -> impl axum::response::IntoResponse {
+    ([(axum::http::header::CONTENT_TYPE, "application/json")], ALIVE)
 }
 
 /// Ready: all streams play, or have ended as files do. Without streams, the service is ready to get some.

@@ -14,6 +14,7 @@ mod page;
 mod picture;
 mod pipelines;
 mod routes;
+mod running;
 mod sent;
 mod server;
 mod shared;
@@ -25,4 +26,5 @@ mod zones;
 
 pub use page::OPENAPI;
 pub use routes::paths;
+pub use running::is_running;
 pub use server::{ControlError, Listener, Server};

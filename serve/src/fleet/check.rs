@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::config::{Config, SourceConfig, Wrong};
 use crate::output;
-use crate::stream::{StreamSpec, check_description, check_publish};
+use crate::stream::{StreamSpec, check_description, check_publish, try_line};
 
 /// Checks a configuration as far as is possible without starting anything.
 ///
@@ -15,6 +15,36 @@ pub fn check(config: &Config) -> Result<(), Wrong> {
     check_unused(config)?;
     check_publishers(config)?;
     output::check(config).map_err(|sentence| Wrong { file: config.path.clone(), line: None, sentence })
+}
+
+/// Sends a picture through the line of each source, which loads its models; sources that set the same have one trial. Returns
+/// what their models' elements warn about.
+///
+/// # Errors
+/// The first error of an element.
+pub fn try_lines(config: &Config) -> Result<Vec<String>, Wrong> {
+    let mut tried: Vec<SourceConfig> = Vec::new();
+    let mut warnings = Vec::new();
+    for source in &config.sources {
+        let wrong = |(key, sentence): (&str, String)| Wrong {
+            file: config.path.clone(),
+            line: config.line_of_key(source, key),
+            sentence,
+        };
+        let spec = StreamSpec::new(config, source.clone(), &BTreeMap::new()).map_err(wrong)?;
+        let own = SourceConfig {
+            pipeline: spec.source.pipeline.clone(),
+            set: spec.source.set.clone(),
+            overrides: spec.source.overrides.clone(),
+            ..SourceConfig::default()
+        };
+        if spec.held.is_some() || tried.contains(&own) {
+            continue;
+        }
+        tried.push(own);
+        warnings.extend(try_line(&spec).map_err(|sentence| wrong(("pipeline", sentence)))?);
+    }
+    Ok(warnings)
 }
 
 /// Checks each source with its pipeline.

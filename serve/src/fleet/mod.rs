@@ -14,7 +14,7 @@ mod streams;
 mod trial;
 
 pub use change::{Applied, Change};
-pub use check::check;
+pub use check::{check, try_lines};
 pub use model::ModelChange;
 pub use refusal::Refusal;
 pub use status::{FleetStatus, PipelineStatus};

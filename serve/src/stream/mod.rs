@@ -30,6 +30,7 @@ mod status;
 pub mod supervisor;
 mod template;
 mod thread;
+mod trial;
 
 pub use description::{Description, Difference};
 pub use failure::Reason;
@@ -43,3 +44,4 @@ pub use reach::unreachable;
 pub use spec::{Held, StreamSpec};
 pub use status::StreamStatus;
 pub use thread::{Effect, News};
+pub(crate) use trial::try_line;

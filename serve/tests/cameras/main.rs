@@ -66,7 +66,7 @@ fn fleet(folder: &Path, video: &Path, live: bool, others: &str) -> Fleet {
     );
     for number in 0..FILES {
         text += &format!(
-            "[[source]]\nname = \"file{number}\"\nuri = \"file://{}\"\nlive = {live}\nrestart = {{ stall = 60 }}\n",
+            "[[source]]\nname = \"file{number}\"\nuri = \"file://{}\"\nlive = {live}\nmax-latency = 0\nrestart = {{ stall = 60 }}\n",
             video.display()
         );
     }
@@ -79,15 +79,18 @@ fn of(fleet: &Fleet, name: &str) -> StreamStatus {
     fleet.stream(name).unwrap()
 }
 
-/// The records of a file, without the ids and the time of day, which differ between runs.
+/// The records of a file, without the ids and the times of day, which differ between runs.
 fn written(folder: &Path, name: &str) -> String {
     let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
-    let without = |line: &str, key: &str| {
-        let begin = line.find(&format!("\"{key}\":\"")).unwrap_or_else(|| panic!("no {key} in {line}"));
-        let end = begin + line[begin..].find("\",").unwrap() + 2;
-        format!("{}{}", &line[..begin], &line[end..])
+    let steady = |line: &str| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let fields = record.as_object_mut().unwrap();
+        assert!(["id", "time"].iter().all(|key| fields.remove(*key).is_some()), "{line}");
+        // Only where the file is paced.
+        fields.remove("lag");
+        record.to_string() + "\n"
     };
-    text.lines().map(|line| without(&without(line, "id"), "time") + "\n").collect()
+    text.lines().map(steady).collect()
 }
 
 fn frames_come_again(fleet: &Fleet, name: &str) {
