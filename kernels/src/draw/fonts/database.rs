@@ -21,6 +21,16 @@ fn system() -> &'static Database {
     })
 }
 
+/// What fontconfig calls a generic family, for which each system has a font of its own.
+fn generic(name: &str) -> Option<Family<'static>> {
+    match name.to_lowercase().as_str() {
+        "serif" => Some(Family::Serif),
+        "sans" | "sans-serif" | "sans serif" => Some(Family::SansSerif),
+        "mono" | "monospace" => Some(Family::Monospace),
+        _ => None,
+    }
+}
+
 /// All fonts to choose from, and the one that comes first.
 ///
 /// # Errors
@@ -30,18 +40,20 @@ pub(super) fn open(choice: FontChoice) -> Result<(Database, ID), FontError> {
     let find = |database: &Database, families: &[Family<'_>]| {
         database.query(&Query { families, ..Query::default() })
     };
+    let any_of = |database: &Database, generic: Family<'_>| {
+        let plain = PLAIN.iter().map(|name| Family::Name(name));
+        let families: Vec<_> = std::iter::once(generic).chain(plain).collect();
+        let any = || database.faces().next().map(|face| face.id);
+        find(database, &families).or_else(any).ok_or(FontError::None)
+    };
     let first = match choice {
-        FontChoice::System => {
-            let plain = PLAIN.iter().map(|name| Family::Name(name));
-            let families: Vec<_> = std::iter::once(Family::SansSerif).chain(plain).collect();
-            let any = || database.faces().next().map(|face| face.id);
-            find(&database, &families).or_else(any).ok_or(FontError::None)?
-        }
+        FontChoice::System => any_of(&database, Family::SansSerif)?,
         FontChoice::Family(family) => {
             // The database's spelling, because queries are case-sensitive.
             let names = || database.faces().flat_map(|face| face.families.iter().map(|(name, _)| name));
             let spelt = names().find(|name| name.to_lowercase() == family.to_lowercase()).cloned();
             let found = spelt.and_then(|name| find(&database, &[Family::Name(&name)]));
+            let found = found.or_else(|| any_of(&database, generic(&family)?).ok());
             found.ok_or_else(|| {
                 let mut all: Vec<_> = names().cloned().collect();
                 all.sort();

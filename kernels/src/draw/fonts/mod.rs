@@ -36,7 +36,7 @@ use super::TextPicture;
 pub enum FontChoice {
     /// The system's sans-serif font.
     System,
-    /// A family of the system's, as `DejaVu Sans`; case does not matter.
+    /// A family of the system's, as `DejaVu Sans`, or a generic one, as `Serif`; case does not matter.
     Family(String),
     /// The bytes of a file: TrueType, OpenType, or the first font of a collection.
     File(Vec<u8>),

@@ -168,4 +168,7 @@ fn what_is_no_font_and_what_is_not_there_is_refused() {
     let widths = ["ii", "MM"].map(|text| found.typeset(text, SIZE, WIDEST).picture.size()[0]);
     assert!(widths[0].abs_diff(widths[1]) <= 2, "a family of letters that are all as wide: {widths:?}");
     Fonts::open(FontChoice::System).unwrap();
+    for generic in ["Serif", "sans", "Sans-Serif"] {
+        Fonts::open(FontChoice::Family(generic.into())).unwrap_or_else(|e| panic!("{generic}: {e}"));
+    }
 }

@@ -12,7 +12,7 @@ gi.require_version("GstVideo", "1.0")
 from gi.repository import Gst, GstVideo
 
 Gst.init(None)
-sys.path.insert(0, str(Path(__file__).parents[3] / "examples/decoder/python"))
+sys.path.insert(0, str(Path(__file__).parents[4] / "examples/decoder/python"))
 from yolov2 import Yolov2
 
 TEST, MODEL = sys.argv[1:]
