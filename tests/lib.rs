@@ -19,7 +19,7 @@ pub use free_port::free_port;
 
 /// The longest wait of a test; a pipeline that needs more hangs. The limit is high because a machine that has just been set up
 /// reads everything from its disk first.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// The same for GStreamer.
 pub const CLOCK_LIMIT: gst::ClockTime = gst::ClockTime::from_seconds(LIMIT.as_secs());

@@ -1,11 +1,22 @@
-//! The log: one line for each event, on the standard error, with priorities if journald reads it.
+//! The log: one line for each event, on the standard error, with priorities if journald reads it, and else with times.
 
 use std::fmt::Display;
 use std::io::Write;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gst::glib::DateTime;
 
 /// systemd sets this variable if journald reads the standard error. journald strips the priority from each line.
 static PRIORITIES: LazyLock<bool> = LazyLock::new(|| std::env::var_os("JOURNAL_STREAM").is_some());
+
+/// Whether lines begin with the time.
+static TIMES: AtomicBool = AtomicBool::new(false);
+
+/// From now on, lines have their time, unless journald adds it.
+pub fn with_times() {
+    TIMES.store(true, Ordering::Relaxed);
+}
 
 /// Logs what needs an operator now.
 pub fn error(text: impl Display) {
@@ -25,8 +36,17 @@ pub fn info(text: impl Display) {
 fn line(priority: u8, text: &dyn Display) {
     // A line break in the text would begin a line without a priority.
     let text = crate::config::redacted(&text.to_string()).replace('\n', " ");
-    let line =
-        if *PRIORITIES { format!("<{priority}>{text}\n") } else { format!("cudainfer-serve: {text}\n") };
+    let line = if *PRIORITIES {
+        format!("<{priority}>{text}\n")
+    } else {
+        format!("{}cudainfer-serve: {text}\n", time().unwrap_or_default())
+    };
     // One write, so that lines of several threads do not mix. If it fails, there is nowhere to report that.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// The time in UTC, and a space; nothing where lines have none.
+fn time() -> Option<String> {
+    let now = TIMES.load(Ordering::Relaxed).then(DateTime::now_utc)?.ok()?;
+    Some(format!("{} ", now.format("%Y-%m-%dT%H:%M:%SZ").ok()?))
 }

@@ -46,8 +46,11 @@ pub struct StreamStatus {
     pub reason: Option<Reason>,
     /// Seconds until it is started again.
     pub retry_in: Option<f64>,
-    /// The last thing that went wrong.
+    /// What went wrong last, until frames come again.
     pub last_error: Option<String>,
+    /// What went wrong before they came again.
+    #[serde(default)]
+    pub previous_error: Option<String>,
     /// The caps of its frames.
     pub caps: Option<String>,
     /// Its pipelines that do not stop.
@@ -74,8 +77,8 @@ pub struct SupervisorStatus {
     pub reason: Option<Reason>,
     /// When it is started again.
     pub start_at: Option<Instant>,
-    /// As in [`StreamStatus`].
-    pub last_error: Option<String>,
+    /// What went wrong last.
+    pub error: Option<String>,
     /// As in [`StreamStatus`].
     pub left_behind: u32,
     /// As in [`StreamStatus`].
@@ -114,7 +117,7 @@ impl Shared {
             attempt: 0,
             reason: None,
             start_at: None,
-            last_error: None,
+            error: None,
             left_behind: 0,
             decode_errors: 0,
         };
@@ -161,6 +164,9 @@ impl Shared {
         let spec = self.current.spec();
         let supervisor = lock(&self.supervisor).clone();
         let since = SystemTime::now().checked_sub(supervisor.since.elapsed()).unwrap_or(UNIX_EPOCH);
+        let over = matches!(supervisor.state, State::Playing | State::Ended);
+        let (previous_error, last_error) =
+            if over { (supervisor.error, None) } else { (None, supervisor.error) };
         let retry = supervisor.start_at.map(|at| at.saturating_duration_since(Instant::now()).as_secs_f64());
         StreamStatus {
             name: spec.name().to_owned(),
@@ -176,7 +182,8 @@ impl Shared {
             attempt: supervisor.attempt,
             reason: supervisor.reason,
             retry_in: retry,
-            last_error: supervisor.last_error,
+            last_error,
+            previous_error,
             caps: lock(&self.caps).as_ref().map(ToString::to_string),
             left_behind: supervisor.left_behind,
             decode_errors: supervisor.decode_errors,

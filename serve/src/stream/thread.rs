@@ -1,7 +1,7 @@
 //! The thread that decides for a stream: it takes the supervisor's actions, and reports the stream's state.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -20,6 +20,10 @@ pub(super) const BEAT: Duration = Duration::from_secs(1);
 
 /// How long the log does not repeat the same warning.
 const LOGGED_AGAIN: Duration = Duration::from_secs(3600);
+
+/// A part of the warning that the machine has no GPU: each pipeline's elements post it, and one line in the log is enough.
+const OF_MACHINE: &str = ": no GPU is used: ";
+static KNOWN_OF_MACHINE: AtomicBool = AtomicBool::new(false);
 
 /// The most warnings that are remembered for that.
 const MOST_WARNINGS: usize = 64;
@@ -214,6 +218,9 @@ impl Thread {
 
     /// Logs a warning, unless it was logged lately, as one that every start repeats.
     fn warn(&mut self, text: &str) {
+        if text.contains(OF_MACHINE) && KNOWN_OF_MACHINE.swap(true, Ordering::Relaxed) {
+            return;
+        }
         if self.warned.get(text).is_some_and(|at| at.elapsed() < LOGGED_AGAIN) {
             return;
         }
@@ -311,7 +318,7 @@ impl Thread {
             attempt: supervisor.attempt(),
             reason: supervisor.reason(),
             start_at: supervisor.start_at().map(|at| self.began + at),
-            last_error: supervisor.error().map(redacted),
+            error: supervisor.error().map(redacted),
             left_behind: supervisor.left_behind(),
             decode_errors: supervisor.decode_errors(),
         };

@@ -142,6 +142,8 @@ fn is_cut_and_comes_back(server: &Server, file: &str) {
         server.come_back();
         frames_come(&fleet, "net", 10);
         until(&format!("it plays, turn {turn}"), || of(&fleet, "net").state == State::Playing);
+        let status = of(&fleet, "net");
+        assert!(status.last_error.is_none() && status.previous_error.is_some(), "{status:?}");
     }
     ends_undisturbed(&fleet);
 }

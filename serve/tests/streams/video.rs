@@ -89,7 +89,9 @@ fn broken_video_is_counted_and_starts_the_stream_again_beyond_a_limit_only() {
     assert!(patient.frames > FRAMES as u64 / 2, "what is not broken is shown: {patient:?}");
     until("the limit is exceeded twice", || of(&fleet, "strict").restarts.get(&Reason::Decode) >= Some(&2));
     let strict = of(&fleet, "strict");
-    assert_eq!(strict.last_error.as_deref(), Some("the decoder has failed 2 times within a minute"));
+    // It may be playing again.
+    let error = strict.last_error.as_deref().or(strict.previous_error.as_deref());
+    assert_eq!(error, Some("the decoder has failed 2 times within a minute"));
     assert!(strict.attempt >= 2, "the waits grow: {strict:?}");
     assert!(fleet.own_metrics().contains(&format!(
         "cudainfer_serve_decode_errors_total{{stream=\"patient\"}} {}",
