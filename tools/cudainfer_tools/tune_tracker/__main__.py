@@ -149,7 +149,7 @@ def tune_poses(given: argparse.Namespace, begun: float) -> None:
         trials = pose_trials.PoseTrials((*clip.halves(), clip), program, Path(folder))
 
         def find(score: Score) -> Setting:
-            return search(score, POSES, pose_trials.tried(clip))
+            return search(score, POSES, pose_trials.tried(clip), pose_trials.LEAST_GAIN)
 
         chosen = find(trials.by(WHOLE))
         tried_on_others = left_out(trials.by, find, DEFAULT_OF_POSES)

@@ -15,6 +15,8 @@ from cudainfer_tools.pipeline import PipelineError
 from cudainfer_tools.tune_tracker.poses import PoseClip
 from cudainfer_tools.tune_tracker.search import TRIED, WITH_WEAK, Setting, Tried, confidences, options, words
 
+# Gains of IDF1 that are worth a longer line: one exchange of identities early or late in a clip makes tens of points or none.
+LEAST_GAIN = 1.0
 # Sigmas for all points alike, and thresholds for confidences that are means of peaks, which are lower than a detector's.
 SIGMAS = (0.05, 0.1, 0.2, 0.3, 0.6, 0.8)
 LOWER = (0.1, 0.15)

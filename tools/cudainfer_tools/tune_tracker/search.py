@@ -64,17 +64,17 @@ def words(chosen: Setting) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(chosen, key=lambda pair: (pair[0] != "algorithm", pair[0])))
 
 
-def search(score: Score, always: dict[str, str] | None = None, tried: Tried | None = None) -> Setting:
+def search(score: Score, always: dict[str, str] | None = None, tried: Tried = TRIED, least: float = LEAST_GAIN) -> Setting:
     """The best setting that is found; all that begin the search have what is `always` set."""
     begun = [setting({"algorithm": algorithm, **(always or {})}) for algorithm in ALGORITHMS]
     scores = dict(zip(begun, score(begun), strict=True))
     others = sorted(begun[1:], key=lambda one: -scores[one])
-    best = [climb(start, scores[start], score, tried or TRIED) for start in [begun[0], *others][:STARTS]]
+    best = [climb(start, scores[start], score, tried, least) for start in [begun[0], *others][:STARTS]]
     # Of equals the default's.
     return max(best, key=lambda found: found[1])[0]
 
 
-def climb(start: Setting, reached: float, score: Score, all_tried: Tried) -> tuple[Setting, float]:
+def climb(start: Setting, reached: float, score: Score, all_tried: Tried, least: float) -> tuple[Setting, float]:
     algorithm = dict(start)["algorithm"]
     best = start
     for _ in range(ROUNDS):
@@ -84,7 +84,7 @@ def climb(start: Setting, reached: float, score: Score, all_tried: Tried) -> tup
                 continue
             tried = [setting({**dict(best), **value}) for value in values]
             found, candidate = max(zip(score(tried), tried, strict=True), key=lambda pair: pair[0])
-            if found >= reached + LEAST_GAIN:
+            if found >= reached + least:
                 best, reached = candidate, found
         if best == before:
             break
