@@ -39,7 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_boxed = more.iter().any(|word| word == BOXED);
     let sigma = more.iter().find_map(|word| word.strip_prefix("sigmas=")).map_or(Ok(EVEN), str::parse)?;
     let first = [format!("algorithm={algorithm}"), format!("max-tracks={individuals}")];
-    let words = first.iter().chain(more).map(String::as_str).filter(|word| !word.starts_with("sigmas=") && *word != BOXED);
+    let words = first
+        .iter()
+        .chain(more)
+        .map(String::as_str)
+        .filter(|word| !word.starts_with("sigmas=") && *word != BOXED);
     let oks = match similarity.as_str() {
         "iou" => false,
         "oks" => true,

@@ -269,6 +269,9 @@ fn the_ground_is_put_with_the_zones_and_speeds_need_it() {
         }
         assert_eq!(get(&url).json()["ground"], places, "{wrong} has changed something");
     }
-    assert_eq!(send("PUT", &url, &json!({"units": "fraction", "zones": []})).status, 200);
+    // The ground alone is enough for places; without it the zones' speeds have to go as well.
+    assert_eq!(send("PUT", &url, &json!({"units": "fraction", "zones": [], "ground": places})).status, 200);
+    let slow = json!({"name": "road", "kind": "polygon", "points": [[0, 0], [1, 0], [1, 1], [0, 1]]});
+    assert_eq!(send("PUT", &url, &json!({"units": "fraction", "zones": [slow]})).status, 200);
     assert_eq!(get(&url).json().get("ground"), None);
 }
